@@ -1,0 +1,232 @@
+// Owns the ONE table of routes: path, who may call, query arguments, answers. Handlers, client methods, rate-limit
+// buckets and the OpenAPI document are all keyed by it. Values are parsed in parameters.ts, strings taken apart in query.ts.
+import type { BodyName } from './bodies.ts';
+import type { dateFilters, nameFilters } from './catalog.ts';
+import type { FeedId } from './feed-id.ts';
+import type { DayStartMs } from './parameters.ts';
+
+/** Bounds that the API promises; those a deployment may change are marked. */
+export const limits = {
+  /** Reports in a page when the caller names no limit. */
+  pageLimitDefault: 10,
+  pageLimitMin: 1,
+  pageLimitMax: 1_000,
+  /** Distinct feed ids in one request; configurable. A 16 KB request head holds about 230. */
+  feedIdsMax: 100,
+  /** Requests per second, per account and route; configurable. */
+  requestsPerSecond: 10,
+  /** Anonymous requests per second, per address; configurable. */
+  anonymousRequestsPerSecond: 10,
+  /** Failed requests per second, per address, before failures are answered 429; configurable. */
+  failuresPerSecond: 10,
+  /** WebSockets open at once, per account; configurable. */
+  socketsPerAccount: 20,
+  /** Days for which reports are kept and readable; configurable. */
+  retentionDays: 30,
+  /** Bytes of request line and headers. */
+  requestHeadBytesMax: 16_384,
+} as const;
+
+/** What each kind of argument becomes once parsed. */
+export type ParameterValues = {
+  feedId: FeedId;
+  feedIds: readonly FeedId[];
+  seconds: number;
+  limit: number;
+  names: readonly string[];
+  day: DayStartMs;
+  boolean: boolean;
+};
+
+export type ParameterKind = keyof ParameterValues;
+
+/** One query argument: its kind, its name inside the code where that differs from the wire's, and what it is for. */
+export type Parameter = {
+  readonly kind: ParameterKind;
+  readonly as: string;
+  readonly required?: true;
+  readonly default?: number | boolean;
+  readonly about: string;
+};
+
+/** `required`: all three headers. `optional`: none of them, or all three. `none`: never looked at. */
+export type RouteAuth = 'required' | 'optional' | 'none';
+
+/** One route. A GET route answers HEAD too. */
+export type Route = {
+  readonly method: 'GET' | 'HEAD';
+  readonly path: string;
+  readonly transport: 'http' | 'websocket';
+  readonly auth: RouteAuth;
+  readonly about: string;
+  readonly query: Readonly<Record<string, Parameter>>;
+  /** Body per status beside the errors that every route shares; null is an answer without body. */
+  readonly answers: Readonly<Record<number, BodyName | null>>;
+};
+
+const feedId = { kind: 'feedId', as: 'feedId', required: true, about: 'Stream to read.' } as const;
+const feedIds = {
+  kind: 'feedIds',
+  as: 'feedIds',
+  required: true,
+  about: 'Streams to read, separated by commas.',
+} as const;
+const seconds = <A extends string>(as: A, about: string) => ({ kind: 'seconds', as, required: true, about }) as const;
+const names = <A extends string>(as: A, about: string) => ({ kind: 'names', as, about }) as const;
+const day = <A extends string>(as: A, about: string) => ({ kind: 'day', as, about }) as const;
+
+const discoveryQuery = {
+  base_asset: names('base_asset', 'Base asset of the pair; a comma list means any of them.'),
+  quote_asset: names('quote_asset', 'Quote asset of the pair; a comma list means any of them.'),
+  asset_class: names('asset_class', 'Broad asset category; a comma list means any of them.'),
+  feed_type: names('feed_type', 'Stream category; a comma list means any of them.'),
+  attribute_type: names('attribute_type', 'Kind of data reported; a comma list means any of them.'),
+  status: names('status', 'Stream status; a comma list means any of them.'),
+  network_type: names('network_type', 'Type of the network that serves the stream; a comma list means any of them.'),
+  hidden: { kind: 'boolean', as: 'hidden', about: 'Include the hidden streams that the key is entitled to.' },
+  created_after: day('created_after', 'Created after this day.'),
+  created_before: day('created_before', 'Created before this day.'),
+  expected_decommission_after: day('expected_decommission_after', 'Decommission scheduled after this day.'),
+  expected_decommission_before: day('expected_decommission_before', 'Decommission scheduled before this day.'),
+  decommissioned_after: day('decommissioned_after', 'Decommissioned after this day.'),
+  decommissioned_before: day('decommissioned_before', 'Decommissioned before this day.'),
+} as const satisfies Record<
+  keyof typeof nameFilters | `${keyof typeof dateFilters}_${'after' | 'before'}` | 'hidden',
+  Parameter
+>;
+
+/** Every route of the service. */
+export const routes = {
+  discovery: {
+    method: 'GET',
+    path: '/api/v1/discovery',
+    transport: 'http',
+    auth: 'optional',
+    about: 'Catalog of streams, filtered.',
+    query: discoveryQuery,
+    answers: { 200: 'Catalog' },
+  },
+  feeds: {
+    method: 'GET',
+    path: '/api/v1/feeds',
+    transport: 'http',
+    auth: 'required',
+    about: 'Feed ids of the streams that the caller may read.',
+    query: {},
+    answers: { 200: 'Feeds' },
+  },
+  reportAt: {
+    method: 'GET',
+    path: '/api/v1/reports',
+    transport: 'http',
+    auth: 'required',
+    about: 'The report whose span holds a timestamp.',
+    query: { feedID: feedId, timestamp: seconds('timestamp', 'Moment for which the report is returned.') },
+    answers: { 200: 'OneReport', 304: null, 404: 'ReportMiss' },
+  },
+  reportLatest: {
+    method: 'GET',
+    path: '/api/v1/reports/latest',
+    transport: 'http',
+    auth: 'required',
+    about: 'The report with the latest timestamp.',
+    query: { feedID: feedId },
+    answers: { 200: 'OneReport', 304: null, 404: 'ReportMiss' },
+  },
+  reportBulk: {
+    method: 'GET',
+    path: '/api/v1/reports/bulk',
+    transport: 'http',
+    auth: 'required',
+    about: 'The reports of several streams at one timestamp, in the order asked for.',
+    query: {
+      feedIDs: feedIds,
+      timestamp: seconds('timestamp', 'Moment for which the reports are returned.'),
+      missing: { kind: 'boolean', as: 'missing', default: false, about: 'Name the streams without data in a 206.' },
+    },
+    answers: { 200: 'Reports', 206: 'PartialReports' },
+  },
+  reportPage: {
+    method: 'GET',
+    path: '/api/v1/reports/page',
+    transport: 'http',
+    auth: 'required',
+    about: 'Sequential reports of one stream, oldest first.',
+    query: {
+      feedID: feedId,
+      startTimestamp: seconds('startTimestamp', 'The first report is the first observed at or after this moment.'),
+      limit: {
+        kind: 'limit',
+        as: 'limit',
+        default: limits.pageLimitDefault,
+        about: 'Number of reports, at most 1000.',
+      },
+    },
+    answers: { 200: 'Reports' },
+  },
+  origins: {
+    method: 'HEAD',
+    path: '/',
+    transport: 'http',
+    auth: 'optional',
+    about: 'Which origins a client may connect to, in X-Cll-Available-Origins.',
+    query: {},
+    answers: { 200: null },
+  },
+  socket: {
+    method: 'GET',
+    path: '/api/v1/ws',
+    transport: 'websocket',
+    auth: 'required',
+    about: 'Live reports, one binary message each.',
+    query: { feedIDs: feedIds },
+    answers: { 101: null },
+  },
+  socketMs: {
+    method: 'GET',
+    path: '/api/v2/ws',
+    transport: 'websocket',
+    auth: 'required',
+    about: 'Live reports, with timestamps in milliseconds.',
+    query: { feedIDs: feedIds },
+    answers: { 101: null },
+  },
+  time: {
+    method: 'GET',
+    path: '/time',
+    transport: 'http',
+    auth: 'none',
+    about: 'The clock that signed timestamps are compared with.',
+    query: {},
+    answers: { 200: 'ServerTime' },
+  },
+  signers: {
+    method: 'GET',
+    path: '/signers.json',
+    transport: 'http',
+    auth: 'none',
+    about: 'The signer sets that reports verify against.',
+    query: {},
+    answers: { 200: 'SignerSets' },
+  },
+} as const satisfies Record<string, Route>;
+
+export type RouteName = keyof typeof routes;
+
+type QueryRows<R extends RouteName> = (typeof routes)[R]['query'];
+
+// An argument is always there once parsed when it is required or has a default.
+type AlwaysThere = { readonly required: true } | { readonly default: number | boolean };
+
+/** The parsed query of a route, keyed by the inside names. */
+export type QueryOf<R extends RouteName> = {
+  readonly [K in keyof QueryRows<R> as QueryRows<R>[K] extends AlwaysThere & { as: infer A extends string }
+    ? A
+    : never]: QueryRows<R>[K] extends { kind: infer P extends ParameterKind } ? ParameterValues[P] : never;
+} & {
+  readonly [K in keyof QueryRows<R> as QueryRows<R>[K] extends AlwaysThere
+    ? never
+    : QueryRows<R>[K] extends { as: infer A extends string }
+      ? A
+      : never]?: QueryRows<R>[K] extends { kind: infer P extends ParameterKind } ? ParameterValues[P] : never;
+};

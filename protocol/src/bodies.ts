@@ -1,0 +1,217 @@
+// Owns the shapes of JSON bodies, as JSON Schema. TypeScript types are derived from them and the OpenAPI document
+// quotes them, so that a body has one description (D5, D7, D11, D15).
+
+type StringSchema = {
+  readonly type: 'string' | readonly ['string', 'null'];
+  readonly pattern?: string;
+  readonly format?: string;
+  readonly enum?: readonly string[];
+  readonly description?: string;
+};
+type IntegerSchema = {
+  readonly type: 'integer';
+  readonly minimum?: number;
+  readonly maximum?: number;
+  readonly description?: string;
+};
+type RefSchema = { readonly $ref: string };
+type ArraySchema = { readonly type: 'array'; readonly items: BodySchema; readonly description?: string };
+type ObjectSchema = {
+  readonly type: 'object';
+  readonly properties: Readonly<Record<string, BodySchema>>;
+  readonly required: readonly string[];
+  readonly additionalProperties?: boolean | BodySchema;
+  readonly description?: string;
+};
+type NullableSchema = { readonly oneOf: readonly [BodySchema, { readonly type: 'null' }] };
+
+export type BodySchema = StringSchema | IntegerSchema | RefSchema | ArraySchema | ObjectSchema | NullableSchema;
+
+const hexPattern = (bytes: number) => `^0x[0-9a-f]{${bytes * 2}}$`;
+
+const feedId = { type: 'string', pattern: hexPattern(32), description: 'Stream identifier, lower-case hex.' } as const;
+const seconds = (description: string) =>
+  ({ type: 'integer', minimum: 0, maximum: 4_294_967_295, description }) as const;
+const text = { type: 'string' } as const;
+const date = { type: 'string', format: 'date-time' } as const;
+const nullableDate = { type: ['string', 'null'], format: 'date-time' } as const;
+const missReason = {
+  type: 'string',
+  enum: ['not_yet', 'gap', 'before_first', 'no_reports'],
+  description: 'Why no report holds: after the newest, in a gap, before the oldest, or the stream has none.',
+} as const;
+
+/** Every named body shape. */
+export const bodies = {
+  Report: {
+    type: 'object',
+    properties: {
+      feedID: feedId,
+      validFromTimestamp: seconds('Earliest second to which the price applies.'),
+      observationsTimestamp: seconds('Latest second to which the price applies.'),
+      fullReport: { type: 'string', pattern: '^0x(?:[0-9a-f]{2})+$', description: 'Context, body and signatures.' },
+    },
+    required: ['feedID', 'validFromTimestamp', 'observationsTimestamp', 'fullReport'],
+    additionalProperties: false,
+  },
+  OneReport: {
+    type: 'object',
+    properties: { report: { $ref: '#/components/schemas/Report' } },
+    required: ['report'],
+    additionalProperties: false,
+  },
+  Reports: {
+    type: 'object',
+    properties: { reports: { type: 'array', items: { $ref: '#/components/schemas/Report' } } },
+    required: ['reports'],
+    additionalProperties: false,
+  },
+  MissingReport: {
+    type: 'object',
+    properties: { feedID: feedId, reason: missReason },
+    required: ['feedID', 'reason'],
+    additionalProperties: false,
+  },
+  PartialReports: {
+    type: 'object',
+    properties: {
+      reports: { type: 'array', items: { $ref: '#/components/schemas/Report' } },
+      missing: {
+        type: 'array',
+        items: { $ref: '#/components/schemas/MissingReport' },
+        description: 'Present when the request says missing=true.',
+      },
+    },
+    required: ['reports'],
+    additionalProperties: false,
+  },
+  Window: {
+    type: 'object',
+    properties: {
+      validFromTimestamp: seconds('Earliest second of the report.'),
+      observationsTimestamp: seconds('Latest second of the report.'),
+    },
+    required: ['validFromTimestamp', 'observationsTimestamp'],
+    additionalProperties: false,
+  },
+  Error: {
+    type: 'object',
+    properties: { error: text, message: text, code: text, requestId: text },
+    required: ['error', 'message', 'code', 'requestId'],
+    additionalProperties: true,
+  },
+  ReportMiss: {
+    type: 'object',
+    properties: {
+      error: text,
+      message: text,
+      code: { type: 'string', enum: ['report_not_found'] },
+      requestId: text,
+      reason: missReason,
+      previous: { oneOf: [{ $ref: '#/components/schemas/Window' }, { type: 'null' }] },
+      next: { oneOf: [{ $ref: '#/components/schemas/Window' }, { type: 'null' }] },
+    },
+    required: ['error', 'message', 'code', 'requestId', 'reason', 'previous', 'next'],
+    additionalProperties: true,
+  },
+  CatalogEntry: {
+    type: 'object',
+    properties: {
+      feedId,
+      name: text,
+      assetName: text,
+      baseAsset: text,
+      quoteAsset: text,
+      assetClass: text,
+      feedType: text,
+      attributeType: text,
+      marketHours: text,
+      schemaVersion: { type: 'string', pattern: '^V[0-9]+$' },
+      serviceLevel: text,
+      networkType: { type: 'string', enum: ['mainnet', 'testnet'] },
+      status: { type: 'string', enum: ['testing', 'live', 'decommissioned'] },
+      createdAt: date,
+      expectedDecommissionAt: nullableDate,
+      decommissionedAt: nullableDate,
+    },
+    required: [
+      'feedId',
+      'name',
+      'assetName',
+      'baseAsset',
+      'quoteAsset',
+      'assetClass',
+      'feedType',
+      'attributeType',
+      'marketHours',
+      'schemaVersion',
+      'serviceLevel',
+      'networkType',
+      'status',
+      'createdAt',
+      'expectedDecommissionAt',
+      'decommissionedAt',
+    ],
+    additionalProperties: false,
+  },
+  Catalog: {
+    type: 'object',
+    properties: { feeds: { type: 'array', items: { $ref: '#/components/schemas/CatalogEntry' } } },
+    required: ['feeds'],
+    additionalProperties: false,
+  },
+  Feed: { type: 'object', properties: { feedID: feedId }, required: ['feedID'], additionalProperties: false },
+  Feeds: {
+    type: 'object',
+    properties: { feeds: { type: 'array', items: { $ref: '#/components/schemas/Feed' } } },
+    required: ['feeds'],
+    additionalProperties: false,
+  },
+  SignerSet: {
+    type: 'object',
+    properties: {
+      f: { type: 'integer', minimum: 0, description: 'f + 1 signatures make a quorum.' },
+      addresses: { type: 'array', items: { type: 'string', pattern: hexPattern(20) } },
+    },
+    required: ['f', 'addresses'],
+    additionalProperties: false,
+  },
+  SignerSets: {
+    type: 'object',
+    properties: {},
+    required: [],
+    additionalProperties: { $ref: '#/components/schemas/SignerSet' },
+    description: 'Config digest → signer set.',
+  },
+  ServerTime: {
+    type: 'object',
+    properties: { serverTimeMs: { type: 'integer', minimum: 0 } },
+    required: ['serverTimeMs'],
+    additionalProperties: false,
+  },
+} as const satisfies Record<string, ObjectSchema>;
+
+export type BodyName = keyof typeof bodies;
+
+type FromSchema<S> = S extends { $ref: `#/components/schemas/${infer N extends BodyName}` }
+  ? Body<N>
+  : S extends { oneOf: readonly [infer A, { type: 'null' }] }
+    ? FromSchema<A> | null
+    : S extends { enum: readonly (infer E)[] }
+      ? E
+      : S extends { type: 'string' }
+        ? string
+        : S extends { type: readonly ['string', 'null'] }
+          ? string | null
+          : S extends { type: 'integer' }
+            ? number
+            : S extends { type: 'array'; items: infer I }
+              ? readonly FromSchema<I>[]
+              : S extends { properties: infer P; required: readonly (infer R)[]; additionalProperties: infer A }
+                ? { readonly [K in keyof P as K extends R ? K : never]: FromSchema<P[K]> } & {
+                    readonly [K in keyof P as K extends R ? never : K]?: FromSchema<P[K]>;
+                  } & (A extends object ? Readonly<Record<string, FromSchema<A>>> : unknown)
+                : never;
+
+/** The TypeScript type of a named body. */
+export type Body<N extends BodyName> = FromSchema<(typeof bodies)[N]>;

@@ -1,0 +1,223 @@
+// Owns the catalog: what a stream is, its status and transitions, the discovery filter (D11–D13).
+// Who may see a hidden stream is decided where entitlements are; here `hidden` is a fact of the stream.
+import type { Body } from './bodies.ts';
+import { ApiError, malformedArgument } from './errors.ts';
+import { type FeedId, parseFeedId, schemaVersionOf } from './feed-id.ts';
+import type { DayStartMs } from './parameters.ts';
+
+/** Status values in the order of a stream's life, each with those that may follow it. */
+export const statusTransitions = {
+  testing: ['live'],
+  live: ['decommissioned'],
+  decommissioned: [],
+} as const satisfies Record<string, readonly string[]>;
+
+export type StreamStatus = keyof typeof statusTransitions;
+
+export const networkTypes = ['mainnet', 'testnet'] as const;
+
+export type NetworkType = (typeof networkTypes)[number];
+
+/** A stream. Dates are RFC 3339 in UTC with microseconds; the schema version is in the feed id. */
+export type Stream = {
+  readonly feedId: FeedId;
+  readonly name: string;
+  readonly assetName: string;
+  readonly baseAsset: string;
+  readonly quoteAsset: string;
+  readonly assetClass: string;
+  readonly feedType: string;
+  readonly attributeType: string;
+  readonly marketHours: string;
+  readonly serviceLevel: string;
+  readonly networkType: NetworkType;
+  readonly status: StreamStatus;
+  readonly createdAt: string;
+  readonly expectedDecommissionAt: string | null;
+  /** Set exactly when the status is `decommissioned`. */
+  readonly decommissionedAt: string | null;
+  readonly hidden: boolean;
+};
+
+/** A stream as the catalog lists it. Being hidden is not told. */
+export type CatalogEntry = Body<'CatalogEntry'>;
+
+/** Renders a stream for the catalog, keys in the documented order. */
+export const toCatalogEntry = (stream: Stream): CatalogEntry => ({
+  feedId: stream.feedId,
+  name: stream.name,
+  assetName: stream.assetName,
+  baseAsset: stream.baseAsset,
+  quoteAsset: stream.quoteAsset,
+  assetClass: stream.assetClass,
+  feedType: stream.feedType,
+  attributeType: stream.attributeType,
+  marketHours: stream.marketHours,
+  schemaVersion: `V${schemaVersionOf(stream.feedId)}`,
+  serviceLevel: stream.serviceLevel,
+  networkType: stream.networkType,
+  status: stream.status,
+  createdAt: stream.createdAt,
+  expectedDecommissionAt: stream.expectedDecommissionAt,
+  decommissionedAt: stream.decommissionedAt,
+});
+
+/** Moves a stream to another status; the last move sets `decommissionedAt`. Any other move is refused. */
+export const moveStream = (stream: Stream, status: StreamStatus, atMs: number): Stream => {
+  const allowed: readonly StreamStatus[] = statusTransitions[stream.status];
+  if (!allowed.includes(status)) {
+    const next = allowed.length === 0 ? 'no other status' : allowed.join(' or ');
+    throw malformedArgument('status', status, `${next}, since ${stream.name} is ${stream.status}`);
+  }
+  return { ...stream, status, decommissionedAt: status === 'decommissioned' ? formatDate(atMs) : null };
+};
+
+/** Milliseconds as the catalog writes dates: RFC 3339, UTC, six decimals. */
+export const formatDate = (ms: number): string => new Date(ms).toISOString().replace('Z', '000Z');
+
+const textFields = [
+  'name',
+  'assetName',
+  'baseAsset',
+  'quoteAsset',
+  'assetClass',
+  'feedType',
+  'attributeType',
+  'marketHours',
+  'serviceLevel',
+] as const;
+
+type TextField = (typeof textFields)[number];
+
+/** Reads a stream from a catalog file or a catalog entry; `at` names the place in the caller's file. */
+export const parseStream = (raw: unknown, at = 'stream'): Stream => {
+  if (typeof raw !== 'object' || raw === null) throw malformedArgument(at, raw, 'an object');
+  const entry = raw as Record<string, unknown>; // every key is checked as it is read
+  const feedId = parseFeedId(entry.feedId, `${at}.feedId`);
+  const schemaVersion = `V${schemaVersionOf(feedId)}`;
+  if (entry.schemaVersion !== undefined && entry.schemaVersion !== schemaVersion) {
+    throw malformedArgument(`${at}.schemaVersion`, entry.schemaVersion, `${schemaVersion}, as in the feed id`);
+  }
+  const texts = Object.fromEntries(textFields.map((key) => [key, parseText(entry[key], `${at}.${key}`)]));
+  const status = parseOneOf(entry.status, Object.keys(statusTransitions) as StreamStatus[], `${at}.status`);
+  const decommissionedAt = parseDate(entry.decommissionedAt ?? null, `${at}.decommissionedAt`);
+  if ((status === 'decommissioned') !== (decommissionedAt !== null)) {
+    throw malformedArgument(
+      `${at}.decommissionedAt`,
+      decommissionedAt,
+      'a date exactly when the status is decommissioned',
+    );
+  }
+  return {
+    feedId,
+    ...(texts as Record<TextField, string>),
+    networkType: parseOneOf(entry.networkType, networkTypes, `${at}.networkType`),
+    status,
+    createdAt: parseDate(entry.createdAt, `${at}.createdAt`) ?? requireDate(`${at}.createdAt`),
+    expectedDecommissionAt: parseDate(entry.expectedDecommissionAt ?? null, `${at}.expectedDecommissionAt`),
+    decommissionedAt,
+    hidden: parseFlag(entry.hidden ?? false, `${at}.hidden`),
+  };
+};
+
+/** Reads a catalog file: `{"feeds": […]}` or a bare list. Feed ids are unique. */
+export const parseCatalog = (raw: unknown, at = 'catalog'): readonly Stream[] => {
+  const list = typeof raw === 'object' && raw !== null && 'feeds' in raw ? raw.feeds : raw;
+  if (!Array.isArray(list)) throw malformedArgument(at, raw, 'a list of streams, or {"feeds": [ … ]}');
+  const streams = list.map((entry, i) => parseStream(entry, `${at}[${i}]`));
+  const seen = new Set<FeedId>();
+  for (const { feedId } of streams) {
+    if (seen.has(feedId))
+      throw new ApiError('repeated_argument', `${at} lists ${feedId} more than once.`, { argument: at });
+    seen.add(feedId);
+  }
+  return streams;
+};
+
+const parseText = (raw: unknown, at: string): string => {
+  if (typeof raw === 'string' && raw !== '') return raw;
+  throw malformedArgument(at, raw, 'a text');
+};
+
+const parseOneOf = <T extends string>(raw: unknown, values: readonly T[], at: string): T => {
+  const value = values.find((known) => known === raw);
+  if (value !== undefined) return value;
+  throw malformedArgument(at, raw, values.join(' or '));
+};
+
+const parseFlag = (raw: unknown, at: string): boolean => {
+  if (typeof raw === 'boolean') return raw;
+  throw malformedArgument(at, raw, 'true or false');
+};
+
+const datePattern = /^([0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2})(?:\.([0-9]{1,6}))?Z$/;
+
+// Date.parse keeps milliseconds only, so the six digits are carried over as text.
+const parseDate = (raw: unknown, at: string): string | null => {
+  if (raw === null) return null;
+  const match = typeof raw === 'string' ? datePattern.exec(raw) : null;
+  const wholeSeconds = match?.[1];
+  if (wholeSeconds !== undefined && isRealDate(wholeSeconds))
+    return `${wholeSeconds}.${(match?.[2] ?? '').padEnd(6, '0')}Z`;
+  throw malformedArgument(at, raw, 'an RFC 3339 date in UTC such as 2025-01-31T12:00:00.000000Z');
+};
+
+const isRealDate = (wholeSeconds: string): boolean => {
+  const ms = Date.parse(`${wholeSeconds}Z`);
+  return !Number.isNaN(ms) && new Date(ms).toISOString().startsWith(wholeSeconds);
+};
+
+const requireDate = (at: string): never => {
+  throw malformedArgument(at, null, 'a date');
+};
+
+/** The string filters of discovery: query parameter → the stream's field it is compared with. */
+export const nameFilters = {
+  base_asset: 'baseAsset',
+  quote_asset: 'quoteAsset',
+  asset_class: 'assetClass',
+  feed_type: 'feedType',
+  attribute_type: 'attributeType',
+  status: 'status',
+  network_type: 'networkType',
+} as const satisfies Record<string, keyof Stream>;
+
+/** The date filters of discovery: prefix of the `_after` and `_before` parameters → the stream's field. */
+export const dateFilters = {
+  created: 'createdAt',
+  expected_decommission: 'expectedDecommissionAt',
+  decommissioned: 'decommissionedAt',
+} as const satisfies Record<string, keyof Stream>;
+
+type DateFilterName = `${keyof typeof dateFilters}_${'after' | 'before'}`;
+
+/** A parsed discovery query: names lower-cased, days as their start in milliseconds. */
+export type DiscoveryFilter = { readonly [N in keyof typeof nameFilters]?: readonly string[] | undefined } & {
+  readonly [N in DateFilterName]?: DayStartMs | undefined;
+} & {
+  /** Asks for hidden streams too; whether the caller gets them is not decided here. */
+  readonly hidden?: boolean | undefined;
+};
+
+const dayMs = 86_400_000;
+
+/** Does the stream pass every filter? `hidden` plays no part: query parameters never widen access. */
+export const matchStream = (filter: DiscoveryFilter, stream: Stream): boolean =>
+  objectKeys(nameFilters).every((name) => filter[name]?.includes(stream[nameFilters[name]].toLowerCase()) ?? true) &&
+  objectKeys(dateFilters).every((prefix) =>
+    matchDate(stream[dateFilters[prefix]], filter[`${prefix}_after`], filter[`${prefix}_before`]),
+  );
+
+// Strict on both sides: after D means from the next day's first instant, before D ends before D's first instant.
+const matchDate = (date: string | null, after?: DayStartMs, before?: DayStartMs): boolean => {
+  if (after === undefined && before === undefined) return true;
+  if (date === null) return false;
+  const ms = Date.parse(date);
+  return (after === undefined || ms >= after + dayMs) && (before === undefined || ms < before);
+};
+
+const objectKeys = <T extends object>(value: T) => Object.keys(value) as (keyof T)[];
+
+/** Catalog order: by name, then by feed id, compared by code unit so that every machine agrees. */
+export const compareStreams = (a: Stream, b: Stream): number =>
+  a.name < b.name ? -1 : a.name > b.name ? 1 : a.feedId < b.feedId ? -1 : a.feedId > b.feedId ? 1 : 0;

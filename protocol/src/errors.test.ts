@@ -1,0 +1,63 @@
+import { expect, test } from 'vitest';
+import { ApiError, errorTable, fromErrorJson, malformedArgument, toErrorJson } from './errors.ts';
+
+test('errors: the body carries the same text under error and message, the code, the request id and the details', () => {
+  const error = new ApiError('clock_skew', 'too late', { serverTimeMs: 1_763_200_000_000, skewMs: -6_000 });
+  expect(JSON.stringify(toErrorJson(error, 'req-1'))).toBe(
+    '{"error":"too late","message":"too late","code":"clock_skew","requestId":"req-1","serverTimeMs":1763200000000,"skewMs":-6000}',
+  );
+});
+
+test('errors: details never replace the fixed keys', () => {
+  const json = toErrorJson(
+    new ApiError('unauthorized', 'no', { code: 'fake', requestId: 'fake', error: 'fake' }),
+    'real',
+  );
+  expect(json).toEqual({ error: 'no', message: 'no', code: 'unauthorized', requestId: 'real' });
+});
+
+test('errors: a client rebuilds the same error from the body', () => {
+  const sent = new ApiError('report_not_found', 'none', { reason: 'gap', previous: null, next: null });
+  const back = fromErrorJson(JSON.parse(JSON.stringify(toErrorJson(sent, 'r'))));
+  expect(back?.requestId).toBe('r');
+  expect(back?.error).toMatchObject({ code: 'report_not_found', message: 'none', status: 404, retry: true });
+  expect(back?.error.details).toEqual({ reason: 'gap', previous: null, next: null });
+});
+
+test('errors: a body that is not ours gives no error of ours', () => {
+  for (const body of [
+    null,
+    'x',
+    1,
+    [],
+    {},
+    { code: 'nope', requestId: 'r' },
+    { code: 'toString', requestId: 'r' },
+    { code: 'unauthorized' },
+  ]) {
+    expect(fromErrorJson(body)).toBeUndefined();
+  }
+});
+
+test('errors: 400 and 401 are never worth a retry, 5xx and 429 always are', () => {
+  for (const { status, retry } of Object.values(errorTable)) {
+    if (status === 400 || status === 401) expect(retry).toBe(false);
+    if (status >= 500 || status === 429) expect(retry).toBe(true);
+  }
+});
+
+test('errors: only the statuses that the API documents are used', () => {
+  const allowed = [400, 401, 404, 405, 408, 426, 429, 431, 500, 502, 503];
+  for (const { status } of Object.values(errorTable)) expect(allowed).toContain(status);
+});
+
+test('errors: a malformed argument is named, shown and told what is expected', () => {
+  const error = malformedArgument('limit', '1e9', 'a whole number from 1 to 1000');
+  expect(error.message).toBe('limit is "1e9", expected a whole number from 1 to 1000.');
+  expect(error.details).toEqual({ argument: 'limit', expected: 'a whole number from 1 to 1000' });
+});
+
+test('errors: what is repeated of the input is bounded', () => {
+  expect(malformedArgument('x', 'a'.repeat(10_000), 'less').message.length).toBeLessThan(150);
+  expect(malformedArgument('x', undefined, 'something').message).toBe('x is undefined, expected something.');
+});

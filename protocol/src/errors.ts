@@ -1,0 +1,111 @@
+// Owns the one table of error codes and the error that carries them. Texts here say what happened in general;
+// whoever throws adds the particulars. `docs/errors.md` gives cause and fix for each code (D15).
+
+type ErrorRow = {
+  /** HTTP status of the answer. */
+  readonly status: number;
+  /** May the same request succeed later without being changed? */
+  readonly retry: boolean;
+  /** The text when the thrower has nothing more exact to say. */
+  readonly message: string;
+};
+
+/** Every error code the API answers with. */
+export const errorTable = {
+  malformed_target: { status: 400, retry: false, message: 'The request target is malformed.' },
+  repeated_host: { status: 400, retry: false, message: 'The request carries more than one Host header. Send one.' },
+  unexpected_body: { status: 400, retry: false, message: 'This API reads no request body. Send none.' },
+  missing_header: { status: 400, retry: false, message: 'A required header is missing.' },
+  malformed_header: { status: 400, retry: false, message: 'A header has an incorrect value.' },
+  repeated_header: { status: 400, retry: false, message: 'A header is present more than once.' },
+  clock_skew: { status: 400, retry: false, message: 'The request was signed too far from the server time.' },
+  missing_argument: { status: 400, retry: false, message: 'A required query argument is missing.' },
+  malformed_argument: { status: 400, retry: false, message: 'A query argument is malformed.' },
+  repeated_argument: { status: 400, retry: false, message: 'A query argument is present more than once.' },
+  timestamp_out_of_bounds: { status: 400, retry: false, message: 'Timestamp out of bounds.' },
+  unknown_origin: {
+    status: 400,
+    retry: false,
+    message: 'The origin named in X-Cll-Origin is not one of this service.',
+  },
+  unauthorized: { status: 401, retry: false, message: 'Authentication failed: unknown user or wrong signature.' },
+  stream_not_accessible: {
+    status: 401,
+    retry: false,
+    message: 'A requested stream does not exist or this account may not read it.',
+  },
+  route_not_found: { status: 404, retry: false, message: 'There is no such path. The API is under /api/v1/.' },
+  report_not_found: { status: 404, retry: true, message: 'No report holds for the requested moment.' },
+  method_not_allowed: { status: 405, retry: false, message: 'This path answers GET and HEAD only.' },
+  request_timeout: { status: 408, retry: true, message: 'The request did not arrive in time.' },
+  upgrade_required: { status: 426, retry: false, message: 'This path speaks WebSocket only. Send an Upgrade request.' },
+  rate_limited: { status: 429, retry: true, message: 'The rate limit of this account is exceeded.' },
+  too_many_failures: { status: 429, retry: true, message: 'Too many failed requests from this address.' },
+  too_many_sockets: { status: 429, retry: true, message: 'This account has as many WebSockets open as it may.' },
+  head_too_large: { status: 431, retry: false, message: 'The request line and headers are too large.' },
+  internal_error: { status: 500, retry: true, message: 'Unexpected condition. Report the request id.' },
+  store_unavailable: { status: 503, retry: true, message: 'The storage does not answer. Try again shortly.' },
+  overloaded: { status: 503, retry: true, message: 'The service is overloaded. Try again shortly.' },
+  draining: { status: 503, retry: true, message: 'This node is shutting down. Try again shortly.' },
+} as const satisfies Record<string, ErrorRow>;
+
+export type ErrorCode = keyof typeof errorTable;
+
+/** What an error says beside its text: `argument`, `header`, `serverTimeMs`… JSON values only. */
+export type ErrorDetails = Readonly<Record<string, unknown>>;
+
+/** A caller's mistake or a refusal, with the code that the wire shows. */
+export class ApiError extends Error {
+  override readonly name = 'ApiError';
+  readonly code: ErrorCode;
+  readonly details: ErrorDetails;
+
+  constructor(code: ErrorCode, message?: string, details: ErrorDetails = {}, options?: ErrorOptions) {
+    super(message ?? errorTable[code].message, options);
+    this.code = code;
+    this.details = details;
+  }
+
+  get status(): number {
+    return errorTable[this.code].status;
+  }
+
+  get retry(): boolean {
+    return errorTable[this.code].retry;
+  }
+}
+
+/** The body of an error answer. `error` and `message` are the same text: existing clients read one or the other (D15). */
+export type ErrorJson = {
+  readonly error: string;
+  readonly message: string;
+  readonly code: string;
+  readonly requestId: string;
+} & ErrorDetails;
+
+/** Renders an error for the wire. Details never replace the four fixed keys. */
+export const toErrorJson = (error: ApiError, requestId: string): ErrorJson => {
+  const fixed = { error: error.message, message: error.message, code: error.code, requestId };
+  return { ...fixed, ...error.details, ...fixed };
+};
+
+/** Rebuilds the error from an answer's body; undefined when the body is not one of ours (a proxy's page, say). */
+export const fromErrorJson = (body: unknown): { error: ApiError; requestId: string } | undefined => {
+  if (typeof body !== 'object' || body === null) return undefined;
+  const { error, message, code, requestId, ...details } = body as Record<string, unknown>; // checked field by field below
+  if (typeof code !== 'string' || !isErrorCode(code) || typeof requestId !== 'string') return undefined;
+  const text = typeof message === 'string' ? message : typeof error === 'string' ? error : undefined;
+  return { error: new ApiError(code, text, details), requestId };
+};
+
+const isErrorCode = (code: string): code is ErrorCode => Object.hasOwn(errorTable, code);
+
+/** The longest piece of a caller's input that an error repeats. */
+const echoedCharactersMax = 80;
+
+/** The error every parser throws: names the argument, shows what came, says what is expected. */
+export const malformedArgument = (argument: string, received: unknown, expected: string): ApiError => {
+  const json = JSON.stringify(received) ?? String(received);
+  const shown = json.length > echoedCharactersMax ? `${json.slice(0, echoedCharactersMax)}…` : json;
+  return new ApiError('malformed_argument', `${argument} is ${shown}, expected ${expected}.`, { argument, expected });
+};

@@ -1,0 +1,14 @@
+// The package's one door. The subpath ./request-signing serves those who only sign.
+export * from './address.ts';
+export * from './api.ts';
+export * from './bodies.ts';
+export * from './catalog.ts';
+export * from './errors.ts';
+export * from './fee-token.ts';
+export * from './feed-id.ts';
+export * from './parameters.ts';
+export * from './query.ts';
+export * from './report.ts';
+export * from './report-schemas.ts';
+export * from './report-signature.ts';
+export * from './request-signing.ts';

@@ -1,0 +1,79 @@
+// Owns the value formats of query arguments: one strict parser each, nothing coerces (D8, D9, D10, D14).
+// Which route takes which argument is api.ts; taking a query string apart is query.ts.
+import { ApiError, malformedArgument } from './errors.ts';
+import { type FeedId, parseFeedId } from './feed-id.ts';
+
+/** The largest Unix timestamp that a report body with second resolution can hold. */
+export const secondsMax = 2 ** 32 - 1;
+
+const secondsPattern = /^[0-9]{1,10}$/;
+
+/** Reads a Unix timestamp in seconds: plain decimal digits, at most 2^32 − 1. */
+export const parseSeconds = (raw: string, argument: string): number => {
+  const seconds = Number(raw);
+  if (secondsPattern.test(raw) && seconds <= secondsMax) return seconds;
+  const hint = /^[0-9]{12,14}$/.test(raw) ? ' (this looks like milliseconds: divide by 1000)' : '';
+  throw malformedArgument(
+    argument,
+    raw,
+    `a Unix timestamp in seconds, decimal digits only, up to ${secondsMax}${hint}`,
+  );
+};
+
+/** Reads a whole number written in decimal digits, from `min` to `max` inclusive. */
+export const parseInteger = (raw: string, argument: string, min: number, max: number): number => {
+  const value = Number(raw);
+  const digitsMax = String(max).length;
+  if (/^[0-9]+$/.test(raw) && raw.length <= digitsMax && value >= min && value <= max) return value;
+  throw malformedArgument(argument, raw, `a whole number from ${min} to ${max}`);
+};
+
+/** Reads `true` or `false`. */
+export const parseBoolean = (raw: string, argument: string): boolean => {
+  if (raw === 'true') return true;
+  if (raw === 'false') return false;
+  throw malformedArgument(argument, raw, 'true or false');
+};
+
+/** A calendar day, as the milliseconds at which it begins in UTC. */
+export type DayStartMs = number;
+
+/** Reads a day that exists in the calendar, `YYYY-MM-DD`. */
+export const parseDay = (raw: string, argument: string): DayStartMs => {
+  const ms = /^[0-9]{4}-[0-9]{2}-[0-9]{2}$/.test(raw) ? Date.parse(`${raw}T00:00:00Z`) : Number.NaN;
+  // Date.parse rolls 2025-02-30 over into March, so the day must print back as it came.
+  if (!Number.isNaN(ms) && new Date(ms).toISOString().startsWith(raw)) return ms;
+  throw malformedArgument(argument, raw, 'a date, YYYY-MM-DD');
+};
+
+/** Reads a comma-separated list with no empty item. Order and duplicates are kept. */
+export const parseList = (raw: string, argument: string): readonly string[] => {
+  const items = raw.split(',');
+  if (items.every((item) => item !== '')) return items;
+  throw malformedArgument(argument, raw, 'a comma-separated list without empty items');
+};
+
+/** Reads a list of names that are compared without case: lower-cased. */
+export const parseNames = (raw: string, argument: string): readonly string[] =>
+  parseList(raw, argument).map((name) => name.toLowerCase());
+
+/** Reads a list of feed ids in the order asked for, duplicates dropped; more than `max` distinct ones are refused. */
+export const parseFeedIds = (raw: string, argument: string, max: number): readonly FeedId[] => {
+  const feedIds = [...new Set(parseList(raw, argument).map((item) => parseFeedId(item, argument)))];
+  if (feedIds.length <= max) return feedIds;
+  throw new ApiError(
+    'malformed_argument',
+    `${argument} names ${feedIds.length} streams, at most ${max} are answered.`,
+    {
+      argument,
+      expected: `at most ${max} feed ids`,
+    },
+  );
+};
+
+/** Refuses a timestamp older than retention; `seconds` equal to the oldest kept second passes. */
+export const checkRetention = (seconds: number, nowSeconds: number, retentionDays: number, argument: string): void => {
+  if (seconds >= nowSeconds - retentionDays * 86_400) return;
+  const text = `Timestamp out of bounds. Timestamp must be within the last ${retentionDays} days.`;
+  throw new ApiError('timestamp_out_of_bounds', text, { argument });
+};

@@ -1,0 +1,96 @@
+import fc from 'fast-check';
+import { expect, expectTypeOf, test } from 'vitest';
+import { ApiError } from './errors.ts';
+import type { FeedId } from './feed-id.ts';
+import { parseQuery, splitQuery } from './query.ts';
+
+const feedId = `0x0003${'ab'.repeat(30)}`;
+const other = `0x0003${'cd'.repeat(30)}`;
+
+test('query: percent-decoded, plus is a space, every value kept in order', () => {
+  const query = splitQuery('a=1&b=x+y%20z&a=%2C&c&=v&d=a=b&&%61=3');
+  expect([...query]).toEqual([
+    ['a', ['1', ',', '3']],
+    ['b', ['x y z']],
+    ['c', ['']],
+    ['', ['v', '']],
+    ['d', ['a=b']],
+  ]);
+});
+
+test('query: names of object internals are names like any other', () => {
+  expect(splitQuery('__proto__=1&constructor=2').get('__proto__')).toEqual(['1']);
+  expect(parseQuery('reportLatest', `feedID=${feedId}&__proto__=x`)).toEqual({ feedId });
+});
+
+test('query: a broken percent-encoding is refused, wherever it stands', () => {
+  for (const raw of ['a=%', 'a=%zz', 'a=%E2%82', '%ff=1', 'unknown=%C3%28']) {
+    expect(() => parseQuery('feeds', raw)).toThrow(expect.objectContaining({ code: 'malformed_target' }));
+  }
+});
+
+test('query: a report at a timestamp', () => {
+  const query = parseQuery('reportAt', `timestamp=1763200000&feedID=${feedId.toUpperCase().replace('0X', '0x')}`);
+  expect(query).toEqual({ feedId, timestamp: 1_763_200_000 });
+  expectTypeOf(query.feedId).toEqualTypeOf<FeedId>();
+  expectTypeOf(query.timestamp).toEqualTypeOf<number>();
+});
+
+test('query: raw and encoded commas separate alike', () => {
+  for (const comma of [',', '%2C', '%2c']) {
+    const query = parseQuery('reportBulk', `feedIDs=${feedId}${comma}${other}&timestamp=1`);
+    expect(query).toEqual({ feedIds: [feedId, other], timestamp: 1, missing: false });
+  }
+});
+
+test('query: the page limit has a default', () => {
+  expect(parseQuery('reportPage', `feedID=${feedId}&startTimestamp=7`)).toEqual({
+    feedId,
+    startTimestamp: 7,
+    limit: 10,
+  });
+  expect(parseQuery('reportPage', `feedID=${feedId}&startTimestamp=7&limit=1000`).limit).toBe(1_000);
+});
+
+test('query: the bound on feed ids is the deployment’s', () => {
+  const raw = `feedIDs=${feedId},${other}&timestamp=1`;
+  expect(() => parseQuery('reportBulk', raw, { feedIdsMax: 1 })).toThrow('at most 1');
+});
+
+test('query: a missing argument is named and explained', () => {
+  expect(() => parseQuery('reportAt', `feedID=${feedId}`)).toThrow(
+    expect.objectContaining({
+      code: 'missing_argument',
+      message: 'timestamp is missing. Moment for which the report is returned.',
+      details: { argument: 'timestamp' },
+    }),
+  );
+});
+
+test('query: a repeated argument is refused, equal values too; a repeated unknown one is ignored', () => {
+  expect(() => parseQuery('reportLatest', `feedID=${feedId}&feedID=${feedId}`)).toThrow(
+    expect.objectContaining({ code: 'repeated_argument', details: { argument: 'feedID' } }),
+  );
+  expect(parseQuery('reportLatest', `feedID=${feedId}&x=1&x=2`)).toEqual({ feedId });
+});
+
+test('query: argument names are case-sensitive', () => {
+  expect(() => parseQuery('reportLatest', `feedid=${feedId}`)).toThrow('feedID is missing');
+});
+
+test('query: any text gives a typed query or an error with a code', () => {
+  const piece = fc.oneof(
+    fc.string({ unit: 'binary' }),
+    fc.constantFrom('feedIDs', 'timestamp', '=', '&', '%2C', ',', feedId, '1763200000'),
+  );
+  fc.assert(
+    fc.property(fc.array(piece, { maxLength: 8 }), (pieces) => {
+      try {
+        expect(parseQuery('reportBulk', pieces.join('')).feedIds.length).toBeGreaterThan(0);
+      } catch (error) {
+        expect(error).toBeInstanceOf(ApiError);
+      }
+    }),
+    { numRuns: 5_000 },
+  );
+});

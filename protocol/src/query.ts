@@ -1,0 +1,81 @@
+// Owns the way from a raw query string to a route's typed query, and back (D8, D14). The signature was checked over the
+// raw string before; nothing here is ever signed or compared.
+import {
+  limits,
+  type Parameter,
+  type ParameterKind,
+  type ParameterValues,
+  type QueryOf,
+  type RouteName,
+  routes,
+} from './api.ts';
+import { ApiError } from './errors.ts';
+import { parseFeedId } from './feed-id.ts';
+import { parseBoolean, parseDay, parseFeedIds, parseInteger, parseNames, parseSeconds } from './parameters.ts';
+
+/** Bounds that a deployment may set. */
+export type QueryLimits = { readonly feedIdsMax: number };
+
+type ParameterParser<K extends ParameterKind> = (
+  raw: string,
+  argument: string,
+  bounds: QueryLimits,
+) => ParameterValues[K];
+
+const parsers: { readonly [K in ParameterKind]: ParameterParser<K> } = {
+  feedId: parseFeedId,
+  feedIds: (raw, argument, bounds) => parseFeedIds(raw, argument, bounds.feedIdsMax),
+  seconds: parseSeconds,
+  limit: (raw, argument) => parseInteger(raw, argument, limits.pageLimitMin, limits.pageLimitMax),
+  names: parseNames,
+  day: parseDay,
+  boolean: parseBoolean,
+};
+
+/** Takes a raw query string (without `?`) apart: percent-decoded, `+` is a space, every value of a name kept in order. */
+export const splitQuery = (raw: string): ReadonlyMap<string, readonly string[]> => {
+  const values = new Map<string, string[]>();
+  for (const pair of raw === '' ? [] : raw.split('&')) {
+    const equals = pair.indexOf('=');
+    const name = percentDecode(equals === -1 ? pair : pair.slice(0, equals));
+    const value = equals === -1 ? '' : percentDecode(pair.slice(equals + 1));
+    const known = values.get(name);
+    if (known === undefined) values.set(name, [value]);
+    else known.push(value);
+  }
+  return values;
+};
+
+/** Reads the query of a route. A missing, malformed or repeated argument is an error that names it; unknown ones are ignored. */
+export const parseQuery = <R extends RouteName>(route: R, raw: string, bounds: QueryLimits = limits): QueryOf<R> => {
+  const given = splitQuery(raw);
+  const parsed: Record<string, unknown> = {};
+  const rows: Readonly<Record<string, Parameter>> = routes[route].query;
+  for (const [name, parameter] of Object.entries(rows)) {
+    const value = parseArgument(name, parameter, given.get(name) ?? [], bounds);
+    if (value !== undefined) parsed[parameter.as] = value;
+  }
+  return parsed as QueryOf<R>; // keyed by `as` and valued by `kind` of the same rows as the type
+};
+
+const parseArgument = (name: string, parameter: Parameter, values: readonly string[], bounds: QueryLimits): unknown => {
+  const [value, ...repeats] = values;
+  if (repeats.length > 0) {
+    throw new ApiError('repeated_argument', `${name} is given ${values.length} times, expected once.`, {
+      argument: name,
+    });
+  }
+  if (value !== undefined) return parsers[parameter.kind](value, name, bounds);
+  if (parameter.required) {
+    throw new ApiError('missing_argument', `${name} is missing. ${parameter.about}`, { argument: name });
+  }
+  return parameter.default;
+};
+
+const percentDecode = (text: string): string => {
+  try {
+    return decodeURIComponent(text.replaceAll('+', ' '));
+  } catch (cause) {
+    throw new ApiError('malformed_target', 'The query has a percent-encoding that is not UTF-8.', {}, { cause });
+  }
+};

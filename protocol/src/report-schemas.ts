@@ -1,0 +1,183 @@
+// Owns the ONE table of report schemas: version → fields in ABI order, with their units. Types are derived from it
+// and the codec in report.ts loops over it: a new version is one row here and one vector (D17).
+import type { FeedId } from './feed-id.ts';
+
+/** ABI type of a field. `time` is uint32 seconds or uint64 milliseconds, by the feed id's time resolution. */
+export type FieldType = 'bytes32' | 'time' | 'uint32' | 'uint64' | 'uint192' | 'int192';
+
+/** What a field's number means; `price`, `amount`, `ratio` and the fees carry 18 decimals. */
+export type FieldUnit =
+  | 'feed id'
+  | 'stream time'
+  | 'seconds'
+  | 'nanoseconds'
+  | 'native token'
+  | 'LINK'
+  | 'price'
+  | 'amount'
+  | 'ratio'
+  | 'market status'
+  | 'paused flag'
+  | 'block number'
+  | 'block hash'
+  | 'count';
+
+export type Field = { readonly name: string; readonly type: FieldType; readonly unit: FieldUnit };
+
+const field = <N extends string, T extends FieldType>(
+  name: N,
+  type: T,
+  unit: FieldUnit,
+): { readonly name: N; readonly type: T; readonly unit: FieldUnit } => ({ name, type, unit });
+
+const feedIdField = field('feedId', 'bytes32', 'feed id');
+const observationsField = field('observationsTimestamp', 'time', 'stream time');
+const marketStatusField = field('marketStatus', 'uint32', 'market status');
+const lastUpdateField = field('lastUpdateTimestamp', 'uint64', 'nanoseconds');
+const ripcordField = field('ripcord', 'uint32', 'paused flag');
+const navDateField = field('navDate', 'uint64', 'nanoseconds');
+const price = <N extends string>(name: N) => field(name, 'int192', 'price');
+
+/** The head that every version but the first begins with. */
+const head = [
+  feedIdField,
+  field('validFromTimestamp', 'time', 'stream time'),
+  observationsField,
+  field('nativeFee', 'uint192', 'native token'),
+  field('linkFee', 'uint192', 'LINK'),
+  field('expiresAt', 'time', 'stream time'),
+] as const;
+
+type SchemaRow = {
+  readonly title: string;
+  /** The field to show when one price is asked for; bid and ask where the schema has them. */
+  readonly headline: { readonly price: string; readonly bid?: string; readonly ask?: string };
+  readonly fields: readonly Field[];
+};
+
+/** Every schema version, by number. */
+export const reportSchemas = {
+  1: {
+    title: 'Block-based price',
+    headline: { price: 'benchmarkPrice', bid: 'bid', ask: 'ask' },
+    fields: [
+      feedIdField,
+      observationsField,
+      price('benchmarkPrice'),
+      price('bid'),
+      price('ask'),
+      field('currentBlockNum', 'uint64', 'block number'),
+      field('currentBlockHash', 'bytes32', 'block hash'),
+      field('validFromBlockNum', 'uint64', 'block number'),
+      field('currentBlockTimestamp', 'uint64', 'seconds'),
+    ],
+  },
+  2: { title: 'Single price', headline: { price: 'price' }, fields: [...head, price('price')] },
+  3: {
+    title: 'Crypto advanced',
+    headline: { price: 'price', bid: 'bid', ask: 'ask' },
+    fields: [...head, price('price'), price('bid'), price('ask')],
+  },
+  4: { title: 'Real-world asset', headline: { price: 'price' }, fields: [...head, price('price'), marketStatusField] },
+  5: {
+    title: 'Interest rate',
+    headline: { price: 'rate' },
+    fields: [
+      ...head,
+      field('rate', 'int192', 'ratio'),
+      field('timestamp', 'uint32', 'seconds'),
+      field('duration', 'uint32', 'seconds'),
+    ],
+  },
+  6: {
+    title: 'Five prices',
+    headline: { price: 'price' },
+    fields: [...head, price('price'), price('price2'), price('price3'), price('price4'), price('price5')],
+  },
+  7: {
+    title: 'Exchange rate',
+    headline: { price: 'exchangeRate' },
+    fields: [...head, field('exchangeRate', 'int192', 'ratio')],
+  },
+  8: {
+    title: 'Real-world asset, standard',
+    headline: { price: 'midPrice' },
+    fields: [...head, lastUpdateField, price('midPrice'), marketStatusField],
+  },
+  9: {
+    title: 'Net asset value',
+    headline: { price: 'navPerShare' },
+    fields: [...head, price('navPerShare'), navDateField, field('aum', 'int192', 'amount'), ripcordField],
+  },
+  10: {
+    title: 'Tokenized asset',
+    headline: { price: 'price' },
+    fields: [
+      ...head,
+      lastUpdateField,
+      price('price'),
+      marketStatusField,
+      field('currentMultiplier', 'int192', 'ratio'),
+      field('newMultiplier', 'int192', 'ratio'),
+      field('activationDateTime', 'uint32', 'seconds'),
+      price('tokenizedPrice'),
+    ],
+  },
+  11: {
+    title: 'Real-world asset, advanced',
+    headline: { price: 'mid', bid: 'bid', ask: 'ask' },
+    fields: [
+      ...head,
+      price('mid'),
+      field('lastSeenTimestampNs', 'uint64', 'nanoseconds'),
+      price('bid'),
+      field('bidVolume', 'int192', 'amount'),
+      price('ask'),
+      field('askVolume', 'int192', 'amount'),
+      price('lastTradedPrice'),
+      marketStatusField,
+    ],
+  },
+  12: {
+    title: 'Net asset value, next',
+    headline: { price: 'navPerShare' },
+    fields: [...head, price('navPerShare'), price('nextNavPerShare'), navDateField, ripcordField],
+  },
+  13: {
+    title: 'Top of book',
+    headline: { price: 'lastTradedPrice', bid: 'bestBid', ask: 'bestAsk' },
+    fields: [
+      ...head,
+      price('bestAsk'),
+      price('bestBid'),
+      field('askVolume', 'uint64', 'count'),
+      field('bidVolume', 'uint64', 'count'),
+      price('lastTradedPrice'),
+    ],
+  },
+} as const satisfies Record<number, SchemaRow>;
+
+/** A version that the table holds. */
+export type SchemaVersion = keyof typeof reportSchemas;
+
+/** Is this a version that the table holds? */
+export const isSchemaVersion = (version: number): version is SchemaVersion => Object.hasOwn(reportSchemas, version);
+
+// uint32 and times fit a double exactly; everything wider is a bigint, so that no price passes through a float.
+type FieldValue<F extends Field> = F['name'] extends 'feedId'
+  ? FeedId
+  : F['type'] extends 'bytes32'
+    ? `0x${string}`
+    : F['type'] extends 'time' | 'uint32'
+      ? number
+      : bigint;
+
+type FieldOf<V extends SchemaVersion> = (typeof reportSchemas)[V]['fields'][number];
+
+/** The decoded body of one version: its fields by name, and the version that tells the union apart. */
+export type ReportBodyOf<V extends SchemaVersion> = { readonly version: V } & {
+  readonly [F in FieldOf<V> as F['name']]: FieldValue<F>;
+};
+
+/** The decoded body of any version. */
+export type ReportBody = { [V in SchemaVersion]: ReportBodyOf<V> }[SchemaVersion];

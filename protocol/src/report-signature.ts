@@ -1,0 +1,162 @@
+// Owns who signed a report: the digest, the recovered addresses, and the verdict on a quorum (D18, D19).
+import * as Bytes from 'ox/Bytes';
+import * as Hash from 'ox/Hash';
+import * as Hex from 'ox/Hex';
+import * as Secp256k1 from 'ox/Secp256k1';
+import { type Address, parseAddress } from './address.ts';
+import type { Body } from './bodies.ts';
+import { malformedArgument } from './errors.ts';
+import type { FullReport, Signature } from './report.ts';
+
+/** The oracles behind one config digest: any f + 1 of them make a quorum. */
+export type SignerSet = {
+  readonly configDigest: Hex.Hex;
+  readonly f: number;
+  readonly addresses: readonly Address[];
+};
+
+/** Signer sets by config digest. */
+export type SignerSets = ReadonlyMap<string, SignerSet>;
+
+/** The published form of signer sets, `/signers.json`: config digest → f and addresses. */
+export type SignerSetsJson = Body<'SignerSets'>;
+
+/** The two primitives of verification. ox's WASM engine has this shape and is nine times as fast; noble runs everywhere. */
+export type SignatureEngine = {
+  readonly keccak256: (bytes: Uint8Array) => Uint8Array;
+  /** Signature: recovery id, r, s, 65 bytes. Returns the uncompressed public key; throws when there is none. */
+  readonly recoverPublicKey: (signature: Uint8Array, digest: Uint8Array) => Uint8Array;
+};
+
+/** The engine in plain JavaScript. */
+export const portableEngine: SignatureEngine = {
+  keccak256: (bytes) => Hash.keccak256(bytes, { as: 'Bytes' }),
+  recoverPublicKey: (signature, digest) =>
+    Secp256k1.noble.Signature.fromBytes(signature, 'recovered').recoverPublicKey(digest).toBytes(false),
+};
+
+/** What the oracles signed: keccak256(keccak256(body) ‖ the three context words), no message prefix. */
+export const reportDigest = (report: FullReport, engine: SignatureEngine = portableEngine): Uint8Array => {
+  const { configDigest, epochAndRound, extraHash } = report.context;
+  const bodyHash = engine.keccak256(Bytes.fromHex(report.body));
+  return engine.keccak256(
+    Bytes.concat(bodyHash, Bytes.fromHex(configDigest), Bytes.fromHex(epochAndRound), Bytes.fromHex(extraHash)),
+  );
+};
+
+/** The signer's address for each signature, in order; undefined where the signature is malformed. */
+export const recoverSigners = (
+  report: FullReport,
+  engine: SignatureEngine = portableEngine,
+): readonly (Address | undefined)[] => {
+  const digest = reportDigest(report, engine);
+  return report.signatures.map((signature) => recoverAddress(signature, digest, engine));
+};
+
+const recoverAddress = ({ r, s, v }: Signature, digest: Uint8Array, engine: SignatureEngine): Address | undefined => {
+  if (v !== 0 && v !== 1) return undefined;
+  try {
+    const publicKey = engine.recoverPublicKey(
+      Bytes.concat(Uint8Array.of(v), Bytes.fromHex(r), Bytes.fromHex(s)),
+      digest,
+    );
+    return addressOf(publicKey, engine);
+  } catch {
+    return undefined; // r or s out of range, or no point of the curve has that r
+  }
+};
+
+/** The address of an uncompressed public key (65 bytes, leading 0x04). */
+export const addressOf = (publicKey: Uint8Array, engine: SignatureEngine = portableEngine): Address =>
+  Hex.fromBytes(engine.keccak256(publicKey.subarray(1)).subarray(12));
+
+/** Every way a quorum can fail, with the sentence that explains it. */
+export const verificationFailures = {
+  unknown_config_digest: 'No signer set is registered for the config digest of the report.',
+  wrong_signature_count: 'The report does not carry exactly f + 1 signatures.',
+  malformed_signature: 'A signature is not a point of the curve, or its v is neither 0 nor 1.',
+  altered_report:
+    'No signature is by a registered signer: body or context were altered after signing, or others signed.',
+  unregistered_signer: 'A signature is by an address that is not in the signer set.',
+  duplicate_signer: 'Two signatures are by the same signer.',
+} as const;
+
+export type VerificationFailure = keyof typeof verificationFailures;
+
+/** The verdict on a report; `signatureIndex` names the first signature at fault, where one is. */
+export type Verification =
+  | { readonly ok: true; readonly signerSet: SignerSet; readonly signers: readonly Address[] }
+  | { readonly ok: false; readonly reason: VerificationFailure; readonly signatureIndex?: number };
+
+/** Checks that exactly f + 1 distinct registered signers of the report's config digest signed these very bytes. */
+export const verifyReport = (
+  report: FullReport,
+  signerSets: SignerSets,
+  engine: SignatureEngine = portableEngine,
+): Verification => {
+  const signerSet = signerSets.get(report.context.configDigest);
+  if (signerSet === undefined) return { ok: false, reason: 'unknown_config_digest' };
+  if (report.signatures.length !== signerSet.f + 1) return { ok: false, reason: 'wrong_signature_count' };
+  return judgeSigners(recoverSigners(report, engine), signerSet);
+};
+
+const judgeSigners = (recovered: readonly (Address | undefined)[], signerSet: SignerSet): Verification => {
+  const fail = (reason: VerificationFailure, signatureIndex: number): Verification => ({
+    ok: false,
+    reason,
+    signatureIndex,
+  });
+  const registered = new Set(
+    recovered.filter((address) => address !== undefined && signerSet.addresses.includes(address)),
+  );
+  const signers: Address[] = [];
+  for (const [index, address] of recovered.entries()) {
+    if (address === undefined) return fail('malformed_signature', index);
+    if (!registered.has(address)) {
+      // A changed byte moves every recovered address at once; one foreign signature among good ones moves only itself.
+      return registered.size === 0 ? { ok: false, reason: 'altered_report' } : fail('unregistered_signer', index);
+    }
+    if (signers.includes(address)) return fail('duplicate_signer', index);
+    signers.push(address);
+  }
+  return { ok: true, signerSet, signers };
+};
+
+/** One byte of vs each, and the verifier contract's own bound. */
+const oraclesMax = 31;
+
+/** Reads one signer set: n > 3f, n ≤ 31, distinct addresses. `at` names the place in the caller's file. */
+export const parseSignerSet = (configDigest: string, raw: unknown, at = 'signers'): SignerSet => {
+  if (!/^0x[0-9a-fA-F]{64}$/.test(configDigest))
+    throw malformedArgument(at, configDigest, 'a config digest, 0x and 64 hex digits');
+  const place = `${at}.${configDigest}`;
+  const { f, addresses } = (typeof raw === 'object' && raw !== null ? raw : {}) as { f?: unknown; addresses?: unknown };
+  if (!Number.isInteger(f) || (f as number) < 0) throw malformedArgument(`${place}.f`, f, 'a whole number');
+  if (!Array.isArray(addresses)) throw malformedArgument(`${place}.addresses`, addresses, 'a list of addresses');
+  const parsed = addresses.map((address, i) => parseAddress(address, `${place}.addresses[${i}]`));
+  const n = new Set(parsed).size;
+  if (n !== parsed.length) throw malformedArgument(`${place}.addresses`, addresses.length, 'each address once');
+  if (n <= 3 * (f as number) || n > oraclesMax) {
+    throw malformedArgument(
+      `${place}.addresses`,
+      n,
+      `more than 3f = ${3 * (f as number)} and at most ${oraclesMax} addresses`,
+    );
+  }
+  return { configDigest: configDigest.toLowerCase() as Hex.Hex, f: f as number, addresses: parsed };
+};
+
+/** Reads a signers file or the answer of `/signers.json`. */
+export const parseSignerSets = (raw: unknown, at = 'signers'): SignerSets => {
+  if (typeof raw !== 'object' || raw === null || Array.isArray(raw)) {
+    throw malformedArgument(at, raw, 'an object of config digest → {f, addresses}');
+  }
+  const sets = Object.entries(raw).map(([digest, set]) => parseSignerSet(digest, set, at));
+  return new Map(sets.map((set) => [set.configDigest, set]));
+};
+
+/** Renders signer sets as published. */
+export const toSignerSetsJson = (signerSets: SignerSets): SignerSetsJson =>
+  Object.fromEntries(
+    [...signerSets.values()].map(({ configDigest, f, addresses }) => [configDigest, { f, addresses }]),
+  );

@@ -1,0 +1,150 @@
+import type * as Hex from 'ox/Hex';
+import { expect, expectTypeOf, test } from 'vitest';
+import { parseFeedId, schemaVersionOf, timeResolutionOf } from './feed-id.ts';
+import {
+  decodeFullReport,
+  decodeReportBody,
+  encodeFullReport,
+  encodeReportBody,
+  fullReportBytesMax,
+  ReportFormatError,
+  toReportJson,
+  windowOf,
+} from './report.ts';
+import { type ReportBodyOf, reportSchemas } from './report-schemas.ts';
+import vectors from './vectors/reports.json' with { type: 'json' };
+
+const hex = (text: string) => text as Hex.Hex;
+const sample = vectors.reports[2] as (typeof vectors.reports)[number];
+const reasonOf = (act: () => unknown): string => {
+  try {
+    act();
+  } catch (error) {
+    expect(error).toBeInstanceOf(ReportFormatError);
+    return (error as ReportFormatError).reason;
+  }
+  return expect.unreachable();
+};
+
+/** The report with one 32-byte word of its envelope replaced. */
+const withWord = (word: number, value: string): string =>
+  `${sample.fullReport.slice(0, 2 + word * 64)}${value.padStart(64, '0')}${sample.fullReport.slice(2 + (word + 1) * 64)}`;
+
+test.each(vectors.reports)('report vector: $name decodes to its values and encodes back to its bytes', (vector) => {
+  const full = decodeFullReport(vector.fullReport);
+  expect(full.context).toEqual(vector.context);
+  expect(full.body).toBe(vector.body);
+  const body = decodeReportBody(full.body);
+  expect(body.version).toBe(vector.version);
+  expect(timeResolutionOf(body.feedId)).toBe(vector.timeResolution);
+  const printed = Object.fromEntries(Object.entries(body).map(([name, value]) => [name, String(value)]));
+  expect(printed).toEqual({ version: String(vector.version), ...vector.decoded });
+  expect(windowOf(body)).toEqual({ ...vector.window, expiresAtMs: vector.window.expiresAtMs ?? undefined });
+  expect(encodeReportBody(body)).toBe(vector.body);
+  expect(encodeFullReport(full)).toBe(vector.fullReport);
+  expect(JSON.stringify(toReportJson(body, hex(vector.fullReport)))).toBe(
+    JSON.stringify({ ...vector.wire, fullReport: vector.fullReport }),
+  );
+});
+
+test('report vectors: one for each version of the table', () => {
+  expect(new Set(vectors.reports.map(({ version }) => String(version)))).toEqual(new Set(Object.keys(reportSchemas)));
+});
+
+test('report schemas: the headline names fields that the schema has', () => {
+  for (const { headline, fields } of Object.values(reportSchemas)) {
+    for (const name of Object.values(headline)) expect(fields.map((field) => field.name)).toContain(name);
+  }
+});
+
+test('report schemas: types are derived from the table', () => {
+  expectTypeOf<ReportBodyOf<3>['price']>().toEqualTypeOf<bigint>();
+  expectTypeOf<ReportBodyOf<8>['marketStatus']>().toEqualTypeOf<number>();
+  expectTypeOf<ReportBodyOf<1>['currentBlockHash']>().toEqualTypeOf<`0x${string}`>();
+  expectTypeOf<ReportBodyOf<2>>().not.toHaveProperty('bid');
+});
+
+test('report: upper-case hex decodes to the same values', () => {
+  expect(decodeFullReport(`0x${sample.fullReport.slice(2).toUpperCase()}`)).toEqual(
+    decodeFullReport(sample.fullReport),
+  );
+});
+
+test.each([
+  ['no 0x', sample.fullReport.slice(2)],
+  ['an odd digit', `${sample.fullReport}0`],
+  ['a letter that is no digit', sample.fullReport.replace('a', 'g')],
+  ['empty text', ''],
+  ['more bytes than any report has', `0x${'00'.repeat(fullReportBytesMax + 1)}`],
+])('report: %s is malformed hex', (_, text) => {
+  expect(reasonOf(() => decodeFullReport(text))).toBe('malformed_hex');
+});
+
+test.each([
+  ['no bytes at all', '0x'],
+  ['bytes left over', `${sample.fullReport}${'00'.repeat(32)}`],
+  ['the body’s offset one word further', withWord(3, '100')],
+  ['a huge offset', withWord(3, 'f'.repeat(64))],
+  ['rs and ss at the same place', withWord(5, sample.fullReport.slice(2 + 4 * 64, 2 + 5 * 64))],
+  ['a huge number of signatures', withWord(17, 'f'.repeat(64))],
+  ['a v beyond the signatures', withWord(6, `0001000001${'0'.repeat(54)}`)],
+])('report: %s is a malformed envelope', (_, text) => {
+  expect(reasonOf(() => decodeFullReport(text))).toBe('malformed_envelope');
+});
+
+test('report: a body whose length is no multiple of a word must be padded with zeros', () => {
+  const short = encodeFullReport({ ...decodeFullReport(sample.fullReport), body: '0x0102' });
+  expect(decodeFullReport(short).body).toBe('0x0102');
+  expect(reasonOf(() => decodeFullReport(short.replace(`0102${'0'.repeat(60)}`, `0102${'0'.repeat(59)}1`)))).toBe(
+    'malformed_envelope',
+  );
+});
+
+test('body: a version or a time resolution that the table does not hold is named', () => {
+  const unknown = (prefix: string) => () => decodeReportBody(hex(`0x${prefix}${sample.body.slice(6)}`));
+  expect(unknown('0000')).toThrow('The feed id names schema version 0, which this release does not know.');
+  expect(unknown('000e')).toThrow('schema version 14');
+  expect(unknown('2003')).toThrow('time resolution 2');
+  expect(reasonOf(unknown('0fff'))).toBe('unsupported_schema');
+  expect(reasonOf(() => decodeReportBody('0x'))).toBe('unsupported_schema');
+});
+
+test('body: a word more or a word less is refused', () => {
+  expect(() => decodeReportBody(hex(`${sample.body}${'00'.repeat(32)}`))).toThrow('A version 3 body has 9 words.');
+  expect(reasonOf(() => decodeReportBody(hex(sample.body.slice(0, -64))))).toBe('malformed_body');
+});
+
+test('body: a number with dirty high bytes is refused', () => {
+  const dirty = (word: number) => hex(`${sample.body.slice(0, 2 + word * 64)}01${sample.body.slice(4 + word * 64)}`);
+  expect(() => decodeReportBody(dirty(1))).toThrow('A field of the body is out of range.');
+  expect(() => decodeReportBody(hex(sample.body.replace('000000006', '000000106')))).toThrow(
+    'validFromTimestamp is out of range for uint32.',
+  );
+  expect(() => decodeReportBody(dirty(3))).toThrow('nativeFee is out of range for uint192.');
+  expect(() => decodeReportBody(dirty(6))).toThrow('price is out of range for int192.');
+});
+
+test('body: a value that its field cannot hold is not encoded', () => {
+  const body = decodeReportBody(hex(sample.body)) as ReportBodyOf<3>;
+  const extremes = { ...body, price: 2n ** 191n - 1n, bid: -(2n ** 191n) };
+  expect(decodeReportBody(encodeReportBody(extremes))).toEqual(extremes);
+  for (const wrong of [
+    { price: 2n ** 191n },
+    { bid: -(2n ** 191n) - 1n },
+    { nativeFee: -1n },
+    { expiresAt: 2 ** 32 },
+    { observationsTimestamp: 1.5 },
+    { price: undefined },
+  ]) {
+    expect(reasonOf(() => encodeReportBody({ ...body, ...wrong } as unknown as ReportBodyOf<3>))).toBe(
+      'malformed_body',
+    );
+  }
+});
+
+test('body: its version and its feed id must agree', () => {
+  const body = decodeReportBody(hex(sample.body)) as ReportBodyOf<3>;
+  const feedId = parseFeedId(`0x0002${body.feedId.slice(6)}`);
+  expect(schemaVersionOf(feedId)).toBe(2);
+  expect(() => encodeReportBody({ ...body, feedId })).toThrow('A version 3 body has a feed id of version 2.');
+});

@@ -1,0 +1,186 @@
+// The house rules that a machine can check. Each failure says the rule's reason.
+import { builtinModules } from 'node:module';
+import { expect, test } from 'vitest';
+import { isTest, listFiles, readJson, readSources, type SourceFile, workspaces } from './source-tree.ts';
+
+const sources = readSources();
+const product = sources.filter(({ path }) => !isTest(path) && path.includes('/src/'));
+const packages = workspaces();
+const offenders = (found: readonly string[], reason: string) =>
+  expect(found, `${reason}\n${found.join('\n')}`).toEqual([]);
+
+/** Who may import whom: area → areas it may import. An area is a package, or a folder of one. */
+const layers: Readonly<Record<string, readonly string[]>> = {
+  protocol: [],
+  simulator: ['protocol'],
+};
+
+const areaOf = (path: string): string | undefined => Object.keys(layers).find((area) => path.startsWith(`${area}/`));
+const packageFolder = (name: string): string | undefined =>
+  [...packages].find(([, packageName]) => name === packageName || name.startsWith(`${packageName}/`))?.[0];
+const targetArea = (name: string): string | undefined => packageFolder(name) ?? areaOf(name);
+
+test('tidy: imports follow the flow of the layer table', () => {
+  const against = product.flatMap(({ path, imports }) => {
+    const area = areaOf(path);
+    if (area === undefined) return [`${path} belongs to no layer`];
+    const foreign = imports.filter((name) => (targetArea(name) ?? area) !== area);
+    return foreign
+      .filter((name) => !layers[area]?.includes(targetArea(name) as string))
+      .map((name) => `${path} → ${name}`);
+  });
+  offenders(against, 'Data flows one way; an import against the flow couples what must stay apart.');
+});
+
+test('tidy: no import cycles between files', () => {
+  const graph = new Map(sources.map(({ path, imports }) => [path, imports]));
+  const done = new Set<string>();
+  const cycles: string[] = [];
+  const visit = (path: string, trail: readonly string[]): void => {
+    if (trail.includes(path)) cycles.push([...trail.slice(trail.indexOf(path)), path].join(' → '));
+    if (done.has(path) || trail.includes(path)) return;
+    for (const next of graph.get(path) ?? []) visit(next, [...trail, path]);
+    done.add(path);
+  };
+  for (const path of graph.keys()) visit(path, []);
+  offenders(cycles, 'Files in a cycle can only be understood together.');
+});
+
+test('tidy: files stay under 400 lines', () => {
+  const long = sources
+    .map(({ path, text }) => [path, text.split('\n').length] as const)
+    .filter(([, lines]) => lines > 400);
+  offenders(
+    long.map(([path, lines]) => `${path}: ${lines}`),
+    'A long file holds more than one noun.',
+  );
+});
+
+/** Top-level functions with their lengths; nested ones count towards the outer one, so that factories cannot hide. */
+const functionLengths = ({ path, text }: SourceFile): readonly (readonly [string, number])[] => {
+  const lines = text.split('\n');
+  return lines.flatMap((line, start) => {
+    const name = /^(?:export )?(?:async )?(?:const|function\*?) (\w+).*(?:=>|\()/.exec(line)?.[1];
+    if (name === undefined || /[;}]$/.test(line.trimEnd())) return [];
+    const length = lines.slice(start + 1).findIndex((later) => /^[})\]]|^\S.*;$/.test(later)) + 2;
+    const body = lines.slice(start, start + length).join('\n');
+    return body.includes('=>') || body.includes('function') ? [[`${path} ${name}`, length] as const] : [];
+  });
+};
+
+test('tidy: functions stay under 70 lines', () => {
+  const long = product.flatMap(functionLengths).filter(([, length]) => length > 70);
+  offenders(
+    long.map(([name, length]) => `${name}: ${length}`),
+    'A function that does not fit a screen hides a step that deserves a name.',
+  );
+});
+
+test('tidy: names say what a thing is', () => {
+  const vague = /(^|[-./])(utils?|helpers?|common|types|lib|services?|managers?|base|impl|data|info|misc)([-./]|$)/;
+  const inPaths = listFiles('.ts', '.tsx').filter((path) => vague.test(path) || path !== path.toLowerCase());
+  const inNames = product.flatMap(({ path, text }) =>
+    [
+      ...text.matchAll(/^export (?:const|type|class|function) (\w*(?:Util|Helper|Manager|Service|Impl|Info)s?)\b/gm),
+    ].map(([, name]) => `${path} ${name}`),
+  );
+  offenders([...inPaths, ...inNames], 'Vague or capitalised names: say the noun, in kebab-case for files.');
+});
+
+test('tidy: no folder is deeper than three', () => {
+  offenders(
+    sources.map(({ path }) => path).filter((path) => path.split('/').length > 4),
+    'Depth hides the architecture.',
+  );
+});
+
+test('tidy: every export is used by another file or offered by its package', () => {
+  const offered = new Set(sources.filter(({ path }) => path.endsWith('/index.ts')).flatMap(({ imports }) => imports));
+  const texts = sources.map(({ path, text }) => [path, text] as const);
+  const unused = product
+    .filter(({ path }) => !offered.has(path))
+    .flatMap(({ path, text }) =>
+      [...text.matchAll(/^export (?:async )?(?:const|type|class|function\*?) (\w+)/gm)]
+        .map(([, name]) => name as string)
+        .filter((name) => !texts.some(([other, body]) => other !== path && new RegExp(`\\b${name}\\b`).test(body)))
+        .map((name) => `${path} ${name}`),
+    );
+  offenders(unused, 'An export that nobody imports is dead code, or should not be exported.');
+});
+
+test('tidy: each import is listed in its own package', () => {
+  const unlisted = sources.flatMap(({ path, imports }) => {
+    const folder = [...packages.keys()].find((name) => path.startsWith(`${name}/`));
+    const manifests = [
+      ...(folder === undefined ? [] : [`${folder}/package.json`]),
+      ...(folder === undefined || isTest(path) ? ['package.json'] : []),
+    ];
+    const listed = manifests
+      .map(readJson)
+      .flatMap(({ dependencies = {}, devDependencies = {} }) =>
+        Object.keys({ ...(dependencies as object), ...(devDependencies as object) }),
+      );
+    const external = imports.filter(
+      (name) =>
+        !name.startsWith('node:') &&
+        !/^[\w-]+\/.*\.(ts|json)$/.test(name) &&
+        !name.endsWith('.ts') &&
+        !name.endsWith('.json'),
+    );
+    const names = external.map((name) =>
+      name
+        .split('/')
+        .slice(0, name.startsWith('@') ? 2 : 1)
+        .join('/'),
+    );
+    return names
+      .filter((name) => !listed.includes(name) && !(folder === undefined && [...packages.values()].includes(name)))
+      .map((name) => `${path}: ${name}`);
+  });
+  offenders(unlisted, 'A package that leans on another’s dependencies breaks when installed alone.');
+});
+
+test('tidy: the protocol uses no Node API', () => {
+  const node = product
+    .filter(({ path }) => path.startsWith('protocol/'))
+    .flatMap(({ path, imports, text }) =>
+      [
+        ...imports.filter((name) => name.startsWith('node:') || builtinModules.includes(name)),
+        ...(text.match(/\b(process|Buffer|require|__dirname)\b\./g) ?? []),
+      ].map((name) => `${path}: ${name}`),
+    );
+  offenders(node, 'The protocol runs in browsers.');
+});
+
+test('tidy: time and randomness are arguments', () => {
+  const pure = product.filter(({ path }) => path.startsWith('protocol/'));
+  const calls = pure.flatMap(({ path, text }) =>
+    (text.match(/\b(Date\.now|new Date\(\)|Math\.random|performance\.now)\b/g) ?? []).map((call) => `${path}: ${call}`),
+  );
+  offenders(calls, 'Hidden clocks and dice make tests sleep and guess.');
+});
+
+test('tidy: every error class is thrown', () => {
+  const classes = product.flatMap(({ text }) =>
+    [...text.matchAll(/^export class (\w+) extends/gm)].map(([, name]) => name as string),
+  );
+  const unthrown = classes.filter((name) => !product.some(({ text }) => text.includes(`new ${name}(`)));
+  offenders(unthrown, 'An error nobody throws is a promise nobody keeps.');
+});
+
+test('tidy: every module opens with what it owns', () => {
+  offenders(
+    product.filter(({ text }) => !text.startsWith('// ')).map(({ path }) => path),
+    'The first line of a module says what it owns.',
+  );
+});
+
+test('tidy: the project speaks of itself alone', () => {
+  // Spelled in pieces, so that this file passes its own rule.
+  const foreign = new RegExp(['\\.\\./sha' + 'red', '\\.libr' + 'ary\\b', 'work/m' + 'ain', 'sub' + 'agent'].join('|'));
+  const told = [...sources.map(({ path, text }) => [path, text] as const)].filter(([, text]) => foreign.test(text));
+  offenders(
+    told.map(([path]) => path),
+    'How the work is organised is not part of the project.',
+  );
+});
