@@ -1,4 +1,4 @@
-// The package's one door. The subpath ./request-signing serves those who only sign.
+// The package's front door. The subpaths ./request-signing and ./report-json serve those who only sign or render.
 export * from './address.ts';
 export * from './api.ts';
 export * from './bodies.ts';
@@ -9,6 +9,7 @@ export * from './feed-id.ts';
 export * from './parameters.ts';
 export * from './query.ts';
 export * from './report.ts';
+export * from './report-json.ts';
 export * from './report-schemas.ts';
 export * from './report-signature.ts';
 export * from './request-signing.ts';

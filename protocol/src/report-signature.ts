@@ -35,8 +35,11 @@ export const portableEngine: SignatureEngine = {
     Secp256k1.noble.Signature.fromBytes(signature, 'recovered').recoverPublicKey(digest).toBytes(false),
 };
 
+/** The part of a report under its signatures. */
+type SignedPart = Pick<FullReport, 'context' | 'body'>;
+
 /** What the oracles signed: keccak256(keccak256(body) ‖ the three context words), no message prefix. */
-export const reportDigest = (report: FullReport, engine: SignatureEngine = portableEngine): Uint8Array => {
+export const reportDigest = (report: SignedPart, engine: SignatureEngine = portableEngine): Uint8Array => {
   const { configDigest, epochAndRound, extraHash } = report.context;
   const bodyHash = engine.keccak256(Bytes.fromHex(report.body));
   return engine.keccak256(
@@ -122,8 +125,8 @@ const judgeSigners = (recovered: readonly (Address | undefined)[], signerSet: Si
   return { ok: true, signerSet, signers };
 };
 
-/** One byte of vs each, and the verifier contract's own bound. */
-const oraclesMax = 31;
+/** Oracles of a network at most: one byte of vs each, and the verifier contract's own bound. */
+export const oraclesMax = 31;
 
 /** Reads one signer set: n > 3f, n ≤ 31, distinct addresses. `at` names the place in the caller's file. */
 export const parseSignerSet = (configDigest: string, raw: unknown, at = 'signers'): SignerSet => {

@@ -8,9 +8,9 @@ import {
   encodeReportBody,
   fullReportBytesMax,
   ReportFormatError,
-  toReportJson,
   windowOf,
 } from './report.ts';
+import { toReportJson } from './report-json.ts';
 import { type ReportBodyOf, reportSchemas } from './report-schemas.ts';
 import vectors from './vectors/reports.json' with { type: 'json' };
 
@@ -42,7 +42,7 @@ test.each(vectors.reports)('report vector: $name decodes to its values and encod
   expect(windowOf(body)).toEqual({ ...vector.window, expiresAtMs: vector.window.expiresAtMs ?? undefined });
   expect(encodeReportBody(body)).toBe(vector.body);
   expect(encodeFullReport(full)).toBe(vector.fullReport);
-  expect(JSON.stringify(toReportJson(body, hex(vector.fullReport)))).toBe(
+  expect(JSON.stringify(toReportJson(body.feedId, windowOf(body), vector.fullReport))).toBe(
     JSON.stringify({ ...vector.wire, fullReport: vector.fullReport }),
   );
 });

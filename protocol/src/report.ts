@@ -4,7 +4,6 @@
 import * as AbiParameters from 'ox/AbiParameters';
 import * as Bytes from 'ox/Bytes';
 import type * as Hex from 'ox/Hex';
-import type { Body } from './bodies.ts';
 import { type FeedId, schemaVersionOf, type TimeResolution, timeResolutionOf } from './feed-id.ts';
 import { type Field, isSchemaVersion, type ReportBody, reportSchemas, type SchemaVersion } from './report-schemas.ts';
 
@@ -222,18 +221,4 @@ export const windowOf = (body: ReportBody): ReportWindow => {
   const observationsMs = body.observationsTimestamp * unitMs;
   if (body.version === 1) return { validFromMs: observationsMs, observationsMs, expiresAtMs: undefined };
   return { validFromMs: body.validFromTimestamp * unitMs, observationsMs, expiresAtMs: body.expiresAt * unitMs };
-};
-
-/** A report as its readers see it on the wire: exactly these four keys, in this order, integer seconds. */
-export type ReportJson = Body<'Report'>;
-
-/** Renders a report for the wire; milliseconds become the second they fall in. */
-export const toReportJson = (body: ReportBody, fullReport: Hex.Hex): ReportJson => {
-  const { validFromMs, observationsMs } = windowOf(body);
-  return {
-    feedID: body.feedId,
-    validFromTimestamp: Math.floor(validFromMs / 1_000),
-    observationsTimestamp: Math.floor(observationsMs / 1_000),
-    fullReport,
-  };
 };

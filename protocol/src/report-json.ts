@@ -1,0 +1,18 @@
+// Owns a report as its readers see it (D5). Apart from report.ts so that what only renders needs no ABI code.
+import type { Body } from './bodies.ts';
+import type { FeedId } from './feed-id.ts';
+
+/** Exactly these four keys, in this order, integer seconds. */
+export type ReportJson = Body<'Report'>;
+
+/** A report for the wire, from its parts; milliseconds become the second they fall in. */
+export const toReportJson = (
+  feedId: FeedId,
+  { validFromMs, observationsMs }: { readonly validFromMs: number; readonly observationsMs: number },
+  fullReport: string,
+): ReportJson => ({
+  feedID: feedId,
+  validFromTimestamp: Math.floor(validFromMs / 1_000),
+  observationsTimestamp: Math.floor(observationsMs / 1_000),
+  fullReport,
+});

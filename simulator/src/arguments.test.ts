@@ -1,0 +1,93 @@
+import { expect, test } from 'vitest';
+import { parseSettings, parseTime, type RawOptions, UsageError } from './arguments.ts';
+import { createCatalog } from './streams.ts';
+
+const now = 1_762_180_200; // 2025-11-03T14:30:00Z
+const raw: RawOptions = { seed: 'demo', network: 'testnet', from: '-10m', out: 'somewhere' };
+const btcName = 'BTC/USD-Streams-CexPrice';
+const btc = createCatalog('testnet').find(({ name }) => name === btcName)?.feedId;
+
+test.each([
+  ['now', now],
+  ['1762180000', 1_762_180_000],
+  ['2025-11-03T14:29:59Z', now - 1],
+  ['2025-11-03T15:30:00.75+01:00', now],
+  ['-45s', now - 45],
+  ['-30m', now - 1_800],
+  ['-1h', now - 3_600],
+  ['-2d', now - 172_800],
+  ['+10s', now + 10],
+])('the time %s is read', (text, seconds) => {
+  expect(parseTime('--from', text, now)).toBe(seconds);
+});
+
+test.each(['', 'yesterday', '-1w', '1h', '2025-11-03', '2025-13-03T00:00:00Z', '1e9', '4294967296'])(
+  'the time "%s" is refused, naming option and forms',
+  (text) => {
+    expect(() => parseTime('--to', text, now)).toThrow(
+      `--to has the value "${text}", expected Unix seconds, an RFC 3339 date such as 2025-01-31T12:00:00Z, now, or a relative time such as -1h or +30s.`,
+    );
+  },
+);
+
+test('a span is read with its faults, streams by name in any case or by feed id', () => {
+  const settings = parseSettings(
+    { ...raw, streams: `btc/usd-streams-cexprice`, gap: [`${btc},-5m,-4m`], late: [`${btcName},-3m,-2m,7`] },
+    now,
+  );
+  expect(settings).toEqual({
+    mode: 'span',
+    simulation: {
+      seed: 'demo',
+      networkType: 'testnet',
+      n: 4,
+      f: 1,
+      feedIds: [btc],
+      gaps: [{ feedId: btc, from: now - 300, to: now - 240 }],
+      late: [{ feedId: btc, from: now - 180, to: now - 120, delaySeconds: 7 }],
+    },
+    span: { from: now - 600, to: now },
+    out: 'somewhere',
+    workers: undefined,
+    json: false,
+  });
+});
+
+test('f follows the number of oracles unless it is told', () => {
+  const sizeOf = (more: Partial<RawOptions>) => {
+    const { n, f } = parseSettings({ ...raw, network: 'mainnet', ...more }, now).simulation;
+    return [n, f];
+  };
+  expect(sizeOf({})).toEqual([16, 5]);
+  expect(sizeOf({ oracles: '7' })).toEqual([7, 2]);
+  expect(sizeOf({ oracles: '31', faulty: '10' })).toEqual([31, 10]);
+});
+
+test.each<[Partial<RawOptions>, string]>([
+  [{ network: 'devnet' }, '--network has the value "devnet", expected mainnet or testnet.'],
+  [{ oracles: '32' }, '--oracles has the value "32", expected a whole number from 1 to 31.'],
+  [{ faulty: '2' }, '--faulty has the value "2", expected a whole number from 0 to 1.'],
+  [{ workers: 'many' }, '--workers has the value "many", expected a whole number from 0 to 64.'],
+  [
+    { from: '-1m', to: '-2m' },
+    '--from is 1762180140 and --to is 1762180080, expected a --to that is not before --from.',
+  ],
+  [{ gap: ['x'] }, '--gap has the value "x", expected FEED,FROM,TO.'],
+  [{ gap: [`${btcName},-1m,-2m`] }, '--gap has the value "-1m,-2m", expected a TO that is not before FROM.'],
+  [{ late: [`${btcName},-2m,-1m`] }, `--late has the value "${btcName},-2m,-1m", expected FEED,FROM,TO,DELAY.`],
+  [{ late: [`${btcName},-2m,-1m,0`] }, '--late has the value "0", expected a whole number from 1 to 2592000.'],
+  [
+    { streams: 'GOLD' },
+    '--streams has the value "GOLD", expected the feed id or name of a simulated stream, such as AAPL/USD-Streams-EquityPrice, AAPL/USD-Streams-TokenizedPrice, AERO/USD-Streams-DexPrice.',
+  ],
+  [{ live: true }, '--from belongs to a span and has no use with --live.'],
+])('%o is refused by name', (wrong, message) => {
+  expect(() => parseSettings({ ...raw, ...wrong }, now)).toThrow(new UsageError(message));
+});
+
+test('a span needs its beginning and its directory', () => {
+  const { from: _, ...noFrom } = raw;
+  const { out: __, ...noOut } = raw;
+  expect(() => parseSettings(noFrom, now)).toThrow(/^--from is missing, expected Unix seconds/);
+  expect(() => parseSettings(noOut, now)).toThrow('--out is missing, expected the directory to write to (or --live).');
+});

@@ -1,0 +1,20 @@
+// Owns days as whole numbers since 1970-01-01, so that rules of the calendar are integer arithmetic.
+
+const dayMs = 86_400_000;
+
+/** Seconds in a day. */
+export const daySeconds = 86_400;
+
+/** The day of a date; January is month 1. */
+export const dayOf = (year: number, month: number, date: number): number => Date.UTC(year, month - 1, date) / dayMs;
+
+/** 0 is Sunday. */
+export const weekdayOf = (day: number): number => (((day + 4) % 7) + 7) % 7;
+
+export const yearOf = (day: number): number => new Date(day * dayMs).getUTCFullYear();
+
+/** The first (`nth` = 1), second… day of a month that falls on a weekday. */
+export const nthWeekdayOf = (year: number, month: number, weekday: number, nth: number): number => {
+  const first = dayOf(year, month, 1);
+  return first + ((weekday - weekdayOf(first) + 7) % 7) + (nth - 1) * 7;
+};

@@ -1,0 +1,51 @@
+// Owns the files of a run: catalog, signers and reports. They carry a partial name until all three are complete, so that an
+// interrupted run leaves nothing that looks whole.
+import { createWriteStream } from 'node:fs';
+import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import { toSignerSetsJson } from '@sealpost/protocol';
+import { generateHistory, type HistoryOptions } from './history.ts';
+import { createSimulation, type DeliveredReport } from './simulation.ts';
+
+/** The files, by what they hold. */
+export const fileNames = { catalog: 'catalog.json', signers: 'signers.json', reports: 'reports.ndjson' } as const;
+
+type FileName = (typeof fileNames)[keyof typeof fileNames];
+
+/** What a run has written. */
+type Written = { readonly streams: number; readonly reports: number; readonly signaturesPerReport: number };
+
+/** Writes the three files into a directory, which is made when missing; `onBatch` hears of each batch written. */
+export const writeHistory = async (
+  options: HistoryOptions,
+  out: string,
+  signal: AbortSignal,
+  onBatch: (batch: readonly DeliveredReport[]) => void,
+): Promise<Written> => {
+  const partialPath = (name: FileName) => join(out, `${name}.partial-${process.pid}`);
+  const names = Object.values(fileNames);
+  const { network, streams } = await createSimulation(options);
+  const signerSets = new Map([[network.signerSet.configDigest, network.signerSet]]);
+  let reports = 0;
+  const lines = async function* () {
+    for await (const batch of generateHistory(options)) {
+      yield batch.map(({ report }) => `${JSON.stringify(report)}\n`).join('');
+      reports += batch.length;
+      onBatch(batch);
+    }
+  };
+  await mkdir(out, { recursive: true });
+  try {
+    await writeFile(partialPath(fileNames.catalog), toJsonText({ feeds: streams.map(({ stream }) => stream) }));
+    await writeFile(partialPath(fileNames.signers), toJsonText(toSignerSetsJson(signerSets)));
+    await pipeline(lines, createWriteStream(partialPath(fileNames.reports)), { signal });
+    for (const name of names) await rename(partialPath(name), join(out, name));
+  } catch (cause) {
+    await Promise.all(names.map((name) => rm(partialPath(name), { force: true })));
+    throw cause;
+  }
+  return { streams: streams.length, reports, signaturesPerReport: network.signerSet.f + 1 };
+};
+
+const toJsonText = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`;

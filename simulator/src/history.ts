@@ -1,0 +1,68 @@
+// Owns the past: every report of a span, in delivery order, as fast as it can be signed. Work is read ahead by a bounded
+// number of slices, so a slow reader slows the signing down and memory stays constant.
+import { availableParallelism } from 'node:os';
+import { setImmediate } from 'node:timers/promises';
+import {
+  createSimulation,
+  type DeliveredReport,
+  observationMax,
+  type Simulation,
+  type SimulationOptions,
+  type Span,
+} from './simulation.ts';
+import { signSlice, slicesOf } from './slices.ts';
+import { openThreads, type SliceSigner } from './threads.ts';
+
+/** The observations to report, and how many threads sign; 0 signs on the calling thread. One per core unless told otherwise. */
+export type HistoryOptions = SimulationOptions & Span & { readonly workers?: number | undefined };
+
+/** Worker threads at most. */
+export const workersMax = 64;
+
+// Each thread signs one slice while the next waits for it.
+const slicesPerThread = 2;
+
+/** Yields the reports observed in a span in batches; none is empty. Ending early ends the threads. */
+export async function* generateHistory(options: HistoryOptions): AsyncGenerator<readonly DeliveredReport[]> {
+  const { seed, networkType, n, f, feedIds, gaps, late, from, to, workers = availableParallelism() } = options;
+  checkOptions({ from, to }, workers);
+  const observed = { from, to };
+  const simulationOptions = { seed, networkType, n, f, feedIds, gaps, late };
+  const simulation = await createSimulation(simulationOptions);
+  const signer =
+    workers === 0 ? createLocalSigner(simulation, observed) : openThreads(workers, { ...simulationOptions, observed });
+  const pending: Promise<readonly DeliveredReport[]>[] = [];
+  try {
+    for (const slice of slicesOf(simulation, observed)) {
+      const batch = signer.sign(slice);
+      batch.catch(() => {}); // a failure is thrown when its turn comes, or not at all when the reader has left
+      pending.push(batch);
+      if (pending.length >= workers * slicesPerThread) yield* nextBatch(pending);
+    }
+    while (pending.length > 0) yield* nextBatch(pending);
+  } finally {
+    await signer.close();
+  }
+}
+
+async function* nextBatch(pending: Promise<readonly DeliveredReport[]>[]): AsyncGenerator<readonly DeliveredReport[]> {
+  const batch = await pending.shift();
+  if (batch !== undefined && batch.length > 0) yield batch;
+}
+
+const createLocalSigner = (simulation: Simulation, observed: Span): SliceSigner => ({
+  sign: async (slice) => {
+    await setImmediate(); // timers and signals get their turn between slices
+    return signSlice(simulation, observed, slice);
+  },
+  close: async () => {},
+});
+
+const checkOptions = ({ from, to }: Span, workers: number): void => {
+  if (!Number.isInteger(from) || !Number.isInteger(to) || from < 0 || to > observationMax) {
+    throw new RangeError(`The span is ${from} to ${to}, expected whole Unix seconds up to ${observationMax}.`);
+  }
+  if (!Number.isInteger(workers) || workers < 0 || workers > workersMax) {
+    throw new RangeError(`workers is ${workers}, expected a whole number from 0 to ${workersMax}.`);
+  }
+};

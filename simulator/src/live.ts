@@ -1,0 +1,45 @@
+// Owns the present: each report as its second comes. Time comes from a clock that the caller may replace.
+import { setTimeout } from 'node:timers/promises';
+import { createSimulation, type DeliveredReport, observationMax, type SimulationOptions } from './simulation.ts';
+
+/** What following needs of time. */
+export type Clock = {
+  readonly nowMs: () => number;
+  /** Resolves at this moment, or as soon as the signal is aborted; never rejects for that. */
+  readonly waitUntil: (ms: number, signal: AbortSignal | undefined) => Promise<void>;
+};
+
+const timerMaxMs = 2 ** 31 - 1; // beyond that Node's timers fire at once
+
+/** The machine's clock. */
+export const systemClock: Clock = {
+  nowMs: Date.now,
+  waitUntil: async (ms, signal) => {
+    // Timers may fire a millisecond early, and the clock may be set back meanwhile.
+    while (signal?.aborted !== true && Date.now() < ms) {
+      await setTimeout(Math.min(ms - Date.now(), timerMaxMs), undefined, { signal }).catch(() => {});
+    }
+  },
+};
+
+export type LiveOptions = SimulationOptions & {
+  /** First second observed; the next whole one unless told otherwise. Seconds already past are caught up with at once. */
+  readonly from?: number | undefined;
+  readonly clock?: Clock | undefined;
+  readonly signal?: AbortSignal | undefined;
+};
+
+/** Yields each report when it is due, until the signal is aborted or the reader leaves. */
+export async function* followClock(options: LiveOptions): AsyncGenerator<DeliveredReport> {
+  const { clock = systemClock, signal, ...simulationOptions } = options;
+  const simulation = await createSimulation(simulationOptions);
+  const from = options.from ?? Math.ceil(clock.nowMs() / 1_000);
+  for (let second = from; second <= observationMax; second += 1) {
+    await clock.waitUntil(second * 1_000, signal);
+    for (const delivered of simulation.deliverAt(second, { from, to: observationMax })) {
+      if (signal?.aborted) return;
+      yield delivered;
+    }
+    if (signal?.aborted) return;
+  }
+}

@@ -1,0 +1,64 @@
+// Owns how prices move: a random walk that is a pure function of (seed, asset, second). Only + − × ÷ and sqrt are used,
+// which IEEE 754 rounds in one way, so every machine computes the same digits.
+import type { Asset } from './assets.ts';
+import { gaussian, keyOf } from './random.ts';
+
+const anchorSeconds = 2 ** 22;
+const daySeconds = 86_400;
+const yearSeconds = 365 * daySeconds;
+const growthFrom = 1_735_689_600; // 2025-01-01, when assets that grow stand at their reference price
+
+/** Prices are integers with this many units to one. */
+export const priceScale = 10n ** 18n;
+
+/** One asset's walk under one seed. */
+export type Walk = { readonly asset: Asset; readonly key: number };
+
+/** The walk of an asset; streams of one asset share it, whatever their network. */
+export const createWalk = (seed: string, asset: Asset): Walk => ({
+  asset,
+  key: keyOf(`${asset.baseAsset}/${asset.quoteAsset}`, keyOf(seed)),
+});
+
+// Lévy's construction of Brownian motion: independent anchors, then each midpoint is the mean of its neighbours plus noise
+// with variance interval / 4. A second is a midpoint at one level only, so its own number is the position of its noise.
+const displacementAt = ({ asset, key }: Walk, seconds: number): number => {
+  const volatility = asset.volatilityPerDay / Math.sqrt(daySeconds);
+  const anchorDeviation = volatility * Math.sqrt(anchorSeconds / 2); // two of them differ as much as a walk of their distance
+  let start = seconds - (seconds % anchorSeconds);
+  let left = anchorDeviation * gaussian(key, start);
+  let right = anchorDeviation * gaussian(key, start + anchorSeconds);
+  let deviation = (volatility * Math.sqrt(anchorSeconds)) / 2;
+  for (let half = anchorSeconds / 2; start !== seconds; half /= 2) {
+    const middle = (left + right) / 2 + deviation * gaussian(key, start + half);
+    if (seconds < start + half) right = middle;
+    else {
+      left = middle;
+      start += half;
+    }
+    deviation *= Math.SQRT1_2;
+  }
+  return left;
+};
+
+// x + sqrt(x² + 1) stands in for exp: positive everywhere, 1 + x + x²/2 near 0, and f(x) · f(−x) = 1.
+const toFactor = (x: number): number => (x < 0 ? 1 / (Math.sqrt(x * x + 1) - x) : Math.sqrt(x * x + 1) + x);
+
+/** The price at a second in whole ticks, at least 1. */
+export const ticksAt = (walk: Walk, seconds: number): number => {
+  const { referencePrice, ticksPerUnit, growthPerYear } = walk.asset;
+  const growth = (growthPerYear * (seconds - growthFrom)) / yearSeconds;
+  const price = referencePrice * toFactor(displacementAt(walk, seconds) + growth);
+  return Math.max(1, Math.round(price * ticksPerUnit));
+};
+
+/** The mean price in whole ticks of `samples` moments, evenly spread over the window that ends at a second. */
+export const averageTicksAt = (walk: Walk, seconds: number, windowSeconds: number, samples: number): number => {
+  let sum = 0;
+  for (let i = 0; i < samples; i += 1) sum += ticksAt(walk, seconds - Math.floor((i * windowSeconds) / samples));
+  return Math.round(sum / samples);
+};
+
+/** Ticks as a price with 18 decimals. */
+export const toPrice = (asset: Asset, ticks: number): bigint =>
+  BigInt(ticks) * (priceScale / BigInt(asset.ticksPerUnit));

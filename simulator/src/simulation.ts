@@ -1,0 +1,78 @@
+// Owns one whole simulated network: streams, schedule and oracles put together. Its options are plain values, so that a
+// worker thread can build the same simulation.
+import {
+  encodeReportBody,
+  type FeedId,
+  type ReportBody,
+  type ReportJson,
+  secondsMax,
+  toReportJson,
+  windowOf,
+} from '@sealpost/protocol';
+import { createNetwork, type Network, type NetworkOptions } from './network.ts';
+import { createMarket } from './quotes.ts';
+import { createFeeTokens, createReportBody, expirySeconds } from './report-bodies.ts';
+import { createSchedule, type Faults } from './schedule.ts';
+import { createStreams, type SimulatedStream } from './streams.ts';
+
+export type SimulationOptions = NetworkOptions &
+  Faults & {
+    /** Only these streams; all of them unless told otherwise. */
+    readonly feedIds?: readonly FeedId[] | undefined;
+  };
+
+/** Observation seconds, both ends inclusive. */
+export type Span = { readonly from: number; readonly to: number };
+
+/** A signed report, and the second at which it reaches its readers. */
+export type DeliveredReport = { readonly deliveredAt: number; readonly report: ReportJson };
+
+export type Simulation = {
+  readonly network: Network;
+  readonly streams: readonly SimulatedStream[];
+  /** The longest that a report may be late. */
+  readonly delayMaxSeconds: number;
+  /** Signs what is delivered in a second, in delivery order, leaving out observations outside of the span. */
+  readonly deliverAt: (second: number, observed?: Span) => Generator<DeliveredReport>;
+};
+
+/** The latest observation second whose expiry fits a report. */
+export const observationMax = secondsMax - expirySeconds;
+
+const everySecond: Span = { from: 0, to: observationMax };
+const networkStartedAt = 1_704_067_200; // 2024-01-01, before the first stream; rounds are counted from here
+
+/** Builds the network and binds the streams to the seed. */
+export const createSimulation = async (options: SimulationOptions): Promise<Simulation> => {
+  const { seed, feedIds } = options;
+  const network = await createNetwork(options);
+  const streams = selectStreams(createStreams(network.networkType), feedIds);
+  const markets = streams.map((simulated) => createMarket(seed, simulated));
+  const { deliveriesAt, delayMaxSeconds } = createSchedule(markets, options);
+  const feeTokens = createFeeTokens(seed);
+  const signReport = (body: ReportBody): ReportJson => {
+    const round = body.observationsTimestamp - networkStartedAt; // one a second makes the reports of all streams
+    return toReportJson(body.feedId, windowOf(body), network.sign(encodeReportBody(body), round));
+  };
+  return {
+    network,
+    streams,
+    delayMaxSeconds,
+    *deliverAt(second, { from, to } = everySecond) {
+      for (const { simulated, observationsTimestamp, deliveredAt } of deliveriesAt(second)) {
+        if (observationsTimestamp < from || observationsTimestamp > to) continue;
+        yield { deliveredAt, report: signReport(createReportBody(simulated, feeTokens, observationsTimestamp)) };
+      }
+    },
+  };
+};
+
+const selectStreams = (
+  streams: readonly SimulatedStream[],
+  feedIds: readonly FeedId[] | undefined,
+): readonly SimulatedStream[] => {
+  if (feedIds === undefined) return streams;
+  const unknown = feedIds.find((feedId) => !streams.some(({ stream }) => stream.feedId === feedId));
+  if (unknown !== undefined) throw new RangeError(`${unknown} is not simulated on this network.`);
+  return streams.filter(({ stream }) => feedIds.includes(stream.feedId));
+};
