@@ -1,0 +1,34 @@
+// `npm run bench` runs every workload, `npm run bench -- NAME…` the named ones; `--json` prints one line per figure.
+import type { Measurement } from './measure.ts';
+import { benchProtocol } from './protocol.ts';
+import { benchSimulator } from './simulator.ts';
+
+const workloads: Readonly<Record<string, () => Promise<readonly Measurement[]>>> = {
+  protocol: benchProtocol,
+  simulator: benchSimulator,
+};
+
+const print = (line: string) => process.stdout.write(`${line}\n`);
+
+const args = process.argv.slice(2);
+const json = args.includes('--json');
+const wanted = args.filter((arg) => !arg.startsWith('--'));
+const unknown = wanted.filter((name) => !Object.hasOwn(workloads, name));
+if (unknown.length > 0) {
+  process.stderr.write(
+    `There is no workload ${unknown.join(', ')}. There are: ${Object.keys(workloads).join(', ')}.\n`,
+  );
+  process.exit(2);
+}
+
+for (const [name, run] of Object.entries(workloads).filter(([key]) => wanted.length === 0 || wanted.includes(key))) {
+  if (!json) print(`\n${name}`);
+  for (const figure of await run()) {
+    const value = figure.value >= 100 ? figure.value.toFixed(0) : figure.value.toPrecision(3);
+    print(
+      json
+        ? JSON.stringify({ workload: name, ...figure })
+        : `  ${figure.name.padEnd(52)} ${value.padStart(10)} ${figure.unit}${figure.note ? `  (${figure.note})` : ''}`,
+    );
+  }
+}

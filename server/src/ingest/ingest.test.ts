@@ -1,0 +1,244 @@
+import {
+  decodeFullReport,
+  encodeFullReport,
+  encodeReportBody,
+  type FeedId,
+  type ReportBody,
+  toReportJson,
+} from '@sealpost/protocol';
+import { createNetwork } from '@sealpost/simulator';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { act, type Door, openDoor, testStream } from '../../../tests/door.ts';
+import { createSignedReports, millisecondStream, secondStream } from '../../../tests/signed-reports.ts';
+import type { StoredReport } from '../store/store.ts';
+import type { LineResult } from './report-line.ts';
+
+const { report, signerSets } = await createSignedReports();
+const network = await createNetwork({ seed: 'tests' });
+const now = 1_763_200_000;
+const live = secondStream(1);
+const gone = secondStream(2);
+const fine = millisecondStream(3);
+let clockMs = now * 1_000;
+let door: Door;
+
+const streams = [
+  testStream(live),
+  testStream(fine),
+  testStream(gone, { status: 'decommissioned', decommissionedAt: '2025-06-01T00:00:00.000000Z' }),
+];
+
+beforeAll(async () => {
+  door = await openDoor(streams, signerSets, () => clockMs);
+});
+afterAll(() => door.close());
+
+const wire = ({ feedId, validFromMs, observationsMs, fullReport }: StoredReport) =>
+  toReportJson(feedId, { validFromMs, observationsMs }, `0x${Buffer.from(fullReport).toString('hex')}`);
+const line = (one: StoredReport): string => JSON.stringify(wire(one));
+const submit = async (...lines: string[]): Promise<readonly LineResult[]> => door.ingest.submit(lines, 1);
+const codeOf = async (text: string) => {
+  const [result] = await submit(text);
+  return [result?.result, result?.code];
+};
+
+/** A signed report whose body is not what a well-behaved network would sign. */
+const signedBody = (change: Partial<Extract<ReportBody, { version: 3 }>>, feedId: FeedId = live): string => {
+  const observations = now - 500;
+  const body = {
+    version: 3 as const,
+    feedId,
+    validFromTimestamp: observations,
+    observationsTimestamp: observations,
+    nativeFee: 1n,
+    linkFee: 1n,
+    expiresAt: now + 86_400,
+    price: 1n,
+    bid: 1n,
+    ask: 1n,
+  };
+  return JSON.stringify({ fullReport: network.sign(encodeReportBody({ ...body, ...change }), 1) });
+};
+
+test('ingest: a verified report is stored and acknowledged, then readable', async () => {
+  const one = report(live, now - 100, now - 100);
+  expect(await submit(line(one))).toEqual([
+    { line: 1, result: 'stored', feedID: live, observationsTimestamp: now - 100, code: null, message: null },
+  ]);
+  expect(door.store.reports.latest(live)?.json.toString()).toBe(`{"report":${line(one)}}`);
+});
+
+test('ingest: only fullReport is required, bare or inside report, hex in any case', async () => {
+  const { fullReport } = wire(report(live, now - 99, now - 99));
+  expect(await codeOf(JSON.stringify({ fullReport }))).toEqual(['stored', null]);
+  const upper = wire(report(live, now - 98, now - 98))
+    .fullReport.toUpperCase()
+    .replace('0X', '0x');
+  expect(await codeOf(JSON.stringify({ report: { fullReport: upper, note: 'ignored' } }))).toEqual(['stored', null]);
+});
+
+test('ingest: the same report again is a duplicate and changes nothing', async () => {
+  const one = report(live, now - 97, now - 97);
+  await submit(line(one));
+  const position = await door.store.reports.position();
+  expect(await codeOf(line(one))).toEqual(['duplicate', null]);
+  expect(await codeOf(JSON.stringify({ fullReport: wire(one).fullReport }))).toEqual(['duplicate', null]);
+  expect((await submit(line(one), line(one))).map(({ result }) => result)).toEqual(['duplicate', 'duplicate']);
+  expect(await door.store.reports.position()).toBe(position);
+});
+
+test('ingest: the same key with other bytes is refused, alarmed and not stored', async () => {
+  const one = report(live, now - 96, now - 96);
+  await submit(line(one));
+  expect(await codeOf(line(report(live, now - 96, now - 96, 7n)))).toEqual(['refused', 'conflicting_report']);
+  expect((await door.store.reports.at([live], now - 96))[0]?.fullReport).toEqual(one.fullReport);
+  expect(door.events).toContainEqual(
+    expect.objectContaining({ kind: 'refused', code: 'conflicting_report', feedId: live }),
+  );
+});
+
+test('ingest: late reports are accepted into gaps, overlapping ones are not', async () => {
+  await submit(line(report(live, now - 80, now - 71)), line(report(live, now - 60, now - 51)));
+  expect(await codeOf(line(report(live, now - 70, now - 61)))).toEqual(['stored', null]);
+  expect(await codeOf(line(report(live, now - 62, now - 49)))).toEqual(['refused', 'overlapping_window']);
+});
+
+const valid = wire(report(live, now - 40, now - 40));
+const parts = decodeFullReport(valid.fullReport);
+const [first, second] = parts.signatures as [(typeof parts.signatures)[0], (typeof parts.signatures)[0]];
+const altered = (changes: Partial<typeof parts>) =>
+  JSON.stringify({ ...valid, fullReport: encodeFullReport({ ...parts, ...changes }) });
+const stranger = await createNetwork({ seed: 'stranger' });
+
+test.each([
+  ['not JSON', 'malformed_line', 'nonsense'],
+  ['a number', 'malformed_line', '7'],
+  ['a list', 'malformed_line', '[]'],
+  ['no fullReport', 'malformed_line', '{"feedID":"x"}'],
+  ['a fullReport that is no text', 'malformed_line', '{"fullReport":7}'],
+  ['a line without end', 'malformed_line', JSON.stringify({ fullReport: `0x${'0'.repeat(20_000)}` })],
+  ['bytes that are no report', 'malformed_report', '{"fullReport":"0x1234"}'],
+  ['a report cut short', 'malformed_report', JSON.stringify({ fullReport: valid.fullReport.slice(0, -2) })],
+  ['an altered body', 'altered_report', altered({ body: `0x${parts.body.slice(2, -2)}ff` })],
+  [
+    'an altered context',
+    'altered_report',
+    altered({ context: { ...parts.context, epochAndRound: `0x${'1'.repeat(64)}` } }),
+  ],
+  [
+    'another config digest',
+    'unknown_config_digest',
+    altered({ context: { ...parts.context, configDigest: `0x${'1'.repeat(64)}` } }),
+  ],
+  ['a signature missing', 'wrong_signature_count', altered({ signatures: [first] })],
+  ['the same signature twice', 'duplicate_signer', altered({ signatures: [first, first] })],
+  ['a broken signature', 'malformed_signature', altered({ signatures: [first, { ...second, v: 9 }] })],
+  [
+    'the signers of another network',
+    'unknown_config_digest',
+    JSON.stringify({ fullReport: stranger.sign(parts.body, 1) }),
+  ],
+  ['a feedID that disagrees', 'disagreeing_fields', JSON.stringify({ ...valid, feedID: gone })],
+  ['a validFromTimestamp that disagrees', 'disagreeing_fields', JSON.stringify({ ...valid, validFromTimestamp: now })],
+  [
+    'an observationsTimestamp as text',
+    'disagreeing_fields',
+    JSON.stringify({ ...valid, observationsTimestamp: String(now - 40) }),
+  ],
+  ['an unknown stream', 'unknown_stream', signedBody({}, secondStream(99))],
+  ['a decommissioned stream', 'decommissioned_stream', signedBody({}, gone)],
+  ['a window that ends before it begins', 'malformed_window', signedBody({ validFromTimestamp: now - 499 })],
+  ['an expiry before the observation', 'expiry_before_observation', signedBody({ expiresAt: now - 501 })],
+  [
+    'an observation older than retention',
+    'older_than_retention',
+    signedBody({ validFromTimestamp: now - 30 * 86_400 - 1, observationsTimestamp: now - 30 * 86_400 - 1 }),
+  ],
+  [
+    'an observation ahead of the clock',
+    'ahead_of_clock',
+    signedBody({ validFromTimestamp: now + 6, observationsTimestamp: now + 6 }),
+  ],
+])('ingest: %s is refused as %s, quarantined, and never readable', async (_, code, text) => {
+  const position = await door.store.reports.position();
+  expect(await codeOf(text)).toEqual(['refused', code]);
+  expect(await door.store.reports.position()).toBe(position);
+  const [kept] = await door.store.quarantine.list(1);
+  expect(kept).toMatchObject({ code, line: text.slice(0, 8_192), message: expect.any(String) });
+});
+
+test('ingest: observations up to five seconds ahead pass, and the oldest second of retention', async () => {
+  clockMs = (now + 100) * 1_000;
+  expect(await codeOf(line(report(live, now + 105, now + 105)))).toEqual(['stored', null]);
+  const oldest = now + 100 - 30 * 86_400;
+  expect(await codeOf(line(report(live, oldest, oldest)))).toEqual(['stored', null]);
+  clockMs = now * 1_000;
+});
+
+test('ingest: millisecond streams keep their milliseconds', async () => {
+  const one = report(fine, now * 1_000 - 750, now * 1_000 - 500);
+  expect(await submit(line(one))).toMatchObject([{ result: 'stored', observationsTimestamp: now - 1 }]);
+  expect((await door.store.reports.at([fine], now - 1))[0]).toMatchObject({
+    validFromMs: now * 1_000 - 750,
+    observationsMs: now * 1_000 - 500,
+  });
+});
+
+test('ingest: results come in the order of the lines, whatever becomes of each', async () => {
+  const results = await submit(
+    line(report(live, now - 30, now - 30)),
+    'x',
+    line(report(live, now - 100, now - 100)),
+    signedBody({}, gone),
+  );
+  expect(results.map(({ line: number, result }) => [number, result])).toEqual([
+    [1, 'stored'],
+    [2, 'refused'],
+    [3, 'duplicate'],
+    [4, 'refused'],
+  ]);
+});
+
+test('ingest: batches that wait for room all pass, in the order of submission', async () => {
+  const small = await openDoor(streams, signerSets, () => clockMs, { linesInFlightMax: 3 });
+  try {
+    const all = Array.from({ length: 30 }, (_, i) => report(live, now - 30 + i, now - 30 + i));
+    const batches = Array.from({ length: 15 }, (_, i) => all.slice(i * 2, i * 2 + 2).map(line));
+    const results = await Promise.all(batches.map((batch) => small.ingest.submit(batch, 1)));
+    expect(results.flat().every(({ result }) => result === 'stored')).toBe(true);
+    const { reports } = await small.store.reports.appendedAfter(0, 100);
+    expect(reports.map(({ observationsMs }) => observationsMs)).toEqual(
+      all.map(({ observationsMs }) => observationsMs),
+    );
+    expect(
+      await small.ingest.submit(
+        Array.from({ length: 9 }, () => 'x'),
+        1,
+      ),
+    ).toHaveLength(9);
+  } finally {
+    await small.close();
+  }
+});
+
+test('ingest: a stream and a signer set that are registered meanwhile count at once', async () => {
+  const fresh = secondStream(50);
+  expect(await codeOf(signedBody({}, fresh))).toEqual(['refused', 'unknown_stream']);
+  const seen = door.reloaded();
+  await door.store.admin.update('stream', [fresh], () => [testStream(fresh)], act);
+  await seen;
+  expect(await codeOf(signedBody({}, fresh))).toEqual(['stored', null]);
+});
+
+test('ingest: a retired signer set admits nothing new', async () => {
+  const [digest] = [...signerSets.keys()] as [string];
+  const seen = door.reloaded();
+  await door.store.admin.update(
+    'signerSet',
+    [digest],
+    ([set]) => [{ ...(set as NonNullable<typeof set>), retiredAt: '2026-01-01T00:00:00.000000Z' }],
+    act,
+  );
+  await seen;
+  expect(await codeOf(line(report(live, now - 10, now - 10)))).toEqual(['refused', 'retired_signer_set']);
+});

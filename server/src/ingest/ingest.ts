@@ -1,0 +1,249 @@
+// THE ONE DOOR for reports: verify → check → append → acknowledge. Whatever way a report comes in, it passes here; what is
+// refused goes to quarantine with its reason. A result is given only when it is durable.
+import { type FeedId, parseFeedId, toReportJson } from '@sealpost/protocol';
+import type { AdminView } from '../store/admin-snapshot.ts';
+import type { AppendOutcome, QuarantinedReport, Store, StoredReport } from '../store/store.ts';
+import { Refusal, type RefusalCode } from './refusals.ts';
+import { type LineResult, parseReportLine, type ReportLine } from './report-line.ts';
+import { disagreeingField, type Verdict, type VerifiedReport } from './verification.ts';
+import type { Verifier } from './verifier.ts';
+
+/** Rules that the operator sets. */
+export type IngestRules = {
+  /** Reports observed longer ago are refused. */
+  readonly retentionMs: number;
+  /** How far an observation may lie ahead of this machine's clock. */
+  readonly aheadMaxMs: number;
+  /** Lines under way at once; more wait. */
+  readonly linesInFlightMax: number;
+};
+
+/** What the door tells its observer. */
+export type IngestEvent =
+  | { readonly kind: 'ingested'; readonly result: 'stored' | 'duplicate'; readonly count: number }
+  | { readonly kind: 'refused'; readonly code: RefusalCode; readonly feedId: string | null; readonly message: string };
+
+export type Ingest = {
+  /** Takes lines, numbered from `firstLine`; resolves when each is durable or refused, in order. Rejects when the store fails. */
+  readonly submit: (lines: readonly string[], firstLine: number) => Promise<readonly LineResult[]>;
+  readonly close: () => Promise<void>;
+};
+
+export type IngestParts = {
+  readonly store: Store;
+  readonly view: AdminView;
+  readonly verifier: Verifier;
+  readonly rules: IngestRules;
+  readonly nowMs: () => number;
+  readonly observe: (event: IngestEvent) => void;
+};
+
+/** A line on its way: what is known so far, then its result. */
+type Passing = {
+  readonly text: string;
+  line?: ReportLine;
+  report?: StoredReport;
+  outcome?: AppendOutcome;
+  refusal?: Refusal;
+};
+
+export const createIngest = (parts: IngestParts): Ingest => {
+  const { store, view, verifier, rules } = parts;
+  const useSigners = () => verifier.use(view.current().signerSets);
+  useSigners();
+  const stopView = view.onReload(useSigners);
+  const room = createRoom(rules.linesInFlightMax);
+  const turns = createTurns();
+
+  const decide = async (passing: readonly Passing[]): Promise<void> => {
+    await Promise.all(passing.map((one) => attempt(one, () => recogniseDuplicate(store, one))));
+    const undecided = passing.filter(isUndecided);
+    const verdicts = await verifier.verify(undecided.map(({ line }) => line as ReportLine)); // parsed, or it would be refused
+    for (const [i, one] of undecided.entries())
+      await attempt(one, async () => admit(one, verdicts[i] as Verdict, parts)); // one each
+  };
+  const append = async (passing: readonly Passing[]): Promise<void> => {
+    const admitted = passing.filter(isUndecided);
+    if (admitted.length === 0) return;
+    const outcomes = await store.reports.append(admitted.map(({ report }) => report as StoredReport)); // admitted, so it has one
+    for (const [i, one] of admitted.entries()) settle(one, outcomes[i] as AppendOutcome); // one each
+  };
+  const pass = async (texts: readonly string[], firstLine: number): Promise<readonly LineResult[]> => {
+    const passing = texts.map((text): Passing => ({ text }));
+    const turn = turns.take();
+    try {
+      await decide(passing);
+      await turn.come;
+      await append(passing);
+    } finally {
+      turn.done();
+    }
+    await quarantine(parts, passing);
+    observeAll(parts, passing);
+    return passing.map((one, i) => toLineResult(one, firstLine + i));
+  };
+
+  return {
+    submit: (lines, firstLine) => room.enter(lines.length, () => pass(lines, firstLine)),
+    close: async () => {
+      stopView();
+      await turns.take().come;
+      await verifier.close();
+    },
+  };
+};
+
+const isUndecided = ({ outcome, refusal }: Passing): boolean => outcome === undefined && refusal === undefined;
+
+const attempt = async (one: Passing, act: () => Promise<void>): Promise<void> => {
+  try {
+    await act();
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+    one.refusal = error;
+  }
+};
+
+// Bytes that are stored were verified before: loading a file again costs no signature checks.
+const recogniseDuplicate = async (store: Store, one: Passing): Promise<void> => {
+  one.line = parseReportLine(one.text);
+  const key = statedKey(one.line);
+  const newest = key && store.reports.latest(key.feedId);
+  if (key === undefined || newest === undefined || newest.observationsMs < key.seconds * 1_000) return;
+  const [stored] = await store.reports.at([key.feedId], key.seconds);
+  if (stored === undefined) return;
+  const twin = toReportJson(stored.feedId, stored, `0x${Buffer.from(stored.fullReport).toString('hex')}`);
+  if (twin.fullReport !== one.line.fullReport.toLowerCase() || disagreeingField(one.line, twin) !== undefined) return;
+  one.report = stored;
+  one.outcome = 'duplicate';
+};
+
+/** Where a line says that its report belongs; undefined when it does not say, or says nonsense. */
+const statedKey = ({ feedID, observationsTimestamp }: ReportLine): { feedId: FeedId; seconds: number } | undefined => {
+  const isSecond = Number.isSafeInteger(observationsTimestamp) && (observationsTimestamp as number) >= 0;
+  if (!isSecond || typeof feedID !== 'string' || !/^0x[0-9a-f]{64}$/i.test(feedID)) return undefined;
+  return { feedId: parseFeedId(feedID), seconds: observationsTimestamp as number };
+};
+
+const admit = (one: Passing, { verified, code, detail }: Verdict, parts: IngestParts): void => {
+  if (code !== undefined) throw new Refusal(code, detail);
+  const { feedId, validFromMs, observationsMs } = verified;
+  one.report = {
+    feedId,
+    validFromMs,
+    observationsMs,
+    fullReport: Buffer.from((one.line as ReportLine).fullReport.slice(2), 'hex'),
+  };
+  checkCatalog(verified, parts.view);
+  checkTimes(verified, parts.rules, parts.nowMs());
+};
+
+const checkCatalog = ({ feedId, configDigest }: VerifiedReport, view: AdminView): void => {
+  const { streams, signerSets } = view.current();
+  if (signerSets.get(configDigest)?.retiredAt != null) throw new Refusal('retired_signer_set');
+  const stream = streams.get(feedId);
+  if (stream === undefined) throw new Refusal('unknown_stream');
+  if (stream.status === 'decommissioned') throw new Refusal('decommissioned_stream');
+};
+
+const checkTimes = (
+  { validFromMs, observationsMs, expiresAtMs }: VerifiedReport,
+  rules: IngestRules,
+  nowMs: number,
+): void => {
+  if (validFromMs > observationsMs) throw new Refusal('malformed_window');
+  if (expiresAtMs !== undefined && expiresAtMs < observationsMs) throw new Refusal('expiry_before_observation');
+  if (observationsMs < nowMs - rules.retentionMs) throw new Refusal('older_than_retention');
+  if (observationsMs > nowMs + rules.aheadMaxMs)
+    throw new Refusal('ahead_of_clock', `It is ${observationsMs - nowMs} ms ahead.`);
+};
+
+const settle = (one: Passing, outcome: AppendOutcome): void => {
+  if (outcome === 'conflict') one.refusal = new Refusal('conflicting_report');
+  else if (outcome === 'overlap') one.refusal = new Refusal('overlapping_window');
+  else one.outcome = outcome;
+};
+
+const quarantineLineMax = 8_192;
+
+const quarantine = async ({ store, nowMs }: IngestParts, passing: readonly Passing[]): Promise<void> => {
+  const refused = passing.flatMap(({ refusal, report, text }): QuarantinedReport[] =>
+    refusal === undefined
+      ? []
+      : [
+          {
+            atMs: nowMs(),
+            code: refusal.code,
+            message: refusal.message,
+            feedId: report?.feedId ?? null,
+            observationsMs: report?.observationsMs ?? null,
+            line: text.slice(0, quarantineLineMax),
+          },
+        ],
+  );
+  if (refused.length > 0) await store.quarantine.add(refused);
+};
+
+const observeAll = ({ observe }: IngestParts, passing: readonly Passing[]): void => {
+  for (const result of ['stored', 'duplicate'] as const) {
+    const count = passing.filter(({ outcome }) => outcome === result).length;
+    if (count > 0) observe({ kind: 'ingested', result, count });
+  }
+  for (const { refusal, report } of passing) {
+    if (refusal)
+      observe({ kind: 'refused', code: refusal.code, feedId: report?.feedId ?? null, message: refusal.message });
+  }
+};
+
+const toLineResult = ({ refusal, outcome, report }: Passing, line: number): LineResult => ({
+  line,
+  result: refusal ? 'refused' : (outcome as 'stored' | 'duplicate'), // every line is settled by now
+  feedID: report?.feedId ?? null,
+  observationsTimestamp: report === undefined ? null : Math.floor(report.observationsMs / 1_000),
+  code: refusal?.code ?? null,
+  message: refusal?.message ?? null,
+});
+
+/** Appends keep the order of submission, or a batch that verified faster would make an earlier one late. */
+const createTurns = () => {
+  let last: Promise<void> = Promise.resolve();
+  return {
+    take: () => {
+      const come = last;
+      let done = (): void => {};
+      const mine = new Promise<void>((resolve) => {
+        done = resolve;
+      });
+      last = come.then(() => mine);
+      return { come, done };
+    },
+  };
+};
+
+/** Lets in as many lines at once as there is room for; the rest wait their turn, first come first served. */
+const createRoom = (capacity: number) => {
+  let free = capacity;
+  const queue: { readonly size: number; readonly enter: () => void }[] = [];
+  const admitNext = (): void => {
+    for (let next = queue[0]; next !== undefined && next.size <= free; next = queue[0]) {
+      queue.shift();
+      free -= next.size;
+      next.enter();
+    }
+  };
+  return {
+    enter: async <T>(wanted: number, act: () => Promise<T>): Promise<T> => {
+      const size = Math.min(wanted, capacity);
+      await new Promise<void>((enter) => {
+        queue.push({ size, enter });
+        admitNext();
+      });
+      try {
+        return await act();
+      } finally {
+        free += size;
+        admitNext();
+      }
+    },
+  };
+};

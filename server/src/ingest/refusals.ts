@@ -1,0 +1,33 @@
+// Owns the ONE table of reasons for which a report is refused at the door (docs/ingest.md explains each).
+import { type VerificationFailure, verificationFailures } from '@sealpost/protocol';
+
+/** Why a line was refused. */
+export const refusals = {
+  malformed_line: 'The line is not a JSON report.',
+  malformed_report: 'fullReport is not a well-formed report.',
+  disagreeing_fields: 'A field of the line does not agree with what was signed.',
+  ...verificationFailures,
+  retired_signer_set: 'The signer set of the report is retired.',
+  unknown_stream: 'The stream is not in the catalog. Add it first: sealpost stream add.',
+  decommissioned_stream: 'The stream is decommissioned and takes no new report.',
+  malformed_window: 'validFromTimestamp is after observationsTimestamp.',
+  expiry_before_observation: 'expiresAt is before observationsTimestamp.',
+  older_than_retention: 'The observation is older than retention.',
+  ahead_of_clock: 'The observation is further ahead of this machine’s clock than the tolerance.',
+  overlapping_window: 'The window overlaps that of a stored report.',
+  conflicting_report:
+    'Other bytes are stored for this stream and observation. They were kept; find out who signed twice.',
+} as const satisfies Record<string, string> & Record<VerificationFailure, string>;
+
+export type RefusalCode = keyof typeof refusals;
+
+/** A refusal with what is known of the report. */
+export class Refusal extends Error {
+  override readonly name = 'Refusal';
+  readonly code: RefusalCode;
+
+  constructor(code: RefusalCode, detail?: string) {
+    super(detail === undefined ? refusals[code] : `${refusals[code]} ${detail}`);
+    this.code = code;
+  }
+}

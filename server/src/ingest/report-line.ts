@@ -1,0 +1,47 @@
+// Owns a line in and a line out: what sources send to the door, and what it answers for each, in order.
+import type { RefusalCode } from './refusals.ts';
+import { Refusal } from './refusals.ts';
+
+/** A line as it came, taken apart. Only `fullReport` is required; the rest must agree with it. */
+export type ReportLine = {
+  readonly fullReport: string;
+  readonly feedID?: unknown;
+  readonly validFromTimestamp?: unknown;
+  readonly observationsTimestamp?: unknown;
+};
+
+/** What became of a line. Times are seconds, null where the line did not tell. */
+export type LineResult = {
+  readonly line: number;
+  readonly result: 'stored' | 'duplicate' | 'refused';
+  readonly feedID: string | null;
+  readonly observationsTimestamp: number | null;
+  readonly code: RefusalCode | null;
+  readonly message: string | null;
+};
+
+/** Longer than any report line: 4,096 bytes in hex and the other fields. */
+export const lineCharactersMax = 16_384;
+
+/** Reads a line: a report as on the wire, or `{"report": …}` around one. */
+export const parseReportLine = (text: string): ReportLine => {
+  const value = parseJson(text);
+  const report = isObject(value) && isObject(value.report) ? value.report : value;
+  if (!isObject(report)) throw new Refusal('malformed_line', 'It must be an object.');
+  const { fullReport, feedID, validFromTimestamp, observationsTimestamp } = report;
+  if (typeof fullReport !== 'string') throw new Refusal('malformed_line', 'It must have fullReport, a text.');
+  return { fullReport, feedID, validFromTimestamp, observationsTimestamp };
+};
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+const parseJson = (text: string): unknown => {
+  if (text.length > lineCharactersMax)
+    throw new Refusal('malformed_line', `It is longer than ${lineCharactersMax} characters.`);
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new Refusal('malformed_line', 'It is not JSON.');
+  }
+};

@@ -1,0 +1,75 @@
+import { expect, test } from 'vitest';
+import type { Ingest } from '../ingest.ts';
+import type { LineResult } from '../report-line.ts';
+import { ingestNdjson } from './ndjson.ts';
+
+/** A door that only notes what it is given. */
+const notingDoor = () => {
+  const seen: [number, string][] = [];
+  const ingest: Ingest = {
+    submit: async (lines, firstLine) => {
+      seen.push(...lines.map((text, i): [number, string] => [firstLine + i, text]));
+      return lines.map(
+        (_, i): LineResult => ({
+          line: firstLine + i,
+          result: 'stored',
+          feedID: null,
+          observationsTimestamp: null,
+          code: null,
+          message: null,
+        }),
+      );
+    },
+    close: async () => {},
+  };
+  return { ingest, seen };
+};
+
+async function* inPieces(text: string, size: number): AsyncGenerator<Uint8Array> {
+  const bytes = Buffer.from(text);
+  for (let i = 0; i < bytes.length; i += size) yield bytes.subarray(i, i + size);
+}
+
+const linesOf = async (text: string, size: number) => {
+  const { ingest, seen } = notingDoor();
+  const numbers: number[] = [];
+  for await (const results of ingestNdjson(ingest, inPieces(text, size)))
+    numbers.push(...results.map(({ line }) => line));
+  expect(numbers).toEqual(seen.map(([number]) => number));
+  return seen;
+};
+
+test('ndjson: lines arrive whole and numbered, however the bytes are cut', async () => {
+  for (const size of [1, 2, 3, 7, 1_000])
+    expect(await linesOf('a\n€uro\r\n\nlast', size)).toEqual([
+      [1, 'a'],
+      [2, '€uro'],
+      [4, 'last'],
+    ]);
+});
+
+test('ndjson: nothing in, nothing out; empty lines are passed over', async () => {
+  expect(await linesOf('', 10)).toEqual([]);
+  expect(await linesOf('\n \n\t\n', 10)).toEqual([]);
+});
+
+test('ndjson: more lines than a batch holds keep their numbers and order', async () => {
+  const text = Array.from({ length: 2_000 }, (_, i) => `line ${i + 1}`).join('\n');
+  const seen = await linesOf(text, 999);
+  expect(seen).toHaveLength(2_000);
+  expect(seen.every(([number, line], i) => number === i + 1 && line === `line ${i + 1}`)).toBe(true);
+});
+
+test('ndjson: a line without end is cut, so that memory stays bounded, and the next one is whole', async () => {
+  const [long, next] = await linesOf(`${'x'.repeat(200_000)}\nnext\n`, 4_096);
+  expect(long?.[1].length).toBeGreaterThan(16_384);
+  expect(long?.[1].length).toBeLessThan(50_000);
+  expect(next).toEqual([2, 'next']);
+});
+
+test('ndjson: a failing door ends the stream with its error', async () => {
+  const ingest: Ingest = { submit: () => Promise.reject(new Error('disk')), close: async () => {} };
+  await expect(async () => {
+    for await (const _ of ingestNdjson(ingest, inPieces('a\nb\n', 1)));
+  }).rejects.toThrow('disk');
+});

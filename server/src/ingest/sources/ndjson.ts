@@ -1,0 +1,73 @@
+// Owns the way in for streams of lines: bytes from a file, standard input or a request become batches at the door, and results
+// come back in order. The door's room is the only queue: when it is full, reading stops.
+import type { Ingest } from '../ingest.ts';
+import { type LineResult, lineCharactersMax } from '../report-line.ts';
+
+const batchLines = 256;
+const batchesInFlight = 4;
+
+/** Progress of a stream: bytes read so far. */
+export type ReadProgress = (bytes: number) => void;
+
+/** Takes a stream of bytes to the door; yields the results of each batch, in the order of the lines. Empty lines are passed over. */
+export async function* ingestNdjson(
+  ingest: Ingest,
+  input: AsyncIterable<Uint8Array>,
+  onRead: ReadProgress = () => {},
+): AsyncGenerator<readonly LineResult[]> {
+  const underWay: Promise<readonly LineResult[]>[] = [];
+  try {
+    for await (const { lines, firstLine } of toBatches(input, onRead)) {
+      const results = ingest.submit(lines, firstLine);
+      results.catch(() => {}); // awaited below; without this a failure while another batch is awaited would end the process
+      underWay.push(results);
+      if (underWay.length >= batchesInFlight) yield await (underWay.shift() as Promise<readonly LineResult[]>);
+    }
+    while (underWay.length > 0) yield await (underWay.shift() as Promise<readonly LineResult[]>);
+  } finally {
+    await Promise.allSettled(underWay);
+  }
+}
+
+type Batch = { readonly lines: readonly string[]; readonly firstLine: number };
+
+// A batch ends when it is full or when the input has nothing more for now, so that a slow source is not held back.
+async function* toBatches(input: AsyncIterable<Uint8Array>, onRead: ReadProgress): AsyncGenerator<Batch> {
+  const decoder = new TextDecoder();
+  let rest = '';
+  let firstLine = 1;
+  let bytes = 0;
+  const take = (text: string): Batch[] => {
+    const lines = text.split('\n').map((line) => (line.endsWith('\r') ? line.slice(0, -1) : line));
+    const batches: Batch[] = [];
+    for (let i = 0; i < lines.length; i += batchLines)
+      batches.push(...skipEmpty(lines.slice(i, i + batchLines), firstLine + i));
+    firstLine += lines.length;
+    return batches;
+  };
+  for await (const chunk of input) {
+    bytes += chunk.length;
+    rest += decoder.decode(chunk, { stream: true });
+    const end = rest.lastIndexOf('\n');
+    if (end >= 0) {
+      yield* take(rest.slice(0, end));
+      rest = rest.slice(end + 1);
+    } else if (rest.length > 2 * lineCharactersMax) {
+      rest = rest.slice(0, lineCharactersMax + 1); // no line is this long: the door will refuse it, and memory stays bounded
+    }
+    onRead(bytes);
+  }
+  if (rest !== '') yield* take(rest);
+}
+
+// Runs of lines between empty ones keep their own numbers.
+const skipEmpty = (lines: readonly string[], firstLine: number): Batch[] => {
+  const batches: { lines: string[]; firstLine: number }[] = [];
+  lines.forEach((line, i) => {
+    if (line.trim() === '') return;
+    const last = batches.at(-1);
+    if (last !== undefined && last.firstLine + last.lines.length === firstLine + i) last.lines.push(line);
+    else batches.push({ lines: [line], firstLine: firstLine + i });
+  });
+  return batches;
+};

@@ -1,0 +1,57 @@
+// Owns what a report must prove by itself, whatever the catalog says: bytes, quorum, fields. Runs in the verifier's threads.
+import {
+  decodeFullReport,
+  decodeReportBody,
+  type FeedId,
+  ReportFormatError,
+  type ReportJson,
+  type SignatureEngine,
+  type SignerSets,
+  toReportJson,
+  verifyReport,
+  windowOf,
+} from '@sealpost/protocol';
+import type { RefusalCode } from './refusals.ts';
+import type { ReportLine } from './report-line.ts';
+
+/** A report whose quorum held, as plain values that cross threads. */
+export type VerifiedReport = {
+  readonly feedId: FeedId;
+  readonly configDigest: string;
+  readonly validFromMs: number;
+  readonly observationsMs: number;
+  readonly expiresAtMs: number | undefined;
+};
+
+/** The verdict on one line. */
+export type Verdict =
+  | { readonly verified: VerifiedReport; readonly code?: never; readonly detail?: never }
+  | { readonly verified?: never; readonly code: RefusalCode; readonly detail?: string };
+
+/** Checks form, fields and quorum of a line. Never throws for what a line may hold. */
+export const verifyLine = (line: ReportLine, signerSets: SignerSets, engine: SignatureEngine): Verdict => {
+  try {
+    const full = decodeFullReport(line.fullReport);
+    const verification = verifyReport(full, signerSets, engine);
+    if (!verification.ok) return { code: verification.reason, ...signatureDetail(verification.signatureIndex) };
+    const body = decodeReportBody(full.body);
+    const window = windowOf(body);
+    const disagreeing = disagreeingField(line, toReportJson(body.feedId, window, line.fullReport));
+    if (disagreeing !== undefined) return { code: 'disagreeing_fields', detail: `It is ${disagreeing}.` };
+    return { verified: { feedId: body.feedId, configDigest: full.context.configDigest, ...window } };
+  } catch (error) {
+    if (error instanceof ReportFormatError) return { code: 'malformed_report', detail: error.message };
+    throw error;
+  }
+};
+
+const signatureDetail = (index: number | undefined) =>
+  index === undefined ? {} : { detail: `It is signature ${index + 1}.` };
+
+/** The first field that the line gives and the signed bytes contradict. */
+export const disagreeingField = (line: ReportLine, signed: ReportJson): string | undefined => {
+  const feedID = typeof line.feedID === 'string' ? line.feedID.toLowerCase() : line.feedID;
+  if (feedID !== undefined && feedID !== signed.feedID) return 'feedID';
+  const times = ['validFromTimestamp', 'observationsTimestamp'] as const;
+  return times.find((name) => line[name] !== undefined && line[name] !== signed[name]);
+};

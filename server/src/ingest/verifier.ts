@@ -1,0 +1,69 @@
+// Owns the verifier: threads that check signatures, so that no request loop ever does.
+import type { Worker } from 'node:worker_threads';
+import type { SignerSets } from '@sealpost/protocol';
+import { startThread } from '../threads.ts';
+import type { ReportLine } from './report-line.ts';
+import type { Verdict } from './verification.ts';
+import type { VerifierRequest } from './verifier-thread.ts';
+
+export type Verifier = {
+  /** Verdicts in the order of the lines. */
+  readonly verify: (lines: readonly ReportLine[]) => Promise<readonly Verdict[]>;
+  /** The sets that reports are checked against from now on. */
+  readonly use: (signerSets: SignerSets) => void;
+  readonly close: () => Promise<void>;
+};
+
+type Waiting = { readonly resolve: (verdicts: readonly Verdict[]) => void; readonly reject: (error: Error) => void };
+
+/** Lines per message: large enough to hide the hand-over, small enough to share a batch among threads. */
+const chunkLines = 16;
+
+/** Starts the threads. A thread that dies rejects what it was asked, then and later. */
+export const openVerifier = (threadCount: number): Verifier => {
+  const threads = Array.from({ length: threadCount }, openVerifierThread);
+  const leastBusy = () =>
+    threads.reduce((least, thread) => (thread.waiting.length < least.waiting.length ? thread : least));
+  return {
+    verify: async (lines) => {
+      const chunks = Array.from({ length: Math.ceil(lines.length / chunkLines) }, (_, i) =>
+        lines.slice(i * chunkLines, (i + 1) * chunkLines),
+      );
+      const verdicts = await Promise.all(chunks.map((chunk) => leastBusy().ask(chunk)));
+      return verdicts.flat();
+    },
+    use: (signerSets) => {
+      for (const { worker } of threads) worker.postMessage({ signerSets } satisfies VerifierRequest);
+    },
+    close: async () => {
+      await Promise.all(threads.map(({ worker }) => worker.terminate()));
+    },
+  };
+};
+
+type VerifierThread = {
+  readonly worker: Worker;
+  readonly waiting: readonly Waiting[];
+  readonly ask: (lines: readonly ReportLine[]) => Promise<readonly Verdict[]>;
+};
+
+const openVerifierThread = (): VerifierThread => {
+  const entry = new URL(`./verifier-thread${import.meta.url.endsWith('.ts') ? '.ts' : '.js'}`, import.meta.url).href;
+  const worker = startThread(entry, undefined);
+  const waiting: Waiting[] = [];
+  let failure: Error | undefined;
+  const fail = (cause: unknown): void => {
+    failure ??= new Error('A thread that checks signatures has ended.', { cause });
+    for (const { reject } of waiting.splice(0)) reject(failure);
+  };
+  worker.on('message', (verdicts: readonly Verdict[]) => waiting.shift()?.resolve(verdicts));
+  worker.on('error', fail);
+  worker.on('exit', fail);
+  const ask = (lines: readonly ReportLine[]): Promise<readonly Verdict[]> =>
+    new Promise((resolve, reject) => {
+      if (failure !== undefined) return reject(failure);
+      waiting.push({ resolve, reject });
+      worker.postMessage({ lines } satisfies VerifierRequest);
+    });
+  return { worker, waiting, ask };
+};

@@ -1,0 +1,208 @@
+// Owns reading reports from LMDB: synchronous, on one snapshot per call, so that a run closing meanwhile is seen whole in one
+// place. Used by every process, and by the writer inside its transactions.
+import type { FeedId } from '@sealpost/protocol';
+import {
+  decodeAppended,
+  decodeLatest,
+  decodeTailReport,
+  keysBefore,
+  keysFrom,
+  observationsOfKey,
+  positionKey,
+  positionOfKey,
+  type ReportTables,
+  streamKey,
+  streamOfKey,
+  tailWindow,
+} from './lmdb-report-tables.ts';
+import { type Block, type BlockReport, openBlock } from './report-block.ts';
+import {
+  type Appended,
+  CorruptRecordError,
+  type LatestReport,
+  type Neighbours,
+  type ReportPage,
+  type StoredReport,
+  type Window,
+} from './store.ts';
+
+/** A report that was found and not yet unpacked. */
+export type FoundReport = { readonly window: Window; readonly read: () => BlockReport };
+
+const secondOf = (ms: number): number => Math.floor(ms / 1_000);
+
+/** Makes a reader. `renew` begins a new snapshot; inside a write transaction it does nothing. */
+export const createReportReader = (tables: ReportTables, renew: () => void) => {
+  const numbers = new Map<FeedId, number>();
+  const streamOf = (feedId: FeedId): number | undefined => {
+    const known = numbers.get(feedId);
+    if (known !== undefined) return known;
+    const stored = tables.numbers.get(Buffer.from(feedId.slice(2), 'hex'))?.readUInt32BE();
+    if (stored !== undefined) numbers.set(feedId, stored);
+    return stored;
+  };
+  const onSnapshot = <T>(feedId: FeedId, missing: T, read: (stream: number) => T): T => {
+    renew();
+    const stream = streamOf(feedId);
+    return stream === undefined ? missing : read(stream);
+  };
+  return {
+    streamOf,
+    latest: (feedId: FeedId): LatestReport | undefined =>
+      onSnapshot(feedId, undefined, (stream) => {
+        const value = tables.latest.get(streamKey(stream));
+        return value && decodeLatest(stream, value);
+      }),
+    at: (feedId: FeedId, seconds: number): StoredReport | undefined =>
+      onSnapshot(feedId, undefined, (stream) => {
+        const found = findFirst(tables, stream, seconds * 1_000);
+        const holds = found !== undefined && secondOf(found.window.validFromMs) <= seconds;
+        return holds ? { feedId, ...found.read() } : undefined;
+      }),
+    neighbours: (feedId: FeedId, seconds: number): Neighbours =>
+      onSnapshot<Neighbours>(feedId, { previous: undefined, next: undefined }, (stream) => ({
+        previous: findLastBefore(tables, stream, seconds * 1_000),
+        next: findFirst(tables, stream, seconds * 1_000)?.window,
+      })),
+    page: (feedId: FeedId, fromSeconds: number, limit: number): ReportPage =>
+      onSnapshot<ReportPage>(feedId, { reports: [], more: false }, (stream) =>
+        readPage(tables, feedId, stream, fromSeconds, limit),
+      ),
+    windows: (feedId: FeedId, fromSeconds: number, toSeconds: number, limit: number): readonly Window[] =>
+      onSnapshot<readonly Window[]>(feedId, [], (stream) => {
+        const windows: Window[] = [];
+        for (const { window } of foundFrom(tables, stream, fromSeconds * 1_000)) {
+          if (windows.length === limit || secondOf(window.observationsMs) > toSeconds) break;
+          windows.push(window);
+        }
+        return windows;
+      }),
+    position: (): number => {
+      renew();
+      return lastPosition(tables);
+    },
+    appendedAfter: (position: number, limit: number): Appended => {
+      renew();
+      return readAppended(tables, position, limit);
+    },
+  };
+};
+
+/** The last appended position; 0 when nothing ever was. */
+export const lastPosition = (tables: ReportTables): number =>
+  Number(tables.meta.get(Buffer.from('position'))?.readBigUInt64BE() ?? 0n);
+
+/** Later than any observation: keys hold 48 bits of milliseconds. */
+export const momentMax = 2 ** 48 - 1;
+
+const blockOf = (key: Buffer, value: Buffer): Block => openBlock(streamOfKey(key), value);
+const foundInBlock = (block: Block, i: number): FoundReport => ({
+  window: block.window(i),
+  read: () => block.report(i),
+});
+const foundInTail = (key: Buffer, value: Buffer): FoundReport => ({
+  window: tailWindow(key, value),
+  read: () => decodeTailReport(key, value),
+});
+
+/** Every report of a stream observed at or after a moment, ascending, unpacked only when read. */
+function* foundFrom(tables: ReportTables, stream: number, observationsMs: number): Generator<FoundReport> {
+  for (const { key, value } of tables.blocks.getRange(keysFrom(stream, observationsMs))) {
+    const block = blockOf(key, value);
+    for (let i = block.firstAtOrAfter(observationsMs); i < block.count; i++) yield foundInBlock(block, i);
+  }
+  for (const { key, value } of tables.tail.getRange(keysFrom(stream, observationsMs))) yield foundInTail(key, value);
+}
+
+/** The first report observed at or after a moment. */
+export const findFirst = (tables: ReportTables, stream: number, observationsMs: number): FoundReport | undefined => {
+  for (const { key, value } of tables.blocks.getRange({ ...keysFrom(stream, observationsMs), limit: 1 })) {
+    const block = blockOf(key, value);
+    const i = block.firstAtOrAfter(observationsMs);
+    if (i < block.count) return foundInBlock(block, i);
+  }
+  for (const { key, value } of tables.tail.getRange({ ...keysFrom(stream, observationsMs), limit: 1 }))
+    return foundInTail(key, value);
+  return undefined;
+};
+
+/** The window of the last report observed before a moment. */
+export const findLastBefore = (tables: ReportTables, stream: number, observationsMs: number): Window | undefined => {
+  if (observationsMs <= 0) return undefined;
+  for (const { key, value } of tables.tail.getRange({ ...keysBefore(stream, observationsMs), limit: 1 }))
+    return tailWindow(key, value);
+  for (const { key, value } of tables.blocks.getRange({ ...keysFrom(stream, observationsMs), limit: 1 })) {
+    const block = blockOf(key, value);
+    const i = block.firstAtOrAfter(observationsMs);
+    if (i > 0) return block.window(i - 1);
+  }
+  for (const { key, value } of tables.blocks.getRange({ ...keysBefore(stream, observationsMs), limit: 1 })) {
+    const block = blockOf(key, value);
+    return block.window(block.count - 1);
+  }
+  return undefined;
+};
+
+const readPage = (
+  tables: ReportTables,
+  feedId: FeedId,
+  stream: number,
+  fromSeconds: number,
+  limit: number,
+): ReportPage => {
+  const found: FoundReport[] = [];
+  for (const report of foundFrom(tables, stream, fromSeconds * 1_000)) {
+    found.push(report);
+    if (found.length > limit) break;
+  }
+  const more = found.length > limit;
+  const end = more ? wholeSecondsEnd(found, limit) : found.length;
+  return { reports: found.slice(0, end).map(({ read }) => ({ feedId, ...read() })), more };
+};
+
+// Clients continue at the last second + 1: a page that ends within a second would lose the rest of it.
+const wholeSecondsEnd = (found: readonly FoundReport[], limit: number): number => {
+  const secondAt = (i: number) => secondOf((found[i] as FoundReport).window.observationsMs); // i ≤ limit < length
+  let end = limit;
+  while (end > 0 && secondAt(end - 1) === secondAt(limit)) end--;
+  return end === 0 ? limit : end;
+};
+
+const readAppended = (tables: ReportTables, position: number, limit: number): Appended => {
+  const reports: StoredReport[] = [];
+  const feedIds = new Map<number, FeedId>();
+  let reached = position;
+  let oldest: number | undefined;
+  const before = { start: positionKey(position + 1), end: positionKey(0), reverse: true, limit: 1 };
+  const [containing] = [...tables.appended.getKeys(before)];
+  for (const { key, value } of tables.appended.getRange({ start: containing ?? positionKey(0) })) {
+    const first = positionOfKey(key);
+    oldest ??= first;
+    for (const [i, entry] of decodeAppended(value).entries()) {
+      if (first + i <= position) continue;
+      if (reports.length === limit) return { reports, position: reached, missed: oldest > position + 1 };
+      reached = first + i;
+      const report = readExact(tables, entry, feedIds);
+      if (report !== undefined) reports.push(report);
+    }
+  }
+  return { reports, position: reached, missed: oldest !== undefined && oldest > position + 1 };
+};
+
+// Undefined when retention has removed it since.
+const readExact = (tables: ReportTables, key: Buffer, feedIds: Map<number, FeedId>): StoredReport | undefined => {
+  const stream = streamOfKey(key);
+  const observationsMs = observationsOfKey(key);
+  const found = findFirst(tables, stream, observationsMs);
+  if (found?.window.observationsMs !== observationsMs) return undefined;
+  const feedId = feedIds.get(stream) ?? feedIdOf(tables, stream);
+  feedIds.set(stream, feedId);
+  return { feedId, ...found.read() };
+};
+
+/** The feed id behind a stream number. */
+export const feedIdOf = (tables: ReportTables, stream: number): FeedId => {
+  const bytes = tables.feedIds.get(streamKey(stream));
+  if (bytes?.length !== 32) throw new CorruptRecordError(`the feed id of stream ${stream} is missing`);
+  return `0x${bytes.toString('hex')}` as FeedId; // written from one
+};

@@ -1,0 +1,139 @@
+// Owns the tables and keys of the reports environment. Per stream: closed runs in `blocks`, then single reports in `tail`,
+// every one of them observed after every block. Both are keyed by stream number and observation (a block's last).
+import { crc32 } from 'node:zlib';
+import { type Environment, openTable, type Table } from './lmdb-environment.ts';
+import { packReport, unpackedBytes, unpackReport } from './packed-report.ts';
+import { checkReport, reportChecksum } from './report-block.ts';
+import { CorruptRecordError, type LatestReport, type Window } from './store.ts';
+
+export type ReportTables = {
+  /** Format, counters, last position. */
+  readonly meta: Table;
+  /** Feed id → stream number. Numbers are never used again. */
+  readonly numbers: Table;
+  /** Stream number → feed id. */
+  readonly feedIds: Table;
+  readonly blocks: Table;
+  readonly tail: Table;
+  /** Stream number → its newest report, rendered. */
+  readonly latest: Table;
+  /** First position of a batch → the keys that it stored, in order. */
+  readonly appended: Table;
+  readonly quarantine: Table;
+};
+
+export const openReportTables = (environment: Environment): ReportTables => ({
+  meta: openTable(environment, 'meta'),
+  numbers: openTable(environment, 'numbers'),
+  feedIds: openTable(environment, 'feedIds'),
+  blocks: openTable(environment, 'blocks'),
+  tail: openTable(environment, 'tail'),
+  latest: openTable(environment, 'latest'),
+  appended: openTable(environment, 'appended'),
+  quarantine: openTable(environment, 'quarantine'),
+});
+
+/** Key of a report or a block: ordered by stream, then by time. */
+export const reportKey = (stream: number, observationsMs: number): Buffer => {
+  const key = Buffer.allocUnsafe(10);
+  key.writeUInt32BE(stream, 0);
+  key.writeUIntBE(Math.max(0, observationsMs), 4, 6);
+  return key;
+};
+
+export const streamOfKey = (key: Buffer): number => key.readUInt32BE(0);
+export const observationsOfKey = (key: Buffer): number => key.readUIntBE(4, 6);
+
+/** The keys of a stream from a moment on; the end is exclusive. */
+export const keysFrom = (stream: number, observationsMs: number) => ({
+  start: reportKey(stream, observationsMs),
+  end: reportKey(stream + 1, 0),
+});
+
+/** The keys of a stream before a moment, latest first. */
+export const keysBefore = (stream: number, observationsMs: number) => ({
+  start: reportKey(stream, observationsMs - 1),
+  end: reportKey(stream, 0),
+  reverse: true,
+});
+
+export const streamKey = (stream: number): Buffer => {
+  const key = Buffer.allocUnsafe(4);
+  key.writeUInt32BE(stream);
+  return key;
+};
+
+export const positionKey = (position: number): Buffer => {
+  const key = Buffer.allocUnsafe(8);
+  key.writeBigUInt64BE(BigInt(position));
+  return key;
+};
+
+export const positionOfKey = (key: Buffer): number => Number(key.readBigUInt64BE());
+
+const tailHeadBytes = 10;
+
+/** A report of the tail: validFrom, checksum, packed bytes. */
+export const encodeTailReport = (stream: number, window: Window, fullReport: Uint8Array): Buffer => {
+  const head = Buffer.allocUnsafe(tailHeadBytes);
+  head.writeUIntBE(window.validFromMs, 0, 6);
+  head.writeUInt32BE(reportChecksum(stream, window, fullReport), 6);
+  return Buffer.concat([head, packReport(fullReport)]);
+};
+
+export const tailWindow = (key: Buffer, value: Buffer): Window => {
+  if (value.length < tailHeadBytes) throw new CorruptRecordError(`a report of stream ${streamOfKey(key)} is cut short`);
+  return { validFromMs: value.readUIntBE(0, 6), observationsMs: observationsOfKey(key) };
+};
+
+export const decodeTailReport = (key: Buffer, value: Buffer): Window & { readonly fullReport: Buffer } => {
+  const window = tailWindow(key, value);
+  const fullReport = unpackReport(value.subarray(tailHeadBytes));
+  checkReport(streamOfKey(key), window, fullReport, value.readUInt32BE(6));
+  return { ...window, fullReport };
+};
+
+/** Length of the full report behind a tail record. */
+export const tailReportBytes = (value: Buffer): number => unpackedBytes(value.subarray(tailHeadBytes));
+
+const latestHeadBytes = 16;
+
+/** A stream's newest report: checksum of the rest, window, rendered JSON. */
+export const encodeLatest = (stream: number, { validFromMs, observationsMs }: Window, json: string): Buffer => {
+  const value = Buffer.allocUnsafe(latestHeadBytes + json.length);
+  value.writeUIntBE(validFromMs, 4, 6);
+  value.writeUIntBE(observationsMs, 10, 6);
+  value.write(json, latestHeadBytes, 'latin1');
+  value.writeUInt32BE(crc32(value.subarray(4), stream), 0);
+  return value;
+};
+
+export const decodeLatest = (stream: number, value: Buffer): LatestReport => {
+  if (value.length < latestHeadBytes || crc32(value.subarray(4), stream) !== value.readUInt32BE(0)) {
+    throw new CorruptRecordError(`the newest report of stream ${stream} does not match its checksum`);
+  }
+  return {
+    validFromMs: value.readUIntBE(4, 6),
+    observationsMs: value.readUIntBE(10, 6),
+    json: value.subarray(latestHeadBytes),
+  };
+};
+
+const appendedEntryBytes = 10;
+
+/** The keys that one batch stored, after their checksum. */
+export const encodeAppended = (keys: readonly Buffer[]): Buffer => {
+  const entries = Buffer.concat(keys);
+  const head = Buffer.allocUnsafe(4);
+  head.writeUInt32BE(crc32(entries));
+  return Buffer.concat([head, entries]);
+};
+
+export const decodeAppended = (value: Buffer): readonly Buffer[] => {
+  const entries = value.subarray(4);
+  if (value.length < 4 || crc32(entries) !== value.readUInt32BE(0))
+    throw new CorruptRecordError('a batch of appended keys does not match its checksum');
+  return Array.from({ length: entries.length / appendedEntryBytes }, (_, i) =>
+    entries.subarray(i * appendedEntryBytes, (i + 1) * appendedEntryBytes),
+  );
+};

@@ -1,0 +1,184 @@
+// Owns writing reports to LMDB: one transaction per batch, run in the writer's own thread. Decides duplicates, conflicts and
+// overlaps, closes runs into blocks, keeps `latest`, the order of appending, and the counters, all in that transaction.
+import type { FeedId } from '@sealpost/protocol';
+import { toReportJson } from '@sealpost/protocol/report-json';
+import { type Environment, keepHeadroom } from './lmdb-environment.ts';
+import { findFirst, findLastBefore, lastPosition, momentMax } from './lmdb-report-reader.ts';
+import {
+  decodeTailReport,
+  encodeAppended,
+  encodeLatest,
+  encodeTailReport,
+  keysFrom,
+  positionKey,
+  type ReportTables,
+  reportKey,
+  streamKey,
+} from './lmdb-report-tables.ts';
+import { type BlockReport, blockReports, encodeBlock, openBlock } from './report-block.ts';
+import type { AppendOutcome, StoredReport, Window } from './store.ts';
+
+/** Positions that `appendedAfter` can go back; older batches are forgotten. */
+const positionsKept = 1_000_000;
+
+/** What the writer knows of a stream without looking: kept only between successful transactions. */
+type StreamState = { readonly stream: number; newestMs: number; tailCount: number };
+
+export type Counters = { reports: number; reportBytes: number };
+
+export type ReportWriter = {
+  readonly append: (batch: readonly StoredReport[]) => readonly AppendOutcome[];
+  readonly forget: () => void;
+};
+
+export const createReportWriter = (environment: Environment, tables: ReportTables): ReportWriter => {
+  const states = new Map<FeedId, StreamState>();
+  const stateOf = (feedId: FeedId): StreamState => {
+    const known = states.get(feedId) ?? loadState(tables, feedId);
+    states.set(feedId, known);
+    return known;
+  };
+  const appendAll = (batch: readonly StoredReport[]): readonly AppendOutcome[] => {
+    const stored: Buffer[] = [];
+    const newest = new Map<StreamState, StoredReport>();
+    const counters = readCounters(tables);
+    const outcomes = batch.map((report) => {
+      const state = stateOf(report.feedId);
+      const outcome = place(tables, state, report);
+      if (outcome !== 'stored') return outcome;
+      stored.push(reportKey(state.stream, report.observationsMs));
+      counters.reports += 1;
+      counters.reportBytes += report.fullReport.length;
+      if (report.observationsMs === state.newestMs) newest.set(state, report);
+      if (state.tailCount >= 2 * blockReports) closeRun(tables, state);
+      return outcome;
+    });
+    for (const [{ stream }, report] of newest)
+      tables.latest.put(streamKey(stream), encodeLatest(stream, report, render(report)));
+    if (stored.length > 0) recordAppended(tables, stored);
+    writeCounters(tables, counters);
+    return outcomes;
+  };
+  return {
+    append: (batch) => {
+      keepHeadroom(environment);
+      return environment.root.transactionSync(() => appendAll(batch));
+    },
+    forget: () => states.clear(),
+  };
+};
+
+const render = (report: StoredReport): string => {
+  const fullReport = `0x${Buffer.from(report.fullReport).toString('hex')}`;
+  return JSON.stringify({ report: toReportJson(report.feedId, report, fullReport) });
+};
+
+const loadState = (tables: ReportTables, feedId: FeedId): StreamState => {
+  const stream = numberOf(tables, feedId);
+  const newest = findLastBefore(tables, stream, momentMax);
+  return { stream, newestMs: newest?.observationsMs ?? -1, tailCount: tables.tail.getKeysCount(keysFrom(stream, 0)) };
+};
+
+const numberOf = (tables: ReportTables, feedId: FeedId): number => {
+  const key = Buffer.from(feedId.slice(2), 'hex');
+  const known = tables.numbers.get(key);
+  if (known !== undefined) return known.readUInt32BE();
+  const [last] = [...tables.feedIds.getKeys({ reverse: true, limit: 1 })];
+  const next = streamKey(last === undefined ? 1 : last.readUInt32BE() + 1);
+  tables.numbers.put(key, next);
+  tables.feedIds.put(next, key);
+  return next.readUInt32BE();
+};
+
+const place = (tables: ReportTables, state: StreamState, report: StoredReport): AppendOutcome => {
+  if (report.validFromMs > state.newestMs) {
+    putTail(tables, state, report);
+    state.newestMs = report.observationsMs;
+    return 'stored';
+  }
+  const refused = judgeLate(tables, state.stream, report);
+  if (refused !== undefined) return refused;
+  const [block] = [...tables.blocks.getRange({ ...keysFrom(state.stream, report.observationsMs), limit: 1 })];
+  if (block === undefined) putTail(tables, state, report);
+  else insertIntoBlock(tables, state.stream, block, report);
+  return 'stored';
+};
+
+const putTail = (tables: ReportTables, state: StreamState, report: StoredReport): void => {
+  tables.tail.put(
+    reportKey(state.stream, report.observationsMs),
+    encodeTailReport(state.stream, report, report.fullReport),
+  );
+  state.tailCount += 1;
+};
+
+/** What speaks against a report that is not after the newest; undefined when it fits into a gap. */
+const judgeLate = (tables: ReportTables, stream: number, report: StoredReport): AppendOutcome | undefined => {
+  const next = findFirst(tables, stream, report.observationsMs);
+  if (next?.window.observationsMs === report.observationsMs) {
+    return Buffer.compare(next.read().fullReport, report.fullReport) === 0 ? 'duplicate' : 'conflict';
+  }
+  if (next !== undefined && next.window.validFromMs <= report.observationsMs) return 'overlap';
+  const previous = findLastBefore(tables, stream, report.observationsMs);
+  return previous !== undefined && previous.observationsMs >= report.validFromMs ? 'overlap' : undefined;
+};
+
+type Entry = { readonly key: Buffer; readonly value: Buffer };
+
+const insertIntoBlock = (tables: ReportTables, stream: number, { key, value }: Entry, report: StoredReport): void => {
+  const block = openBlock(stream, value);
+  const at = block.firstAtOrAfter(report.observationsMs);
+  const all = Array.from({ length: block.count }, (_, i) => block.report(i)).toSpliced(at, 0, report);
+  if (all.length <= 2 * blockReports) {
+    tables.blocks.put(key, encodeBlock(stream, all));
+    return;
+  }
+  for (const half of [all.slice(0, blockReports), all.slice(blockReports)]) putBlock(tables, stream, half);
+};
+
+const putBlock = (tables: ReportTables, stream: number, reports: readonly BlockReport[]): void => {
+  const last = reports[reports.length - 1] as Window; // a block is never empty
+  tables.blocks.put(reportKey(stream, last.observationsMs), encodeBlock(stream, reports));
+};
+
+const closeRun = (tables: ReportTables, state: StreamState): void => {
+  const oldest = [...tables.tail.getRange({ ...keysFrom(state.stream, 0), limit: blockReports })];
+  putBlock(
+    tables,
+    state.stream,
+    oldest.map(({ key, value }) => decodeTailReport(key, value)),
+  );
+  for (const { key } of oldest) tables.tail.remove(key);
+  state.tailCount -= oldest.length;
+};
+
+const recordAppended = (tables: ReportTables, stored: readonly Buffer[]): void => {
+  const first = lastPosition(tables) + 1;
+  const last = first + stored.length - 1;
+  tables.appended.put(positionKey(first), encodeAppended(stored));
+  const value = positionKey(last);
+  tables.meta.put(Buffer.from('position'), value);
+  const forgotten = [
+    ...tables.appended.getKeys({
+      start: positionKey(0),
+      end: positionKey(Math.max(0, last - positionsKept)),
+      limit: 4,
+    }),
+  ];
+  // The batch that holds the boundary stays: it begins before it.
+  for (const key of forgotten.slice(0, -1)) tables.appended.remove(key);
+};
+
+const countersKey = Buffer.from('counters');
+
+export const readCounters = (tables: ReportTables): Counters => {
+  const value = tables.meta.get(countersKey);
+  return { reports: Number(value?.readBigUInt64BE(0) ?? 0n), reportBytes: Number(value?.readBigUInt64BE(8) ?? 0n) };
+};
+
+export const writeCounters = (tables: ReportTables, { reports, reportBytes }: Counters): void => {
+  const value = Buffer.allocUnsafe(16);
+  value.writeBigUInt64BE(BigInt(reports), 0);
+  value.writeBigUInt64BE(BigInt(reportBytes), 8);
+  tables.meta.put(countersKey, value);
+};

@@ -1,0 +1,96 @@
+// Owns what retention removes from LMDB, a slice per transaction: whole runs and tail reports, oldest first. A run goes when its
+// last report is too old, so single reports may outlive the bound by a run; readers hide what is older than retention (D52).
+import type { Environment } from './lmdb-environment.ts';
+import {
+  keysFrom,
+  observationsOfKey,
+  type ReportTables,
+  streamKey,
+  streamOfKey,
+  tailReportBytes,
+} from './lmdb-report-tables.ts';
+import { readCounters, writeCounters } from './lmdb-report-writer.ts';
+import { openBlock } from './report-block.ts';
+import { CorruptRecordError, type Retention } from './store.ts';
+
+/** Records removed per transaction: a few milliseconds of writing, so that appends are hardly delayed. */
+const sliceRecords = 64;
+
+type OldRecord = { readonly table: 'blocks' | 'tail'; readonly key: Buffer };
+
+/** Removes one slice. Returns how many reports went and whether another slice is due. */
+export const trimSlice = (
+  environment: Environment,
+  tables: ReportTables,
+  retention: Retention,
+): { removed: number; more: boolean } =>
+  environment.root.transactionSync(() => {
+    const slice = dueRecords(tables, retention);
+    const counters = readCounters(tables);
+    const before = counters.reports;
+    for (const { table, key } of slice) {
+      const { reports, reportBytes } = measure(table, key, tables[table].get(key));
+      tables[table].remove(key);
+      forgetLatest(tables, streamOfKey(key));
+      counters.reports -= reports;
+      counters.reportBytes -= reportBytes;
+    }
+    writeCounters(tables, counters);
+    return { removed: before - counters.reports, more: slice.length > 0 };
+  });
+
+const dueRecords = (tables: ReportTables, { beforeMs, bytesMax }: Retention): readonly OldRecord[] => {
+  const oldest = oldestRecords(tables);
+  const aged = oldest.filter(({ key }) => observationsOfKey(key) < beforeMs);
+  if (aged.length > 0) return aged.slice(0, sliceRecords);
+  // One at a time by bytes: the next slice may find that the file has room again.
+  return usedBytes(tables) > bytesMax ? oldest.slice(0, 1) : [];
+};
+
+/** Each stream's oldest record, the oldest of all first. */
+const oldestRecords = (tables: ReportTables): readonly OldRecord[] => {
+  const streams = [...tables.feedIds.getKeys()].map((key) => key.readUInt32BE());
+  const oldest = streams.flatMap((stream) => firstRecord(tables, stream) ?? []);
+  return oldest.sort((a, b) => observationsOfKey(a.key) - observationsOfKey(b.key));
+};
+
+const firstRecord = (tables: ReportTables, stream: number): OldRecord | undefined => {
+  for (const table of ['blocks', 'tail'] as const) {
+    for (const key of tables[table].getKeys({ ...keysFrom(stream, 0), limit: 1 })) return { table, key };
+  }
+  return undefined;
+};
+
+// A record that is damaged is removed all the same; what it held is not known any more.
+const measure = (
+  table: OldRecord['table'],
+  key: Buffer,
+  value: Buffer | undefined,
+): { reports: number; reportBytes: number } => {
+  if (value === undefined) return { reports: 0, reportBytes: 0 };
+  if (table === 'tail') return { reports: 1, reportBytes: tailReportBytes(value) };
+  try {
+    const block = openBlock(streamOfKey(key), value);
+    return { reports: block.count, reportBytes: block.reportBytes() };
+  } catch (error) {
+    if (error instanceof CorruptRecordError) return { reports: 0, reportBytes: 0 };
+    throw error;
+  }
+};
+
+// The newest report goes with the last record of its stream.
+const forgetLatest = (tables: ReportTables, stream: number): void => {
+  if (firstRecord(tables, stream) === undefined) tables.latest.remove(streamKey(stream));
+};
+
+/** Bytes of pages in use by the tables; free pages are used again before the file grows. */
+export const usedBytes = (tables: ReportTables): number =>
+  Object.values(tables).reduce((sum, table) => {
+    const stats = table.getStats() as {
+      pageSize: number;
+      treeBranchPageCount: number;
+      treeLeafPageCount: number;
+      overflowPages: number;
+    }; // lmdb types it as {}
+    return sum + (stats.treeBranchPageCount + stats.treeLeafPageCount + stats.overflowPages) * stats.pageSize;
+  }, 0);

@@ -1,0 +1,61 @@
+// Owns the thread that writes reports: requests come in order, each is one synchronous transaction that is flushed when it
+// returns. A thread of its own because a flush takes milliseconds, which no request loop may spend.
+import { parentPort, workerData } from 'node:worker_threads';
+import { openEnvironment } from './lmdb-environment.ts';
+import { addToQuarantine } from './lmdb-quarantine.ts';
+import { openReportTables } from './lmdb-report-tables.ts';
+import { createReportWriter } from './lmdb-report-writer.ts';
+import { trimSlice } from './lmdb-retention.ts';
+import type { QuarantinedReport, Retention, StoredReport } from './store.ts';
+
+/** What the thread is asked to do. */
+export type WriterRequest =
+  | { readonly act: 'append'; readonly batch: readonly StoredReport[] }
+  | { readonly act: 'trim'; readonly retention: Retention }
+  | { readonly act: 'quarantine'; readonly refused: readonly QuarantinedReport[] }
+  | { readonly act: 'close' };
+
+/** What it answers, in the order asked. LMDB's error code is the system's. */
+export type WriterAnswer =
+  | { readonly result: unknown; readonly error?: never }
+  | {
+      readonly result?: never;
+      readonly error: { readonly message: string; readonly code: unknown; readonly corrupt: boolean };
+    };
+
+const { folder } = workerData as { folder: string }; // given by lmdb-writer.ts
+const environment = openEnvironment(folder, false);
+const tables = openReportTables(environment);
+const writer = createReportWriter(environment, tables);
+// A reader that was killed inside a transaction pins the pages it saw; its slot is freed here, every minute.
+environment.root.readerCheck();
+const readerCheck = setInterval(() => environment.root.readerCheck(), 60_000);
+
+const perform = (request: WriterRequest): unknown => {
+  if (request.act === 'append') return writer.append(request.batch);
+  if (request.act === 'trim') {
+    writer.forget();
+    return trimSlice(environment, tables, request.retention);
+  }
+  if (request.act === 'quarantine') return addToQuarantine(environment, tables.quarantine, request.refused);
+  return undefined;
+};
+
+const answer = (request: WriterRequest): WriterAnswer => {
+  try {
+    return { result: perform(request) };
+  } catch (cause) {
+    writer.forget(); // what it remembered of streams may belong to the transaction that failed
+    const { message, code, name } = cause as Error & { code?: unknown };
+    return { error: { message, code, corrupt: name === 'CorruptRecordError' } };
+  }
+};
+
+const port = parentPort;
+port?.on('message', async (request: WriterRequest) => {
+  port.postMessage(answer(request));
+  if (request.act !== 'close') return;
+  clearInterval(readerCheck);
+  await environment.root.close();
+  port.close();
+});

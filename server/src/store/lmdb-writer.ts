@@ -1,0 +1,92 @@
+// Owns the caller's side of the writer thread, and what happens when the disk fails: full means wait for space, anything else
+// means stop, because after a failed flush nobody knows what the disk holds (D51).
+import { statfsSync } from 'node:fs';
+import { startThread } from '../threads.ts';
+import type { WriterAnswer, WriterRequest } from './lmdb-writer-thread.ts';
+import {
+  type AppendOutcome,
+  CorruptRecordError,
+  type QuarantinedReport,
+  type Retention,
+  type StoredReport,
+  StoreError,
+} from './store.ts';
+
+export type Writer = {
+  readonly append: (batch: readonly StoredReport[]) => Promise<readonly AppendOutcome[]>;
+  readonly trim: (retention: Retention) => Promise<{ removed: number; more: boolean }>;
+  readonly quarantine: (refused: readonly QuarantinedReport[]) => Promise<void>;
+  readonly close: () => Promise<void>;
+};
+
+type Waiting = { readonly resolve: (result: unknown) => void; readonly reject: (error: Error) => void };
+
+/** Less free space than this counts as a full disk: a transaction of ours takes up to a few megabytes. */
+const freeBytesMin = 1024 * 1024;
+
+export const openWriter = (folder: string): Writer => {
+  const entry = new URL(`./lmdb-writer-thread${import.meta.url.endsWith('.ts') ? '.ts' : '.js'}`, import.meta.url).href;
+  const thread = startThread(entry, { folder });
+  const waiting: Waiting[] = [];
+  let stopped: StoreError | undefined;
+  let full = false;
+  const stop = (cause: unknown): void => {
+    stopped ??= new StoreError(
+      'store_stopped',
+      `Writing to ${folder} has stopped: ${String(cause)}. Check the disk, then restart.`,
+      { cause },
+    );
+    for (const { reject } of waiting.splice(0)) reject(stopped);
+  };
+  const judge = ({ message, code, corrupt }: NonNullable<WriterAnswer['error']>): Error => {
+    if (corrupt) return new CorruptRecordError(message);
+    full = isFull(folder, code);
+    if (full) return diskFullError(folder);
+    stopped = new StoreError(
+      'store_stopped',
+      `Writing to ${folder} has stopped after an error: ${message}. Check the disk, then restart.`,
+    );
+    return new StoreError('store_write_failed', `Writing to ${folder} failed: ${message}. Nothing of it was promised.`);
+  };
+  thread.on('message', ({ result, error }: WriterAnswer) => {
+    const { resolve, reject } = waiting.shift() as Waiting; // answers come in the order asked
+    if (error === undefined) resolve(result);
+    else reject(judge(error));
+  });
+  thread.on('error', stop);
+  thread.on('exit', () => stop('its thread has ended'));
+  const ask = <T>(request: WriterRequest): Promise<T> => {
+    if (stopped !== undefined) return Promise.reject(stopped);
+    if (full && isFull(folder, 'ENOSPC')) return Promise.reject(diskFullError(folder));
+    full = false;
+    return new Promise((resolve, reject) => {
+      waiting.push({ resolve: resolve as (result: unknown) => void, reject });
+      thread.postMessage(request);
+    });
+  };
+  return {
+    append: (batch) => ask({ act: 'append', batch }),
+    trim: (retention) => ask({ act: 'trim', retention }),
+    quarantine: (refused) => ask({ act: 'quarantine', refused }),
+    close: async () => {
+      const ended = new Promise((resolve) => thread.once('exit', resolve));
+      thread.postMessage({ act: 'close' } satisfies WriterRequest);
+      waiting.push({ resolve: () => {}, reject: () => {} });
+      await ended;
+    },
+  };
+};
+
+const diskFullError = (folder: string) =>
+  new StoreError('store_disk_full', `The disk of ${folder} is full. Free some space; writing goes on by itself.`);
+
+const enospc = 28;
+const eio = 5;
+
+// On a full tmpfs LMDB sees a short write and reports EIO, so the free space decides.
+const isFull = (folder: string, code: unknown): boolean => {
+  if (code === enospc) return true;
+  if (code !== eio && code !== 'ENOSPC') return false;
+  const { bavail, bsize } = statfsSync(folder);
+  return bavail * bsize < freeBytesMin;
+};

@@ -1,0 +1,175 @@
+// THE EMBEDDED ENGINE: a folder with two LMDB environments. `reports` is written by one process, `admin` by any; both are read by
+// many at once. This file puts the parts together and owns format, backup and closing.
+import { randomUUID } from 'node:crypto';
+import { existsSync, mkdirSync, readdirSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { createAdminStore } from './lmdb-admin.ts';
+import { type Environment, openEnvironment, pagesFile } from './lmdb-environment.ts';
+import { listQuarantine } from './lmdb-quarantine.ts';
+import { createReportReader } from './lmdb-report-reader.ts';
+import { openReportTables, type ReportTables } from './lmdb-report-tables.ts';
+import { readCounters } from './lmdb-report-writer.ts';
+import { usedBytes } from './lmdb-retention.ts';
+import { scanSlice } from './lmdb-scan.ts';
+import { openWriter, type Writer } from './lmdb-writer.ts';
+import { takeWriterLock } from './lmdb-writer-lock.ts';
+import { type Quarantine, type ReportStats, type ReportStore, type Store, StoreError } from './store.ts';
+import { createWake } from './wake.ts';
+
+/** The layout that this release writes. A store of a newer one is refused. */
+const formatVersion = 1;
+
+/** How often a process that only reads looks for new reports, for its listeners. */
+const appendPollMs = 20;
+
+/** Opens the store in a folder, to read or to write. */
+export const openLmdbStore = async (folder: string, mode: 'read' | 'write'): Promise<Store> => {
+  const reportsFolder = join(folder, 'reports');
+  const adminFolder = join(folder, 'admin');
+  if (mode === 'read' && !existsSync(pagesFile(reportsFolder))) {
+    throw new StoreError(
+      'store_not_found',
+      `There is no store in ${folder}. Load reports into one with: sealpost ingest FILE --store ${folder}.`,
+    );
+  }
+  mkdirSync(reportsFolder, { recursive: true, mode: 0o700 });
+  mkdirSync(adminFolder, { recursive: true, mode: 0o700 });
+  const admin = openEnvironment(adminFolder, false);
+  const unlock = mode === 'write' ? await lockOrClose(admin, reportsFolder) : undefined;
+  try {
+    const reports = openReports(reportsFolder, folder, mode);
+    const writer = mode === 'write' ? openWriter(reportsFolder) : undefined;
+    return composeStore(folder, admin, reports, writer, unlock);
+  } catch (error) {
+    unlock?.();
+    await admin.root.close();
+    throw error;
+  }
+};
+
+const lockOrClose = async (admin: Environment, reportsFolder: string): Promise<() => void> => {
+  try {
+    return takeWriterLock(admin, reportsFolder, randomUUID());
+  } catch (error) {
+    await admin.root.close();
+    throw error;
+  }
+};
+
+type OpenReports = { readonly environment: Environment; readonly tables: ReportTables };
+
+const formatKey = Buffer.from('format');
+
+// A writer creates the tables, which a reader cannot, and stamps a new store.
+const openReports = (reportsFolder: string, folder: string, mode: 'read' | 'write'): OpenReports => {
+  const environment = openEnvironment(reportsFolder, mode === 'read');
+  const tables = openReportTables(environment);
+  checkFormat(tables, folder);
+  if (mode === 'write' && tables.meta.get(formatKey) === undefined) {
+    environment.root.transactionSync(() => {
+      tables.meta.put(formatKey, Buffer.from([formatVersion]));
+    });
+  }
+  return { environment, tables };
+};
+
+const checkFormat = (tables: ReportTables, folder: string): void => {
+  const format = tables.meta.get(formatKey)?.[0];
+  if (format === undefined || format <= formatVersion) return;
+  throw new StoreError(
+    'store_format_newer',
+    `The store in ${folder} has format ${format}; this release reads up to ${formatVersion}. Upgrade sealpost.`,
+  );
+};
+
+const composeStore = (
+  folder: string,
+  adminEnvironment: Environment,
+  { environment, tables }: OpenReports,
+  writer: Writer | undefined,
+  unlock: (() => void) | undefined,
+): Store => {
+  const reader = createReportReader(tables, () => environment.root.resetReadTxn());
+  const appended = createWake(reader.position, appendPollMs);
+  const admin = createAdminStore(adminEnvironment);
+  let closed = false;
+  const writable = (): Writer => {
+    if (writer !== undefined && !closed) return writer;
+    throw closed
+      ? closedError(folder)
+      : new StoreError('store_read_only', `The store in ${folder} is open for reading only.`);
+  };
+  const reports: ReportStore = {
+    append: async (batch) => {
+      const outcomes = await writable().append(batch);
+      appended.check();
+      return outcomes;
+    },
+    latest: reader.latest,
+    at: async (feedIds, seconds) => feedIds.map((feedId) => reader.at(feedId, seconds)),
+    neighbours: async (feedId, seconds) => reader.neighbours(feedId, seconds),
+    page: async (feedId, fromSeconds, limit) => reader.page(feedId, fromSeconds, limit),
+    windows: async (feedId, fromSeconds, toSeconds, limit) => reader.windows(feedId, fromSeconds, toSeconds, limit),
+    appendedAfter: async (position, limit) => reader.appendedAfter(position, limit),
+    position: async () => reader.position(),
+    onAppended: appended.listen,
+    trim: async (retention) => writable().trim(retention),
+    scan: async (cursor, limit) => scanSlice(environment, tables, cursor, limit),
+    stats: async () => readStats(folder, environment, tables),
+  };
+  const quarantine: Quarantine = {
+    add: async (refused) => writable().quarantine(refused),
+    list: async (limit) => {
+      environment.root.resetReadTxn();
+      return listQuarantine(tables.quarantine, limit);
+    },
+    count: async () => {
+      environment.root.resetReadTxn();
+      return tables.quarantine.getKeysCount();
+    },
+  };
+  return {
+    reports,
+    quarantine,
+    admin,
+    backup: (target) => backup(environment, adminEnvironment, target),
+    close: async () => {
+      if (closed) return;
+      closed = true;
+      appended.close();
+      admin.close();
+      await writer?.close();
+      await environment.root.close();
+      unlock?.();
+      await adminEnvironment.root.close();
+    },
+  };
+};
+
+const closedError = (folder: string) => new StoreError('store_closed', `The store in ${folder} is closed.`);
+
+const readStats = (folder: string, { root }: Environment, tables: ReportTables): ReportStats => {
+  root.resetReadTxn();
+  const files = [pagesFile(join(folder, 'reports')), pagesFile(join(folder, 'admin'))];
+  return {
+    streams: tables.feedIds.getKeysCount(),
+    ...readCounters(tables),
+    usedBytes: usedBytes(tables),
+    // Blocks on the disk: the file is kept a little longer than its pages, and that part is sparse.
+    fileBytes: files.reduce((sum, file) => sum + statSync(file).blocks * 512, 0),
+  };
+};
+
+const backup = async (reports: Environment, admin: Environment, target: string): Promise<void> => {
+  mkdirSync(target, { recursive: true });
+  if (readdirSync(target).length > 0)
+    throw new StoreError('store_write_failed', `${target} is not empty. Name a new folder for the backup.`);
+  for (const [name, { root }] of [
+    ['admin', admin],
+    ['reports', reports],
+  ] as const) {
+    mkdirSync(join(target, name), { mode: 0o700 });
+    root.resetReadTxn();
+    await root.backup(pagesFile(join(target, name)), true);
+  }
+};

@@ -1,0 +1,126 @@
+// Owns the stored form of a run of reports of one stream: an index of windows, then each report packed against the first.
+// One block per 64 reports instead of one key each: less than half the disk, and a page reads two records instead of 100 (D50).
+import { crc32 } from 'node:zlib';
+import { packReport, unpackedBytes, unpackReport } from './packed-report.ts';
+import { CorruptRecordError, type Window } from './store.ts';
+
+/** A report inside its stream: no feed id, which the stream's number stands for. */
+export type BlockReport = Window & { readonly fullReport: Uint8Array };
+
+/** Reports in a closed run. */
+export const blockReports = 64;
+
+const headBytes = 6; // checksum of the rest of the index, then the count
+const entryBytes = 18; // validFromMs 6, observationsMs 6, checksum 4, packed length 2
+
+/** Checksum of a report under its key, so that bytes that stand under a wrong key are found out as well. */
+export const reportChecksum = (
+  stream: number,
+  { validFromMs, observationsMs }: Window,
+  fullReport: Uint8Array,
+): number => {
+  const key = Buffer.allocUnsafe(16);
+  key.writeUInt32BE(stream, 0);
+  key.writeUIntBE(validFromMs, 4, 6);
+  key.writeUIntBE(observationsMs, 10, 6);
+  return crc32(fullReport, crc32(key));
+};
+
+/** Encodes reports, which must ascend; at least one. */
+export const encodeBlock = (stream: number, reports: readonly BlockReport[]): Buffer => {
+  const index = Buffer.allocUnsafe(headBytes + reports.length * entryBytes);
+  const base = reports[0]?.fullReport;
+  index.writeUInt16BE(reports.length, 4);
+  const packed = reports.map(({ validFromMs, observationsMs, fullReport }, i) => {
+    const bytes = packReport(fullReport, i === 0 ? undefined : base);
+    const at = headBytes + i * entryBytes;
+    index.writeUIntBE(validFromMs, at, 6);
+    index.writeUIntBE(observationsMs, at + 6, 6);
+    index.writeUInt32BE(reportChecksum(stream, { validFromMs, observationsMs }, fullReport), at + 12);
+    index.writeUInt16BE(bytes.length, at + 16);
+    return bytes;
+  });
+  index.writeUInt32BE(crc32(index.subarray(4), stream), 0);
+  return Buffer.concat([index, ...packed]);
+};
+
+/** A block opened for reading. The index is checked at once, a report when it is read. */
+export type Block = {
+  readonly count: number;
+  readonly window: (i: number) => Window;
+  /** The first index observed at or after a moment; `count` when there is none. */
+  readonly firstAtOrAfter: (observationsMs: number) => number;
+  readonly report: (i: number) => BlockReport;
+  /** Sum of the lengths of all full reports, without unpacking them. */
+  readonly reportBytes: () => number;
+};
+
+/** Opens a block; one whose index is not what was written is a `CorruptRecordError`. */
+export const openBlock = (stream: number, bytes: Buffer): Block => {
+  const count = bytes.length < headBytes ? 0 : bytes.readUInt16BE(4);
+  const indexEnd = headBytes + count * entryBytes;
+  if (count === 0 || indexEnd > bytes.length || crc32(bytes.subarray(4, indexEnd), stream) !== bytes.readUInt32BE(0)) {
+    throw new CorruptRecordError(`the index of a block of stream ${stream} does not match its checksum`);
+  }
+  const observationsAt = (i: number) => bytes.readUIntBE(headBytes + i * entryBytes + 6, 6);
+  const window = (i: number) => ({
+    validFromMs: bytes.readUIntBE(headBytes + i * entryBytes, 6),
+    observationsMs: observationsAt(i),
+  });
+  const packedAt = createPackedReader(bytes, count, indexEnd);
+  let base: Buffer | undefined;
+  const unpack = (i: number): Buffer => {
+    if (i === 0) return unpackReport(packedAt(0));
+    base ??= unpackReport(packedAt(0));
+    return unpackReport(packedAt(i), base);
+  };
+  const report = (i: number): BlockReport => {
+    const span = window(i);
+    const fullReport = unpack(i);
+    checkReport(stream, span, fullReport, bytes.readUInt32BE(headBytes + i * entryBytes + 12));
+    return { ...span, fullReport };
+  };
+  const reportBytes = () =>
+    Array.from({ length: count }, (_, i) => unpackedBytes(packedAt(i))).reduce((sum, length) => sum + length, 0);
+  return {
+    count,
+    window,
+    firstAtOrAfter: (ms) => searchFirst(count, (i) => observationsAt(i) >= ms),
+    report,
+    reportBytes,
+  };
+};
+
+// Lengths are summed once per block, on the first report that is read.
+const createPackedReader = (bytes: Buffer, count: number, indexEnd: number): ((i: number) => Buffer) => {
+  let starts: number[] | undefined;
+  const sum = (): number[] => {
+    const ends = [indexEnd];
+    for (let i = 0; i < count; i++)
+      ends.push((ends[i] as number) + bytes.readUInt16BE(headBytes + i * entryBytes + 16));
+    return ends;
+  };
+  return (i) => {
+    starts ??= sum();
+    return bytes.subarray(starts[i], starts[i + 1]);
+  };
+};
+
+/** Throws unless the bytes are those that were written under this key. */
+export const checkReport = (stream: number, window: Window, fullReport: Uint8Array, checksum: number): void => {
+  if (reportChecksum(stream, window, fullReport) === checksum) return;
+  throw new CorruptRecordError(
+    `the report of stream ${stream} observed at ${window.observationsMs} ms does not match its checksum`,
+  );
+};
+
+const searchFirst = (count: number, holds: (i: number) => boolean): number => {
+  let low = 0;
+  let high = count;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (holds(middle)) high = middle;
+    else low = middle + 1;
+  }
+  return low;
+};

@@ -1,0 +1,239 @@
+// The contract's sentences on following, retention, quarantine and administration.
+import { expect } from 'vitest';
+import type { Account, Act, Store, StoredReport } from './store.ts';
+import {
+  bytes,
+  type Contract,
+  type EngineUnderTest,
+  other,
+  run,
+  seconds,
+  stream,
+  t0,
+} from './store-samples.contract.ts';
+
+export const testFollowing = (
+  contract: Contract,
+  store: () => Store,
+  engine: () => EngineUnderTest,
+  reopen: () => Promise<void>,
+): void => {
+  contract('what was appended can be followed from any position, in the order of appending', async () => {
+    const a = run(stream, t0, 150);
+    const b = run(other, t0, 5);
+    await store().reports.append(a.slice(0, 10));
+    await store().reports.append([...b, ...a.slice(20)]);
+    await store().reports.append(a.slice(10, 20));
+    const order = [...a.slice(0, 10), ...b, ...a.slice(20), ...a.slice(10, 20)];
+    await reopen();
+    for (const limit of [1_000, 7]) {
+      const followed: StoredReport[] = [];
+      for (let position = 0, read = -1; read !== 0; ) {
+        const next = await store().reports.appendedAfter(position, limit);
+        followed.push(...next.reports);
+        read = next.reports.length;
+        position = next.position;
+        expect(next.missed).toBe(false);
+      }
+      expect(bytes(followed)).toEqual(bytes(order));
+      expect(followed.map(({ feedId }) => feedId)).toEqual(order.map(({ feedId }) => feedId));
+    }
+    expect(await store().reports.position()).toBe(order.length);
+    expect(await store().reports.appendedAfter(order.length, 10)).toEqual({
+      reports: [],
+      position: order.length,
+      missed: false,
+    });
+  });
+
+  contract('a listener wakes when something is appended, and no more after it stopped', async () => {
+    let wakes = 0;
+    const woken = new Promise<void>((resolve) => {
+      const stop = store().reports.onAppended(() => {
+        wakes += 1;
+        stop();
+        resolve();
+      });
+    });
+    await store().reports.append(run(stream, t0, 1));
+    await woken;
+    await store().reports.append(run(stream, t0 + 1, 1));
+    expect(wakes).toBe(1);
+  });
+
+  contract('a second reader sees what is appended, latest too, and wakes', async () => {
+    await store().reports.append(run(stream, t0, 1));
+    const reader = await engine().open('read');
+    try {
+      const woken = new Promise<void>((resolve) => void reader.reports.onAppended(resolve));
+      await store().reports.append(run(stream, t0 + 1, 1));
+      expect(reader.reports.latest(stream)?.observationsMs).toBe((t0 + 1) * 1_000);
+      await woken;
+      expect((await reader.reports.appendedAfter(1, 10)).reports).toHaveLength(1);
+      await expect(reader.reports.append(run(stream, t0 + 2, 1))).rejects.toMatchObject({ code: 'store_read_only' });
+    } finally {
+      await reader.close();
+    }
+  });
+
+  contract('a second writer is refused by name and told what to do', async () => {
+    await expect(engine().open('write')).rejects.toMatchObject({
+      code: 'store_locked',
+      message: expect.stringContaining('sealpost ingest --to URL'),
+    });
+  });
+
+  contract('after closing nothing is written', async () => {
+    await store().close();
+    await expect(store().reports.append(run(stream, t0, 1))).rejects.toMatchObject({ code: 'store_closed' });
+  });
+};
+
+const trimAll = async (store: Store, beforeMs: number, bytesMax = Number.POSITIVE_INFINITY): Promise<number> => {
+  let removed = 0;
+  for (let more = true; more; ) {
+    const slice = await store.reports.trim({ beforeMs, bytesMax });
+    removed += slice.removed;
+    more = slice.more;
+  }
+  return removed;
+};
+
+export const testRetention = (contract: Contract, store: () => Store): void => {
+  contract('trimming by age keeps everything that is young enough', async () => {
+    const all = [...run(stream, t0, 300), ...run(other, t0 + 250, 50)];
+    await store().reports.append(all);
+    const removed = await trimAll(store(), (t0 + 200) * 1_000);
+    expect(removed).toBeGreaterThan(100);
+    expect(removed).toBeLessThanOrEqual(200);
+    expect(seconds((await store().reports.page(stream, t0 + 200, 1_000)).reports)).toEqual(
+      Array.from({ length: 100 }, (_, i) => t0 + 200 + i),
+    );
+    expect((await store().reports.page(other, 0, 1_000)).reports).toHaveLength(50);
+    const { reports, reportBytes } = await store().reports.stats();
+    expect([reports, reportBytes]).toEqual([350 - removed, (350 - removed) * 736]);
+  });
+
+  contract('a stream whose every report was trimmed has no latest, and takes new reports', async () => {
+    await store().reports.append(run(stream, t0, 70));
+    expect(await trimAll(store(), (t0 + 1_000) * 1_000)).toBe(70);
+    expect(store().reports.latest(stream)).toBeUndefined();
+    expect((await store().reports.appendedAfter(0, 100)).reports).toEqual([]);
+    expect(await store().reports.append(run(stream, t0 + 2_000, 1))).toEqual(['stored']);
+    expect(store().reports.latest(stream)?.observationsMs).toBe((t0 + 2_000) * 1_000);
+  });
+
+  contract('trimming by bytes removes the oldest of all streams until the rest fits', async () => {
+    await store().reports.append([...run(stream, t0, 2_000), ...run(other, t0 + 1_000, 2_000)]);
+    const { usedBytes } = await store().reports.stats();
+    await trimAll(store(), 0, Math.floor(usedBytes / 2));
+    expect((await store().reports.stats()).usedBytes).toBeLessThanOrEqual(usedBytes / 2);
+    const oldest = async (feedId: typeof stream) =>
+      seconds((await store().reports.page(feedId, 0, 1)).reports)[0] ?? Number.POSITIVE_INFINITY;
+    expect(Math.abs((await oldest(stream)) - (await oldest(other)))).toBeLessThan(200);
+    expect(store().reports.latest(other)?.observationsMs).toBe((t0 + 2_999) * 1_000);
+  });
+
+  contract('a scan visits every report once, in key order', async () => {
+    const all = [...run(stream, t0, 300), ...run(other, t0, 10)];
+    await store().reports.append(all);
+    const visited: string[] = [];
+    let cursor: string | undefined;
+    do {
+      const { entries, next } = await store().reports.scan(cursor, 50);
+      for (const { report: found, error } of entries) {
+        expect(error).toBeUndefined();
+        if (found) visited.push(`${found.feedId} ${found.observationsMs}`);
+      }
+      cursor = next;
+    } while (cursor !== undefined);
+    expect(visited.sort()).toEqual(all.map(({ feedId, observationsMs }) => `${feedId} ${observationsMs}`).sort());
+  });
+
+  contract('the quarantine keeps the newest refused lines, newest first', async () => {
+    const refused = (n: number) => ({
+      atMs: n,
+      code: 'c',
+      message: `m${n}`,
+      feedId: null,
+      observationsMs: null,
+      line: 'x',
+    });
+    await store().quarantine.add([refused(1), refused(2)]);
+    await store().quarantine.add([refused(3)]);
+    expect(await store().quarantine.list(2)).toEqual([refused(3), refused(2)]);
+    expect(await store().quarantine.count()).toBe(3);
+    await store().quarantine.add(Array.from({ length: 10_050 }, (_, i) => refused(10 + i)));
+    expect(await store().quarantine.count()).toBeLessThanOrEqual(10_000);
+    expect((await store().quarantine.list(1))[0]).toEqual(refused(10_059));
+  });
+};
+
+const act = (action: string): Act => ({ atMs: 1_763_200_000_000, actor: 'test', action, detail: { why: 'contract' } });
+const account = (userId: string, name: string): Account => ({
+  userId,
+  name,
+  createdAt: '2026-01-01T00:00:00.000000Z',
+  disabledAt: null,
+  secrets: [],
+  entitlements: [],
+  rateLimits: {},
+});
+
+export const testAdministration = (
+  contract: Contract,
+  store: () => Store,
+  engine: () => EngineUnderTest,
+  reopen: () => Promise<void>,
+): void => {
+  contract('records are listed by key, changed with their audit entry, and survive closing', async () => {
+    const { admin } = store();
+    await admin.update(
+      'account',
+      ['b', 'a'],
+      ([b, a]) => [b ?? account('b', 'B'), a ?? account('a', 'A')],
+      act('create'),
+    );
+    await admin.update('account', ['a'], ([a]) => [{ ...(a as Account), name: 'A2' }], act('rename'));
+    await reopen();
+    expect((await store().admin.list('account')).map(({ name }) => name)).toEqual(['A2', 'B']);
+    expect(await store().admin.get('account', 'b')).toEqual(account('b', 'B'));
+    expect(await store().admin.get('account', 'c')).toBeUndefined();
+    expect(await store().admin.list('stream')).toEqual([]);
+  });
+
+  contract('a change that throws changes nothing and logs nothing', async () => {
+    const refuse = () => {
+      throw new Error('no');
+    };
+    await expect(store().admin.update('account', ['a'], refuse, act('create'))).rejects.toThrow('no');
+    expect(await store().admin.list('account')).toEqual([]);
+    expect(await store().admin.auditAfter(0, 10)).toEqual([]);
+  });
+
+  contract('the audit log is a chain in order, read from any entry', async () => {
+    for (const action of ['one', 'two', 'three']) await store().admin.log(act(action));
+    const entries = await store().admin.auditAfter(0, 10);
+    expect(entries.map(({ sequence, action }) => [sequence, action])).toEqual([
+      [1, 'one'],
+      [2, 'two'],
+      [3, 'three'],
+    ]);
+    expect(entries[0]?.previousHash).toBe('');
+    expect(entries[2]?.previousHash).toBe(entries[1]?.hash);
+    expect(await store().admin.auditAfter(2, 10)).toEqual(entries.slice(2));
+  });
+
+  contract('another reader wakes on a change and sees it', async () => {
+    await store().reports.append([]);
+    const reader = await engine().open('read');
+    try {
+      const woken = new Promise<void>((resolve) => void reader.admin.onChanged(resolve));
+      await store().admin.update('account', ['a'], () => [account('a', 'A')], act('create'));
+      await woken;
+      expect(await reader.admin.get('account', 'a')).toEqual(account('a', 'A'));
+    } finally {
+      await reader.close();
+    }
+  });
+};

@@ -1,0 +1,41 @@
+// The contract of store.ts as tests, run on every engine.
+import { afterEach, beforeEach, test } from 'vitest';
+import type { Store } from './store.ts';
+import { testPages, testReports } from './store-reports.contract.ts';
+import type { EngineUnderTest } from './store-samples.contract.ts';
+import { testAdministration, testFollowing, testRetention } from './store-upkeep.contract.ts';
+
+export const testStoreContract = (name: string, createEngine: () => Promise<EngineUnderTest>): void => {
+  let engine: EngineUnderTest;
+  let store: Store;
+  const contract = (sentence: string, check: () => Promise<void>) => test(`${name} store: ${sentence}`, check);
+
+  beforeEach(async () => {
+    engine = await createEngine();
+    store = await engine.open('write');
+  });
+  afterEach(async () => {
+    await store.close();
+    await engine.remove();
+  });
+  const reopen = async () => {
+    await store.close();
+    store = await engine.open('write');
+  };
+
+  testReports(contract, () => store, reopen);
+  testPages(contract, () => store);
+  testFollowing(
+    contract,
+    () => store,
+    () => engine,
+    reopen,
+  );
+  testRetention(contract, () => store);
+  testAdministration(
+    contract,
+    () => store,
+    () => engine,
+    reopen,
+  );
+};

@@ -1,0 +1,212 @@
+// THE CONTRACT of what we remember. Engines implement it, `store.contract.ts` is the same text as tests, and nothing else
+// in the server knows which engine it talks to. Write path and read path meet only here.
+//
+// Units: `…Ms` is milliseconds since 1970, `…Seconds` whole seconds. A report's key is (feedId, observationsMs); within a
+// stream windows never overlap, so observation order is validity order. Durable means: survives kill -9 and power loss.
+import type { FeedId, SignerSet, Stream } from '@sealpost/protocol';
+
+/** The span a report holds for, both ends inclusive. */
+export type Window = { readonly validFromMs: number; readonly observationsMs: number };
+
+/** A verified report as it is kept: its window and its exact bytes. */
+export type StoredReport = Window & { readonly feedId: FeedId; readonly fullReport: Uint8Array };
+
+/** The newest report of a stream, rendered for the wire when it was appended: `{"report":{…}}`. */
+export type LatestReport = Window & { readonly json: Buffer };
+
+/**
+ * What became of an appended report. `stored`: new and durable. `duplicate`: the same bytes were there before. Nothing was
+ * written for `conflict` (its key holds other bytes) and `overlap` (its window cuts into a neighbour's).
+ */
+export type AppendOutcome = 'stored' | 'duplicate' | 'conflict' | 'overlap';
+
+/** What retention removes: reports observed before `beforeMs`, then the oldest while more than `bytesMax` are in use. */
+export type Retention = { readonly beforeMs: number; readonly bytesMax: number };
+
+/** One entry of a full scan: a report, or the name of what is wrong with its record. */
+export type ScannedReport =
+  | { readonly report: StoredReport; readonly error?: never }
+  | { readonly report?: never; readonly error: CorruptRecordError };
+
+export type ReportStats = {
+  readonly streams: number;
+  readonly reports: number;
+  /** Sum of the lengths of all full reports. */
+  readonly reportBytes: number;
+  /** Bytes of the engine's pages in use. */
+  readonly usedBytes: number;
+  /** Bytes of the engine's files. */
+  readonly fileBytes: number;
+};
+
+/** Reports, by stream and time. */
+export type ReportStore = {
+  /** Stores a batch; resolves once all of it is durable and visible to every reader, or rejects with none of it promised. Outcomes in batch order. */
+  readonly append: (batch: readonly StoredReport[]) => Promise<readonly AppendOutcome[]>;
+  /** The newest report of a stream, at once; undefined when it has none. */
+  readonly latest: (feedId: FeedId) => LatestReport | undefined;
+  /** For each stream the report that holds at a second, the earliest observed of several; undefined where none does. In the order asked for. */
+  readonly at: (feedIds: readonly FeedId[], seconds: number) => Promise<readonly (StoredReport | undefined)[]>;
+  /** The last window that ends before the second and the first that ends in or after it. */
+  readonly neighbours: (feedId: FeedId, seconds: number) => Promise<Neighbours>;
+  /** Up to `limit` reports observed in or after the second, ascending; a page ends on a whole second unless one second exceeds it. */
+  readonly page: (feedId: FeedId, fromSeconds: number, limit: number) => Promise<ReportPage>;
+  /** Up to `limit` windows observed from one second to another, both included, ascending; cheaper than a page. */
+  readonly windows: (
+    feedId: FeedId,
+    fromSeconds: number,
+    toSeconds: number,
+    limit: number,
+  ) => Promise<readonly Window[]>;
+  /** Reports in the order in which they were appended, after a position; 0 is before the first. Positions only grow. */
+  readonly appendedAfter: (position: number, limit: number) => Promise<Appended>;
+  /** The position of the last appended report; 0 when there is none. */
+  readonly position: () => Promise<number>;
+  /** Calls back soon after something was appended, by this process or another; says neither what nor how much. Returns the way to stop. */
+  readonly onAppended: (wake: () => void) => () => void;
+  /** Removes one slice of what retention names; `more` tells that another slice is due. Oldest first. */
+  readonly trim: (retention: Retention) => Promise<{ readonly removed: number; readonly more: boolean }>;
+  /** Every record in key order, after a cursor, checked; the way to verify a store. The last slice has no `next`. */
+  readonly scan: (
+    cursor: ScanCursor | undefined,
+    limit: number,
+  ) => Promise<{ readonly entries: readonly ScannedReport[]; readonly next?: ScanCursor }>;
+  readonly stats: () => Promise<ReportStats>;
+};
+
+export type Neighbours = { readonly previous: Window | undefined; readonly next: Window | undefined };
+export type ReportPage = { readonly reports: readonly StoredReport[]; readonly more: boolean };
+/** Where a scan goes on. Opaque. */
+export type ScanCursor = string;
+
+/** `position` is that of the last report here, or the one asked with. `missed`: what followed the asked position is no longer kept. */
+export type Appended = {
+  readonly reports: readonly StoredReport[];
+  readonly position: number;
+  readonly missed: boolean;
+};
+
+/** A line that was refused, kept for the operator to look at. */
+export type QuarantinedReport = {
+  readonly atMs: number;
+  readonly code: string;
+  readonly message: string;
+  readonly feedId: string | null;
+  readonly observationsMs: number | null;
+  /** What came in, cut to a bound. */
+  readonly line: string;
+};
+
+/** Refused reports: the newest are kept, up to a bound. Durable when `add` resolves. */
+export type Quarantine = {
+  readonly add: (refused: readonly QuarantinedReport[]) => Promise<void>;
+  /** Newest first. */
+  readonly list: (limit: number) => Promise<readonly QuarantinedReport[]>;
+  readonly count: () => Promise<number>;
+};
+
+/** A signer set as registered: a retired one verifies history but admits no new report. */
+export type RegisteredSignerSet = SignerSet & { readonly addedAt: string; readonly retiredAt: string | null };
+
+/** Who reads. Secrets are sealed before they get here; the store never sees a plain one. */
+export type Account = {
+  readonly userId: string;
+  readonly name: string;
+  readonly createdAt: string;
+  readonly disabledAt: string | null;
+  readonly secrets: readonly {
+    readonly id: string;
+    readonly sealed: string;
+    readonly createdAt: string;
+    readonly revokedAt: string | null;
+  }[];
+  readonly entitlements: readonly string[];
+  readonly rateLimits: Readonly<Record<string, number>>;
+};
+
+/** The kinds of administrative records, each with its key. */
+export type AdminRecords = {
+  /** Keyed by feed id. */
+  stream: Stream;
+  /** Keyed by user id in lower case. */
+  account: Account;
+  /** Keyed by config digest. */
+  signerSet: RegisteredSignerSet;
+};
+
+export type AdminKind = keyof AdminRecords;
+
+/** An administrative act, for the audit log. Never holds a secret. */
+export type Act = {
+  readonly atMs: number;
+  readonly actor: string;
+  readonly action: string;
+  readonly detail: Readonly<Record<string, unknown>>;
+};
+
+/** An act in the log: `hash` covers the entry and the hash before it, so that no entry can be changed or dropped unseen. */
+export type AuditEntry = Act & { readonly sequence: number; readonly previousHash: string; readonly hash: string };
+
+/** Streams, accounts, signer sets and the log of their changes. Small, read whole, changed by any process. */
+export type AdminStore = {
+  /** All records of a kind, by key. */
+  readonly list: <K extends AdminKind>(kind: K) => Promise<readonly AdminRecords[K][]>;
+  /** One record; undefined when there is none. */
+  readonly get: <K extends AdminKind>(kind: K, key: string) => Promise<AdminRecords[K] | undefined>;
+  /**
+   * Changes records in one transaction with its audit entry: `change` gets what is stored under each key and returns what shall
+   * be. It may throw to change nothing. No other change comes between. Durable when it resolves.
+   */
+  readonly update: <K extends AdminKind>(
+    kind: K,
+    keys: readonly string[],
+    change: (current: readonly (AdminRecords[K] | undefined)[]) => readonly AdminRecords[K][],
+    act: Act,
+  ) => Promise<void>;
+  /** Logs an act that changes no record. */
+  readonly log: (act: Act) => Promise<void>;
+  /** Entries after a sequence number, oldest first; 0 is before the first. */
+  readonly auditAfter: (sequence: number, limit: number) => Promise<readonly AuditEntry[]>;
+  /** Calls back within a second of a change by any process. Returns the way to stop. */
+  readonly onChanged: (wake: () => void) => () => void;
+};
+
+/** Everything that is remembered. */
+export type Store = {
+  readonly reports: ReportStore;
+  readonly quarantine: Quarantine;
+  readonly admin: AdminStore;
+  /** Writes a consistent copy into an empty folder while others read and write; it opens as a store. */
+  readonly backup: (folder: string) => Promise<void>;
+  /** Ends what is under way, then lets go of files and locks. */
+  readonly close: () => Promise<void>;
+};
+
+/** A stored record is not what was written. Its bytes are never returned. */
+export class CorruptRecordError extends Error {
+  override readonly name = 'CorruptRecordError';
+}
+
+/** Why a store cannot be opened or written. */
+export type StoreErrorCode =
+  | 'store_locked'
+  | 'store_corrupt'
+  | 'store_format_newer'
+  | 'store_not_found'
+  | 'store_url_unknown'
+  | 'store_read_only'
+  | 'store_disk_full'
+  | 'store_write_failed'
+  | 'store_stopped'
+  | 'store_closed';
+
+/** An operating failure of the store; the text says what to do. */
+export class StoreError extends Error {
+  override readonly name = 'StoreError';
+  readonly code: StoreErrorCode;
+
+  constructor(code: StoreErrorCode, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.code = code;
+  }
+}

@@ -1,0 +1,29 @@
+// Owns waking listeners when a version has grown: at once in the process that changed it, by looking in the others.
+
+/** `check` looks now; with listeners, `version` is looked at every `pollMs`. */
+export const createWake = (version: () => number, pollMs: number) => {
+  const listeners = new Set<() => void>();
+  let seen = 0;
+  let timer: NodeJS.Timeout | undefined;
+  const check = (): void => {
+    if (listeners.size === 0) return;
+    const now = version();
+    if (now === seen) return;
+    seen = now;
+    for (const wake of [...listeners]) wake();
+  };
+  const stop = (): void => {
+    clearInterval(timer);
+    timer = undefined;
+  };
+  const listen = (wake: () => void): (() => void) => {
+    if (listeners.size === 0) seen = version();
+    listeners.add(wake);
+    timer ??= setInterval(check, pollMs).unref();
+    return () => {
+      listeners.delete(wake);
+      if (listeners.size === 0) stop();
+    };
+  };
+  return { listen, check, close: stop };
+};

@@ -1,0 +1,123 @@
+// Holds the documents against the code, both ways, and runs what the README shows.
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { type ErrorCode, errorTable } from '@sealpost/protocol';
+import { expect, test } from 'vitest';
+import { listFiles, readJson, readSources, readText, root, workspaces } from './source-tree.ts';
+
+const documents = listFiles('.md');
+const decisions = readText('docs/decisions.md');
+const decided = [...decisions.matchAll(/^### (D\d+)\. /gm)].map(([, number]) => number as string);
+
+test('docs: every decision that code or documents cite exists, and none has two meanings', () => {
+  expect(new Set(decided).size).toBe(decided.length);
+  const texts = [
+    ...readSources().map(({ path, text }) => [path, text] as const),
+    ...documents.map((path) => [path, readText(path)] as const),
+  ];
+  for (const [path, text] of texts) {
+    for (const [number] of text.matchAll(/\bD[1-9]\d?\b/g))
+      expect(decided, `${path} cites ${number}`).toContain(number);
+  }
+});
+
+test('docs: every runtime dependency has a decision that names its reason', () => {
+  const headings = decisions.split('\n').filter((line) => line.startsWith('### '));
+  for (const workspace of workspaces().keys()) {
+    const names = Object.keys((readJson(`${workspace}/package.json`).dependencies ?? {}) as object);
+    for (const name of names.filter((dependency) => ![...workspaces().values()].includes(dependency))) {
+      expect(
+        headings.some((line) => line.includes(`\`${name}\``) && line.includes(workspace)),
+        `${name} of ${workspace}`,
+      ).toBe(true);
+    }
+  }
+});
+
+test('docs: errors.md lists exactly the codes of the table, with status and retry', () => {
+  const rows = [...readText('docs/errors.md').matchAll(/^\| `(\w+)` \| (\d+) \| (yes|no) \|/gm)];
+  const documented = Object.fromEntries(
+    rows.map(([, code, status, retry]) => [code, { status: Number(status), retry: retry === 'yes' }]),
+  );
+  const codes = Object.keys(errorTable) as ErrorCode[];
+  expect(documented).toEqual(
+    Object.fromEntries(codes.map((code) => [code, { status: errorTable[code].status, retry: errorTable[code].retry }])),
+  );
+});
+
+test('docs: every link leads to a file that exists', () => {
+  for (const path of documents) {
+    for (const [, target] of readText(path).matchAll(/\]\((?!https?:|#)([^)#]+)/g)) {
+      expect(existsSync(join(root, dirname(path), target as string)), `${path} → ${target}`).toBe(true);
+    }
+  }
+});
+
+test('docs: every path that a document names exists', () => {
+  for (const path of documents) {
+    for (const [, named] of readText(path).matchAll(/`((?:protocol|simulator|tests|bench|docs)\/[\w./-]+)`/g)) {
+      expect(existsSync(join(root, named as string)), `${path} names ${named}`).toBe(true);
+    }
+  }
+});
+
+test('docs: every source file of a package is found in "where do I change…", or is its index', () => {
+  const table = readText('ARCHITECTURE.md').split('## Where do I change…')[1] ?? '';
+  for (const path of listFiles('.ts').filter(
+    (name) => name.startsWith('protocol/src/') && !/\.(test|fuzz)\.ts$|index\.ts$/.test(name),
+  )) {
+    expect(
+      table.includes(`\`${path}\``) || ['feed-id.ts', 'address.ts'].some((small) => path.endsWith(small)),
+      path,
+    ).toBe(true);
+  }
+});
+
+test('docs: the README’s commands are scripts of the project', () => {
+  const scripts = readJson('package.json').scripts as Record<string, string>;
+  for (const [, name] of readText('README.md').matchAll(/npm (?:run )?(start|test|bench|build|lint|format)\b/g))
+    expect(scripts).toHaveProperty(name as string);
+});
+
+const codeBlocks = (language: string): readonly string[] =>
+  [...readText('README.md').matchAll(new RegExp(`\`\`\`${language}\\n([\\s\\S]*?)\`\`\``, 'g'))].map(
+    ([, code]) => code as string,
+  );
+
+test('docs: the README’s code runs as printed', () => {
+  const blocks = codeBlocks('ts');
+  expect(blocks.length).toBeGreaterThan(0);
+  const folder = mkdtempSync(join(root, 'data-readme-'));
+  try {
+    for (const [i, code] of blocks.entries()) {
+      const file = join(folder, `block-${i}.mts`);
+      writeFileSync(file, code);
+      const printed = execFileSync('node', ['--conditions=source', '--import', 'tsx', file], {
+        cwd: folder,
+        encoding: 'utf8',
+      });
+      expect(printed.trim(), code).not.toBe('');
+    }
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+});
+
+test('docs: the README’s shell commands run as printed', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'sealpost-readme-'));
+  try {
+    const lines = codeBlocks('sh')
+      .flatMap((block) => block.split('\n'))
+      .filter((line) => line.startsWith('npx sealpost-sim'));
+    expect(lines.length).toBeGreaterThan(0);
+    for (const line of lines)
+      execFileSync('bash', ['-c', line.replace('--out ', `--out ${folder}/`)], {
+        cwd: root,
+        stdio: ['ignore', 'pipe', 'pipe'],
+      });
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+});

@@ -1,0 +1,108 @@
+// Packs every package, installs the tarballs together in an empty project, and uses them as a stranger would: with types.
+import { execFileSync } from 'node:child_process';
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { listFiles, readJson, root, workspaces } from './source-tree.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'sealpost-package-'));
+const stage = join(folder, 'stage');
+const stranger = join(folder, 'stranger');
+const run = (command: string, args: readonly string[], cwd = stranger): string =>
+  execFileSync(command, args, { cwd, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
+
+// Built in a copy: a dist/ that comes and goes in the work tree would change what other tests run.
+const stageCopy = (): void => {
+  for (const path of listFiles('')) cpSync(join(root, path), join(stage, path));
+  mkdirSync(join(stage, 'node_modules/@sealpost'), { recursive: true });
+  const entries = readdirSync(join(root, 'node_modules')).filter((name) => name !== '@sealpost');
+  for (const name of entries) symlinkSync(join(root, 'node_modules', name), join(stage, 'node_modules', name));
+  for (const [workspace, name] of workspaces()) symlinkSync(join(stage, workspace), join(stage, 'node_modules', name));
+};
+
+beforeAll(() => {
+  stageCopy();
+  mkdirSync(stranger);
+  run('npm', ['run', 'build'], stage);
+  for (const workspace of workspaces().keys())
+    run('npm', ['pack', '--pack-destination', stranger], join(stage, workspace));
+  writeFileSync(join(stranger, 'package.json'), JSON.stringify({ name: 'stranger', private: true, type: 'module' }));
+  const tarballs = readdirSync(stranger).filter((name) => name.endsWith('.tgz'));
+  run('npm', [
+    'install',
+    '--ignore-scripts',
+    '--prefer-offline',
+    '--no-audit',
+    '--no-fund',
+    ...tarballs.map((name) => `./${name}`),
+  ]);
+}, 180_000);
+
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+test('package: every package installs from its tarball', () => {
+  expect(Object.keys(JSON.parse(run('npm', ['ls', '--json', '--depth=0'])).dependencies).sort()).toEqual(
+    [...workspaces().values()].sort(),
+  );
+});
+
+test('package: a stranger imports them and the values come out', () => {
+  const script = `
+    import { parseFeedId, schemaVersionOf } from '@sealpost/protocol';
+    import { signRequest } from '@sealpost/protocol/request-signing';
+    import vectors from '@sealpost/protocol/vectors/reports.json' with { type: 'json' };
+    import { createNetwork } from '@sealpost/simulator';
+    const version = schemaVersionOf(parseFeedId('0x0003' + '0'.repeat(60)));
+    const network = await createNetwork({ seed: 'stranger' });
+    const headers = signRequest({ method: 'GET', target: '/', userId: 'u', timestampMs: 1 }, 's');
+    console.log(JSON.stringify([version, vectors.reports.length, network.signerSet.addresses.length, Object.keys(headers).length]));`;
+  expect(JSON.parse(run('node', ['--no-warnings', '--input-type=module', '--eval', script]))).toEqual([3, 16, 4, 3]);
+});
+
+test('package: a stranger’s strict TypeScript compiles against the shipped types, and a wrong use does not', () => {
+  const compilerOptions = {
+    strict: true,
+    noEmit: true,
+    module: 'NodeNext',
+    target: 'ES2023',
+    lib: ['ES2023'],
+    types: [],
+    skipLibCheck: false,
+  };
+  writeFileSync(join(stranger, 'tsconfig.json'), JSON.stringify({ compilerOptions, include: ['*.ts'] }));
+  writeFileSync(
+    join(stranger, 'stranger.ts'),
+    `import { decodeFullReport, decodeReportBody, type FeedId, parseFeedId } from '@sealpost/protocol';
+     import { createNetwork } from '@sealpost/simulator';
+     const body = decodeReportBody(decodeFullReport('0x').body);
+     export const price: bigint | undefined = body.version === 3 ? body.price : undefined;
+     export const feedId: FeedId = parseFeedId('x');
+     export const network: Promise<{ signerSet: { f: number } }> = createNetwork({ seed: 's' });
+     // @ts-expect-error a raw string is no feed id
+     export const raw: FeedId = '0x00';
+     // @ts-expect-error version 2 has no bid
+     export const bid = body.version === 2 ? body.bid : 0n;`,
+  );
+  run(join(root, 'node_modules/.bin/tsc'), ['-p', stranger]);
+});
+
+test('package: tarballs hold what publishing needs and no tests', () => {
+  for (const workspace of workspaces().keys()) {
+    const [packed] = JSON.parse(run('npm', ['pack', '--dry-run', '--json'], join(root, workspace)));
+    const paths = packed.files.map(({ path }: { path: string }) => path) as string[];
+    expect(paths).toContain('dist/index.js');
+    expect(paths).toContain('dist/index.d.ts');
+    expect(paths.filter((path) => /\.(test|fuzz|bench)\./.test(path))).toEqual([]);
+    expect(readJson(`${workspace}/package.json`).license).toBe('Apache-2.0');
+  }
+});
+
+test('package: publint finds nothing to say', () => {
+  for (const workspace of workspaces().keys())
+    run(join(root, 'node_modules/.bin/publint'), ['--strict'], join(stage, workspace));
+});
+
+test('package: the simulator’s command runs from its tarball', () => {
+  expect(run(join(stranger, 'node_modules/.bin/sealpost-sim'), ['--help'])).toContain('--seed');
+});
