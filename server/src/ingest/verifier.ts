@@ -48,8 +48,7 @@ type VerifierThread = {
 };
 
 const openVerifierThread = (): VerifierThread => {
-  const entry = new URL(`./verifier-thread${import.meta.url.endsWith('.ts') ? '.ts' : '.js'}`, import.meta.url).href;
-  const worker = startThread(entry, undefined);
+  const worker = startThread('./verifier-thread', import.meta.url, undefined);
   const waiting: Waiting[] = [];
   let failure: Error | undefined;
   const fail = (cause: unknown): void => {

@@ -25,8 +25,7 @@ type Waiting = { readonly resolve: (result: unknown) => void; readonly reject: (
 const freeBytesMin = 1024 * 1024;
 
 export const openWriter = (folder: string): Writer => {
-  const entry = new URL(`./lmdb-writer-thread${import.meta.url.endsWith('.ts') ? '.ts' : '.js'}`, import.meta.url).href;
-  const thread = startThread(entry, { folder });
+  const thread = startThread('./lmdb-writer-thread', import.meta.url, { folder });
   const waiting: Waiting[] = [];
   let stopped: StoreError | undefined;
   let full = false;

@@ -1,0 +1,98 @@
+// Owns how complete a span of a stream is. A second is covered when some report holds in it, whatever the stream's resolution:
+// that is the question a reader asks at that second.
+import { type FeedId, secondsMax } from '@sealpost/protocol';
+import type { ReportStore, Window } from './store.ts';
+
+/** Whole seconds, both ends included. */
+export type CoverageSpan = { readonly from: number; readonly to: number };
+
+/** Seconds in a row in which no report holds, both ends included. */
+export type CoverageGap = CoverageSpan & { readonly seconds: number };
+
+export type Coverage = CoverageSpan & {
+  /** Reports that hold in at least one second of the span. */
+  readonly reports: number;
+  readonly coveredSeconds: number;
+  /** Covered seconds over all seconds of the span, 0 to 1. */
+  readonly completeness: number;
+  readonly gapCount: number;
+  /** The first 1,000 gaps, oldest first. */
+  readonly gaps: readonly CoverageGap[];
+  /** The middle one of the times between successive observations, the lower of two; null with fewer than two reports. */
+  readonly medianIntervalMs: number | null;
+};
+
+const gapsMax = 1_000;
+const windowsPerPage = 10_000; // more than the 1,000 that a second can hold
+
+const secondOf = (ms: number): number => Math.floor(ms / 1_000);
+
+/** Measures a span by the windows that touch it, in pages, ascending and without overlaps; others are passed over. */
+export const coverageOf = async (
+  pages: AsyncIterable<readonly Window[]> | Iterable<readonly Window[]>,
+  { from, to }: CoverageSpan,
+): Promise<Coverage> => {
+  const gaps: CoverageGap[] = [];
+  const intervals = createMedian();
+  let [reports, coveredSeconds, gapCount, next] = [0, 0, 0, from];
+  let lastMs: number | undefined;
+  const passOver = (end: number): void => {
+    if (end < next) return;
+    gapCount += 1;
+    if (gaps.length < gapsMax) gaps.push({ from: next, to: end, seconds: end - next + 1 });
+  };
+  for await (const page of pages) {
+    for (const { validFromMs, observationsMs } of page) {
+      const [first, last] = [Math.max(from, secondOf(validFromMs)), Math.min(to, secondOf(observationsMs))];
+      if (first > last) continue;
+      reports += 1;
+      if (lastMs !== undefined) intervals.add(observationsMs - lastMs);
+      lastMs = observationsMs;
+      passOver(first - 1);
+      coveredSeconds += Math.max(0, last - Math.max(first, next) + 1);
+      next = Math.max(next, last + 1);
+    }
+  }
+  passOver(to);
+  const completeness = coveredSeconds / (to - from + 1);
+  return { from, to, reports, coveredSeconds, completeness, gapCount, gaps, medianIntervalMs: intervals.median() };
+};
+
+// Counted by value: a stream has few different intervals, and a month of them would not fit in memory one by one.
+const createMedian = () => {
+  const counts = new Map<number, number>();
+  let total = 0;
+  return {
+    add: (value: number): void => {
+      counts.set(value, (counts.get(value) ?? 0) + 1);
+      total += 1;
+    },
+    median: (): number | null => {
+      let seen = 0;
+      for (const [value, count] of [...counts].sort(([a], [b]) => a - b)) {
+        seen += count;
+        if (seen * 2 >= total) return value;
+      }
+      return null;
+    },
+  };
+};
+
+/** Reads the windows of a stream that touch a span, in pages, ascending. */
+export async function* windowsTouching(
+  reports: ReportStore,
+  feedId: FeedId,
+  { from, to }: CoverageSpan,
+): AsyncGenerator<readonly Window[]> {
+  let lastMs = -1;
+  for (let start = from; ; start = secondOf(lastMs)) {
+    const page = await reports.windows(feedId, start, to, windowsPerPage);
+    // A page begins on a whole second, of which the page before may have held a part.
+    const fresh = page.filter(({ observationsMs }) => observationsMs > lastMs);
+    yield fresh;
+    lastMs = fresh.at(-1)?.observationsMs ?? lastMs;
+    if (page.length < windowsPerPage) break;
+  }
+  // One that is observed after the span may have begun to hold inside it.
+  yield await reports.windows(feedId, to + 1, secondsMax, 1);
+}

@@ -1,0 +1,68 @@
+// `npm run bar -- N`: one of the reliability tests at its full figure, by hand; `npm test` runs the same code at reduced counts.
+// Results and their dates go into docs/reliability.md.
+
+import { createHealthyStore, runFlips } from './faults/corruption.ts';
+import { runKillLoop } from './faults/kill.ts';
+import { runPowerCuts } from './faults/power-cut.ts';
+import { buildPrograms, type Programs } from './faults/programs.ts';
+
+type Bar = {
+  readonly name: string;
+  readonly count: number;
+  readonly run: (programs: Programs, count: number) => Promise<unknown>;
+};
+
+const progress = (what: string, total: number) => (done: number) => {
+  if (process.stderr.isTTY) process.stderr.write(`\r${what} ${done + 1} of ${total} `);
+};
+
+const bars: Readonly<Record<string, Bar>> = {
+  24: {
+    name: 'kill -9, lives',
+    count: 10_000,
+    run: async (programs, count) => ({
+      honest: await runKillLoop(programs, count, 'honest', progress('life', count)),
+      control: await runKillLoop(programs, 12, 'early'),
+    }),
+  },
+  25: {
+    name: 'power cuts, ext4',
+    count: 500,
+    run: async (programs, count) => ({
+      honest: await runPowerCuts(programs, count, 'honest', progress('cut', count)),
+      control: await runPowerCuts(programs, 10, 'unsynced'),
+    }),
+  },
+  29: {
+    name: 'flipped bits',
+    count: 1_000,
+    run: async (programs, count) => {
+      const healthy = await createHealthyStore();
+      try {
+        return await runFlips(programs, healthy, count, Math.random);
+      } finally {
+        healthy.remove();
+      }
+    },
+  },
+};
+
+const [number = '', countText] = process.argv.slice(2);
+const bar = bars[number];
+if (bar === undefined) {
+  const known = Object.entries(bars).map(([key, { name, count }]) => `  ${key}  ${name} (${count})`);
+  process.stderr.write(`Usage: npm run bar -- N [COUNT]\n${known.join('\n')}\n`);
+  process.exit(2);
+}
+const programs = await buildPrograms();
+try {
+  const count = Number(countText ?? bar.count);
+  const started = Date.now();
+  const result = await bar.run(programs, count);
+  const seconds = Math.round((Date.now() - started) / 1_000);
+  process.stdout.write(
+    `${JSON.stringify({ bar: Number(number), name: bar.name, count, result, seconds, date: new Date().toISOString().slice(0, 10) })}\n`,
+  );
+} finally {
+  programs.remove();
+}

@@ -1,0 +1,80 @@
+// kill -9 in a loop: a writer is killed at a random moment of every life; whatever it had acknowledged must be there, byte for byte.
+import { createHash } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { FeedId } from '@sealpost/protocol';
+import { openStore } from '../../server/src/store/open.ts';
+import { ended, linesOf, type Programs } from './programs.ts';
+
+export type KillResult = {
+  readonly lives: number;
+  readonly acknowledged: number;
+  readonly lost: number;
+  readonly altered: number;
+  readonly wentBack: number;
+};
+
+type Acks = Map<string, string>;
+
+/** Runs lives in one folder. `mode` early is the control that must lose. */
+export const runKillLoop = async (
+  programs: Programs,
+  lives: number,
+  mode: 'honest' | 'early',
+  onLife: (life: number) => void = () => {},
+): Promise<KillResult> => {
+  const folder = mkdtempSync(join(tmpdir(), 'sealpost-kill-'));
+  const acks: Acks = new Map();
+  let wentBack = 0;
+  try {
+    for (let life = 0; life < lives; life++) {
+      wentBack += await liveAndDie(programs, folder, mode, acks);
+      onLife(life);
+    }
+    return { lives, acknowledged: acks.size, ...(await compare(folder, acks)), wentBack };
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+};
+
+// The clock starts with the first acknowledgement of the life: otherwise most kills would land in the start-up.
+const liveAndDie = async (programs: Programs, folder: string, mode: string, acks: Acks): Promise<number> => {
+  const child = programs.start('writer-program', [folder, mode, '1763200000']);
+  let wentBack = 0;
+  let timer: NodeJS.Timeout | undefined;
+  for await (const line of linesOf(child)) {
+    const [word, ...rest] = line.split(' ');
+    if (word === 'open') wentBack = countBackwards(rest.map(Number), acks);
+    if (word === 'failed') throw new Error(`The writer failed: ${line}`);
+    if (word !== 'ack') continue;
+    acks.set(`${rest[0]} ${rest[1]}`, rest[2] as string);
+    timer ??= setTimeout(() => child.kill('SIGKILL'), Math.random() * 200);
+  }
+  const { signal } = await ended(child);
+  clearTimeout(timer);
+  if (signal !== 'SIGKILL') throw new Error('The writer ended by itself.');
+  return wentBack;
+};
+
+/** Streams whose latest is older than something acknowledged before. */
+const countBackwards = (newestMs: readonly number[], acks: Acks): number => {
+  const acknowledged = Math.max(0, ...[...acks.keys()].map((key) => Number(key.split(' ')[1])));
+  return newestMs.filter((ms) => ms < acknowledged).length;
+};
+
+const compare = async (folder: string, acks: Acks): Promise<{ lost: number; altered: number }> => {
+  const store = await openStore(folder, 'read');
+  try {
+    const result = { lost: 0, altered: 0 };
+    for (const [key, expected] of acks) {
+      const [feedId, ms] = key.split(' ') as [FeedId, string];
+      const [found] = await store.reports.at([feedId], Number(ms) / 1_000);
+      if (found === undefined) result.lost += 1;
+      else if (createHash('sha256').update(found.fullReport).digest('hex') !== expected) result.altered += 1;
+    }
+    return result;
+  } finally {
+    await store.close();
+  }
+};
