@@ -1,27 +1,37 @@
 // `npm run bench` runs every workload, `npm run bench -- NAME…` the named ones; `--json` prints one line per figure.
+import { benchHttp } from './http.ts';
+import { benchIngest } from './ingest.ts';
 import type { Measurement } from './measure.ts';
 import { benchProtocol } from './protocol.ts';
 import { benchSimulator } from './simulator.ts';
+import { benchGrowth, benchStore } from './store.ts';
 
 const workloads: Readonly<Record<string, () => Promise<readonly Measurement[]>>> = {
   protocol: benchProtocol,
   simulator: benchSimulator,
+  store: benchStore,
+  ingest: benchIngest,
+  http: benchHttp,
 };
+
+/** Workloads that take long and run only when named. */
+const namedOnly: typeof workloads = { growth: benchGrowth };
 
 const print = (line: string) => process.stdout.write(`${line}\n`);
 
 const args = process.argv.slice(2);
 const json = args.includes('--json');
 const wanted = args.filter((arg) => !arg.startsWith('--'));
-const unknown = wanted.filter((name) => !Object.hasOwn(workloads, name));
+const unknown = wanted.filter((name) => !Object.hasOwn({ ...workloads, ...namedOnly }, name));
 if (unknown.length > 0) {
   process.stderr.write(
-    `There is no workload ${unknown.join(', ')}. There are: ${Object.keys(workloads).join(', ')}.\n`,
+    `There is no workload ${unknown.join(', ')}. There are: ${Object.keys({ ...workloads, ...namedOnly }).join(', ')}.\n`,
   );
   process.exit(2);
 }
 
-for (const [name, run] of Object.entries(workloads).filter(([key]) => wanted.length === 0 || wanted.includes(key))) {
+const chosen = wanted.length === 0 ? workloads : { ...workloads, ...namedOnly };
+for (const [name, run] of Object.entries(chosen).filter(([key]) => wanted.length === 0 || wanted.includes(key))) {
   if (!json) print(`\n${name}`);
   for (const figure of await run()) {
     const value = figure.value >= 100 ? figure.value.toFixed(0) : figure.value.toPrecision(3);

@@ -41,7 +41,12 @@ export const testStream = (feedId: FeedId, changes: Partial<Stream> = {}): Strea
   ...changes,
 });
 
-export const defaultRules: IngestRules = { retentionMs: 30 * 86_400_000, aheadMaxMs: 5_000, linesInFlightMax: 4_096 };
+export const defaultRules: IngestRules = {
+  retentionMs: 30 * 86_400_000,
+  aheadMaxMs: 5_000,
+  linesInFlightMax: 4_096,
+  network: 'testnet',
+};
 
 /** Opens a door that knows these streams and signers. */
 export const openDoor = async (
@@ -49,6 +54,7 @@ export const openDoor = async (
   signerSets: SignerSets,
   nowMs: () => number,
   rules: Partial<IngestRules> = {},
+  threads = 1,
 ): Promise<Door> => {
   const folder = mkdtempSync(join(tmpdir(), 'sealpost-door-'));
   const store = await openStore(folder, 'write');
@@ -76,7 +82,7 @@ export const openDoor = async (
   const ingest = createIngest({
     store,
     view,
-    verifier: openVerifier(1),
+    verifier: openVerifier(threads),
     rules: { ...defaultRules, ...rules },
     nowMs,
     observe: (event) => void events.push(event),

@@ -1,6 +1,6 @@
 // Packs every package, installs the tarballs together in an empty project, and uses them as a stranger would: with types.
 import { execFileSync } from 'node:child_process';
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -14,11 +14,17 @@ const run = (command: string, args: readonly string[], cwd = stranger): string =
 
 // Built in a copy: a dist/ that comes and goes in the work tree would change what other tests run.
 const stageCopy = (): void => {
-  for (const path of listFiles('')) cpSync(join(root, path), join(stage, path));
+  for (const path of listFiles('').filter(Boolean)) cpSync(join(root, path), join(stage, path));
   mkdirSync(join(stage, 'node_modules/@sealpost'), { recursive: true });
-  const entries = readdirSync(join(root, 'node_modules')).filter((name) => name !== '@sealpost');
+  const entries = readdirSync(join(root, 'node_modules')).filter(
+    (name) => name !== '@sealpost' && ![...workspaces().values()].includes(name),
+  );
   for (const name of entries) symlinkSync(join(root, 'node_modules', name), join(stage, 'node_modules', name));
-  for (const [workspace, name] of workspaces()) symlinkSync(join(stage, workspace), join(stage, 'node_modules', name));
+  for (const [workspace, name] of workspaces()) {
+    symlinkSync(join(stage, workspace), join(stage, 'node_modules', name));
+    const own = join(root, workspace, 'node_modules');
+    if (existsSync(own)) symlinkSync(own, join(stage, workspace, 'node_modules'));
+  }
 };
 
 beforeAll(() => {
@@ -53,43 +59,65 @@ test('package: a stranger imports them and the values come out', () => {
     import { signRequest } from '@sealpost/protocol/request-signing';
     import vectors from '@sealpost/protocol/vectors/reports.json' with { type: 'json' };
     import { createNetwork } from '@sealpost/simulator';
+    import { openStore } from 'sealpost';
     const version = schemaVersionOf(parseFeedId('0x0003' + '0'.repeat(60)));
     const network = await createNetwork({ seed: 'stranger' });
     const headers = signRequest({ method: 'GET', target: '/', userId: 'u', timestampMs: 1 }, 's');
+    const store = await openStore('./a-store', 'write');
+    await store.close();
     console.log(JSON.stringify([version, vectors.reports.length, network.signerSet.addresses.length, Object.keys(headers).length]));`;
   expect(JSON.parse(run('node', ['--no-warnings', '--input-type=module', '--eval', script]))).toEqual([3, 16, 4, 3]);
 });
 
-test('package: a stranger’s strict TypeScript compiles against the shipped types, and a wrong use does not', () => {
+/** Compiles a stranger's file in strict mode, the shipped types included. */
+const compile = (name: string, source: string, types: readonly string[]): void => {
+  const place = join(stranger, name);
+  mkdirSync(place);
   const compilerOptions = {
     strict: true,
     noEmit: true,
     module: 'NodeNext',
     target: 'ES2023',
     lib: ['ES2023'],
-    types: [],
+    types,
+    typeRoots: [join(root, 'node_modules/@types')],
     skipLibCheck: false,
   };
-  writeFileSync(join(stranger, 'tsconfig.json'), JSON.stringify({ compilerOptions, include: ['*.ts'] }));
-  writeFileSync(
-    join(stranger, 'stranger.ts'),
+  writeFileSync(join(place, 'tsconfig.json'), JSON.stringify({ compilerOptions, include: ['*.ts'] }));
+  writeFileSync(join(place, 'package.json'), JSON.stringify({ type: 'module' }));
+  writeFileSync(join(place, 'stranger.ts'), source);
+  run(join(root, 'node_modules/.bin/tsc'), ['-p', place]);
+};
+
+test('package: the protocol’s types need neither Node nor a browser, and a wrong use does not compile', () => {
+  compile(
+    'anywhere',
     `import { decodeFullReport, decodeReportBody, type FeedId, parseFeedId } from '@sealpost/protocol';
-     import { createNetwork } from '@sealpost/simulator';
      const body = decodeReportBody(decodeFullReport('0x').body);
      export const price: bigint | undefined = body.version === 3 ? body.price : undefined;
      export const feedId: FeedId = parseFeedId('x');
-     export const network: Promise<{ signerSet: { f: number } }> = createNetwork({ seed: 's' });
      // @ts-expect-error a raw string is no feed id
      export const raw: FeedId = '0x00';
      // @ts-expect-error version 2 has no bid
      export const bid = body.version === 2 ? body.bid : 0n;`,
+    [],
   );
-  run(join(root, 'node_modules/.bin/tsc'), ['-p', stranger]);
+});
+
+test('package: the types of simulator and server compile beside Node’s', () => {
+  compile(
+    'on-node',
+    `import { createNetwork } from '@sealpost/simulator';
+     import { openStore, type Store } from 'sealpost';
+     export const network: Promise<{ signerSet: { f: number } }> = createNetwork({ seed: 's' });
+     export const store: Promise<Store> = openStore('./a-store', 'read');`,
+    ['node'],
+  );
 });
 
 test('package: tarballs hold what publishing needs and no tests', () => {
   for (const workspace of workspaces().keys()) {
-    const [packed] = JSON.parse(run('npm', ['pack', '--dry-run', '--json'], join(root, workspace)));
+    const [packed] = JSON.parse(run('npm', ['pack', '--dry-run', '--json'], join(stage, workspace)));
     const paths = packed.files.map(({ path }: { path: string }) => path) as string[];
     expect(paths).toContain('dist/index.js');
     expect(paths).toContain('dist/index.d.ts');
@@ -103,6 +131,7 @@ test('package: publint finds nothing to say', () => {
     run(join(root, 'node_modules/.bin/publint'), ['--strict'], join(stage, workspace));
 });
 
-test('package: the simulator’s command runs from its tarball', () => {
+test('package: the commands run from their tarballs', () => {
+  expect(run(join(stranger, 'node_modules/.bin/sealpost'), ['--help'])).toContain('sealpost config shows them');
   expect(run(join(stranger, 'node_modules/.bin/sealpost-sim'), ['--help'])).toContain('--seed');
 });

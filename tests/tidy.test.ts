@@ -17,7 +17,40 @@ const layers: Readonly<Record<string, readonly string[]>> = {
   'server/src/config': ['protocol'],
   'server/src/store': ['protocol', 'server/src/threads'],
   'server/src/ingest': ['protocol', 'server/src/threads', 'server/src/store'],
-  'server/src/cli': ['protocol', 'server/src/config', 'server/src/store', 'server/src/ingest'],
+  'server/src/access': ['protocol', 'server/src/store'],
+  'server/src/http': ['protocol', 'server/src/store', 'server/src/access'],
+  'server/src/observe': ['protocol', 'server/src/http', 'server/src/ingest'],
+  'server/src/log': ['protocol', 'server/src/http', 'server/src/observe'],
+  'server/src/metrics': ['protocol', 'server/src/http', 'server/src/ingest', 'server/src/observe'],
+  'server/src/ops': ['server/src/metrics', 'server/src/observe'],
+  'server/src/app': [
+    'server/src/access',
+    'server/src/http',
+    'server/src/ingest',
+    'server/src/observe',
+    'server/src/store',
+  ],
+  'server/src/node': [
+    'server/src/access',
+    'server/src/app',
+    'server/src/config',
+    'server/src/ingest',
+    'server/src/log',
+    'server/src/metrics',
+    'server/src/observe',
+    'server/src/ops',
+  ],
+  'server/src/index': ['server/src/config', 'server/src/node', 'server/src/store'],
+  'server/src/cli': [
+    'protocol',
+    'simulator',
+    'server/src/access',
+    'server/src/config',
+    'server/src/ingest',
+    'server/src/node',
+    'server/src/store',
+    'server/src/threads',
+  ],
 };
 
 const areaOf = (path: string): string | undefined =>
@@ -38,6 +71,14 @@ test('tidy: imports follow the flow of the layer table', () => {
   offenders(against, 'Data flows one way; an import against the flow couples what must stay apart.');
 });
 
+test('tidy: only the demo imports the simulator', () => {
+  const importing = product.filter(
+    ({ path, imports }) => path.startsWith('server/') && imports.includes('@sealpost/simulator'),
+  );
+  const others = importing.map(({ path }) => path).filter((path) => !path.startsWith('server/src/cli/demo-'));
+  offenders(others, 'The service serves any network; the simulated one is a guest.');
+});
+
 test('tidy: no import cycles between files', () => {
   const graph = new Map(sources.map(({ path, imports }) => [path, imports]));
   const done = new Set<string>();
@@ -52,10 +93,11 @@ test('tidy: no import cycles between files', () => {
   offenders(cycles, 'Files in a cycle can only be understood together.');
 });
 
-test('tidy: files stay under 400 lines', () => {
+test('tidy: files stay under 400 lines, tests under 500', () => {
   const long = sources
     .map(({ path, text }) => [path, text.split('\n').length] as const)
-    .filter(([, lines]) => lines > 400);
+    // A test may follow a long document, or a long list of sentences, from heading to heading.
+    .filter(([path, lines]) => lines > (isTest(path) ? 500 : 400));
   offenders(
     long.map(([path, lines]) => `${path}: ${lines}`),
     'A long file holds more than one noun.',

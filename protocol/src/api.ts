@@ -13,6 +13,10 @@ export const limits = {
   pageLimitMax: 1_000,
   /** Distinct feed ids in one request; configurable. A 16 KB request head holds about 230. */
   feedIdsMax: 100,
+  /** Seconds that coverage answers for at once: a day. */
+  coverageSecondsMax: 86_400,
+  /** Candles in one answer: a day of minutes. */
+  candlesMax: 1_440,
   /** Requests per second, per account and route; configurable. */
   requestsPerSecond: 10,
   /** Anonymous requests per second, per address; configurable. */
@@ -27,12 +31,18 @@ export const limits = {
   requestHeadBytesMax: 16_384,
 } as const;
 
+/** Seconds of a candle. */
+export const candleResolutions = [60, 300, 3_600] as const;
+
+export type CandleResolution = (typeof candleResolutions)[number];
+
 /** What each kind of argument becomes once parsed. */
 export type ParameterValues = {
   feedId: FeedId;
   feedIds: readonly FeedId[];
   seconds: number;
   limit: number;
+  resolution: CandleResolution;
   names: readonly string[];
   day: DayStartMs;
   boolean: boolean;
@@ -163,6 +173,38 @@ export const routes = {
       },
     },
     answers: { 200: 'Reports' },
+  },
+  reportCoverage: {
+    method: 'GET',
+    path: '/api/v1/reports/coverage',
+    transport: 'http',
+    auth: 'required',
+    about: 'Gaps and completeness of a stream in a span of at most a day. An extension of ours.',
+    query: {
+      feedID: feedId,
+      from: seconds('from', 'First second of the span.'),
+      to: seconds('to', 'Last second of the span.'),
+    },
+    answers: { 200: 'Coverage' },
+  },
+  reportCandles: {
+    method: 'GET',
+    path: '/api/v1/reports/candles',
+    transport: 'http',
+    auth: 'required',
+    about: 'Open, high, low and close as exact integers; empty buckets are absent. An extension of ours.',
+    query: {
+      feedID: feedId,
+      from: seconds('from', 'First second of the span; buckets begin at multiples of the resolution.'),
+      to: seconds('to', 'Last second of the span.'),
+      resolution: {
+        kind: 'resolution',
+        as: 'resolution',
+        required: true,
+        about: 'Seconds of a bucket: 60, 300 or 3600.',
+      },
+    },
+    answers: { 200: 'Candles' },
   },
   origins: {
     method: 'HEAD',

@@ -14,6 +14,12 @@ type IntegerSchema = {
   readonly maximum?: number;
   readonly description?: string;
 };
+type NumberSchema = {
+  readonly type: 'number' | readonly ['number', 'null'];
+  readonly minimum?: number;
+  readonly maximum?: number;
+  readonly description?: string;
+};
 type RefSchema = { readonly $ref: string };
 type ArraySchema = { readonly type: 'array'; readonly items: BodySchema; readonly description?: string };
 type ObjectSchema = {
@@ -25,7 +31,14 @@ type ObjectSchema = {
 };
 type NullableSchema = { readonly oneOf: readonly [BodySchema, { readonly type: 'null' }] };
 
-export type BodySchema = StringSchema | IntegerSchema | RefSchema | ArraySchema | ObjectSchema | NullableSchema;
+export type BodySchema =
+  | StringSchema
+  | IntegerSchema
+  | NumberSchema
+  | RefSchema
+  | ArraySchema
+  | ObjectSchema
+  | NullableSchema;
 
 const hexPattern = (bytes: number) => `^0x[0-9a-f]{${bytes * 2}}$`;
 
@@ -35,6 +48,11 @@ const seconds = (description: string) =>
 const text = { type: 'string' } as const;
 const date = { type: 'string', format: 'date-time' } as const;
 const nullableDate = { type: ['string', 'null'], format: 'date-time' } as const;
+const exactInteger = {
+  type: 'string',
+  pattern: '^-?[0-9]+$',
+  description: 'An exact integer with 18 decimals.',
+} as const;
 const missReason = {
   type: 'string',
   enum: ['not_yet', 'gap', 'before_first', 'no_reports'],
@@ -183,6 +201,53 @@ export const bodies = {
     additionalProperties: { $ref: '#/components/schemas/SignerSet' },
     description: 'Config digest → signer set.',
   },
+  Coverage: {
+    type: 'object',
+    properties: {
+      from: seconds('First second of the span.'),
+      to: seconds('Last second of the span.'),
+      reports: { type: 'integer', minimum: 0, description: 'Reports that hold in the span.' },
+      coveredSeconds: { type: 'integer', minimum: 0, description: 'Seconds in which a report holds.' },
+      completeness: { type: 'number', minimum: 0, maximum: 1, description: 'Covered seconds by seconds of the span.' },
+      gapCount: { type: 'integer', minimum: 0 },
+      gaps: { type: 'array', items: { $ref: '#/components/schemas/Gap' }, description: 'The first 1,000.' },
+      medianIntervalMs: {
+        type: ['number', 'null'],
+        description: 'Between successive observations; null with fewer than two.',
+      },
+    },
+    required: ['from', 'to', 'reports', 'coveredSeconds', 'completeness', 'gapCount', 'gaps', 'medianIntervalMs'],
+    additionalProperties: false,
+  },
+  Gap: {
+    type: 'object',
+    properties: {
+      from: seconds('First second without a report.'),
+      to: seconds('Last second without a report.'),
+      seconds: { type: 'integer', minimum: 1 },
+    },
+    required: ['from', 'to', 'seconds'],
+    additionalProperties: false,
+  },
+  Candle: {
+    type: 'object',
+    properties: {
+      timestamp: seconds('First second of the bucket.'),
+      open: exactInteger,
+      high: exactInteger,
+      low: exactInteger,
+      close: exactInteger,
+      reports: { type: 'integer', minimum: 1 },
+    },
+    required: ['timestamp', 'open', 'high', 'low', 'close', 'reports'],
+    additionalProperties: false,
+  },
+  Candles: {
+    type: 'object',
+    properties: { candles: { type: 'array', items: { $ref: '#/components/schemas/Candle' } } },
+    required: ['candles'],
+    additionalProperties: false,
+  },
   ServerTime: {
     type: 'object',
     properties: { serverTimeMs: { type: 'integer', minimum: 0 } },
@@ -203,15 +268,17 @@ type FromSchema<S> = S extends { $ref: `#/components/schemas/${infer N extends B
         ? string
         : S extends { type: readonly ['string', 'null'] }
           ? string | null
-          : S extends { type: 'integer' }
+          : S extends { type: 'integer' | 'number' }
             ? number
-            : S extends { type: 'array'; items: infer I }
-              ? readonly FromSchema<I>[]
-              : S extends { properties: infer P; required: readonly (infer R)[]; additionalProperties: infer A }
-                ? { readonly [K in keyof P as K extends R ? K : never]: FromSchema<P[K]> } & {
-                    readonly [K in keyof P as K extends R ? never : K]?: FromSchema<P[K]>;
-                  } & (A extends object ? Readonly<Record<string, FromSchema<A>>> : unknown)
-                : never;
+            : S extends { type: readonly ['number', 'null'] }
+              ? number | null
+              : S extends { type: 'array'; items: infer I }
+                ? readonly FromSchema<I>[]
+                : S extends { properties: infer P; required: readonly (infer R)[]; additionalProperties: infer A }
+                  ? { readonly [K in keyof P as K extends R ? K : never]: FromSchema<P[K]> } & {
+                      readonly [K in keyof P as K extends R ? never : K]?: FromSchema<P[K]>;
+                    } & (A extends object ? Readonly<Record<string, FromSchema<A>>> : unknown)
+                  : never;
 
 /** The TypeScript type of a named body. */
 export type Body<N extends BodyName> = FromSchema<(typeof bodies)[N]>;

@@ -1,6 +1,8 @@
 // Owns the way from a raw query string to a route's typed query, and back (D8, D14). The signature was checked over the
 // raw string before; nothing here is ever signed or compared.
 import {
+  type CandleResolution,
+  candleResolutions,
   limits,
   type Parameter,
   type ParameterKind,
@@ -9,7 +11,7 @@ import {
   type RouteName,
   routes,
 } from './api.ts';
-import { ApiError } from './errors.ts';
+import { ApiError, malformedArgument } from './errors.ts';
 import { parseFeedId } from './feed-id.ts';
 import { parseBoolean, parseDay, parseFeedIds, parseInteger, parseNames, parseSeconds } from './parameters.ts';
 
@@ -22,11 +24,18 @@ type ParameterParser<K extends ParameterKind> = (
   bounds: QueryLimits,
 ) => ParameterValues[K];
 
+const parseResolution = (raw: string, argument: string): CandleResolution => {
+  const resolution = candleResolutions.find((seconds) => String(seconds) === raw);
+  if (resolution !== undefined) return resolution;
+  throw malformedArgument(argument, raw, candleResolutions.join(' or '));
+};
+
 const parsers: { readonly [K in ParameterKind]: ParameterParser<K> } = {
   feedId: parseFeedId,
   feedIds: (raw, argument, bounds) => parseFeedIds(raw, argument, bounds.feedIdsMax),
   seconds: parseSeconds,
   limit: (raw, argument) => parseInteger(raw, argument, limits.pageLimitMin, limits.pageLimitMax),
+  resolution: parseResolution,
   names: parseNames,
   day: parseDay,
   boolean: parseBoolean,

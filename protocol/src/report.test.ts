@@ -7,6 +7,7 @@ import {
   encodeFullReport,
   encodeReportBody,
   fullReportBytesMax,
+  headlinePriceOf,
   ReportFormatError,
   windowOf,
 } from './report.ts';
@@ -37,6 +38,9 @@ test.each(vectors.reports)('report vector: $name decodes to its values and encod
   const body = decodeReportBody(full.body);
   expect(body.version).toBe(vector.version);
   expect(timeResolutionOf(body.feedId)).toBe(vector.timeResolution);
+  expect(String(headlinePriceOf(body))).toBe(
+    (vector.decoded as Record<string, string>)[reportSchemas[body.version].headline.price],
+  );
   const printed = Object.fromEntries(Object.entries(body).map(([name, value]) => [name, String(value)]));
   expect(printed).toEqual({ version: String(vector.version), ...vector.decoded });
   expect(windowOf(body)).toEqual({ ...vector.window, expiresAtMs: vector.window.expiresAtMs ?? undefined });

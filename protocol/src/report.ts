@@ -31,7 +31,7 @@ export type FullReport = {
   readonly signatures: readonly Signature[];
 };
 
-/** Larger than any report can be: 31 signatures and the longest schema take 2,976 bytes. */
+/** Larger than any report can be: 31 signatures and the longest schema take 2,752 bytes. */
 export const fullReportBytesMax = 4_096;
 
 const wordBytes = 32;
@@ -221,4 +221,10 @@ export const windowOf = (body: ReportBody): ReportWindow => {
   const observationsMs = body.observationsTimestamp * unitMs;
   if (body.version === 1) return { validFromMs: observationsMs, observationsMs, expiresAtMs: undefined };
   return { validFromMs: body.validFromTimestamp * unitMs, observationsMs, expiresAtMs: body.expiresAt * unitMs };
+};
+
+/** The one price to show for a body, 18 decimals, as the table's headline names it. */
+export const headlinePriceOf = (body: ReportBody): bigint => {
+  const { price } = reportSchemas[body.version].headline;
+  return (body as unknown as Readonly<Record<string, bigint>>)[price] as bigint; // a test holds that the headline names a field
 };

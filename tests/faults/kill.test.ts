@@ -21,6 +21,8 @@ test(`kill -9: ${lives} lives, nothing acknowledged is lost or altered, latest n
 }, 3_600_000);
 
 test('kill -9: the control, which acknowledges too early, loses', async () => {
-  const { lost } = await runKillLoop(programs, 12, 'early');
+  // A kill falls between its promise and the disk in about one life of five: sixty lives without one would be luck of 1 in 600,000.
+  let lost = 0;
+  for (let round = 0; round < 10 && lost === 0; round++) ({ lost } = await runKillLoop(programs, 6, 'early'));
   expect(lost).toBeGreaterThan(0);
 }, 120_000);

@@ -19,12 +19,14 @@ const now = 1_763_200_000;
 const live = secondStream(1);
 const gone = secondStream(2);
 const fine = millisecondStream(3);
+const foreign = secondStream(4);
 let clockMs = now * 1_000;
 let door: Door;
 
 const streams = [
   testStream(live),
   testStream(fine),
+  testStream(foreign, { networkType: 'mainnet' }),
   testStream(gone, { status: 'decommissioned', decommissionedAt: '2025-06-01T00:00:00.000000Z' }),
 ];
 
@@ -146,6 +148,7 @@ test.each([
     JSON.stringify({ ...valid, observationsTimestamp: String(now - 40) }),
   ],
   ['an unknown stream', 'unknown_stream', signedBody({}, secondStream(99))],
+  ['a stream of the other network', 'other_network', signedBody({}, foreign)],
   ['a decommissioned stream', 'decommissioned_stream', signedBody({}, gone)],
   ['a window that ends before it begins', 'malformed_window', signedBody({ validFromTimestamp: now - 499 })],
   ['an expiry before the observation', 'expiry_before_observation', signedBody({ expiresAt: now - 501 })],

@@ -1,8 +1,8 @@
 // THE ONE DOOR for reports: verify → check → append → acknowledge. Whatever way a report comes in, it passes here; what is
 // refused goes to quarantine with its reason. A result is given only when it is durable.
-import { type FeedId, parseFeedId, toReportJson } from '@sealpost/protocol';
+import { type FeedId, type NetworkType, parseFeedId, timeResolutionOf, toReportJson } from '@sealpost/protocol';
 import type { AdminView } from '../store/admin-snapshot.ts';
-import type { AppendOutcome, QuarantinedReport, Store, StoredReport } from '../store/store.ts';
+import type { AppendOutcome, NewReport, QuarantinedReport, Store, StoredReport } from '../store/store.ts';
 import { Refusal, type RefusalCode } from './refusals.ts';
 import { type LineResult, parseReportLine, type ReportLine } from './report-line.ts';
 import { disagreeingField, type Verdict, type VerifiedReport } from './verification.ts';
@@ -14,6 +14,8 @@ export type IngestRules = {
   readonly retentionMs: number;
   /** How far an observation may lie ahead of this machine's clock. */
   readonly aheadMaxMs: number;
+  /** The network that this deployment serves. */
+  readonly network: NetworkType;
   /** Lines under way at once; more wait. */
   readonly linesInFlightMax: number;
 };
@@ -42,7 +44,7 @@ export type IngestParts = {
 type Passing = {
   readonly text: string;
   line?: ReportLine;
-  report?: StoredReport;
+  report?: NewReport;
   outcome?: AppendOutcome;
   refusal?: Refusal;
 };
@@ -56,7 +58,8 @@ export const createIngest = (parts: IngestParts): Ingest => {
   const turns = createTurns();
 
   const decide = async (passing: readonly Passing[]): Promise<void> => {
-    await Promise.all(passing.map((one) => attempt(one, () => recogniseDuplicate(store, one))));
+    const newestOf = createNewest(store);
+    await Promise.all(passing.map((one) => attempt(one, () => recogniseDuplicate(store, newestOf, one))));
     const undecided = passing.filter(isUndecided);
     const verdicts = await verifier.verify(undecided.map(({ line }) => line as ReportLine)); // parsed, or it would be refused
     for (const [i, one] of undecided.entries())
@@ -65,7 +68,7 @@ export const createIngest = (parts: IngestParts): Ingest => {
   const append = async (passing: readonly Passing[]): Promise<void> => {
     const admitted = passing.filter(isUndecided);
     if (admitted.length === 0) return;
-    const outcomes = await store.reports.append(admitted.map(({ report }) => report as StoredReport)); // admitted, so it has one
+    const outcomes = await store.reports.append(admitted.map(({ report }) => report as NewReport)); // admitted, so it has one
     for (const [i, one] of admitted.entries()) settle(one, outcomes[i] as AppendOutcome); // one each
   };
   const pass = async (texts: readonly string[], firstLine: number): Promise<readonly LineResult[]> => {
@@ -105,21 +108,47 @@ const attempt = async (one: Passing, act: () => Promise<void>): Promise<void> =>
 };
 
 // Bytes that are stored were verified before: loading a file again costs no signature checks.
-const recogniseDuplicate = async (store: Store, one: Passing): Promise<void> => {
+const recogniseDuplicate = async (store: Store, newestOf: (feedId: FeedId) => number, one: Passing): Promise<void> => {
   one.line = parseReportLine(one.text);
   const key = statedKey(one.line);
-  const newest = key && store.reports.latest(key.feedId);
-  if (key === undefined || newest === undefined || newest.observationsMs < key.seconds * 1_000) return;
-  const [stored] = await store.reports.at([key.feedId], key.seconds);
-  if (stored === undefined) return;
-  const twin = toReportJson(stored.feedId, stored, `0x${Buffer.from(stored.fullReport).toString('hex')}`);
-  if (twin.fullReport !== one.line.fullReport.toLowerCase() || disagreeingField(one.line, twin) !== undefined) return;
-  one.report = stored;
+  if (key === undefined || newestOf(key.feedId) < key.seconds * 1_000) return;
+  const { line } = one;
+  const twin = (await candidatesFor(store, key)).find((stored) => isTwin(stored, line));
+  if (twin === undefined) return;
+  one.report = twin;
   one.outcome = 'duplicate';
 };
 
+/** More than any network signs for a stream in a second. */
+const reportsPerSecondMax = 100;
+
+// The line tells a second; a millisecond stream may have many reports in it.
+const candidatesFor = async (store: Store, { feedId, seconds }: StatedKey): Promise<readonly StoredReport[]> => {
+  if (timeResolutionOf(feedId) === 'milliseconds')
+    return (await store.reports.page(feedId, seconds, reportsPerSecondMax)).reports;
+  const [stored] = await store.reports.at([feedId], seconds);
+  return stored === undefined ? [] : [stored];
+};
+
+const isTwin = (stored: StoredReport, line: ReportLine): boolean => {
+  const twin = toReportJson(stored.feedId, stored, `0x${Buffer.from(stored.fullReport).toString('hex')}`);
+  return twin.fullReport === line.fullReport.toLowerCase() && disagreeingField(line, twin) === undefined;
+};
+
+type StatedKey = { readonly feedId: FeedId; readonly seconds: number };
+
+/** When each stream was last observed, looked up once per batch. */
+const createNewest = (store: Store): ((feedId: FeedId) => number) => {
+  const known = new Map<FeedId, number>();
+  return (feedId) => {
+    const newest = known.get(feedId) ?? store.reports.latest(feedId)?.observationsMs ?? -1;
+    known.set(feedId, newest);
+    return newest;
+  };
+};
+
 /** Where a line says that its report belongs; undefined when it does not say, or says nonsense. */
-const statedKey = ({ feedID, observationsTimestamp }: ReportLine): { feedId: FeedId; seconds: number } | undefined => {
+const statedKey = ({ feedID, observationsTimestamp }: ReportLine): StatedKey | undefined => {
   const isSecond = Number.isSafeInteger(observationsTimestamp) && (observationsTimestamp as number) >= 0;
   if (!isSecond || typeof feedID !== 'string' || !/^0x[0-9a-f]{64}$/i.test(feedID)) return undefined;
   return { feedId: parseFeedId(feedID), seconds: observationsTimestamp as number };
@@ -127,22 +156,25 @@ const statedKey = ({ feedID, observationsTimestamp }: ReportLine): { feedId: Fee
 
 const admit = (one: Passing, { verified, code, detail }: Verdict, parts: IngestParts): void => {
   if (code !== undefined) throw new Refusal(code, detail);
-  const { feedId, validFromMs, observationsMs } = verified;
+  const { feedId, validFromMs, observationsMs, price } = verified;
   one.report = {
     feedId,
     validFromMs,
     observationsMs,
+    price,
     fullReport: Buffer.from((one.line as ReportLine).fullReport.slice(2), 'hex'),
   };
-  checkCatalog(verified, parts.view);
+  checkCatalog(verified, parts.view, parts.rules.network);
   checkTimes(verified, parts.rules, parts.nowMs());
 };
 
-const checkCatalog = ({ feedId, configDigest }: VerifiedReport, view: AdminView): void => {
+const checkCatalog = ({ feedId, configDigest }: VerifiedReport, view: AdminView, network: NetworkType): void => {
   const { streams, signerSets } = view.current();
   if (signerSets.get(configDigest)?.retiredAt != null) throw new Refusal('retired_signer_set');
   const stream = streams.get(feedId);
   if (stream === undefined) throw new Refusal('unknown_stream');
+  if (stream.networkType !== network)
+    throw new Refusal('other_network', `It is on ${stream.networkType}, this is ${network}.`);
   if (stream.status === 'decommissioned') throw new Refusal('decommissioned_stream');
 };
 

@@ -9,6 +9,7 @@ export const refusals = {
   ...verificationFailures,
   retired_signer_set: 'The signer set of the report is retired.',
   unknown_stream: 'The stream is not in the catalog. Add it first: sealpost stream add.',
+  other_network: 'The stream belongs to the other network.',
   decommissioned_stream: 'The stream is decommissioned and takes no new report.',
   malformed_window: 'validFromTimestamp is after observationsTimestamp.',
   expiry_before_observation: 'expiresAt is before observationsTimestamp.',

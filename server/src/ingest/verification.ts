@@ -3,6 +3,7 @@ import {
   decodeFullReport,
   decodeReportBody,
   type FeedId,
+  headlinePriceOf,
   ReportFormatError,
   type ReportJson,
   type SignatureEngine,
@@ -21,6 +22,8 @@ export type VerifiedReport = {
   readonly validFromMs: number;
   readonly observationsMs: number;
   readonly expiresAtMs: number | undefined;
+  /** The headline price, for roll-ups. */
+  readonly price: bigint;
 };
 
 /** The verdict on one line. */
@@ -38,7 +41,14 @@ export const verifyLine = (line: ReportLine, signerSets: SignerSets, engine: Sig
     const window = windowOf(body);
     const disagreeing = disagreeingField(line, toReportJson(body.feedId, window, line.fullReport));
     if (disagreeing !== undefined) return { code: 'disagreeing_fields', detail: `It is ${disagreeing}.` };
-    return { verified: { feedId: body.feedId, configDigest: full.context.configDigest, ...window } };
+    return {
+      verified: {
+        feedId: body.feedId,
+        configDigest: full.context.configDigest,
+        ...window,
+        price: headlinePriceOf(body),
+      },
+    };
   } catch (error) {
     if (error instanceof ReportFormatError) return { code: 'malformed_report', detail: error.message };
     throw error;

@@ -1,11 +1,13 @@
 // Owns the administrative records as the running process knows them: whole, in memory, reloaded when any process changes them.
 import type { FeedId, Stream } from '@sealpost/protocol';
-import type { AdminStore, RegisteredSignerSet } from './store.ts';
+import type { Account, AdminStore, RegisteredSignerSet } from './store.ts';
 
 /** What is registered, as of the last change that was seen (at most a second old). */
 export type AdminSnapshot = {
   readonly streams: ReadonlyMap<FeedId, Stream>;
   readonly signerSets: ReadonlyMap<string, RegisteredSignerSet>;
+  /** By user id in lower case. */
+  readonly accounts: ReadonlyMap<string, Account>;
 };
 
 export type AdminView = {
@@ -16,10 +18,15 @@ export type AdminView = {
 };
 
 const load = async (admin: AdminStore): Promise<AdminSnapshot> => {
-  const [streams, signerSets] = await Promise.all([admin.list('stream'), admin.list('signerSet')]);
+  const [streams, signerSets, accounts] = await Promise.all([
+    admin.list('stream'),
+    admin.list('signerSet'),
+    admin.list('account'),
+  ]);
   return {
     streams: new Map(streams.map((stream) => [stream.feedId, stream])),
     signerSets: new Map(signerSets.map((set) => [set.configDigest, set])),
+    accounts: new Map(accounts.map((account) => [account.userId, account])),
   };
 };
 

@@ -1,6 +1,7 @@
 // Owns reading reports from LMDB: synchronous, on one snapshot per call, so that a run closing meanwhile is seen whole in one
 // place. Used by every process, and by the writer inside its transactions.
 import type { FeedId } from '@sealpost/protocol';
+import { readCandles } from './lmdb-candles.ts';
 import {
   decodeAppended,
   decodeLatest,
@@ -20,6 +21,7 @@ import {
   type Appended,
   CorruptRecordError,
   type LatestReport,
+  type MinuteCandle,
   type Neighbours,
   type ReportPage,
   type StoredReport,
@@ -50,7 +52,8 @@ export const createReportReader = (tables: ReportTables, renew: () => void) => {
     streamOf,
     latest: (feedId: FeedId): LatestReport | undefined =>
       onSnapshot(feedId, undefined, (stream) => {
-        const value = tables.latest.get(streamKey(stream));
+        // Lent by LMDB until the next get: it is decoded at once, and no copy is made.
+        const value = tables.latest.getBinaryFast(streamKey(stream));
         return value && decodeLatest(stream, value);
       }),
     at: (feedId: FeedId, seconds: number): StoredReport | undefined =>
@@ -77,6 +80,10 @@ export const createReportReader = (tables: ReportTables, renew: () => void) => {
         }
         return windows;
       }),
+    candles: (feedId: FeedId, fromSeconds: number, toSeconds: number): readonly MinuteCandle[] =>
+      onSnapshot<readonly MinuteCandle[]>(feedId, [], (stream) =>
+        readCandles(tables.candles, stream, fromSeconds, toSeconds),
+      ),
     position: (): number => {
       renew();
       return lastPosition(tables);

@@ -17,6 +17,8 @@ export type ReportTables = {
   readonly tail: Table;
   /** Stream number → its newest report, rendered. */
   readonly latest: Table;
+  /** Stream and minute → what its prices did. */
+  readonly candles: Table;
   /** First position of a batch → the keys that it stored, in order. */
   readonly appended: Table;
   readonly quarantine: Table;
@@ -29,6 +31,7 @@ export const openReportTables = (environment: Environment): ReportTables => ({
   blocks: openTable(environment, 'blocks'),
   tail: openTable(environment, 'tail'),
   latest: openTable(environment, 'latest'),
+  candles: openTable(environment, 'candles'),
   appended: openTable(environment, 'appended'),
   quarantine: openTable(environment, 'quarantine'),
 });
@@ -96,13 +99,20 @@ export const decodeTailReport = (key: Buffer, value: Buffer): Window & { readonl
 /** Length of the full report behind a tail record. */
 export const tailReportBytes = (value: Buffer): number => unpackedBytes(value.subarray(tailHeadBytes));
 
-const latestHeadBytes = 16;
+const tagCharacters = 32;
+const latestHeadBytes = 16 + tagCharacters;
 
-/** A stream's newest report: checksum of the rest, window, rendered JSON. */
-export const encodeLatest = (stream: number, { validFromMs, observationsMs }: Window, json: string): Buffer => {
+/** A stream's newest report: checksum of the rest, window, tag, rendered JSON. */
+export const encodeLatest = (
+  stream: number,
+  { validFromMs, observationsMs }: Window,
+  tag: string,
+  json: string,
+): Buffer => {
   const value = Buffer.allocUnsafe(latestHeadBytes + json.length);
   value.writeUIntBE(validFromMs, 4, 6);
   value.writeUIntBE(observationsMs, 10, 6);
+  value.write(tag, 16, 'latin1');
   value.write(json, latestHeadBytes, 'latin1');
   value.writeUInt32BE(crc32(value.subarray(4), stream), 0);
   return value;
@@ -115,7 +125,8 @@ export const decodeLatest = (stream: number, value: Buffer): LatestReport => {
   return {
     validFromMs: value.readUIntBE(4, 6),
     observationsMs: value.readUIntBE(10, 6),
-    json: value.subarray(latestHeadBytes),
+    tag: value.toString('latin1', 16, latestHeadBytes),
+    json: value.toString('latin1', latestHeadBytes),
   };
 };
 

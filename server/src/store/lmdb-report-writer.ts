@@ -2,6 +2,7 @@
 // overlaps, closes runs into blocks, keeps `latest`, the order of appending, and the counters, all in that transaction.
 import type { FeedId } from '@sealpost/protocol';
 import { toReportJson } from '@sealpost/protocol/report-json';
+import { createCandleWriter } from './lmdb-candles.ts';
 import { type Environment, keepHeadroom } from './lmdb-environment.ts';
 import { findFirst, findLastBefore, lastPosition, momentMax } from './lmdb-report-reader.ts';
 import {
@@ -16,7 +17,7 @@ import {
   streamKey,
 } from './lmdb-report-tables.ts';
 import { type BlockReport, blockReports, encodeBlock, openBlock } from './report-block.ts';
-import type { AppendOutcome, StoredReport, Window } from './store.ts';
+import { type AppendOutcome, type NewReport, reportTag, type StoredReport, type Window } from './store.ts';
 
 /** Positions that `appendedAfter` can go back; older batches are forgotten. */
 const positionsKept = 1_000_000;
@@ -27,7 +28,7 @@ type StreamState = { readonly stream: number; newestMs: number; tailCount: numbe
 export type Counters = { reports: number; reportBytes: number };
 
 export type ReportWriter = {
-  readonly append: (batch: readonly StoredReport[]) => readonly AppendOutcome[];
+  readonly append: (batch: readonly NewReport[]) => readonly AppendOutcome[];
   readonly forget: () => void;
 };
 
@@ -38,24 +39,27 @@ export const createReportWriter = (environment: Environment, tables: ReportTable
     states.set(feedId, known);
     return known;
   };
-  const appendAll = (batch: readonly StoredReport[]): readonly AppendOutcome[] => {
+  const appendAll = (batch: readonly NewReport[]): readonly AppendOutcome[] => {
     const stored: Buffer[] = [];
     const newest = new Map<StreamState, StoredReport>();
     const counters = readCounters(tables);
+    const candles = createCandleWriter(tables.candles);
     const outcomes = batch.map((report) => {
       const state = stateOf(report.feedId);
       const outcome = place(tables, state, report);
       if (outcome !== 'stored') return outcome;
       stored.push(reportKey(state.stream, report.observationsMs));
       counters.reports += 1;
+      candles.add(state.stream, report);
       counters.reportBytes += report.fullReport.length;
       if (report.observationsMs === state.newestMs) newest.set(state, report);
       if (state.tailCount >= 2 * blockReports) closeRun(tables, state);
       return outcome;
     });
     for (const [{ stream }, report] of newest)
-      tables.latest.put(streamKey(stream), encodeLatest(stream, report, render(report)));
+      tables.latest.put(streamKey(stream), encodeLatest(stream, report, reportTag(report.fullReport), render(report)));
     if (stored.length > 0) recordAppended(tables, stored);
+    candles.write();
     writeCounters(tables, counters);
     return outcomes;
   };

@@ -1,5 +1,6 @@
 // Owns what retention removes from LMDB, a slice per transaction: whole runs and tail reports, oldest first. A run goes when its
 // last report is too old, so single reports may outlive the bound by a run; readers hide what is older than retention (D52).
+import { trimCandles } from './lmdb-candles.ts';
 import type { Environment } from './lmdb-environment.ts';
 import {
   keysFrom,
@@ -32,6 +33,7 @@ export const trimSlice = (
       const { reports, reportBytes } = measure(table, key, tables[table].get(key));
       tables[table].remove(key);
       forgetLatest(tables, streamOfKey(key));
+      trimCandles(tables.candles, streamOfKey(key), retention.beforeMs, sliceRecords);
       counters.reports -= reports;
       counters.reportBytes -= reportBytes;
     }

@@ -1,11 +1,21 @@
 // Owns walking through every record of the reports environment, for those who check a store.
+import type { FeedId } from '@sealpost/protocol';
+import { checkCandle } from './lmdb-candles.ts';
 import type { Environment } from './lmdb-environment.ts';
 import { feedIdOf } from './lmdb-report-reader.ts';
-import { decodeLatest, decodeTailReport, type ReportTables, streamOfKey } from './lmdb-report-tables.ts';
-import { openBlock } from './report-block.ts';
+import {
+  decodeLatest,
+  decodeTailReport,
+  observationsOfKey,
+  type ReportTables,
+  streamOfKey,
+} from './lmdb-report-tables.ts';
+import { type BlockReport, openBlock } from './report-block.ts';
 import { CorruptRecordError, type ScanCursor, type ScannedReport, StoreError } from './store.ts';
 
-const tableNames = ['blocks', 'tail', 'latest'] as const;
+const tableNames = ['blocks', 'tail', 'latest', 'candles'] as const;
+
+type TableName = (typeof tableNames)[number];
 
 /** A cursor is the table and the last key that was read. */
 export const scanSlice = (
@@ -34,41 +44,54 @@ const parseCursor = (cursor: ScanCursor | undefined) => {
   return { table, after: key ? Buffer.from(key, 'hex') : undefined };
 };
 
-const scanRecord = (
-  tables: ReportTables,
-  table: (typeof tableNames)[number],
-  key: Buffer,
-  value: Buffer,
-): readonly ScannedReport[] => {
-  if (table === 'latest') return checked(() => void decodeLatest(key.readUInt32BE(), value));
+const scanRecord = (tables: ReportTables, table: TableName, key: Buffer, value: Buffer): readonly ScannedReport[] => {
   const stream = streamOfKey(key);
-  if (table === 'tail') return [scanned(tables, stream, () => decodeTailReport(key, value))];
-  const opened = checked(() => void openBlock(stream, value));
-  if (opened.length > 0) return opened;
-  const block = openBlock(stream, value);
-  return Array.from({ length: block.count }, (_, i) => scanned(tables, stream, () => block.report(i)));
+  const place = placeOf(tables, stream);
+  if (table === 'latest') return attempt(place, undefined, () => nothing(decodeLatest(stream, value)));
+  const observationsMs = observationsOfKey(key);
+  if (table === 'candles') return attempt(place, observationsMs, () => nothing(checkCandle(stream, value)));
+  const withFeed = (read: () => BlockReport) => () => [{ report: { feedId: feedIdOf(tables, stream), ...read() } }];
+  if (table === 'tail')
+    return attempt(
+      place,
+      observationsMs,
+      withFeed(() => decodeTailReport(key, value)),
+    );
+  return attempt(place, observationsMs, () => {
+    const block = openBlock(stream, value);
+    return Array.from({ length: block.count }, (_, i) =>
+      attempt(
+        place,
+        block.window(i).observationsMs,
+        withFeed(() => block.report(i)),
+      ),
+    ).flat();
+  });
 };
 
-const scanned = (
-  tables: ReportTables,
-  stream: number,
-  read: () => Omit<NonNullable<ScannedReport['report']>, 'feedId'>,
-): ScannedReport => {
+/** A record that was only checked holds no report of its own. */
+const nothing = (_checked: unknown): readonly ScannedReport[] => [];
+
+/** The feed id of a stream number, as part of an error; nothing when that is damaged too. */
+const placeOf = (tables: ReportTables, stream: number): { readonly feedId?: FeedId } => {
   try {
-    return { report: { feedId: feedIdOf(tables, stream), ...read() } };
-  } catch (error) {
-    if (error instanceof CorruptRecordError) return { error };
-    throw error;
+    return { feedId: feedIdOf(tables, stream) };
+  } catch {
+    return {};
   }
 };
 
-/** Nothing when the check passes, its error otherwise. */
-const checked = (check: () => void): readonly ScannedReport[] => {
+/** What a record holds, or the error that says where and why it cannot be read. */
+const attempt = (
+  place: { readonly feedId?: FeedId },
+  observationsMs: number | undefined,
+  read: () => readonly ScannedReport[],
+): readonly ScannedReport[] => {
   try {
-    check();
-    return [];
+    return read();
   } catch (error) {
-    if (error instanceof CorruptRecordError) return [{ error }];
+    if (error instanceof CorruptRecordError)
+      return [{ error, ...place, ...(observationsMs !== undefined && { observationsMs }) }];
     throw error;
   }
 };

@@ -6,14 +6,20 @@ import { addToQuarantine } from './lmdb-quarantine.ts';
 import { openReportTables } from './lmdb-report-tables.ts';
 import { createReportWriter } from './lmdb-report-writer.ts';
 import { trimSlice } from './lmdb-retention.ts';
-import type { QuarantinedReport, Retention, StoredReport } from './store.ts';
+import type { NewReport, QuarantinedReport, Retention } from './store.ts';
 
 /** What the thread is asked to do. */
 export type WriterRequest =
-  | { readonly act: 'append'; readonly batch: readonly StoredReport[] }
+  | ({ readonly act: 'append' } & PackedBatch)
   | { readonly act: 'trim'; readonly retention: Retention }
   | { readonly act: 'quarantine'; readonly refused: readonly QuarantinedReport[] }
   | { readonly act: 'close' };
+
+/** A batch as it crosses threads: all bytes in one buffer, since every view that is sent takes its whole buffer along. */
+export type PackedBatch = {
+  readonly reports: readonly (Omit<NewReport, 'fullReport'> & { readonly end: number })[];
+  readonly bytes: Uint8Array<ArrayBuffer>;
+};
 
 /** What it answers, in the order asked. LMDB's error code is the system's. */
 export type WriterAnswer =
@@ -31,8 +37,11 @@ const writer = createReportWriter(environment, tables);
 environment.root.readerCheck();
 const readerCheck = setInterval(() => environment.root.readerCheck(), 60_000);
 
+const unpackBatch = ({ reports, bytes }: PackedBatch): readonly NewReport[] =>
+  reports.map(({ end, ...report }, i) => ({ ...report, fullReport: bytes.subarray(reports[i - 1]?.end ?? 0, end) }));
+
 const perform = (request: WriterRequest): unknown => {
-  if (request.act === 'append') return writer.append(request.batch);
+  if (request.act === 'append') return writer.append(unpackBatch(request));
   if (request.act === 'trim') {
     writer.forget();
     return trimSlice(environment, tables, request.retention);

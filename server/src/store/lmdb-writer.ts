@@ -2,18 +2,18 @@
 // means stop, because after a failed flush nobody knows what the disk holds (D51).
 import { statfsSync } from 'node:fs';
 import { startThread } from '../threads.ts';
-import type { WriterAnswer, WriterRequest } from './lmdb-writer-thread.ts';
+import type { PackedBatch, WriterAnswer, WriterRequest } from './lmdb-writer-thread.ts';
 import {
   type AppendOutcome,
   CorruptRecordError,
+  type NewReport,
   type QuarantinedReport,
   type Retention,
-  type StoredReport,
   StoreError,
 } from './store.ts';
 
 export type Writer = {
-  readonly append: (batch: readonly StoredReport[]) => Promise<readonly AppendOutcome[]>;
+  readonly append: (batch: readonly NewReport[]) => Promise<readonly AppendOutcome[]>;
   readonly trim: (retention: Retention) => Promise<{ removed: number; more: boolean }>;
   readonly quarantine: (refused: readonly QuarantinedReport[]) => Promise<void>;
   readonly close: () => Promise<void>;
@@ -54,17 +54,20 @@ export const openWriter = (folder: string): Writer => {
   });
   thread.on('error', stop);
   thread.on('exit', () => stop('its thread has ended'));
-  const ask = <T>(request: WriterRequest): Promise<T> => {
+  const ask = <T>(request: WriterRequest, transfer: readonly ArrayBuffer[] = []): Promise<T> => {
     if (stopped !== undefined) return Promise.reject(stopped);
     if (full && isFull(folder, 'ENOSPC')) return Promise.reject(diskFullError(folder));
     full = false;
     return new Promise((resolve, reject) => {
       waiting.push({ resolve: resolve as (result: unknown) => void, reject });
-      thread.postMessage(request);
+      thread.postMessage(request, transfer);
     });
   };
   return {
-    append: (batch) => ask({ act: 'append', batch }),
+    append: (batch) => {
+      const packed = packBatch(batch);
+      return ask({ act: 'append', ...packed }, [packed.bytes.buffer]);
+    },
     trim: (retention) => ask({ act: 'trim', retention }),
     quarantine: (refused) => ask({ act: 'quarantine', refused }),
     close: async () => {
@@ -74,6 +77,17 @@ export const openWriter = (folder: string): Writer => {
       await ended;
     },
   };
+};
+
+const packBatch = (batch: readonly NewReport[]): PackedBatch => {
+  const bytes = new Uint8Array(batch.reduce((sum, { fullReport }) => sum + fullReport.length, 0));
+  let end = 0;
+  const reports = batch.map(({ fullReport, ...report }) => {
+    bytes.set(fullReport, end);
+    end += fullReport.length;
+    return { ...report, end };
+  });
+  return { reports, bytes };
 };
 
 const diskFullError = (folder: string) =>

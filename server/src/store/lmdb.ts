@@ -110,6 +110,7 @@ const composeStore = (
     neighbours: async (feedId, seconds) => reader.neighbours(feedId, seconds),
     page: async (feedId, fromSeconds, limit) => reader.page(feedId, fromSeconds, limit),
     windows: async (feedId, fromSeconds, toSeconds, limit) => reader.windows(feedId, fromSeconds, toSeconds, limit),
+    candles: async (feedId, fromSeconds, toSeconds) => reader.candles(feedId, fromSeconds, toSeconds),
     appendedAfter: async (position, limit) => reader.appendedAfter(position, limit),
     position: async () => reader.position(),
     onAppended: appended.listen,
@@ -170,6 +171,6 @@ const backup = async (reports: Environment, admin: Environment, target: string):
   ] as const) {
     mkdirSync(join(target, name), { mode: 0o700 });
     root.resetReadTxn();
-    await root.backup(pagesFile(join(target, name)), true);
+    await root.backup(join(target, name), true);
   }
 };

@@ -58,22 +58,21 @@ export const unpackReport = (packed: Uint8Array, base?: Uint8Array): Buffer => {
   const words = packed[0];
   if (words === undefined) throw new CorruptRecordError('a packed report is empty');
   if (words === rawMarker) return Buffer.from(packed.subarray(1));
-  const report = Buffer.alloc(words * wordBytes);
-  let at = 1 + Math.ceil(words / 8);
+  const bytes = words * wordBytes;
+  const report = Buffer.allocUnsafe(bytes);
+  // Most words are the base's: all of them are copied at once, and the others written over.
+  if (base !== undefined) report.set(base.length > bytes ? base.subarray(0, bytes) : base);
+  let at = 1 + ((words + 7) >> 3);
   for (let word = 0; word < words; word++) {
     const start = word * wordBytes;
     const same = (packed[1 + (word >> 3)] as number) & (1 << (word & 7)); // a short mask reads as 0 and fails below
-    if (same !== 0) copyWord(base, start, report);
-    else at = unpackWord(packed, at, report, start);
+    if (same === 0) at = unpackWord(packed, at, report, start);
+    else if (base === undefined || start + wordBytes > base.length) {
+      throw new CorruptRecordError('a packed report leans on a word that its base lacks');
+    }
   }
   if (at !== packed.length) throw new CorruptRecordError('a packed report has bytes left over');
   return report;
-};
-
-const copyWord = (base: Uint8Array | undefined, start: number, report: Buffer): void => {
-  if (base === undefined || start + wordBytes > base.length)
-    throw new CorruptRecordError('a packed report leans on a word that its base lacks');
-  for (let i = start; i < start + wordBytes; i++) report[i] = base[i] as number; // inside the base
 };
 
 const unpackWord = (packed: Uint8Array, at: number, report: Buffer, start: number): number => {
@@ -82,10 +81,14 @@ const unpackWord = (packed: Uint8Array, at: number, report: Buffer, start: numbe
     throw new CorruptRecordError('a packed report is cut short');
   const left = header > leftAligned;
   const length = left ? header - leftAligned : header;
-  const to = left ? start : start + wordBytes - length;
-  if (at + 1 + length > packed.length) throw new CorruptRecordError('a packed report is cut short');
-  for (let i = 0; i < length; i++) report[to + i] = packed[at + 1 + i] as number; // inside the record
-  return at + 1 + length;
+  const from = at + 1;
+  const end = start + wordBytes;
+  if (from + length > packed.length) throw new CorruptRecordError('a packed report is cut short');
+  const to = left ? start : end - length;
+  for (let i = start; i < to; i++) report[i] = 0;
+  for (let i = 0; i < length; i++) report[to + i] = packed[from + i] as number; // inside the record
+  for (let i = to + length; i < end; i++) report[i] = 0;
+  return from + length;
 };
 
 /** Length of the full report behind a packed one, without unpacking it. */

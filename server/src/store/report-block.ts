@@ -13,18 +13,18 @@ export const blockReports = 64;
 const headBytes = 6; // checksum of the rest of the index, then the count
 const entryBytes = 18; // validFromMs 6, observationsMs 6, checksum 4, packed length 2
 
-/** Checksum of a report under its key, so that bytes that stand under a wrong key are found out as well. */
+/**
+ * Checksum of a report under its key, so that bytes that stand under a wrong key are found out as well: the key seeds the CRC,
+ * which for the same bytes differs whenever its seed does.
+ */
 export const reportChecksum = (
   stream: number,
   { validFromMs, observationsMs }: Window,
   fullReport: Uint8Array,
-): number => {
-  const key = Buffer.allocUnsafe(16);
-  key.writeUInt32BE(stream, 0);
-  key.writeUIntBE(validFromMs, 4, 6);
-  key.writeUIntBE(observationsMs, 10, 6);
-  return crc32(fullReport, crc32(key));
-};
+): number => crc32(fullReport, mix(mix(mix(stream, validFromMs), observationsMs), observationsMs / 2 ** 32));
+
+const mix = (seed: number, value: number): number =>
+  (Math.imul(seed ^ (value >>> 0), 0x9e3779b1) + value / 2 ** 32) >>> 0;
 
 /** Encodes reports, which must ascend; at least one. */
 export const encodeBlock = (stream: number, reports: readonly BlockReport[]): Buffer => {

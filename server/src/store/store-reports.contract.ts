@@ -199,3 +199,27 @@ export const testPages = (contract: Contract, store: () => Store): void => {
     expect(await store().reports.windows(stream, t0, t0 + 150, 5)).toHaveLength(5);
   });
 };
+
+export const testCandles = (contract: Contract, store: () => Store, reopen: () => Promise<void>): void => {
+  contract('minutes roll up the prices of their reports, exactly, whatever order they come in', async () => {
+    const minute = Math.floor(t0 / 60) * 60;
+    const priced = (second: number, price: bigint) => ({ ...report(stream, second, second, price), price });
+    const far = -(2n ** 191n);
+    await store().reports.append([priced(minute + 10, 5n), priced(minute + 30, far), priced(minute + 61, 9n)]);
+    await store().reports.append([priced(minute + 5, 7n), priced(minute + 20, 2n ** 191n - 1n)]);
+    await store().reports.append([priced(minute + 5, 7n), report(stream, minute + 40, minute + 40)]);
+    await reopen();
+    const first = { minute, open: 7n, high: 2n ** 191n - 1n, low: far, close: far, reports: 4 };
+    const second = { minute: minute + 60, open: 9n, high: 9n, low: 9n, close: 9n, reports: 1 };
+    expect(await store().reports.candles(stream, minute, minute + 60)).toEqual([first, second]);
+    expect(await store().reports.candles(stream, minute + 1, minute + 59)).toEqual([]);
+    expect(await store().reports.candles(other, minute, minute + 60)).toEqual([]);
+  });
+
+  contract('minutes are trimmed with their reports', async () => {
+    const priced = Array.from({ length: 300 }, (_, i) => ({ ...report(stream, t0 + i, t0 + i), price: 1n }));
+    await store().reports.append(priced);
+    while ((await store().reports.trim({ beforeMs: (t0 + 1_000) * 1_000, bytesMax: Number.POSITIVE_INFINITY })).more);
+    expect(await store().reports.candles(stream, 0, t0 + 1_000)).toEqual([]);
+  });
+};

@@ -1,5 +1,9 @@
 // The contract's sentences on following, retention, quarantine and administration.
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { expect } from 'vitest';
+import { openStore } from './open.ts';
 import type { Account, Act, Store, StoredReport } from './store.ts';
 import {
   bytes,
@@ -149,6 +153,25 @@ export const testRetention = (contract: Contract, store: () => Store): void => {
     } while (cursor !== undefined);
     expect(visited.sort()).toEqual(all.map(({ feedId, observationsMs }) => `${feedId} ${observationsMs}`).sort());
   });
+
+  contract(
+    'a backup taken while reports come in opens as a store with everything that was promised before it',
+    async () => {
+      const folder = mkdtempSync(join(tmpdir(), 'sealpost-backup-'));
+      try {
+        const before = run(stream, t0, 300);
+        await store().reports.append(before);
+        const target = join(folder, 'copy');
+        await Promise.all([store().backup(target), store().reports.append(run(stream, t0 + 300, 100))]);
+        await expect(store().backup(target)).rejects.toMatchObject({ code: 'store_write_failed' });
+        const copy = await openStore(target, 'read');
+        expect(bytes((await copy.reports.page(stream, t0, 300)).reports)).toEqual(bytes(before));
+        await copy.close();
+      } finally {
+        rmSync(folder, { recursive: true, force: true });
+      }
+    },
+  );
 
   contract('the quarantine keeps the newest refused lines, newest first', async () => {
     const refused = (n: number) => ({

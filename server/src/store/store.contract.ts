@@ -1,7 +1,7 @@
 // The contract of store.ts as tests, run on every engine.
 import { afterEach, beforeEach, test } from 'vitest';
 import type { Store } from './store.ts';
-import { testPages, testReports } from './store-reports.contract.ts';
+import { testCandles, testPages, testReports } from './store-reports.contract.ts';
 import type { EngineUnderTest } from './store-samples.contract.ts';
 import { testAdministration, testFollowing, testRetention } from './store-upkeep.contract.ts';
 
@@ -25,6 +25,7 @@ export const testStoreContract = (name: string, createEngine: () => Promise<Engi
 
   testReports(contract, () => store, reopen);
   testPages(contract, () => store);
+  testCandles(contract, () => store, reopen);
   testFollowing(
     contract,
     () => store,

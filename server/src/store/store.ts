@@ -3,6 +3,7 @@
 //
 // Units: `…Ms` is milliseconds since 1970, `…Seconds` whole seconds. A report's key is (feedId, observationsMs); within a
 // stream windows never overlap, so observation order is validity order. Durable means: survives kill -9 and power loss.
+import { createHash } from 'node:crypto';
 import type { FeedId, SignerSet, Stream } from '@sealpost/protocol';
 
 /** The span a report holds for, both ends inclusive. */
@@ -11,8 +12,12 @@ export type Window = { readonly validFromMs: number; readonly observationsMs: nu
 /** A verified report as it is kept: its window and its exact bytes. */
 export type StoredReport = Window & { readonly feedId: FeedId; readonly fullReport: Uint8Array };
 
-/** The newest report of a stream, rendered for the wire when it was appended: `{"report":{…}}`. */
-export type LatestReport = Window & { readonly json: Buffer };
+/** The newest report of a stream, rendered for the wire when it was appended: `{"report":{…}}`, ASCII, and its tag. */
+export type LatestReport = Window & { readonly tag: string; readonly json: string };
+
+/** Names a report's bytes: 32 hex digits of their SHA-256. */
+export const reportTag = (fullReport: Uint8Array): string =>
+  createHash('sha256').update(fullReport).digest('hex').slice(0, 32);
 
 /**
  * What became of an appended report. `stored`: new and durable. `duplicate`: the same bytes were there before. Nothing was
@@ -26,7 +31,13 @@ export type Retention = { readonly beforeMs: number; readonly bytesMax: number }
 /** One entry of a full scan: a report, or the name of what is wrong with its record. */
 export type ScannedReport =
   | { readonly report: StoredReport; readonly error?: never }
-  | { readonly report?: never; readonly error: CorruptRecordError };
+  | {
+      readonly report?: never;
+      readonly error: CorruptRecordError;
+      /** Where it was found, as far as the record tells. */
+      readonly feedId?: FeedId;
+      readonly observationsMs?: number;
+    };
 
 export type ReportStats = {
   readonly streams: number;
@@ -39,10 +50,24 @@ export type ReportStats = {
   readonly fileBytes: number;
 };
 
+/** A report to append: with its price it takes part in the minute's roll-up. */
+export type NewReport = StoredReport & { readonly price?: bigint };
+
+/** What a stream's prices did in one minute. */
+export type MinuteCandle = {
+  /** First second of the minute. */
+  readonly minute: number;
+  readonly open: bigint;
+  readonly high: bigint;
+  readonly low: bigint;
+  readonly close: bigint;
+  readonly reports: number;
+};
+
 /** Reports, by stream and time. */
 export type ReportStore = {
   /** Stores a batch; resolves once all of it is durable and visible to every reader, or rejects with none of it promised. Outcomes in batch order. */
-  readonly append: (batch: readonly StoredReport[]) => Promise<readonly AppendOutcome[]>;
+  readonly append: (batch: readonly NewReport[]) => Promise<readonly AppendOutcome[]>;
   /** The newest report of a stream, at once; undefined when it has none. */
   readonly latest: (feedId: FeedId) => LatestReport | undefined;
   /** For each stream the report that holds at a second, the earliest observed of several; undefined where none does. In the order asked for. */
@@ -58,6 +83,8 @@ export type ReportStore = {
     toSeconds: number,
     limit: number,
   ) => Promise<readonly Window[]>;
+  /** The roll-ups of the minutes that begin from one second to another, both included, ascending; minutes without reports are absent. */
+  readonly candles: (feedId: FeedId, fromSeconds: number, toSeconds: number) => Promise<readonly MinuteCandle[]>;
   /** Reports in the order in which they were appended, after a position; 0 is before the first. Positions only grow. */
   readonly appendedAfter: (position: number, limit: number) => Promise<Appended>;
   /** The position of the last appended report; 0 when there is none. */

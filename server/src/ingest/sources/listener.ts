@@ -22,9 +22,7 @@ const silenceMaxMs = 60_000;
 export const openIngestListener = async (ingest: Ingest, options: IngestListenerOptions): Promise<IngestListener> => {
   const server = createServer(
     { requestTimeout: 0, headersTimeout: 10_000, keepAliveTimeout: 5_000 },
-    (request, response) => {
-      void answer(ingest, options.token, request, response);
-    },
+    createIngestHandler(ingest, options.token),
   );
   server.setTimeout(silenceMaxMs);
   await new Promise<void>((resolve, reject) => {
@@ -35,6 +33,13 @@ export const openIngestListener = async (ingest: Ingest, options: IngestListener
   const host = options.host.includes(':') ? `[${options.host}]` : options.host;
   return { url: `http://${host}:${port}`, close: () => closeServer(server) };
 };
+
+/** Answers requests to `/ingest`, for whichever private listener they reach. */
+export const createIngestHandler =
+  (ingest: Ingest, token: string) =>
+  (request: IncomingMessage, response: ServerResponse): void => {
+    void answer(ingest, token, request, response);
+  };
 
 const closeServer = (server: Server): Promise<void> =>
   new Promise((resolve) => {
@@ -78,11 +83,20 @@ const streamResults = async (ingest: Ingest, request: IncomingMessage, response:
   for await (const results of ingestNdjson(ingest, request)) {
     if (!response.headersSent) response.writeHead(200, { 'Content-Type': 'application/x-ndjson' });
     const flushed = response.write(results.map((result) => `${JSON.stringify(result)}\n`).join(''));
-    if (!flushed) await new Promise((resolve) => response.once('drain', resolve).once('close', resolve));
+    if (!flushed) await drained(response);
   }
   if (!response.headersSent) response.writeHead(200, { 'Content-Type': 'application/x-ndjson' });
   response.end();
 };
+
+const drained = (response: ServerResponse): Promise<void> =>
+  new Promise((resolve) => {
+    const done = (): void => {
+      response.off('drain', done).off('close', done);
+      resolve();
+    };
+    response.on('drain', done).on('close', done);
+  });
 
 const explain = (error: unknown): { status: number; code: string; message: string } => {
   if (!(error instanceof StoreError)) return { status: 500, code: 'internal_error', message: 'Unexpected condition.' };

@@ -73,3 +73,22 @@ test('ndjson: a failing door ends the stream with its error', async () => {
     for await (const _ of ingestNdjson(ingest, inPieces('a\nb\n', 1)));
   }).rejects.toThrow('disk');
 });
+
+test('ndjson: results come as soon as they are known, while the sender still waits', async () => {
+  const { ingest } = notingDoor();
+  let goOn = (): void => {};
+  const acknowledged = new Promise<void>((resolve) => {
+    goOn = resolve;
+  });
+  async function* patient(): AsyncGenerator<Uint8Array> {
+    yield Buffer.from('first\n');
+    await acknowledged;
+    yield Buffer.from('second\n');
+  }
+  const numbers: number[] = [];
+  for await (const results of ingestNdjson(ingest, patient())) {
+    numbers.push(...results.map(({ line }) => line));
+    goOn();
+  }
+  expect(numbers).toEqual([1, 2]);
+});

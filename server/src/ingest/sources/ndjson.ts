@@ -9,25 +9,51 @@ const batchesInFlight = 4;
 /** Progress of a stream: bytes read so far. */
 export type ReadProgress = (bytes: number) => void;
 
-/** Takes a stream of bytes to the door; yields the results of each batch, in the order of the lines. Empty lines are passed over. */
+/**
+ * Takes a stream of bytes to the door; yields the results of each batch, in the order of the lines, as soon as they are known: a
+ * sender may wait for its acknowledgement before it goes on. Empty lines are passed over.
+ */
 export async function* ingestNdjson(
   ingest: Ingest,
   input: AsyncIterable<Uint8Array>,
   onRead: ReadProgress = () => {},
 ): AsyncGenerator<readonly LineResult[]> {
+  const batches = toBatches(input, onRead);
   const underWay: Promise<readonly LineResult[]>[] = [];
+  let reading: Promise<IteratorResult<Batch>> | undefined;
+  let ended = false;
   try {
-    for await (const { lines, firstLine } of toBatches(input, onRead)) {
-      const results = ingest.submit(lines, firstLine);
-      results.catch(() => {}); // awaited below; without this a failure while another batch is awaited would end the process
-      underWay.push(results);
-      if (underWay.length >= batchesInFlight) yield await (underWay.shift() as Promise<readonly LineResult[]>);
+    while (!ended || underWay.length > 0) {
+      if (!ended && underWay.length < batchesInFlight) reading ??= quiet(batches.next());
+      if ((await firstOf(reading, underWay[0])) === 'settled') {
+        yield await (underWay.shift() as Promise<readonly LineResult[]>); // it has just settled
+        continue;
+      }
+      const { value, done } = await (reading as Promise<IteratorResult<Batch>>); // it has just come
+      reading = undefined;
+      if (done) ended = true;
+      else underWay.push(quiet(ingest.submit(value.lines, value.firstLine)));
     }
-    while (underWay.length > 0) yield await (underWay.shift() as Promise<readonly LineResult[]>);
   } finally {
     await Promise.allSettled(underWay);
   }
 }
+
+/** A promise that is awaited later: without this its failure, while another one is awaited, would end the process. */
+const quiet = <T>(promise: Promise<T>): Promise<T> => {
+  promise.catch(() => {});
+  return promise;
+};
+
+/** Which comes first: the next batch, or the oldest results. Results that are there already win. */
+const firstOf = (
+  reading: Promise<unknown> | undefined,
+  oldest: Promise<unknown> | undefined,
+): Promise<'settled' | 'read'> => {
+  const settled = oldest?.then(() => 'settled' as const);
+  const read = reading?.then(() => 'read' as const);
+  return Promise.race([settled, read].filter((one) => one !== undefined));
+};
 
 type Batch = { readonly lines: readonly string[]; readonly firstLine: number };
 

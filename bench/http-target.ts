@@ -1,0 +1,86 @@
+// A server to be measured, in a process of its own: `api` is a whole node with everything on, `bare` answers the same bytes with
+// nothing but node:http.
+import { randomBytes } from 'node:crypto';
+import { mkdtempSync, openSync, rmSync, writeFileSync, writeSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createSecret, createSecretBox } from '../server/src/access/secrets.ts';
+import { resolveSettings } from '../server/src/config.ts';
+import { openNode } from '../server/src/node.ts';
+import { testStream } from '../tests/door.ts';
+import { benchStreams, rekeyedReports } from './rekeyed-reports.ts';
+
+const print = (value: unknown): void => void process.stdout.write(`${JSON.stringify(value)}\n`);
+const seconds = 1_200;
+
+const serveApi = async (): Promise<void> => {
+  const folder = mkdtempSync(join(tmpdir(), 'sealpost-http-'));
+  const key = randomBytes(32);
+  writeFileSync(join(folder, 'key'), key.toString('hex'), { mode: 0o600 });
+  const flags = {
+    store: folder,
+    keyFile: join(folder, 'key'),
+    listen: '127.0.0.1:0',
+    ingestListen: '127.0.0.1:0',
+    requestsPerSecond: '1000000',
+    lagMaxMs: '60000',
+  };
+  const { values } = resolveSettings({ flags, env: {}, file: undefined });
+  const sink = openSync('/dev/null', 'w');
+  const node = await openNode({
+    settings: values,
+    version: 'bench',
+    ingestToken: undefined,
+    logTo: { write: (line) => void writeSync(sink, line) },
+  });
+  const { store } = node.write;
+  const from = Math.floor(Date.now() / 1_000) - seconds;
+  for (const batch of rekeyedReports(from, seconds)) await store.reports.append(batch);
+  const userId = crypto.randomUUID();
+  const secret = createSecret();
+  const act = { atMs: Date.now(), actor: 'bench', action: 'set up', detail: {} };
+  const secrets = [{ id: '1', sealed: createSecretBox(key).seal(userId, secret), createdAt: '', revokedAt: null }];
+  await store.admin.update('stream', benchStreams, () => benchStreams.map((feedId) => testStream(feedId)), act);
+  await store.admin.update(
+    'account',
+    [userId],
+    () => [
+      { userId, name: 'bench', createdAt: '', disabledAt: null, secrets, entitlements: ['public'], rateLimits: {} },
+    ],
+    act,
+  );
+  print({ url: node.url, userId, secret, feedIds: benchStreams, from });
+  process.once('SIGTERM', async () => {
+    await node.stop('bench');
+    rmSync(folder, { recursive: true, force: true });
+    process.exit();
+  });
+};
+
+// Answers each path with the body that it was first told, so that both servers send the same bytes.
+const serveBare = (): void => {
+  const bodies = new Map<string, Buffer>();
+  const server = createServer({ optimizeEmptyRequests: true } as object, (request, response) => {
+    if (request.method === 'PUT') {
+      const chunks: Buffer[] = [];
+      request
+        .on('data', (chunk: Buffer) => chunks.push(chunk))
+        .on('end', () => {
+          bodies.set(request.url ?? '', Buffer.concat(chunks));
+          response.end();
+        });
+      return;
+    }
+    const body = bodies.get(request.url ?? '') ?? Buffer.alloc(0);
+    response.writeHead(200, ['Content-Type', 'application/json', 'Content-Length', String(body.length)]);
+    response.end(body);
+  });
+  server.listen(0, '127.0.0.1', () =>
+    print({ url: `http://127.0.0.1:${(server.address() as { port: number }).port}` }),
+  );
+  process.once('SIGTERM', () => process.exit());
+};
+
+if (process.argv[2] === 'api') await serveApi();
+else serveBare();

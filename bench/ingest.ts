@@ -1,0 +1,72 @@
+// Verified and durable ingest against the bare recovery of the same signatures on the same cores.
+import { availableParallelism } from 'node:os';
+import { createSimulation } from '@sealpost/simulator';
+import { startThread } from '../server/src/threads.ts';
+import { openDoor } from '../tests/door.ts';
+import type { Measurement } from './measure.ts';
+
+const seconds = 600;
+const signaturesPerReport = 2;
+const batchLines = 256;
+
+const secondsFor = async (act: () => Promise<unknown>): Promise<number> => {
+  const start = performance.now();
+  await act();
+  return (performance.now() - start) / 1_000;
+};
+
+const measureRecovery = async (signatures: number): Promise<number> => {
+  const threads = Array.from({ length: availableParallelism() }, () =>
+    startThread('./recovery-thread', import.meta.url, undefined),
+  );
+  const ask = (count: number) =>
+    Promise.all(
+      threads.map(
+        (thread) =>
+          new Promise((resolve) => {
+            thread.once('message', resolve);
+            thread.postMessage(count);
+          }),
+      ),
+    );
+  await ask(100);
+  const took = await secondsFor(() => ask(Math.ceil(signatures / threads.length)));
+  await Promise.all(threads.map((thread) => thread.terminate()));
+  return took;
+};
+
+export const benchIngest = async (): Promise<readonly Measurement[]> => {
+  const { network, streams, deliverAt } = await createSimulation({ seed: 'bench' });
+  const from = 1_763_200_000;
+  const lines = Array.from({ length: seconds }, (_, i) =>
+    [...deliverAt(from + i)].map(({ report }) => JSON.stringify(report)),
+  ).flat();
+  const nowMs = () => (from + seconds) * 1_000;
+  const catalog = streams.map(({ stream }) => stream);
+  const door = await openDoor(
+    catalog,
+    new Map([[network.signerSet.configDigest, network.signerSet]]),
+    nowMs,
+    {},
+    availableParallelism(),
+  );
+  const batches = Array.from({ length: Math.ceil(lines.length / batchLines) }, (_, i) =>
+    lines.slice(i * batchLines, (i + 1) * batchLines),
+  );
+  await door.ingest.submit(['warm up'], 1);
+  const recovery = await measureRecovery(lines.length * signaturesPerReport);
+  const ingest = await secondsFor(() => Promise.all(batches.map((batch) => door.ingest.submit(batch, 1))));
+  const again = await secondsFor(() => Promise.all(batches.map((batch) => door.ingest.submit(batch, 1))));
+  await door.close();
+  return [
+    { name: 'bare recovery by ox WASM, all cores', value: lines.length / recovery, unit: 'reports/s' },
+    { name: 'verified and durable ingest, all cores', value: lines.length / ingest, unit: 'reports/s' },
+    {
+      name: 'ingest to bare recovery',
+      value: recovery / ingest,
+      unit: 'ratio',
+      note: 'the limit is ox’s libsecp256k1 in WASM',
+    },
+    { name: 'the same reports again, recognised', value: lines.length / again, unit: 'reports/s' },
+  ];
+};

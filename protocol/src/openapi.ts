@@ -1,0 +1,382 @@
+// Owns the OpenAPI 3.1 document, derived from the tables of routes, bodies and errors. What it adds is what those tables do
+// not say: which headers an answer carries, and which codes a route can answer with. A door of its own keeps it out of the bundle.
+import { candleResolutions, limits, type Parameter, type ParameterKind, type Route, routes } from './api.ts';
+import { type BodyName, type BodySchema, bodies } from './bodies.ts';
+import { type ErrorCode, errorTable } from './errors.ts';
+import { secondsMax } from './parameters.ts';
+import { authHeaders } from './request-signing.ts';
+
+/** Schema of a query argument or a header. */
+export type ValueSchema = {
+  readonly type: 'string' | 'integer' | 'boolean' | 'array';
+  readonly items?: ValueSchema;
+  readonly enum?: readonly number[];
+  readonly default?: number | boolean;
+} & { readonly [K in 'pattern' | 'format']?: string } & {
+  readonly [K in 'minLength' | 'minimum' | 'maximum' | 'minItems' | 'maxItems']?: number;
+};
+
+export type OpenApiParameter = {
+  readonly name: string;
+  readonly in: 'query' | 'header';
+  readonly required: boolean;
+  readonly description: string;
+  readonly schema: ValueSchema;
+  /** Lists are one argument with commas. */
+  readonly style?: 'form';
+  readonly explode?: false;
+};
+
+type Reference = { readonly $ref: string };
+type Headers = Readonly<Record<string, Reference>>;
+
+/** An answer in full, or a shared one with its description replaced, as OpenAPI 3.1 allows. */
+export type OpenApiResponse = {
+  readonly description: string;
+  readonly $ref?: string;
+  readonly headers?: Headers;
+  readonly content?: { readonly 'application/json': { readonly schema: Reference } };
+};
+
+export type OpenApiOperation = {
+  readonly operationId: string;
+  readonly tags: readonly string[];
+  readonly summary: string;
+  readonly description?: string;
+  readonly security: readonly Readonly<Record<string, readonly string[]>>[];
+  readonly parameters: readonly OpenApiParameter[];
+  readonly responses: Readonly<Record<string, OpenApiResponse>>;
+  readonly 'x-transport'?: 'websocket';
+};
+
+type Method = 'get' | 'head';
+type ApiKey = { readonly type: 'apiKey'; readonly in: 'header'; readonly name: string; readonly description: string };
+type Header = { readonly description: string; readonly schema: ValueSchema };
+
+export type OpenApiDocument = {
+  readonly openapi: '3.1.0';
+  readonly info: {
+    readonly title: string;
+    readonly version: string;
+    readonly description: string;
+    readonly license: { readonly name: string; readonly identifier: string };
+  };
+  readonly servers: readonly { readonly url: string }[];
+  readonly tags: readonly { readonly name: string; readonly description: string }[];
+  readonly paths: Readonly<Record<string, { readonly [M in Method]?: OpenApiOperation }>>;
+  readonly components: {
+    readonly securitySchemes: Readonly<Record<keyof typeof authHeaders, ApiKey>>;
+    readonly headers: Readonly<Record<string, Header>>;
+    readonly responses: Readonly<Record<string, OpenApiResponse>>;
+    readonly schemas: Readonly<Record<BodyName, BodySchema>>;
+  };
+  /** The error table, for readers of the document alone. */
+  readonly 'x-errors': readonly ({ readonly code: ErrorCode } & (typeof errorTable)[ErrorCode])[];
+};
+
+/** Bounds that a deployment may set and its document tells. */
+export type DocumentedBounds = { readonly [K in 'feedIdsMax' | 'retentionDays' | 'requestsPerSecond']: number };
+
+export type OpenApiOptions = {
+  /** Where the deployment is reached; absent means the host that the document came from. */
+  readonly serverUrl?: string;
+  /** Those left out are the defaults of the route table. */
+  readonly bounds?: Partial<DocumentedBounds>;
+};
+
+const errorCodes = Object.keys(errorTable) as ErrorCode[]; // the table's own keys
+
+/** The document of a deployment. Key order is fixed, so that equal tables give equal text. */
+export const createOpenApi = ({ serverUrl, bounds }: OpenApiOptions = {}): OpenApiDocument => {
+  const known: DocumentedBounds = { ...limits, ...bounds };
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Sealpost',
+      version: '1.0.0', // the major is that of the path, the minor grows with additions (D32)
+      description: introduction,
+      license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+    },
+    servers: [{ url: serverUrl === undefined ? '/' : serverUrl.replace(/\/+$/, '') }],
+    tags: Object.entries(tags).map(([name, description]) => ({ name, description })),
+    paths: pathsOf(known),
+    components: {
+      securitySchemes,
+      headers: Object.fromEntries(
+        Object.entries<HeaderRow>(headerTable).map(([name, { description, schema }]) => [
+          name,
+          { description, schema },
+        ]),
+      ),
+      responses: sharedResponses(known),
+      schemas: bodies,
+    },
+    'x-errors': errorCodes.map((code) => ({ code, ...errorTable[code] })),
+  };
+};
+
+const introduction = [
+  'Signed price reports over a read-only HTTP API, with a catalog of streams.',
+  'A signed request carries three headers. The signature is the lower-case hex HMAC-SHA256, keyed by the UTF-8 bytes of the secret, of `METHOD target SHA256_HEX(body) userId timestampMs`, joined by single spaces; the target is path, `?` and query exactly as sent, and the body is empty.',
+  'Arguments that a route does not name are ignored; one that is missing, malformed or repeated is an error that names it. HEAD answers as GET does, without the body. An unknown path is 404 `route_not_found`, another method 405 `method_not_allowed`, and OPTIONS answers browsers with 204.',
+  'Branch on the `code` of an error. Codes and response fields may be added; ignore those you do not know.',
+].join('\n\n');
+
+const tags = {
+  Reports: 'Signed reports of the streams that the caller may read.',
+  Catalog: 'Which streams there are.',
+  Live: 'Reports as they arrive, over WebSocket.',
+  Service: 'What a client needs beside the data.',
+} as const;
+
+const tagOf = ({ transport, path }: Route): keyof typeof tags => {
+  if (transport === 'websocket') return 'Live';
+  if (path.includes('/reports')) return 'Reports';
+  return path.startsWith('/api/') ? 'Catalog' : 'Service';
+};
+
+const apiKey = (name: string, description: string): ApiKey => ({ type: 'apiKey', in: 'header', name, description });
+
+const securitySchemes: OpenApiDocument['components']['securitySchemes'] = {
+  userId: apiKey(authHeaders.userId, 'The bare user id, a UUID without a scheme word.'),
+  timestamp: apiKey(authHeaders.timestamp, 'The time of signing: Unix milliseconds, 13 decimal digits.'),
+  signature: apiKey(authHeaders.signature, 'HMAC-SHA256 of the request, 64 hex digits.'),
+};
+
+const allThree = Object.fromEntries(Object.keys(authHeaders).map((name) => [name, []]));
+const securityOf = { required: [allThree], optional: [{}, allThree], none: [] } as const;
+
+const asks = ({ query }: Route, ...kinds: readonly ParameterKind[]): boolean =>
+  Object.values(query).some(({ kind }) => kinds.includes(kind));
+
+type HeaderRow = Header & { readonly on: (route: Route, status: number) => boolean };
+
+const seconds = { type: 'integer', minimum: 0 } as const;
+const signs = ({ auth }: Route): boolean => auth !== 'none';
+
+/** Every header of an answer that a client may want to read, and where it is. */
+const headerTable = {
+  'X-Request-Id': { description: 'Names this answer; quote it.', schema: { type: 'string' }, on: () => true },
+  'RateLimit-Limit': {
+    description: 'Requests per second that the account has on this route. On authenticated answers.',
+    schema: seconds,
+    on: signs,
+  },
+  'RateLimit-Remaining': { description: 'Requests that are left at once.', schema: seconds, on: signs },
+  'RateLimit-Reset': { description: 'Seconds until all of them are back.', schema: seconds, on: signs },
+  'Retry-After': {
+    description: 'Seconds to wait before the next try.',
+    schema: { type: 'integer', minimum: 1 },
+    on: (_, status) => status === 429 || status === 503,
+  },
+  ETag: {
+    description: 'Names the bytes of the report; send it back in If-None-Match.',
+    schema: { type: 'string', pattern: '^"[0-9a-f]{32}(?:-gz)?"$' },
+    on: ({ answers }, status) => 304 in answers && (status === 200 || status === 304),
+  },
+  Link: {
+    description: 'The target of the next page, relative, with rel="next"; absent on the last page.',
+    schema: { type: 'string' },
+    on: (route, status) => asks(route, 'limit') && status === 200,
+  },
+  'X-Cll-Available-Origins': {
+    description: 'The origins in braces, with commas; absent when none are configured.',
+    schema: { type: 'string', pattern: '^\\{[^{}]+\\}$' },
+    on: ({ path }, status) => path === '/' && status === 200,
+  },
+} as const satisfies Record<string, HeaderRow>;
+
+const headersOf = (route: Route, status: number): Headers =>
+  Object.fromEntries(
+    Object.entries<HeaderRow>(headerTable)
+      .filter(([, { on }]) => on(route, status))
+      .map(([name]) => [name, { $ref: `#/components/headers/${name}` }]),
+  );
+
+const feedIdSchema = { type: 'string', pattern: '^0x[0-9a-fA-F]{64}$' } as const;
+
+const schemaOf = (kind: ParameterKind, { feedIdsMax }: DocumentedBounds): ValueSchema => {
+  const schemas: Record<ParameterKind, ValueSchema> = {
+    feedId: feedIdSchema,
+    feedIds: { type: 'array', items: feedIdSchema, minItems: 1, maxItems: feedIdsMax },
+    seconds: { type: 'integer', format: 'int64', minimum: 0, maximum: secondsMax },
+    limit: { type: 'integer', minimum: limits.pageLimitMin, maximum: limits.pageLimitMax },
+    resolution: { type: 'integer', enum: candleResolutions },
+    names: { type: 'array', items: { type: 'string', minLength: 1 }, minItems: 1 },
+    day: { type: 'string', format: 'date', pattern: '^[0-9]{4}-[0-9]{2}-[0-9]{2}$' },
+    boolean: { type: 'boolean' },
+  };
+  return schemas[kind];
+};
+
+/** What a kind of argument means beside its schema. */
+const noteOf = (kind: ParameterKind, { feedIdsMax, retentionDays }: DocumentedBounds): string => {
+  if (kind === 'feedIds') return ` At most ${feedIdsMax} distinct ones.`;
+  if (kind === 'seconds') return ` Unix seconds, within the last ${retentionDays} days.`;
+  return kind === 'day' ? ' A day in UTC.' : '';
+};
+
+const toParameter = (name: string, row: Parameter, bounds: DocumentedBounds): OpenApiParameter => {
+  const schema = schemaOf(row.kind, bounds);
+  return {
+    name,
+    in: 'query',
+    required: row.required === true,
+    description: row.about + noteOf(row.kind, bounds),
+    ...(schema.type === 'array' && { style: 'form', explode: false }),
+    schema: row.default === undefined ? schema : { ...schema, default: row.default },
+  };
+};
+
+const headerParameter = (name: string, description: string): OpenApiParameter => ({
+  name,
+  in: 'header',
+  required: false,
+  description,
+  schema: { type: 'string' },
+});
+
+const parametersOf = (route: Route, bounds: DocumentedBounds): readonly OpenApiParameter[] => [
+  ...Object.entries(route.query).map(([name, row]) => toParameter(name, row, bounds)),
+  ...(304 in route.answers ? [headerParameter('If-None-Match', 'The ETag that the caller holds.')] : []),
+  ...(isLive(route) ? [headerParameter('X-Cll-Origin', 'One of the origins that HEAD / names.')] : []),
+];
+
+const isLive = ({ transport }: Route): boolean => transport === 'websocket';
+const always = (): boolean => true;
+const never = (): boolean => false;
+const dated = (route: Route): boolean => asks(route, 'seconds');
+const namesStreams = (route: Route): boolean => asks(route, 'feedId', 'feedIds');
+const hasArguments = ({ query }: Route): boolean => Object.keys(query).length > 0;
+const needsArguments = ({ query }: Route): boolean => Object.values(query).some(({ required }) => required === true);
+const underApi = ({ path }: Route): boolean => path.startsWith('/api/');
+
+/** Which routes can answer with a code. Two codes belong to paths and methods that no route has. */
+const answersWith: Readonly<Record<ErrorCode, (route: Route) => boolean>> = {
+  malformed_target: always,
+  repeated_host: always,
+  unexpected_body: always,
+  missing_header: signs,
+  malformed_header: signs,
+  repeated_header: signs,
+  clock_skew: signs,
+  missing_argument: needsArguments,
+  malformed_argument: hasArguments,
+  repeated_argument: hasArguments,
+  timestamp_out_of_bounds: dated,
+  unknown_origin: isLive,
+  unauthorized: signs,
+  stream_not_accessible: namesStreams,
+  route_not_found: never,
+  report_not_found: ({ answers }) => 404 in answers,
+  method_not_allowed: never,
+  request_timeout: always,
+  upgrade_required: isLive,
+  rate_limited: signs,
+  too_many_failures: signs,
+  too_many_sockets: isLive,
+  head_too_large: always,
+  internal_error: always,
+  store_unavailable: underApi,
+  overloaded: always,
+  draining: always,
+};
+
+/** The codes that a route can answer with, by status in ascending order. */
+const codesOf = (route: Route): readonly (readonly [number, readonly ErrorCode[]])[] => {
+  const codes = errorCodes.filter((code) => answersWith[code](route));
+  const statuses = [...new Set(codes.map((code) => errorTable[code].status))].sort((a, b) => a - b);
+  return statuses.map((status) => [status, codes.filter((code) => errorTable[code].status === status)]);
+};
+
+const quoted = (codes: readonly string[]): string => codes.map((code) => `\`${code}\``).join(', ');
+
+/** What each status means: those of errors are shared by name, the others belong to their routes. */
+const errorStatuses: Readonly<Record<number, { readonly name: string; readonly about: string }>> = {
+  400: { name: 'BadRequest', about: 'An argument or a header is missing, malformed or repeated. Change the request.' },
+  401: { name: 'Unauthorized', about: 'The signature is not the expected one, or a stream may not be read.' },
+  408: { name: 'RequestTimeout', about: 'The request did not arrive in time.' },
+  426: { name: 'UpgradeRequired', about: 'The path speaks WebSocket only.' },
+  429: { name: 'TooManyRequests', about: 'A limit is exceeded. Wait for Retry-After.' },
+  431: { name: 'HeadTooLarge', about: `Request line and headers exceed ${limits.requestHeadBytesMax} bytes.` },
+  500: { name: 'InternalError', about: 'An unexpected condition. Retry with back-off; report the request id.' },
+  503: { name: 'Unavailable', about: 'A passing condition. Wait for Retry-After.' },
+};
+
+const answerTexts: Readonly<Record<number, string>> = {
+  101: 'The connection is a WebSocket from here on.',
+  200: 'The answer.',
+  206: 'Some streams have no report at the moment; the body holds those of the others.',
+  304: 'The tag in If-None-Match is still that of the report.',
+  404: 'No report holds, and why: `report_not_found`.',
+};
+
+const withBody = (body: BodyName | null): Pick<OpenApiResponse, 'content'> =>
+  body === null ? {} : { content: { 'application/json': { schema: { $ref: `#/components/schemas/${body}` } } } };
+
+const sharedResponses = ({ requestsPerSecond }: DocumentedBounds): Readonly<Record<string, OpenApiResponse>> =>
+  Object.fromEntries(
+    Object.entries(errorStatuses).map(([status, { name, about }]) => {
+      const limit = status === '429' ? ` The default is ${requestsPerSecond} requests per second and route.` : '';
+      return [
+        name,
+        { description: about + limit, headers: headersOf(routes.feeds, Number(status)), ...withBody('Error') },
+      ];
+    }),
+  );
+
+const responsesOf = (route: Route, method: Method): OpenApiOperation['responses'] => {
+  const bare = method === 'head';
+  const answers = Object.entries(route.answers)
+    .filter(([status]) => !bare || Number(status) < 400)
+    .map(([status, body]) => {
+      const description = answerTexts[Number(status)] ?? '';
+      return [status, { description, headers: headersOf(route, Number(status)), ...withBody(bare ? null : body) }];
+    });
+  return Object.fromEntries([...answers, ...(bare ? bareErrors(route) : refusals(route))]);
+};
+
+const refusals = (route: Route): readonly (readonly [string, OpenApiResponse])[] =>
+  codesOf(route).flatMap(([status, codes]) => {
+    const shared = errorStatuses[status];
+    if (shared === undefined) return []; // 404 has a body of its own among the answers
+    return [[String(status), { $ref: `#/components/responses/${shared.name}`, description: quoted(codes) }]];
+  });
+
+// HEAD has no body to carry a code, so its errors are told by class.
+const bareErrors = (route: Route): readonly (readonly [string, OpenApiResponse])[] =>
+  [4, 5].map((hundreds) => {
+    const statuses = codesOf(route).flatMap(([status]) => (Math.floor(status / 100) === hundreds ? [status] : []));
+    return [
+      `${hundreds}XX`,
+      { description: `${statuses.join(', ')}, without a body.`, headers: headersOf(route, hundreds === 4 ? 429 : 503) },
+    ];
+  });
+
+const toOperation = (name: string, route: Route, method: Method, bounds: DocumentedBounds): OpenApiOperation => ({
+  operationId: route.method === 'GET' && method === 'head' ? `${name}Head` : name,
+  tags: [tagOf(route)],
+  summary: route.about,
+  ...(isLive(route) && {
+    description: 'A handshake: send it with a WebSocket client. Specified here, served from a later release on.',
+    'x-transport': 'websocket',
+  }),
+  security: securityOf[route.auth],
+  parameters: parametersOf(route, bounds),
+  responses: responsesOf(route, method),
+});
+
+const methodsOf = (route: Route): readonly Method[] => {
+  if (route.method === 'HEAD') return ['head'];
+  return isLive(route) ? ['get'] : ['get', 'head'];
+};
+
+const pathsOf = (bounds: DocumentedBounds): OpenApiDocument['paths'] => {
+  const paths: Record<string, { [M in Method]?: OpenApiOperation }> = {};
+  for (const [name, route] of Object.entries<Route>(routes)) {
+    for (const method of methodsOf(route)) {
+      paths[route.path] = { ...paths[route.path], [method]: toOperation(name, route, method, bounds) };
+    }
+  }
+  return paths;
+};

@@ -1,0 +1,20 @@
+#!/usr/bin/env node
+// Runs the built command; without a build, the sources through tsx in a process that resolves workspaces to their sources.
+import { spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { constants } from 'node:os';
+import { fileURLToPath } from 'node:url';
+
+const built = new URL('../dist/cli/main.js', import.meta.url);
+const source = fileURLToPath(new URL('../src/cli/main.ts', import.meta.url));
+
+if (existsSync(built)) {
+  await import(built.href);
+} else {
+  const loader = ['--conditions=source', '--import', import.meta.resolve('tsx')];
+  const child = spawn(process.execPath, [...loader, source, ...process.argv.slice(2)], { stdio: 'inherit' });
+  for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => child.kill(signal));
+  child.on('exit', (code, signal) => {
+    process.exitCode = code ?? 128 + constants.signals[signal];
+  });
+}

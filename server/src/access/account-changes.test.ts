@@ -1,0 +1,98 @@
+import { expect, test } from 'vitest';
+import type { Account } from '../store/store.ts';
+import {
+  activeSecrets,
+  addSecret,
+  needsReseal,
+  requireSameKey,
+  resealAccount,
+  revokeSecret,
+  showAccount,
+  switchAccount,
+} from './account-changes.ts';
+import { createSecretBox } from './secrets.ts';
+import { mergeUsage, usageDay } from './usage.ts';
+
+const nowMs = 1_763_200_000_000;
+const [old, fresh, third] = [1, 2, 3].map((n) => createSecretBox(Buffer.alloc(32, n))) as [
+  ReturnType<typeof createSecretBox>, // a map over three makes three
+  ReturnType<typeof createSecretBox>,
+  ReturnType<typeof createSecretBox>,
+];
+const userId = '123e4567-e89b-42d3-a456-426614174000';
+const bare: Account = {
+  userId,
+  name: 'acme',
+  createdAt: '2026-01-01T00:00:00.000000Z',
+  disabledAt: null,
+  secrets: [],
+  entitlements: [],
+  rateLimits: {},
+};
+const give = (account: Account, id: string) => addSecret(account, id, old.seal(userId, `secret ${id}`), nowMs);
+const ids = (account: Account) => activeSecrets(account).map(({ id }) => id);
+
+test('account: it has at most two active secrets, and the refusal names them and the way out', () => {
+  const two = give(give(bare, 'a'), 'b');
+  expect(() => give(two, 'c')).toThrow(
+    `acme has 2 active secrets, a and b. First revoke one with: sealpost secret revoke ${userId} SECRET_ID.`,
+  );
+  expect(ids(give(revokeSecret(two, 'a', nowMs), 'c'))).toEqual(['b', 'c']);
+});
+
+test('account: a revoked secret keeps its dates and loses its sealed text, for good', () => {
+  const revoked = revokeSecret(give(bare, 'a'), 'a', nowMs);
+  const dated = { id: 'a', createdAt: '2025-11-15T09:46:40.000000Z', revokedAt: '2025-11-15T09:46:40.000000Z' };
+  expect(revoked.secrets).toEqual([{ ...dated, sealed: '' }]);
+  expect(showAccount(revoked).secrets).toEqual([dated]);
+  expect(() => revokeSecret(revoked, 'a', nowMs)).toThrow('a was revoked at 2025-11-15T09:46:40.000000Z');
+  expect(() => revokeSecret(revoked, 'b', nowMs)).toThrow(
+    'b is no secret of acme. See them with: sealpost account show',
+  );
+});
+
+test('account: of many revoked secrets the newest are remembered', () => {
+  let account = give(bare, 'kept');
+  for (let i = 0; i < 50; i++) account = revokeSecret(give(account, `s${i}`), `s${i}`, nowMs);
+  expect([account.secrets.length, account.secrets[0]?.id, account.secrets.at(-1)?.id]).toEqual([20, 'kept', 's49']);
+});
+
+test('account: switching off twice keeps the first date, switching on clears it', () => {
+  const off = switchAccount(bare, false, nowMs);
+  expect(switchAccount(off, false, nowMs + 1_000)).toEqual(off);
+  expect([off.disabledAt, switchAccount(off, true, nowMs)]).toEqual(['2025-11-15T09:46:40.000000Z', bare]);
+});
+
+test('account: active secrets move to another key, can be moved again without harm, and no third key opens them', () => {
+  const account = give(revokeSecret(give(bare, 'a'), 'a', nowMs), 'b');
+  const moved = resealAccount(account, old, fresh);
+  expect([needsReseal(account, fresh), needsReseal(moved, fresh), needsReseal(bare, fresh)]).toEqual([
+    true,
+    false,
+    false,
+  ]);
+  expect(activeSecrets(moved).map(({ sealed }) => fresh.open(userId, sealed))).toEqual(['secret b']);
+  expect(moved.secrets[0]).toEqual(account.secrets[0]);
+  expect(resealAccount(moved, old, fresh)).toEqual(moved);
+  expect(() => resealAccount(moved, old, third)).toThrow(`sealed by key ${fresh.keyId}, but this one is ${old.keyId}`);
+});
+
+test('account: a key other than that of the accounts is refused before it seals anything', () => {
+  const account = give(bare, 'a');
+  expect(requireSameKey([bare, account], old)).toBeUndefined();
+  expect(() => requireSameKey([bare, account], fresh)).toThrow(
+    `The secrets of acme are sealed by another key than this one, which is ${fresh.keyId}.`,
+  );
+});
+
+test('usage: counts of the same account, day and route add up, in order', () => {
+  const row = (user: string, day: string, route: string, requests: number) => ({ userId: user, day, route, requests });
+  const [one, two] = [row('u', '2025-11-15', 'feeds', 2), row('u', '2025-11-14', 'reportPage', 1)];
+  expect(mergeUsage([one, two], [row('u', '2025-11-15', 'feeds', 40), row('t', '2025-11-15', 'feeds', 7)])).toEqual([
+    row('t', '2025-11-15', 'feeds', 7),
+    two,
+    row('u', '2025-11-15', 'feeds', 42),
+  ]);
+  expect(mergeUsage()).toEqual([]);
+  expect([usageDay(nowMs), usageDay(nowMs, 15)]).toEqual(['2025-11-15', '2025-10-31']);
+});

@@ -1,0 +1,96 @@
+// Owns what may become of an account: secrets added, revoked and sealed anew, access switched off and on. Values in, values out;
+// storing them and the audit log are the caller's. A refusal is an ApiError that says what to do.
+import { randomBytes } from 'node:crypto';
+import { ApiError, formatDate } from '@sealpost/protocol';
+import type { Account } from '../store/store.ts';
+import { type SecretBox, SecretBoxError } from './secrets.ts';
+
+/** Two, so that a caller can move from the old secret to the new one without a pause. */
+const activeSecretsMax = 2;
+
+/** Secrets that an account keeps, revoked ones included; older revoked ones are in the audit log only. */
+const secretsMax = 20;
+
+type Secret = Account['secrets'][number];
+
+/** An account as it is shown: everything but sealed texts. */
+export type ShownAccount = Omit<Account, 'secrets'> & { readonly secrets: readonly Omit<Secret, 'sealed'>[] };
+
+/** An account for people and programs to look at. Names each field, so that a new one is not shown by accident. */
+export const showAccount = (account: Account): ShownAccount => ({
+  userId: account.userId,
+  name: account.name,
+  createdAt: account.createdAt,
+  disabledAt: account.disabledAt,
+  secrets: account.secrets.map(({ id, createdAt, revokedAt }) => ({ id, createdAt, revokedAt })),
+  entitlements: account.entitlements,
+  rateLimits: account.rateLimits,
+});
+
+/** Secrets that are not revoked, oldest first. */
+export const activeSecrets = ({ secrets }: Pick<Account, 'secrets'>): readonly Secret[] =>
+  secrets.filter(({ revokedAt }) => revokedAt === null);
+
+/** A name for a secret: says nothing about it. */
+export const createSecretId = (): string => randomBytes(4).toString('hex');
+
+/** The account with one more active secret. Refused when it has two. */
+export const addSecret = (account: Account, id: string, sealed: string, nowMs: number): Account => {
+  const active = activeSecrets(account);
+  if (active.length >= activeSecretsMax) {
+    const ids = active.map((secret) => secret.id).join(' and ');
+    const text = `${account.name} has ${activeSecretsMax} active secrets, ${ids}. First revoke one with: sealpost secret revoke ${account.userId} SECRET_ID.`;
+    throw new ApiError('malformed_argument', text, { argument: 'USER' });
+  }
+  const added = { id, sealed, createdAt: formatDate(nowMs), revokedAt: null };
+  return { ...account, secrets: [...forgetOldest(account.secrets), added] };
+};
+
+// Makes room for one. Of `secretsMax` secrets at most two are active, so there is always a revoked one to forget.
+const forgetOldest = (secrets: readonly Secret[]): readonly Secret[] => {
+  const oldest = secrets.length < secretsMax ? undefined : secrets.find(({ revokedAt }) => revokedAt !== null);
+  return secrets.filter((secret) => secret !== oldest);
+};
+
+/** The account with a secret revoked and its sealed text gone, so that not even the key brings it back. */
+export const revokeSecret = (account: Account, id: string, nowMs: number): Account => {
+  const found = account.secrets.find((secret) => secret.id === id);
+  if (found?.revokedAt === null) {
+    const revoked = { ...found, sealed: '', revokedAt: formatDate(nowMs) };
+    return { ...account, secrets: account.secrets.map((secret) => (secret === found ? revoked : secret)) };
+  }
+  const what = found === undefined ? 'is no secret of' : `was revoked at ${found.revokedAt}, as a secret of`;
+  const text = `${id} ${what} ${account.name}. See them with: sealpost account show ${account.userId}.`;
+  throw new ApiError('malformed_argument', text, { argument: 'SECRET_ID' });
+};
+
+/** The account switched off, or on again. One that is off stays off since when it was. */
+export const switchAccount = (account: Account, on: boolean, nowMs: number): Account => ({
+  ...account,
+  disabledAt: on ? null : (account.disabledAt ?? formatDate(nowMs)),
+});
+
+const isSealedBy = ({ keyId }: SecretBox, { sealed }: Secret): boolean => sealed.startsWith(`${keyId}.`);
+
+/** Does the account have an active secret that another key sealed? */
+export const needsReseal = (account: Account, box: SecretBox): boolean =>
+  activeSecrets(account).some((secret) => !isSealedBy(box, secret));
+
+/** The account with every active secret under another key. Throws `SecretBoxError` when one opens with neither. */
+export const resealAccount = (account: Account, from: SecretBox, to: SecretBox): Account => ({
+  ...account,
+  secrets: account.secrets.map((secret) =>
+    secret.revokedAt !== null || isSealedBy(to, secret)
+      ? secret
+      : { ...secret, sealed: to.seal(account.userId, from.open(account.userId, secret.sealed)) },
+  ),
+});
+
+/** Refuses a key other than the one that the accounts are sealed with: a server has one key, and would lock the others out. */
+export const requireSameKey = (accounts: readonly Account[], box: SecretBox): void => {
+  const other = accounts.find((account) => needsReseal(account, box));
+  if (other === undefined) return;
+  throw new SecretBoxError(
+    `The secrets of ${other.name} are sealed by another key than this one, which is ${box.keyId}. Use the key that the server uses.`,
+  );
+};

@@ -1,0 +1,57 @@
+import { expect, test } from 'vitest';
+import { createRateLimiter } from './rate-limit.ts';
+
+test('rate limit: a full bucket is spent at once, then refills continuously', () => {
+  const { take } = createRateLimiter(10);
+  for (let i = 0; i < 10; i++) expect(take('a', 10, 0)).toMatchObject({ allowed: true, remaining: 9 - i });
+  expect(take('a', 10, 0)).toEqual({ allowed: false, limit: 10, remaining: 0, resetSeconds: 1, retryAfterSeconds: 1 });
+  expect(take('a', 10, 99).allowed).toBe(false);
+  expect(take('a', 10, 100)).toMatchObject({ allowed: true, remaining: 0, resetSeconds: 1 });
+  expect(take('a', 10, 2_000)).toMatchObject({ allowed: true, remaining: 9 });
+});
+
+test('rate limit: twice the limit for a minute lets the limit through, and the first burst', () => {
+  const { take } = createRateLimiter(10);
+  let accepted = 0;
+  for (let i = 0; i < 20 * 60; i++) accepted += take('a', 10, i * 50).allowed ? 1 : 0;
+  expect(accepted).toBeGreaterThanOrEqual(604);
+  expect(accepted).toBeLessThanOrEqual(616);
+});
+
+test('rate limit: keys do not share, and 0 means none', () => {
+  const { take } = createRateLimiter(10);
+  expect(take('a', 1, 0).allowed).toBe(true);
+  expect(take('a', 1, 0).allowed).toBe(false);
+  expect(take('b', 1, 0).allowed).toBe(true);
+  for (let i = 0; i < 1_000; i++) expect(take('c', 0, 0).allowed).toBe(true);
+});
+
+test('rate limit: a slow limit tells how long to wait', () => {
+  const { take } = createRateLimiter(10);
+  expect(take('a', 0.1, 0).allowed).toBe(false);
+  const slow = createRateLimiter(10);
+  expect(slow.take('a', 1, 0).allowed).toBe(true);
+  expect(slow.take('a', 1, 200).retryAfterSeconds).toBe(1);
+});
+
+test('rate limit: the table is bounded and forgets who was away longest', () => {
+  const { take, state } = createRateLimiter(2);
+  take('a', 1, 0);
+  take('b', 1, 0);
+  take('a', 1, 0);
+  take('c', 1, 0);
+  expect(['a', 'b', 'c'].map((key) => state(key, 1, 0).allowed)).toEqual([false, true, false]);
+});
+
+test('rate limit: tokens spent elsewhere count, and debt is at most a second', () => {
+  const { take, spend } = createRateLimiter(10);
+  spend('a', 10, 1_000, 0);
+  expect(take('a', 10, 1_000).allowed).toBe(false);
+  expect(take('a', 10, 1_100).allowed).toBe(true);
+});
+
+test('rate limit: time going back neither grants nor takes', () => {
+  const { take } = createRateLimiter(10);
+  for (let i = 0; i < 10; i++) take('a', 10, 10_000);
+  expect(take('a', 10, 10_000).allowed).toBe(false);
+});

@@ -1,0 +1,76 @@
+// Owns how much an account or an address may ask for: token buckets that refill continuously, in tables of bounded size (D23).
+// The clock is monotonic milliseconds, so that a stepped wall clock neither grants nor takes a request.
+
+/** What a bucket says: the numbers of the RateLimit headers, and how long to wait when it refuses. */
+export type RateDecision = {
+  readonly allowed: boolean;
+  readonly limit: number;
+  /** Whole tokens left. */
+  readonly remaining: number;
+  /** Seconds until the bucket is full, rounded up. */
+  readonly resetSeconds: number;
+  /** Seconds until a token is there, at least 1. */
+  readonly retryAfterSeconds: number;
+};
+
+type Bucket = { tokens: number; atMs: number };
+
+export type RateLimiter = {
+  /** Takes a token from a key's bucket of `perSecond` tokens. 0 means no limit. */
+  readonly take: (key: string, perSecond: number, nowMs: number) => RateDecision;
+  /** Takes tokens that were spent elsewhere on the same key; may leave the bucket in debt of at most a second. */
+  readonly spend: (key: string, perSecond: number, tokens: number, nowMs: number) => void;
+  /** Where the bucket stands, without taking from it. */
+  readonly state: (key: string, perSecond: number, nowMs: number) => RateDecision;
+};
+
+const unlimited: RateDecision = { allowed: true, limit: 0, remaining: 0, resetSeconds: 0, retryAfterSeconds: 1 };
+
+/** Makes a limiter for at most `keysMax` keys; past that the key untouched for longest is forgotten, which only favours it. */
+export const createRateLimiter = (keysMax: number): RateLimiter => {
+  const buckets = new Map<string, Bucket>();
+  const refill = (key: string, perSecond: number, nowMs: number): Bucket => {
+    const known = buckets.get(key);
+    if (known === undefined) return { tokens: perSecond, atMs: nowMs };
+    known.tokens = Math.min(perSecond, known.tokens + ((nowMs - known.atMs) * perSecond) / 1_000);
+    known.atMs = nowMs;
+    return known;
+  };
+  // A Map keeps the order of insertion: taking a key out and putting it back makes the first one the least recent.
+  const touch = (key: string, bucket: Bucket): void => {
+    buckets.delete(key);
+    buckets.set(key, bucket);
+    if (buckets.size <= keysMax) return;
+    const [oldest] = buckets.keys();
+    if (oldest !== undefined) buckets.delete(oldest);
+  };
+  return {
+    take: (key, perSecond, nowMs) => {
+      if (perSecond === 0) return unlimited;
+      const bucket = refill(key, perSecond, nowMs);
+      // Sums of refills carry rounding errors of about 1e-13 tokens, which must not cost a request.
+      const allowed = bucket.tokens >= 1 - 1e-9;
+      if (allowed) bucket.tokens -= 1;
+      touch(key, bucket);
+      return decide(allowed, bucket.tokens, perSecond);
+    },
+    spend: (key, perSecond, tokens, nowMs) => {
+      const bucket = refill(key, perSecond, nowMs);
+      bucket.tokens = Math.max(-perSecond, bucket.tokens - tokens);
+      touch(key, bucket);
+    },
+    state: (key, perSecond, nowMs) => {
+      if (perSecond === 0) return unlimited;
+      const { tokens } = refill(key, perSecond, nowMs);
+      return decide(tokens >= 1 - 1e-9, tokens, perSecond);
+    },
+  };
+};
+
+const decide = (allowed: boolean, tokens: number, perSecond: number): RateDecision => ({
+  allowed,
+  limit: perSecond,
+  remaining: Math.max(0, Math.floor(tokens + 1e-9)),
+  resetSeconds: Math.ceil((perSecond - tokens) / perSecond - 1e-9),
+  retryAfterSeconds: Math.max(1, Math.ceil((1 - tokens) / perSecond)),
+});

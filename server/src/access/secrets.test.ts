@@ -1,0 +1,113 @@
+import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, expect, test } from 'vitest';
+import { createKeyFile, openKeyFile, openSecretBox } from './key.ts';
+import { createSecret, createSecretBox, parseKey, SecretBoxError } from './secrets.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'sealpost-key-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+const [user, stranger] = ['123e4567-e89b-42d3-a456-426614174000', '123e4567-e89b-42d3-a456-426614174001'];
+const box = createSecretBox(Buffer.alloc(32, 1));
+const failure = (act: () => unknown): string => {
+  try {
+    act();
+  } catch (error) {
+    if (error instanceof SecretBoxError) return error.message;
+  }
+  return 'no SecretBoxError';
+};
+
+test('secrets: what is sealed opens again, never looks the same twice, and does not hold the secret', () => {
+  for (const secret of ['', 'a', 'sécret ✓', createSecret(), 'x'.repeat(10_000)]) {
+    const [one, two] = [box.seal(user, secret), box.seal(user, secret)];
+    expect([box.open(user, one), box.open(user.toUpperCase(), two)]).toEqual([secret, secret]);
+    expect(one).not.toBe(two);
+  }
+  const sealed = box.seal(user, 'canary-canary');
+  expect(Buffer.from(sealed.split('.')[1] ?? '', 'base64url').includes('canary')).toBe(false);
+  expect(sealed).toMatch(new RegExp(`^${box.keyId}\\.[\\w-]+$`));
+});
+
+test('secrets: another key, another user and every altered byte are refused, without a word of the secret', () => {
+  const sealed = box.seal(user, 'canary');
+  const other = createSecretBox(Buffer.alloc(32, 2));
+  expect(failure(() => other.open(user, sealed))).toBe(
+    `A secret was sealed by key ${box.keyId}, but this one is ${other.keyId}. Use the key it was sealed with.`,
+  );
+  const altered = 'A stored secret does not open: it was altered, or belongs to another user.';
+  expect(failure(() => box.open(stranger, sealed))).toBe(altered);
+  const bytes = Buffer.from(sealed.slice(box.keyId.length + 1), 'base64url');
+  for (const [i, byte] of bytes.entries()) {
+    const changed = Buffer.from(bytes);
+    changed[i] = byte ^ 1;
+    expect(
+      failure(() => box.open(user, `${box.keyId}.${changed.toString('base64url')}`)),
+      `byte ${i}`,
+    ).toBe(altered);
+  }
+  for (let length = 0; length < bytes.length; length++) {
+    const cut = bytes.subarray(0, length).toString('base64url');
+    expect(
+      failure(() => box.open(user, `${box.keyId}.${cut}`)),
+      `${length} bytes`,
+    ).toBe(altered);
+  }
+});
+
+test('secrets: a shortened authentication tag is no way around it', () => {
+  const sealed = Buffer.from(box.seal(user, '').slice(box.keyId.length + 1), 'base64url');
+  for (const length of [12 + 4, 12 + 8, 12 + 12, 12 + 15]) {
+    const text = `${box.keyId}.${sealed.subarray(0, length).toString('base64url')}`;
+    expect(
+      failure(() => box.open(user, text)),
+      `${length} bytes`,
+    ).not.toBe('no SecretBoxError');
+  }
+});
+
+test('secrets: a key is 64 hex digits or base64 of 32 bytes, and nothing else', () => {
+  const key = Buffer.alloc(32, 0xab);
+  for (const text of [key.toString('hex'), key.toString('hex').toUpperCase(), ` ${key.toString('base64')}\n`])
+    expect(parseKey(text)).toEqual(key);
+  for (const text of ['', 'ab', 'ab'.repeat(31), 'ab'.repeat(33), Buffer.alloc(31).toString('base64')])
+    expect(failure(() => parseKey(text))).toBe('The key-encryption key must be 32 bytes, as 64 hex digits or base64.');
+  expect(failure(() => createSecretBox(Buffer.alloc(16)))).toBe('The key-encryption key has 16 bytes, expected 32.');
+});
+
+test('secrets: new ones are 256 random bits as text', () => {
+  const secrets = Array.from({ length: 100 }, createSecret);
+  expect(new Set(secrets).size).toBe(100);
+  for (const secret of secrets) expect(secret).toMatch(/^[\w-]{43}$/);
+});
+
+test('key: a file is made once, for its owner alone, and never touched again', () => {
+  const path = join(folder, 'deep', 'new.key');
+  expect([createKeyFile(path), createKeyFile(path)]).toEqual([true, false]);
+  expect(statSync(path).mode & 0o777).toBe(0o600);
+  const text = readFileSync(path, 'utf8');
+  expect(text).toMatch(/^[0-9a-f]{64}\n$/);
+  expect(openKeyFile(path).keyId).toBe(createSecretBox(parseKey(text)).keyId);
+  writeFileSync(path, 'something else');
+  expect([createKeyFile(path), readFileSync(path, 'utf8')]).toEqual([false, 'something else']);
+});
+
+test('key: the setting wins over the file, and a missing, open or bad file is refused with what to do', () => {
+  const keyFile = join(folder, 'one.key');
+  expect(failure(() => openSecretBox({ key: undefined, keyFile }))).toBe(
+    `There is no key-encryption key in ${keyFile}. Create one with: sealpost init.`,
+  );
+  expect(openSecretBox({ key: '01'.repeat(32), keyFile }).keyId).toBe(box.keyId);
+  createKeyFile(keyFile);
+  expect(openSecretBox({ key: '01'.repeat(32), keyFile }).keyId).toBe(box.keyId);
+  expect(openSecretBox({ key: undefined, keyFile }).keyId).not.toBe(box.keyId);
+  for (const mode of [0o644, 0o640, 0o604, 0o620, 0o660]) {
+    chmodSync(keyFile, mode);
+    expect(failure(() => openSecretBox({ key: undefined, keyFile }))).toBe(
+      `The key file ${keyFile} is open to others (mode ${mode.toString(8)}). Close it with: chmod 600 ${keyFile}.`,
+    );
+  }
+  chmodSync(keyFile, 0o400);
+  expect(openSecretBox({ key: undefined, keyFile }).keyId).toMatch(/^[0-9a-f]{16}$/);
+});

@@ -1,0 +1,121 @@
+// THE COMPOSITION ROOT of a running node: the one file that sees every part. It opens them in the order of the flow, closes them
+// against it, and owns nothing else.
+import { readFileSync } from 'node:fs';
+import type { SecretBox } from './access/secrets.ts';
+import { type ApiRules, createApi } from './http/api.ts';
+import { watchPressure } from './http/pressure.ts';
+import { type HttpListener, type ListenOptions, openHttpServer } from './http/server.ts';
+import { createIngest, type Ingest, type IngestRules } from './ingest/ingest.ts';
+import { openVerifier } from './ingest/verifier.ts';
+import type { Listener as Observe } from './observe.ts';
+import { type AdminView, openAdminView } from './store/admin-snapshot.ts';
+import { openStore } from './store/open.ts';
+import { startRetention } from './store/retention.ts';
+import type { Store } from './store/store.ts';
+
+export type NodeSettings = {
+  readonly store: string;
+  readonly listen: { readonly host: string; readonly port: number };
+  readonly tls?: { readonly certFile: string; readonly keyFile: string };
+  readonly api: ApiRules;
+  readonly ingest: IngestRules;
+  readonly verifierThreads: number;
+  readonly retentionBytes: number;
+  /** Above this delay of the loop requests are shed. */
+  readonly lagMaxMs: number;
+  /** How long requests under way may take once the node is told to stop. */
+  readonly drainMs: number;
+};
+
+/** The writing half of a node: the store and its door. */
+export type WritePath = {
+  readonly store: Store;
+  readonly view: AdminView;
+  readonly ingest: Ingest;
+  readonly close: () => Promise<void>;
+};
+
+/** The reading half: the public listener over a store. */
+export type ReadPath = {
+  readonly url: string;
+  readonly lagMs: () => number;
+  /** Answers what is under way, refuses what is new, closes. */
+  readonly drain: () => Promise<void>;
+  /** Reads certificate and key again. */
+  readonly reloadTls: () => void;
+};
+
+const retentionEveryMs = 60_000;
+
+/** Opens the store for writing, the door, and retention. */
+export const openWritePath = async (settings: NodeSettings, observe: Observe): Promise<WritePath> => {
+  const store = await openStore(settings.store, 'write');
+  const onFailure = (error: unknown) => observe({ kind: 'adminReloadFailed', error });
+  const view = await openAdminView(store.admin, onFailure);
+  const verifier = openVerifier(settings.verifierThreads);
+  const ingest = createIngest({ store, view, verifier, rules: settings.ingest, nowMs: Date.now, observe });
+  const rules = {
+    retentionMs: settings.ingest.retentionMs,
+    bytesMax: settings.retentionBytes,
+    everyMs: retentionEveryMs,
+  };
+  const stopRetention = startRetention(store.reports, rules, Date.now, (error) =>
+    observe({ kind: 'warning', code: 'trim_failed', message: 'Old reports could not be removed.', error }),
+  );
+  return {
+    store,
+    view,
+    ingest,
+    close: async () => {
+      await stopRetention();
+      await ingest.close();
+      view.close();
+      await store.close();
+    },
+  };
+};
+
+/** Opens the public listener over a store that someone else closes. */
+export const openReadPath = async (
+  settings: NodeSettings,
+  store: Store,
+  view: AdminView,
+  box: SecretBox,
+  observe: Observe,
+): Promise<ReadPath> => {
+  let draining = false;
+  const monotonicMs = () => performance.now();
+  const pressure = watchPressure(settings.lagMaxMs, monotonicMs);
+  const { handle, newRequestId } = createApi({
+    store,
+    view,
+    box,
+    rules: settings.api,
+    nowMs: Date.now,
+    monotonicMs,
+    isDraining: () => draining,
+    isOverloaded: pressure.isHigh,
+    observe,
+  });
+  const readTls = (): ListenOptions['tls'] =>
+    settings.tls && { cert: readFileSync(settings.tls.certFile), key: readFileSync(settings.tls.keyFile) };
+  const tls = readTls();
+  const listener: HttpListener = await openHttpServer(
+    { ...settings.listen, ...(tls && { tls }) },
+    handle,
+    newRequestId,
+  );
+  return {
+    url: listener.url,
+    lagMs: pressure.lagMs,
+    drain: async () => {
+      draining = true;
+      await listener.close(settings.drainMs);
+      pressure.stop();
+    },
+    reloadTls: () => {
+      const renewed = readTls();
+      if (renewed !== undefined) listener.useTls(renewed);
+    },
+  };
+};

@@ -1,0 +1,107 @@
+// Owns changing administrative records from the command line: what changes is worked out first, so that the audit log can say
+// it exactly, and written only if nobody changed the same records meanwhile.
+import { isDeepStrictEqual } from 'node:util';
+import type { Act, AdminKind, AdminRecords, AdminStore } from '../store/store.ts';
+import { CommandError, exitCodes } from './failure.ts';
+import type { Session } from './session.ts';
+
+/** Who changes, and when. */
+type Changer = Pick<Session, 'nowMs' | 'actor'>;
+
+/** Records as they are and as they shall be. */
+type RecordChange<K extends AdminKind> = {
+  readonly key: string;
+  readonly before: AdminRecords[K] | undefined;
+  readonly after: AdminRecords[K];
+};
+
+/** How many records a change made, altered and left alone. */
+export type ChangeSummary = { readonly added: number; readonly changed: number; readonly unchanged: number };
+
+/** A change to plan: which records, what they become, and how the audit log calls it. */
+export type ChangeOrder<K extends AdminKind> = {
+  readonly kind: K;
+  readonly keys: readonly string[];
+  /** Gets what is stored under each key and returns what shall be, one for each; may throw to change nothing. */
+  readonly plan: (current: readonly (AdminRecords[K] | undefined)[]) => readonly AdminRecords[K][];
+  readonly action: string;
+  readonly detail?: Readonly<Record<string, unknown>>;
+};
+
+const attemptsMax = 3;
+
+/** Changes records in one transaction with one audit entry. Nothing is written when nothing changes. */
+export const changeRecords = async <K extends AdminKind>(
+  session: Changer,
+  admin: AdminStore,
+  order: ChangeOrder<K>,
+): Promise<ChangeSummary> => {
+  for (let attempt = 1; attempt <= attemptsMax; attempt++) {
+    const current = await Promise.all(order.keys.map((key) => admin.get(order.kind, key)));
+    const next = order.plan(current);
+    const all = next.map((after, i): RecordChange<K> => ({ key: order.keys[i] ?? '', before: current[i], after }));
+    const changes = all.filter(({ before, after }) => !isDeepStrictEqual(before, after));
+    if (changes.length === 0 || (await write(session, admin, order, changes))) return summarize(all.length, changes);
+  }
+  throw new CommandError(exitCodes.unavailable, 'Others keep changing the same records. Try again.');
+};
+
+/** Writes the changes; false when a record is no longer what they were made from. */
+const write = async <K extends AdminKind>(
+  session: Changer,
+  admin: AdminStore,
+  { kind, action, detail }: ChangeOrder<K>,
+  changes: readonly RecordChange<K>[],
+): Promise<boolean> => {
+  const act: Act = {
+    atMs: session.nowMs(),
+    actor: session.actor(),
+    action,
+    detail: { ...detail, ...describeChanges(changes) },
+  };
+  const outdated = Symbol('outdated');
+  const keys = changes.map(({ key }) => key);
+  const replace = (current: readonly (AdminRecords[K] | undefined)[]) => {
+    if (changes.some(({ before }, i) => !isDeepStrictEqual(before, current[i]))) throw outdated;
+    return changes.map(({ after }) => after);
+  };
+  try {
+    await admin.update(kind, keys, replace, act);
+    return true;
+  } catch (error) {
+    if (error === outdated) return false;
+    throw error;
+  }
+};
+
+const summarize = <K extends AdminKind>(all: number, changes: readonly RecordChange<K>[]): ChangeSummary => {
+  const added = changes.filter(({ before }) => before === undefined).length;
+  return { added, changed: changes.length - added, unchanged: all - changes.length };
+};
+
+/** Changes for the audit log: new keys, and for each changed record its fields with old and new value. */
+const describeChanges = <K extends AdminKind>(
+  changes: readonly RecordChange<K>[],
+): Readonly<Record<string, unknown>> => {
+  const added = changes.filter(({ before }) => before === undefined).map(({ key }) => key);
+  const changed = changes.flatMap(({ key, before, after }) =>
+    before === undefined ? [] : [[key, changedFields(before, after)] as const],
+  );
+  return {
+    ...(added.length === 0 ? {} : { added }),
+    ...(changed.length === 0 ? {} : { changed: Object.fromEntries(changed) }),
+  };
+};
+
+const changedFields = (before: object, after: object): Readonly<Record<string, readonly [unknown, unknown]>> => {
+  const old = new Map<string, unknown>(Object.entries(before));
+  return Object.fromEntries(
+    Object.entries(after)
+      .filter(([field, value]) => !isDeepStrictEqual(old.get(field), value))
+      .map(([field, value]) => [field, [old.get(field) ?? null, value]]),
+  );
+};
+
+/** The one line that tells what an import did. */
+export const renderSummary = ({ added, changed, unchanged }: ChangeSummary): string =>
+  `${added} added, ${changed} changed, ${unchanged} unchanged.\n`;

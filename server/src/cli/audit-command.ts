@@ -1,0 +1,72 @@
+// The command `sealpost audit`: who changed what, and whether the log of it is whole.
+import type { Command } from 'commander';
+import type { AuditEntry } from '../store/store.ts';
+import { readAudit, verifyAudit } from './audit-trail.ts';
+import { addExamples, addSettings, parseCount, type RawOptions, readSettings } from './command-options.ts';
+import { exitCodes } from './failure.ts';
+import { type Column, formatCount, formatMoment, renderTable } from './formats.ts';
+import { printJson, type Session } from './session.ts';
+import { withStore } from './store-access.ts';
+
+const limitMax = 100_000;
+const detailCharactersMax = 120;
+
+export const addAuditCommand = (program: Command, session: Session): void => {
+  const audit = program.command('audit').description('The log of administrative changes: list, verify.');
+  const list = audit
+    .command('list')
+    .description('List the newest entries, oldest first.')
+    .option('--limit <count>', `entries at most, up to ${limitMax}`, '20')
+    .option('--json', 'print each entry as NDJSON')
+    .action((options: RawOptions) => listAudit(session, options));
+  addSettings(list, ['store']);
+  addExamples(list, [['What was changed last', 'sealpost audit list']]);
+  const verify = audit
+    .command('verify')
+    .description('Recompute the chain of hashes and name the first entry that was altered or dropped.')
+    .option('--json', 'print the verdict as one line of JSON')
+    .action((options: RawOptions) => verifyLog(session, options));
+  addSettings(verify, ['store']);
+  addExamples(verify, [['Is the log whole?', 'sealpost audit verify']]);
+};
+
+const listAudit = async (session: Session, options: RawOptions): Promise<void> => {
+  const { values } = await readSettings(session, options);
+  const limit = parseCount('--limit', String(options.limit), 1, limitMax);
+  const entries = await withStore(values.store, async ({ admin }) => {
+    let newest: readonly AuditEntry[] = [];
+    for await (const page of readAudit(admin)) newest = [...newest, ...page].slice(-limit);
+    return newest;
+  });
+  if (options.json) return session.write(entries.map((entry) => `${JSON.stringify(entry)}\n`).join(''));
+  const titles = ['at', 'actor', 'action', 'detail'];
+  const columns: readonly Column[] = [{ title: '#', align: 'right' }, ...titles.map((title) => ({ title }))];
+  const rows = entries.map(({ sequence, atMs, actor, action, detail }) => [
+    `${sequence}`,
+    formatMoment(atMs),
+    actor,
+    action,
+    shorten(JSON.stringify(detail)),
+  ]);
+  await session.write(renderTable(columns, rows, session.paint));
+};
+
+const shorten = (text: string): string =>
+  text.length > detailCharactersMax ? `${text.slice(0, detailCharactersMax)}…` : text;
+
+const verifyLog = async (session: Session, options: RawOptions): Promise<void> => {
+  const { values } = await readSettings(session, options);
+  const verdict = await withStore(values.store, ({ admin }) => verifyAudit(readAudit(admin)));
+  const { entries, last, altered } = verdict;
+  if (altered !== null) session.exitWith(exitCodes.refused);
+  if (options.json) return printJson(session, verdict);
+  const { green, red } = session.paint;
+  const whole = `${formatCount(entries)} ${entries === 1 ? 'entry is' : 'entries are'} in order.`;
+  const note =
+    last === null ? '' : ` The last one is ${last.sequence} with hash ${last.hash}; note it to notice a cut end.`;
+  await session.write(
+    altered === null
+      ? `${green(whole)}${note}\n`
+      : `${red(`Entry ${altered.sequence} is not what was written: ${altered.what}.`)} ${whole}\n`,
+  );
+};

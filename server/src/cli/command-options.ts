@@ -1,0 +1,66 @@
+// Owns what commands have in common on the command line: flags of settings, --config, examples, whole numbers, and the way from
+// these to settings.
+import { readFile } from 'node:fs/promises';
+import { type Command, Option } from 'commander';
+import { type ResolvedSettings, resolveSettings, type SettingName, settingNames, settingsTable } from '../config.ts';
+import { usageError } from './failure.ts';
+import type { Session } from './session.ts';
+
+/** The options of a command as commander gives them. */
+export type RawOptions = Readonly<Record<string, unknown>>;
+
+/** Adds the flags of the settings that a command uses, and --config. */
+export const addSettings = (command: Command, names: readonly SettingName[]): Command => {
+  for (const name of names) {
+    const { flag, help, env, defaultText } = settingsTable[name];
+    if (flag === undefined) continue;
+    const origin = defaultText === undefined ? `$${env}` : `$${env}, default: ${defaultText}`;
+    command.addOption(new Option(flag, `${help} (${origin})`));
+  }
+  return command.option('--config <file>', 'JSON file with settings ($SEALPOST_CONFIG)');
+};
+
+/** Adds the examples under a command's help, each with what it is for. */
+export const addExamples = (
+  command: Command,
+  examples: readonly (readonly [purpose: string, line: string])[],
+): Command =>
+  command.addHelpText(
+    'after',
+    `\nExamples:\n${examples.map(([purpose, line]) => `  ${purpose}:\n    ${line}`).join('\n')}`,
+  );
+
+/** Finds every setting, for a command's options. */
+export const readSettings = async (session: Session, options: RawOptions): Promise<ResolvedSettings> => {
+  const flags = settingNames.flatMap((name) => {
+    const { flag } = settingsTable[name];
+    const text = flag === undefined ? undefined : options[new Option(flag).attributeName()];
+    return typeof text === 'string' ? [[name, text]] : [];
+  });
+  const path = typeof options.config === 'string' ? options.config : session.env.SEALPOST_CONFIG || undefined;
+  const file = path === undefined ? undefined : { name: path, content: await readJsonFile(path) };
+  return resolveSettings({ flags: Object.fromEntries(flags), env: session.env, file });
+};
+
+/** Reads a JSON file that the command line names. */
+export const readJsonFile = async (path: string): Promise<unknown> => {
+  const text = await readFile(path, 'utf8').catch((cause: Error) => {
+    throw unreadable(path, cause);
+  });
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    throw usageError(`${path} is not JSON: ${cause instanceof Error ? cause.message : String(cause)}.`, { cause });
+  }
+};
+
+/** The error for a file that the command line names and nobody can read. */
+export const unreadable = (path: string, cause: Error): Error =>
+  usageError(`${path} cannot be read (${cause.message}). Name a file that can.`, { cause });
+
+/** Reads the whole number of an option. */
+export const parseCount = (option: string, raw: string, min: number, max: number): number => {
+  const count = /^[0-9]{1,9}$/.test(raw) ? Number(raw) : Number.NaN;
+  if (count >= min && count <= max) return count;
+  throw usageError(`${option} has the value "${raw}", expected a whole number from ${min} to ${max}.`);
+};

@@ -1,0 +1,91 @@
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, describe, expect, test } from 'vitest';
+import { btc, hexOf, openReadingSample, third } from './reading-sample.contract.ts';
+
+const { service, alice, folder, file, run, close } = await openReadingSample();
+afterAll(close);
+
+describe('credentials', () => {
+  const latest = (env: NodeJS.ProcessEnv, ...args: string[]) =>
+    run(['report', 'latest', btc, '--raw', ...args], { env });
+  const profile = (changes: object = {}) => ({
+    url: service.url,
+    userId: alice.userId,
+    secret: alice.secret,
+    ...changes,
+  });
+  const profiles = (name: string, content: object, mode = 0o600) => file(name, JSON.stringify(content), mode);
+
+  test('without any, the command says which are missing', async () => {
+    expect(await latest({})).toEqual({
+      code: 2,
+      stdout: '',
+      stderr:
+        'error: No credentials: SEALPOST_USER_ID and SEALPOST_SECRET not set. Set SEALPOST_USER_ID and SEALPOST_SECRET, or use --profile.\n',
+    });
+    expect((await latest({ SEALPOST_USER_ID: alice.userId })).stderr).toContain(
+      'No credentials: SEALPOST_SECRET not set.',
+    );
+  });
+
+  test('a secret in place of the user id is not repeated', async () => {
+    const ran = await latest({ SEALPOST_USER_ID: alice.secret, SEALPOST_SECRET: alice.userId });
+    expect(ran).toMatchObject({ code: 2, stderr: 'error: SEALPOST_USER_ID is not a user id, expected a UUID.\n' });
+  });
+
+  test('a profile has url and user, from a file or the one at home; its secret may be in a file beside it', async () => {
+    file('secret', `${alice.secret}\n`);
+    const path = profiles('p.json', { a: profile(), b: profile({ secret: undefined, secretFile: 'secret' }) });
+    for (const name of ['a', 'b'])
+      expect(await latest({}, '--profile', name, '--profiles', path)).toMatchObject({
+        code: 0,
+        stdout: `${hexOf(third)}\n`,
+      });
+    mkdirSync(join(folder, '.config/sealpost'), { recursive: true });
+    profiles('.config/sealpost/profiles.json', { main: profile() });
+    expect((await latest({ HOME: folder }, '--profile', 'main')).code).toBe(0);
+  });
+
+  test.each([0o640, 0o604, 0o644])('a file that others may read is refused: mode %o', async (mode) => {
+    const path = profiles('open.json', { a: profile() }, mode);
+    expect(await latest({}, '--profile', 'a', '--profiles', path)).toMatchObject({
+      code: 2,
+      stderr: `error: ${path} holds a secret and is open to others. Run: chmod 600 ${path}\n`,
+    });
+    file('open-secret', alice.secret, mode);
+    const beside = profiles('closed.json', { a: profile({ secret: undefined, secretFile: 'open-secret' }) });
+    expect((await latest({}, '--profile', 'a', '--profiles', beside)).stderr).toContain(
+      'open-secret holds a secret and is open',
+    );
+  });
+
+  test('a broken, incomplete or unknown profile is explained without what is in it', async () => {
+    const broken = file('broken.json', `{"a": {"secret": "${alice.secret}" oops`);
+    expect((await latest({}, '--profile', 'a', '--profiles', broken)).stderr).toContain('is not JSON');
+    const path = profiles('q.json', {
+      a: profile({ secretFile: 'x' }),
+      b: profile({ userId: 7 }),
+      c: profile({ more: 'x' }),
+    });
+    for (const name of ['a', 'b', 'c'])
+      expect((await latest({}, '--profile', name, '--profiles', path)).stderr).toContain(
+        'is incomplete or has something else',
+      );
+    expect((await latest({}, '--profile', '__proto__', '--profiles', path)).stderr).toContain(
+      'has no profile __proto__. It has: a, b, c.',
+    );
+    expect((await latest({}, '--profile', 'a', '--profiles', join(folder, 'none.json'))).code).toBe(2);
+  });
+
+  test.each(['ftp://host', 'http://host/path', 'http://user:pass@host', 'http://host?x', 'host'])(
+    'the address %s is wrong usage',
+    async (url) => {
+      expect(await run(['report', 'latest', btc, '--url', url])).toMatchObject({
+        code: 2,
+        stderr:
+          'error: --url is not the address of a server, expected scheme, host and port, such as http://127.0.0.1:7401.\n',
+      });
+    },
+  );
+});

@@ -1,0 +1,104 @@
+import { afterAll, describe, expect, test } from 'vitest';
+import { testStream } from '../../../tests/door.ts';
+import { openService } from '../../../tests/running-api.ts';
+import {
+  against,
+  btc,
+  nowMs,
+  openReadingSample,
+  type RunOptions,
+  signerSets,
+  silent,
+  third,
+} from './reading-sample.contract.ts';
+
+const { service, alice, run, close } = await openReadingSample();
+afterAll(close);
+
+describe('doctor', () => {
+  const doctor = async (options: RunOptions & { url?: string } = {}) => {
+    const { code, stdout } = await run(['doctor', options.url ?? service.url, '--json'], options);
+    const { ok, steps } = JSON.parse(stdout) as {
+      ok: boolean;
+      steps: { step: string; result: string; text: string; fix?: string }[];
+    };
+    const marks = steps.map(({ result }) => ({ passed: '✓', failed: '✗', skipped: '–' })[result]).join('');
+    return { code, ok, marks, step: (name: string) => steps.find(({ step }) => step === name) };
+  };
+
+  test('a server with everything in order', async () => {
+    expect(await run(['doctor', service.url])).toEqual({
+      code: 0,
+      stderr: '',
+      stdout: `✓ reachable    HOST answers after 0 ms.
+✓ sealpost     GET /time answers as Sealpost does.
+✓ clock        This clock is 0 ms ahead of the server’s (± 0 ms), 5000 ms are tolerated.
+✓ catalog      The catalog lists 5 streams.
+✓ credentials  Taken from SEALPOST_USER_ID and SEALPOST_SECRET.
+✓ accepted     The server accepts the signature.
+✓ streams      5 streams readable: BTC/USD-Streams-CexPrice, ETH/USD-Streams-CexPrice, ${silent} and 2 more.
+✓ fresh        The latest report of BTC/USD-Streams-CexPrice is 00:11 old.
+✓ signatures   That report is signed by ${[...signerSets.values()].map(({ f }) => f + 1)} signers of /signers.json.
+`,
+    });
+  });
+
+  test('nobody there, and somebody else there: the rest is not checked', async () => {
+    const url = await against(
+      () => {},
+      async (address) => address,
+    );
+    const closed = await doctor({ url });
+    expect([closed.code, closed.marks]).toEqual([1, '✗–––✓––––']);
+    expect(closed.step('reachable')?.fix).toBe('Start the server, or correct host and port.');
+    const other = await against(
+      (_, response) => response.end('<html>'),
+      (address) => doctor({ url: address }),
+    );
+    expect(other.marks).toBe('✓✗––✓––––');
+  });
+
+  test('a clock that is off is measured, and the refusal shown', async () => {
+    const late = await doctor({ clockMs: nowMs - 8_000 });
+    expect([late.code, late.marks]).toEqual([1, '✓✓✗✓✓✗–––']);
+    expect(late.step('clock')?.text).toBe(
+      'This clock is 8000 ms behind the server’s (± 0 ms), only 5000 ms are tolerated.',
+    );
+    expect(late.step('accepted')?.text).toContain('clock_skew');
+    expect((await doctor({ clockMs: nowMs + 4_000 })).marks).toBe('✓✓✓✓✓✓✓✓✓');
+  });
+
+  test('credentials: none, wrong, and of an account that may read nothing', async () => {
+    const none = await doctor({ env: {} });
+    expect([none.marks, none.step('credentials')?.fix]).toEqual([
+      '✓✓✓✓✗––––',
+      'No credentials: SEALPOST_USER_ID and SEALPOST_SECRET not set. Set SEALPOST_USER_ID and SEALPOST_SECRET, or use --profile.',
+    ]);
+    const wrong = await doctor({ as: { ...alice, secret: 'another' } });
+    expect([wrong.marks, wrong.step('accepted')?.fix]).toEqual([
+      '✓✓✓✓✓✗–––',
+      'Check user id and secret, and that the account is not disabled.',
+    ]);
+    const empty = await doctor({ as: await service.addAccount([]) });
+    expect([empty.marks, empty.step('streams')?.fix]).toEqual([
+      '✓✓✓✓✓✓✗––',
+      'Ask whoever runs the server for an entitlement.',
+    ]);
+  });
+
+  test('an old report is not fresh, and is verified all the same', async () => {
+    const later = await openService([testStream(btc)], signerSets, () => nowMs + 600_000);
+    try {
+      await later.append([third]);
+      const as = await later.addAccount(['public']);
+      const old = await doctor({ url: later.url, as, clockMs: nowMs + 600_000 });
+      expect([old.code, old.marks, old.step('fresh')?.text]).toEqual([
+        1,
+        '✓✓✓✓✓✓✓✗✓',
+        expect.stringContaining('is 10:11 old, more than 01:00.'),
+      ]);
+    } finally {
+      await later.close();
+    }
+  });
+});

@@ -1,0 +1,232 @@
+// The command `sealpost doctor`: what a reader needs of a server, checked step by step, each failure with what to fix.
+import {
+  ApiError,
+  type Body,
+  type CatalogEntry,
+  decodeFullReport,
+  parseSignerSets,
+  ReportFormatError,
+  type ReportJson,
+  skewMaxMs,
+  verificationFailures,
+  verifyReport,
+} from '@sealpost/protocol';
+import type { Command } from 'commander';
+import { type ApiReader, createApiReader, RemoteError } from './api-reader.ts';
+import { addExamples, type RawOptions } from './command-options.ts';
+import { addUserOptions, parseServerUrl, readUser } from './credentials.ts';
+import { CommandError, exitCodes } from './failure.ts';
+import { formatDuration, formatNumberOf } from './formats.ts';
+import { printJson, type Session } from './session.ts';
+
+export const addDoctorCommand = (program: Command, session: Session): void => {
+  const command = program
+    .command('doctor')
+    .description(
+      'Check what reading from a server needs: address, clock, credentials, streams, fresh and signed reports.',
+    )
+    .argument('<URL>', 'address of the server: scheme, host and port')
+    .option('--json', 'print every step as one line of JSON')
+    .action((url: string, options: RawOptions) => examine(session, url, options));
+  addUserOptions(command);
+  addExamples(command, [
+    ['With the user of SEALPOST_USER_ID and SEALPOST_SECRET', 'sealpost doctor http://127.0.0.1:7401'],
+    ['With a profile', 'sealpost doctor https://streams.example.com --profile main'],
+  ]);
+};
+
+/** What steps find out for later ones; a step without what it needs is skipped. */
+type Findings = {
+  readonly session: Session;
+  readonly url: URL;
+  readonly options: RawOptions;
+  /** Unsigned. */
+  readonly read: ApiReader;
+  readonly isReachable: true;
+  readonly isSealpost: true;
+  /** Server time less ours. */
+  readonly offsetMs: number;
+  readonly readSigned: ApiReader;
+  readonly feedIds: readonly string[];
+  readonly catalog: readonly CatalogEntry[];
+  /** The one whose latest report is looked at. */
+  readonly stream: { readonly feedId: string; readonly name: string };
+  readonly report: ReportJson;
+};
+
+type Found = Partial<Findings>;
+
+type Outcome = { readonly ok: boolean; readonly text: string; readonly fix?: string; readonly found: Found };
+
+const pass = (text: string, found: Found = {}): Outcome => ({ ok: true, text, found });
+const fail = (text: string, fix: string, found: Found = {}): Outcome => ({ ok: false, text, fix, found });
+
+const checkReachable = async ({ read, url, session }: Findings): Promise<Outcome> => {
+  const sentMs = session.nowMs();
+  await read('time').catch((error: unknown) => {
+    if (!(error instanceof RemoteError) || error.status === undefined) throw error; // any answer will do
+  });
+  return pass(`${url.host} answers after ${session.nowMs() - sentMs} ms.`, { isReachable: true });
+};
+
+const checkSealpost = async ({ read }: Findings): Promise<Outcome> => {
+  await read('time');
+  return pass('GET /time answers as Sealpost does.', { isSealpost: true });
+};
+
+const clockProbes = 3;
+
+/** The probe with the shortest round trip counts: its time is known best, to half of that trip. */
+const checkClock = async ({ read, session }: Findings): Promise<Outcome> => {
+  let best = { roundTripMs: Number.POSITIVE_INFINITY, offsetMs: 0 };
+  for (let probe = 0; probe < clockProbes; probe += 1) {
+    const sentMs = session.nowMs();
+    const { body } = await read('time');
+    const roundTripMs = session.nowMs() - sentMs;
+    if (roundTripMs < best.roundTripMs) best = { roundTripMs, offsetMs: body.serverTimeMs - sentMs - roundTripMs / 2 };
+  }
+  const offsetMs = Math.round(best.offsetMs);
+  const side = offsetMs > 0 ? 'behind' : 'ahead of';
+  const measured = `This clock is ${Math.abs(offsetMs)} ms ${side} the server’s (± ${Math.ceil(best.roundTripMs / 2)} ms)`;
+  return Math.abs(offsetMs) <= skewMaxMs
+    ? pass(`${measured}, ${skewMaxMs} ms are tolerated.`, { offsetMs })
+    : fail(`${measured}, only ${skewMaxMs} ms are tolerated.`, 'Synchronize this clock, with NTP say.', { offsetMs });
+};
+
+const checkCredentials = async ({ session, url, options }: Findings): Promise<Outcome> => {
+  try {
+    const { from, sign } = await readUser(session, options);
+    return pass(`Taken from ${from}.`, { readSigned: createApiReader(session, { url, sign }) });
+  } catch (error) {
+    if (error instanceof CommandError) return fail('There are none to use.', error.message);
+    throw error;
+  }
+};
+
+const checkAccepted = async ({ readSigned }: Findings): Promise<Outcome> => {
+  const { body } = await readSigned('feeds');
+  return pass('The server accepts the signature.', { feedIds: body.feeds.map(({ feedID }) => feedID) });
+};
+
+const checkCatalog = async ({ read }: Findings): Promise<Outcome> => {
+  const { body } = await read('discovery');
+  return pass(`The catalog lists ${formatNumberOf(body.feeds.length, 'stream')}.`, { catalog: body.feeds });
+};
+
+const streamsShown = 3;
+
+const checkStreams = async ({ feedIds, catalog }: Findings): Promise<Outcome> => {
+  if (feedIds.length === 0)
+    return fail('This account may read no stream.', 'Ask whoever runs the server for an entitlement.');
+  const names = feedIds.slice(0, streamsShown).map((id) => catalog.find(({ feedId }) => feedId === id)?.name ?? id);
+  const rest = feedIds.length - names.length;
+  const list = `${names.join(', ')}${rest > 0 ? ` and ${rest} more` : ''}`;
+  return pass(`${formatNumberOf(feedIds.length, 'stream')} readable: ${list}.`, {
+    stream: pickStream(feedIds, catalog),
+  });
+};
+
+const freshMaxSeconds = 60;
+
+/** A stream that should have reports now: live and always open, where there is one. */
+const pickStream = (feedIds: readonly string[], catalog: readonly CatalogEntry[]): Findings['stream'] => {
+  const readable = catalog.filter(({ feedId }) => feedIds.includes(feedId));
+  const live = readable.filter(({ status }) => status === 'live');
+  const feedId = feedIds[0] ?? '';
+  return live.find(({ marketHours }) => marketHours === '24/7') ?? live[0] ?? readable[0] ?? { feedId, name: feedId };
+};
+
+const checkFresh = async ({ readSigned, session, offsetMs, stream }: Findings): Promise<Outcome> => {
+  const { report } = (await readSigned('reportLatest', { feedID: stream.feedId })).body;
+  const seconds = Math.floor((session.nowMs() + offsetMs) / 1_000) - report.observationsTimestamp;
+  const age = `The latest report of ${stream.name} is ${formatDuration(Math.max(0, seconds))} old`;
+  if (seconds <= freshMaxSeconds) return pass(`${age}.`, { report });
+  const fix = 'Look at what feeds the server. Outside market hours this is to be expected.';
+  return fail(`${age}, more than ${formatDuration(freshMaxSeconds)}.`, fix, { report });
+};
+
+const checkSignatures = async ({ read, report }: Findings): Promise<Outcome> => {
+  const { body } = await read('signers');
+  const verification = judge(report.fullReport, body);
+  if (typeof verification === 'string')
+    return fail(`That report does not verify: ${verification}`, 'Do not use it. Tell whoever runs the server.');
+  return pass(`That report is signed by ${verification} signers of /signers.json.`);
+};
+
+/** The number of signers, or why it does not verify. */
+const judge = (fullReport: string, signers: Body<'SignerSets'>): number | string => {
+  try {
+    const verification = verifyReport(decodeFullReport(fullReport), parseSignerSets(signers));
+    return verification.ok ? verification.signers.length : verificationFailures[verification.reason];
+  } catch (error) {
+    if (error instanceof ReportFormatError || error instanceof ApiError) return error.message;
+    throw error;
+  }
+};
+
+type Step = {
+  readonly name: string;
+  readonly needs: readonly (keyof Findings)[];
+  readonly check: (findings: Findings) => Promise<Outcome>;
+};
+
+/** Every step, in order. */
+const steps: readonly Step[] = [
+  { name: 'reachable', needs: [], check: checkReachable },
+  { name: 'sealpost', needs: ['isReachable'], check: checkSealpost },
+  { name: 'clock', needs: ['isSealpost'], check: checkClock },
+  { name: 'catalog', needs: ['isSealpost'], check: checkCatalog },
+  { name: 'credentials', needs: [], check: checkCredentials },
+  { name: 'accepted', needs: ['isSealpost', 'readSigned'], check: checkAccepted },
+  { name: 'streams', needs: ['feedIds', 'catalog'], check: checkStreams },
+  { name: 'fresh', needs: ['readSigned', 'offsetMs', 'stream'], check: checkFresh },
+  { name: 'signatures', needs: ['report'], check: checkSignatures },
+];
+
+type StepResult = {
+  readonly step: string;
+  readonly result: 'passed' | 'failed' | 'skipped';
+  readonly text: string;
+  readonly fix?: string;
+};
+
+const examine = async (session: Session, rawUrl: string, options: RawOptions): Promise<void> => {
+  const url = parseServerUrl('URL', rawUrl);
+  let found: Found = { session, url, options, read: createApiReader(session, { url }) };
+  const results: StepResult[] = [];
+  for (const step of steps) {
+    const outcome = await runStep(step, found);
+    found = { ...found, ...outcome?.found };
+    const result = toResult(step.name, outcome);
+    results.push(result);
+    if (!options.json) await session.write(renderResult(session, result));
+  }
+  const ok = results.every(({ result }) => result === 'passed');
+  if (options.json) await printJson(session, { url: url.origin, ok, steps: results });
+  if (!ok) session.exitWith(exitCodes.refused);
+};
+
+/** The outcome; undefined when something is missing that the step needs. */
+const runStep = async ({ needs, check }: Step, found: Found): Promise<Outcome | undefined> => {
+  if (needs.some((name) => found[name] === undefined)) return undefined;
+  try {
+    return await check(found as Findings); // what the step uses is what it needs, which is there
+  } catch (error) {
+    if (error instanceof RemoteError) return fail(error.problem, error.advice);
+    throw error;
+  }
+};
+
+const toResult = (step: string, outcome: Outcome | undefined): StepResult => {
+  if (outcome === undefined) return { step, result: 'skipped', text: 'Not checked: an earlier step failed.' };
+  const { ok, text, fix } = outcome;
+  return { step, result: ok ? 'passed' : 'failed', text, ...(fix ? { fix } : {}) };
+};
+
+const stepWidth = Math.max(...steps.map(({ name }) => name.length));
+
+const renderResult = ({ paint }: Session, { step, result, text, fix }: StepResult): string => {
+  const mark = { passed: paint.green('✓'), failed: paint.red('✗'), skipped: paint.dim('–') }[result];
+  const advice = fix === undefined ? '' : `${' '.repeat(stepWidth + 4)}Fix: ${fix}\n`;
+  return `${mark} ${step.padEnd(stepWidth)}  ${text}\n${advice}`;
+};

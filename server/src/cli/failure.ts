@@ -1,0 +1,68 @@
+// Owns how a command ends: the exit codes, and the one line that an expected error becomes on stderr.
+import { constants } from 'node:os';
+import { ApiError } from '@sealpost/protocol';
+import { CommanderError } from 'commander';
+import { SettingError } from '../config.ts';
+import { CorruptRecordError, StoreError } from '../store/store.ts';
+
+/** Every exit code with its meaning; an interrupted command adds 128 + the signal's number, 130 for SIGINT. */
+export const exitCodes = {
+  done: 0,
+  /** Something was refused, or found bad. */
+  refused: 1,
+  usage: 2,
+  /** The store or the network failed. */
+  unavailable: 3,
+} as const;
+
+/** An end that a command has foreseen; the text says what to do. */
+export class CommandError extends Error {
+  override readonly name = 'CommandError';
+  readonly exitCode: number;
+
+  constructor(exitCode: number, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.exitCode = exitCode;
+  }
+}
+
+/** The error for an argument or option that cannot be used. */
+export const usageError = (message: string, options?: ErrorOptions): CommandError =>
+  new CommandError(exitCodes.usage, message, options);
+
+/** Reads values of the command line with the protocol's parsers, whose refusals are then bad usage. */
+export const asUsage = <T>(read: () => T): T => {
+  try {
+    return read();
+  } catch (error) {
+    throw error instanceof ApiError ? usageError(error.message, { cause: error }) : error;
+  }
+};
+
+/** The exit code of a command that was interrupted. */
+export const interruptedCode = ({ reason }: AbortSignal): number => 128 + constants.signals[reason as NodeJS.Signals]; // session.ts aborts with the signal's name
+
+/** How a failed command ends: its exit code, and what to print; nothing where it was printed before. */
+export const explainFailure = (error: unknown): { readonly exitCode: number; readonly text?: string } => {
+  if (error instanceof CommanderError) return { exitCode: error.exitCode === 0 ? exitCodes.done : exitCodes.usage };
+  if (isSystemError(error) && error.code === 'EPIPE') return { exitCode: exitCodes.done }; // the reader has left
+  if (error instanceof CommandError) return { exitCode: error.exitCode, text: error.message };
+  if (error instanceof SettingError) return { exitCode: exitCodes.usage, text: error.message };
+  if (error instanceof ApiError) return { exitCode: exitCodes.refused, text: error.message };
+  if (error instanceof StoreError)
+    return {
+      exitCode: error.code === 'store_url_unknown' ? exitCodes.usage : exitCodes.unavailable,
+      text: error.message,
+    };
+  if (error instanceof CorruptRecordError) {
+    const text = `The store is damaged: ${error.message}. See how far with: sealpost store verify, then restore a backup.`;
+    return { exitCode: exitCodes.unavailable, text };
+  }
+  if (isSystemError(error)) return { exitCode: exitCodes.unavailable, text: `${error.message}.` };
+  const trace = error instanceof Error ? error.stack : String(error);
+  return { exitCode: exitCodes.unavailable, text: `Unexpected, please report it: ${trace}` };
+};
+
+// A failure of the operating system, such as ENOENT.
+const isSystemError = (error: unknown): error is NodeJS.ErrnoException =>
+  error instanceof Error && 'code' in error && 'syscall' in error;

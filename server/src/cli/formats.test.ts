@@ -1,0 +1,65 @@
+import { expect, test } from 'vitest';
+import { formatBytes, formatDuration, formatMoment, formatNumberOf, renderPairs, renderTable } from './formats.ts';
+import { createPaint } from './paint.ts';
+import { createProgress, renderProgress } from './progress.ts';
+
+const plain = createPaint({}, {});
+
+test('formats: sizes carry the largest unit that fits', () => {
+  expect([0, 999, 1_000, 1_234_567, 5e13].map(formatBytes)).toEqual([
+    '0 bytes',
+    '999 bytes',
+    '1.0 kB',
+    '1.2 MB',
+    '50.0 TB',
+  ]);
+});
+
+test('formats: moments, durations and counts', () => {
+  expect(formatMoment(1_763_200_000_999)).toBe('2025-11-15T09:46:40Z');
+  expect([59, 61, 3_661].map(formatDuration)).toEqual(['00:59', '01:01', '1:01:01']);
+  expect([formatNumberOf(1, 'report'), formatNumberOf(1_234, 'report')]).toEqual(['1 report', '1,234 reports']);
+});
+
+test('formats: a table has aligned columns and no spaces at the end of its lines', () => {
+  const columns = [{ title: 'name' }, { title: 'count', align: 'right' }, { title: 'note' }] as const;
+  const rows = [
+    ['a', '1', ''],
+    ['longer', '1,000', 'x'],
+  ];
+  expect(renderTable(columns, rows, plain)).toBe('name    count  note\na           1\nlonger  1,000  x\n');
+  expect(
+    renderPairs([
+      ['a', '1'],
+      ['long', '2'],
+    ]),
+  ).toBe('a     1\nlong  2\n');
+});
+
+test('paint: colours are for terminals, and NO_COLOR switches them off', () => {
+  const red = (isTTY: boolean, env: NodeJS.ProcessEnv) => createPaint({ isTTY }, env).red('x');
+  expect(red(true, {})).toBe('\x1b[31mx\x1b[0m');
+  expect([red(false, {}), red(true, { NO_COLOR: '1' }), red(true, { TERM: 'dumb' })]).toEqual(['x', 'x', 'x']);
+});
+
+test('progress: the bar tells how far, how much, how fast and how long', () => {
+  expect(renderProgress({ fraction: 0.5, count: 1_500, label: 'lines  1.2 MB' }, 3_000)).toBe(
+    `${'█'.repeat(15)}${'░'.repeat(15)}  50 %  1,500 lines  1.2 MB  500/s  00:03 left`,
+  );
+  expect(renderProgress({ fraction: undefined, count: 10, label: 'lines  2.0 kB' }, 1_000)).toBe(
+    '10 lines  2.0 kB  10/s',
+  );
+});
+
+test('progress: nothing is drawn where there is no terminal, and never more than its width', () => {
+  const drawn: string[] = [];
+  const stream = { write: (text: string) => drawn.push(text) };
+  const advance = { fraction: 1, count: 1, label: 'reports' };
+  createProgress(stream).update(advance);
+  expect(drawn).toEqual([]);
+  const bar = createProgress({ ...stream, isTTY: true, columns: 11 });
+  bar.update(advance);
+  bar.update(advance);
+  bar.end();
+  expect(drawn).toEqual([`\r\x1b[K${'█'.repeat(10)}`, '\r\x1b[K']);
+});

@@ -1,0 +1,59 @@
+// Owns how numbers, sizes, times and tables read in a terminal.
+import type { Paint } from './paint.ts';
+
+/** A number with its thousands apart. */
+export const formatCount = (count: number): string => count.toLocaleString('en-US');
+
+/** A count with its noun, in the plural where it needs one. */
+export const formatNumberOf = (count: number, noun: string): string =>
+  `${formatCount(count)} ${noun}${count === 1 ? '' : 's'}`;
+
+const byteUnits = ['bytes', 'kB', 'MB', 'GB', 'TB'] as const;
+
+/** A size in the largest unit that leaves a number of at least 1, powers of 1000. */
+export const formatBytes = (bytes: number): string => {
+  const power = Math.min(byteUnits.length - 1, bytes < 1 ? 0 : Math.floor(Math.log10(bytes) / 3));
+  return power === 0 ? `${bytes} bytes` : `${(bytes / 1_000 ** power).toFixed(1)} ${byteUnits[power]}`;
+};
+
+/** A second as RFC 3339 in UTC. */
+export const formatSecond = (seconds: number): string => new Date(seconds * 1_000).toISOString().replace('.000Z', 'Z');
+
+/** A moment as RFC 3339 in UTC, to the second. */
+export const formatMoment = (ms: number): string => formatSecond(Math.floor(ms / 1_000));
+
+/** A length of time as `mm:ss`, with hours where it has some. */
+export const formatDuration = (seconds: number): string => {
+  const two = (value: number) => `${value}`.padStart(2, '0');
+  const minutes = Math.floor(seconds / 60);
+  const clock = `${two(minutes % 60)}:${two(seconds % 60)}`;
+  return minutes < 60 ? clock : `${Math.floor(minutes / 60)}:${clock}`;
+};
+
+export type Column = { readonly title: string; readonly align?: 'right' };
+
+/** A table with a header, columns two spaces apart; no lines around it, so that it can be cut and sorted. */
+export const renderTable = (
+  columns: readonly Column[],
+  rows: readonly (readonly string[])[],
+  { bold }: Paint,
+): string => {
+  const cellAt = (row: readonly string[], i: number) => row[i] ?? '';
+  const widths = columns.map(({ title }, i) => Math.max(title.length, ...rows.map((row) => cellAt(row, i).length)));
+  const renderRow = (row: readonly string[]): string =>
+    columns
+      .map(({ align }, i) => {
+        const width = widths[i] ?? 0;
+        return align === 'right' ? cellAt(row, i).padStart(width) : cellAt(row, i).padEnd(width);
+      })
+      .join('  ')
+      .trimEnd();
+  const header = bold(renderRow(columns.map(({ title }) => title)));
+  return `${[header, ...rows.map(renderRow)].join('\n')}\n`;
+};
+
+/** Names and values, one to a line, values aligned. */
+export const renderPairs = (pairs: readonly (readonly [name: string, value: string])[]): string => {
+  const width = Math.max(...pairs.map(([name]) => name.length));
+  return pairs.map(([name, value]) => `${name.padEnd(width)}  ${value}\n`).join('');
+};

@@ -1,0 +1,6 @@
+// The command `sealpost`. Runs when it is loaded; no other file touches the process.
+import { runProgram } from './program.ts';
+import { createSession } from './session.ts';
+
+process.stdout.on('error', () => {}); // whoever writes is told as well, and a reader that has left ends the command there
+await runProgram(createSession(process), process.argv.slice(2));

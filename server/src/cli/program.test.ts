@@ -1,0 +1,209 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Command } from 'commander';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type Door, openDoor, testStream } from '../../../tests/door.ts';
+import { createSignedReports, millisecondStream, secondStream } from '../../../tests/signed-reports.ts';
+import { createProgram } from './program.ts';
+import { runCommand } from './sample-session.contract.ts';
+import type { Session } from './session.ts';
+
+const { report, signerSets } = await createSignedReports();
+const [stream, fine, empty, now] = [secondStream(1), millisecondStream(2), secondStream(3), 1_763_200_000];
+const folder = mkdtempSync(join(tmpdir(), 'sealpost-program-'));
+let door: Door;
+
+beforeAll(async () => {
+  door = await openDoor(
+    [stream, fine, empty].map((feedId) => testStream(feedId)),
+    signerSets,
+    () => now * 1_000,
+  );
+  await door.store.reports.append([
+    report(stream, now - 100, now - 91),
+    report(stream, now - 80, now - 71, 123_456_789_012_345_678_901_234_567_890n),
+    ...Array.from({ length: 1_500 }, (_, i) => report(fine, (now - 9) * 1_000 + 2 * i, (now - 9) * 1_000 + 2 * i + 1)),
+  ]);
+});
+afterAll(async () => {
+  await door.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+// The door holds the store for writing all the while, as a server would.
+const run = (...args: string[]) => runCommand([...args, '--store', door.folder], { nowMs: now * 1_000 });
+
+/** Every command that does something, by its words. */
+const leaves = (command: Command, words: readonly string[] = []): readonly (readonly string[])[] =>
+  command.commands.length === 0
+    ? [words]
+    : command.commands.flatMap((child) => leaves(child, [...words, child.name()]));
+const commands = leaves(createProgram({} as Session)); // building the commands asks nothing of a session
+
+test('program: every command has help with examples and --json', async () => {
+  expect(commands.length).toBe(41);
+  for (const words of commands) {
+    const { code, stdout, stderr } = await runCommand([...words, '--help']);
+    expect([code, stderr], words.join(' ')).toEqual([0, '']);
+    expect(stdout).toMatch(new RegExp(`^Usage: sealpost ${words.join(' ')} \\[options\\]`));
+    expect(stdout).toMatch(/^ {2}--json /m);
+    expect(stdout).toMatch(
+      new RegExp(`Examples:\n(.+\n)*? {4}(\\w+=\\w+ |.*\\| |.*&& |.*<\\()?sealpost ${words.join(' ')}`),
+    );
+  }
+});
+
+test('program: docs/cli.md has a heading for exactly these commands', () => {
+  const document = readFileSync(new URL('../../../docs/cli.md', import.meta.url), 'utf8');
+  const headings = [...document.matchAll(/^### `sealpost ([a-z ]+)/gm)].map(([, words]) => words?.trim());
+  expect(headings.sort()).toEqual(commands.map((words) => words.join(' ')).sort());
+});
+
+test('program: bad usage is one line on stderr and 2', async () => {
+  const refusal = async (...args: string[]) => {
+    const { code, stdout, stderr } = await run(...args);
+    return [code, stdout, stderr];
+  };
+  expect(await refusal('ingest')).toEqual([2, '', "error: missing required argument 'FILE'. See: sealpost --help.\n"]);
+  expect(await refusal('store', 'stat')).toEqual([
+    2,
+    '',
+    "error: unknown command 'stat' (Did you mean stats?). See: sealpost --help.\n",
+  ]);
+  expect(await refusal('ingest', '/nowhere/at.all')).toEqual([
+    2,
+    '',
+    "error: /nowhere/at.all cannot be read (ENOENT: no such file or directory, open '/nowhere/at.all'). Name a file that can.\n",
+  ]);
+  expect(await refusal('ingest', folder)).toEqual([
+    2,
+    '',
+    `error: ${folder} is a folder. Name a file of reports, such as ${folder}/reports.ndjson.\n`,
+  ]);
+  expect(await refusal('export', stream, '--format', 'xml')).toEqual([
+    2,
+    '',
+    'error: --format has the value "xml", expected ndjson or csv.\n',
+  ]);
+  expect(await refusal('quarantine', 'list', '--limit', '0')).toEqual([
+    2,
+    '',
+    'error: --limit has the value "0", expected a whole number from 1 to 10000.\n',
+  ]);
+});
+
+test('program: a store that is not there, of no known kind, or locked is explained', async () => {
+  const none = await runCommand(['store', 'stats', '--store', join(folder, 'none')]);
+  expect([none.code, none.stderr]).toEqual([
+    3,
+    `error: There is no store in ${folder}/none. Load reports into one with: sealpost ingest FILE --store ${folder}/none.\n`,
+  ]);
+  const unknown = await runCommand(['store', 'stats', '--store', 'mysql://x']);
+  expect([unknown.code, unknown.stderr]).toEqual([2, 'error: There is no store engine for mysql:. Use lmdb:FOLDER.\n']);
+  const locked = await runCommand(['ingest', '-', '--store', door.folder], { stdin: '{}\n' });
+  expect([locked.code, locked.stderr]).toEqual([
+    3,
+    `error: Process ${process.pid} is writing to the store in ${door.folder}/reports, and only one may. Stop it, or send your reports to it: sealpost ingest --to URL.\n`,
+  ]);
+});
+
+test('program: ingest asks for streams and signers before it refuses everything', async () => {
+  const store = join(folder, 'fresh');
+  const ingest = () => runCommand(['ingest', '-', '--store', store], { stdin: '{}\n' });
+  expect([(await ingest()).code, (await ingest()).stderr]).toEqual([
+    1,
+    'error: No stream is registered, so every report would be refused. First run: sealpost stream import catalog.json.\n',
+  ]);
+  const catalog = join(folder, 'catalog.json');
+  writeFileSync(catalog, JSON.stringify([testStream(stream)]));
+  await runCommand(['stream', 'import', catalog, '--store', store]);
+  expect((await ingest()).stderr).toBe(
+    'error: No signer set is registered, so every report would be refused. First run: sealpost signers import signers.json.\n',
+  );
+});
+
+test('program: config shows values with their sources, and no secret', async () => {
+  const config = join(folder, 'config.json');
+  writeFileSync(config, '{"retentionDays": 7, "aheadMaxMs": "100"}');
+  const env = {
+    SEALPOST_CONFIG: config,
+    SEALPOST_AHEAD_MAX_MS: '200',
+    SEALPOST_INGEST_TOKEN: 'hidden-from-everyone',
+    SEALPOST_STOER: 'x',
+  };
+  const { code, stdout, stderr } = await runCommand(['config', '--json', '--store', './here'], { env });
+  expect([code, stderr]).toEqual([0, 'warning: SEALPOST_STOER is no setting and has no effect.\n']);
+  const shown = new Map(JSON.parse(stdout).map((one: { name: string }) => [one.name, one]));
+  expect(shown.get('store')).toMatchObject({ value: './here', source: 'flag', default: 'lmdb:./data' });
+  expect(shown.get('retentionDays')).toMatchObject({ value: '7', source: 'file' });
+  expect(shown.get('aheadMaxMs')).toMatchObject({ value: '200', source: 'environment' });
+  expect(shown.get('ingestToken')).toMatchObject({ value: '(set)', source: 'environment' });
+  expect((await runCommand(['config'], { env })).stdout).toMatch(
+    /^retentionDays +7 +file +30 +SEALPOST_RETENTION_DAYS/m,
+  );
+  writeFileSync(config, '{"retentionDays": 0}');
+  expect(await runCommand(['store', 'stats'], { env })).toEqual({
+    code: 2,
+    stdout: '',
+    stderr: `error: The setting retentionDays is "0" in ${config}, expected a whole number of days from 1 to 36500.\n`,
+  });
+});
+
+test('program: coverage tells seconds, gaps and the median interval', async () => {
+  const { stdout } = await run('coverage', stream, '--json');
+  expect(JSON.parse(stdout)).toEqual({
+    feedId: stream,
+    name: 'TEST0001/USD-Streams-CexPrice',
+    from: now - 100,
+    to: now - 71,
+    reports: 2,
+    coveredSeconds: 20,
+    completeness: 20 / 30,
+    gapCount: 1,
+    gaps: [{ from: now - 90, to: now - 81, seconds: 10 }],
+    medianIntervalMs: 20_000,
+  });
+  const text = (await run('coverage', 'test0001/usd-streams-cexprice', '--to', 'now')).stdout;
+  expect(text).toMatch(/^covered +20 of 101 seconds, 19\.8019 %$/m);
+  expect(text).toMatch(/^2025-11-15T09:45:10Z {2}2025-11-15T09:45:19Z +10$/m);
+  expect((await run('coverage', fine)).stdout).toMatch(/^covered +3 of 3 seconds, 100 %$/m);
+  expect(await run('coverage', empty)).toMatchObject({
+    code: 1,
+    stderr: 'error: There is no report of TEST0003/USD-Streams-CexPrice. Give --from and --to to measure anyway.\n',
+  });
+  expect((await run('coverage', empty, '--from', '-9s', '--to', 'now')).stdout).toMatch(
+    /^covered +0 of 10 seconds, 0 %$/m,
+  );
+});
+
+test('program: csv has a header and exact integers', async () => {
+  const { stdout } = await run('export', stream, '--from', `${now - 75}`, '--format', 'csv');
+  expect(stdout.split('\n')).toEqual([
+    'feedId,validFromTimestamp,observationsTimestamp,nativeFee,linkFee,expiresAt,price,bid,ask',
+    `${stream},${now - 80},${now - 71},1,2,${now - 71 + 30 * 86_400},${'123456789012345678901234567890,'.repeat(3).slice(0, -1)}`,
+    '',
+  ]);
+});
+
+test('program: export pages through a millisecond stream without losing or repeating a report', async () => {
+  const lines = (await run('export', fine, '--from', `${now - 9}`, '--to', `${now - 8}`)).stdout.trim().split('\n');
+  expect([lines.length, new Set(lines).size]).toEqual([1_000, 1_000]);
+  expect((await run('export', fine)).stdout.trim().split('\n').length).toBe(1_500);
+});
+
+test('program: stats and verify look at a store that is being written to', async () => {
+  expect(JSON.parse((await run('store', 'stats', '--json')).stdout)).toMatchObject({
+    streams: 2,
+    reports: 1_502,
+    quarantined: 0,
+  });
+  expect((await run('store', 'stats')).stdout).toMatch(/^reports +1,502$/m);
+  const { code, stdout } = await run('store', 'verify', '--signatures', '--verifier-threads', '1');
+  expect([code, stdout]).toEqual([0, '1,502 reports of 2 streams checked. Nothing is wrong.\n']);
+});
+
+test('program: an empty quarantine and an empty log say so', async () => {
+  expect((await run('quarantine', 'list')).stdout).toBe('Nothing was refused.\n');
+  expect((await run('audit', 'list')).stdout).toMatch(/^2 {2}2025-11-15T09:46:40Z {2}test +set up +\{\}$/m);
+});

@@ -1,0 +1,39 @@
+// Runs commands in the test's own process, as the real program does, with what they write collected.
+import { Readable } from 'node:stream';
+import { createPaint } from './paint.ts';
+import { runProgram } from './program.ts';
+import type { Session } from './session.ts';
+
+export type Ran = { readonly code: number; readonly stdout: string; readonly stderr: string };
+
+export type SampleOptions = {
+  readonly env?: NodeJS.ProcessEnv;
+  readonly stdin?: string;
+  readonly nowMs?: number;
+};
+
+/** Runs one command; the actor is `cli:tester@bench`. */
+export const runCommand = async (args: readonly string[], options: SampleOptions = {}): Promise<Ran> => {
+  const ran = { code: 0, stdout: '', stderr: '' };
+  const session: Session = {
+    env: options.env ?? {},
+    stdin: Readable.from(options.stdin === undefined ? [] : [Buffer.from(options.stdin)]),
+    stderr: {
+      write: (text) => {
+        ran.stderr += text;
+      },
+    },
+    paint: createPaint({}, {}),
+    nowMs: () => options.nowMs ?? Date.now(),
+    actor: () => 'cli:tester@bench',
+    write: async (text) => {
+      ran.stdout += text;
+    },
+    interruption: () => new AbortController().signal,
+    exitWith: (code) => {
+      ran.code = code;
+    },
+  };
+  await runProgram(session, args);
+  return ran;
+};

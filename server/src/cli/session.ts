@@ -1,0 +1,79 @@
+// Owns what a command gets from the process it runs in: environment, streams, clock, interruption. Commands touch no globals.
+import { hostname, userInfo } from 'node:os';
+import type { Readable, Writable } from 'node:stream';
+import { createPaint, type Paint } from './paint.ts';
+
+/** Where messages for people go; on a terminal the bar is drawn there. */
+export type MessageStream = {
+  readonly isTTY?: boolean;
+  readonly columns?: number;
+  readonly write: (text: string) => unknown;
+};
+
+export type Session = {
+  readonly env: NodeJS.ProcessEnv;
+  readonly stdin: Readable;
+  readonly stderr: MessageStream;
+  /** How to colour what goes to stdout. */
+  readonly paint: Paint;
+  readonly nowMs: () => number;
+  /** Who acts, for the audit log. */
+  readonly actor: () => string;
+  /** Writes to stdout as it is, at the reader's pace; a reader that has left is an EPIPE. */
+  readonly write: (text: string) => Promise<void>;
+  /** From the first call on, SIGINT and SIGTERM abort this instead of ending the process. */
+  readonly interruption: () => AbortSignal;
+  /** The code to end with once everything is done; 0 when never called. */
+  readonly exitWith: (code: number) => void;
+};
+
+/** The session of the running process. */
+export const createSession = (host: NodeJS.Process): Session => ({
+  env: host.env,
+  stdin: host.stdin,
+  stderr: host.stderr,
+  paint: createPaint(host.stdout, host.env),
+  nowMs: () => Date.now(),
+  actor: () => `cli:${userName()}@${hostname()}`,
+  write: (text) => writeTo(host.stdout, text),
+  interruption: createInterruption(host),
+  exitWith: (code) => {
+    host.exitCode = code;
+  },
+});
+
+const userName = (): string => {
+  try {
+    return userInfo().username;
+  } catch {
+    return `uid ${process.getuid?.() ?? 'unknown'}`; // a container's user may have no name
+  }
+};
+
+const writeTo = (stream: Writable, text: string): Promise<void> =>
+  new Promise((resolve, reject) => {
+    stream.write(text, (error) => (error ? reject(error) : resolve()));
+  });
+
+// Within this time a second signal is the same key press, which reaches the launcher and, through it, this process again.
+const sameSignalMs = 1_000;
+
+const createInterruption = (host: NodeJS.Process): (() => AbortSignal) => {
+  const controller = new AbortController();
+  let listening = false;
+  let firstMs: number | undefined;
+  const interrupt = (name: NodeJS.Signals): void => {
+    if (firstMs !== undefined && performance.now() - firstMs > sameSignalMs) host.exit(130);
+    firstMs ??= performance.now();
+    controller.abort(name);
+  };
+  return () => {
+    if (!listening) for (const name of ['SIGINT', 'SIGTERM'] as const) host.on(name, interrupt);
+    listening = true;
+    return controller.signal;
+  };
+};
+
+/** Prints a value as one line of JSON. */
+export const printJson = (session: Session, value: unknown): Promise<void> =>
+  session.write(`${JSON.stringify(value)}\n`);

@@ -1,0 +1,23 @@
+// Owns how commands open the store, and that they always close it.
+import { openStore } from '../store/open.ts';
+import { type Store, StoreError } from '../store/store.ts';
+
+/** Opens a store for reading reports and changing administrative records, which any process may; closes it after the act. */
+export const withStore = async <T>(url: string, act: (store: Store) => Promise<T>): Promise<T> => {
+  const store = await openStore(url, 'read');
+  try {
+    return await act(store);
+  } finally {
+    await store.close();
+  }
+};
+
+/** As `withStore`, where a store that is not there yet is made: for the records that come before the first report. */
+export const withNewStore = async <T>(url: string, act: (store: Store) => Promise<T>): Promise<T> => {
+  await withStore(url, async () => {}).catch(async (error: unknown) => {
+    if (!(error instanceof StoreError) || error.code !== 'store_not_found') throw error;
+    const made = await openStore(url, 'write');
+    await made.close();
+  });
+  return withStore(url, act);
+};

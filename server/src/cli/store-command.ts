@@ -1,0 +1,195 @@
+// The command `sealpost store`: what is in it, whether it is sound, copies of it and back.
+import { existsSync } from 'node:fs';
+import type { Command } from 'commander';
+import type { Settings } from '../config.ts';
+import { openVerifier } from '../ingest/verifier.ts';
+import { CorruptRecordError, type Store } from '../store/store.ts';
+import { readAudit, verifyAudit } from './audit-trail.ts';
+import { addExamples, addSettings, type RawOptions, readSettings } from './command-options.ts';
+import { CommandError, exitCodes, interruptedCode, usageError } from './failure.ts';
+import { formatBytes, formatCount, formatMoment, formatNumberOf, renderPairs } from './formats.ts';
+import { createProgress } from './progress.ts';
+import { printJson, type Session } from './session.ts';
+import { withStore } from './store-access.ts';
+import { type CheckOptions, type CheckResult, checkStore, latestFault, type Problem } from './store-check.ts';
+import { copyStore, folderOf, requireEmpty } from './store-folder.ts';
+
+export const addStoreCommand = (program: Command, session: Session): void => {
+  const store = program.command('store').description('The store itself: stats, verify, backup, restore.');
+  addStats(store, session);
+  addVerify(store, session);
+  addBackup(store, session);
+  addRestore(store, session);
+};
+
+const addStats = (parent: Command, session: Session): void => {
+  const command = parent
+    .command('stats')
+    .description('Count streams, reports and bytes.')
+    .option('--json', 'print one line of JSON')
+    .action((options: RawOptions) => showStats(session, options));
+  addSettings(command, ['store']);
+  addExamples(command, [['How much is stored', 'sealpost store stats']]);
+};
+
+const showStats = async (session: Session, options: RawOptions): Promise<void> => {
+  const { values } = await readSettings(session, options);
+  const stats = await withStore(values.store, async ({ reports, quarantine }) => ({
+    ...(await reports.stats()),
+    quarantined: await quarantine.count(),
+  }));
+  const diskBytesPerByte = stats.reportBytes === 0 ? null : stats.fileBytes / stats.reportBytes;
+  if (options.json) return printJson(session, { store: values.store, ...stats, diskBytesPerByte });
+  await session.write(
+    renderPairs([
+      ['store', values.store],
+      ['streams with reports', formatCount(stats.streams)],
+      ['reports', formatCount(stats.reports)],
+      ['bytes of reports', formatBytes(stats.reportBytes)],
+      ['bytes in use', formatBytes(stats.usedBytes)],
+      ['bytes on disk', formatBytes(stats.fileBytes)],
+      ['on disk per byte of report', diskBytesPerByte === null ? '–' : diskBytesPerByte.toFixed(2)],
+      ['refused lines kept', formatCount(stats.quarantined)],
+    ]),
+  );
+};
+
+const addVerify = (parent: Command, session: Session): void => {
+  const command = parent
+    .command('verify')
+    .description(
+      'Check every report: checksum, order, overlaps, stream and window in its body, and that the newest is the one served. A server may be running meanwhile.',
+    )
+    .option('--signatures', 'check every quorum too, against all registered signer sets, retired ones included')
+    .option('--json', 'print one line of JSON')
+    .action((options: RawOptions) => verifyStore(session, options));
+  addSettings(command, ['store', 'verifierThreads']);
+  addExamples(command, [
+    ['After a crash or a move', 'sealpost store verify'],
+    ['From the bytes up', 'sealpost store verify --signatures'],
+  ]);
+};
+
+const verifyStore = async (session: Session, options: RawOptions): Promise<void> => {
+  const { values } = await readSettings(session, options);
+  const signal = session.interruption();
+  const result = await withStore(values.store, (store) =>
+    options.signatures ? checkWithSignatures(session, store, values, signal) : check(session, store, { signal }),
+  );
+  if (result.problemCount > 0) session.exitWith(exitCodes.refused);
+  if (!result.complete) session.exitWith(interruptedCode(signal));
+  await (options.json ? printJson(session, result) : session.write(renderCheck(session, result)));
+};
+
+const checkWithSignatures = async (
+  session: Session,
+  store: Store,
+  { verifierThreads }: Settings,
+  signal: AbortSignal,
+): Promise<CheckResult> => {
+  const verifier = openVerifier(verifierThreads);
+  try {
+    const sets = await store.admin.list('signerSet');
+    verifier.use(new Map(sets.map((set) => [set.configDigest, set])));
+    return await check(session, store, { signal, verifier });
+  } finally {
+    await verifier.close();
+  }
+};
+
+const check = async ({ stderr }: Session, { reports }: Store, options: CheckOptions): Promise<CheckResult> => {
+  const { reports: total } = await reports.stats();
+  const progress = createProgress(stderr);
+  const onProgress = (count: number): void =>
+    progress.update({ fraction: Math.min(1, count / Math.max(1, total)), count, label: 'reports' });
+  return checkStore(reports, { ...options, onProgress }).finally(progress.end);
+};
+
+const renderCheck = (
+  { paint }: Session,
+  { reports, streams, problemCount, problems, complete }: CheckResult,
+): string => {
+  const checked = `${formatNumberOf(reports, 'report')} of ${formatNumberOf(streams, 'stream')} checked`;
+  const head = complete ? `${checked}.` : `${checked} before the interruption.`;
+  if (problemCount === 0) return `${head} ${paint.green('Nothing is wrong.')}\n`;
+  const advice = 'Restore a backup: sealpost store restore --help.';
+  const lines = problems.map((problem, i) => `${i === 0 ? 'First' : 'Then'}: ${renderProblem(problem)}.`);
+  return `${head} ${paint.red(`${formatNumberOf(problemCount, 'problem')}.`)} ${advice}\n${lines.join('\n')}\n`;
+};
+
+const renderProblem = ({ feedId, observationsMs, what }: Problem): string =>
+  [feedId, observationsMs === null ? null : `observed at ${formatMoment(observationsMs)}`, what]
+    .filter((part) => part !== null)
+    .join(', ');
+
+const addBackup = (parent: Command, session: Session): void => {
+  const command = parent
+    .command('backup')
+    .description('Write a consistent copy, without stopping whoever reads and writes. It opens as a store.')
+    .argument('<DIR>', 'a folder that is empty or not there yet')
+    .option('--json', 'print one line of JSON')
+    .action((folder: string, options: RawOptions) => backUp(session, folder, options));
+  addSettings(command, ['store']);
+  addExamples(command, [['Every night', 'sealpost store backup /backups/sealpost-$(date +%F)']]);
+};
+
+const backUp = async (session: Session, folder: string, options: RawOptions): Promise<void> => {
+  const { values } = await readSettings(session, options);
+  requireEmpty(folder, 'Name a new folder for the backup.');
+  await withStore(values.store, (store) => copyStore(store, folder));
+  const stats = await withStore(folder, ({ reports }) => reports.stats());
+  if (options.json) return printJson(session, { backup: folder, ...stats });
+  await session.write(
+    `${formatNumberOf(stats.reports, 'report')} of ${formatNumberOf(stats.streams, 'stream')} in ${folder}, ${formatBytes(stats.fileBytes)}.\n`,
+  );
+};
+
+const addRestore = (parent: Command, session: Session): void => {
+  const command = parent
+    .command('restore')
+    .description(
+      'Check a backup and copy it to where the store shall be. Nothing is overwritten: that folder must be empty.',
+    )
+    .argument('<DIR>', 'a folder that sealpost store backup has written')
+    .option('--json', 'print one line of JSON')
+    .action((folder: string, options: RawOptions) => restore(session, folder, options));
+  addSettings(command, ['store']);
+  addExamples(command, [
+    ['In place of a damaged store', 'mv ./data ./data.bad && sealpost store restore /backups/sealpost-2025-11-03'],
+  ]);
+};
+
+const restore = async (session: Session, folder: string, options: RawOptions): Promise<void> => {
+  const { values } = await readSettings(session, options);
+  const target = folderOf(values.store);
+  if (!existsSync(folder))
+    throw usageError(`There is no folder ${folder}. Name one that sealpost store backup has written.`);
+  requireEmpty(target, 'Stop the server that uses it, move it out of the way, then run this again.');
+  const stats = await withStore(folder, async (backup) => {
+    await checkQuickly(backup, folder);
+    await copyStore(backup, target);
+    return backup.reports.stats();
+  });
+  if (options.json) return printJson(session, { restored: target, ...stats });
+  await session.write(
+    `${formatNumberOf(stats.reports, 'report')} of ${formatNumberOf(stats.streams, 'stream')} restored to ${target}.\n` +
+      `Next: check every report with sealpost store verify --store ${values.store}, then start the server again.\n`,
+  );
+};
+
+// Administrative records, the audit log, and each stream's newest reports: seconds for any size. The rest is for `verify`.
+const checkQuickly = async ({ admin, reports }: Store, folder: string): Promise<void> => {
+  const refuse = (what: string) =>
+    new CommandError(exitCodes.refused, `The backup in ${folder} is damaged: ${what}. Use another one.`);
+  try {
+    const { altered } = await verifyAudit(readAudit(admin));
+    if (altered !== null) throw refuse(`audit entry ${altered.sequence}, ${altered.what}`);
+    await admin.list('signerSet');
+    for (const { feedId, name } of await admin.list('stream')) {
+      const what = await latestFault(reports, feedId);
+      if (what !== undefined) throw refuse(`stream ${name}, ${what}`);
+    }
+  } catch (error) {
+    throw error instanceof CorruptRecordError ? refuse(error.message) : error;
+  }
+};

@@ -1,0 +1,388 @@
+// Owns the ONE table of settings, and how a value is found: flag, environment, config file, default, the first that has one.
+// Reading the file and the command line is the caller's. docs/configuration.md is held against the table by a test.
+import { availableParallelism } from 'node:os';
+import { limits, networkTypes, skewMaxMs } from '@sealpost/protocol';
+
+/** Where a value came from. */
+export type SettingSource = 'flag' | 'environment' | 'file' | 'default';
+
+type SettingRow<T, D extends string | undefined> = {
+  readonly env: `SEALPOST_${string}`;
+  /** As commander takes it; a secret has none, since everyone on a machine sees the arguments of a process. */
+  readonly flag: `--${string} <${string}>` | undefined;
+  /** The default as a text, read like any other; undefined means not set. */
+  readonly defaultText: D;
+  /** Undefined for a text that is no value. */
+  readonly parse: (raw: string) => T | undefined;
+  readonly expected: string;
+  readonly help: string;
+  /** The value as a text that `parse` takes; `String` when absent. */
+  readonly format?: (value: T) => string;
+  readonly secret?: true;
+};
+
+const row = <T, D extends string | undefined>(setting: SettingRow<T, D>): SettingRow<T, D> => setting;
+
+const wholeNumber =
+  (min: number, max: number) =>
+  (raw: string): number | undefined => {
+    const value = /^[0-9]{1,15}$/.test(raw) ? Number(raw) : Number.NaN;
+    return value >= min && value <= max ? value : undefined;
+  };
+
+const parseText = (raw: string): string | undefined => raw.trim() || undefined;
+
+const threadsMax = 64;
+const parseThreads = (raw: string): number | undefined =>
+  raw === 'auto' ? Math.min(availableParallelism(), threadsMax) : wholeNumber(1, threadsMax)(raw);
+
+const byteUnits: Readonly<Record<string, number>> = {
+  '': 1,
+  MB: 1e6,
+  GB: 1e9,
+  TB: 1e12,
+  MiB: 2 ** 20,
+  GiB: 2 ** 30,
+  TiB: 2 ** 40,
+};
+const retentionBytesMin = 1e6;
+
+// 0 is no value: taken literally it would remove every report, taken as "no limit" it would surprise whoever meant the former.
+const parseRetentionBytes = (raw: string): number | undefined => {
+  if (raw === 'unlimited') return Number.POSITIVE_INFINITY;
+  const [, count, unit = ''] = /^([0-9]{1,15}) ?([KMGTi]*B)?$/.exec(raw) ?? [];
+  const bytes = Number(count) * (byteUnits[unit] ?? Number.NaN);
+  return bytes >= retentionBytesMin && Number.isSafeInteger(bytes) ? bytes : undefined;
+};
+
+/** An address to listen on. */
+export type ListenAddress = { readonly host: string; readonly port: number };
+
+const parseListen = (raw: string): ListenAddress | undefined => {
+  const [, bracketed, plain, digits = ''] = /^(?:\[([0-9a-fA-F:.]+)\]|([\w.-]+)):([0-9]{1,5})$/.exec(raw) ?? [];
+  const host = bracketed ?? plain;
+  const port = wholeNumber(0, 65_535)(digits);
+  return host === undefined || port === undefined ? undefined : { host, port };
+};
+
+const formatListen = ({ host, port }: ListenAddress): string => `${host.includes(':') ? `[${host}]` : host}:${port}`;
+
+const parseList = (raw: string): readonly string[] | undefined => {
+  const items = raw.split(',').map((item) => item.trim());
+  return items.every((item) => /^[\w.:-]+$/.test(item)) ? items : undefined;
+};
+const formatList = (items: readonly string[]): string => items.join(',');
+
+const logLevels = ['debug', 'info', 'warn', 'error', 'silent'] as const;
+
+const perSecond = {
+  parse: wholeNumber(0, 1_000_000),
+  expected: 'a whole number from 0, which means no limit, to 1000000',
+};
+
+/** Every setting by its name, which is also its key in the config file. */
+export const settingsTable = {
+  store: row({
+    env: 'SEALPOST_STORE',
+    flag: '--store <url>',
+    defaultText: 'lmdb:./data',
+    parse: parseText,
+    expected: 'the address of a store, lmdb:FOLDER',
+    help: 'where reports and administrative records are kept',
+  }),
+  network: row({
+    env: 'SEALPOST_NETWORK',
+    flag: '--network <type>',
+    defaultText: 'testnet',
+    parse: (raw) => networkTypes.find((type) => type === raw),
+    expected: networkTypes.join(' or '),
+    help: 'the network that this deployment serves; streams of the other are refused',
+  }),
+  key: row({
+    env: 'SEALPOST_KEY',
+    flag: undefined,
+    defaultText: undefined,
+    parse: (raw) => (/^(?:[0-9a-fA-F]{64}|[A-Za-z0-9+/]{43}=)$/.test(raw) ? raw : undefined),
+    expected: '32 bytes as 64 hex digits or base64',
+    help: 'the key-encryption key that seals secrets, in place of a key file',
+    secret: true,
+  }),
+  keyFile: row({
+    env: 'SEALPOST_KEY_FILE',
+    flag: '--key-file <file>',
+    defaultText: './data/sealpost.key',
+    parse: parseText,
+    expected: 'the path of a file',
+    help: 'file that holds the key-encryption key; sealpost init creates it',
+  }),
+  listen: row({
+    env: 'SEALPOST_LISTEN',
+    flag: '--listen <address>',
+    defaultText: '127.0.0.1:7401',
+    parse: parseListen,
+    format: formatListen,
+    expected: 'HOST:PORT, such as 127.0.0.1:7401 or [::1]:7401; port 0 takes a free one',
+    help: 'where the public API listens',
+  }),
+  tlsCert: row({
+    env: 'SEALPOST_TLS_CERT',
+    flag: '--tls-cert <file>',
+    defaultText: undefined,
+    parse: parseText,
+    expected: 'the path of a file',
+    help: 'certificate chain, PEM; read again on SIGHUP',
+  }),
+  tlsKey: row({
+    env: 'SEALPOST_TLS_KEY',
+    flag: '--tls-key <file>',
+    defaultText: undefined,
+    parse: parseText,
+    expected: 'the path of a file',
+    help: 'private key of the certificate, PEM; read again on SIGHUP',
+  }),
+  requestsPerSecond: row({
+    env: 'SEALPOST_REQUESTS_PER_SECOND',
+    flag: '--rate-limit <count>',
+    defaultText: String(limits.requestsPerSecond),
+    ...perSecond,
+    help: 'requests per second for each account and route, unless the account has its own',
+  }),
+  anonymousRequestsPerSecond: row({
+    env: 'SEALPOST_ANONYMOUS_REQUESTS_PER_SECOND',
+    flag: '--anonymous-rate-limit <count>',
+    defaultText: String(limits.anonymousRequestsPerSecond),
+    ...perSecond,
+    help: 'anonymous requests per second for each address',
+  }),
+  failuresPerSecond: row({
+    env: 'SEALPOST_FAILURES_PER_SECOND',
+    flag: '--failure-rate-limit <count>',
+    defaultText: String(limits.failuresPerSecond),
+    ...perSecond,
+    help: 'failed authentications per second and address before they are answered 429',
+  }),
+  feedIdsMax: row({
+    env: 'SEALPOST_FEED_IDS_MAX',
+    flag: '--feed-ids-max <count>',
+    defaultText: String(limits.feedIdsMax),
+    parse: wholeNumber(1, 230),
+    expected: 'a whole number from 1 to 230, which is what a request head holds',
+    help: 'streams that one request may name',
+  }),
+  skewMaxMs: row({
+    env: 'SEALPOST_SKEW_MAX_MS',
+    flag: '--skew-max-ms <ms>',
+    defaultText: String(skewMaxMs),
+    parse: wholeNumber(0, 300_000),
+    expected: 'a whole number of milliseconds from 0 to 300000',
+    help: 'how far a signed timestamp may lie from server time, either way',
+  }),
+  origins: row({
+    env: 'SEALPOST_ORIGINS',
+    flag: '--origins <ids>',
+    defaultText: undefined,
+    parse: parseList,
+    format: formatList,
+    expected: 'ids separated by commas, such as 001,002',
+    help: 'origins that clients may connect to for high availability',
+  }),
+  trustedProxies: row({
+    env: 'SEALPOST_TRUSTED_PROXIES',
+    flag: '--trusted-proxies <addresses>',
+    defaultText: undefined,
+    parse: parseList,
+    format: formatList,
+    expected: 'IP addresses separated by commas',
+    help: 'proxies whose X-Forwarded-For is believed',
+  }),
+  lagMaxMs: row({
+    env: 'SEALPOST_LAG_MAX_MS',
+    flag: '--lag-max-ms <ms>',
+    defaultText: '250',
+    parse: wholeNumber(10, 60_000),
+    expected: 'a whole number of milliseconds from 10 to 60000',
+    help: 'above this delay of the event loop new requests are shed with 503',
+  }),
+  drainMs: row({
+    env: 'SEALPOST_DRAIN_MS',
+    flag: '--drain-ms <ms>',
+    defaultText: '8000',
+    parse: wholeNumber(0, 300_000),
+    expected: 'a whole number of milliseconds from 0 to 300000',
+    help: 'how long requests under way may take once the server is told to stop',
+  }),
+  logLevel: row({
+    env: 'SEALPOST_LOG_LEVEL',
+    flag: '--log-level <level>',
+    defaultText: 'info',
+    parse: (raw) => logLevels.find((level) => level === raw),
+    expected: 'debug, info, warn, error or silent',
+    help: 'what is logged; requests are at info',
+  }),
+  retentionDays: row({
+    env: 'SEALPOST_RETENTION_DAYS',
+    flag: '--retention-days <days>',
+    defaultText: '30',
+    parse: wholeNumber(1, 36_500),
+    expected: 'a whole number of days from 1 to 36500',
+    help: 'reports observed longer ago are refused at the door, invisible to readers and removed',
+  }),
+  retentionBytes: row({
+    env: 'SEALPOST_RETENTION_BYTES',
+    flag: '--retention-bytes <size>',
+    defaultText: 'unlimited',
+    parse: parseRetentionBytes,
+    format: (value) => (value === Number.POSITIVE_INFINITY ? 'unlimited' : String(value)),
+    expected: 'unlimited, or a size of 1 MB or more such as 50000000000, 50GB or 50GiB',
+    help: 'while the store uses more than this, the oldest reports are removed, whatever their age',
+  }),
+  aheadMaxMs: row({
+    env: 'SEALPOST_AHEAD_MAX_MS',
+    flag: '--ahead-max-ms <ms>',
+    defaultText: '5000',
+    parse: wholeNumber(0, 86_400_000),
+    expected: 'a whole number of milliseconds from 0 to 86400000',
+    help: 'how far an observation may lie ahead of this machine’s clock',
+  }),
+  verifierThreads: row({
+    env: 'SEALPOST_VERIFIER_THREADS',
+    flag: '--verifier-threads <count>',
+    defaultText: 'auto',
+    parse: parseThreads,
+    expected: `auto, which is one per processor, or a whole number from 1 to ${threadsMax}`,
+    help: 'threads that check signatures',
+  }),
+  linesInFlightMax: row({
+    env: 'SEALPOST_LINES_IN_FLIGHT_MAX',
+    flag: '--lines-in-flight-max <count>',
+    defaultText: '4096',
+    parse: wholeNumber(1, 1_000_000),
+    expected: 'a whole number from 1 to 1000000',
+    help: 'lines under way at once between arrival and acknowledgement; more wait',
+  }),
+  ingestListen: row({
+    env: 'SEALPOST_INGEST_LISTEN',
+    flag: '--ingest-listen <address>',
+    defaultText: '127.0.0.1:7402',
+    parse: parseListen,
+    format: formatListen,
+    expected: 'HOST:PORT, such as 127.0.0.1:7402 or [::1]:7402',
+    help: 'where the server’s private listener takes reports; never a public address',
+  }),
+  ingestToken: row({
+    env: 'SEALPOST_INGEST_TOKEN',
+    flag: undefined,
+    defaultText: undefined,
+    parse: (raw) => (/^[\x21-\x7e]{16,512}$/.test(raw) ? raw : undefined),
+    expected: 'a text of 16 to 512 visible ASCII characters without spaces',
+    help: 'what a sender shows to the private listener',
+    secret: true,
+  }),
+  ingestTokenFile: row({
+    env: 'SEALPOST_INGEST_TOKEN_FILE',
+    flag: '--token-file <file>',
+    defaultText: undefined,
+    parse: parseText,
+    expected: 'the path of a file',
+    help: 'file that holds the ingest token and nothing else',
+  }),
+} as const;
+
+export type SettingName = keyof typeof settingsTable;
+
+type ValueOf<N extends SettingName> =
+  | Exclude<ReturnType<(typeof settingsTable)[N]['parse']>, undefined>
+  | ((typeof settingsTable)[N]['defaultText'] extends undefined ? undefined : never);
+
+/** The value of every setting; undefined only where one has no default. */
+export type Settings = { readonly [N in SettingName]: ValueOf<N> };
+
+export type ResolvedSettings = {
+  readonly values: Settings;
+  readonly sources: Readonly<Record<SettingName, SettingSource>>;
+};
+
+/** What was found in each source. */
+export type SettingInputs = {
+  /** Texts of flags, by setting. */
+  readonly flags: Readonly<Partial<Record<SettingName, string>>>;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** The parsed config file, with the name to call it by. */
+  readonly file: { readonly name: string; readonly content: unknown } | undefined;
+};
+
+/** A setting that cannot be used as given; the text names it, its source and what is expected. */
+export class SettingError extends Error {
+  override readonly name = 'SettingError';
+}
+
+/** Names of all settings, in the table's order. */
+export const settingNames = Object.keys(settingsTable) as readonly SettingName[]; // the table's own keys
+
+const rowOf = (name: SettingName) => settingsTable[name] as SettingRow<unknown, string | undefined>; // only `Settings` knows each type
+
+/** Finds and reads the value of every setting. An empty environment variable counts as absent. */
+export const resolveSettings = ({ flags, env, file }: SettingInputs): ResolvedSettings => {
+  const content = file === undefined ? {} : parseFile(file.name, file.content);
+  const resolved = settingNames.map((name) => {
+    const { env: variable, flag, defaultText } = rowOf(name);
+    const found = [
+      { source: 'flag', raw: flags[name], place: String(flag).split(' ')[0] },
+      { source: 'environment', raw: env[variable] || undefined, place: variable },
+      { source: 'file', raw: content[name], place: file?.name },
+    ].find(({ raw }) => raw !== undefined) ?? { source: 'default', raw: defaultText, place: 'the table' };
+    return { name, source: found.source, value: readValue(name, found.raw, String(found.place)) };
+  });
+  return {
+    values: Object.fromEntries(resolved.map(({ name, value }) => [name, value])) as Settings, // each by its own row
+    sources: Object.fromEntries(resolved.map(({ name, source }) => [name, source])) as ResolvedSettings['sources'], // as above
+  };
+};
+
+const readValue = (name: SettingName, raw: string | undefined, place: string): unknown => {
+  if (raw === undefined) return undefined;
+  const { parse, expected, secret } = rowOf(name);
+  const value = parse(raw);
+  if (value !== undefined) return value;
+  const shown = secret ? 'a value that is not shown' : JSON.stringify(raw);
+  throw new SettingError(`The setting ${name} is ${shown} in ${place}, expected ${expected}.`);
+};
+
+const parseFile = (file: string, content: unknown): Readonly<Partial<Record<SettingName, string>>> => {
+  if (typeof content !== 'object' || content === null || Array.isArray(content))
+    throw new SettingError(`${file} must hold a JSON object of setting → value.`);
+  const entries = Object.entries(content).map(([name, value]) => {
+    if (!settingNames.some((known) => known === name))
+      throw new SettingError(`${file} sets ${name}, which is no setting. Settings are: ${settingNames.join(', ')}.`);
+    if (typeof value !== 'string' && typeof value !== 'number')
+      throw new SettingError(`The setting ${name} is neither a text nor a number in ${file}.`);
+    return [name, String(value)];
+  });
+  return Object.fromEntries(entries);
+};
+
+/** A setting as it is shown. Secrets never are. */
+export type ShownSetting = {
+  readonly name: SettingName;
+  readonly value: string | null;
+  readonly source: SettingSource;
+  readonly default: string | null;
+  readonly env: string;
+  readonly flag: string | null;
+};
+
+/** Every setting for people to look at: a secret is `(set)`, null means not set. */
+export const showSettings = ({ values, sources }: ResolvedSettings): readonly ShownSetting[] =>
+  settingNames.map((name) => {
+    const { env, flag, defaultText, format = String, secret } = rowOf(name);
+    const value = values[name];
+    const text = value === undefined ? null : secret ? '(set)' : format(value);
+    return {
+      name,
+      value: text,
+      source: sources[name],
+      default: defaultText ?? null,
+      env,
+      flag: flag?.split(' ')[0] ?? null,
+    };
+  });

@@ -1,0 +1,96 @@
+// Owns who gets through: authentication by the route's own rule, limits per account and per address, what an account may read.
+// Deny by default: a route that asks for authentication is reached in no other way (D21, D23).
+import { ApiError, type FeedId, type Route, type RouteName } from '@sealpost/protocol';
+import type { Authenticator, Caller } from '../access/authenticate.ts';
+import type { RateDecision, RateLimiter } from '../access/rate-limit.ts';
+import { hasAuth, type RequestHeaders } from './headers.ts';
+
+export type GateRules = {
+  readonly requestsPerSecond: number;
+  readonly anonymousRequestsPerSecond: number;
+  readonly failuresPerSecond: number;
+  /** Addresses whose X-Forwarded-For is believed. */
+  readonly trustedProxies: ReadonlySet<string>;
+};
+
+export type GateParts = {
+  readonly authenticator: Authenticator;
+  /** One for accounts, one for addresses: neither can push the other out of its table. */
+  readonly accounts: RateLimiter;
+  readonly addresses: RateLimiter;
+  readonly rules: GateRules;
+  readonly monotonicMs: () => number;
+  readonly readableOf: (userId: string) => ReadonlySet<FeedId>;
+};
+
+export type Gate = ReturnType<typeof createGate>;
+
+export const createGate = ({ authenticator, accounts, addresses, rules, monotonicMs, readableOf }: GateParts) => {
+  const limitOf = (caller: Caller, name: RouteName): number =>
+    caller.rateLimits[name] ?? caller.rateLimits['*'] ?? rules.requestsPerSecond;
+  const authenticate = (method: string, target: string, headers: RequestHeaders, nowMs: number): Caller => {
+    if (headers.repeatedAuth !== undefined) {
+      throw new ApiError('repeated_header', `${headers.repeatedAuth} is present more than once. Send it once.`, {
+        header: headers.repeatedAuth,
+      });
+    }
+    return authenticator.authenticate(method, target, headers, nowMs);
+  };
+  return {
+    /** The caller; undefined for an anonymous one where the route allows it. A failure from an address with too many of them is 429. */
+    admit: (
+      route: Route,
+      method: string,
+      target: string,
+      headers: RequestHeaders,
+      address: string,
+      nowMs: number,
+    ): Caller | undefined => {
+      if (route.auth === 'none' || (route.auth === 'optional' && !hasAuth(headers))) return undefined;
+      try {
+        return authenticate(method, target, headers, nowMs);
+      } catch (error) {
+        const counted = error instanceof ApiError && error.status === 401;
+        if (counted && !addresses.take(`failure ${address}`, rules.failuresPerSecond, monotonicMs()).allowed)
+          throw new ApiError('too_many_failures');
+        throw error;
+      }
+    },
+    /** Takes a token for the request, of the account or of an anonymous caller's address. */
+    limit: (caller: Caller | undefined, name: RouteName, route: Route, address: string): RateDecision | undefined => {
+      if (caller === undefined) {
+        if (route.auth === 'none') return undefined;
+        const decision = addresses.take(`anonymous ${address}`, rules.anonymousRequestsPerSecond, monotonicMs());
+        if (!decision.allowed) throw new ApiError('rate_limited', 'Too many anonymous requests from this address.');
+        return undefined;
+      }
+      const decision = accounts.take(`${name} ${caller.userId}`, limitOf(caller, name), monotonicMs());
+      if (!decision.allowed) throw new ApiError('rate_limited');
+      return decision;
+    },
+    /** Where the account's bucket stands, without taking from it: for answers that cost nothing. */
+    stateOf: (caller: Caller, name: RouteName): RateDecision =>
+      accounts.state(`${name} ${caller.userId}`, limitOf(caller, name), monotonicMs()),
+    readableOf: (caller: Caller): ReadonlySet<FeedId> => readableOf(caller.userId),
+    /** The address that limits count: the peer's, or what a trusted proxy says; IPv6 by its /64. */
+    addressOf: (peer: string | undefined, forwardedFor: string | undefined): string => {
+      const direct = peer ?? '';
+      const told =
+        forwardedFor !== undefined && rules.trustedProxies.has(normalise(direct))
+          ? forwardedFor.split(',').at(-1)?.trim()
+          : undefined;
+      return normalise(told ?? direct);
+    },
+  };
+};
+
+const normalise = (address: string): string => {
+  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1];
+  if (mapped !== undefined) return mapped;
+  if (!address.includes(':')) return address;
+  const [head = '', tail] = address.toLowerCase().split('::');
+  const groups = head.split(':').filter((group) => group !== '');
+  const after = tail === undefined ? [] : tail.split(':').filter((group) => group !== '');
+  const zeros = Array.from({ length: Math.max(0, 8 - groups.length - after.length) }, () => '0');
+  return [...groups, ...(tail === undefined ? [] : zeros), ...after].slice(0, 4).join(':');
+};

@@ -1,0 +1,89 @@
+// Owns reading the request headers that matter, in one pass over the raw list: node folds or drops repeated ones, we refuse them.
+import { ApiError } from '@sealpost/protocol';
+import type { AuthValues } from '../access/authenticate.ts';
+
+export type RequestHeaders = AuthValues & {
+  /** The first authentication header that came twice. */
+  readonly repeatedAuth: string | undefined;
+  readonly hostCount: number;
+  readonly hasBody: boolean;
+  readonly ifNoneMatch: string | undefined;
+  readonly acceptsGzip: boolean;
+  readonly origin: string | undefined;
+  readonly forwardedFor: string | undefined;
+  readonly lastEventId: string | undefined;
+};
+
+type Mutable = { -readonly [K in keyof RequestHeaders]: RequestHeaders[K] };
+
+const readers: Readonly<Record<string, (headers: Mutable, value: string, name: string) => void>> = {
+  authorization: (headers, value, name) => setOnce(headers, 'userId', value, name),
+  'x-authorization-timestamp': (headers, value, name) => setOnce(headers, 'timestamp', value, name),
+  'x-authorization-signature-sha256': (headers, value, name) => setOnce(headers, 'signature', value, name),
+  host: (headers) => {
+    headers.hostCount += 1;
+  },
+  'content-length': (headers, value) => {
+    headers.hasBody ||= value !== '0';
+  },
+  'transfer-encoding': (headers) => {
+    headers.hasBody = true;
+  },
+  'if-none-match': (headers, value) => {
+    headers.ifNoneMatch = value;
+  },
+  'accept-encoding': (headers, value) => {
+    headers.acceptsGzip = /(^|,)\s*gzip\s*(;\s*q=(?!0(\.0*)?\s*($|,))|,|$)/i.test(value);
+  },
+  'x-cll-origin': (headers, value) => {
+    headers.origin = value;
+  },
+  'x-forwarded-for': (headers, value) => {
+    headers.forwardedFor = headers.forwardedFor === undefined ? value : `${headers.forwardedFor}, ${value}`;
+  },
+  'last-event-id': (headers, value) => {
+    headers.lastEventId = value;
+  },
+};
+
+const setOnce = (headers: Mutable, key: 'userId' | 'timestamp' | 'signature', value: string, name: string): void => {
+  if (headers[key] !== undefined) headers.repeatedAuth ??= name;
+  headers[key] = value;
+};
+
+// Lengths of the names above: most headers are passed over without lower-casing them.
+const lengths = new Set(Object.keys(readers).map((name) => name.length));
+
+/** Reads a raw header list: name, value, name, value… */
+export const readHeaders = (raw: readonly string[]): RequestHeaders => {
+  const headers: Mutable = {
+    userId: undefined,
+    timestamp: undefined,
+    signature: undefined,
+    repeatedAuth: undefined,
+    hostCount: 0,
+    hasBody: false,
+    ifNoneMatch: undefined,
+    acceptsGzip: false,
+    origin: undefined,
+    forwardedFor: undefined,
+    lastEventId: undefined,
+  };
+  for (let i = 0; i + 1 < raw.length; i += 2) {
+    const name = raw[i] as string; // below the length
+    if (!lengths.has(name.length)) continue;
+    const lower = name.toLowerCase();
+    if (Object.hasOwn(readers, lower)) readers[lower]?.(headers, raw[i + 1] as string, name);
+  }
+  return headers;
+};
+
+/** Refuses a request that is framed as ours never are: two hosts, or a body. */
+export const checkFraming = ({ hostCount, hasBody }: RequestHeaders): void => {
+  if (hostCount > 1) throw new ApiError('repeated_host');
+  if (hasBody) throw new ApiError('unexpected_body');
+};
+
+/** Is any of the three authentication headers there? */
+export const hasAuth = ({ userId, timestamp, signature }: AuthValues): boolean =>
+  userId !== undefined || timestamp !== undefined || signature !== undefined;

@@ -1,0 +1,16 @@
+// GET /api/v1/reports: the report whose span holds a timestamp, or why none does.
+import { reportTag } from '../../store/store.ts';
+import { isNotModified } from '../answer.ts';
+import { renderReport } from '../report-bodies.ts';
+import type { Handler } from './context.ts';
+import { missError, oldestMs, visibleNeighbours } from './report-miss.ts';
+
+export const reportAt: Handler<'reportAt'> = async ({ feedId, timestamp }, context) => {
+  const [found] = await context.reports.at([feedId], timestamp);
+  if (found === undefined || found.observationsMs < oldestMs(context))
+    throw missError(await visibleNeighbours(context, feedId, timestamp));
+  const tag = reportTag(found.fullReport);
+  const cacheControl = 'private, no-cache';
+  if (isNotModified(context.ifNoneMatch, tag)) return { status: 304, cacheControl, tag };
+  return { status: 200, ascii: true, body: `{"report":${renderReport(found)}}`, cacheControl, tag };
+};

@@ -1,0 +1,59 @@
+// Owns the request target: what is refused before anything else, and which route it names. Paths are compared as they are received,
+// so that no other spelling of a route reaches it (D3, D27).
+import { ApiError, type Route, type RouteName, routes } from '@sealpost/protocol';
+
+export type Target = { readonly path: string; readonly query: string };
+
+/** Takes a raw target apart. Absolute form, a fragment and a percent-encoding that is not UTF-8 are refused. */
+export const parseTarget = (raw: string): Target => {
+  if (!raw.startsWith('/'))
+    throw new ApiError('malformed_target', 'The target must begin with a slash: send path and query only.');
+  if (raw.includes('#'))
+    throw new ApiError('malformed_target', 'The target has a fragment. Leave out # and what follows.');
+  const text = isAscii(raw) ? raw : decodeUtf8(raw);
+  if (text.includes('%')) checkEncoding(text);
+  const mark = text.indexOf('?');
+  const path = mark === -1 ? text : text.slice(0, mark);
+  return { path: path.startsWith('//') ? path.slice(1) : path, query: mark === -1 ? '' : text.slice(mark + 1) };
+};
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: every ASCII character, control characters too
+const isAscii = (text: string): boolean => /^[\x00-\x7f]*$/.test(text);
+
+// node hands the target over byte by byte as latin1.
+const decodeUtf8 = (raw: string): string => {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(Buffer.from(raw, 'latin1'));
+  } catch {
+    throw new ApiError('malformed_target', 'The target has bytes that are not UTF-8.');
+  }
+};
+
+const checkEncoding = (text: string): void => {
+  try {
+    decodeURIComponent(text);
+  } catch {
+    throw new ApiError('malformed_target', 'The target has a percent-encoding that is not UTF-8.');
+  }
+};
+
+type Known = { readonly name: RouteName; readonly route: Route };
+
+const byPath = new Map<string, Known[]>();
+for (const [name, route] of Object.entries<Route>(routes)) {
+  byPath.set(route.path, [...(byPath.get(route.path) ?? []), { name: name as RouteName, route }]);
+}
+
+/** The route of a path and method. OPTIONS has none: it is answered for the path alone. */
+export const matchRoute = (method: string, path: string): Known | 'options' => {
+  const known = byPath.get(path);
+  if (known === undefined) throw new ApiError('route_not_found');
+  if (method === 'OPTIONS') return 'options';
+  const match = known.find(({ route }) => route.method === method || (route.method === 'GET' && method === 'HEAD'));
+  if (match !== undefined) return match;
+  const allow = [
+    ...new Set(known.flatMap(({ route }) => (route.method === 'GET' ? ['GET', 'HEAD'] : [route.method]))),
+    'OPTIONS',
+  ].join(', ');
+  throw new ApiError('method_not_allowed', `This path answers ${allow}.`, { allow });
+};

@@ -1,0 +1,234 @@
+// Owns the log: which observations become a line, at which level, with which fields. Fields are listed one by one, so that no
+// header, signature, secret or raw path can slip in. A flood of complaints becomes a few lines and a count.
+import { type RouteName, routes } from '@sealpost/protocol';
+import { pino } from 'pino';
+import type { RequestEvent } from './http/pipeline.ts';
+import { countedCodes, type Listener, type Observation } from './observe.ts';
+
+/** From the most talkative to none at all. */
+export const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
+
+export type LogLevel = (typeof logLevels)[number];
+
+/** Where lines go. Each write is one whole line. */
+export type LogDestination = { readonly write: (line: string) => void; readonly flushSync?: () => void };
+
+export type LogOptions = {
+  readonly level: LogLevel;
+  /** Standard output when absent. */
+  readonly destination?: LogDestination;
+  readonly nowMs: () => number;
+  /** A request or commit that takes longer is a warning. */
+  readonly slowMs: number;
+  /** Lines per second and kind of complaint; what is beyond is counted and told in one line when the second is over. */
+  readonly complaintsPerSecondMax: number;
+  /** Calls back after a time; a timer that does not keep the process alive when absent. */
+  readonly later?: (act: () => void, ms: number) => void;
+};
+
+export type Log = {
+  readonly observe: Listener;
+  /** Tells what is still held back and hands everything over to the system. */
+  readonly close: () => void;
+};
+
+/** Opens a log. */
+export const openLog = (options: LogOptions): Log => {
+  const destination =
+    options.destination ?? openStandardOutput((count) => logger.warn({ event: 'suppressed', of: 'lines', count }));
+  const logger = pino(
+    {
+      level: options.level,
+      base: { pid: process.pid },
+      formatters: { level: (label) => ({ level: label }) },
+      timestamp: () => `,"time":"${new Date(options.nowMs()).toISOString()}"`,
+    },
+    { write: (line) => destination.write(escapeControls(line)) },
+  );
+  const limit = createComplaintLimit(options, (of, count, codes) =>
+    logger.warn({ event: 'suppressed', of, count, codes }),
+  );
+  return {
+    observe: (observation) => {
+      const line = toLine(observation, options.slowMs);
+      if (line.complaint !== undefined && !limit.take(observation.kind, line.complaint)) return;
+      logger[line.level](line.fields);
+    },
+    close: () => {
+      limit.flush();
+      destination.flushSync?.();
+    },
+  };
+};
+
+/** Lines that wait for a slow reader; more are dropped and counted, since a service that waits for its log is down. */
+const waitingBytesMax = 16 * 1024 * 1024;
+
+const openStandardOutput = (onDropped: (count: number) => void): LogDestination => {
+  const output = pino.destination({ dest: 1, sync: false, maxLength: waitingBytesMax });
+  let dropped = 0;
+  output.on('drop', () => {
+    dropped += 1;
+  });
+  output.on('drain', () => {
+    const count = dropped;
+    dropped = 0;
+    if (count > 0) onDropped(count);
+  });
+  output.on('error', () => {}); // a log that cannot be written must not end the service; the next line tries again
+  return output;
+};
+
+// JSON escapes what is below U+0020. A terminal also obeys DEL and the C1 controls, a viewer line separators and text direction.
+const controls = /[\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff]/g;
+
+const escapeControls = (line: string): string =>
+  line.replace(controls, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`);
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** A line to be; `complaint` is the word that it is counted by when there are too many. */
+type Line = { readonly level: Exclude<LogLevel, 'silent'>; readonly fields: Fields; readonly complaint?: string };
+
+const toLine = (observation: Observation, slowMs: number): Line => {
+  const { kind: event } = observation;
+  switch (observation.kind) {
+    case 'request':
+      return requestLine(observation, slowMs);
+    case 'ingested':
+      return { level: 'debug', fields: { event, result: observation.result, count: observation.count } };
+    case 'refused': {
+      const { code, feedId, message } = observation;
+      return { level: 'warn', fields: { event, code, feedId, message: cut(message) }, complaint: code };
+    }
+    case 'committed': {
+      const durationMs = roundMs(observation.seconds * 1_000);
+      if (durationMs < slowMs) return { level: 'debug', fields: { event, durationMs } };
+      return { level: 'warn', fields: { event, durationMs, slow: true }, complaint: 'slow' };
+    }
+    case 'visible':
+      return {
+        level: 'debug',
+        fields: { event, durationMs: roundMs(observation.seconds * 1_000), count: observation.count },
+      };
+    case 'started':
+      return { level: 'info', fields: { event, version: observation.version, addresses: observation.addresses } };
+    case 'draining':
+      return { level: 'info', fields: { event, reason: observation.reason } };
+    case 'stopped':
+      return { level: observation.clean ? 'info' : 'error', fields: { event, clean: observation.clean } };
+    case 'slow': {
+      const { what, durationMs, limitMs } = observation;
+      return { level: 'warn', fields: { event, what, durationMs: roundMs(durationMs), limitMs }, complaint: what };
+    }
+    case 'adminReloadFailed':
+      return {
+        level: 'error',
+        fields: { event, error: describeError(observation.error) },
+        complaint: 'admin_reload_failed',
+      };
+    case 'warning': {
+      const { code, message, error } = observation;
+      const fields = {
+        event,
+        code,
+        message: cut(message),
+        ...(error !== undefined && { error: describeError(error) }),
+      };
+      return { level: 'warn', fields, complaint: code };
+    }
+    case 'connectionDropped':
+      return { level: 'warn', fields: { event }, complaint: 'connection_dropped' };
+  }
+};
+
+const shedCodes: readonly string[] = countedCodes.shed;
+
+// Shedding is meant to be cheap and has no cause worth a stack; any other 5xx has.
+const requestLine = (event: RequestEvent, slowMs: number): Line => {
+  const { requestId, userId, route, method, status, durationMs, bytes, code, error } = event;
+  const failed = status >= 500 && !(code !== null && shedCodes.includes(code));
+  const slow = durationMs >= slowMs;
+  const fields = {
+    event: event.kind,
+    requestId,
+    userId,
+    route: pathOf(route),
+    method,
+    status,
+    durationMs: roundMs(durationMs),
+    bytes,
+    code,
+    ...(slow && { slow }),
+    ...(failed && { error: describeError(error) }),
+  };
+  return { level: failed ? 'error' : slow || status >= 500 ? 'warn' : 'info', fields };
+};
+
+// The table's path, as the metrics show it; never the one that was sent.
+const pathOf = (route: RouteName | null): string | null => (route === null ? null : routes[route].path);
+
+const roundMs = (ms: number): number => Math.round(ms * 1_000) / 1_000;
+
+const messageCharactersMax = 500;
+const stackCharactersMax = 4_000;
+const causesMax = 3;
+
+const cut = (text: string, max = messageCharactersMax): string => (text.length > max ? `${text.slice(0, max)}…` : text);
+
+/** What the log tells of an error: of its own properties the code alone, since others may hold what was sent. */
+const describeError = (error: unknown, depth = 0): Fields => {
+  if (!(error instanceof Error)) return { message: cut(String(error)) };
+  const { name, message, stack, cause } = error;
+  const { code } = error as { code?: unknown }; // node's errors and ours have one
+  return {
+    name,
+    message: cut(message),
+    ...((typeof code === 'string' || typeof code === 'number') && { code }),
+    ...(stack !== undefined && { stack: cut(stack, stackCharactersMax) }),
+    ...(cause !== undefined && depth < causesMax && { cause: describeError(cause, depth + 1) }),
+  };
+};
+
+type Summarise = (of: Observation['kind'], count: number, codes: Fields) => void;
+
+/** Counts complaints by kind in seconds that begin with the first of them; kinds and codes are few, so this stays small. */
+const createComplaintLimit = (
+  { nowMs, complaintsPerSecondMax, later = laterUnref }: LogOptions,
+  summarise: Summarise,
+) => {
+  type Second = { readonly endsMs: number; lines: number; readonly held: Map<string, number> };
+  const seconds = new Map<Observation['kind'], Second>();
+  const end = (kind: Observation['kind'], second: Second): void => {
+    if (seconds.get(kind) !== second) return; // ended before, by a later complaint or by closing
+    seconds.delete(kind);
+    const count = [...second.held.values()].reduce((sum, one) => sum + one, 0);
+    if (count > 0) summarise(kind, count, Object.fromEntries(second.held));
+  };
+  const begin = (kind: Observation['kind'], atMs: number): Second => {
+    const second = { endsMs: atMs + 1_000, lines: 0, held: new Map<string, number>() };
+    seconds.set(kind, second);
+    return second;
+  };
+  return {
+    /** May this one be a line of its own? */
+    take: (kind: Observation['kind'], code: string): boolean => {
+      const atMs = nowMs();
+      const last = seconds.get(kind);
+      if (last !== undefined && atMs >= last.endsMs) end(kind, last);
+      const second = seconds.get(kind) ?? begin(kind, atMs);
+      second.lines += 1;
+      if (second.lines <= complaintsPerSecondMax) return true;
+      if (second.held.size === 0) later(() => end(kind, second), second.endsMs - atMs);
+      second.held.set(code, (second.held.get(code) ?? 0) + 1);
+      return false;
+    },
+    flush: (): void => {
+      for (const [kind, second] of [...seconds]) end(kind, second);
+    },
+  };
+};
+
+const laterUnref = (act: () => void, ms: number): void => {
+  setTimeout(act, ms).unref();
+};

@@ -1,0 +1,175 @@
+// The real read API on a real store and socket, with a clock that tests set and an account that signs.
+import { randomBytes } from 'node:crypto';
+import { request as httpRequest } from 'node:http';
+import { type FeedId, type SignerSets, type Stream, signRequest } from '@sealpost/protocol';
+import { createSecretBox } from '../server/src/access/secrets.ts';
+import { type ApiRules, createApi } from '../server/src/http/api.ts';
+import type { RequestEvent } from '../server/src/http/pipeline.ts';
+import { openHttpServer } from '../server/src/http/server.ts';
+import { openAdminView } from '../server/src/store/admin-snapshot.ts';
+import type { Account, StoredReport } from '../server/src/store/store.ts';
+import { act, openDoor } from './door.ts';
+
+export type Credentials = { readonly userId: string; readonly secret: string };
+
+export type Reply = {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly text: string;
+  // biome-ignore lint/suspicious/noExplicitAny: tests reach into answers whose shape is what they test
+  readonly json: any;
+};
+
+export type Service = {
+  readonly url: string;
+  readonly store: Awaited<ReturnType<typeof openDoor>>['store'];
+  readonly events: readonly RequestEvent[];
+  /** Adds an account with these entitlements; resolves when the service has seen it. */
+  readonly addAccount: (entitlements: readonly string[], changes?: Partial<Account>) => Promise<Credentials>;
+  readonly append: (reports: readonly StoredReport[]) => Promise<void>;
+  /** A signed request, unless `as` is null. */
+  readonly call: (target: string, options?: CallOptions) => Promise<Reply>;
+  readonly close: () => Promise<void>;
+};
+
+export type CallOptions = {
+  readonly as?: Credentials | null;
+  readonly method?: string;
+  /** Replaces or adds headers; undefined leaves one out. */
+  readonly headers?: Readonly<Record<string, string | readonly string[] | undefined>>;
+  /** What is signed instead of the target. */
+  readonly signed?: string;
+  readonly body?: string;
+};
+
+export const defaultApiRules: ApiRules = {
+  requestsPerSecond: 0,
+  anonymousRequestsPerSecond: 0,
+  failuresPerSecond: 0,
+  trustedProxies: new Set(),
+  feedIdsMax: 100,
+  retentionDays: 30,
+  skewMaxMs: 5_000,
+  origins: [],
+};
+
+export const openService = async (
+  streams: readonly Stream[],
+  signerSets: SignerSets,
+  nowMs: () => number,
+  rules: Partial<ApiRules> = {},
+): Promise<Service> => {
+  const door = await openDoor(streams, signerSets, nowMs);
+  const view = await openAdminView(door.store.admin, (error) => {
+    throw error;
+  });
+  const box = createSecretBox(randomBytes(32));
+  const events: RequestEvent[] = [];
+  const { handle, newRequestId } = createApi({
+    store: door.store,
+    view,
+    box,
+    rules: { ...defaultApiRules, ...rules },
+    nowMs,
+    monotonicMs: () => performance.now(),
+    isDraining: () => false,
+    isOverloaded: () => false,
+    observe: (event) => void events.push(event),
+  });
+  const listener = await openHttpServer({ host: '127.0.0.1', port: 0 }, handle, newRequestId);
+  const addAccount: Service['addAccount'] = async (entitlements, changes = {}) => {
+    const userId = crypto.randomUUID();
+    const secret = randomBytes(24).toString('base64url');
+    const secrets = [
+      { id: 'one', sealed: box.seal(userId, secret), createdAt: '2026-01-01T00:00:00.000000Z', revokedAt: null },
+    ];
+    const seen = new Promise<void>((resolve) => {
+      const stop = view.onReload(() => {
+        stop();
+        resolve();
+      });
+    });
+    await door.store.admin.update(
+      'account',
+      [userId],
+      () => [
+        {
+          userId,
+          name: 'test',
+          createdAt: '2026-01-01T00:00:00.000000Z',
+          disabledAt: null,
+          secrets,
+          entitlements,
+          rateLimits: {},
+          ...changes,
+        },
+      ],
+      act,
+    );
+    await seen;
+    return { userId, secret };
+  };
+  const first = await addAccount(['public']);
+  return {
+    url: listener.url,
+    store: door.store,
+    events,
+    addAccount,
+    append: async (reports) => {
+      const outcomes = await door.store.reports.append(reports);
+      if (outcomes.some((outcome) => outcome !== 'stored')) throw new Error(`Not stored: ${outcomes}`);
+    },
+    call: (target, options = {}) => send(listener.url, target, { as: first, ...options }, nowMs()),
+    close: async () => {
+      await listener.close(0);
+      view.close();
+      await door.close();
+    },
+  };
+};
+
+const send = (
+  url: string,
+  target: string,
+  { as, method = 'GET', headers = {}, signed = target, body }: CallOptions,
+  timestampMs: number,
+): Promise<Reply> => {
+  const auth = as ? signRequest({ method, target: signed, userId: as.userId, timestampMs }, as.secret) : {};
+  const all = Object.entries({ ...auth, ...headers }).filter(([, value]) => value !== undefined) as [
+    string,
+    string | string[],
+  ][];
+  return new Promise((resolve, reject) => {
+    const { hostname, port } = new URL(url);
+    const request = httpRequest(
+      { hostname, port, path: target, method, headers: Object.fromEntries(all), agent: false },
+      (response) => {
+        const chunks: Buffer[] = [];
+        response.on('data', (chunk: Buffer) => chunks.push(chunk));
+        response.on('end', () => {
+          const text = Buffer.concat(chunks).toString();
+          resolve({
+            status: response.statusCode ?? 0,
+            headers: response.headers as Record<string, string>,
+            text,
+            json: parse(text),
+          });
+        });
+      },
+    );
+    request.on('error', reject);
+    request.end(body);
+  });
+};
+
+const parse = (text: string): unknown => {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+};
+
+/** A report's feed id and time in a query. */
+export const at = (feedId: FeedId, timestamp: number): string =>
+  `/api/v1/reports?feedID=${feedId}&timestamp=${timestamp}`;
