@@ -2,6 +2,7 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { FeedId } from '@sealpost/protocol';
 import { openStore } from '../server/src/store/open.ts';
 import type { Store } from '../server/src/store/store.ts';
 import { cpuPerCall, type Measurement } from './measure.ts';
@@ -36,40 +37,58 @@ const measureReads = async (store: Store, seconds: number): Promise<readonly Mea
   return reads.map(([name, act]) => ({ name, value: cpuPerCall(act), unit: 'µs CPU' }));
 };
 
-const measureAt = async (millions: number): Promise<readonly Measurement[]> => {
+/** Grows one store to each size in turn and measures it there. */
+const measureAt = async (sizes: readonly number[]): Promise<readonly Measurement[]> => {
   const folder = mkdtempSync(join(tmpdir(), 'sealpost-bench-'));
+  const figures: Measurement[] = [];
+  let filled = 0;
   try {
-    const seconds = Math.ceil((millions * 1_000_000) / benchStreams.length);
-    let store = await openStore(folder, 'write');
-    const started = performance.now();
-    await fill(store, firstSecond, seconds);
-    const perReport = ((performance.now() - started) * 1_000) / (seconds * benchStreams.length);
-    await store.close();
-    const opening = performance.now();
-    store = await openStore(folder, 'write');
-    store.reports.latest(benchStreams[0] as (typeof benchStreams)[number]);
-    const openMs = performance.now() - opening;
-    const reads = await measureReads(store, seconds);
-    const { reports, reportBytes, fileBytes } = await store.reports.stats();
-    await store.close();
-    const at = (name: string) => `${name}, ${millions} M reports`;
-    return [
-      { name: at('append, durable, batches of 240'), value: perReport, unit: 'µs' },
-      ...reads.map((read) => ({ ...read, name: at(read.name) })),
-      { name: at('disk per report'), value: fileBytes / reports, unit: 'bytes' },
-      { name: at('disk per byte of fullReport'), value: fileBytes / reportBytes, unit: 'bytes' },
-      { name: at('open and first read'), value: openMs, unit: 'ms' },
-      { name: at('RssAnon'), value: anonymousMegabytes(), unit: 'MB' },
-    ];
+    for (const millions of sizes) {
+      const seconds = Math.ceil((millions * 1_000_000) / benchStreams.length);
+      const appendUs = await grow(folder, firstSecond + filled, seconds - filled);
+      filled = seconds;
+      figures.push(...(await measureStore(folder, seconds, millions, appendUs)));
+    }
+    return figures;
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
 };
 
-export const benchStore = (): Promise<readonly Measurement[]> => measureAt(1);
+/** Appends `seconds` of every stream; µs of wall time per report. */
+const grow = async (folder: string, from: number, seconds: number): Promise<number> => {
+  const store = await openStore(folder, 'write');
+  const started = performance.now();
+  await fill(store, from, seconds);
+  const elapsed = performance.now() - started;
+  await store.close();
+  return (elapsed * 1_000) / (seconds * benchStreams.length);
+};
 
-export const benchGrowth = async (): Promise<readonly Measurement[]> => [
-  ...(await measureAt(1)),
-  ...(await measureAt(10)),
-  ...(await measureAt(20)),
-];
+const measureStore = async (
+  folder: string,
+  seconds: number,
+  millions: number,
+  appendUs: number,
+): Promise<readonly Measurement[]> => {
+  const opening = performance.now();
+  const store = await openStore(folder, 'write');
+  store.reports.latest(benchStreams[0] as FeedId); // there are 24
+  const openMs = performance.now() - opening;
+  const reads = await measureReads(store, seconds);
+  const { reports, reportBytes, fileBytes } = await store.reports.stats();
+  await store.close();
+  const rows = [
+    { name: 'append, durable, batches of 240', value: appendUs, unit: 'µs' },
+    ...reads,
+    { name: 'disk per report', value: fileBytes / reports, unit: 'bytes' },
+    { name: 'disk per byte of fullReport', value: fileBytes / reportBytes, unit: 'bytes' },
+    { name: 'open and first read', value: openMs, unit: 'ms' },
+    { name: 'RssAnon', value: anonymousMegabytes(), unit: 'MB' },
+  ];
+  return rows.map((row) => ({ ...row, name: `${row.name}, ${millions} M reports` }));
+};
+
+export const benchStore = (): Promise<readonly Measurement[]> => measureAt([1]);
+
+export const benchGrowth = (): Promise<readonly Measurement[]> => measureAt([1, 10, 20]);

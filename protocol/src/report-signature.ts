@@ -41,10 +41,10 @@ type SignedPart = Pick<FullReport, 'context' | 'body'>;
 /** What the oracles signed: keccak256(keccak256(body) ‖ the three context words), no message prefix. */
 export const reportDigest = (report: SignedPart, engine: SignatureEngine = portableEngine): Uint8Array => {
   const { configDigest, epochAndRound, extraHash } = report.context;
-  const bodyHash = engine.keccak256(Bytes.fromHex(report.body));
-  return engine.keccak256(
-    Bytes.concat(bodyHash, Bytes.fromHex(configDigest), Bytes.fromHex(epochAndRound), Bytes.fromHex(extraHash)),
-  );
+  const signed = new Uint8Array(4 * 32);
+  signed.set(engine.keccak256(Bytes.fromHex(report.body)), 0);
+  signed.set(Bytes.fromHex(`${configDigest}${epochAndRound.slice(2)}${extraHash.slice(2)}`), 32);
+  return engine.keccak256(signed);
 };
 
 /** The signer's address for each signature, in order; undefined where the signature is malformed. */
@@ -59,11 +59,8 @@ export const recoverSigners = (
 const recoverAddress = ({ r, s, v }: Signature, digest: Uint8Array, engine: SignatureEngine): Address | undefined => {
   if (v !== 0 && v !== 1) return undefined;
   try {
-    const publicKey = engine.recoverPublicKey(
-      Bytes.concat(Uint8Array.of(v), Bytes.fromHex(r), Bytes.fromHex(s)),
-      digest,
-    );
-    return addressOf(publicKey, engine);
+    const signature = Bytes.fromHex(`0x0${v}${r.slice(2)}${s.slice(2)}`);
+    return addressOf(engine.recoverPublicKey(signature, digest), engine);
   } catch {
     return undefined; // r or s out of range, or no point of the curve has that r
   }

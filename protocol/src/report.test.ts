@@ -120,12 +120,12 @@ test('body: a word more or a word less is refused', () => {
 
 test('body: a number with dirty high bytes is refused', () => {
   const dirty = (word: number) => hex(`${sample.body.slice(0, 2 + word * 64)}01${sample.body.slice(4 + word * 64)}`);
-  expect(() => decodeReportBody(dirty(1))).toThrow('A field of the body is out of range.');
+  expect(() => decodeReportBody(dirty(1))).toThrow('validFromTimestamp is out of range for its type.');
   expect(() => decodeReportBody(hex(sample.body.replace('000000006', '000000106')))).toThrow(
-    'validFromTimestamp is out of range for uint32.',
+    'validFromTimestamp is out of range for its type.',
   );
-  expect(() => decodeReportBody(dirty(3))).toThrow('nativeFee is out of range for uint192.');
-  expect(() => decodeReportBody(dirty(6))).toThrow('price is out of range for int192.');
+  expect(() => decodeReportBody(dirty(3))).toThrow('nativeFee is out of range for its type.');
+  expect(() => decodeReportBody(dirty(6))).toThrow('price is out of range for its type.');
 });
 
 test('body: a value that its field cannot hold is not encoded', () => {

@@ -1,11 +1,17 @@
 // Owns the bytes of a report: the full report (context, body, signatures) and its body, encoded and decoded (D17, D18).
-// ox does the ABI; this file adds what ABI decoders leave out: one byte sequence per value, nothing else is accepted.
+// ox encodes; decoding accepts that one sequence of bytes per value and nothing else, which ABI decoders do not promise.
 // Who signed it is report-signature.ts.
 import * as AbiParameters from 'ox/AbiParameters';
-import * as Bytes from 'ox/Bytes';
 import type * as Hex from 'ox/Hex';
 import { type FeedId, schemaVersionOf, type TimeResolution, timeResolutionOf } from './feed-id.ts';
-import { type Field, isSchemaVersion, type ReportBody, reportSchemas, type SchemaVersion } from './report-schemas.ts';
+import {
+  type Field,
+  type FieldType,
+  isSchemaVersion,
+  type ReportBody,
+  reportSchemas,
+  type SchemaVersion,
+} from './report-schemas.ts';
 
 /** Why bytes are not a report. */
 export type ReportFormatReason = 'malformed_hex' | 'malformed_envelope' | 'malformed_body' | 'unsupported_schema';
@@ -35,6 +41,7 @@ export type FullReport = {
 export const fullReportBytesMax = 4_096;
 
 const wordBytes = 32;
+const wordDigits = 64;
 const envelopeHeadWords = 7;
 const signaturesMax = 32; // vs holds one byte each
 
@@ -65,63 +72,68 @@ export const encodeFullReport = (report: FullReport): Hex.Hex =>
 
 /** Takes `fullReport` apart. Anything but the one canonical encoding is refused. */
 export const decodeFullReport = (fullReport: string): FullReport => {
-  const bytes = parseHexBytes(fullReport);
-  try {
-    const [context, body, rs, ss, vs] = AbiParameters.decode(envelopeParameters, bytes);
-    checkEnvelopeLayout(bytes, (body.length - 2) / 2, rs.length, ss.length);
-    const vAt = (i: number) => Number.parseInt(vs.slice(2 + i * 2, 4 + i * 2), 16);
-    if (/[^0]/.test(vs.slice(2 + rs.length * 2))) throw envelopeError('vs has bytes beyond its signatures');
-    return {
-      context: { configDigest: context[0], epochAndRound: context[1], extraHash: context[2] },
-      body,
-      signatures: rs.map((r, i) => ({ r, s: ss[i] as Hex.Hex, v: vAt(i) })), // lengths are equal, at most 32
-    };
-  } catch (cause) {
-    if (cause instanceof ReportFormatError) throw cause;
-    throw new ReportFormatError('malformed_envelope', 'fullReport is cut short or not an ABI-encoded report.', {
-      cause,
-    });
-  }
+  const hex = parseHex(fullReport);
+  const word = (i: number): string => hex.slice(2 + i * wordDigits, 2 + (i + 1) * wordDigits);
+  const { body, rsAt, ssAt, count } = readLayout(hex, word);
+  const vs = word(envelopeHeadWords - 1);
+  if (/[^0]/.test(vs.slice(count * 2))) throw envelopeError('vs has bytes beyond its signatures');
+  return {
+    context: { configDigest: `0x${word(0)}`, epochAndRound: `0x${word(1)}`, extraHash: `0x${word(2)}` },
+    body,
+    signatures: Array.from({ length: count }, (_, i) => ({
+      r: `0x${word(rsAt + 1 + i)}`,
+      s: `0x${word(ssAt + 1 + i)}`,
+      v: Number.parseInt(vs.slice(i * 2, i * 2 + 2), 16),
+    })),
+  };
 };
 
-const parseHexBytes = (fullReport: string): Uint8Array => {
+const parseHex = (fullReport: string): string => {
   if (fullReport.length > 2 + fullReportBytesMax * 2) {
     throw new ReportFormatError('malformed_hex', `fullReport is longer than ${fullReportBytesMax} bytes.`);
   }
-  try {
-    if (fullReport.startsWith('0x') && fullReport.length % 2 === 0) return Bytes.fromHex(fullReport as Hex.Hex); // throws on other characters
-  } catch (cause) {
-    throw new ReportFormatError('malformed_hex', 'fullReport has characters that are not hex digits.', { cause });
-  }
+  const hex = fullReport.startsWith('0x') ? fullReport.toLowerCase() : fullReport;
+  if (/^0x(?:[0-9a-f]{2})*$/.test(hex)) return hex;
   throw new ReportFormatError('malformed_hex', 'fullReport must be 0x and an even number of hex digits.');
 };
 
 const envelopeError = (what: string) =>
-  new ReportFormatError('malformed_envelope', `fullReport is not canonically encoded: ${what}.`);
+  new ReportFormatError('malformed_envelope', `fullReport is cut short or not canonically encoded: ${what}.`);
 
-// ABI decoders follow any offset and ignore what lies between: without this check one signed report has many encodings,
-// and a store that keys by bytes can be filled with copies.
-const checkEnvelopeLayout = (bytes: Uint8Array, bodyBytes: number, rsCount: number, ssCount: number): void => {
-  if (rsCount !== ssCount || rsCount > signaturesMax)
-    throw envelopeError(`${rsCount} r values and ${ssCount} s values`);
-  const bodyAt = envelopeHeadWords * wordBytes;
-  const rsAt = bodyAt + wordBytes + Math.ceil(bodyBytes / wordBytes) * wordBytes;
-  const ssAt = rsAt + wordBytes * (1 + rsCount);
-  if (bytes.length !== ssAt + wordBytes * (1 + ssCount)) throw envelopeError('bytes are missing or left over');
-  for (const [word, expected] of [
-    [3, bodyAt],
-    [4, rsAt],
-    [5, ssAt],
-  ] as const) {
-    if (readOffset(bytes, word) !== expected) throw envelopeError(`offset ${word} points elsewhere`);
-  }
-  const padding = bytes.subarray(bodyAt + wordBytes + bodyBytes, rsAt);
-  if (padding.some((byte) => byte !== 0)) throw envelopeError('the padding after the body is not zero');
+// A canonical report has a fixed layout, so reading it is slicing. ABI decoders follow any offset and ignore what lies between, which
+// gives one signed report many encodings; and following them takes 27 µs where this takes 3.
+const readLayout = (hex: string, word: (i: number) => string) => {
+  const words = (hex.length - 2) / wordDigits;
+  const lengthAt = (i: number): number => {
+    const length = smallNumber(word(i));
+    if (length === undefined) throw envelopeError(`word ${i} is not a length`);
+    return length;
+  };
+  const bodyBytes = lengthAt(envelopeHeadWords);
+  const bodyAt = 2 + (envelopeHeadWords + 1) * wordDigits;
+  const rsAt = envelopeHeadWords + 1 + Math.ceil(bodyBytes / wordBytes);
+  const count = lengthAt(rsAt);
+  const ssAt = rsAt + 1 + count;
+  if (count > signaturesMax || lengthAt(ssAt) !== count)
+    throw envelopeError('it has not as many s values as r values, or too many');
+  if (words !== ssAt + 1 + count) throw envelopeError('bytes are missing or left over');
+  const offsets = [envelopeHeadWords, rsAt, ssAt].map((at) => at * wordBytes);
+  offsets.forEach((expected, i) => {
+    if (smallNumber(word(3 + i)) !== expected) throw envelopeError(`offset ${i} points elsewhere`);
+  });
+  const bodyEnd = bodyAt + bodyBytes * 2;
+  if (/[^0]/.test(hex.slice(bodyEnd, 2 + rsAt * wordDigits)))
+    throw envelopeError('the padding after the body is not zero');
+  return { body: `0x${hex.slice(bodyAt, bodyEnd)}` as const, rsAt, ssAt, count };
 };
 
-// Low four bytes: ox has already followed the offset, so it is inside the 4 KB and the high bytes are zero.
-const readOffset = (bytes: Uint8Array, word: number): number =>
-  new DataView(bytes.buffer, bytes.byteOffset).getUint32((word + 1) * wordBytes - 4);
+const zeros = '0'.repeat(wordDigits);
+
+/** A word as a number of at most four bytes; undefined when it is larger, or no whole word. */
+const smallNumber = (word: string): number | undefined =>
+  word.length === wordDigits && word.startsWith(zeros.slice(0, wordDigits - 8))
+    ? Number.parseInt(word.slice(-8), 16)
+    : undefined;
 
 type AbiField = { readonly name: string; readonly type: string };
 
@@ -168,43 +180,43 @@ export const encodeReportBody = (body: ReportBody): Hex.Hex => {
   }
 };
 
-/** Decodes a body by the schema of the feed id it begins with. */
+/** Decodes a body by the schema of the feed id it begins with; every number must lie within its type. */
 export const decodeReportBody = (body: Hex.Hex): ReportBody => {
-  const { version, resolution } = layoutOf(body.slice(0, 2 + wordBytes * 2) as FeedId); // a short slice names no known schema or fails the length check
-  const schema = reportSchemas[version];
-  if (body.length !== 2 + schema.fields.length * wordBytes * 2) {
-    throw new ReportFormatError('malformed_body', `A version ${version} body has ${schema.fields.length} words.`);
+  const { version, resolution } = layoutOf(body.slice(0, 2 + wordDigits) as FeedId); // a short slice names no known schema or fails the length check
+  const { fields } = reportSchemas[version];
+  if (body.length !== 2 + fields.length * wordDigits) {
+    throw new ReportFormatError('malformed_body', `A version ${version} body has ${fields.length} words.`);
   }
-  const fields = abiFields[resolution][version];
-  const values = decodeFields(fields, body);
-  schema.fields.forEach(({ name, type }: Field, i) => {
-    if (type === 'time') values[name] = Number(values[name]);
-    checkRange(values[name] as number | bigint | Hex.Hex, fields[i] as AbiField); // same table, same index
+  const values: Record<string, unknown> = { version };
+  fields.forEach(({ name, type }: Field, i) => {
+    const value = readers[type](body.slice(2 + i * wordDigits, 2 + (i + 1) * wordDigits), resolution);
+    if (value === undefined) throw new ReportFormatError('malformed_body', `${name} is out of range for its type.`);
+    values[name] = value;
   });
-  return { version, ...values } as ReportBody; // names and types come from the table that the type is derived from
+  return values as ReportBody; // names and types come from the table that the type is derived from
 };
 
-// ox throws its own error on a 32-byte number that no double holds.
-const decodeFields = (fields: readonly AbiField[], body: Hex.Hex): Record<string, unknown> => {
-  try {
-    return AbiParameters.decode(fields, body, { as: 'Object' });
-  } catch (cause) {
-    throw new ReportFormatError('malformed_body', 'A field of the body is out of range.', { cause });
-  }
+/** An unsigned word of so many bits; undefined when a higher bit is set. */
+const unsigned = (word: string, bits: number): bigint | undefined => {
+  const digits = bits / 4;
+  return word.startsWith(zeros.slice(0, wordDigits - digits)) ? BigInt(`0x${word.slice(-digits)}`) : undefined;
 };
 
-// The largest magnitude of each width, so that words with dirty high bytes, which ox reads as larger numbers, are refused.
-const unsignedMax = { uint32: 2 ** 32 - 1, uint64: 2n ** 64n - 1n, uint192: 2n ** 192n - 1n } as const;
-const int192Max = 2n ** 191n - 1n;
+const safeNumber = (value: bigint | undefined): number | undefined =>
+  value !== undefined && value <= Number.MAX_SAFE_INTEGER ? Number(value) : undefined;
 
-const checkRange = (value: number | bigint | Hex.Hex, { name, type }: AbiField): void => {
-  if (type === 'bytes32') return;
-  const inRange =
-    type === 'int192'
-      ? (value as bigint) >= -int192Max - 1n && (value as bigint) <= int192Max
-      : (value as bigint) <= unsignedMax[type as keyof typeof unsignedMax];
-  if (inRange && (typeof value !== 'number' || Number.isSafeInteger(value))) return;
-  throw new ReportFormatError('malformed_body', `${name} is out of range for ${type}.`);
+/** How a word of each type is read; undefined when it does not fit. */
+const readers: Readonly<Record<FieldType, (word: string, resolution: TimeResolution) => unknown>> = {
+  bytes32: (word) => `0x${word}`,
+  time: (word, resolution) => (resolution === 'seconds' ? smallNumber(word) : safeNumber(unsigned(word, 64))),
+  uint32: smallNumber,
+  uint64: (word) => unsigned(word, 64),
+  uint192: (word) => unsigned(word, 192),
+  // The sign fills the eight bytes above.
+  int192: (word) => {
+    const value = BigInt.asIntN(192, BigInt(`0x${word.slice(16)}`));
+    return word.startsWith((value < 0n ? 'f' : '0').repeat(16)) ? value : undefined;
+  },
 };
 
 /** The span a report's price applies to, both ends inclusive, in milliseconds whatever the body's resolution. */

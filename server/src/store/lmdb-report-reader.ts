@@ -5,7 +5,6 @@ import { readCandles } from './lmdb-candles.ts';
 import {
   decodeAppended,
   decodeLatest,
-  decodeTailReport,
   keysBefore,
   keysFrom,
   observationsOfKey,
@@ -14,7 +13,6 @@ import {
   type ReportTables,
   streamKey,
   streamOfKey,
-  tailWindow,
 } from './lmdb-report-tables.ts';
 import { type Block, type BlockReport, openBlock } from './report-block.ts';
 import {
@@ -102,50 +100,45 @@ export const lastPosition = (tables: ReportTables): number =>
 /** Later than any observation: keys hold 48 bits of milliseconds. */
 export const momentMax = 2 ** 48 - 1;
 
-const blockOf = (key: Buffer, value: Buffer): Block => openBlock(streamOfKey(key), value);
-const foundInBlock = (block: Block, i: number): FoundReport => ({
-  window: block.window(i),
-  read: () => block.report(i),
-});
-const foundInTail = (key: Buffer, value: Buffer): FoundReport => ({
-  window: tailWindow(key, value),
-  read: () => decodeTailReport(key, value),
-});
+const openRun = ({ key, value }: { readonly key: Buffer; readonly value: Buffer }): Block =>
+  openBlock(streamOfKey(key), value);
+const foundIn = (run: Block, i: number): FoundReport => ({ window: run.window(i), read: () => run.report(i) });
 
 /** Every report of a stream observed at or after a moment, ascending, unpacked only when read. */
 function* foundFrom(tables: ReportTables, stream: number, observationsMs: number): Generator<FoundReport> {
-  for (const { key, value } of tables.blocks.getRange(keysFrom(stream, observationsMs))) {
-    const block = blockOf(key, value);
-    for (let i = block.firstAtOrAfter(observationsMs); i < block.count; i++) yield foundInBlock(block, i);
+  for (const table of [tables.blocks, tables.tail]) {
+    for (const entry of table.getRange(keysFrom(stream, observationsMs))) {
+      const run = openRun(entry);
+      for (let i = run.firstAtOrAfter(observationsMs); i < run.count; i++) yield foundIn(run, i);
+    }
   }
-  for (const { key, value } of tables.tail.getRange(keysFrom(stream, observationsMs))) yield foundInTail(key, value);
 }
 
 /** The first report observed at or after a moment. */
 export const findFirst = (tables: ReportTables, stream: number, observationsMs: number): FoundReport | undefined => {
-  for (const { key, value } of tables.blocks.getRange({ ...keysFrom(stream, observationsMs), limit: 1 })) {
-    const block = blockOf(key, value);
-    const i = block.firstAtOrAfter(observationsMs);
-    if (i < block.count) return foundInBlock(block, i);
+  for (const table of [tables.blocks, tables.tail]) {
+    for (const entry of table.getRange({ ...keysFrom(stream, observationsMs), limit: 1 })) {
+      const run = openRun(entry);
+      return foundIn(run, run.firstAtOrAfter(observationsMs)); // its last report is at or after the moment, or its key would not be
+    }
   }
-  for (const { key, value } of tables.tail.getRange({ ...keysFrom(stream, observationsMs), limit: 1 }))
-    return foundInTail(key, value);
   return undefined;
 };
 
 /** The window of the last report observed before a moment. */
 export const findLastBefore = (tables: ReportTables, stream: number, observationsMs: number): Window | undefined => {
   if (observationsMs <= 0) return undefined;
-  for (const { key, value } of tables.tail.getRange({ ...keysBefore(stream, observationsMs), limit: 1 }))
-    return tailWindow(key, value);
-  for (const { key, value } of tables.blocks.getRange({ ...keysFrom(stream, observationsMs), limit: 1 })) {
-    const block = blockOf(key, value);
-    const i = block.firstAtOrAfter(observationsMs);
-    if (i > 0) return block.window(i - 1);
-  }
-  for (const { key, value } of tables.blocks.getRange({ ...keysBefore(stream, observationsMs), limit: 1 })) {
-    const block = blockOf(key, value);
-    return block.window(block.count - 1);
+  for (const table of [tables.tail, tables.blocks]) {
+    // It is inside the run that ends at or after the moment, or the last of the run before.
+    for (const entry of table.getRange({ ...keysFrom(stream, observationsMs), limit: 1 })) {
+      const run = openRun(entry);
+      const i = run.firstAtOrAfter(observationsMs);
+      if (i > 0) return run.window(i - 1);
+    }
+    for (const entry of table.getRange({ ...keysBefore(stream, observationsMs), limit: 1 })) {
+      const run = openRun(entry);
+      return run.window(run.count - 1);
+    }
   }
   return undefined;
 };

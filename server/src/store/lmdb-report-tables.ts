@@ -1,9 +1,7 @@
-// Owns the tables and keys of the reports environment. Per stream: closed runs in `blocks`, then single reports in `tail`,
-// every one of them observed after every block. Both are keyed by stream number and observation (a block's last).
+// Owns the tables and keys of the reports environment. Per stream: closed runs in `blocks`, then short ones in `tail`, every report of
+// which is observed after every block. Both hold runs of one form, keyed by stream number and the run's last observation.
 import { crc32 } from 'node:zlib';
 import { type Environment, openTable, type Table } from './lmdb-environment.ts';
-import { packReport, unpackedBytes, unpackReport } from './packed-report.ts';
-import { checkReport, reportChecksum } from './report-block.ts';
 import { CorruptRecordError, type LatestReport, type Window } from './store.ts';
 
 export type ReportTables = {
@@ -73,31 +71,6 @@ export const positionKey = (position: number): Buffer => {
 };
 
 export const positionOfKey = (key: Buffer): number => Number(key.readBigUInt64BE());
-
-const tailHeadBytes = 10;
-
-/** A report of the tail: validFrom, checksum, packed bytes. */
-export const encodeTailReport = (stream: number, window: Window, fullReport: Uint8Array): Buffer => {
-  const head = Buffer.allocUnsafe(tailHeadBytes);
-  head.writeUIntBE(window.validFromMs, 0, 6);
-  head.writeUInt32BE(reportChecksum(stream, window, fullReport), 6);
-  return Buffer.concat([head, packReport(fullReport)]);
-};
-
-export const tailWindow = (key: Buffer, value: Buffer): Window => {
-  if (value.length < tailHeadBytes) throw new CorruptRecordError(`a report of stream ${streamOfKey(key)} is cut short`);
-  return { validFromMs: value.readUIntBE(0, 6), observationsMs: observationsOfKey(key) };
-};
-
-export const decodeTailReport = (key: Buffer, value: Buffer): Window & { readonly fullReport: Buffer } => {
-  const window = tailWindow(key, value);
-  const fullReport = unpackReport(value.subarray(tailHeadBytes));
-  checkReport(streamOfKey(key), window, fullReport, value.readUInt32BE(6));
-  return { ...window, fullReport };
-};
-
-/** Length of the full report behind a tail record. */
-export const tailReportBytes = (value: Buffer): number => unpackedBytes(value.subarray(tailHeadBytes));
 
 const tagCharacters = 32;
 const latestHeadBytes = 16 + tagCharacters;

@@ -3,27 +3,28 @@
 import type { FeedId } from '@sealpost/protocol';
 import { toReportJson } from '@sealpost/protocol/report-json';
 import { createCandleWriter } from './lmdb-candles.ts';
-import { type Environment, keepHeadroom } from './lmdb-environment.ts';
+import { type Environment, keepHeadroom, type Table } from './lmdb-environment.ts';
 import { findFirst, findLastBefore, lastPosition, momentMax } from './lmdb-report-reader.ts';
 import {
-  decodeTailReport,
   encodeAppended,
   encodeLatest,
-  encodeTailReport,
   keysFrom,
   positionKey,
   type ReportTables,
   reportKey,
   streamKey,
 } from './lmdb-report-tables.ts';
-import { type BlockReport, blockReports, encodeBlock, openBlock } from './report-block.ts';
+import { type Block, type BlockReport, blockReports, encodeBlock, openBlock } from './report-block.ts';
 import { type AppendOutcome, type NewReport, reportTag, type StoredReport, type Window } from './store.ts';
 
 /** Positions that `appendedAfter` can go back; older batches are forgotten. */
 const positionsKept = 1_000_000;
 
-/** What the writer knows of a stream without looking: kept only between successful transactions. */
-type StreamState = { readonly stream: number; newestMs: number; tailCount: number };
+/**
+ * What the writer knows of a stream without looking, kept only between successful transactions: `tailCount` reports are in the tail,
+ * `pending` ones of this batch are not written yet.
+ */
+type StreamState = { readonly stream: number; newestMs: number; tailCount: number; pending: BlockReport[] };
 
 export type Counters = { reports: number; reportBytes: number };
 
@@ -53,11 +54,13 @@ export const createReportWriter = (environment: Environment, tables: ReportTable
       candles.add(state.stream, report);
       counters.reportBytes += report.fullReport.length;
       if (report.observationsMs === state.newestMs) newest.set(state, report);
-      if (state.tailCount >= 2 * blockReports) closeRun(tables, state);
       return outcome;
     });
-    for (const [{ stream }, report] of newest)
+    for (const [state, report] of newest) {
+      writePending(tables, state);
+      const { stream } = state;
       tables.latest.put(streamKey(stream), encodeLatest(stream, report, reportTag(report.fullReport), render(report)));
+    }
     if (stored.length > 0) recordAppended(tables, stored);
     candles.write();
     writeCounters(tables, counters);
@@ -80,8 +83,14 @@ const render = (report: StoredReport): string => {
 const loadState = (tables: ReportTables, feedId: FeedId): StreamState => {
   const stream = numberOf(tables, feedId);
   const newest = findLastBefore(tables, stream, momentMax);
-  return { stream, newestMs: newest?.observationsMs ?? -1, tailCount: tables.tail.getKeysCount(keysFrom(stream, 0)) };
+  const tailCount = tailRuns(tables, stream).reduce((sum, { run }) => sum + run.count, 0);
+  return { stream, newestMs: newest?.observationsMs ?? -1, tailCount, pending: [] };
 };
+
+const tailRuns = (tables: ReportTables, stream: number) =>
+  [...tables.tail.getRange(keysFrom(stream, 0))].map(({ key, value }) => ({ key, run: openBlock(stream, value) }));
+
+const reportsOf = (run: Block): readonly BlockReport[] => Array.from({ length: run.count }, (_, i) => run.report(i));
 
 const numberOf = (tables: ReportTables, feedId: FeedId): number => {
   const key = Buffer.from(feedId.slice(2), 'hex');
@@ -96,24 +105,14 @@ const numberOf = (tables: ReportTables, feedId: FeedId): number => {
 
 const place = (tables: ReportTables, state: StreamState, report: StoredReport): AppendOutcome => {
   if (report.validFromMs > state.newestMs) {
-    putTail(tables, state, report);
+    state.pending.push(report);
     state.newestMs = report.observationsMs;
     return 'stored';
   }
+  writePending(tables, state);
   const refused = judgeLate(tables, state.stream, report);
-  if (refused !== undefined) return refused;
-  const [block] = [...tables.blocks.getRange({ ...keysFrom(state.stream, report.observationsMs), limit: 1 })];
-  if (block === undefined) putTail(tables, state, report);
-  else insertIntoBlock(tables, state.stream, block, report);
-  return 'stored';
-};
-
-const putTail = (tables: ReportTables, state: StreamState, report: StoredReport): void => {
-  tables.tail.put(
-    reportKey(state.stream, report.observationsMs),
-    encodeTailReport(state.stream, report, report.fullReport),
-  );
-  state.tailCount += 1;
+  if (refused === undefined) insertLate(tables, state, report);
+  return refused ?? 'stored';
 };
 
 /** What speaks against a report that is not after the newest; undefined when it fits into a gap. */
@@ -127,33 +126,43 @@ const judgeLate = (tables: ReportTables, stream: number, report: StoredReport): 
   return previous !== undefined && previous.observationsMs >= report.validFromMs ? 'overlap' : undefined;
 };
 
-type Entry = { readonly key: Buffer; readonly value: Buffer };
+/** Puts a late report into the run that ends after it: there is one, since the newest report is later. */
+const insertLate = (tables: ReportTables, state: StreamState, report: StoredReport): void => {
+  for (const table of [tables.blocks, tables.tail]) {
+    for (const { key, value } of table.getRange({ ...keysFrom(state.stream, report.observationsMs), limit: 1 })) {
+      const run = openBlock(state.stream, value);
+      const all = reportsOf(run).toSpliced(run.firstAtOrAfter(report.observationsMs), 0, report);
+      if (table === tables.tail) state.tailCount += 1;
+      if (all.length <= 2 * blockReports) table.put(key, encodeBlock(state.stream, all));
+      else for (const half of [all.slice(0, blockReports), all.slice(blockReports)]) putRun(table, state.stream, half);
+      return;
+    }
+  }
+};
 
-const insertIntoBlock = (tables: ReportTables, stream: number, { key, value }: Entry, report: StoredReport): void => {
-  const block = openBlock(stream, value);
-  const at = block.firstAtOrAfter(report.observationsMs);
-  const all = Array.from({ length: block.count }, (_, i) => block.report(i)).toSpliced(at, 0, report);
-  if (all.length <= 2 * blockReports) {
-    tables.blocks.put(key, encodeBlock(stream, all));
+/** Writes what this batch brought a stream, as one short run; once there are two runs' worth of reports, closes them into blocks. */
+const writePending = (tables: ReportTables, state: StreamState): void => {
+  const { stream, pending } = state;
+  if (pending.length === 0) return;
+  state.pending = [];
+  state.tailCount += pending.length;
+  if (state.tailCount < 2 * blockReports) {
+    putRun(tables.tail, stream, pending);
     return;
   }
-  for (const half of [all.slice(0, blockReports), all.slice(blockReports)]) putBlock(tables, stream, half);
+  const short = tailRuns(tables, stream);
+  const all = [...short.flatMap(({ run }) => reportsOf(run)), ...pending];
+  for (const { key } of short) tables.tail.remove(key);
+  const open = all.length % blockReports;
+  for (let i = 0; i < all.length - open; i += blockReports)
+    putRun(tables.blocks, stream, all.slice(i, i + blockReports));
+  if (open > 0) putRun(tables.tail, stream, all.slice(-open));
+  state.tailCount = open;
 };
 
-const putBlock = (tables: ReportTables, stream: number, reports: readonly BlockReport[]): void => {
-  const last = reports[reports.length - 1] as Window; // a block is never empty
-  tables.blocks.put(reportKey(stream, last.observationsMs), encodeBlock(stream, reports));
-};
-
-const closeRun = (tables: ReportTables, state: StreamState): void => {
-  const oldest = [...tables.tail.getRange({ ...keysFrom(state.stream, 0), limit: blockReports })];
-  putBlock(
-    tables,
-    state.stream,
-    oldest.map(({ key, value }) => decodeTailReport(key, value)),
-  );
-  for (const { key } of oldest) tables.tail.remove(key);
-  state.tailCount -= oldest.length;
+const putRun = (table: Table, stream: number, reports: readonly BlockReport[]): void => {
+  const last = reports[reports.length - 1] as Window; // a run is never empty
+  table.put(reportKey(stream, last.observationsMs), encodeBlock(stream, reports));
 };
 
 const recordAppended = (tables: ReportTables, stored: readonly Buffer[]): void => {

@@ -2,14 +2,7 @@
 // last report is too old, so single reports may outlive the bound by a run; readers hide what is older than retention (D52).
 import { trimCandles } from './lmdb-candles.ts';
 import type { Environment } from './lmdb-environment.ts';
-import {
-  keysFrom,
-  observationsOfKey,
-  type ReportTables,
-  streamKey,
-  streamOfKey,
-  tailReportBytes,
-} from './lmdb-report-tables.ts';
+import { keysFrom, observationsOfKey, type ReportTables, streamKey, streamOfKey } from './lmdb-report-tables.ts';
 import { readCounters, writeCounters } from './lmdb-report-writer.ts';
 import { openBlock } from './report-block.ts';
 import { CorruptRecordError, type Retention } from './store.ts';
@@ -30,7 +23,7 @@ export const trimSlice = (
     const counters = readCounters(tables);
     const before = counters.reports;
     for (const { table, key } of slice) {
-      const { reports, reportBytes } = measure(table, key, tables[table].get(key));
+      const { reports, reportBytes } = measure(key, tables[table].get(key));
       tables[table].remove(key);
       forgetLatest(tables, streamOfKey(key));
       trimCandles(tables.candles, streamOfKey(key), retention.beforeMs, sliceRecords);
@@ -64,13 +57,8 @@ const firstRecord = (tables: ReportTables, stream: number): OldRecord | undefine
 };
 
 // A record that is damaged is removed all the same; what it held is not known any more.
-const measure = (
-  table: OldRecord['table'],
-  key: Buffer,
-  value: Buffer | undefined,
-): { reports: number; reportBytes: number } => {
+const measure = (key: Buffer, value: Buffer | undefined): { reports: number; reportBytes: number } => {
   if (value === undefined) return { reports: 0, reportBytes: 0 };
-  if (table === 'tail') return { reports: 1, reportBytes: tailReportBytes(value) };
   try {
     const block = openBlock(streamOfKey(key), value);
     return { reports: block.count, reportBytes: block.reportBytes() };

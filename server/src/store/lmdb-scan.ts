@@ -3,13 +3,7 @@ import type { FeedId } from '@sealpost/protocol';
 import { checkCandle } from './lmdb-candles.ts';
 import type { Environment } from './lmdb-environment.ts';
 import { feedIdOf } from './lmdb-report-reader.ts';
-import {
-  decodeLatest,
-  decodeTailReport,
-  observationsOfKey,
-  type ReportTables,
-  streamOfKey,
-} from './lmdb-report-tables.ts';
+import { decodeLatest, observationsOfKey, type ReportTables, streamOfKey } from './lmdb-report-tables.ts';
 import { type BlockReport, openBlock } from './report-block.ts';
 import { CorruptRecordError, type ScanCursor, type ScannedReport, StoreError } from './store.ts';
 
@@ -51,12 +45,6 @@ const scanRecord = (tables: ReportTables, table: TableName, key: Buffer, value: 
   const observationsMs = observationsOfKey(key);
   if (table === 'candles') return attempt(place, observationsMs, () => nothing(checkCandle(stream, value)));
   const withFeed = (read: () => BlockReport) => () => [{ report: { feedId: feedIdOf(tables, stream), ...read() } }];
-  if (table === 'tail')
-    return attempt(
-      place,
-      observationsMs,
-      withFeed(() => decodeTailReport(key, value)),
-    );
   return attempt(place, observationsMs, () => {
     const block = openBlock(stream, value);
     return Array.from({ length: block.count }, (_, i) =>

@@ -1,0 +1,13 @@
+import { createSimulation } from '@sealpost/simulator';
+import { openDoor } from './tests/door.ts';
+const { network, streams, deliverAt } = await createSimulation({ seed: 'bench' });
+const from=1_763_200_000; const S=1200; const lines=Array.from({length:S},(_,i)=>[...deliverAt(from+i)].map(({report})=>JSON.stringify(report))).flat();
+const door=await openDoor(streams.map(s=>s.stream), new Map([[network.signerSet.configDigest, network.signerSet]]), ()=>(from+S)*1000, {}, Number(process.argv[2]??2));
+const batches=Array.from({length:Math.ceil(lines.length/256)},(_,i)=>lines.slice(i*256,(i+1)*256));
+for(const b of batches.slice(0,8)) await door.ingest.submit(b,1);
+const rest=batches.slice(8); const n=rest.flat().length;
+const c=process.cpuUsage(); const t=performance.now();
+await Promise.all(rest.map(b=>door.ingest.submit(b,1)));
+const ms=performance.now()-t; const u=process.cpuUsage(c);
+console.log({n, rate:(n/ms*1000).toFixed(0), cpuPerReport:((u.user+u.system)/n).toFixed(0), sys:(u.system/n).toFixed(0), cores:((u.user+u.system)/1000/ms).toFixed(2)});
+await door.close();
