@@ -107,7 +107,7 @@ const checkQuorums = async (
   verifier: Verifier,
   problems: ProblemList,
 ): Promise<void> => {
-  const verdicts = await verifier.verify(reports.map(({ fullReport }) => ({ fullReport: toHex(fullReport) })));
+  const verdicts = await verifier.verify(reports.map(({ fullReport }) => toHex(fullReport)));
   for (const [i, { code, detail }] of verdicts.entries()) {
     const report = reports[i];
     if (code === undefined || code === 'malformed_report' || report === undefined) continue; // malformed ones are counted by bodyFault

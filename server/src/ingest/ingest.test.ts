@@ -120,6 +120,7 @@ test.each([
   ['a fullReport that is no text', 'malformed_line', '{"fullReport":7}'],
   ['a line without end', 'malformed_line', JSON.stringify({ fullReport: `0x${'0'.repeat(20_000)}` })],
   ['bytes that are no report', 'malformed_report', '{"fullReport":"0x1234"}'],
+  ['two reports in one', 'malformed_report', JSON.stringify({ fullReport: `${valid.fullReport},${valid.fullReport}` })],
   ['a report cut short', 'malformed_report', JSON.stringify({ fullReport: valid.fullReport.slice(0, -2) })],
   ['an altered body', 'altered_report', altered({ body: `0x${parts.body.slice(2, -2)}ff` })],
   [

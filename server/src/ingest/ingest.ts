@@ -61,7 +61,7 @@ export const createIngest = (parts: IngestParts): Ingest => {
     const newestOf = createNewest(store);
     await Promise.all(passing.map((one) => attempt(one, () => recogniseDuplicate(store, newestOf, one))));
     const undecided = passing.filter(isUndecided);
-    const verdicts = await verifier.verify(undecided.map(({ line }) => line as ReportLine)); // parsed, or it would be refused
+    const verdicts = await verifier.verify(undecided.map(({ line }) => (line as ReportLine).fullReport)); // parsed, or it would be refused
     for (const [i, one] of undecided.entries())
       await attempt(one, async () => admit(one, verdicts[i] as Verdict, parts)); // one each
   };
@@ -164,6 +164,9 @@ const admit = (one: Passing, { verified, code, detail }: Verdict, parts: IngestP
     price,
     fullReport: Buffer.from((one.line as ReportLine).fullReport.slice(2), 'hex'),
   };
+  const line = one.line as ReportLine; // as above
+  const disagreeing = disagreeingField(line, toReportJson(feedId, verified, line.fullReport));
+  if (disagreeing !== undefined) throw new Refusal('disagreeing_fields', `It is ${disagreeing}.`);
   checkCatalog(verified, parts.view, parts.rules.network);
   checkTimes(verified, parts.rules, parts.nowMs());
 };

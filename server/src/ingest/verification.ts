@@ -8,7 +8,6 @@ import {
   type ReportJson,
   type SignatureEngine,
   type SignerSets,
-  toReportJson,
   verifyReport,
   windowOf,
 } from '@sealpost/protocol';
@@ -31,21 +30,18 @@ export type Verdict =
   | { readonly verified: VerifiedReport; readonly code?: never; readonly detail?: never }
   | { readonly verified?: never; readonly code: RefusalCode; readonly detail?: string };
 
-/** Checks form, fields and quorum of a line. Never throws for what a line may hold. */
-export const verifyLine = (line: ReportLine, signerSets: SignerSets, engine: SignatureEngine): Verdict => {
+/** Checks form and quorum of a report. Never throws for what a text may hold. */
+export const verifyFullReport = (fullReport: string, signerSets: SignerSets, engine: SignatureEngine): Verdict => {
   try {
-    const full = decodeFullReport(line.fullReport);
+    const full = decodeFullReport(fullReport);
     const verification = verifyReport(full, signerSets, engine);
     if (!verification.ok) return { code: verification.reason, ...signatureDetail(verification.signatureIndex) };
     const body = decodeReportBody(full.body);
-    const window = windowOf(body);
-    const disagreeing = disagreeingField(line, toReportJson(body.feedId, window, line.fullReport));
-    if (disagreeing !== undefined) return { code: 'disagreeing_fields', detail: `It is ${disagreeing}.` };
     return {
       verified: {
         feedId: body.feedId,
         configDigest: full.context.configDigest,
-        ...window,
+        ...windowOf(body),
         price: headlinePriceOf(body),
       },
     };

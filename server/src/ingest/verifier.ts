@@ -2,13 +2,12 @@
 import type { Worker } from 'node:worker_threads';
 import type { SignerSets } from '@sealpost/protocol';
 import { startThread } from '../threads.ts';
-import type { ReportLine } from './report-line.ts';
 import type { Verdict } from './verification.ts';
 import type { VerifierRequest } from './verifier-thread.ts';
 
 export type Verifier = {
-  /** Verdicts in the order of the lines. */
-  readonly verify: (lines: readonly ReportLine[]) => Promise<readonly Verdict[]>;
+  /** Verdicts in the order of the full reports. */
+  readonly verify: (fullReports: readonly string[]) => Promise<readonly Verdict[]>;
   /** The sets that reports are checked against from now on. */
   readonly use: (signerSets: SignerSets) => void;
   readonly close: () => Promise<void>;
@@ -16,8 +15,8 @@ export type Verifier = {
 
 type Waiting = { readonly resolve: (verdicts: readonly Verdict[]) => void; readonly reject: (error: Error) => void };
 
-/** Lines per message: large enough to hide the hand-over, small enough to share a batch among threads. */
-const chunkLines = 16;
+/** Reports per message: large enough to hide the hand-over, small enough to share a batch among threads. */
+const chunkReports = 16;
 
 /** Starts the threads. A thread that dies rejects what it was asked, then and later. */
 export const openVerifier = (threadCount: number): Verifier => {
@@ -25,9 +24,9 @@ export const openVerifier = (threadCount: number): Verifier => {
   const leastBusy = () =>
     threads.reduce((least, thread) => (thread.waiting.length < least.waiting.length ? thread : least));
   return {
-    verify: async (lines) => {
-      const chunks = Array.from({ length: Math.ceil(lines.length / chunkLines) }, (_, i) =>
-        lines.slice(i * chunkLines, (i + 1) * chunkLines),
+    verify: async (fullReports) => {
+      const chunks = Array.from({ length: Math.ceil(fullReports.length / chunkReports) }, (_, i) =>
+        fullReports.slice(i * chunkReports, (i + 1) * chunkReports),
       );
       const verdicts = await Promise.all(chunks.map((chunk) => leastBusy().ask(chunk)));
       return verdicts.flat();
@@ -44,7 +43,7 @@ export const openVerifier = (threadCount: number): Verifier => {
 type VerifierThread = {
   readonly worker: Worker;
   readonly waiting: readonly Waiting[];
-  readonly ask: (lines: readonly ReportLine[]) => Promise<readonly Verdict[]>;
+  readonly ask: (fullReports: readonly string[]) => Promise<readonly Verdict[]>;
 };
 
 const openVerifierThread = (): VerifierThread => {
@@ -58,11 +57,13 @@ const openVerifierThread = (): VerifierThread => {
   worker.on('message', (verdicts: readonly Verdict[]) => waiting.shift()?.resolve(verdicts));
   worker.on('error', fail);
   worker.on('exit', fail);
-  const ask = (lines: readonly ReportLine[]): Promise<readonly Verdict[]> =>
+  const ask = (fullReports: readonly string[]): Promise<readonly Verdict[]> =>
     new Promise((resolve, reject) => {
       if (failure !== undefined) return reject(failure);
       waiting.push({ resolve, reject });
-      worker.postMessage({ lines } satisfies VerifierRequest);
+      // A text with a comma in it is no report: it must not become two.
+      const reports = fullReports.map((text) => text.replaceAll(',', ';')).join(',');
+      worker.postMessage({ reports } satisfies VerifierRequest);
     });
   return { worker, waiting, ask };
 };
