@@ -109,6 +109,8 @@ export const createPipeline = (parts: PipelineParts) => {
     });
     const fail = (thrown: unknown): void => {
       const error = toApiError(thrown);
+      // Half an answer cannot be taken back: the client sees the connection end instead of a wrong one.
+      if (response.headersSent) return void response.destroy();
       const answer = toProblem(error, requestId, passage.rate?.retryAfterSeconds ?? 1);
       const bytes = writeAnswer(response, answer, contextOf(), answer.body, false);
       finish(answer, bytes, error.code, error.status >= 500 ? (error.cause ?? error) : undefined);
