@@ -87,19 +87,17 @@ export const createPipeline = (parts: PipelineParts) => {
     const startedMs = parts.monotonicMs();
     const requestId = parts.newRequestId();
     const passage: Passage = { route: undefined, caller: undefined, rate: undefined, headers: undefined };
-    const finish = (answer: Answer, bytes: number, code: string | null, error?: unknown): void =>
-      parts.observe({
-        kind: 'request',
+    const finish = ({ status }: Answer, bytes: number, code: string | null, error?: unknown): void => {
+      const told = {
         requestId,
-        route: passage.route ?? null,
         method: request.method ?? '',
-        status: answer.status,
+        status,
         code,
-        userId: passage.caller?.userId ?? null,
         bytes,
         durationMs: parts.monotonicMs() - startedMs,
-        ...(error !== undefined && { error }),
-      });
+      };
+      parts.observe({ kind: 'request', ...told, ...describe(passage), ...(error !== undefined && { error }) });
+    };
     const contextOf = (): AnswerContext => ({
       requestId,
       head: request.method === 'HEAD',
@@ -127,3 +125,5 @@ export const createPipeline = (parts: PipelineParts) => {
     }
   };
 };
+
+const describe = ({ route, caller }: Passage) => ({ route: route ?? null, userId: caller?.userId ?? null });

@@ -17,11 +17,8 @@ const entryBytes = 18; // validFromMs 6, observationsMs 6, checksum 4, packed le
  * Checksum of a report under its key, so that bytes that stand under a wrong key are found out as well: the key seeds the CRC,
  * which for the same bytes differs whenever its seed does.
  */
-export const reportChecksum = (
-  stream: number,
-  { validFromMs, observationsMs }: Window,
-  fullReport: Uint8Array,
-): number => crc32(fullReport, mix(mix(mix(stream, validFromMs), observationsMs), observationsMs / 2 ** 32));
+const reportChecksum = (stream: number, { validFromMs, observationsMs }: Window, fullReport: Uint8Array): number =>
+  crc32(fullReport, mix(mix(mix(stream, validFromMs), observationsMs), observationsMs / 2 ** 32));
 
 const mix = (seed: number, value: number): number =>
   (Math.imul(seed ^ (value >>> 0), 0x9e3779b1) + value / 2 ** 32) >>> 0;
@@ -107,7 +104,7 @@ const createPackedReader = (bytes: Buffer, count: number, indexEnd: number): ((i
 };
 
 /** Throws unless the bytes are those that were written under this key. */
-export const checkReport = (stream: number, window: Window, fullReport: Uint8Array, checksum: number): void => {
+const checkReport = (stream: number, window: Window, fullReport: Uint8Array, checksum: number): void => {
   if (reportChecksum(stream, window, fullReport) === checksum) return;
   throw new CorruptRecordError(
     `the report of stream ${stream} observed at ${window.observationsMs} ms does not match its checksum`,
