@@ -1,6 +1,7 @@
 // THE COMPOSITION ROOT of a running node: the one file that sees every part. It opens them in the order of the flow, closes them
 // against it, and owns nothing else.
 import { readFileSync } from 'node:fs';
+import type { RequestListener } from 'node:http';
 import type { SecretBox } from './access/secrets.ts';
 import { type ApiRules, createApi } from './http/api.ts';
 import { watchPressure } from './http/pressure.ts';
@@ -39,6 +40,8 @@ export type WritePath = {
 export type ReadPath = {
   readonly url: string;
   readonly lagMs: () => number;
+  /** Requests that came in and are not answered yet. */
+  readonly activeRequests: () => number;
   /** Answers what is under way, refuses what is new, closes. */
   readonly drain: () => Promise<void>;
   /** Reads certificate and key again. */
@@ -97,6 +100,14 @@ export const openReadPath = async (
     isOverloaded: pressure.isHigh,
     observe,
   });
+  let active = 0;
+  const counted: RequestListener = (request, response) => {
+    active += 1;
+    response.once('close', () => {
+      active -= 1;
+    });
+    handle(request, response);
+  };
   const readTls = (): ListenOptions['tls'] =>
     settings.tls && { cert: readFileSync(settings.tls.certFile), key: readFileSync(settings.tls.keyFile) };
   const tls = readTls();
@@ -108,6 +119,7 @@ export const openReadPath = async (
   return {
     url: listener.url,
     lagMs: pressure.lagMs,
+    activeRequests: () => active,
     drain: async () => {
       draining = true;
       await listener.close(settings.drainMs);

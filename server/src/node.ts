@@ -1,7 +1,7 @@
 // Owns a whole node in one process: write path, read path, private listener, log and metrics, and how it stops without a client
 // noticing. Commands say with which settings.
 import { openSecretBox } from './access/key.ts';
-import { type NodeSettings, openReadPath, openWritePath, type WritePath } from './app.ts';
+import { type NodeSettings, openReadPath, openWritePath, type ReadPath, type WritePath } from './app.ts';
 import type { Settings } from './config.ts';
 import { createIngestHandler } from './ingest/sources/listener.ts';
 import { openLog } from './log.ts';
@@ -44,12 +44,19 @@ export const openNode = async ({ settings, version, ingestToken, logTo }: NodeOp
     ...(logTo && { destination: logTo }),
   });
   let write: WritePath | undefined;
-  const metrics = createMetrics({ readings: createReadings(() => write), staleAfterSeconds });
+  let read: ReadPath | undefined;
+  const metrics = createMetrics({
+    readings: createReadings(
+      () => write,
+      () => read,
+    ),
+    staleAfterSeconds,
+  });
   const observe = createObserver([log.observe, metrics.observe]);
   write = await openWritePath(nodeSettings, observe);
-  const read = await openReadPath(nodeSettings, write.store, write.view, box, observe);
+  read = await openReadPath(nodeSettings, write.store, write.view, box, observe);
   let stopping: Promise<void> | undefined;
-  const opened = write;
+  const [opened, listening] = [write, read];
   const ops = await openOpsListener({
     ...settings.ingestListen,
     checks: {
@@ -61,20 +68,20 @@ export const openNode = async ({ settings, version, ingestToken, logTo }: NodeOp
     ...(ingestToken !== undefined && { ingest: createIngestHandler(opened.ingest, ingestToken) }),
     observe,
   });
-  observe({ kind: 'started', version, addresses: { api: read.url, private: ops.url } });
+  observe({ kind: 'started', version, addresses: { api: listening.url, private: ops.url } });
   const stop = async (reason: string): Promise<void> => {
     observe({ kind: 'draining', reason });
-    await read.drain();
+    await listening.drain();
     await ops.close();
     await opened.close();
     observe({ kind: 'stopped', clean: true });
     log.close();
   };
   return {
-    url: read.url,
+    url: listening.url,
     opsUrl: ops.url,
     write: opened,
-    reloadTls: read.reloadTls,
+    reloadTls: listening.reloadTls,
     stop: (reason) => (stopping ??= stop(reason)),
   };
 };
@@ -109,11 +116,14 @@ const toNodeSettings = (settings: Settings): NodeSettings => ({
   drainMs: settings.drainMs,
 });
 
-const createReadings = (write: () => WritePath | undefined) => ({
-  activeRequests: () => 0,
+const createReadings = (write: () => WritePath | undefined, read: () => ReadPath | undefined) => ({
+  activeRequests: () => read()?.activeRequests() ?? 0,
   stalenessSeconds: () => (write() === undefined ? [] : stalenessOf(write() as WritePath)), // just looked at
   storeMapBytes: async () => (await write()?.store.reports.stats())?.fileBytes ?? 0,
-  storeStaleReaders: () => 0,
+  // Cleared in the writer's thread, which does not tell how many yet: no value is better than a wrong one.
+  storeStaleReaders: () => {
+    throw new Error('The number of stale readers is not known.');
+  },
 });
 
 function* stalenessOf({ store, view }: WritePath): Generator<number> {

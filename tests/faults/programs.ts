@@ -31,7 +31,6 @@ export const buildPrograms = async (): Promise<Programs> => {
     platform: 'node',
     external: ['lmdb', 'node:*'],
     conditions: ['source'],
-    define: { 'process.env.BUNDLED': '"1"' },
   });
   return {
     start: (name, args, { stderr = 'inherit' } = {}) =>
