@@ -113,7 +113,7 @@ export const openReadPath = async (
   const tls = readTls();
   const listener: HttpListener = await openHttpServer(
     { ...settings.listen, ...(tls && { tls }) },
-    handle,
+    counted,
     newRequestId,
   );
   return {
