@@ -1,14 +1,21 @@
 // One thread that does nothing but recover public keys: the rate that no verified ingest can exceed.
-import { parentPort } from 'node:worker_threads';
-import * as WasmHash from 'ox/wasm/Hash';
+import { parentPort, workerData } from 'node:worker_threads';
+import { decodeFullReport, reportDigest } from '@sealpost/protocol';
 import * as WasmSecp256k1 from 'ox/wasm/Secp256k1';
 
-const { keccak256 } = await WasmHash.engine();
-const { sign, recoverPublicKey } = await WasmSecp256k1.engine();
-const digest = keccak256(Uint8Array.of(1));
-const signature = sign(digest, keccak256(Uint8Array.of(2)), { prehash: false, extraEntropy: false });
+const { recoverPublicKey } = await WasmSecp256k1.engine();
+const signed = (workerData as readonly string[]).map(decodeFullReport).flatMap((report) => {
+  const digest = reportDigest(report);
+  return report.signatures.map(({ r, s, v }) => ({
+    digest,
+    signature: Uint8Array.from(Buffer.from(`0${v}${r.slice(2)}${s.slice(2)}`, 'hex')),
+  }));
+});
 
 parentPort?.on('message', (count: number) => {
-  for (let i = 0; i < count; i++) recoverPublicKey(signature, digest);
+  for (let i = 0; i < count; i++) {
+    const { signature, digest } = signed[i % signed.length] as (typeof signed)[number]; // i modulo its length
+    recoverPublicKey(signature, digest);
+  }
   parentPort?.postMessage('done');
 });

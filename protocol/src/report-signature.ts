@@ -1,12 +1,12 @@
 // Owns who signed a report: the digest, the recovered addresses, and the verdict on a quorum (D18, D19).
-import * as Bytes from 'ox/Bytes';
 import * as Hash from 'ox/Hash';
 import * as Hex from 'ox/Hex';
 import * as Secp256k1 from 'ox/Secp256k1';
 import { type Address, parseAddress } from './address.ts';
 import type { Body } from './bodies.ts';
 import { malformedArgument } from './errors.ts';
-import type { FullReport, Signature } from './report.ts';
+import { writeHex } from './hex-bytes.ts';
+import { type FullReport, fullReportBytesMax, type Signature } from './report.ts';
 
 /** The oracles behind one config digest: any f + 1 of them make a quorum. */
 export type SignerSet = {
@@ -38,13 +38,18 @@ export const portableEngine: SignatureEngine = {
 /** The part of a report under its signatures. */
 type SignedPart = Pick<FullReport, 'context' | 'body'>;
 
+const wordBytes = 32;
+const contextEnd = 4 * wordBytes;
+/** Hash of the body, context, body: room for the longest report. Filled and hashed within one call, so it is never shared. */
+const signedBytes = new Uint8Array(contextEnd + fullReportBytesMax);
+
 /** What the oracles signed: keccak256(keccak256(body) ‖ the three context words), no message prefix. */
 export const reportDigest = (report: SignedPart, engine: SignatureEngine = portableEngine): Uint8Array => {
   const { configDigest, epochAndRound, extraHash } = report.context;
-  const signed = new Uint8Array(4 * 32);
-  signed.set(engine.keccak256(Bytes.fromHex(report.body)), 0);
-  signed.set(Bytes.fromHex(`${configDigest}${epochAndRound.slice(2)}${extraHash.slice(2)}`), 32);
-  return engine.keccak256(signed);
+  const body = report.body.slice(2);
+  writeHex(`${configDigest.slice(2)}${epochAndRound.slice(2)}${extraHash.slice(2)}${body}`, signedBytes, wordBytes);
+  signedBytes.set(engine.keccak256(signedBytes.subarray(contextEnd, contextEnd + body.length / 2)));
+  return engine.keccak256(signedBytes.subarray(0, contextEnd));
 };
 
 /** The signer's address for each signature, in order; undefined where the signature is malformed. */
@@ -56,11 +61,15 @@ export const recoverSigners = (
   return report.signatures.map((signature) => recoverAddress(signature, digest, engine));
 };
 
+/** Recovery id, r, s; filled and used within one call. */
+const signatureBytes = new Uint8Array(1 + 2 * wordBytes);
+
 const recoverAddress = ({ r, s, v }: Signature, digest: Uint8Array, engine: SignatureEngine): Address | undefined => {
   if (v !== 0 && v !== 1) return undefined;
   try {
-    const signature = Bytes.fromHex(`0x0${v}${r.slice(2)}${s.slice(2)}`);
-    return addressOf(engine.recoverPublicKey(signature, digest), engine);
+    signatureBytes[0] = v;
+    writeHex(`${r.slice(2)}${s.slice(2)}`, signatureBytes, 1);
+    return addressOf(engine.recoverPublicKey(signatureBytes, digest), engine);
   } catch {
     return undefined; // r or s out of range, or no point of the curve has that r
   }

@@ -88,12 +88,15 @@ export const decodeFullReport = (fullReport: string): FullReport => {
   };
 };
 
+const lowerCaseHex = /^0x(?:[0-9a-f]{2})*$/;
+
 const parseHex = (fullReport: string): string => {
   if (fullReport.length > 2 + fullReportBytesMax * 2) {
     throw new ReportFormatError('malformed_hex', `fullReport is longer than ${fullReportBytesMax} bytes.`);
   }
+  if (lowerCaseHex.test(fullReport)) return fullReport;
   const hex = fullReport.startsWith('0x') ? fullReport.toLowerCase() : fullReport;
-  if (/^0x(?:[0-9a-f]{2})*$/.test(hex)) return hex;
+  if (lowerCaseHex.test(hex)) return hex;
   throw new ReportFormatError('malformed_hex', 'fullReport must be 0x and an even number of hex digits.');
 };
 

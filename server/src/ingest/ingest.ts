@@ -44,6 +44,8 @@ export type IngestParts = {
 type Passing = {
   readonly text: string;
   line?: ReportLine;
+  /** Where the line says that its report belongs; undefined when it does not say, or says nonsense. */
+  key?: StatedKey | undefined;
   report?: NewReport;
   outcome?: AppendOutcome;
   refusal?: Refusal;
@@ -59,11 +61,12 @@ export const createIngest = (parts: IngestParts): Ingest => {
 
   const decide = async (passing: readonly Passing[]): Promise<void> => {
     const newestOf = createNewest(store);
-    await Promise.all(passing.map((one) => attempt(one, () => recogniseDuplicate(store, newestOf, one))));
+    for (const one of passing) attempt(one, () => parse(one));
+    const known = passing.filter((one) => isUndecided(one) && mayBeStored(one, newestOf));
+    await Promise.all(known.map((one) => recogniseDuplicate(store, one)));
     const undecided = passing.filter(isUndecided);
     const verdicts = await verifier.verify(undecided.map(({ line }) => (line as ReportLine).fullReport)); // parsed, or it would be refused
-    for (const [i, one] of undecided.entries())
-      await attempt(one, async () => admit(one, verdicts[i] as Verdict, parts)); // one each
+    for (const [i, one] of undecided.entries()) attempt(one, () => admit(one, verdicts[i] as Verdict, parts)); // one each
   };
   const append = async (passing: readonly Passing[]): Promise<void> => {
     const admitted = passing.filter(isUndecided);
@@ -98,21 +101,26 @@ export const createIngest = (parts: IngestParts): Ingest => {
 
 const isUndecided = ({ outcome, refusal }: Passing): boolean => outcome === undefined && refusal === undefined;
 
-const attempt = async (one: Passing, act: () => Promise<void>): Promise<void> => {
+const attempt = (one: Passing, act: () => void): void => {
   try {
-    await act();
+    act();
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
     one.refusal = error;
   }
 };
 
-// Bytes that are stored were verified before: loading a file again costs no signature checks.
-const recogniseDuplicate = async (store: Store, newestOf: (feedId: FeedId) => number, one: Passing): Promise<void> => {
+const parse = (one: Passing): void => {
   one.line = parseReportLine(one.text);
-  const key = statedKey(one.line);
-  if (key === undefined || newestOf(key.feedId) < key.seconds * 1_000) return;
-  const { line } = one;
+  one.key = statedKey(one.line);
+};
+
+const mayBeStored = ({ key }: Passing, newestOf: (feedId: FeedId) => number): boolean =>
+  key !== undefined && newestOf(key.feedId) >= key.seconds * 1_000;
+
+// Bytes that are stored were verified before: loading a file again costs no signature checks.
+const recogniseDuplicate = async (store: Store, one: Passing): Promise<void> => {
+  const { line, key } = one as { line: ReportLine; key: StatedKey }; // parsed, and with a key, or it could not be stored
   const twin = (await candidatesFor(store, key)).find((stored) => isTwin(stored, line));
   if (twin === undefined) return;
   one.report = twin;
@@ -147,7 +155,6 @@ const createNewest = (store: Store): ((feedId: FeedId) => number) => {
   };
 };
 
-/** Where a line says that its report belongs; undefined when it does not say, or says nonsense. */
 const statedKey = ({ feedID, observationsTimestamp }: ReportLine): StatedKey | undefined => {
   const isSecond = Number.isSafeInteger(observationsTimestamp) && (observationsTimestamp as number) >= 0;
   if (!isSecond || typeof feedID !== 'string' || !/^0x[0-9a-f]{64}$/i.test(feedID)) return undefined;

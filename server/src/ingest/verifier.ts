@@ -15,8 +15,8 @@ export type Verifier = {
 
 type Waiting = { readonly resolve: (verdicts: readonly Verdict[]) => void; readonly reject: (error: Error) => void };
 
-/** Reports per message: large enough to hide the hand-over, small enough to share a batch among threads. */
-const chunkReports = 16;
+/** Reports per message at most: large enough to hide the hand-over. A smaller batch is shared among the threads. */
+const chunkReportsMax = 64;
 
 /** Starts the threads. A thread that dies rejects what it was asked, then and later. */
 export const openVerifier = (threadCount: number): Verifier => {
@@ -25,8 +25,10 @@ export const openVerifier = (threadCount: number): Verifier => {
     threads.reduce((least, thread) => (thread.waiting.length < least.waiting.length ? thread : least));
   return {
     verify: async (fullReports) => {
-      const chunks = Array.from({ length: Math.ceil(fullReports.length / chunkReports) }, (_, i) =>
-        fullReports.slice(i * chunkReports, (i + 1) * chunkReports),
+      if (fullReports.length === 0) return [];
+      const size = Math.min(chunkReportsMax, Math.ceil(fullReports.length / threadCount));
+      const chunks = Array.from({ length: Math.ceil(fullReports.length / size) }, (_, i) =>
+        fullReports.slice(i * size, (i + 1) * size),
       );
       const verdicts = await Promise.all(chunks.map((chunk) => leastBusy().ask(chunk)));
       return verdicts.flat();
