@@ -1,6 +1,6 @@
 // CPU per request of the whole node against a bare node:http server that sends the same bytes, alternating in one run.
 import { type ChildProcess, spawn } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { openSync, readFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { signRequest } from '@sealpost/protocol';
@@ -21,9 +21,11 @@ const ticksPerSecond = 100;
 
 const startTarget = (mode: 'api' | 'bare'): Promise<Target> => {
   const child = spawn(process.execPath, [fileURLToPath(new URL('./http-target.mjs', import.meta.url)), mode], {
-    stdio: ['ignore', 'pipe', 'inherit'],
+    stdio: ['ignore', openSync('/dev/null', 'w'), 'inherit', 'ipc'],
   });
-  return new Promise((resolve) => child.stdout.once('data', (line) => resolve({ child, ...JSON.parse(String(line)) })));
+  return new Promise((resolve) =>
+    child.once('message', (told) => resolve({ child, ...(told as Omit<Target, 'child'>) })),
+  );
 };
 
 /** Seconds of CPU that a process has used so far. */

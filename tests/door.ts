@@ -4,7 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type FeedId, parseStream, type SignerSets, type Stream } from '@sealpost/protocol';
 import { createIngest, type Ingest, type IngestEvent, type IngestRules } from '../server/src/ingest/ingest.ts';
+import { createIngestHandler } from '../server/src/ingest/sources/listener.ts';
 import { openVerifier } from '../server/src/ingest/verifier.ts';
+import { type OpsListener, openOpsListener } from '../server/src/ops.ts';
 import { openAdminView } from '../server/src/store/admin-snapshot.ts';
 import { openStore } from '../server/src/store/open.ts';
 import type { Store } from '../server/src/store/store.ts';
@@ -101,3 +103,14 @@ export const openDoor = async (
     },
   };
 };
+
+/** The private listener over a door, with no probe that could fail. */
+export const openPrivateListener = (ingest: Ingest, token: string): Promise<OpsListener> =>
+  openOpsListener({
+    host: '127.0.0.1',
+    port: 0,
+    checks: {},
+    metrics: async () => '',
+    ingest: createIngestHandler(ingest, token),
+    observe: () => {},
+  });

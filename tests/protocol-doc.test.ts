@@ -288,6 +288,9 @@ const queries: Readonly<Record<RouteName, readonly (readonly [number, string])[]
   socketMs: [[426, `feedIDs=${live}`]],
   time: [[200, '']],
   signers: [[200, '']],
+  status: [[200, '']],
+  openapi: [[200, '']],
+  docs: [[200, '']],
 };
 
 const resolve = (response: OpenApiResponse | undefined): OpenApiResponse | undefined =>
@@ -297,8 +300,10 @@ const expectDescribed = (route: Route, reply: Reply): void => {
   const item = document.paths[route.path];
   const operation = route.method === 'GET' ? item?.get : item?.head;
   const response = resolve(operation?.responses[reply.status]) ?? expect.unreachable(`${route.path} ${reply.status}`);
-  const body = response.content?.['application/json'].schema.$ref.split('/').at(-1);
-  if (body === undefined) expect(reply.text).toBe('');
+  const body = response.content?.['application/json']?.schema.$ref.split('/').at(-1);
+  const page = response.content?.['text/html'];
+  if (page !== undefined) expect(reply.text).toMatch(/^<!doctype html>/);
+  else if (body === undefined) expect(reply.text).toBe('');
   else expect(problemsOf(body, reply.json), `${route.path} ${reply.status} ${reply.text}`).toBeNull();
   for (const [name, { schema }] of Object.entries(document.components.headers)) {
     const value = reply.headers[name.toLowerCase()];

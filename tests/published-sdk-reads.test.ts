@@ -1,11 +1,13 @@
-// The published TypeScript SDK, unmodified, against the real demo: every REST call that it has.
+// The published TypeScript SDK, unmodified, against the real demo: every REST call that it has. What it gets is held against the
+// OpenAPI document on the way.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { decodeFullReport, parseSignerSets, verifyReport } from '@sealpost/protocol';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { type CheckingProxy, openCheckingProxy } from './checking-proxy.ts';
 import { root } from './source-tree.ts';
 
 type SdkReport = {
@@ -36,6 +38,7 @@ type Demo = {
 const folder = mkdtempSync(join(tmpdir(), 'sealpost-demo-'));
 let child: ChildProcess;
 let demo: Demo;
+let proxy: CheckingProxy;
 
 const startDemo = (): Promise<Demo> => {
   child = spawn(
@@ -54,14 +57,17 @@ const clientOf = (secret = demo.secret) =>
   createClient({
     apiKey: demo.userId,
     userSecret: secret,
-    endpoint: demo.url,
-    wsEndpoint: demo.url.replace('http', 'ws'),
+    endpoint: proxy.url,
+    wsEndpoint: proxy.url.replace('http', 'ws'),
   });
 
 beforeAll(async () => {
   demo = await startDemo();
+  proxy = await openCheckingProxy(() => demo.url);
 }, 60_000);
+afterEach(() => proxy.report());
 afterAll(async () => {
+  await proxy.close();
   await stopDemo();
   rmSync(folder, { recursive: true, force: true });
 });
@@ -73,7 +79,7 @@ test('published SDK: lists, reads latest, at, bulk and pages from the demo, and 
     expect.arrayContaining([first, second, third]),
   );
   const latest = await client.getLatestReport(first);
-  const signers = parseSignerSets(await (await fetch(`${demo.url}/signers.json`)).json());
+  const signers = parseSignerSets(await (await fetch(`${proxy.url}/signers.json`)).json());
   expect(verifyReport(decodeFullReport(latest.fullReport), signers).ok).toBe(true);
   const moment = latest.observationsTimestamp - 5;
   expect((await client.getReportByTimestamp(first, moment)).observationsTimestamp).toBe(moment);

@@ -9,6 +9,7 @@ import { openHttpServer } from '../server/src/http/server.ts';
 import { openAdminView } from '../server/src/store/admin-snapshot.ts';
 import type { Account, StoredReport } from '../server/src/store/store.ts';
 import { act, openDoor } from './door.ts';
+import { createOpenApiWatch, type Exchange } from './openapi-check.ts';
 
 export type Credentials = { readonly userId: string; readonly secret: string };
 
@@ -27,8 +28,9 @@ export type Service = {
   /** Adds an account with these entitlements; resolves when the service has seen it. */
   readonly addAccount: (entitlements: readonly string[], changes?: Partial<Account>) => Promise<Credentials>;
   readonly append: (reports: readonly StoredReport[]) => Promise<void>;
-  /** A signed request, unless `as` is null. */
+  /** A signed request, unless `as` is null. Throws when the answer is not as the OpenAPI document says. */
   readonly call: (target: string, options?: CallOptions) => Promise<Reply>;
+  /** Throws when any answer, whoever asked, was not as the OpenAPI document says. */
   readonly close: () => Promise<void>;
 };
 
@@ -51,6 +53,8 @@ export const defaultApiRules: ApiRules = {
   retentionDays: 30,
   skewMaxMs: 5_000,
   origins: [],
+  network: 'testnet',
+  version: '0.0.0',
 };
 
 export const openService = async (
@@ -58,6 +62,7 @@ export const openService = async (
   signerSets: SignerSets,
   nowMs: () => number,
   rules: Partial<ApiRules> = {},
+  monotonicMs: () => number = () => performance.now(),
 ): Promise<Service> => {
   const door = await openDoor(streams, signerSets, nowMs);
   const view = await openAdminView(door.store.admin, (error) => {
@@ -70,13 +75,15 @@ export const openService = async (
     view,
     box,
     rules: { ...defaultApiRules, ...rules },
+    url: () => listener.url,
     nowMs,
-    monotonicMs: () => performance.now(),
+    monotonicMs,
     isDraining: () => false,
     isOverloaded: () => false,
     observe: (event) => void events.push(event),
   });
-  const listener = await openHttpServer({ host: '127.0.0.1', port: 0 }, handle, newRequestId);
+  const openApi = createOpenApiWatch();
+  const listener = await openHttpServer({ host: '127.0.0.1', port: 0 }, openApi.watch(handle), newRequestId);
   const addAccount: Service['addAccount'] = async (entitlements, changes = {}) => {
     const userId = crypto.randomUUID();
     const secret = randomBytes(24).toString('base64url');
@@ -119,11 +126,17 @@ export const openService = async (
       const outcomes = await door.store.reports.append(reports);
       if (outcomes.some((outcome) => outcome !== 'stored')) throw new Error(`Not stored: ${outcomes}`);
     },
-    call: (target, options = {}) => send(listener.url, target, { as: first, ...options }, nowMs()),
+    call: async (target, options = {}) => {
+      // Looked at on the wire too: a refusal before there is a request never passes the listener.
+      const reply = await send(listener.url, target, { as: first, ...options }, nowMs(), openApi.take);
+      openApi.report();
+      return reply;
+    },
     close: async () => {
       await listener.close(0);
       view.close();
       await door.close();
+      openApi.report();
     },
   };
 };
@@ -133,6 +146,7 @@ const send = (
   target: string,
   { as, method = 'GET', headers = {}, signed = target, body }: CallOptions,
   timestampMs: number,
+  take: (exchange: Exchange) => void,
 ): Promise<Reply> => {
   const auth = as ? signRequest({ method, target: signed, userId: as.userId, timestampMs }, as.secret) : {};
   const all = Object.entries({ ...auth, ...headers }).filter(([, value]) => value !== undefined) as [
@@ -147,13 +161,10 @@ const send = (
         const chunks: Buffer[] = [];
         response.on('data', (chunk: Buffer) => chunks.push(chunk));
         response.on('end', () => {
-          const text = Buffer.concat(chunks).toString();
-          resolve({
-            status: response.statusCode ?? 0,
-            headers: response.headers as Record<string, string>,
-            text,
-            json: parse(text),
-          });
+          const bytes = Buffer.concat(chunks);
+          const [status, received, text] = [response.statusCode ?? 0, response.headers, bytes.toString()];
+          take({ method, target, status, headers: received, body: bytes });
+          resolve({ status, headers: received as Record<string, string>, text, json: parse(text) });
         });
       },
     );

@@ -35,7 +35,6 @@ const streams = [
     assetClass: 'Forex',
     feedType: 'Forex',
     attributeType: 'ForexPrice',
-    networkType: 'mainnet',
     expectedDecommissionAt: '2026-12-31T00:00:00.000000Z',
   }),
   testStream(silent, {
@@ -164,7 +163,8 @@ describe('GET /api/v1/discovery', () => {
     ['attribute_type=ForexPrice', ['EUR']],
     ['status=testing', ['ETH']],
     ['status=decommissioned', ['OLD']],
-    ['network_type=mainnet', ['EUR']],
+    ['network_type=TESTNET', ['BTC', 'ETH', 'EUR', 'OLD']],
+    ['network_type=mainnet', []],
     ['created_after=2025-02-01', ['ETH']],
     ['created_before=2025-01-10', ['EUR', 'OLD']],
     ['expected_decommission_after=2026-12-30', ['EUR']],
@@ -448,8 +448,12 @@ describe('Errors', () => {
 });
 
 describe('Limits', () => {
+  const stopped = () => 0; // no token comes back while the test runs, however long that takes
+  const openLimited = (rules: Parameters<typeof openService>[3]) =>
+    openService(streams, signerSets, () => clockMs, rules, stopped);
+
   test('requests are subject to a per-account rate limit per route; exceeding it gives 429 with Retry-After', async () => {
-    const limited = await openService(streams, signerSets, () => clockMs, { requestsPerSecond: 3 });
+    const limited = await openLimited({ requestsPerSecond: 3 });
     try {
       const replies = await Promise.all(Array.from({ length: 5 }, () => limited.call('/api/v1/feeds')));
       expect(replies.map(({ status }) => status).sort()).toEqual([200, 200, 200, 429, 429]);
@@ -467,10 +471,7 @@ describe('Limits', () => {
   });
 
   test('failed authentication costs the named account nothing, and an address with too many failures gets 429', async () => {
-    const limited = await openService(streams, signerSets, () => clockMs, {
-      requestsPerSecond: 5,
-      failuresPerSecond: 4,
-    });
+    const limited = await openLimited({ requestsPerSecond: 5, failuresPerSecond: 4 });
     try {
       const victim = await limited.addAccount(['public']);
       const forged = await Promise.all(

@@ -70,8 +70,10 @@ export type Route = {
   readonly auth: RouteAuth;
   readonly about: string;
   readonly query: Readonly<Record<string, Parameter>>;
-  /** Body per status beside the errors that every route shares; null is an answer without body. */
+  /** Body per status beside the errors that every route shares; null is an answer without a JSON body. */
   readonly answers: Readonly<Record<number, BodyName | null>>;
+  /** What a 200 is where it is not JSON. */
+  readonly contentType?: 'text/html';
 };
 
 const feedId = { kind: 'feedId', as: 'feedId', required: true, about: 'Stream to read.' } as const;
@@ -250,6 +252,34 @@ export const routes = {
     about: 'The signer sets that reports verify against.',
     query: {},
     answers: { 200: 'SignerSets' },
+  },
+  status: {
+    method: 'GET',
+    path: '/status.json',
+    transport: 'http',
+    auth: 'none',
+    about: 'How the service is: readiness, ingest lag, streams that are behind.',
+    query: {},
+    answers: { 200: 'Status' },
+  },
+  openapi: {
+    method: 'GET',
+    path: '/openapi.json',
+    transport: 'http',
+    auth: 'none',
+    about: 'This API as an OpenAPI 3.1 document, with the bounds of the deployment.',
+    query: {},
+    answers: { 200: 'OpenApi' },
+  },
+  docs: {
+    method: 'GET',
+    path: '/docs',
+    transport: 'http',
+    auth: 'none',
+    about: 'The same document as a page to read.',
+    query: {},
+    answers: { 200: null },
+    contentType: 'text/html',
   },
 } as const satisfies Record<string, Route>;
 

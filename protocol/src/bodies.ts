@@ -20,6 +20,7 @@ type NumberSchema = {
   readonly maximum?: number;
   readonly description?: string;
 };
+type BooleanSchema = { readonly type: 'boolean'; readonly description?: string };
 type RefSchema = { readonly $ref: string };
 type ArraySchema = { readonly type: 'array'; readonly items: BodySchema; readonly description?: string };
 type ObjectSchema = {
@@ -35,6 +36,7 @@ export type BodySchema =
   | StringSchema
   | IntegerSchema
   | NumberSchema
+  | BooleanSchema
   | RefSchema
   | ArraySchema
   | ObjectSchema
@@ -53,6 +55,7 @@ const exactInteger = {
   pattern: '^-?[0-9]+$',
   description: 'An exact integer with 18 decimals.',
 } as const;
+const anyObject = { type: 'object', properties: {}, required: [], additionalProperties: true } as const;
 const missReason = {
   type: 'string',
   enum: ['not_yet', 'gap', 'before_first', 'no_reports'],
@@ -254,6 +257,51 @@ export const bodies = {
     required: ['serverTimeMs'],
     additionalProperties: false,
   },
+  Status: {
+    type: 'object',
+    properties: {
+      ready: { type: 'boolean', description: 'Is the process fit to serve? The reasons say why not.' },
+      reasons: { type: 'array', items: text, description: 'Empty when ready.' },
+      network: { type: 'string', enum: ['mainnet', 'testnet'] },
+      version: { ...text, description: 'Release of the server.' },
+      serverTimeMs: { type: 'integer', minimum: 0, description: 'When this was worked out, up to a second ago.' },
+      uptimeSeconds: { type: 'integer', minimum: 0, description: 'Since the process began to serve.' },
+      ingestLagSeconds: {
+        type: ['number', 'null'],
+        description: 'Age of the newest observation of all streams; null before the first.',
+      },
+      streams: { $ref: '#/components/schemas/StreamCounts' },
+    },
+    required: [
+      'ready',
+      'reasons',
+      'network',
+      'version',
+      'serverTimeMs',
+      'uptimeSeconds',
+      'ingestLagSeconds',
+      'streams',
+    ],
+    additionalProperties: false,
+  },
+  StreamCounts: {
+    type: 'object',
+    properties: {
+      total: { type: 'integer', minimum: 0, description: 'Public streams of the catalog, whatever their status.' },
+      live: { type: 'integer', minimum: 0, description: 'Those that are live.' },
+      behind: { type: 'integer', minimum: 0, description: 'Live ones without an observation in the last minute.' },
+      behindFeedIDs: { type: 'array', items: feedId, description: 'The first 20 of them.' },
+    },
+    required: ['total', 'live', 'behind', 'behindFeedIDs'],
+    additionalProperties: false,
+  },
+  OpenApi: {
+    type: 'object',
+    properties: { openapi: { type: 'string', pattern: '^3\\.1\\.' }, info: anyObject, paths: anyObject },
+    required: ['openapi', 'info', 'paths'],
+    additionalProperties: true,
+    description: 'An OpenAPI 3.1 document.',
+  },
 } as const satisfies Record<string, ObjectSchema>;
 
 export type BodyName = keyof typeof bodies;
@@ -270,15 +318,17 @@ type FromSchema<S> = S extends { $ref: `#/components/schemas/${infer N extends B
           ? string | null
           : S extends { type: 'integer' | 'number' }
             ? number
-            : S extends { type: readonly ['number', 'null'] }
-              ? number | null
-              : S extends { type: 'array'; items: infer I }
-                ? readonly FromSchema<I>[]
-                : S extends { properties: infer P; required: readonly (infer R)[]; additionalProperties: infer A }
-                  ? { readonly [K in keyof P as K extends R ? K : never]: FromSchema<P[K]> } & {
-                      readonly [K in keyof P as K extends R ? never : K]?: FromSchema<P[K]>;
-                    } & (A extends object ? Readonly<Record<string, FromSchema<A>>> : unknown)
-                  : never;
+            : S extends { type: 'boolean' }
+              ? boolean
+              : S extends { type: readonly ['number', 'null'] }
+                ? number | null
+                : S extends { type: 'array'; items: infer I }
+                  ? readonly FromSchema<I>[]
+                  : S extends { properties: infer P; required: readonly (infer R)[]; additionalProperties: infer A }
+                    ? { readonly [K in keyof P as K extends R ? K : never]: FromSchema<P[K]> } & {
+                        readonly [K in keyof P as K extends R ? never : K]?: FromSchema<P[K]>;
+                      } & (A extends object ? Readonly<Record<string, FromSchema<A>>> : unknown)
+                    : never;
 
 /** The TypeScript type of a named body. */
 export type Body<N extends BodyName> = FromSchema<(typeof bodies)[N]>;

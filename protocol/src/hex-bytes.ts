@@ -8,6 +8,9 @@ for (const [value, digit] of [...'0123456789abcdef'].entries()) {
   digitValues[digit.toUpperCase().charCodeAt(0)] = value;
 }
 
+/** Every platform has it, though the language's own types do not. */
+declare const TextEncoder: new () => { readonly encodeInto: (text: string, bytes: Uint8Array) => unknown };
+
 const encoder = new TextEncoder();
 /** Digits of one call at most: those of the longest report, and more. */
 const digits = new Uint8Array(16_384);

@@ -161,7 +161,7 @@ test('openapi: a signed request has three header keys, discovery may go without,
 });
 
 const bodyOf = ({ content }: OpenApiResponse): string | undefined =>
-  content?.['application/json'].schema.$ref.split('/').at(-1);
+  content?.['application/json']?.schema.$ref.split('/').at(-1);
 
 test('openapi: every answer of the table is there with its body, and HEAD has none', () => {
   for (const [, route] of rows) {
@@ -174,6 +174,11 @@ test('openapi: every answer of the table is there with its body, and HEAD has no
       expect(response.content ?? response.$ref, method).toBeUndefined();
     }
   }
+});
+
+test('openapi: the page is told as HTML', () => {
+  const { content } = operationOf(routes.docs).responses[200] ?? never();
+  expect(content).toEqual({ 'text/html': { schema: { type: 'string' } } });
 });
 
 test('openapi: every answer is described, and errors name their codes', () => {
@@ -228,6 +233,7 @@ const signerSets = toSignerSetsJson(parseSignerSets(verificationVectors.signerSe
 const gap = { from: 1_763_200_003, to: 1_763_200_005, seconds: 3 };
 const price = '3865052126782320350000';
 const candle = { timestamp: 1_763_200_020, open: price, high: price, low: price, close: price, reports: 60 };
+const streams = { total: 24, live: 22, behind: 1, behindFeedIDs: [feedId] };
 const miss = { reason: 'gap', previous: window, next: null } as const;
 
 /** One answer for every body, by the renderer where there is one: a new body needs a row. */
@@ -260,6 +266,18 @@ const examples: { readonly [N in BodyName]: Body<N> } = {
   Candle: candle,
   Candles: { candles: [candle] },
   ServerTime: { serverTimeMs: 1_763_200_000_123 },
+  Status: {
+    ready: false,
+    reasons: ['ingest: the newest report is 75 s old'],
+    network: 'testnet',
+    version: '0.1.0',
+    serverTimeMs: 1_763_200_000_123,
+    uptimeSeconds: 3_600,
+    ingestLagSeconds: 75.123,
+    streams,
+  },
+  StreamCounts: streams,
+  OpenApi: document as unknown as Body<'OpenApi'>, // the type of a document says more than its schema
 };
 
 test.each(Object.keys(bodies) as BodyName[])('openapi: the schema of %s accepts an answer and nothing less', (name) => {

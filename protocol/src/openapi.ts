@@ -35,7 +35,10 @@ export type OpenApiResponse = {
   readonly description: string;
   readonly $ref?: string;
   readonly headers?: Headers;
-  readonly content?: { readonly 'application/json': { readonly schema: Reference } };
+  readonly content?: {
+    readonly 'application/json'?: { readonly schema: Reference };
+    readonly 'text/html'?: { readonly schema: ValueSchema };
+  };
 };
 
 export type OpenApiOperation = {
@@ -51,7 +54,7 @@ export type OpenApiOperation = {
 
 type Method = 'get' | 'head';
 type ApiKey = { readonly type: 'apiKey'; readonly in: 'header'; readonly name: string; readonly description: string };
-type Header = { readonly description: string; readonly schema: ValueSchema };
+type Header = { readonly description: string; readonly required?: true; readonly schema: ValueSchema };
 
 export type OpenApiDocument = {
   readonly openapi: '3.1.0';
@@ -103,10 +106,7 @@ export const createOpenApi = ({ serverUrl, bounds }: OpenApiOptions = {}): OpenA
     components: {
       securitySchemes,
       headers: Object.fromEntries(
-        Object.entries<HeaderRow>(headerTable).map(([name, { description, schema }]) => [
-          name,
-          { description, schema },
-        ]),
+        Object.entries<HeaderRow>(headerTable).map(([name, { on: _, ...header }]) => [name, header]),
       ),
       responses: sharedResponses(known),
       schemas: bodies,
@@ -153,10 +153,16 @@ type HeaderRow = Header & { readonly on: (route: Route, status: number) => boole
 
 const seconds = { type: 'integer', minimum: 0 } as const;
 const signs = ({ auth }: Route): boolean => auth !== 'none';
+const retryAfter = (status: number): boolean => status === 429 || status === 503;
 
 /** Every header of an answer that a client may want to read, and where it is. */
 const headerTable = {
-  'X-Request-Id': { description: 'Names this answer; quote it.', schema: { type: 'string' }, on: () => true },
+  'X-Request-Id': {
+    description: 'Names this answer; quote it.',
+    required: true,
+    schema: { type: 'string', minLength: 1 },
+    on: () => true,
+  },
   'RateLimit-Limit': {
     description: 'Requests per second that the account has on this route. On authenticated answers.',
     schema: seconds,
@@ -166,11 +172,13 @@ const headerTable = {
   'RateLimit-Reset': { description: 'Seconds until all of them are back.', schema: seconds, on: signs },
   'Retry-After': {
     description: 'Seconds to wait before the next try.',
+    required: true,
     schema: { type: 'integer', minimum: 1 },
-    on: (_, status) => status === 429 || status === 503,
+    on: (_, status) => retryAfter(status),
   },
   ETag: {
     description: 'Names the bytes of the report; send it back in If-None-Match.',
+    required: true,
     schema: { type: 'string', pattern: '^"[0-9a-f]{32}(?:-gz)?"$' },
     on: ({ answers }, status) => 304 in answers && (status === 200 || status === 304),
   },
@@ -314,10 +322,13 @@ const answerTexts: Readonly<Record<number, string>> = {
 const withBody = (body: BodyName | null): Pick<OpenApiResponse, 'content'> =>
   body === null ? {} : { content: { 'application/json': { schema: { $ref: `#/components/schemas/${body}` } } } };
 
+const page = { content: { 'text/html': { schema: { type: 'string' } } } } as const;
+
 const sharedResponses = ({ requestsPerSecond }: DocumentedBounds): Readonly<Record<string, OpenApiResponse>> =>
   Object.fromEntries(
     Object.entries(errorStatuses).map(([status, { name, about }]) => {
-      const limit = status === '429' ? ` The default is ${requestsPerSecond} requests per second and route.` : '';
+      const limited = status === '429' && requestsPerSecond > 0;
+      const limit = limited ? ` The default is ${requestsPerSecond} requests per second and route.` : '';
       return [
         name,
         { description: about + limit, headers: headersOf(routes.feeds, Number(status)), ...withBody('Error') },
@@ -331,7 +342,8 @@ const responsesOf = (route: Route, method: Method): OpenApiOperation['responses'
     .filter(([status]) => !bare || Number(status) < 400)
     .map(([status, body]) => {
       const description = answerTexts[Number(status)] ?? '';
-      return [status, { description, headers: headersOf(route, Number(status)), ...withBody(bare ? null : body) }];
+      const content = route.contentType !== undefined && !bare ? page : withBody(bare ? null : body);
+      return [status, { description, headers: headersOf(route, Number(status)), ...content }];
     });
   return Object.fromEntries([...answers, ...(bare ? bareErrors(route) : refusals(route))]);
 };
@@ -343,15 +355,19 @@ const refusals = (route: Route): readonly (readonly [string, OpenApiResponse])[]
     return [[String(status), { $ref: `#/components/responses/${shared.name}`, description: quoted(codes) }]];
   });
 
-// HEAD has no body to carry a code, so its errors are told by class.
-const bareErrors = (route: Route): readonly (readonly [string, OpenApiResponse])[] =>
-  [4, 5].map((hundreds) => {
-    const statuses = codesOf(route).flatMap(([status]) => (Math.floor(status / 100) === hundreds ? [status] : []));
-    return [
-      `${hundreds}XX`,
-      { description: `${statuses.join(', ')}, without a body.`, headers: headersOf(route, hundreds === 4 ? 429 : 503) },
-    ];
+// HEAD has no body to carry a code, so its errors are told by class, but for those that say when to come back.
+const bareErrors = (route: Route): readonly (readonly [string, OpenApiResponse])[] => {
+  const statuses = codesOf(route).map(([status]) => status);
+  const bare = (description: string, status: number) => ({ description, headers: headersOf(route, status) });
+  const later = statuses
+    .filter(retryAfter)
+    .map((status) => [`${status}`, bare('Wait for Retry-After.', status)] as const);
+  const classes = [4, 5].map((hundreds) => {
+    const told = statuses.filter((status) => Math.floor(status / 100) === hundreds && !retryAfter(status));
+    return [`${hundreds}XX`, bare(`${told.join(', ')}, without a body.`, hundreds * 100)] as const;
   });
+  return [...later, ...classes];
+};
 
 const toOperation = (name: string, route: Route, method: Method, bounds: DocumentedBounds): OpenApiOperation => ({
   operationId: route.method === 'GET' && method === 'head' ? `${name}Head` : name,

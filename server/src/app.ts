@@ -1,14 +1,15 @@
 // THE COMPOSITION ROOT of a running node: the one file that sees every part. It opens them in the order of the flow, closes them
 // against it, and owns nothing else.
 import { readFileSync } from 'node:fs';
-import type { RequestListener } from 'node:http';
 import type { SecretBox } from './access/secrets.ts';
-import { type ApiRules, createApi } from './http/api.ts';
+import { createUsageCounter } from './access/usage.ts';
+import { type ApiRules, createApi, type Limiters } from './http/api.ts';
 import { watchPressure } from './http/pressure.ts';
 import { type HttpListener, type ListenOptions, openHttpServer } from './http/server.ts';
 import { createIngest, type Ingest, type IngestRules } from './ingest/ingest.ts';
 import { openVerifier } from './ingest/verifier.ts';
-import type { Listener as Observe } from './observe.ts';
+import { watchVisibility } from './ingest/visibility.ts';
+import { createObserver, type Listener as Observe } from './observe.ts';
 import { type AdminView, openAdminView } from './store/admin-snapshot.ts';
 import { openStore } from './store/open.ts';
 import { startRetention } from './store/retention.ts';
@@ -42,9 +43,11 @@ export type ReadPath = {
   readonly lagMs: () => number;
   /** Requests that came in and are not answered yet. */
   readonly activeRequests: () => number;
+  /** Takes no new connections; open ones go on. */
+  readonly stopListening: () => void;
   /** Answers what is under way, refuses what is new, closes. */
   readonly drain: () => Promise<void>;
-  /** Reads certificate and key again. */
+  /** Reads certificate and key again; keeps the old ones where that fails. */
   readonly reloadTls: () => void;
 };
 
@@ -52,11 +55,12 @@ const retentionEveryMs = 60_000;
 
 /** Opens the store for writing, the door, and retention. */
 export const openWritePath = async (settings: NodeSettings, observe: Observe): Promise<WritePath> => {
-  const store = await openStore(settings.store, 'write');
+  const store = await openStore(settings.store, 'write', observe);
   const onFailure = (error: unknown) => observe({ kind: 'adminReloadFailed', error });
   const view = await openAdminView(store.admin, onFailure);
   const verifier = openVerifier(settings.verifierThreads);
-  const ingest = createIngest({ store, view, verifier, rules: settings.ingest, nowMs: Date.now, observe });
+  const door = createIngest({ store, view, verifier, rules: settings.ingest, nowMs: Date.now, observe });
+  const ingest = watchVisibility(door, () => performance.now(), observe);
   const rules = {
     retentionMs: settings.ingest.retentionMs,
     bytesMax: settings.retentionBytes,
@@ -85,49 +89,57 @@ export const openReadPath = async (
   view: AdminView,
   box: SecretBox,
   observe: Observe,
+  limiters?: Limiters,
 ): Promise<ReadPath> => {
   let draining = false;
   const monotonicMs = () => performance.now();
   const pressure = watchPressure(settings.lagMaxMs, monotonicMs);
-  const { handle, newRequestId } = createApi({
+  const usage = createUsageCounter({
+    usage: store.usage,
+    nowMs: Date.now,
+    onTrouble: (message, error) => observe({ kind: 'warning', code: 'usage_not_stored', message, error }),
+  });
+  const { handle, activeRequests, newRequestId } = createApi({
     store,
     view,
     box,
     rules: settings.api,
+    url: () => listener.url,
     nowMs: Date.now,
     monotonicMs,
     isDraining: () => draining,
     isOverloaded: pressure.isHigh,
-    observe,
+    observe: createObserver([observe, usage.observe]),
+    ...(limiters && { limiters }),
   });
-  let active = 0;
-  const counted: RequestListener = (request, response) => {
-    active += 1;
-    response.once('close', () => {
-      active -= 1;
-    });
-    handle(request, response);
-  };
   const readTls = (): ListenOptions['tls'] =>
     settings.tls && { cert: readFileSync(settings.tls.certFile), key: readFileSync(settings.tls.keyFile) };
   const tls = readTls();
   const listener: HttpListener = await openHttpServer(
     { ...settings.listen, ...(tls && { tls }) },
-    counted,
+    handle,
     newRequestId,
+    observe,
   );
   return {
     url: listener.url,
     lagMs: pressure.lagMs,
-    activeRequests: () => active,
+    activeRequests,
+    stopListening: listener.stopListening,
     drain: async () => {
       draining = true;
       await listener.close(settings.drainMs);
       pressure.stop();
+      await usage.stop();
     },
     reloadTls: () => {
-      const renewed = readTls();
-      if (renewed !== undefined) listener.useTls(renewed);
+      try {
+        const renewed = readTls();
+        if (renewed !== undefined) listener.useTls(renewed);
+      } catch (error) {
+        const message = 'The new certificate cannot be used; the old one stays.';
+        observe({ kind: 'warning', code: 'tls_reload_failed', message, error });
+      }
     },
   };
 };

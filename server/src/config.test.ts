@@ -14,6 +14,7 @@ test('config: without any source every setting has its default', () => {
     key: undefined,
     keyFile: './data/sealpost.key',
     listen: { host: '127.0.0.1', port: 7_401 },
+    workers: 0,
     tlsCert: undefined,
     tlsKey: undefined,
     requestsPerSecond: 10,

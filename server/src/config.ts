@@ -2,6 +2,7 @@
 // Reading the file and the command line is the caller's. docs/configuration.md is held against the table by a test.
 import { availableParallelism } from 'node:os';
 import { limits, networkTypes, skewMaxMs } from '@sealpost/protocol';
+import { urlHost } from './url-host.ts';
 
 /** Where a value came from. */
 export type SettingSource = 'flag' | 'environment' | 'file' | 'default';
@@ -32,7 +33,7 @@ const wholeNumber =
 
 const parseText = (raw: string): string | undefined => raw.trim() || undefined;
 
-const threadsMax = 64;
+const threadsMax = 64; // also of workers: rate-limit.ts counts with no more
 const parseThreads = (raw: string): number | undefined =>
   raw === 'auto' ? Math.min(availableParallelism(), threadsMax) : wholeNumber(1, threadsMax)(raw);
 
@@ -65,7 +66,7 @@ const parseListen = (raw: string): ListenAddress | undefined => {
   return host === undefined || port === undefined ? undefined : { host, port };
 };
 
-const formatListen = ({ host, port }: ListenAddress): string => `${host.includes(':') ? `[${host}]` : host}:${port}`;
+const formatListen = ({ host, port }: ListenAddress): string => `${urlHost(host)}:${port}`;
 
 const parseList = (raw: string): readonly string[] | undefined => {
   const items = raw.split(',').map((item) => item.trim());
@@ -123,6 +124,14 @@ export const settingsTable = {
     format: formatListen,
     expected: 'HOST:PORT, such as 127.0.0.1:7401 or [::1]:7401; port 0 takes a free one',
     help: 'where the public API listens',
+  }),
+  workers: row({
+    env: 'SEALPOST_WORKERS',
+    flag: '--workers <count>',
+    defaultText: '0',
+    parse: wholeNumber(0, threadsMax),
+    expected: `a whole number from 0, which means one process for everything, to ${threadsMax}`,
+    help: 'processes that answer the public API, beside the one that writes',
   }),
   tlsCert: row({
     env: 'SEALPOST_TLS_CERT',

@@ -28,12 +28,15 @@ export type LogOptions = {
 
 export type Log = {
   readonly observe: Listener;
+  /** Writes lines that the log of another process made. */
+  readonly pass: (lines: readonly string[]) => void;
   /** Tells what is still held back and hands everything over to the system. */
   readonly close: () => void;
 };
 
 /** Opens a log. */
 export const openLog = (options: LogOptions): Log => {
+  const timeOf = createClockText();
   const destination =
     options.destination ?? openStandardOutput((count) => logger.warn({ event: 'suppressed', of: 'lines', count }));
   const logger = pino(
@@ -41,7 +44,7 @@ export const openLog = (options: LogOptions): Log => {
       level: options.level,
       base: { pid: process.pid },
       formatters: { level: (label) => ({ level: label }) },
-      timestamp: () => `,"time":"${new Date(options.nowMs()).toISOString()}"`,
+      timestamp: () => `,"time":"${timeOf(options.nowMs())}"`,
     },
     { write: (line) => destination.write(escapeControls(line)) },
   );
@@ -50,9 +53,16 @@ export const openLog = (options: LogOptions): Log => {
   );
   return {
     observe: (observation) => {
+      if (observation.kind === 'request' && isPlain(observation, options.slowMs)) {
+        if (logger.isLevelEnabled('info')) destination.write(renderRequest(observation, timeOf(options.nowMs())));
+        return;
+      }
       const line = toLine(observation, options.slowMs);
       if (line.complaint !== undefined && !limit.take(observation.kind, line.complaint)) return;
       logger[line.level](line.fields);
+    },
+    pass: (lines) => {
+      for (const line of lines) destination.write(line);
     },
     close: () => {
       limit.flush();
@@ -61,14 +71,50 @@ export const openLog = (options: LogOptions): Log => {
   };
 };
 
+/** The text of a moment, made anew only when a second begins. */
+const createClockText = (): ((ms: number) => string) => {
+  let second = Number.NaN;
+  let text = '';
+  return (ms) => {
+    const now = Math.floor(ms / 1_000);
+    if (now !== second) {
+      second = now;
+      text = new Date(now * 1_000).toISOString().slice(0, -4);
+    }
+    const rest = ms - now * 1_000;
+    return `${text}${rest < 10 ? '00' : rest < 100 ? '0' : ''}${rest}Z`;
+  };
+};
+
+const needsNoEscape = /^[\w-]*$/;
+
+/** An answer that nobody has to look at, told in words that need no escaping: nearly all are. */
+const isPlain = ({ status, durationMs, requestId, userId, method, code }: RequestEvent, slowMs: number): boolean =>
+  status < 500 && durationMs < slowMs && needsNoEscape.test(`${requestId}${userId}${method}${code}`);
+
+const linePrefix = `{"level":"info","time":"`;
+const lineProcess = `","pid":${process.pid},"event":"request","requestId":"`;
+
+// The line of a plain answer, as the logger would write it, in a tenth of the time: every request has one.
+const renderRequest = (event: RequestEvent, time: string): string => {
+  const { requestId, userId, route, method, status, durationMs, bytes, code } = event;
+  return `${linePrefix}${time}${lineProcess}${requestId}","userId":${quote(userId)},"route":${quote(pathOf(route))},"method":"${method}","status":${status},"durationMs":${roundMs(durationMs)},"bytes":${bytes},"code":${quote(code)}}\n`;
+};
+
+const quote = (text: string | null): string => (text === null ? 'null' : `"${text}"`);
+
 /** Lines that wait for a slow reader; more are dropped and counted, since a service that waits for its log is down. */
 const waitingBytesMax = 16 * 1024 * 1024;
+
+/** Lines are handed over so many characters at once, or every so many milliseconds: a call for each would cost more than the line. */
+const handOverCharacters = 8_192;
+const handOverMs = 50;
 
 const openStandardOutput = (onDropped: (count: number) => void): LogDestination => {
   const output = pino.destination({ dest: 1, sync: false, maxLength: waitingBytesMax });
   let dropped = 0;
-  output.on('drop', () => {
-    dropped += 1;
+  output.on('drop', (lines: string) => {
+    dropped += lines.split('\n').length - 1;
   });
   output.on('drain', () => {
     const count = dropped;
@@ -76,7 +122,27 @@ const openStandardOutput = (onDropped: (count: number) => void): LogDestination 
     if (count > 0) onDropped(count);
   });
   output.on('error', () => {}); // a log that cannot be written must not end the service; the next line tries again
-  return output;
+  let waiting = '';
+  let timer: NodeJS.Timeout | undefined;
+  const handOver = (): void => {
+    clearTimeout(timer);
+    timer = undefined;
+    const lines = waiting;
+    waiting = '';
+    if (lines !== '') output.write(lines);
+  };
+  process.once('exit', handOver); // before pino's own hook, which empties what it was given
+  return {
+    write: (line) => {
+      waiting += line;
+      if (waiting.length >= handOverCharacters) handOver();
+      else timer ??= setTimeout(handOver, handOverMs).unref();
+    },
+    flushSync: () => {
+      handOver();
+      output.flushSync();
+    },
+  };
 };
 
 // JSON escapes what is below U+0020. A terminal also obeys DEL and the C1 controls, a viewer line separators and text direction.
@@ -111,6 +177,10 @@ const toLine = (observation: Observation, slowMs: number): Line => {
         level: 'debug',
         fields: { event, durationMs: roundMs(observation.seconds * 1_000), count: observation.count },
       };
+    case 'staleReaders': {
+      const { count } = observation;
+      return { level: count > 0 ? 'info' : 'debug', fields: { event, count } };
+    }
     case 'started':
       return { level: 'info', fields: { event, version: observation.version, addresses: observation.addresses } };
     case 'draining':

@@ -9,7 +9,6 @@ const calm: Readings = {
   activeRequests: () => 3,
   stalenessSeconds: () => [],
   storeMapBytes: async () => 8_192,
-  storeStaleReaders: async () => 0,
 };
 const open = (readings: Partial<Readings> = {}) =>
   createMetrics({ readings: { ...calm, ...readings }, staleAfterSeconds: 60 });
@@ -84,6 +83,13 @@ test('metrics: the code of an answer decides what else it counts as', async () =
   ]);
   expect(text).toContain('\nrate_limited_total 2\n');
   expect(text).toContain('\nshed_total 2\n');
+});
+
+test('metrics: stale readers are those of the last check', async () => {
+  const metrics = open();
+  expect(await textOf(metrics)).toContain('\nstore_stale_readers 0\n');
+  for (const count of [3, 1]) metrics.observe({ kind: 'staleReaders', count });
+  expect(await textOf(metrics)).toContain('\nstore_stale_readers 1\n');
 });
 
 test('metrics: reports are counted by result, and every result is there before it happens', async () => {

@@ -13,7 +13,6 @@ export type Readings = {
   /** For each stream that should be moving, seconds since its newest observation; Infinity when it has none. */
   readonly stalenessSeconds: () => Iterable<number>;
   readonly storeMapBytes: () => number | Promise<number>;
-  readonly storeStaleReaders: () => number | Promise<number>;
 };
 
 export type MetricsOptions = {
@@ -56,6 +55,12 @@ export const createMetrics = ({ readings, staleAfterSeconds }: MetricsOptions): 
   const committed = createHistogram('store_commit_seconds', 'Time that a durable commit takes.');
   const addVisible = visible.series({});
   const addCommitted = committed.series({});
+  const staleReaders = new Gauge({
+    name: 'store_stale_readers',
+    help: 'Readers of the store found gone at the last check, a minute ago at most.',
+    aggregator: 'max',
+    registers: [registry],
+  });
   registerReadings(registry, readings, staleAfterSeconds);
   collectDefaultMetrics({ register: registry });
   return {
@@ -71,6 +76,8 @@ export const createMetrics = ({ readings, staleAfterSeconds }: MetricsOptions): 
           return countReports(observation.code, 1);
         case 'committed':
           return addCommitted(observation.seconds, 1);
+        case 'staleReaders':
+          return staleReaders.set(observation.count);
         case 'visible':
           return addVisible(observation.seconds, observation.count);
       }
@@ -200,7 +207,6 @@ const registerReadings = (registry: Registry, readings: Readings, staleAfterSeco
   read('http_server_active_requests', 'Requests under way.', 'sum', readings.activeRequests);
   // All processes look at one store, so what they read of it is not added up.
   read('store_map_bytes', 'Bytes of the store’s files.', 'max', readings.storeMapBytes);
-  read('store_stale_readers', 'Readers of the store whose process is gone.', 'max', readings.storeStaleReaders);
   registerStaleness(registry, readings.stalenessSeconds, staleAfterSeconds);
 };
 

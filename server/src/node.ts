@@ -1,13 +1,16 @@
-// Owns a whole node in one process: write path, read path, private listener, log and metrics, and how it stops without a client
-// noticing. Commands say with which settings.
+// Owns a whole node: write path, read path in this process or in workers, private listener, log and metrics, and how it stops without
+// a client noticing. Commands say with which settings.
 import { openSecretBox } from './access/key.ts';
-import { type NodeSettings, openReadPath, openWritePath, type ReadPath, type WritePath } from './app.ts';
+import type { SecretBox } from './access/secrets.ts';
+import { type NodeSettings, openReadPath, openWritePath, type WritePath } from './app.ts';
+import { openWorkers } from './cluster/primary.ts';
 import type { Settings } from './config.ts';
 import { createIngestHandler } from './ingest/sources/listener.ts';
-import { openLog } from './log.ts';
-import { createMetrics, renderMetrics } from './metrics.ts';
-import { createObserver } from './observe.ts';
-import { openOpsListener } from './ops.ts';
+import { type Log, openLog } from './log.ts';
+import { createMetrics, type MetricValues, renderMetrics, sumMetrics } from './metrics.ts';
+import { createObserver, type Listener } from './observe.ts';
+import { type OpsListener, openOpsListener } from './ops.ts';
+import { lateReason, readFreshness } from './store/freshness.ts';
 
 export type Node = {
   readonly url: string;
@@ -29,13 +32,9 @@ export type NodeOptions = {
 
 /** A stream is behind when its newest report is older than this. */
 const staleAfterSeconds = 60;
-/** Readiness fails when nothing at all has come in for this long. */
-const ingestLagMaxMs = 60_000;
 
-/** Opens a node; it answers when this resolves. */
+/** Opens a node; it answers when this resolves. What was opened before a part that fails is closed again. */
 export const openNode = async ({ settings, version, ingestToken, logTo }: NodeOptions): Promise<Node> => {
-  const box = openSecretBox(settings);
-  const nodeSettings = toNodeSettings(settings);
   const log = openLog({
     level: settings.logLevel,
     nowMs: Date.now,
@@ -44,52 +43,99 @@ export const openNode = async ({ settings, version, ingestToken, logTo }: NodeOp
     ...(logTo && { destination: logTo }),
   });
   let write: WritePath | undefined;
-  let read: ReadPath | undefined;
+  let front: Front | undefined;
+  let ops: OpsListener | undefined;
+  let stopping: Promise<void> | undefined;
   const metrics = createMetrics({
     readings: createReadings(
       () => write,
-      () => read,
+      () => front,
     ),
     staleAfterSeconds,
   });
   const observe = createObserver([log.observe, metrics.observe]);
-  write = await openWritePath(nodeSettings, observe);
-  read = await openReadPath(nodeSettings, write.store, write.view, box, observe);
-  let stopping: Promise<void> | undefined;
-  const [opened, listening] = [write, read];
-  const ops = await openOpsListener({
-    ...settings.ingestListen,
-    checks: {
-      draining: () => (stopping === undefined ? undefined : 'this node is shutting down'),
-      store: () => checkStore(opened),
-      ingest: () => checkLag(opened),
-    },
-    metrics: async () => renderMetrics(await metrics.values()),
-    ...(ingestToken !== undefined && { ingest: createIngestHandler(opened.ingest, ingestToken) }),
-    observe,
-  });
-  observe({ kind: 'started', version, addresses: { api: listening.url, private: ops.url } });
-  const stop = async (reason: string): Promise<void> => {
-    observe({ kind: 'draining', reason });
-    await listening.drain();
-    await ops.close();
-    await opened.close();
-    observe({ kind: 'stopped', clean: true });
+  const close = async (): Promise<void> => {
+    await front?.drain();
+    await ops?.close();
+    await write?.close();
+  };
+  const open = async (): Promise<Node> => {
+    const box = openSecretBox(settings);
+    const nodeSettings = toNodeSettings(settings, version);
+    const opened = await openWritePath(nodeSettings, observe);
+    write = opened;
+    const listening = await openFront(settings, nodeSettings, opened, box, observe, log);
+    front = listening;
+    ops = await openOpsListener({
+      ...settings.ingestListen,
+      checks: {
+        draining: () => (stopping === undefined ? undefined : 'this node is shutting down'),
+        store: () => checkStore(opened),
+        ingest: () => checkLag(opened),
+        workers: listening.check,
+      },
+      metrics: async () => renderMetrics(await sumMetrics([await metrics.values(), ...(await listening.values())])),
+      ...(ingestToken !== undefined && { ingest: createIngestHandler(opened.ingest, ingestToken) }),
+      observe,
+    });
+    observe({ kind: 'started', version, addresses: { api: listening.url, private: ops.url } });
+    const stop = async (reason: string): Promise<void> => {
+      observe({ kind: 'draining', reason });
+      await close();
+      observe({ kind: 'stopped', clean: true });
+      log.close();
+    };
+    const { url, reloadTls } = listening;
+    return { url, opsUrl: ops.url, write: opened, reloadTls, stop: (reason) => (stopping ??= stop(reason)) };
+  };
+  try {
+    return await open();
+  } catch (error) {
+    await close();
     log.close();
-  };
-  return {
-    url: listening.url,
-    opsUrl: ops.url,
-    write: opened,
-    reloadTls: listening.reloadTls,
-    stop: (reason) => (stopping ??= stop(reason)),
-  };
+    throw error;
+  }
+};
+
+/** The public listener, wherever it runs. */
+type Front = {
+  readonly url: string;
+  readonly activeRequests: () => number;
+  readonly check: () => string | undefined;
+  /** Metrics of other processes. */
+  readonly values: () => Promise<readonly (readonly MetricValues[])[]>;
+  readonly drain: () => Promise<void>;
+  readonly reloadTls: () => void;
+};
+
+const openFront = async (
+  { workers: count, key, keyFile, logLevel }: Settings,
+  node: NodeSettings,
+  { store, view }: WritePath,
+  box: SecretBox,
+  observe: Listener,
+  log: Log,
+): Promise<Front> => {
+  if (count === 0)
+    return {
+      ...(await openReadPath(node, store, view, box, observe)),
+      check: () => undefined,
+      values: async () => [],
+    };
+  const workers = await openWorkers({
+    count,
+    settings: { node, logLevel, keyFile },
+    key,
+    observe,
+    writeLog: log.pass,
+  });
+  return { ...workers, activeRequests: () => 0 };
 };
 
 const dayMs = 86_400_000;
 
 /** The settings as the parts of a node take them. */
-const toNodeSettings = (settings: Settings): NodeSettings => ({
+const toNodeSettings = (settings: Settings, version: string): NodeSettings => ({
   store: settings.store,
   listen: settings.listen,
   ...(settings.tlsCert !== undefined &&
@@ -103,6 +149,8 @@ const toNodeSettings = (settings: Settings): NodeSettings => ({
     retentionDays: settings.retentionDays,
     skewMaxMs: settings.skewMaxMs,
     origins: settings.origins ?? [],
+    network: settings.network,
+    version,
   },
   ingest: {
     retentionMs: settings.retentionDays * dayMs,
@@ -116,14 +164,10 @@ const toNodeSettings = (settings: Settings): NodeSettings => ({
   drainMs: settings.drainMs,
 });
 
-const createReadings = (write: () => WritePath | undefined, read: () => ReadPath | undefined) => ({
-  activeRequests: () => read()?.activeRequests() ?? 0,
+const createReadings = (write: () => WritePath | undefined, front: () => Front | undefined) => ({
+  activeRequests: () => front()?.activeRequests() ?? 0,
   stalenessSeconds: () => (write() === undefined ? [] : stalenessOf(write() as WritePath)), // just looked at
   storeMapBytes: async () => (await write()?.store.reports.stats())?.fileBytes ?? 0,
-  // Cleared in the writer's thread, which does not tell how many yet: no value is better than a wrong one.
-  storeStaleReaders: () => {
-    throw new Error('The number of stale readers is not known.');
-  },
 });
 
 function* stalenessOf({ store, view }: WritePath): Generator<number> {
@@ -140,10 +184,5 @@ const checkStore = async ({ store }: WritePath): Promise<string | undefined> => 
   return undefined;
 };
 
-// A node that was just set up, with no report at all, is ready: there is nothing to be late.
-const checkLag = ({ store, view }: WritePath): string | undefined => {
-  const newest = [...view.current().streams.keys()].map((feedId) => store.reports.latest(feedId)?.observationsMs ?? 0);
-  const lagMs = Date.now() - Math.max(0, ...newest);
-  if (newest.every((ms) => ms === 0) || lagMs <= ingestLagMaxMs) return undefined;
-  return `the newest report is ${Math.round(lagMs / 1_000)} s old`;
-};
+const checkLag = async ({ store, view }: WritePath): Promise<string | undefined> =>
+  lateReason(await readFreshness(store.reports, view.current().streams.values(), Date.now()));

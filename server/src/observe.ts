@@ -2,12 +2,10 @@
 // makes one observation of it and knows neither.
 import type { ErrorCode } from '@sealpost/protocol';
 import type { RequestEvent } from './http/pipeline.ts';
+import type { ConnectionDropped } from './http/server.ts';
 import type { IngestEvent } from './ingest/ingest.ts';
-
-/** What the store tells: a durable commit, and reports that readers can see, with the time since they came in. */
-export type StoreObservation =
-  | { readonly kind: 'committed'; readonly seconds: number }
-  | { readonly kind: 'visible'; readonly seconds: number; readonly count: number };
+import type { VisibleEvent } from './ingest/visibility.ts';
+import type { StoreEvent } from './store/store.ts';
 
 /** What becomes of the process. `addresses` are those it listens on. */
 export type LifecycleObservation =
@@ -21,14 +19,12 @@ export type Complaint =
   | { readonly kind: 'adminReloadFailed'; readonly error: unknown }
   | { readonly kind: 'warning'; readonly code: string; readonly message: string; readonly error?: unknown };
 
-/** A connection that was turned away without an answer; a request that was is a `request` with a code of `countedCodes.shed`. */
-export type ConnectionDropped = { readonly kind: 'connectionDropped' };
-
 /** Everything observable. */
 export type Observation =
   | RequestEvent
   | IngestEvent
-  | StoreObservation
+  | VisibleEvent
+  | StoreEvent
   | LifecycleObservation
   | Complaint
   | ConnectionDropped;

@@ -88,7 +88,6 @@ test('ops: /metrics is the text that Prometheus reads', async () => {
     activeRequests: () => 0,
     stalenessSeconds: () => [],
     storeMapBytes: () => 1,
-    storeStaleReaders: () => 0,
   };
   const metrics = createMetrics({ readings, staleAfterSeconds: 60 });
   const { url } = await open({ metrics: async () => renderMetrics(await metrics.values()) });

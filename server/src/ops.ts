@@ -3,6 +3,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net';
 import { metricsContentType } from './metrics.ts';
 import type { Listener } from './observe.ts';
+import { urlHost } from './url-host.ts';
 
 /** Why this process should get no requests; undefined when it may. A throw or silence counts as a reason. */
 export type ReadyCheck = () => string | undefined | Promise<string | undefined>;
@@ -51,8 +52,7 @@ export const openOpsListener = async (options: OpsOptions): Promise<OpsListener>
     observe({ kind: 'warning', code: 'ops_listener_failed', message: 'The private listener failed.', error }),
   );
   const address = server.address() as AddressInfo; // it listens on a port
-  const shownHost = host.includes(':') ? `[${host}]` : host;
-  return { url: `http://${shownHost}:${address.port}`, close: () => closeServer(server, closeMaxMs) };
+  return { url: `http://${urlHost(host)}:${address.port}`, close: () => closeServer(server, closeMaxMs) };
 };
 
 const closeServer = (server: Server, closeMaxMs: number): Promise<void> =>

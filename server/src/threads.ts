@@ -1,4 +1,5 @@
-// Owns starting a worker thread, built or from the sources.
+// Owns starting a module of ours in a thread or a process, built or from the sources.
+import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
 
 /**
@@ -15,4 +16,15 @@ export const startThread = (module: string, callerUrl: string, workerData: unkno
     workerData,
     execArgv: ['--conditions=source'],
   });
+};
+
+/** A module beside the caller as a program for child processes; without `execArgv` they take over that of this process. */
+export const programBeside = (
+  module: string,
+  callerUrl: string,
+): { readonly exec: string; readonly execArgv?: readonly string[] } => {
+  const extension = callerUrl.slice(callerUrl.lastIndexOf('.'));
+  const exec = fileURLToPath(new URL(`${module}${extension}`, callerUrl));
+  if (extension !== '.ts') return { exec };
+  return { exec, execArgv: ['--conditions=source', '--import', import.meta.resolve('tsx')] };
 };

@@ -1,17 +1,7 @@
-// Child programs for fault tests, bundled once per run: from the sources a child takes a second to start, bundled a quarter.
+// Child programs for fault tests, bundled once per run.
 import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { build } from 'esbuild';
-import { root } from '../source-tree.ts';
-
-const entries = [
-  'tests/faults/writer-program.ts',
-  'tests/faults/reader-program.ts',
-  'server/src/store/lmdb-writer-thread.ts',
-  'server/src/ingest/verifier-thread.ts',
-];
+import { bundle } from '../../bench/bundle.ts';
 
 export type Programs = {
   readonly start: (name: string, args: readonly string[], options?: { stderr?: 'inherit' | 'ignore' }) => ChildProcess;
@@ -19,26 +9,12 @@ export type Programs = {
 };
 
 export const buildPrograms = async (): Promise<Programs> => {
-  // Inside the project, so that lmdb's native module is found.
-  const folder = mkdtempSync(join(root, 'data-programs-'));
-  await build({
-    entryPoints: entries.map((entry) => join(root, entry)),
-    outdir: folder,
-    entryNames: '[name]',
-    outExtension: { '.js': '.mjs' },
-    bundle: true,
-    format: 'esm',
-    platform: 'node',
-    external: ['lmdb', 'node:*'],
-    conditions: ['source'],
-  });
+  const entries = ['tests/faults/writer-program.ts', 'tests/faults/reader-program.ts'];
+  const { programOf, remove } = await bundle('data-programs-', entries);
   return {
     start: (name, args, { stderr = 'inherit' } = {}) =>
-      spawn(process.execPath, [join(folder, `${name}.mjs`), ...args], {
-        stdio: ['ignore', 'pipe', stderr],
-        cwd: tmpdir(),
-      }),
-    remove: () => rmSync(folder, { recursive: true, force: true }),
+      spawn(process.execPath, [programOf(name), ...args], { stdio: ['ignore', 'pipe', stderr], cwd: tmpdir() }),
+    remove,
   };
 };
 

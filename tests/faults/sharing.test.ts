@@ -3,8 +3,9 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { openWriter } from '../../server/src/store/lmdb-writer.ts';
 import { openStore } from '../../server/src/store/open.ts';
-import type { Store } from '../../server/src/store/store.ts';
+import type { Store, StoreEvent } from '../../server/src/store/store.ts';
 import { createSignedReports, secondStream } from '../signed-reports.ts';
 import { buildPrograms, ended, linesOf, type Programs } from './programs.ts';
 
@@ -76,3 +77,32 @@ test('sharing: a reader killed inside a transaction pins no pages; one that live
   expect(alive).toBeGreaterThan(500_000);
   expect(killed).toBeLessThan(alive / 4);
 }, 120_000);
+
+test('sharing: readers that were killed are counted as their places are freed, living ones are not', async () => {
+  const store = await openStore(folder, 'write');
+  await store.reports.append([report(stream, t0, t0)]);
+  await store.close();
+  const counts: number[] = [];
+  let heard = (): void => {};
+  const tell = (event: StoreEvent): void => {
+    if (event.kind === 'staleReaders') counts.push(event.count);
+    heard();
+  };
+  const writer = openWriter(join(folder, 'reports'), tell, 20);
+  const children = [1, 2, 3].map(() => programs.start('reader-program', ['hold', folder]));
+  for (const child of children) await linesOf(child).next();
+  const checked = () =>
+    new Promise<void>((resolve) => {
+      heard = resolve;
+    });
+  await checked();
+  expect(counts.every((count) => count === 0)).toBe(true);
+  const killed = children.slice(0, 2);
+  for (const child of killed) child.kill('SIGKILL');
+  await Promise.all(killed.map(ended));
+  while (counts.reduce((sum, count) => sum + count, 0) < 2) await checked();
+  await checked();
+  expect(counts.reduce((sum, count) => sum + count, 0)).toBe(2);
+  await writer.close();
+  children[2]?.kill('SIGKILL');
+});

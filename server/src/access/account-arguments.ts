@@ -44,6 +44,21 @@ export const parseRateLimits = (raws: readonly string[]): Readonly<Record<string
   return Object.fromEntries(limits);
 };
 
+/** Limits after a change: `ROUTE=N` sets one, `ROUTE=default` gives the route back to the server's own; others stay. */
+export const changeRateLimits = (
+  current: Readonly<Record<string, number>>,
+  raws: readonly string[],
+): Readonly<Record<string, number>> => {
+  const isBack = (raw: string) => raw.endsWith('=default');
+  const back = raws.filter(isBack).map((raw) => raw.slice(0, raw.indexOf('=')));
+  const set = parseRateLimits(raws.filter((raw) => !isBack(raw)));
+  const wrong = back.find((route, i) => !limitedRoutes.includes(route) || route in set || back.indexOf(route) !== i);
+  if (wrong !== undefined)
+    throw malformedArgument('limit', `${wrong}=default`, `each route once, of ${limitedRoutes.join(', ')}`);
+  const kept = Object.entries(current).filter(([route]) => !back.includes(route));
+  return { ...Object.fromEntries(kept), ...set };
+};
+
 // Hidden streams go by id only, so that a filter on `hidden` could not mean what it says.
 const filterArguments = Object.keys(routes.discovery.query).filter((name) => name !== 'hidden');
 

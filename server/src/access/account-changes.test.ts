@@ -4,6 +4,7 @@ import {
   activeSecrets,
   addSecret,
   needsReseal,
+  requireOpeningKey,
   requireSameKey,
   resealAccount,
   revokeSecret,
@@ -11,7 +12,6 @@ import {
   switchAccount,
 } from './account-changes.ts';
 import { createSecretBox } from './secrets.ts';
-import { mergeUsage, usageDay } from './usage.ts';
 
 const nowMs = 1_763_200_000_000;
 const [old, fresh, third] = [1, 2, 3].map((n) => createSecretBox(Buffer.alloc(32, n))) as [
@@ -85,14 +85,9 @@ test('account: a key other than that of the accounts is refused before it seals 
   );
 });
 
-test('usage: counts of the same account, day and route add up, in order', () => {
-  const row = (user: string, day: string, route: string, requests: number) => ({ userId: user, day, route, requests });
-  const [one, two] = [row('u', '2025-11-15', 'feeds', 2), row('u', '2025-11-14', 'reportPage', 1)];
-  expect(mergeUsage([one, two], [row('u', '2025-11-15', 'feeds', 40), row('t', '2025-11-15', 'feeds', 7)])).toEqual([
-    row('t', '2025-11-15', 'feeds', 7),
-    two,
-    row('u', '2025-11-15', 'feeds', 42),
-  ]);
-  expect(mergeUsage()).toEqual([]);
-  expect([usageDay(nowMs), usageDay(nowMs, 15)]).toEqual(['2025-11-15', '2025-10-31']);
+test('account: a server needs a key that opens every active secret; revoked ones do not count', () => {
+  const account = addSecret(bare, 'one', old.seal(userId, 's'), nowMs);
+  expect(requireOpeningKey([bare, account], old)).toBeUndefined();
+  expect(() => requireOpeningKey([bare, account], fresh)).toThrow(`A secret was sealed by key ${old.keyId}`);
+  expect(requireOpeningKey([revokeSecret(account, 'one', nowMs)], fresh)).toBeUndefined();
 });

@@ -94,3 +94,8 @@ export const requireSameKey = (accounts: readonly Account[], box: SecretBox): vo
     `The secrets of ${other.name} are sealed by another key than this one, which is ${box.keyId}. Use the key that the server uses.`,
   );
 };
+
+/** Refuses a key that does not open every active secret: a server would start, and answer none of these accounts. */
+export const requireOpeningKey = (accounts: readonly Account[], box: SecretBox): void => {
+  for (const account of accounts) for (const { sealed } of activeSecrets(account)) box.open(account.userId, sealed);
+};

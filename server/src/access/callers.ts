@@ -1,11 +1,11 @@
 // Owns accounts as requests see them: secrets unsealed into key objects, what each may read. Made anew when the records change,
 // one account at a time as it is asked for, and kept in memory only.
-import { createSecretKey } from 'node:crypto';
 import type { FeedId } from '@sealpost/protocol';
 import type { AdminView } from '../store/admin-snapshot.ts';
 import type { Account } from '../store/store.ts';
 import type { Caller } from './authenticate.ts';
 import { readableStreams } from './entitlements.ts';
+import { createHmacKey } from './hmac.ts';
 import type { SecretBox } from './secrets.ts';
 
 export type Callers = {
@@ -50,5 +50,9 @@ export const createCallers = (view: AdminView, box: SecretBox): Callers => {
 const toCaller = ({ userId, disabledAt, secrets, rateLimits }: Account, box: SecretBox): Caller | undefined => {
   const active = secrets.filter(({ revokedAt }) => revokedAt === null);
   if (disabledAt !== null || active.length === 0) return undefined;
-  return { userId, keys: active.map(({ sealed }) => createSecretKey(box.open(userId, sealed), 'utf8')), rateLimits };
+  return {
+    userId,
+    keys: active.map(({ sealed }) => createHmacKey(Buffer.from(box.open(userId, sealed), 'utf8'))),
+    rateLimits,
+  };
 };

@@ -1,6 +1,18 @@
 // Owns where the key-encryption key comes from: a setting, or a file that its owner alone may read. Sealing with it is secrets.ts.
+// Of several keys in a file the first seals and all open, so that a running server can be given the next key before it counts.
 import { randomBytes } from 'node:crypto';
-import { accessSync, closeSync, constants, fsyncSync, mkdirSync, openSync, statSync, writeSync } from 'node:fs';
+import {
+  accessSync,
+  closeSync,
+  constants,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeSync,
+} from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { createSecretBox, parseKey, readKeyFile, type SecretBox, SecretBoxError } from './secrets.ts';
 
@@ -15,10 +27,23 @@ export type KeySettings = {
 export const openSecretBox = ({ key, keyFile }: KeySettings): SecretBox =>
   key === undefined ? openKeyFile(keyFile) : createSecretBox(parseKey(key));
 
-/** The box of the key in a file. Throws as `openSecretBox` does. */
+/** The box of the keys in a file, which is read again when a secret names one that was not in it. Throws as `openSecretBox` does. */
 export const openKeyFile = (path: string): SecretBox => {
+  const [first, ...others] = readBoxes(path);
+  let openers = [first, ...others];
+  return {
+    ...first,
+    open: (userId, sealed) => {
+      const opener = () => openers.find(({ keyId }) => sealed.startsWith(`${keyId}.`));
+      if (opener() === undefined) openers = readBoxes(path);
+      return (opener() ?? first).open(userId, sealed);
+    },
+  };
+};
+
+const readBoxes = (path: string): [SecretBox, ...SecretBox[]] => {
   requirePrivate(path);
-  return createSecretBox(readKeyFile(path));
+  return readKeyFile(path).map(createSecretBox) as [SecretBox, ...SecretBox[]]; // a file has at least one
 };
 
 // A file that is not there passes: readKeyFile has the words for it.
@@ -42,23 +67,46 @@ const readableMode = (path: string): number | undefined => {
 
 /** Makes a file with a new key, for its owner alone, durable. False when something is there, which is never touched. */
 export const createKeyFile = (path: string): boolean => {
-  const folder = dirname(resolve(path));
-  mkdirSync(folder, { recursive: true });
+  mkdirSync(dirname(resolve(path)), { recursive: true });
+  return writeNew(path, `${randomBytes(32).toString('hex')}\n`);
+};
+
+/** Adds the first key of another file to a key file, as one that opens. False when the file cannot be changed. */
+export const addOpeningKey = (path: string, other: string): boolean => {
+  const [added] = readKeyFile(other).map((key) => key.toString('hex'));
+  const keys = readKeyFile(path).map((key) => key.toString('hex'));
+  const partial = `${path}.partial-${process.pid}`;
+  try {
+    if (!writeNew(partial, `${[...new Set([...keys, added])].join('\n')}\n`)) return false;
+    renameSync(partial, path);
+    syncFolder(path);
+    return true;
+  } catch {
+    rmSync(partial, { force: true });
+    return false; // read-only, say: what it holds is as good as before
+  }
+};
+
+const writeNew = (path: string, text: string): boolean => {
   const file = openNew(path);
   if (file === undefined) return false;
   try {
-    writeSync(file, `${randomBytes(32).toString('hex')}\n`);
+    writeSync(file, text);
     fsyncSync(file);
   } finally {
     closeSync(file);
   }
-  const entry = openSync(folder, 'r');
+  syncFolder(path);
+  return true;
+};
+
+const syncFolder = (path: string): void => {
+  const entry = openSync(dirname(resolve(path)), 'r');
   try {
     fsyncSync(entry);
   } finally {
     closeSync(entry);
   }
-  return true;
 };
 
 const openNew = (path: string): number | undefined => {

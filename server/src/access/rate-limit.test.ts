@@ -43,11 +43,28 @@ test('rate limit: the table is bounded and forgets who was away longest', () => 
   expect(['a', 'b', 'c'].map((key) => state(key, 1, 0).allowed)).toEqual([false, true, false]);
 });
 
-test('rate limit: tokens spent elsewhere count, and debt is at most a second', () => {
+test('rate limit: tokens spent elsewhere count, and their debt is repaid before more are given', () => {
   const { take, spend } = createRateLimiter(10);
-  spend('a', 10, 1_000, 0);
-  expect(take('a', 10, 1_000).allowed).toBe(false);
-  expect(take('a', 10, 1_100).allowed).toBe(true);
+  spend('a', 10, 40, 0);
+  expect(take('a', 10, 3_000)).toMatchObject({ allowed: false, remaining: 0, retryAfterSeconds: 1 });
+  expect(take('a', 10, 3_100).allowed).toBe(true);
+});
+
+test('rate limit: debt is bounded, so that nothing locks an account out for good', () => {
+  const { take, spend } = createRateLimiter(10);
+  spend('a', 10, 1_000_000, 0);
+  expect(take('a', 10, 64_000).allowed).toBe(false);
+  expect(take('a', 10, 64_100).allowed).toBe(true);
+});
+
+test('rate limit: what buckets lack can be told, and makes another limiter stand where this one does', () => {
+  const one = createRateLimiter(10);
+  const other = createRateLimiter(10);
+  for (let i = 0; i < 7; i++) one.take('a', 10, 0);
+  one.take('b', 10, 0);
+  expect(one.lacking(100)).toEqual([['a', 10, 6]]);
+  for (const [key, perSecond, tokens] of one.lacking(100)) other.spend(key, perSecond, tokens, 5_000);
+  expect(other.state('a', 10, 5_000).remaining).toBe(4);
 });
 
 test('rate limit: time going back neither grants nor takes', () => {

@@ -13,16 +13,30 @@ export type RateDecision = {
   readonly retryAfterSeconds: number;
 };
 
-type Bucket = { tokens: number; atMs: number };
+/** Tokens that were taken from a key's bucket of `perSecond` tokens. */
+export type SpentTokens = readonly [key: string, perSecond: number, tokens: number];
+
+type Bucket = { tokens: number; atMs: number; perSecond: number };
 
 export type RateLimiter = {
   /** Takes a token from a key's bucket of `perSecond` tokens. 0 means no limit. */
   readonly take: (key: string, perSecond: number, nowMs: number) => RateDecision;
-  /** Takes tokens that were spent elsewhere on the same key; may leave the bucket in debt of at most a second. */
+  /** Takes tokens that were spent elsewhere on the same key; may leave the bucket in debt, which is repaid before more are given. */
   readonly spend: (key: string, perSecond: number, tokens: number, nowMs: number) => void;
   /** Where the bucket stands, without taking from it. */
   readonly state: (key: string, perSecond: number, nowMs: number) => RateDecision;
+  /** What every bucket lacks to be full; those that lack nothing are left out. */
+  readonly lacking: (nowMs: number) => readonly SpentTokens[];
 };
+
+/** Accounts and addresses whose buckets a process keeps. */
+export const bucketsMax = { accounts: 100_000, addresses: 50_000 } as const;
+
+/**
+ * Each of several processes may give a whole bucket before it hears of the others: with 64 of them that is 63 seconds of debt. A lower
+ * bound would let the difference through for nothing.
+ */
+const debtSecondsMax = 64;
 
 const unlimited: RateDecision = { allowed: true, limit: 0, remaining: 0, resetSeconds: 0, retryAfterSeconds: 1 };
 
@@ -31,9 +45,10 @@ export const createRateLimiter = (keysMax: number): RateLimiter => {
   const buckets = new Map<string, Bucket>();
   const refill = (key: string, perSecond: number, nowMs: number): Bucket => {
     const known = buckets.get(key);
-    if (known === undefined) return { tokens: perSecond, atMs: nowMs };
+    if (known === undefined) return { tokens: perSecond, atMs: nowMs, perSecond };
     known.tokens = Math.min(perSecond, known.tokens + ((nowMs - known.atMs) * perSecond) / 1_000);
     known.atMs = nowMs;
+    known.perSecond = perSecond;
     return known;
   };
   // A Map keeps the order of insertion: taking a key out and putting it back makes the first one the least recent.
@@ -56,7 +71,7 @@ export const createRateLimiter = (keysMax: number): RateLimiter => {
     },
     spend: (key, perSecond, tokens, nowMs) => {
       const bucket = refill(key, perSecond, nowMs);
-      bucket.tokens = Math.max(-perSecond, bucket.tokens - tokens);
+      bucket.tokens = Math.max(-perSecond * debtSecondsMax, bucket.tokens - tokens);
       touch(key, bucket);
     },
     state: (key, perSecond, nowMs) => {
@@ -64,6 +79,11 @@ export const createRateLimiter = (keysMax: number): RateLimiter => {
       const { tokens } = refill(key, perSecond, nowMs);
       return decide(tokens >= 1 - 1e-9, tokens, perSecond);
     },
+    lacking: (nowMs) =>
+      [...buckets].flatMap(([key, { perSecond }]): readonly SpentTokens[] => {
+        const lack = perSecond - refill(key, perSecond, nowMs).tokens;
+        return lack > 1e-9 ? [[key, perSecond, lack]] : [];
+      }),
   };
 };
 

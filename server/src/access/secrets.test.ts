@@ -1,8 +1,8 @@
-import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdtempSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
-import { createKeyFile, openKeyFile, openSecretBox } from './key.ts';
+import { addOpeningKey, createKeyFile, openKeyFile, openSecretBox } from './key.ts';
 import { createSecret, createSecretBox, parseKey, SecretBoxError } from './secrets.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'sealpost-key-'));
@@ -110,4 +110,20 @@ test('key: the setting wins over the file, and a missing, open or bad file is re
   }
   chmodSync(keyFile, 0o400);
   expect(openSecretBox({ key: undefined, keyFile }).keyId).toMatch(/^[0-9a-f]{16}$/);
+});
+
+test('key: a box that was opened from a file opens what a key sealed that the file got later', () => {
+  const [keyFile, next] = [join(folder, 'running.key'), join(folder, 'next.key')];
+  for (const path of [keyFile, next]) createKeyFile(path);
+  const running = openKeyFile(keyFile);
+  const sealed = openKeyFile(next).seal(user, 'later');
+  expect(failure(() => running.open(user, sealed))).toMatch(
+    /^A secret was sealed by key [0-9a-f]{16}, but this one is/,
+  );
+  expect([addOpeningKey(keyFile, next), addOpeningKey(keyFile, next)]).toEqual([true, true]);
+  expect([running.open(user, sealed), running.open(user, running.seal(user, 'before'))]).toEqual(['later', 'before']);
+  expect(readFileSync(keyFile, 'utf8')).toMatch(/^[0-9a-f]{64}\n[0-9a-f]{64}\n$/);
+  expect([statSync(keyFile).mode & 0o777, openKeyFile(keyFile).keyId]).toEqual([0o600, running.keyId]);
+  renameSync(next, keyFile);
+  expect([openKeyFile(keyFile).open(user, sealed), running.open(user, sealed)]).toEqual(['later', 'later']);
 });

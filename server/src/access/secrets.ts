@@ -66,10 +66,10 @@ export const parseKey = (text: string): Buffer => {
   return key;
 };
 
-/** Reads the key from a file. */
-export const readKeyFile = (path: string): Buffer => {
+/** Reads the keys of a file, one to a line, at least one. */
+export const readKeyFile = (path: string): readonly Buffer[] => {
   try {
-    return parseKey(readFileSync(path, 'utf8'));
+    return readFileSync(path, 'utf8').trim().split('\n').map(parseKey);
   } catch (cause) {
     if (cause instanceof SecretBoxError) throw cause;
     throw new SecretBoxError(`There is no key-encryption key in ${path}. Create one with: sealpost init.`, { cause });

@@ -1,16 +1,6 @@
-// Owns how much accounts ask for: requests per account, route and day in UTC. Counting them in the pipeline and keeping them are
-// others'; counts of several processes or moments add up.
-
-/** Requests of one account to one route on one day, `2025-01-31`. */
-export type UsageRow = {
-  readonly userId: string;
-  readonly day: string;
-  readonly route: string;
-  readonly requests: number;
-};
-
-/** Reads what is kept of an account, from a day on. */
-export type UsageReader = (userId: string, fromDay: string) => Promise<readonly UsageRow[]>;
+// Owns counting what accounts ask for, per account, route and day in UTC: in memory, added to the store every few seconds and at the
+// end. Several processes count side by side; their counts add up in the store.
+import type { UsageRow, UsageStore } from '../store/store.ts';
 
 const dayMs = 86_400_000;
 
@@ -18,12 +8,116 @@ const dayMs = 86_400_000;
 export const usageDay = (ms: number, daysBefore = 0): string =>
   new Date(ms - daysBefore * dayMs).toISOString().slice(0, 10);
 
-/** Adds counts up: one row for each account, day and route, in this order. */
-export const mergeUsage = (...lists: readonly (readonly UsageRow[])[]): readonly UsageRow[] => {
-  const merged = new Map<string, UsageRow>();
-  for (const row of lists.flat()) {
-    const key = `${row.userId} ${row.day} ${row.route}`;
-    merged.set(key, { ...row, requests: row.requests + (merged.get(key)?.requests ?? 0) });
-  }
-  return [...merged].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, row]) => row);
+/** What the counter looks at in an observation. Requests without a caller were not let in; they count for nobody. */
+export type CountedObservation = {
+  readonly kind: string;
+  readonly userId?: string | null;
+  readonly route?: string | null;
+  readonly code?: string | null;
+};
+
+export type UsageCounterOptions = {
+  readonly usage: UsageStore;
+  readonly nowMs: () => number;
+  /** Hears of a trouble once, not at every attempt: counts that cannot be stored, or more than can be held. */
+  readonly onTrouble: (message: string, error?: unknown) => void;
+  readonly flushEveryMs?: number;
+  /** Accounts times routes and days held at once; requests of others are not counted until there is room. */
+  readonly countsMax?: number;
+};
+
+export type UsageCounter = {
+  readonly observe: (observation: CountedObservation) => void;
+  /** Adds what was counted to the store; resolves also when that failed, and then keeps the counts. */
+  readonly flush: () => Promise<void>;
+  /** Flushes a last time and counts no more. */
+  readonly stop: () => Promise<void>;
+};
+
+const flushEveryMsDefault = 5_000;
+const countsMaxDefault = 100_000;
+
+/** Starts counting. Answers over a limit do not count: they gave nothing. */
+export const createUsageCounter = (options: UsageCounterOptions): UsageCounter => {
+  const { usage, nowMs, onTrouble, flushEveryMs = flushEveryMsDefault } = options;
+  const counts = createCounts(options.countsMax ?? countsMaxDefault);
+  const complain = createComplaints(onTrouble);
+  let flushed = Promise.resolve();
+  const store = async (): Promise<void> => {
+    const rows = counts.take();
+    if (rows.length === 0) return;
+    try {
+      await usage.add(rows);
+      complain.wellAgain();
+    } catch (error) {
+      counts.putBack(rows);
+      complain.once('The usage of accounts could not be stored. It is kept in memory and tried again.', error);
+    }
+  };
+  // One after the other: whoever waits for a flush waits for what an earlier one took as well.
+  const flush = (): Promise<void> => {
+    flushed = flushed.then(store);
+    return flushed;
+  };
+  const timer = setInterval(() => void flush(), flushEveryMs).unref();
+  return {
+    observe: ({ kind, userId, route, code }) => {
+      if (kind !== 'request' || userId == null || route == null || code === 'rate_limited') return;
+      if (!counts.add(userId, route, Math.floor(nowMs() / dayMs)))
+        complain.once('More accounts ask than can be counted. Some requests are missing in their usage.');
+    },
+    flush,
+    stop: async () => {
+      clearInterval(timer);
+      await flush();
+    },
+  };
+};
+
+const createComplaints = (tell: UsageCounterOptions['onTrouble']) => {
+  let told = false;
+  return {
+    once: (message: string, error?: unknown): void => {
+      if (!told) tell(message, error);
+      told = true;
+    },
+    wellAgain: (): void => {
+      told = false;
+    },
+  };
+};
+
+/** Counts by day, account and route; nested, so that counting a request makes no text. */
+const createCounts = (max: number) => {
+  let byDay = new Map<number, Map<string, Map<string, number>>>();
+  let size = 0;
+  const add = (userId: string, route: string, day: number, requests = 1): boolean => {
+    const byUser = byDay.get(day) ?? new Map<string, Map<string, number>>();
+    const byRoute = byUser.get(userId) ?? new Map<string, number>();
+    const known = byRoute.get(route);
+    if (known === undefined) {
+      if (size >= max) return false;
+      size += 1;
+      byDay.set(day, byUser);
+      byUser.set(userId, byRoute);
+    }
+    byRoute.set(route, (known ?? 0) + requests);
+    return true;
+  };
+  return {
+    add,
+    /** All counts as rows; none are left. */
+    take: (): readonly UsageRow[] => {
+      const rows: UsageRow[] = [];
+      for (const [day, byUser] of byDay)
+        for (const [userId, byRoute] of byUser)
+          for (const [route, requests] of byRoute) rows.push({ userId, day: usageDay(day * dayMs), route, requests });
+      byDay = new Map();
+      size = 0;
+      return rows;
+    },
+    putBack: (rows: readonly UsageRow[]): void => {
+      for (const { userId, day, route, requests } of rows) add(userId, route, Date.parse(day) / dayMs, requests);
+    },
+  };
 };

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import {
   chmodSync,
   existsSync,
@@ -10,7 +11,6 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Command } from 'commander';
 import { afterAll, beforeEach, expect, test } from 'vitest';
 import { testStream } from '../../../tests/door.ts';
 import { secondStream } from '../../../tests/signed-reports.ts';
@@ -18,10 +18,7 @@ import { limitedRoutes } from '../access/account-arguments.ts';
 import { openKeyFile } from '../access/key.ts';
 import { openStore } from '../store/open.ts';
 import type { Account } from '../store/store.ts';
-import { addAccountCommand } from './account-command.ts';
-import { createPaint } from './paint.ts';
 import { runCommand } from './sample-session.contract.ts';
-import type { Session } from './session.ts';
 
 const root = mkdtempSync(join(tmpdir(), 'sealpost-access-'));
 const nowMs = 1_763_200_000_000;
@@ -205,6 +202,22 @@ test('account: a key file that others may read, and a key that is not the storeâ
   }
 });
 
+test('account: limits are set, kept and given back, with old and new in the log', async () => {
+  await run('init');
+  await run('account', 'create', '--name', 'acme', '--user-id', userId, '--limit', 'feeds=5');
+  expect((await run('account', 'limit', 'acme', '--limit', 'reportPage=50', '--limit', '*=0')).stdout).toBe(
+    'acme: limit feeds: 5 per second, limit reportPage: 50 per second, limit *: none.\n',
+  );
+  const back = await json('account', 'limit', userId, '--limit', 'feeds=default', '--limit', '*=default');
+  expect(back.rateLimits).toEqual({ reportPage: 50 });
+  expect((await auditOf()).at(-1)).toMatchObject({ action: 'account.limit', detail: { name: 'acme' } });
+  expect((await run('account', 'limit', 'acme', '--limit', 'reportPage=default')).stdout).toBe(
+    'acme: the serverâ€™s own limits.\n',
+  );
+  for (const limits of [[], ['feeds'], ['nothing=1'], ['nothing=default'], ['feeds=1', 'feeds=default']])
+    expect((await refusal('account', 'limit', 'acme', ...limits.flatMap((one) => ['--limit', one])))[0]).toBe(2);
+});
+
 test('account: disable and enable are one entry each, and doing it twice is none', async () => {
   await run('init');
   await run('account', 'create', '--name', 'acme', '--user-id', userId);
@@ -256,13 +269,20 @@ test('secret: rewrap moves every account to a new key at once, and a second run 
   const { code, stdout, stderr } = await run('secret', 'rewrap', '--new-key-file', newFile);
   const [from, to] = [openKeyFile(keyFile).keyId, openKeyFile(newFile).keyId];
   expect([code, stderr]).toEqual([0, `${newFile} created.\n`]);
-  expect(stdout).toBe(`Secrets of 2 accounts sealed by key ${to}. Restart the server with --key-file ${newFile}.\n`);
+  expect(stdout).toBe(
+    `Secrets of 2 accounts sealed by key ${to}. A running server goes on. Next: keep a copy of the old key for old backups, then mv ${newFile} ${keyFile}.\n`,
+  );
   expect([await openSecrets(one.userId, newFile), await openSecrets(two.userId, newFile)]).toEqual([
     [one.secret],
     [two.secret],
   ]);
   expect((await auditOf()).at(-1)).toMatchObject({ action: 'secret.rewrap', detail: { from, to, accounts: 2 } });
-  expect(await json('secret', 'rewrap', '--new-key-file', newFile)).toEqual({ from, to, accounts: 0 });
+  expect(await json('secret', 'rewrap', '--new-key-file', newFile)).toEqual({
+    from,
+    to,
+    accounts: 0,
+    restart: false,
+  });
   expect((await refusal('secret', 'add', 'one'))[0]).toBe(2);
   expect((await run('secret', 'add', 'one', '--key-file', newFile)).code).toBe(0);
 });
@@ -323,27 +343,28 @@ test('entitle: an unknown stream is pointed out, what is no entitlement is refus
   expect((await json('account', 'show', 'acme')).entitlements).toEqual([`feed:${unknown}`]);
 });
 
-test('usage: nothing is recorded yet, until a store has a reader for it', async () => {
+test('usage: nothing at first, then what the store has counted in the days asked for, by day and route', async () => {
   await run('init');
   await run('account', 'create', '--name', 'acme', '--user-id', userId);
   expect((await run('account', 'usage', 'acme')).stdout).toBe('acme: no usage recorded yet.\n');
   expect(await json('account', 'usage', 'acme', '--days', '30')).toEqual({ usage: [] });
   expect((await refusal('account', 'usage', 'acme', '--days', '0'))[0]).toBe(2);
-  let printed = '';
-  const session = {
-    env: env(),
-    paint: createPaint({}, {}),
-    nowMs: () => nowMs,
-    write: async (text: string) => {
-      printed += text;
-    },
-  } as unknown as Session; // all that this command asks of one
-  const program = new Command();
-  addAccountCommand(program, session, () => async (user, day) => [
-    { userId: user, day, route: 'feeds', requests: 1_234 },
+  const opened = await openStore(store, 'read');
+  await opened.usage.add([
+    { userId, day: '2025-11-08', route: 'feeds', requests: 5 },
+    { userId, day: '2025-11-09', route: 'feeds', requests: 1_234 },
+    { userId: randomUUID(), day: '2025-11-09', route: 'feeds', requests: 7 },
   ]);
-  await program.parseAsync(['account', 'usage', 'acme'], { from: 'user' });
-  expect(printed).toBe('day         route  requests\n2025-11-09  feeds     1,234\n');
+  await opened.close();
+  expect((await run('account', 'usage', 'acme')).stdout).toBe(
+    'day         route  requests\n2025-11-09  feeds     1,234\n',
+  );
+  expect(await json('account', 'usage', 'acme', '--days', '8')).toEqual({
+    usage: [
+      { userId, day: '2025-11-08', route: 'feeds', requests: 5 },
+      { userId, day: '2025-11-09', route: 'feeds', requests: 1_234 },
+    ],
+  });
 });
 
 test('docs: access.md names exactly the routes that have limits', () => {
@@ -386,7 +407,7 @@ test('canary: no secret is on the disk, in the audit log, or in what any other c
     await look(...words);
     await look(...words, '--json');
   }
-  const keys = [keyFile, newFile].map((path) => readFileSync(path, 'utf8').trim());
+  const keys = [keyFile, newFile].flatMap((path) => readFileSync(path, 'utf8').trim().split('\n'));
   const sealed = [...sealedBefore, ...sealedAfter];
   expect([sealed.length, printed.join('').includes('canary-account')]).toEqual([4, true]);
   for (const text of [first.secret, second, ...keys, ...sealed]) expect(printed.join('\n').includes(text)).toBe(false);

@@ -4,6 +4,7 @@ import { type FeedId, formatDate, type Stream } from '@sealpost/protocol';
 import type { Command } from 'commander';
 import {
   changeEntitlements,
+  changeRateLimits,
   limitedRoutes,
   parseAccountId,
   parseAccountName,
@@ -23,8 +24,8 @@ import {
 import { readableStreams } from '../access/entitlements.ts';
 import { openSecretBox } from '../access/key.ts';
 import { createSecret, SecretBoxError } from '../access/secrets.ts';
-import { mergeUsage, type UsageReader, usageDay } from '../access/usage.ts';
-import type { Account, AdminStore, Store } from '../store/store.ts';
+import { usageDay } from '../access/usage.ts';
+import type { Account, AdminStore } from '../store/store.ts';
 import { changeRecords } from './admin-change.ts';
 import { addExamples, addSettings, parseCount, type RawOptions, readSettings } from './command-options.ts';
 import { asUsage, CommandError, exitCodes, usageError } from './failure.ts';
@@ -32,21 +33,17 @@ import { formatCount, formatNumberOf, renderPairs, renderTable } from './formats
 import { printJson, type Session } from './session.ts';
 import { withNewStore, withStore } from './store-access.ts';
 
-/** Opens what is kept of usage in a store; undefined when it keeps none. */
-export type UsageOpener = (store: Store) => UsageReader | undefined;
-
-export const addAccountCommand = (
-  program: Command,
-  session: Session,
-  openUsage: UsageOpener = () => undefined,
-): void => {
-  const account = program.command('account').description('Accounts: create, list, show, disable, enable, usage.');
+export const addAccountCommand = (program: Command, session: Session): void => {
+  const account = program
+    .command('account')
+    .description('Accounts: create, list, show, limit, disable, enable, usage.');
   addCreate(account, session);
   addList(account, session);
   addShow(account, session);
+  addLimit(account, session);
   addSwitch(account, session, 'disable', 'Refuse an account’s requests from now on. Its secrets are kept.');
   addSwitch(account, session, 'enable', 'Let a disabled account ask again, with the secrets it had.');
-  addUsage(account, session, openUsage);
+  addUsage(account, session);
 };
 
 /** Runs a command that needs the key; one that is missing or wrong is bad usage. */
@@ -237,11 +234,47 @@ const toPairs = (account: ShownAccount, readable: number): readonly (readonly [s
       [`secret ${id}`, `created ${createdAt}, ${revokedAt === null ? 'active' : `revoked ${revokedAt}`}`] as const,
   ),
   ...account.entitlements.map((entitlement) => ['entitlement', entitlement] as const),
-  ...Object.entries(account.rateLimits).map(
-    ([route, perSecond]) => [`limit ${route}`, perSecond === 0 ? 'none' : `${perSecond} per second`] as const,
-  ),
+  ...limitPairs(account.rateLimits),
   ['may read now', formatNumberOf(readable, 'stream')],
 ];
+
+const addLimit = (parent: Command, session: Session): void => {
+  const command = parent
+    .command('limit')
+    .description('Change how many requests per second an account has on a route. Routes that are not named stay.')
+    .argument('<USER>', 'user id or name')
+    .requiredOption(
+      '--limit <route=n>',
+      `0 for no limit, ROUTE=default for the server’s own; repeatable. Routes: ${limitedRoutes.join(', ')}`,
+      collectOption,
+    )
+    .option('--json', 'print the account as one line of JSON, without secrets')
+    .action((user: string, options: RawOptions) => limitOne(session, user, options));
+  addSettings(command, ['store']);
+  addExamples(command, [
+    ['Faster pages, as before elsewhere', 'sealpost account limit acme --limit reportPage=50'],
+    ['Back to the server’s own', 'sealpost account limit acme --limit reportPage=default'],
+  ]);
+};
+
+const limitOne = async (session: Session, user: string, options: RawOptions): Promise<void> => {
+  const { values } = await readSettings(session, options);
+  const raws = collected(options.limit) ?? [];
+  asUsage(() => changeRateLimits({}, raws)); // a typing error is told before the store is opened
+  const alter = (account: Account) => ({ ...account, rateLimits: changeRateLimits(account.rateLimits, raws) });
+  const changed = await withStore(values.store, ({ admin }) =>
+    changeAccount(session, admin, user, 'account.limit', alter),
+  );
+  if (options.json) return printJson(session, showAccount(changed));
+  const limits = limitPairs(changed.rateLimits).map(([what, limit]) => `${what}: ${limit}`);
+  await session.write(`${changed.name}: ${limits.length === 0 ? 'the server’s own limits' : limits.join(', ')}.\n`);
+};
+
+const limitPairs = (rateLimits: Account['rateLimits']): readonly (readonly [string, string])[] =>
+  Object.entries(rateLimits).map(([route, perSecond]) => [
+    `limit ${route}`,
+    perSecond === 0 ? 'none' : `${perSecond} per second`,
+  ]);
 
 const addSwitch = (parent: Command, session: Session, verb: 'disable' | 'enable', description: string): void => {
   const command = parent
@@ -285,30 +318,24 @@ export const changeAccount = async (
 
 const usageDaysMax = 366;
 
-const addUsage = (parent: Command, session: Session, openUsage: UsageOpener): void => {
+const addUsage = (parent: Command, session: Session): void => {
   const command = parent
     .command('usage')
     .description('How much an account asked for, by day in UTC and by route.')
     .argument('<USER>', 'user id or name')
     .option('--days <count>', `days up to today, at most ${usageDaysMax}`, '7')
     .option('--json', 'print the counts as one line of JSON')
-    .action((user: string, options: RawOptions) => showUsage(session, user, options, openUsage));
+    .action((user: string, options: RawOptions) => showUsage(session, user, options));
   addSettings(command, ['store']);
   addExamples(command, [['The last month', 'sealpost account usage acme --days 30']]);
 };
 
-const showUsage = async (
-  session: Session,
-  user: string,
-  options: RawOptions,
-  openUsage: UsageOpener,
-): Promise<void> => {
+const showUsage = async (session: Session, user: string, options: RawOptions): Promise<void> => {
   const { values } = await readSettings(session, options);
   const days = parseCount('--days', String(options.days), 1, usageDaysMax);
   const [name, usage] = await withStore(values.store, async (store) => {
     const { userId, name } = await findAccount(store.admin, user);
-    const read = openUsage(store) ?? (async () => []);
-    return [name, mergeUsage(await read(userId, usageDay(session.nowMs(), days - 1)))] as const;
+    return [name, await store.usage.list(userId, usageDay(session.nowMs(), days - 1))] as const;
   });
   if (options.json) return printJson(session, { usage });
   if (usage.length === 0) return session.write(`${name}: no usage recorded yet.\n`);

@@ -132,6 +132,29 @@ test('stream: import adds, changes and leaves alone in one entry of the log, and
   });
 });
 
+test('stream: one of the other network is refused, with what to do, and nothing of its file is taken', async () => {
+  const asMainnet = [...addArguments.slice(0, addArguments.indexOf('--network-type')), '--network-type', 'mainnet'];
+  const refused = async (...args: string[]) => {
+    const { code, stdout, stderr } = await run(...args);
+    return [code, stdout + stderr];
+  };
+  expect(await refused('stream', 'add', feedId, ...asMainnet)).toEqual([
+    1,
+    'error: BTC/USD belongs to mainnet, but this deployment serves testnet. Nothing was changed. Keep one store for each network, and name the other with --store and --network mainnet.\n',
+  ]);
+  const mixed = file('mixed.json', [
+    testStream(feedId),
+    testStream(other, { networkType: 'mainnet' }),
+    testStream(secondStream(3), { networkType: 'mainnet' }),
+  ]);
+  expect(await refused('stream', 'import', mixed)).toEqual([
+    1,
+    expect.stringContaining('TEST0002/USD-Streams-CexPrice and 1 other belong to mainnet'),
+  ]);
+  expect((await run('stream', 'add', feedId, ...asMainnet, '--network', 'mainnet')).code).toBe(0);
+  expect((await json('stream', 'list')).feeds).toHaveLength(1);
+});
+
 test('stream: a file that is no catalog is refused with the place in it', async () => {
   const { code, stderr } = await run('stream', 'import', file('bad.json', [{ feedId: '0x1' }]));
   expect([code, stderr.includes('bad.json[0].feedId is "0x1", expected 0x and 64 hex digits.')]).toEqual([1, true]);

@@ -4,9 +4,9 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Door, openDoor, testStream } from '../../../tests/door.ts';
+import { type Door, openDoor, openPrivateListener, testStream } from '../../../tests/door.ts';
 import { createSignedReports, secondStream } from '../../../tests/signed-reports.ts';
-import { type IngestListener, openIngestListener } from '../ingest/sources/listener.ts';
+import type { OpsListener } from '../ops.ts';
 import { runCommand } from './sample-session.contract.ts';
 
 const { report, signerSets } = await createSignedReports();
@@ -14,12 +14,12 @@ const [stream, now, token] = [secondStream(1), 1_763_200_000, 'a-token-of-the-te
 const folder = mkdtempSync(join(tmpdir(), 'sealpost-remote-'));
 const tokenFile = join(folder, 'token');
 let door: Door;
-let listener: IngestListener;
+let listener: OpsListener;
 
 beforeAll(async () => {
   writeFileSync(tokenFile, `${token}\n`);
   door = await openDoor([testStream(stream)], signerSets, () => now * 1_000);
-  listener = await openIngestListener(door.ingest, { host: '127.0.0.1', port: 0, token });
+  listener = await openPrivateListener(door.ingest, token);
 });
 afterAll(async () => {
   await listener.close();

@@ -9,7 +9,7 @@ import {
   resealAccount,
   revokeSecret,
 } from '../access/account-changes.ts';
-import { createKeyFile, openKeyFile, openSecretBox } from '../access/key.ts';
+import { addOpeningKey, createKeyFile, openKeyFile, openSecretBox } from '../access/key.ts';
 import { createSecret, type SecretBox } from '../access/secrets.ts';
 import type { Account, AdminStore } from '../store/store.ts';
 import { findAccount, onceNotice, withKeyFailures } from './account-command.ts';
@@ -99,7 +99,7 @@ const revokeOne = async (session: Session, user: string, secretId: string, optio
 const addRewrap = (parent: Command, session: Session): void => {
   const command = parent
     .command('rewrap')
-    .description('Seal every secret with another key, all or none. Then restart the server with that key.')
+    .description('Seal every secret with another key, all or none. A server that has its key from a file goes on.')
     .requiredOption('--new-key-file <file>', 'file of the other key; made when it is not there')
     .option('--json', 'print what was sealed as one line of JSON')
     .action((options: RawOptions) => withKeyFailures(() => rewrap(session, options)));
@@ -111,23 +111,25 @@ const rewrap = async (session: Session, options: RawOptions): Promise<void> => {
   const { values } = await readSettings(session, options);
   const path = String(options.newKeyFile);
   const from = openSecretBox(values);
-  const [to, accounts] = await withStore(values.store, async ({ admin }) => {
+  const [to, accounts, goesOn] = await withStore(values.store, async ({ admin }) => {
     if (createKeyFile(path)) session.stderr.write(`${path} created.\n`);
     const box = openKeyFile(path);
-    return [box, await resealAll(session, admin, from, box)] as const;
+    if (from.keyId === box.keyId) throw usageError('The new key is the one in use. Name the file of another.');
+    // Before the first secret needs it: a server that reads its key from this file looks there again.
+    const given = values.key === undefined && addOpeningKey(values.keyFile, path);
+    return [box, await resealAll(session, admin, from, box), given] as const;
   });
-  if (options.json) return printJson(session, { from: from.keyId, to: to.keyId, accounts });
-  const how = `--key-file ${path}${values.key === undefined ? '' : ', and without SEALPOST_KEY'}`;
-  await session.write(
-    `Secrets of ${formatNumberOf(accounts, 'account')} sealed by key ${to.keyId}. Restart the server with ${how}.\n`,
-  );
+  if (options.json) return printJson(session, { from: from.keyId, to: to.keyId, accounts, restart: !goesOn });
+  const next = goesOn
+    ? `A running server goes on. Next: keep a copy of the old key for old backups, then mv ${path} ${values.keyFile}.`
+    : `Restart the server with --key-file ${path}${values.key === undefined ? '' : ', and without SEALPOST_KEY'}.`;
+  await session.write(`Secrets of ${formatNumberOf(accounts, 'account')} sealed by key ${to.keyId}. ${next}\n`);
 };
 
 const attemptsMax = 3;
 
 // All accounts are one transaction. An account that was created meanwhile with the old key is found by looking again.
 const resealAll = async (session: Session, admin: AdminStore, from: SecretBox, to: SecretBox): Promise<number> => {
-  if (from.keyId === to.keyId) throw usageError('The new key is the one in use. Name the file of another.');
   let sealed = 0;
   for (let attempt = 1; attempt <= attemptsMax; attempt++) {
     const keys = (await admin.list('account'))

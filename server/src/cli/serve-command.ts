@@ -1,11 +1,18 @@
 // The command `sealpost serve`: a node on the configured store, until it is told to stop.
+import { readFileSync } from 'node:fs';
+import { createSecureContext } from 'node:tls';
 import type { Command } from 'commander';
-import { type SettingName, settingNames } from '../config.ts';
+import { requireOpeningKey } from '../access/account-changes.ts';
+import { openSecretBox } from '../access/key.ts';
+import { type SettingName, type Settings, settingNames } from '../config.ts';
 import { openNode } from '../node.ts';
+import { StoreError } from '../store/store.ts';
+import { withKeyFailures } from './account-command.ts';
 import { addExamples, addSettings, type RawOptions, readSettings } from './command-options.ts';
 import { usageError } from './failure.ts';
 import { readIngestToken } from './ingest-token.ts';
 import { printJson, type Session } from './session.ts';
+import { withStore } from './store-access.ts';
 import { readVersion } from './version.ts';
 
 const loopback = /^(127\.|::1$|localhost$)/;
@@ -23,6 +30,7 @@ export const addServeCommand = (program: Command, session: Session): void => {
   addExamples(command, [
     ['On this machine only', 'sealpost init && sealpost serve'],
     ['For others, with TLS', 'sealpost serve --listen 0.0.0.0:443 --tls-cert chain.pem --tls-key key.pem'],
+    ['On every processor of a machine with four', 'sealpost serve --workers 4'],
   ]);
 };
 
@@ -36,6 +44,8 @@ const serve = async (session: Session, options: RawOptions): Promise<void> => {
       'warning: listening beyond this machine without TLS. Put a proxy that ends TLS in front, or use --tls-cert and --tls-key.\n',
     );
   }
+  requireUsableTls(settings);
+  await withKeyFailures(() => requireKey(settings));
   const signal = session.interruption();
   const node = await openNode({ settings, version: readVersion(), ingestToken: await readIngestToken(resolved) });
   if (options.json === true) await printJson(session, { url: node.url, opsUrl: node.opsUrl });
@@ -48,4 +58,27 @@ const serve = async (session: Session, options: RawOptions): Promise<void> => {
   });
   process.off('SIGHUP', reload);
   await node.stop(String(signal.reason));
+};
+
+// With another key than the one that sealed the secrets a server would start, and answer none of its accounts.
+const requireKey = async (settings: Settings): Promise<void> => {
+  const box = openSecretBox(settings);
+  const accounts = await withStore(settings.store, ({ admin }) => admin.list('account')).catch((error: unknown) => {
+    if (error instanceof StoreError && error.code === 'store_not_found') return []; // it is made, and has none
+    throw error;
+  });
+  requireOpeningKey(accounts, box);
+};
+
+// What is wrong with a file is the operator's to mend, so it is told as such before anything is opened.
+const requireUsableTls = ({ tlsCert, tlsKey }: Settings): void => {
+  if (tlsCert === undefined || tlsKey === undefined) return;
+  try {
+    createSecureContext({ cert: readFileSync(tlsCert), key: readFileSync(tlsKey) });
+  } catch (cause) {
+    const what = cause instanceof Error ? cause.message : String(cause);
+    throw usageError(
+      `TLS cannot use ${tlsCert} with the key in ${tlsKey} (${what}). Both are PEM, and belong together.`,
+    );
+  }
 };

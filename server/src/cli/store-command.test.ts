@@ -53,7 +53,7 @@ test('store: neither backup nor restore overwrites anything', async () => {
   const back = await runCommand(['store', 'restore', backup, '--store', door.folder]);
   expect([back.code, back.stderr]).toEqual([
     1,
-    `error: ${door.folder} is not empty. Stop the server that uses it, move it out of the way, then run this again.\n`,
+    `error: There is a store in ${door.folder}. Stop the server that uses it, move its folders reports and admin away, then run this again.\n`,
   ]);
   const none = await runCommand(['store', 'restore', join(folder, 'none'), '--store', join(folder, 'x')]);
   expect([none.code, none.stderr]).toEqual([
@@ -93,4 +93,14 @@ test('store: restore refuses a backup whose newest report is damaged, and leaves
     /^error: The backup in .*damaged-newest is damaged: .* does not match its checksum\. Use another one\.\n$/,
   );
   expect(readdirSync(folder)).not.toContain('target');
+});
+
+test('store: restore goes beside a key that is left in the folder, and touches nothing else there', async () => {
+  const target = join(folder, 'with-key');
+  mkdirSync(target);
+  writeFileSync(join(target, 'sealpost.key'), 'a key');
+  const { code, stdout } = await runCommand(['store', 'restore', backup, '--store', target]);
+  expect([code, stdout]).toEqual([0, expect.stringContaining(`restored to ${target}.`)]);
+  expect(readdirSync(target).sort()).toEqual(['admin', 'reports', 'sealpost.key']);
+  expect(readFileSync(join(target, 'sealpost.key'), 'utf8')).toBe('a key');
 });

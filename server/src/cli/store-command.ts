@@ -12,7 +12,7 @@ import { createProgress } from './progress.ts';
 import { printJson, type Session } from './session.ts';
 import { withStore } from './store-access.ts';
 import { type CheckOptions, type CheckResult, checkStore, latestFault, type Problem } from './store-check.ts';
-import { copyStore, folderOf, requireEmpty } from './store-folder.ts';
+import { copyStore, folderOf, requireEmpty, requireNoStore } from './store-folder.ts';
 
 export const addStoreCommand = (program: Command, session: Session): void => {
   const store = program.command('store').description('The store itself: stats, verify, backup, restore.');
@@ -148,14 +148,17 @@ const addRestore = (parent: Command, session: Session): void => {
   const command = parent
     .command('restore')
     .description(
-      'Check a backup and copy it to where the store shall be. Nothing is overwritten: that folder must be empty.',
+      'Check a backup and copy it to where the store shall be. Nothing is overwritten: no store may be there.',
     )
     .argument('<DIR>', 'a folder that sealpost store backup has written')
     .option('--json', 'print one line of JSON')
     .action((folder: string, options: RawOptions) => restore(session, folder, options));
   addSettings(command, ['store']);
   addExamples(command, [
-    ['In place of a damaged store', 'mv ./data ./data.bad && sealpost store restore /backups/sealpost-2025-11-03'],
+    [
+      'In place of a damaged store, the key stays where it is',
+      'mkdir ./bad && mv ./data/reports ./data/admin ./bad && sealpost store restore /backups/sealpost-2025-11-03',
+    ],
   ]);
 };
 
@@ -164,7 +167,7 @@ const restore = async (session: Session, folder: string, options: RawOptions): P
   const target = folderOf(values.store);
   if (!existsSync(folder))
     throw usageError(`There is no folder ${folder}. Name one that sealpost store backup has written.`);
-  requireEmpty(target, 'Stop the server that uses it, move it out of the way, then run this again.');
+  requireNoStore(target, 'Stop the server that uses it, move its folders reports and admin away, then run this again.');
   const stats = await withStore(folder, async (backup) => {
     await checkQuickly(backup, folder);
     await copyStore(backup, target);

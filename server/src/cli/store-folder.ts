@@ -20,7 +20,16 @@ export const requireEmpty = (folder: string, advice: string): void => {
   if (listFolder(folder).length > 0) throw new CommandError(exitCodes.refused, `${folder} is not empty. ${advice}`);
 };
 
-/** Copies a store into a folder that is empty or not there yet; durable when it resolves. */
+/** The parts of a store, and of a copy that was cut short. */
+const isStorePart = (name: string): boolean => name === 'reports' || name === 'admin' || name.startsWith('.partial-');
+
+/** Refuses a folder that holds a store. Other files, such as the key that init puts there, are left alone. */
+export const requireNoStore = (folder: string, advice: string): void => {
+  if (listFolder(folder).some(isStorePart))
+    throw new CommandError(exitCodes.refused, `There is a store in ${folder}. ${advice}`);
+};
+
+/** Copies a store into a folder that holds none, or is not there yet; durable when it resolves. */
 export const copyStore = async (store: Store, folder: string): Promise<void> => {
   const partial = join(folder, `.partial-${process.pid}`);
   try {

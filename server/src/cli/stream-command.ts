@@ -3,6 +3,7 @@ import {
   compareStreams,
   formatDate,
   moveStream,
+  type NetworkType,
   networkTypes,
   parseCatalog,
   parseFeedId,
@@ -56,11 +57,11 @@ const addAdd = (parent: Command, session: Session): void => {
     .requiredOption('--network-type <type>', networkTypes.join(' or '))
     .option('--hidden', 'list it only to accounts that may see hidden streams')
     .option('--json', 'print the stream as one line of JSON');
-  addSettings(command, ['store']);
+  addSettings(command, ['store', 'network']);
   addExamples(command, [
     [
       'A crypto price',
-      'sealpost stream add 0x0003… --name BTC/USD-Streams-CexPrice --base-asset BTC --quote-asset USD \\\n      --asset-class Crypto --feed-type Crypto --attribute-type CexPrice --network-type mainnet',
+      'sealpost stream add 0x0003… --name BTC/USD-Streams-CexPrice --base-asset BTC --quote-asset USD \\\n      --asset-class Crypto --feed-type Crypto --attribute-type CexPrice --network-type testnet',
     ],
   ]);
 };
@@ -79,6 +80,7 @@ const addOne = async (session: Session, rawFeedId: string, options: RawOptions):
       createdAt: formatDate(session.nowMs()),
     }),
   );
+  requireNetwork([created], values.network);
   await withNewStore(values.store, ({ admin }) =>
     changeRecords(session, admin, {
       kind: 'stream',
@@ -93,6 +95,18 @@ const addOne = async (session: Session, rawFeedId: string, options: RawOptions):
     }),
   );
   await printStream(session, options, created, 'added as testing');
+};
+
+/** Refuses streams of the network that this deployment does not serve: nobody could read them, and their reports are refused. */
+const requireNetwork = (streams: readonly Stream[], network: NetworkType): void => {
+  const foreign = streams.filter(({ networkType }) => networkType !== network);
+  const [first] = foreign;
+  if (first === undefined) return;
+  const belong = foreign.length === 1 ? ' belongs' : ` and ${formatNumberOf(foreign.length - 1, 'other')} belong`;
+  throw new CommandError(
+    exitCodes.refused,
+    `${first.name}${belong} to ${first.networkType}, but this deployment serves ${network}. Nothing was changed. Keep one store for each network, and name the other with --store and --network ${first.networkType}.`,
+  );
 };
 
 const printStream = (session: Session, { json }: RawOptions, stream: Stream, what: string): Promise<void> =>
@@ -222,13 +236,14 @@ const addImport = (parent: Command, session: Session): void => {
     .argument('<FILE>', 'catalog.json, as sealpost-sim or sealpost stream list --json write it')
     .option('--json', 'print what was added and changed as one line of JSON')
     .action((file: string, options: RawOptions) => importStreams(session, file, options));
-  addSettings(command, ['store']);
+  addSettings(command, ['store', 'network']);
   addExamples(command, [['The streams of a simulated network', 'sealpost stream import ./hour/catalog.json']]);
 };
 
 const importStreams = async (session: Session, file: string, options: RawOptions): Promise<void> => {
   const { values } = await readSettings(session, options);
   const streams = parseCatalog(await readJsonFile(file), file);
+  requireNetwork(streams, values.network);
   const plan = (current: readonly (Stream | undefined)[]): readonly Stream[] =>
     streams.map((stream, i) => {
       const before = current[i];

@@ -7,8 +7,8 @@ import type { RateDecision } from '../access/rate-limit.ts';
 /** What a handler answers. */
 export type Answer = {
   readonly status: number;
-  /** Absent: no body at all (204, 304, HEAD-only routes). */
-  readonly body?: Buffer | string;
+  /** Absent: no body at all (204, 304, HEAD-only routes). A list goes out piece by piece, without being copied together. */
+  readonly body?: Buffer | string | readonly Buffer[];
   /** The body is a string of ASCII characters only: it needs no encoding and goes out in one write with its head. */
   readonly ascii?: true;
   readonly contentType?: string;
@@ -34,32 +34,48 @@ const gzipBytesMin = 8_192;
 const exposed = 'X-Request-Id, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset, Retry-After, Link, ETag, Date';
 const corsHeaders = ['Access-Control-Allow-Origin', '*', 'Access-Control-Expose-Headers', exposed] as const;
 
-/** The answer to any OPTIONS of a known path. */
-export const preflightAnswer: Answer = {
+/** The answer to any OPTIONS of a path that answers these methods. */
+export const preflightAnswer = (allow: string): Answer => ({
   status: 204,
   cacheControl: 'no-store',
   headers: [
     'Access-Control-Allow-Methods',
-    'GET, HEAD, OPTIONS',
+    allow,
     'Access-Control-Allow-Headers',
     [...Object.values(authHeaders), 'If-None-Match', 'Last-Event-ID'].join(', '),
     'Access-Control-Max-Age',
     '600',
     'Allow',
-    'GET, HEAD, OPTIONS',
+    allow,
   ],
+});
+
+/**
+ * Sends an answer; returns the bytes of its body, at once unless it is compressed. Compression, where asked for and worth it, runs off
+ * the loop.
+ */
+export const sendAnswer = (
+  response: ServerResponse,
+  answer: Answer,
+  context: AnswerContext,
+): number | Promise<number> => {
+  const { body, status } = answer;
+  if (body === undefined || !context.acceptsGzip || status >= 300 || lengthOf(answer) < gzipBytesMin)
+    return writeAnswer(response, answer, context);
+  return compress(body).then((packed) => writeAnswer(response, { ...answer, body: packed }, context, true));
 };
 
-/** Sends an answer; returns the bytes of its body. Compression, where asked for and worth it, runs off the loop. */
-export const sendAnswer = async (response: ServerResponse, answer: Answer, context: AnswerContext): Promise<number> => {
-  const { body, status } = answer;
-  if (body === undefined || body.length < gzipBytesMin || !context.acceptsGzip || status >= 300) {
-    return writeAnswer(response, answer, context, body, false);
-  }
-  const packed = await new Promise<Buffer>((resolve, reject) => {
-    gzip(body, { level: constants.Z_BEST_SPEED }, (error, result) => (error ? reject(error) : resolve(result)));
+const compress = (body: NonNullable<Answer['body']>): Promise<Buffer> =>
+  new Promise((resolve, reject) => {
+    const whole = Array.isArray(body) ? Buffer.concat(body) : (body as Buffer | string); // the only list among the three
+    gzip(whole, { level: constants.Z_BEST_SPEED }, (error, result) => (error ? reject(error) : resolve(result)));
   });
-  return writeAnswer(response, answer, context, packed, true);
+
+const lengthOf = ({ body, ascii }: Answer): number => {
+  if (body === undefined) return 0;
+  if (typeof body === 'string') return ascii === true ? body.length : Buffer.byteLength(body);
+  if (Buffer.isBuffer(body)) return body.length;
+  return body.reduce((sum, part) => sum + part.length, 0);
 };
 
 /** Sends an answer as it is, at once. */
@@ -67,39 +83,42 @@ export const writeAnswer = (
   response: ServerResponse,
   answer: Answer,
   context: AnswerContext,
-  body: Buffer | string | undefined,
-  packed: boolean,
+  packed = false,
 ): number => {
-  const { rate } = context;
+  const { body } = answer;
+  const length = lengthOf(answer);
+  response.writeHead(answer.status, headersOf(answer, context, length, packed));
+  if (context.head || body === undefined) response.end();
+  else if (typeof body === 'string') response.end(body, answer.ascii ? 'latin1' : 'utf8');
+  else if (Buffer.isBuffer(body)) response.end(body);
+  else {
+    for (const part of body) response.write(part);
+    response.end();
+  }
+  return context.head ? 0 : length;
+};
+
+const headersOf = (answer: Answer, { rate, requestId, closing }: AnswerContext, length: number, packed: boolean) => {
   const headers: (string | number)[] = [
     'Cache-Control',
     answer.cacheControl,
     'X-Request-Id',
-    context.requestId,
+    requestId,
     ...corsHeaders,
   ];
-  const length = body === undefined ? 0 : answer.ascii === true && !packed ? body.length : Buffer.byteLength(body);
-  if (body !== undefined)
+  if (answer.body !== undefined) {
     headers.push('Content-Type', answer.contentType ?? 'application/json', 'Content-Length', length);
+    if (packed || length >= gzipBytesMin) headers.push('Vary', 'Accept-Encoding');
+  }
   if (packed) headers.push('Content-Encoding', 'gzip');
-  if (body !== undefined && length >= gzipBytesMin) headers.push('Vary', 'Accept-Encoding');
-  if (answer.tag !== undefined) headers.push('ETag', `"${answer.tag}${packed ? '-gz' : ''}"`);
-  if (rate !== undefined && rate.limit > 0)
-    headers.push(
-      'RateLimit-Limit',
-      rate.limit,
-      'RateLimit-Remaining',
-      rate.remaining,
-      'RateLimit-Reset',
-      rate.resetSeconds,
-    );
+  if (answer.tag !== undefined) headers.push('ETag', packed ? `"${answer.tag}-gz"` : `"${answer.tag}"`);
+  if (rate !== undefined && rate.limit > 0) {
+    headers.push('RateLimit-Limit', rate.limit, 'RateLimit-Remaining', rate.remaining);
+    headers.push('RateLimit-Reset', rate.resetSeconds);
+  }
   if (answer.headers !== undefined) headers.push(...answer.headers);
-  if (context.closing) headers.push('Connection', 'close');
-  response.writeHead(answer.status, headers as string[]); // node takes numbers too
-  if (context.head || body === undefined) response.end();
-  else if (answer.ascii && !packed) response.end(body, 'latin1');
-  else response.end(body);
-  return context.head ? 0 : length;
+  if (closing) headers.push('Connection', 'close');
+  return headers as string[]; // node takes numbers too
 };
 
 /** Does If-None-Match name the tag? Compared weakly, as HTTP says for this header. */

@@ -167,7 +167,8 @@ ${renderResponses(Object.entries(responses))}
 
 /** Answers of the route's own, then the errors that routes share, folded away. */
 const renderResponses = (responses: readonly (readonly [string, OpenApiResponse])[]): string => {
-  const isShared = ([status, { $ref }]: readonly [string, OpenApiResponse]) => $ref !== undefined || /XX$/.test(status);
+  const isShared = ([status, { $ref, content }]: readonly [string, OpenApiResponse]) =>
+    $ref !== undefined || (/^[45]/.test(status) && content === undefined);
   const shared = responses.filter(isShared);
   const own = responses.filter((response) => !isShared(response));
   return `<dl class="answers">${own.map(renderResponse).join('')}</dl>
@@ -185,7 +186,7 @@ const renderParameters = (parameters: readonly OpenApiParameter[]): string => {
 };
 
 const renderResponse = ([status, { description, content, $ref }]: readonly [string, OpenApiResponse]): string => {
-  const body = content?.['application/json'].schema;
+  const body = content?.['application/json']?.schema ?? content?.['text/html']?.schema;
   // The descriptions of shared answers are lists of codes, each with its row in the error table.
   const text =
     $ref === undefined
@@ -315,8 +316,9 @@ a{color:var(--link)}
 code{font:.9em ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;overflow-wrap:anywhere}
 p{margin:.5rem 0}
 .lead{font-size:1.15rem;color:var(--soft)}
-nav{display:grid;grid-template-columns:repeat(auto-fill,minmax(15rem,1fr));gap:.5rem 2rem;margin:1.5rem 0;padding:1rem 1.25rem;background:var(--panel);border-radius:.5rem}
-nav h2{font-size:.8rem;margin:.25rem 0;border:0;padding:0;color:var(--soft);text-transform:uppercase;letter-spacing:.06em}
+nav{columns:15rem;column-gap:2rem;margin:1.5rem 0;padding:1rem 1.25rem;background:var(--panel);border-radius:.5rem}
+nav div{break-inside:avoid;padding-bottom:.5rem}
+nav h2{font-size:.8rem;margin:0 0 .25rem;border:0;padding:0;color:var(--soft);text-transform:uppercase;letter-spacing:.06em}
 nav ul{list-style:none;margin:0;padding:0}
 nav a{display:block;padding:.2rem 0;text-decoration:none}
 article{margin:1.25rem 0;padding:1.1rem 1.25rem;border:1px solid var(--line);border-radius:.5rem}
@@ -344,7 +346,7 @@ th,td{text-align:left;vertical-align:top;padding:.35rem .8rem .35rem 0;border-bo
 th{color:var(--soft);font-weight:600}
 @media (max-width:40rem){
 main{padding:1.25rem 1rem 4rem}
-nav{grid-template-columns:1fr}
+nav{columns:1}
 pre{font-size:.8rem}
 nav a{padding:.35rem 0}
 article{padding:.9rem}

@@ -1,17 +1,21 @@
 // Owns the read path put together: gate, pipeline and handlers over a store, as one request listener.
 import { randomBytes } from 'node:crypto';
-import type { RequestListener } from 'node:http';
+import type { NetworkType } from '@sealpost/protocol';
 import { createAuthenticator } from '../access/authenticate.ts';
 import { createCallers } from '../access/callers.ts';
-import { createRateLimiter } from '../access/rate-limit.ts';
+import { viewOfNetwork } from '../access/network-view.ts';
+import { bucketsMax, createRateLimiter, type RateLimiter } from '../access/rate-limit.ts';
 import type { SecretBox } from '../access/secrets.ts';
 import type { AdminView } from '../store/admin-snapshot.ts';
 import type { Store } from '../store/store.ts';
 import { createGate, type GateRules } from './gate.ts';
-import { createPipeline, type Handlers, type RequestEvent } from './pipeline.ts';
-import type { QueryRules } from './query.ts';
+import { createPipeline, type Handlers, type Pipeline, type RequestEvent } from './pipeline.ts';
+import { createQueryReader, type QueryRules } from './query.ts';
 import { discovery } from './routes/discovery.ts';
+import { createDocsRoute } from './routes/docs.ts';
 import { feeds } from './routes/feeds.ts';
+import { live } from './routes/live.ts';
+import { createOpenApiRoute, documentOf } from './routes/openapi.ts';
 import { origins } from './routes/origins.ts';
 import { reportAt } from './routes/report-at.ts';
 import { reportBulk } from './routes/report-bulk.ts';
@@ -20,23 +24,40 @@ import { reportCoverage } from './routes/report-coverage.ts';
 import { reportLatest } from './routes/report-latest.ts';
 import { reportPage } from './routes/report-page.ts';
 import { signers } from './routes/signers.ts';
+import { createStatusRoute } from './routes/status.ts';
 import { time } from './routes/time.ts';
 
-export type ApiRules = GateRules & QueryRules & { readonly skewMaxMs: number; readonly origins: readonly string[] };
+export type ApiRules = GateRules &
+  QueryRules & {
+    readonly skewMaxMs: number;
+    readonly origins: readonly string[];
+    /** The network that this deployment serves: streams of the other are unknown here. */
+    readonly network: NetworkType;
+    /** Release of the server, for /status.json. */
+    readonly version: string;
+  };
 
 export type ApiParts = {
   readonly store: Store;
   readonly view: AdminView;
   readonly box: SecretBox;
   readonly rules: ApiRules;
+  /** Where this is reached, for the examples of /docs; asked when it is listening. */
+  readonly url: () => string;
   readonly nowMs: () => number;
   readonly monotonicMs: () => number;
   readonly isDraining: () => boolean;
   readonly isOverloaded: () => boolean;
   readonly observe: (event: RequestEvent) => void;
+  /** Those that this process shares with others; its own when absent. */
+  readonly limiters?: Limiters;
 };
 
-const handlers: Handlers = {
+/** One for accounts, one for addresses. */
+export type Limiters = { readonly accounts: RateLimiter; readonly addresses: RateLimiter };
+
+/** Handlers that are the same in every deployment. */
+const fixedHandlers: Handlers = {
   discovery,
   feeds,
   reportAt,
@@ -46,13 +67,21 @@ const handlers: Handlers = {
   reportCoverage,
   reportCandles,
   origins,
+  socket: live,
+  socketMs: live,
   time,
   signers,
 };
 
-/** Accounts and addresses whose buckets are kept. */
-const accountBucketsMax = 100_000;
-const addressBucketsMax = 50_000;
+const createHandlers = ({ rules, url, isDraining, monotonicMs }: ApiParts): Handlers => {
+  const document = documentOf(rules);
+  return {
+    ...fixedHandlers,
+    status: createStatusRoute({ rules, isDraining, monotonicMs }),
+    openapi: createOpenApiRoute(document),
+    docs: createDocsRoute(document, url),
+  };
+};
 
 /** Ids that are unique across processes without asking for randomness each time. */
 const createRequestIds = (): (() => string) => {
@@ -61,30 +90,29 @@ const createRequestIds = (): (() => string) => {
   return () => `${prefix}-${(count++).toString(36)}`;
 };
 
-export const createApi = (
-  parts: ApiParts,
-): { readonly handle: RequestListener; readonly newRequestId: () => string } => {
-  const { store, view, box, rules, nowMs, monotonicMs } = parts;
+export const createApi = (parts: ApiParts): Pipeline & { readonly newRequestId: () => string } => {
+  const { store, box, rules, nowMs, monotonicMs } = parts;
+  const view = viewOfNetwork(parts.view, rules.network);
   const callers = createCallers(view, box);
   const newRequestId = createRequestIds();
   const gate = createGate({
     authenticator: createAuthenticator(callers.callerOf, rules.skewMaxMs),
-    accounts: createRateLimiter(accountBucketsMax),
-    addresses: createRateLimiter(addressBucketsMax),
+    accounts: parts.limiters?.accounts ?? createRateLimiter(bucketsMax.accounts),
+    addresses: parts.limiters?.addresses ?? createRateLimiter(bucketsMax.addresses),
     rules,
     monotonicMs,
     readableOf: callers.readableOf,
   });
-  const handle = createPipeline({
-    handlers,
+  const pipeline = createPipeline({
+    handlers: createHandlers(parts),
     gate,
-    rules,
+    readQuery: createQueryReader(rules),
     nowMs,
     monotonicMs,
     newRequestId,
     isDraining: parts.isDraining,
     isOverloaded: parts.isOverloaded,
-    contextOf: (readable, { ifNoneMatch }, now) => ({
+    contextOf: (readable, { ifNoneMatch, origin }, now) => ({
       reports: store.reports,
       admin: view.current(),
       readable,
@@ -92,8 +120,9 @@ export const createApi = (
       retentionDays: rules.retentionDays,
       ifNoneMatch,
       origins: rules.origins,
+      origin,
     }),
     observe: parts.observe,
   });
-  return { handle, newRequestId };
+  return { ...pipeline, newRequestId };
 };

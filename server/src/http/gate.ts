@@ -4,6 +4,7 @@ import { ApiError, type FeedId, type Route, type RouteName } from '@sealpost/pro
 import type { Authenticator, Caller } from '../access/authenticate.ts';
 import type { RateDecision, RateLimiter } from '../access/rate-limit.ts';
 import { hasAuth, type RequestHeaders } from './headers.ts';
+import { memoise } from './memo.ts';
 
 export type GateRules = {
   readonly requestsPerSecond: number;
@@ -84,7 +85,7 @@ export const createGate = ({ authenticator, accounts, addresses, rules, monotoni
   };
 };
 
-const normalise = (address: string): string => {
+const normalise = memoise((address): string => {
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1];
   if (mapped !== undefined) return mapped;
   if (!address.includes(':')) return address;
@@ -93,4 +94,4 @@ const normalise = (address: string): string => {
   const after = tail === undefined ? [] : tail.split(':').filter((group) => group !== '');
   const zeros = Array.from({ length: Math.max(0, 8 - groups.length - after.length) }, () => '0');
   return [...groups, ...(tail === undefined ? [] : zeros), ...after].slice(0, 4).join(':');
-};
+});

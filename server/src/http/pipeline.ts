@@ -8,7 +8,7 @@ import { type Answer, type AnswerContext, preflightAnswer, sendAnswer, writeAnsw
 import type { Gate } from './gate.ts';
 import { checkFraming, type RequestHeaders, readHeaders } from './headers.ts';
 import { toApiError, toProblem } from './problem.ts';
-import { authorise, type QueryRules, readQuery } from './query.ts';
+import { authorise, type QueryReader } from './query.ts';
 import type { Handler, RouteContext } from './routes/context.ts';
 import { matchRoute, parseTarget } from './target.ts';
 
@@ -27,13 +27,13 @@ export type RequestEvent = {
   readonly bytes: number;
   readonly durationMs: number;
   /** The cause of a 5xx, for the log alone. */
-  readonly error?: unknown;
+  readonly error?: unknown | undefined;
 };
 
 export type PipelineParts = {
   readonly handlers: Handlers;
   readonly gate: Gate;
-  readonly rules: QueryRules;
+  readonly readQuery: QueryReader;
   readonly nowMs: () => number;
   readonly monotonicMs: () => number;
   readonly newRequestId: () => string;
@@ -48,33 +48,42 @@ export type PipelineParts = {
   readonly observe: (event: RequestEvent) => void;
 };
 
-/** What is known of a request while it passes; an error answer tells as much of it as there is. */
+export type Pipeline = {
+  readonly handle: (request: IncomingMessage, response: ServerResponse) => void;
+  /** Requests that came in and are not answered yet. */
+  readonly activeRequests: () => number;
+};
+
+/** A request on its way: what is known of it so far. An error answer tells as much of it as there is. */
 type Passage = {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly requestId: string;
+  readonly startedMs: number;
   route: RouteName | undefined;
   caller: Caller | undefined;
   rate: RateDecision | undefined;
   headers: RequestHeaders | undefined;
 };
 
-export const createPipeline = (parts: PipelineParts) => {
-  const { gate, rules, handlers } = parts;
+export const createPipeline = (parts: PipelineParts): Pipeline => {
+  const { gate, readQuery, handlers } = parts;
 
-  const pass = (request: IncomingMessage, passage: Passage): Answer | Promise<Answer> => {
+  const pass = (passage: Passage): Answer | Promise<Answer> => {
     if (parts.isOverloaded()) throw new ApiError('overloaded');
-    const { method = '', url = '', rawHeaders, socket } = request;
+    const { method = '', url = '', rawHeaders, socket } = passage.request;
     const nowMs = parts.nowMs();
     const headers = readHeaders(rawHeaders);
     passage.headers = headers;
     const { path, query: raw } = parseTarget(url);
     checkFraming(headers);
     const matched = matchRoute(method, path);
-    if (matched === 'options') return preflightAnswer;
+    if ('allow' in matched) return preflightAnswer(matched.allow);
     const { name, route } = matched;
     passage.route = name;
     const address = gate.addressOf(socket.remoteAddress, headers.forwardedFor);
     passage.caller = gate.admit(route, method, url, headers, address, nowMs);
-    passage.rate = passage.caller && gate.stateOf(passage.caller, name);
-    const query = readQuery(name, raw, rules, nowMs);
+    const query = readQuery(name, raw, nowMs);
     passage.rate = gate.limit(passage.caller, name, route, address);
     const readable = passage.caller && gate.readableOf(passage.caller);
     authorise(query, readable);
@@ -83,47 +92,74 @@ export const createPipeline = (parts: PipelineParts) => {
     return handler(query, parts.contextOf(readable, headers, nowMs));
   };
 
-  return (request: IncomingMessage, response: ServerResponse): void => {
-    const startedMs = parts.monotonicMs();
-    const requestId = parts.newRequestId();
-    const passage: Passage = { route: undefined, caller: undefined, rate: undefined, headers: undefined };
-    const finish = ({ status }: Answer, bytes: number, code: string | null, error?: unknown): void => {
-      const told = {
-        requestId,
-        method: request.method ?? '',
-        status,
-        code,
-        bytes,
-        durationMs: parts.monotonicMs() - startedMs,
-      };
-      parts.observe({ kind: 'request', ...told, ...describe(passage), ...(error !== undefined && { error }) });
+  let active = 0;
+  const replies = createReplies(parts, () => {
+    active -= 1;
+  });
+  const handle = (request: IncomingMessage, response: ServerResponse): void => {
+    active += 1;
+    const passage: Passage = {
+      request,
+      response,
+      requestId: parts.newRequestId(),
+      startedMs: parts.monotonicMs(),
+      route: undefined,
+      caller: undefined,
+      rate: undefined,
+      headers: undefined,
     };
-    const contextOf = (): AnswerContext => ({
-      requestId,
-      head: request.method === 'HEAD',
-      acceptsGzip: passage.headers?.acceptsGzip ?? false,
-      rate: passage.rate,
-      closing: parts.isDraining(),
-    });
-    const fail = (thrown: unknown): void => {
-      const error = toApiError(thrown);
-      // Half an answer cannot be taken back: the client sees the connection end instead of a wrong one.
-      if (response.headersSent) return void response.destroy();
-      const answer = toProblem(error, requestId, passage.rate?.retryAfterSeconds ?? 1);
-      const bytes = writeAnswer(response, answer, contextOf(), answer.body, false);
-      finish(answer, bytes, error.code, error.status >= 500 ? (error.cause ?? error) : undefined);
-    };
-    const respond = async (answer: Answer): Promise<void> =>
-      finish(answer, await sendAnswer(response, answer, contextOf()), null);
     try {
-      const answer = pass(request, passage);
+      const answer = pass(passage);
       // The hot path answers at once: a promise for it would cost as much as the look-up.
-      if (answer instanceof Promise) answer.then(respond).catch(fail);
-      else respond(answer).catch(fail);
+      const sent =
+        answer instanceof Promise ? answer.then((late) => replies.send(passage, late)) : replies.send(passage, answer);
+      sent?.catch((thrown) => replies.fail(passage, thrown));
     } catch (thrown) {
-      fail(thrown);
+      replies.fail(passage, thrown);
     }
   };
+  return { handle, activeRequests: () => active };
 };
 
-const describe = ({ route, caller }: Passage) => ({ route: route ?? null, userId: caller?.userId ?? null });
+/** How a passage ends: with an answer or an error, told to the observer once. */
+const createReplies = ({ gate, isDraining, monotonicMs, observe }: PipelineParts, onEnd: () => void) => {
+  const finish = (passage: Passage, status: number, bytes: number, code: string | null, error?: unknown): void => {
+    onEnd();
+    const { requestId, startedMs, route = null, caller } = passage;
+    const { method = '' } = passage.request;
+    const durationMs = monotonicMs() - startedMs;
+    const userId = caller?.userId ?? null;
+    observe({ kind: 'request', requestId, route, method, status, code, userId, bytes, durationMs, error });
+  };
+  // An answer that took no token tells where the account stands all the same.
+  const rateOf = ({ rate, caller, route }: Passage): RateDecision | undefined =>
+    rate ?? (caller && route && gate.stateOf(caller, route));
+  const contextOf = (passage: Passage): AnswerContext => ({
+    requestId: passage.requestId,
+    head: passage.request.method === 'HEAD',
+    acceptsGzip: passage.headers?.acceptsGzip ?? false,
+    rate: rateOf(passage),
+    closing: isDraining(),
+  });
+  return {
+    /** At once, unless the answer is compressed. */
+    send: (passage: Passage, answer: Answer): Promise<void> | undefined => {
+      const bytes = sendAnswer(passage.response, answer, contextOf(passage));
+      if (typeof bytes !== 'number') return bytes.then((sent) => finish(passage, answer.status, sent, null));
+      finish(passage, answer.status, bytes, null);
+      return undefined;
+    },
+    fail: (passage: Passage, thrown: unknown): void => {
+      const error = toApiError(thrown);
+      // Half an answer cannot be taken back: the client sees the connection end instead of a wrong one.
+      if (passage.response.headersSent) {
+        onEnd();
+        passage.response.destroy();
+        return;
+      }
+      const answer = toProblem(error, passage.requestId, rateOf(passage)?.retryAfterSeconds ?? 1);
+      const bytes = writeAnswer(passage.response, answer, contextOf(passage));
+      finish(passage, answer.status, bytes, error.code, error.status >= 500 ? (error.cause ?? error) : undefined);
+    },
+  };
+};

@@ -10,17 +10,28 @@ import {
   type RouteName,
   routes,
 } from '@sealpost/protocol';
+import { memoise } from './memo.ts';
 
 export type QueryRules = QueryLimits & { readonly retentionDays: number };
 
 /** Reads the query of a route; a moment older than retention is refused with the query, before limits and permissions. */
-export const readQuery = <R extends RouteName>(route: R, raw: string, rules: QueryRules, nowMs: number): QueryOf<R> => {
-  const query = parseQuery(route, raw, rules);
-  const values = query as Readonly<Record<string, unknown>>; // keyed by the `as` of the same rows
-  for (const [name, { kind, as }] of Object.entries<Parameter>(routes[route].query)) {
-    if (kind === 'seconds') checkRetention(values[as] as number, Math.floor(nowMs / 1_000), rules.retentionDays, name);
-  }
-  return query;
+export type QueryReader = <R extends RouteName>(route: R, raw: string, nowMs: number) => QueryOf<R>;
+
+export const createQueryReader = (rules: QueryRules): QueryReader => {
+  const readers = new Map<RouteName, (raw: string, nowMs: number) => unknown>();
+  for (const route of Object.keys(routes) as RouteName[]) readers.set(route, createRouteReader(route, rules)); // the table's own keys
+  return (route, raw, nowMs) => readers.get(route)?.(raw, nowMs) as QueryOf<typeof route>; // each by its own rows
+};
+
+const createRouteReader = (route: RouteName, rules: QueryRules) => {
+  const parse = memoise((raw) => parseQuery(route, raw, rules) as Readonly<Record<string, unknown>>); // keyed by the `as` of its rows
+  const moments = Object.entries<Parameter>(routes[route].query).filter(([, { kind }]) => kind === 'seconds');
+  return (raw: string, nowMs: number): unknown => {
+    const query = parse(raw);
+    for (const [name, { as }] of moments)
+      checkRetention(query[as] as number, Math.floor(nowMs / 1_000), rules.retentionDays, name);
+    return query;
+  };
 };
 
 /** Refuses a query that names a stream the caller may not read; unknown, hidden and forbidden ones alike (D22). */
@@ -28,7 +39,8 @@ export const authorise = (
   query: { readonly feedId?: FeedId; readonly feedIds?: readonly FeedId[] },
   readable: ReadonlySet<FeedId> | undefined,
 ): void => {
-  const named = query.feedIds ?? (query.feedId === undefined ? [] : [query.feedId]);
-  if (named.every((feedId) => readable?.has(feedId))) return;
+  const { feedId, feedIds = [] } = query;
+  const all = (feedId === undefined || readable?.has(feedId)) && feedIds.every((one) => readable?.has(one));
+  if (all) return;
   throw new ApiError('stream_not_accessible');
 };

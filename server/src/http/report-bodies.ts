@@ -1,12 +1,18 @@
-// Owns rendering stored reports into bodies. JSON is put together from parts that need no escaping: hex and integers.
-import type { StoredReport } from '../store/store.ts';
+// Owns `{"reports":[…]}` around reports that are rendered already: pieces of the body, without copying them together.
 
-/** One report as on the wire. */
-export const renderReport = ({ feedId, validFromMs, observationsMs, fullReport }: StoredReport): string => {
-  const bytes = Buffer.isBuffer(fullReport) ? fullReport : Buffer.from(fullReport);
-  return `{"feedID":"${feedId}","validFromTimestamp":${Math.floor(validFromMs / 1_000)},"observationsTimestamp":${Math.floor(observationsMs / 1_000)},"fullReport":"0x${bytes.toString('hex')}"}`;
+const opening = Buffer.from('{"reports":[');
+const comma = Buffer.from(',');
+
+/** The body that holds these pieces, with what else it holds after them. */
+export const reportsBody = (json: readonly Buffer[], rest = ''): readonly Buffer[] => {
+  const body: Buffer[] = [opening];
+  for (const [i, piece] of json.entries()) {
+    if (i > 0) body.push(comma);
+    body.push(piece);
+  }
+  body.push(Buffer.from(`]${rest}}`));
+  return body.length > piecesMax ? [Buffer.concat(body)] : body;
 };
 
-/** `{"reports":[…]}`, with what else the body holds. */
-export const renderReports = (reports: readonly StoredReport[], rest = ''): string =>
-  `{"reports":[${reports.map(renderReport).join(',')}]${rest}}`;
+/** More pieces than this cost more to send than to copy. */
+const piecesMax = 16;

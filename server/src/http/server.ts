@@ -8,24 +8,39 @@ import {
   STATUS_CODES,
 } from 'node:http';
 import { createServer as createHttpsServer } from 'node:https';
-import type { AddressInfo, Socket } from 'node:net';
+import { type AddressInfo, Server as NetServer, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { ApiError, limits, toErrorJson } from '@sealpost/protocol';
+import { urlHost } from '../url-host.ts';
+import type { RequestEvent } from './pipeline.ts';
 
 export type ListenOptions = {
   readonly host: string;
   /** 0 takes a free one. */
   readonly port: number;
+  /** Connections open at once; more are turned away. */
+  readonly connectionsMax?: number;
   readonly tls?: { readonly cert: string | Buffer; readonly key: string | Buffer };
 };
 
 export type HttpListener = {
   readonly url: string;
+  /** Takes no new connections; those that are open go on. */
+  readonly stopListening: () => void;
   /** Stops taking connections, lets requests under way finish, then cuts what is left after `deadlineMs`. */
   readonly close: (deadlineMs: number) => Promise<void>;
   /** Uses another certificate from the next connection on. */
   readonly useTls: (tls: NonNullable<ListenOptions['tls']>) => void;
 };
+
+/** A connection that was turned away without an answer: too many were open, or the system had no descriptor left. */
+export type ConnectionDropped = { readonly kind: 'connectionDropped' };
+
+/** What the listener tells, which no handler sees: dropped connections, and answers to what never became a request of ours. */
+export type ListenerEvent = ConnectionDropped | RequestEvent;
+
+/** As many as a process with a common limit of descriptors can have. */
+const connectionsMaxDefault = 16_384;
 
 const serverOptions = {
   maxHeaderSize: limits.requestHeadBytesMax,
@@ -44,30 +59,32 @@ export const openHttpServer = async (
   options: ListenOptions,
   handle: RequestListener,
   newRequestId: () => string,
+  tell: (event: ListenerEvent) => void = () => {},
 ): Promise<HttpListener> => {
+  const refuse = createRefuse(newRequestId, tell);
   const guarded: RequestListener = (request, response) => {
     if (request.rawHeaders.length < headersMax * 2) return handle(request, response);
-    request.socket.end(
-      renderRefusal(new ApiError('head_too_large', `At most ${headersMax} headers are read.`), newRequestId()),
-    );
+    refuse(request.socket, new ApiError('head_too_large', `At most ${headersMax} headers are read.`), request.method);
   };
   const server: Server = options.tls
     ? createHttpsServer({ ...serverOptions, ...options.tls, minVersion: 'TLSv1.2' }, guarded)
     : createHttpServer(serverOptions, guarded);
   server.maxHeadersCount = headersMax;
+  server.maxConnections = options.connectionsMax ?? connectionsMaxDefault;
+  server.on('drop', () => tell({ kind: 'connectionDropped' }));
   server.on('checkContinue', guarded); // no body is ever read, so none is asked for
   server.on('checkExpectation', guarded);
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) =>
-    refuse(socket, explain(error), newRequestId()),
+    takesNoAnswer(socket) ? socket.destroy() : refuse(socket, explain(error)),
   );
   server.on('connect', (_: IncomingMessage, socket: Duplex) =>
-    refuse(socket, new ApiError('method_not_allowed'), newRequestId()),
+    takesNoAnswer(socket) ? socket.destroy() : refuse(socket, new ApiError('method_not_allowed'), 'CONNECT'),
   );
-  await listen(server, options);
+  await listen(server, options, tell);
   const { port } = server.address() as AddressInfo; // it listens on a port
-  const host = options.host.includes(':') ? `[${options.host}]` : options.host;
   return {
-    url: `${options.tls ? 'https' : 'http'}://${host}:${port}`,
+    url: `${options.tls ? 'https' : 'http'}://${urlHost(options.host)}:${port}`,
+    stopListening: () => stopListening(server),
     close: (deadlineMs) => closeServer(server, deadlineMs),
     useTls: (tls) =>
       'setSecureContext' in server &&
@@ -75,28 +92,41 @@ export const openHttpServer = async (
   };
 };
 
-const listen = (server: Server, { host, port }: ListenOptions): Promise<void> =>
+const listen = (server: Server, { host, port }: ListenOptions, tell: (event: ListenerEvent) => void): Promise<void> =>
   new Promise((resolve, reject) => {
     server.once('error', reject);
     server.listen(port, host, () => {
       server.off('error', reject);
       // Out of descriptors, say: the listener goes on, and what could not be accepted is the client's to retry.
-      server.on('error', () => {});
+      server.on('error', () => tell({ kind: 'connectionDropped' }));
       resolve();
     });
   });
 
-// Requests under way are answered with `Connection: close`; connections that wait for a next request are closed now and again.
+// Not the server's own close, which also cuts idle connections, and with them a request that is just coming in.
+const stopListening = (server: Server): void => {
+  if (server.listening) NetServer.prototype.close.call(server);
+};
+
+/** An open connection has this long to send one more request, whose answer says that it was the last. */
+const lastRequestMs = 500;
+
+// Requests are now answered with `Connection: close`; connections that still wait for a next one are closed after a while, then again
+// and again.
 const closeServer = (server: Server, deadlineMs: number): Promise<void> =>
   new Promise((resolve) => {
-    const sweep = setInterval(() => server.closeIdleConnections(), 50);
+    const idleFromMs = performance.now() + Math.min(lastRequestMs, deadlineMs);
+    const sweep = setInterval(() => performance.now() >= idleFromMs && server.closeIdleConnections(), 50);
     const deadline = setTimeout(() => server.closeAllConnections(), deadlineMs);
-    server.close(() => {
+    const finish = (): void => {
       clearInterval(sweep);
       clearTimeout(deadline);
       resolve();
-    });
-    server.closeIdleConnections();
+    };
+    server.once('close', finish);
+    stopListening(server);
+    // One that stopped listening before may have lost its last connection since, and has told so.
+    server.getConnections((_, count) => count === 0 && finish());
   });
 
 const explain = (error: NodeJS.ErrnoException): ApiError => {
@@ -105,14 +135,22 @@ const explain = (error: NodeJS.ErrnoException): ApiError => {
   return new ApiError('malformed_target', 'The request is not valid HTTP/1.1.');
 };
 
-const refuse = (socket: Duplex, error: ApiError, requestId: string): void => {
-  // A socket that was reset, or already answered, takes nothing more.
-  if (!socket.writable || (socket as Socket).bytesWritten > 0) return void socket.destroy();
-  socket.end(renderRefusal(error, requestId));
-};
+/** Answers what no handler sees, and tells of it. The method is that of the request, where one was read. */
+const createRefuse =
+  (newRequestId: () => string, tell: (event: ListenerEvent) => void) =>
+  (socket: Duplex, error: ApiError, method = ''): void => {
+    const requestId = newRequestId();
+    const body = JSON.stringify(toErrorJson(error, requestId));
+    socket.end(renderRefusal(error, requestId, body));
+    const { status, code } = error;
+    const bytes = Buffer.byteLength(body);
+    tell({ kind: 'request', requestId, route: null, method, status, code, userId: null, bytes, durationMs: 0 });
+  };
 
-const renderRefusal = (error: ApiError, requestId: string): string => {
-  const body = JSON.stringify(toErrorJson(error, requestId));
+/** A socket that was reset, or already answered, takes nothing more. */
+const takesNoAnswer = (socket: Duplex): boolean => !socket.writable || (socket as Socket).bytesWritten > 0;
+
+const renderRefusal = (error: ApiError, requestId: string, body: string): string => {
   const head = [
     `HTTP/1.1 ${error.status} ${STATUS_CODES[error.status]}`,
     'Content-Type: application/json',

@@ -1,11 +1,12 @@
 // Owns the request target: what is refused before anything else, and which route it names. Paths are compared as they are received,
 // so that no other spelling of a route reaches it (D3, D27).
 import { ApiError, type Route, type RouteName, routes } from '@sealpost/protocol';
+import { memoise } from './memo.ts';
 
 export type Target = { readonly path: string; readonly query: string };
 
 /** Takes a raw target apart. Absolute form, a fragment and a percent-encoding that is not UTF-8 are refused. */
-export const parseTarget = (raw: string): Target => {
+export const parseTarget = memoise((raw): Target => {
   if (!raw.startsWith('/'))
     throw new ApiError('malformed_target', 'The target must begin with a slash: send path and query only.');
   if (raw.includes('#'))
@@ -15,7 +16,7 @@ export const parseTarget = (raw: string): Target => {
   const mark = text.indexOf('?');
   const path = mark === -1 ? text : text.slice(0, mark);
   return { path: path.startsWith('//') ? path.slice(1) : path, query: mark === -1 ? '' : text.slice(mark + 1) };
-};
+});
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: every ASCII character, control characters too
 const isAscii = (text: string): boolean => /^[\x00-\x7f]*$/.test(text);
@@ -44,16 +45,19 @@ for (const [name, route] of Object.entries<Route>(routes)) {
   byPath.set(route.path, [...(byPath.get(route.path) ?? []), { name: name as RouteName, route }]);
 }
 
+/** What a path answers, for browsers that ask with OPTIONS. */
+type Allowed = { readonly allow: string };
+
 /** The route of a path and method. OPTIONS has none: it is answered for the path alone. */
-export const matchRoute = (method: string, path: string): Known | 'options' => {
+export const matchRoute = (method: string, path: string): Known | Allowed => {
   const known = byPath.get(path);
   if (known === undefined) throw new ApiError('route_not_found');
-  if (method === 'OPTIONS') return 'options';
   const match = known.find(({ route }) => route.method === method || (route.method === 'GET' && method === 'HEAD'));
   if (match !== undefined) return match;
   const allow = [
     ...new Set(known.flatMap(({ route }) => (route.method === 'GET' ? ['GET', 'HEAD'] : [route.method]))),
     'OPTIONS',
   ].join(', ');
+  if (method === 'OPTIONS') return { allow };
   throw new ApiError('method_not_allowed', `This path answers ${allow}.`, { allow });
 };

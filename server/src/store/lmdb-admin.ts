@@ -2,8 +2,8 @@
 // A version grows with every change; processes that listen look at it four times a second.
 import { auditHash } from './audit-chain.ts';
 import { type Environment, openTable } from './lmdb-environment.ts';
-import { decodeRecord, encodeRecord } from './lmdb-quarantine.ts';
 import { positionKey, positionOfKey } from './lmdb-report-tables.ts';
+import { decodeRecord, encodeRecord } from './record.ts';
 import type { Act, AdminKind, AdminRecords, AdminStore, AuditEntry } from './store.ts';
 import { createWake } from './wake.ts';
 

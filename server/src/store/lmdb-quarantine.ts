@@ -1,26 +1,11 @@
 // Owns the quarantine in LMDB: refused lines in order of arrival, the newest kept.
-import { crc32 } from 'node:zlib';
 import type { Environment, Table } from './lmdb-environment.ts';
 import { positionKey, positionOfKey } from './lmdb-report-tables.ts';
-import { CorruptRecordError, type QuarantinedReport } from './store.ts';
+import { decodeRecord, encodeRecord } from './record.ts';
+import type { QuarantinedReport } from './store.ts';
 
 /** Refused lines that are kept. */
 const quarantineMax = 10_000;
-
-/** JSON under a checksum. */
-export const encodeRecord = (record: unknown): Buffer => {
-  const json = Buffer.from(JSON.stringify(record));
-  const head = Buffer.allocUnsafe(4);
-  head.writeUInt32BE(crc32(json));
-  return Buffer.concat([head, json]);
-};
-
-export const decodeRecord = <T>(value: Buffer, name: string): T => {
-  const json = value.subarray(4);
-  if (value.length < 4 || crc32(json) !== value.readUInt32BE(0))
-    throw new CorruptRecordError(`${name} does not match its checksum`);
-  return JSON.parse(json.toString()) as T; // written by encodeRecord, so says the checksum
-};
 
 export const addToQuarantine = (environment: Environment, table: Table, refused: readonly QuarantinedReport[]): void =>
   environment.root.transactionSync(() => {

@@ -2,6 +2,7 @@
 // place. Used by every process, and by the writer inside its transactions.
 import type { FeedId } from '@sealpost/protocol';
 import { readCandles } from './lmdb-candles.ts';
+import { createRenderedReader } from './lmdb-rendered-runs.ts';
 import {
   decodeAppended,
   decodeLatest,
@@ -21,6 +22,8 @@ import {
   type LatestReport,
   type MinuteCandle,
   type Neighbours,
+  type RenderedPage,
+  type RenderedReport,
   type ReportPage,
   type StoredReport,
   type Window,
@@ -46,6 +49,7 @@ export const createReportReader = (tables: ReportTables, renew: () => void) => {
     const stream = streamOf(feedId);
     return stream === undefined ? missing : read(stream);
   };
+  const rendered = createRenderedReader(tables, streamOf);
   return {
     streamOf,
     latest: (feedId: FeedId): LatestReport | undefined =>
@@ -82,6 +86,14 @@ export const createReportReader = (tables: ReportTables, renew: () => void) => {
       onSnapshot<readonly MinuteCandle[]>(feedId, [], (stream) =>
         readCandles(tables.candles, stream, fromSeconds, toSeconds),
       ),
+    renderedAt: (feedIds: readonly FeedId[], seconds: number): readonly (RenderedReport | undefined)[] => {
+      renew();
+      return rendered.at(feedIds, seconds);
+    },
+    renderedPage: (feedId: FeedId, fromSeconds: number, limit: number): RenderedPage => {
+      renew();
+      return rendered.page(feedId, fromSeconds, limit);
+    },
     position: (): number => {
       renew();
       return lastPosition(tables);

@@ -1,8 +1,8 @@
 // Owns writing reports to LMDB: one transaction per batch, run in the writer's own thread. Decides duplicates, conflicts and
 // overlaps, closes runs into blocks, keeps `latest`, the order of appending, and the counters, all in that transaction.
 import type { FeedId } from '@sealpost/protocol';
-import { toReportJson } from '@sealpost/protocol/report-json';
 import { createCandleWriter } from './lmdb-candles.ts';
+import { readCounters, writeCounters } from './lmdb-counters.ts';
 import { type Environment, keepHeadroom, type Table } from './lmdb-environment.ts';
 import { findFirst, findLastBefore, lastPosition, momentMax } from './lmdb-report-reader.ts';
 import {
@@ -14,6 +14,7 @@ import {
   reportKey,
   streamKey,
 } from './lmdb-report-tables.ts';
+import { renderReport } from './rendered-report.ts';
 import { type Block, type BlockReport, blockReports, encodeBlock, openBlock } from './report-block.ts';
 import { type AppendOutcome, type NewReport, reportTag, type StoredReport, type Window } from './store.ts';
 
@@ -25,8 +26,6 @@ const positionsKept = 1_000_000;
  * `pending` ones of this batch are not written yet.
  */
 type StreamState = { readonly stream: number; newestMs: number; tailCount: number; pending: BlockReport[] };
-
-export type Counters = { reports: number; reportBytes: number };
 
 export type ReportWriter = {
   readonly append: (batch: readonly NewReport[]) => readonly AppendOutcome[];
@@ -75,10 +74,7 @@ export const createReportWriter = (environment: Environment, tables: ReportTable
   };
 };
 
-const render = (report: StoredReport): string => {
-  const fullReport = `0x${Buffer.from(report.fullReport).toString('hex')}`;
-  return JSON.stringify({ report: toReportJson(report.feedId, report, fullReport) });
-};
+const render = (report: StoredReport): string => `{"report":${renderReport(report)}}`;
 
 const loadState = (tables: ReportTables, feedId: FeedId): StreamState => {
   const stream = numberOf(tables, feedId);
@@ -180,18 +176,4 @@ const recordAppended = (tables: ReportTables, stored: readonly Buffer[]): void =
   ];
   // The batch that holds the boundary stays: it begins before it.
   for (const key of forgotten.slice(0, -1)) tables.appended.remove(key);
-};
-
-const countersKey = Buffer.from('counters');
-
-export const readCounters = (tables: ReportTables): Counters => {
-  const value = tables.meta.get(countersKey);
-  return { reports: Number(value?.readBigUInt64BE(0) ?? 0n), reportBytes: Number(value?.readBigUInt64BE(8) ?? 0n) };
-};
-
-export const writeCounters = (tables: ReportTables, { reports, reportBytes }: Counters): void => {
-  const value = Buffer.allocUnsafe(16);
-  value.writeBigUInt64BE(BigInt(reports), 0);
-  value.writeBigUInt64BE(BigInt(reportBytes), 8);
-  tables.meta.put(countersKey, value);
 };

@@ -1,9 +1,9 @@
 // Owns what retention removes from LMDB, a slice per transaction: whole runs and tail reports, oldest first. A run goes when its
 // last report is too old, so single reports may outlive the bound by a run; readers hide what is older than retention (D52).
 import { trimCandles } from './lmdb-candles.ts';
+import { readCounters, writeCounters } from './lmdb-counters.ts';
 import type { Environment } from './lmdb-environment.ts';
 import { keysFrom, observationsOfKey, type ReportTables, streamKey, streamOfKey } from './lmdb-report-tables.ts';
-import { readCounters, writeCounters } from './lmdb-report-writer.ts';
 import { openBlock } from './report-block.ts';
 import { CorruptRecordError, type Retention } from './store.ts';
 

@@ -21,21 +21,26 @@ export type PackedBatch = {
   readonly bytes: Uint8Array<ArrayBuffer>;
 };
 
-/** What it answers, in the order asked. LMDB's error code is the system's. */
+/** What it says unasked: how many readers were found gone and had their slots freed. */
+export type WriterRemark = { readonly staleReaders: number };
+
+/** What it answers, in the order asked, with the seconds it took. LMDB's error code is the system's. */
 export type WriterAnswer =
-  | { readonly result: unknown; readonly error?: never }
+  | { readonly result: unknown; readonly seconds: number; readonly error?: never }
   | {
       readonly result?: never;
       readonly error: { readonly message: string; readonly code: unknown; readonly corrupt: boolean };
     };
 
-const { folder } = workerData as { folder: string }; // given by lmdb-writer.ts
+const { folder, checkReadersEveryMs } = workerData as { folder: string; checkReadersEveryMs: number }; // given by lmdb-writer.ts
 const environment = openEnvironment(folder, false);
 const tables = openReportTables(environment);
 const writer = createReportWriter(environment, tables);
-// A reader that was killed inside a transaction pins the pages it saw; its slot is freed here, every minute.
-environment.root.readerCheck();
-const readerCheck = setInterval(() => environment.root.readerCheck(), 60_000);
+// A reader that was killed inside a transaction pins the pages it saw; its slot is freed here, now and then.
+const checkReaders = (): void =>
+  parentPort?.postMessage({ staleReaders: environment.root.readerCheck() } satisfies WriterRemark);
+checkReaders();
+const readerCheck = setInterval(checkReaders, checkReadersEveryMs);
 
 const unpackBatch = ({ reports, bytes }: PackedBatch): readonly NewReport[] =>
   reports.map(({ end, ...report }, i) => ({ ...report, fullReport: bytes.subarray(reports[i - 1]?.end ?? 0, end) }));
@@ -51,8 +56,9 @@ const perform = (request: WriterRequest): unknown => {
 };
 
 const answer = (request: WriterRequest): WriterAnswer => {
+  const startedMs = performance.now();
   try {
-    return { result: perform(request) };
+    return { result: perform(request), seconds: (performance.now() - startedMs) / 1_000 };
   } catch (cause) {
     writer.forget(); // what it remembered of streams may belong to the transaction that failed
     const { message, code, name } = cause as Error & { code?: unknown };

@@ -2,7 +2,7 @@
 // means stop, because after a failed flush nobody knows what the disk holds (D51).
 import { statfsSync } from 'node:fs';
 import { startThread } from '../threads.ts';
-import type { PackedBatch, WriterAnswer, WriterRequest } from './lmdb-writer-thread.ts';
+import type { PackedBatch, WriterAnswer, WriterRemark, WriterRequest } from './lmdb-writer-thread.ts';
 import {
   type AppendOutcome,
   CorruptRecordError,
@@ -10,6 +10,7 @@ import {
   type QuarantinedReport,
   type Retention,
   StoreError,
+  type StoreEvent,
 } from './store.ts';
 
 export type Writer = {
@@ -19,13 +20,18 @@ export type Writer = {
   readonly close: () => Promise<void>;
 };
 
-type Waiting = { readonly resolve: (result: unknown) => void; readonly reject: (error: Error) => void };
+type Waiting = {
+  readonly act: WriterRequest['act'];
+  readonly resolve: (result: unknown) => void;
+  readonly reject: (error: Error) => void;
+};
 
 /** Less free space than this counts as a full disk: a transaction of ours takes up to a few megabytes. */
 const freeBytesMin = 1024 * 1024;
 
-export const openWriter = (folder: string): Writer => {
-  const thread = startThread('./lmdb-writer-thread', import.meta.url, { folder });
+/** Opens the writer of a folder; `tell` hears of every durable append, and at every check how many readers were found gone. */
+export const openWriter = (folder: string, tell: (event: StoreEvent) => void, checkReadersEveryMs = 60_000): Writer => {
+  const thread = startThread('./lmdb-writer-thread', import.meta.url, { folder, checkReadersEveryMs });
   const waiting: Waiting[] = [];
   let stopped: StoreError | undefined;
   let full = false;
@@ -47,10 +53,12 @@ export const openWriter = (folder: string): Writer => {
     );
     return new StoreError('store_write_failed', `Writing to ${folder} failed: ${message}. Nothing of it was promised.`);
   };
-  thread.on('message', ({ result, error }: WriterAnswer) => {
-    const { resolve, reject } = waiting.shift() as Waiting; // answers come in the order asked
-    if (error === undefined) resolve(result);
-    else reject(judge(error));
+  thread.on('message', (message: WriterAnswer | WriterRemark) => {
+    if ('staleReaders' in message) return tell({ kind: 'staleReaders', count: message.staleReaders });
+    const { act, resolve, reject } = waiting.shift() as Waiting; // answers come in the order asked
+    if (message.error !== undefined) return reject(judge(message.error));
+    if (act === 'append') tell({ kind: 'committed', seconds: message.seconds });
+    resolve(message.result);
   });
   thread.on('error', stop);
   thread.on('exit', () => stop('its thread has ended'));
@@ -59,7 +67,7 @@ export const openWriter = (folder: string): Writer => {
     if (full && isFull(folder, 'ENOSPC')) return Promise.reject(diskFullError(folder));
     full = false;
     return new Promise((resolve, reject) => {
-      waiting.push({ resolve: resolve as (result: unknown) => void, reject });
+      waiting.push({ act: request.act, resolve: resolve as (result: unknown) => void, reject });
       thread.postMessage(request, transfer);
     });
   };
@@ -73,7 +81,7 @@ export const openWriter = (folder: string): Writer => {
     close: async () => {
       const ended = new Promise((resolve) => thread.once('exit', resolve));
       thread.postMessage({ act: 'close' } satisfies WriterRequest);
-      waiting.push({ resolve: () => {}, reject: () => {} });
+      waiting.push({ act: 'close', resolve: () => {}, reject: () => {} });
       await ended;
     },
   };

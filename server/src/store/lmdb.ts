@@ -4,16 +4,24 @@ import { randomUUID } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { createAdminStore } from './lmdb-admin.ts';
+import { readCounters } from './lmdb-counters.ts';
 import { type Environment, openEnvironment, pagesFile } from './lmdb-environment.ts';
 import { listQuarantine } from './lmdb-quarantine.ts';
 import { createReportReader } from './lmdb-report-reader.ts';
 import { openReportTables, type ReportTables } from './lmdb-report-tables.ts';
-import { readCounters } from './lmdb-report-writer.ts';
 import { usedBytes } from './lmdb-retention.ts';
 import { scanSlice } from './lmdb-scan.ts';
+import { createUsageStore } from './lmdb-usage.ts';
 import { openWriter, type Writer } from './lmdb-writer.ts';
 import { takeWriterLock } from './lmdb-writer-lock.ts';
-import { type Quarantine, type ReportStats, type ReportStore, type Store, StoreError } from './store.ts';
+import {
+  type Quarantine,
+  type ReportStats,
+  type ReportStore,
+  type Store,
+  StoreError,
+  type StoreEvent,
+} from './store.ts';
 import { createWake } from './wake.ts';
 
 /** The layout that this release writes. A store of a newer one is refused. */
@@ -22,8 +30,12 @@ const formatVersion = 1;
 /** How often a process that only reads looks for new reports, for its listeners. */
 const appendPollMs = 20;
 
-/** Opens the store in a folder, to read or to write. */
-export const openLmdbStore = async (folder: string, mode: 'read' | 'write'): Promise<Store> => {
+/** Opens the store in a folder, to read or to write. `tell` hears what a writer observes. */
+export const openLmdbStore = async (
+  folder: string,
+  mode: 'read' | 'write',
+  tell: (event: StoreEvent) => void = () => {},
+): Promise<Store> => {
   const reportsFolder = join(folder, 'reports');
   const adminFolder = join(folder, 'admin');
   if (mode === 'read' && !existsSync(pagesFile(reportsFolder))) {
@@ -38,7 +50,7 @@ export const openLmdbStore = async (folder: string, mode: 'read' | 'write'): Pro
   const unlock = mode === 'write' ? await lockOrClose(admin, reportsFolder) : undefined;
   try {
     const reports = openReports(reportsFolder, folder, mode);
-    const writer = mode === 'write' ? openWriter(reportsFolder) : undefined;
+    const writer = mode === 'write' ? openWriter(reportsFolder, tell) : undefined;
     return composeStore(folder, admin, reports, writer, unlock);
   } catch (error) {
     unlock?.();
@@ -109,6 +121,8 @@ const composeStore = (
     at: async (feedIds, seconds) => feedIds.map((feedId) => reader.at(feedId, seconds)),
     neighbours: async (feedId, seconds) => reader.neighbours(feedId, seconds),
     page: async (feedId, fromSeconds, limit) => reader.page(feedId, fromSeconds, limit),
+    renderedAt: async (feedIds, seconds) => reader.renderedAt(feedIds, seconds),
+    renderedPage: async (feedId, fromSeconds, limit) => reader.renderedPage(feedId, fromSeconds, limit),
     windows: async (feedId, fromSeconds, toSeconds, limit) => reader.windows(feedId, fromSeconds, toSeconds, limit),
     candles: async (feedId, fromSeconds, toSeconds) => reader.candles(feedId, fromSeconds, toSeconds),
     appendedAfter: async (position, limit) => reader.appendedAfter(position, limit),
@@ -133,6 +147,7 @@ const composeStore = (
     reports,
     quarantine,
     admin,
+    usage: createUsageStore(adminEnvironment),
     backup: (target) => backup(environment, adminEnvironment, target),
     close: async () => {
       if (closed) return;

@@ -48,6 +48,8 @@ export type Block = {
   /** The first index observed at or after a moment; `count` when there is none. */
   readonly firstAtOrAfter: (observationsMs: number) => number;
   readonly report: (i: number) => BlockReport;
+  /** The length of a full report, without unpacking it. */
+  readonly fullReportBytes: (i: number) => number;
   /** Sum of the lengths of all full reports, without unpacking them. */
   readonly reportBytes: () => number;
 };
@@ -77,13 +79,15 @@ export const openBlock = (stream: number, bytes: Buffer): Block => {
     checkReport(stream, span, fullReport, bytes.readUInt32BE(headBytes + i * entryBytes + 12));
     return { ...span, fullReport };
   };
+  const fullReportBytes = (i: number) => unpackedBytes(packedAt(i));
   const reportBytes = () =>
-    Array.from({ length: count }, (_, i) => unpackedBytes(packedAt(i))).reduce((sum, length) => sum + length, 0);
+    Array.from({ length: count }, (_, i) => fullReportBytes(i)).reduce((sum, length) => sum + length, 0);
   return {
     count,
     window,
     firstAtOrAfter: (ms) => searchFirst(count, (i) => observationsAt(i) >= ms),
     report,
+    fullReportBytes,
     reportBytes,
   };
 };

@@ -1,4 +1,5 @@
 // The contract's sentences on appending and reading reports.
+import { toReportJson } from '@sealpost/protocol';
 import { expect } from 'vitest';
 import { secondStream } from '../../../tests/signed-reports.ts';
 import type { Store, StoredReport } from './store.ts';
@@ -40,6 +41,27 @@ export const testReports = (contract: Contract, store: () => Store, reopen: () =
     });
     await reopen();
     expect(store().reports.latest(stream)?.json.toString()).toBe(rendered);
+  });
+
+  contract('what is rendered is what is stored, also after a late report, a trim, and in a second reader', async () => {
+    const batch = run(stream, t0, 200);
+    const late = batch.splice(70, 1);
+    await store().reports.append(batch);
+    await expectRendered(store());
+    await store().reports.append(late);
+    await expectRendered(store());
+    await store().reports.append([...run(other, t0, 3), ...run(stream, t0 + 200, 5)]);
+    await expectRendered(store());
+    await store().reports.trim({ beforeMs: (t0 + 130) * 1_000, bytesMax: Number.MAX_SAFE_INTEGER });
+    await expectRendered(store());
+    await reopen();
+    await expectRendered(store());
+  });
+
+  contract('a rendered page of a millisecond stream ends where the page does', async () => {
+    const batch = Array.from({ length: 150 }, (_, i) => report(fine, t0 * 1_000 + i * 400, t0 * 1_000 + i * 400));
+    await store().reports.append(batch);
+    for (const limit of [1, 2, 3, 7, 64, 100]) await expectSamePage(store(), fine, t0, limit);
   });
 
   contract(
@@ -222,4 +244,32 @@ export const testCandles = (contract: Contract, store: () => Store, reopen: () =
     while ((await store().reports.trim({ beforeMs: (t0 + 1_000) * 1_000, bytesMax: Number.POSITIVE_INFINITY })).more);
     expect(await store().reports.candles(stream, 0, t0 + 1_000)).toEqual([]);
   });
+};
+
+const render = ({ feedId, validFromMs, observationsMs, fullReport }: StoredReport): string =>
+  JSON.stringify(toReportJson(feedId, { validFromMs, observationsMs }, `0x${Buffer.from(fullReport).toString('hex')}`));
+
+const expectSamePage = async (store: Store, feedId: typeof stream, from: number, limit: number): Promise<void> => {
+  const { reports, more } = await store.reports.page(feedId, from, limit);
+  const page = await store.reports.renderedPage(feedId, from, limit);
+  expect(page.json.map(String).join(',')).toBe(reports.map(render).join(','));
+  expect([page.more, page.lastMs]).toEqual([more, reports.at(-1)?.observationsMs]);
+};
+
+/** Asks for pages and moments twice: what was rendered before must not be what is answered after a change. */
+const expectRendered = async (store: Store): Promise<void> => {
+  for (const [from, limit] of [
+    [t0, 10],
+    [t0 + 60, 100],
+    [t0 + 150, 100],
+    [t0 + 999, 5],
+  ] as const)
+    await expectSamePage(store, stream, from, limit);
+  for (const second of [t0, t0 + 69, t0 + 70, t0 + 71, t0 + 140, t0 + 202, t0 + 999]) {
+    const stored = await store.reports.at([stream, other], second);
+    const rendered = await store.reports.renderedAt([stream, other], second);
+    expect(rendered.map((one) => one && [one.observationsMs, String(one.json)])).toEqual(
+      stored.map((one) => one && [one.observationsMs, render(one)]),
+    );
+  }
 };

@@ -76,6 +76,13 @@ export type ReportStore = {
   readonly neighbours: (feedId: FeedId, seconds: number) => Promise<Neighbours>;
   /** Up to `limit` reports observed in or after the second, ascending; a page ends on a whole second unless one second exceeds it. */
   readonly page: (feedId: FeedId, fromSeconds: number, limit: number) => Promise<ReportPage>;
+  /** As `at`, rendered for the wire. */
+  readonly renderedAt: (
+    feedIds: readonly FeedId[],
+    seconds: number,
+  ) => Promise<readonly (RenderedReport | undefined)[]>;
+  /** As `page`, rendered for the wire. */
+  readonly renderedPage: (feedId: FeedId, fromSeconds: number, limit: number) => Promise<RenderedPage>;
   /** Up to `limit` windows observed from one second to another, both included, ascending; cheaper than a page. */
   readonly windows: (
     feedId: FeedId,
@@ -103,6 +110,16 @@ export type ReportStore = {
 
 export type Neighbours = { readonly previous: Window | undefined; readonly next: Window | undefined };
 export type ReportPage = { readonly reports: readonly StoredReport[]; readonly more: boolean };
+/** A report as the API sends it, ASCII. The bytes are shared: nobody writes to them. */
+export type RenderedReport = { readonly observationsMs: number; readonly json: Buffer };
+
+/** The reports of a page as the API sends them: pieces to be joined by commas, and when the last one was observed. */
+export type RenderedPage = {
+  readonly json: readonly Buffer[];
+  readonly lastMs: number | undefined;
+  readonly more: boolean;
+};
+
 /** Where a scan goes on. Opaque. */
 export type ScanCursor = string;
 
@@ -198,11 +215,33 @@ export type AdminStore = {
   readonly onChanged: (wake: () => void) => () => void;
 };
 
+/** Requests of one account to one route on one day in UTC, `2025-01-31`. */
+export type UsageRow = {
+  readonly userId: string;
+  readonly day: string;
+  readonly route: string;
+  readonly requests: number;
+};
+
+/** How much accounts asked for. Any process adds; days that lie 400 or more before the newest one added are dropped. */
+export type UsageStore = {
+  /** Adds counts to what is kept, all or none of them. Durable when it resolves. */
+  readonly add: (rows: readonly UsageRow[]) => Promise<void>;
+  /** What is kept of an account from a day on, by day and route. */
+  readonly list: (userId: string, fromDay: string) => Promise<readonly UsageRow[]>;
+};
+
+/** What a store tells while it runs: the seconds that a durable append took, readers found gone whose places were freed. */
+export type StoreEvent =
+  | { readonly kind: 'committed'; readonly seconds: number }
+  | { readonly kind: 'staleReaders'; readonly count: number };
+
 /** Everything that is remembered. */
 export type Store = {
   readonly reports: ReportStore;
   readonly quarantine: Quarantine;
   readonly admin: AdminStore;
+  readonly usage: UsageStore;
   /** Writes a consistent copy into an empty folder while others read and write; it opens as a store. */
   readonly backup: (folder: string) => Promise<void>;
   /** Ends what is under way, then lets go of files and locks. */

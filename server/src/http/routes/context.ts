@@ -14,6 +14,8 @@ export type RouteContext = {
   readonly ifNoneMatch: string | undefined;
   /** Answered by `HEAD /`. */
   readonly origins: readonly string[];
+  /** The one that the request names. */
+  readonly origin: string | undefined;
 };
 
 /** A handler: from a parsed query to an answer. */

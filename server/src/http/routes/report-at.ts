@@ -1,7 +1,7 @@
 // GET /api/v1/reports: the report whose span holds a timestamp, or why none does.
+import { renderReport } from '../../store/rendered-report.ts';
 import { reportTag } from '../../store/store.ts';
 import { isNotModified } from '../answer.ts';
-import { renderReport } from '../report-bodies.ts';
 import type { Handler } from './context.ts';
 import { missError, oldestMs, visibleNeighbours } from './report-miss.ts';
 

@@ -1,16 +1,15 @@
 // GET /api/v1/reports/bulk: several streams at one timestamp, in the order asked for; 206 when some have no data.
-import type { StoredReport } from '../../store/store.ts';
-import { renderReports } from '../report-bodies.ts';
+import type { RenderedReport } from '../../store/store.ts';
+import { reportsBody } from '../report-bodies.ts';
 import type { Handler } from './context.ts';
 import { oldestMs, reasonOf, visibleNeighbours } from './report-miss.ts';
 
 export const reportBulk: Handler<'reportBulk'> = async ({ feedIds, timestamp, missing }, context) => {
-  const found = await context.reports.at(feedIds, timestamp);
-  const isThere = (report: StoredReport | undefined): report is StoredReport =>
+  const found = await context.reports.renderedAt(feedIds, timestamp);
+  const isThere = (report: RenderedReport | undefined): report is RenderedReport =>
     report !== undefined && report.observationsMs >= oldestMs(context);
-  const reports = found.filter(isThere);
-  if (reports.length === feedIds.length)
-    return { status: 200, ascii: true, body: renderReports(reports), cacheControl: 'no-store' };
+  const reports = found.filter(isThere).map(({ json }) => json);
+  if (reports.length === feedIds.length) return { status: 200, body: reportsBody(reports), cacheControl: 'no-store' };
   const absent = feedIds.filter((_, i) => !isThere(found[i]));
   const reasons = missing
     ? await Promise.all(
@@ -22,8 +21,7 @@ export const reportBulk: Handler<'reportBulk'> = async ({ feedIds, timestamp, mi
     : [];
   return {
     status: 206,
-    ascii: true,
-    body: renderReports(reports, missing ? `,"missing":${JSON.stringify(reasons)}` : ''),
+    body: reportsBody(reports, missing ? `,"missing":${JSON.stringify(reasons)}` : ''),
     cacheControl: 'no-store',
   };
 };

@@ -1,20 +1,20 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Door, openDoor, testStream } from '../../../../tests/door.ts';
+import { type Door, openDoor, openPrivateListener, testStream } from '../../../../tests/door.ts';
 import { createSignedReports, secondStream } from '../../../../tests/signed-reports.ts';
+import type { OpsListener } from '../../ops.ts';
 import { StoreError } from '../../store/store.ts';
 import type { Ingest } from '../ingest.ts';
-import { type IngestListener, openIngestListener } from './listener.ts';
 
 const { report, signerSets } = await createSignedReports();
 const now = 1_763_200_000;
 const stream = secondStream(1);
 const token = 'a-token-of-the-test';
 let door: Door;
-let listener: IngestListener;
+let listener: OpsListener;
 
 beforeAll(async () => {
   door = await openDoor([testStream(stream)], signerSets, () => now * 1_000);
-  listener = await openIngestListener(door.ingest, { host: '127.0.0.1', port: 0, token });
+  listener = await openPrivateListener(door.ingest, token);
 });
 afterAll(async () => {
   await listener.close();
@@ -81,7 +81,7 @@ test.each([
     submit: () => Promise.reject(new StoreError(code, 'The disk is full.')),
     close: async () => {},
   };
-  const other = await openIngestListener(failing, { host: '127.0.0.1', port: 0, token });
+  const other = await openPrivateListener(failing, token);
   try {
     const response = await fetch(`${other.url}/ingest`, {
       method: 'POST',

@@ -1,51 +1,17 @@
-// Owns the private way in over HTTP: `POST /ingest`, NDJSON both ways, behind a token, on its own address. Never on the public one.
+// Owns the private way in over HTTP: `POST /ingest`, NDJSON both ways, behind a token. The listener itself is ops.ts, never the
+// public one.
 import { createHash, timingSafeEqual } from 'node:crypto';
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { StoreError } from '../../store/store.ts';
 import type { Ingest } from '../ingest.ts';
 import { ingestNdjson } from './ndjson.ts';
 
-export type IngestListener = { readonly url: string; readonly close: () => Promise<void> };
-
-export type IngestListenerOptions = {
-  readonly host: string;
-  /** 0 takes a free one. */
-  readonly port: number;
-  readonly token: string;
-};
-
-/** A silent sender is cut off after this long between two pieces; whole uploads may take as long as they need. */
-const silenceMaxMs = 60_000;
-
-/** Listens until closed; closing lets uploads under way finish their current batches. */
-export const openIngestListener = async (ingest: Ingest, options: IngestListenerOptions): Promise<IngestListener> => {
-  const server = createServer(
-    { requestTimeout: 0, headersTimeout: 10_000, keepAliveTimeout: 5_000 },
-    createIngestHandler(ingest, options.token),
-  );
-  server.setTimeout(silenceMaxMs);
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(options.port, options.host, resolve);
-  });
-  const { port } = server.address() as AddressInfo; // it listens on a port
-  const host = options.host.includes(':') ? `[${options.host}]` : options.host;
-  return { url: `http://${host}:${port}`, close: () => closeServer(server) };
-};
-
-/** Answers requests to `/ingest`, for whichever private listener they reach. */
+/** Answers requests to `/ingest` that reach the private listener. */
 export const createIngestHandler =
   (ingest: Ingest, token: string) =>
   (request: IncomingMessage, response: ServerResponse): void => {
     void answer(ingest, token, request, response);
   };
-
-const closeServer = (server: Server): Promise<void> =>
-  new Promise((resolve) => {
-    server.close(() => resolve());
-    server.closeIdleConnections();
-  });
 
 const answer = async (
   ingest: Ingest,

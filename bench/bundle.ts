@@ -1,0 +1,37 @@
+// Bundles programs that run in processes of their own, with the threads that they start: from the sources a child takes a second to
+// start, and through a loader every closure costs a name, so that figures would be those of the loader.
+import { mkdtempSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { build } from 'esbuild';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+
+const threads = ['server/src/store/lmdb-writer-thread.ts', 'server/src/ingest/verifier-thread.ts'];
+
+export type Bundle = {
+  /** The file of a program, by the name of its source without ending. */
+  readonly programOf: (name: string) => string;
+  readonly remove: () => void;
+};
+
+/** Bundles sources, given relative to the root, into a folder that `remove` takes away. */
+export const bundle = async (prefix: string, entries: readonly string[]): Promise<Bundle> => {
+  // Inside the project, so that native modules are found.
+  const folder = mkdtempSync(join(root, prefix));
+  await build({
+    entryPoints: [...entries, ...threads].map((entry) => join(root, entry)),
+    outdir: folder,
+    entryNames: '[name]',
+    outExtension: { '.js': '.mjs' },
+    bundle: true,
+    format: 'esm',
+    platform: 'node',
+    external: ['lmdb', 'pino', 'prom-client', 'node:*'],
+    conditions: ['source'],
+  });
+  return {
+    programOf: (name) => join(folder, `${name}.mjs`),
+    remove: () => rmSync(folder, { recursive: true, force: true }),
+  };
+};

@@ -1,0 +1,80 @@
+// Owns how several processes hold one limit (D63): each gives tokens at once from its own buckets, and every few milliseconds hears what
+// the others gave. What was given twice meanwhile is a debt in every bucket, so that over time no token is given twice.
+import { createRateLimiter, type RateLimiter, type SpentTokens } from './rate-limit.ts';
+
+/** A limiter that remembers what it gave since it was last asked. */
+export type SharedLimiter = RateLimiter & {
+  /** What was given since the last call, one row for each key. */
+  readonly drain: () => readonly SpentTokens[];
+  /** Takes what other processes gave. */
+  readonly hear: (spent: readonly SpentTokens[], nowMs: number) => void;
+};
+
+/** Counts tokens by key until they are told; past `keysMax` keys more are not, which only favours their owners. */
+const createTally = (keysMax: number) => {
+  let rows = new Map<string, { perSecond: number; tokens: number }>();
+  return {
+    add: (key: string, perSecond: number, tokens: number): void => {
+      const known = rows.get(key);
+      if (known !== undefined) {
+        known.perSecond = perSecond;
+        known.tokens += tokens;
+      } else if (rows.size < keysMax) rows.set(key, { perSecond, tokens });
+    },
+    drain: (): readonly SpentTokens[] => {
+      const drained = [...rows].map(([key, { perSecond, tokens }]): SpentTokens => [key, perSecond, tokens]);
+      if (drained.length > 0) rows = new Map();
+      return drained;
+    },
+  };
+};
+
+const spendAll = (limiter: RateLimiter, spent: readonly SpentTokens[], nowMs: number): void => {
+  for (const [key, perSecond, tokens] of spent) limiter.spend(key, perSecond, tokens, nowMs);
+};
+
+/** A process's own share in a limit. */
+export const createSharedLimiter = (keysMax: number): SharedLimiter => {
+  const limiter = createRateLimiter(keysMax);
+  const tally = createTally(keysMax);
+  return {
+    ...limiter,
+    take: (key, perSecond, nowMs) => {
+      const decision = limiter.take(key, perSecond, nowMs);
+      if (decision.allowed && perSecond !== 0) tally.add(key, perSecond, 1);
+      return decision;
+    },
+    drain: tally.drain,
+    hear: (spent, nowMs) => spendAll(limiter, spent, nowMs),
+  };
+};
+
+/** Where processes meet: what one tells is kept for each of the others until they collect it. */
+export type LimitExchange = {
+  /** Lets a process take part; returns where the buckets stand, for it to hear first. */
+  readonly join: (member: number, nowMs: number) => readonly SpentTokens[];
+  readonly leave: (member: number) => void;
+  readonly tell: (member: number, spent: readonly SpentTokens[], nowMs: number) => void;
+  /** What the others told since the last call. */
+  readonly collect: (member: number) => readonly SpentTokens[];
+};
+
+export const createLimitExchange = (keysMax: number): LimitExchange => {
+  const whole = createRateLimiter(keysMax); // a process that takes an ended one's place must not begin with full buckets
+  const outboxes = new Map<number, ReturnType<typeof createTally>>();
+  return {
+    join: (member, nowMs) => {
+      outboxes.set(member, createTally(keysMax));
+      return whole.lacking(nowMs);
+    },
+    leave: (member) => void outboxes.delete(member),
+    tell: (member, spent, nowMs) => {
+      spendAll(whole, spent, nowMs);
+      for (const [other, outbox] of outboxes) {
+        if (other === member) continue;
+        for (const [key, perSecond, tokens] of spent) outbox.add(key, perSecond, tokens);
+      }
+    },
+    collect: (member) => outboxes.get(member)?.drain() ?? [],
+  };
+};

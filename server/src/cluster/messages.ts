@@ -1,0 +1,42 @@
+// Owns what a primary and its workers tell each other. No message holds a secret: the key reaches a worker as it reaches the primary.
+import type { SpentTokens } from '../access/rate-limit.ts';
+import type { NodeSettings } from '../app.ts';
+import type { LogLevel } from '../log.ts';
+import type { MetricValues } from '../metrics.ts';
+
+/** Tokens by the table of buckets that they belong to. */
+export type SpentLimits = { readonly accounts: readonly SpentTokens[]; readonly addresses: readonly SpentTokens[] };
+
+/** What a worker needs to know. */
+export type WorkerSettings = {
+  readonly node: NodeSettings;
+  readonly logLevel: LogLevel;
+  readonly keyFile: string;
+};
+
+/** The variable that a worker finds the key in, where the primary was given it and no file; empty otherwise. */
+export const workerKeyVariable = 'SEALPOST_KEY';
+
+export type ToWorker =
+  /** Open; `limits` is where the buckets stand. */
+  | { readonly kind: 'start'; readonly settings: WorkerSettings; readonly limits: SpentLimits }
+  /** Others gave these tokens. */
+  | { readonly kind: 'limits'; readonly limits: SpentLimits }
+  | { readonly kind: 'tellMetrics' }
+  | { readonly kind: 'reloadTls' }
+  /** Take no new connections. */
+  | { readonly kind: 'stopListening' }
+  /** Finish what is under way, and end. */
+  | { readonly kind: 'drain' };
+
+export type FromWorker =
+  /** The process runs and listens to messages. */
+  | { readonly kind: 'hello' }
+  | { readonly kind: 'ready'; readonly url: string }
+  /** It takes no new connections any more. */
+  | { readonly kind: 'deaf' }
+  /** It could not open; it ends. `code` and `syscall` are those of an operating failure. */
+  | { readonly kind: 'failed'; readonly message: string; readonly code?: string; readonly syscall?: string }
+  /** What came up since the last time: tokens given, lines of the log. */
+  | { readonly kind: 'news'; readonly limits: SpentLimits; readonly lines: readonly string[] }
+  | { readonly kind: 'metrics'; readonly values: readonly MetricValues[] };

@@ -1,0 +1,251 @@
+// Owns the workers, seen from the primary: starting them on one port, replacing those that end, passing on what they tell, and ending
+// them without a client noticing (D63). What a worker does is worker.ts's.
+import cluster, { type Worker } from 'node:cluster';
+import { createLimitExchange } from '../access/limit-exchange.ts';
+import { bucketsMax } from '../access/rate-limit.ts';
+import type { MetricValues } from '../metrics.ts';
+import type { Listener } from '../observe.ts';
+import { programBeside } from '../threads.ts';
+import { type FromWorker, type ToWorker, type WorkerSettings, workerKeyVariable } from './messages.ts';
+import { createWorkerTotals } from './totals.ts';
+
+export type WorkersOptions = {
+  readonly count: number;
+  readonly settings: WorkerSettings;
+  /** The key itself; undefined when it is in the file. */
+  readonly key: string | undefined;
+  readonly observe: Listener;
+  /** Takes lines of the workers' logs. */
+  readonly writeLog: (lines: readonly string[]) => void;
+};
+
+export type Workers = {
+  readonly url: string;
+  /** Why no request could be answered; undefined when one can. */
+  readonly check: () => string | undefined;
+  /** The metrics of all workers, those that have ended included, to be added up. */
+  readonly values: () => Promise<readonly (readonly MetricValues[])[]>;
+  readonly reloadTls: () => void;
+  /** Lets all finish what is under way; resolves when none is left. */
+  readonly drain: () => Promise<void>;
+};
+
+/** A worker that does not listen by then, or does not end when told to, is killed. */
+const startMaxMs = 60_000;
+const endMarginMs = 3_000;
+const deafMaxMs = 2_000;
+/** A worker that does not answer by then counts with what it told before. */
+const metricsMaxMs = 1_000;
+/** What workers tell of tokens waits this long, so that several become one message. */
+const passOnMs = 10;
+
+/** One that ran for this long did not fail at its start. */
+const steadyMs = 10_000;
+const replaceMaxMs = 10_000;
+
+/** How long to wait before the next attempt, after so many in a row that ended early: at once, then 0.1 s and twice as long each time. */
+export const replaceAfterMs = (earlyEnds: number): number =>
+  earlyEnds === 0 ? 0 : Math.min(replaceMaxMs, 100 * 2 ** (earlyEnds - 1));
+
+type Member = {
+  readonly worker: Worker;
+  readonly startedMs: number;
+  /** Where it listens; undefined before. */
+  url: string | undefined;
+  isDeaf: boolean;
+  failure: NodeJS.ErrnoException | undefined;
+  readonly waiting: Set<() => void>;
+};
+
+const send = ({ worker }: Member, message: ToWorker): void => {
+  if (worker.isConnected()) worker.send(message, () => {}); // one that is just ending takes no more
+};
+
+/** Passes on between workers which tokens each of them gave. */
+const createLimitRelay = (members: ReadonlyMap<number, Member>) => {
+  const accounts = createLimitExchange(bucketsMax.accounts);
+  const addresses = createLimitExchange(bucketsMax.addresses);
+  let isWaiting = false;
+  const passOn = (): void => {
+    isWaiting = false;
+    for (const [id, member] of members) {
+      const limits = { accounts: accounts.collect(id), addresses: addresses.collect(id) };
+      if (limits.accounts.length + limits.addresses.length > 0) send(member, { kind: 'limits', limits });
+    }
+  };
+  return {
+    join: (id: number) => ({
+      accounts: accounts.join(id, performance.now()),
+      addresses: addresses.join(id, performance.now()),
+    }),
+    leave: (id: number): void => {
+      accounts.leave(id);
+      addresses.leave(id);
+    },
+    tell: (id: number, limits: Extract<FromWorker, { kind: 'news' }>['limits']): void => {
+      accounts.tell(id, limits.accounts, performance.now());
+      addresses.tell(id, limits.addresses, performance.now());
+      if (!isWaiting) setTimeout(passOn, passOnMs).unref();
+      isWaiting = true;
+    },
+  };
+};
+
+/** Workers that listen, on whichever port the first of them got. */
+const createPort = (configured: number, members: ReadonlyMap<number, Member>) => {
+  let url: string | undefined;
+  let asked = configured;
+  return {
+    /** To be asked for. Port 0 means the port that the others have; when there are none left, that one has to be named. */
+    toAsk: (): number => {
+      const isHeld = [...members.values()].some((member) => member.url !== undefined);
+      if (url !== undefined && !isHeld) asked = Number(new URL(url).port) || configured; // the scheme's own is not shown
+      return asked;
+    },
+    /** Is this where workers listen? The first one decides. */
+    accept: (found: string): boolean => {
+      url ??= found;
+      return url === found;
+    },
+  };
+};
+
+/** Starts processes and listens to what they tell. */
+const createMembers = ({ settings, key, writeLog }: WorkersOptions) => {
+  const members = new Map<number, Member>();
+  const limits = createLimitRelay(members);
+  const totals = createWorkerTotals();
+  const port = createPort(settings.node.listen.port, members);
+  const { exec, execArgv } = programBeside('./worker', import.meta.url);
+  cluster.setupPrimary({ exec, ...(execArgv && { execArgv: [...execArgv] }), args: [], serialization: 'advanced' });
+  const take = (member: Member, message: FromWorker): void => {
+    const { id } = member.worker;
+    if (message.kind === 'hello') {
+      const node = { ...settings.node, listen: { ...settings.node.listen, port: port.toAsk() } };
+      send(member, { kind: 'start', settings: { ...settings, node }, limits: limits.join(id) });
+    } else if (message.kind === 'ready') {
+      if (port.accept(message.url)) member.url = message.url;
+      else member.worker.process.kill('SIGKILL');
+    } else if (message.kind === 'deaf') member.isDeaf = true;
+    else if (message.kind === 'failed') {
+      const { message: text, code, syscall } = message;
+      member.failure = Object.assign(new Error(text), code && { code }, syscall && { syscall });
+    } else if (message.kind === 'news') {
+      limits.tell(id, message.limits);
+      writeLog(message.lines);
+    } else totals.told(id, message.values);
+    for (const wake of [...member.waiting]) wake();
+  };
+  /** Starts one; `onEnd` hears how it ended. */
+  const start = (onEnd: (member: Member, how: string) => void): Member => {
+    // These go before what the primary was started with: a worker gets the key that the primary uses, and no token.
+    const worker = cluster.fork({ [workerKeyVariable]: key ?? '', SEALPOST_INGEST_TOKEN: '' });
+    const member: Member = {
+      worker,
+      startedMs: performance.now(),
+      url: undefined,
+      isDeaf: false,
+      failure: undefined,
+      waiting: new Set(),
+    };
+    const late = setTimeout(() => member.url ?? worker.process.kill('SIGKILL'), startMaxMs).unref();
+    members.set(worker.id, member);
+    worker.on('message', (message: FromWorker) => take(member, message));
+    worker.on('error', () => {}); // it ends, which is told
+    worker.once('exit', (code, signal) => {
+      clearTimeout(late);
+      members.delete(worker.id);
+      limits.leave(worker.id);
+      totals.ended(worker.id);
+      onEnd(member, signal ?? `exit code ${code}`);
+      for (const wake of [...member.waiting]) wake();
+    });
+    return member;
+  };
+  return { members, totals, start };
+};
+
+/** Waits until something holds of a worker; looked at whenever it tells something, and when it has ended. */
+const until = (member: Member, holds: () => boolean, maxMs: number): Promise<void> =>
+  new Promise((resolve) => {
+    const finish = (): void => {
+      clearTimeout(timer);
+      member.waiting.delete(look);
+      resolve();
+    };
+    const look = (): void => {
+      if (holds() || member.worker.isDead()) finish();
+    };
+    const timer = setTimeout(finish, maxMs);
+    member.waiting.add(look);
+    look();
+  });
+
+/** Starts `count` workers; they answer when this resolves. Throws what the first that could not open has told. */
+export const openWorkers = async (options: WorkersOptions): Promise<Workers> => {
+  const { members, totals, start } = createMembers(options);
+  const replacements = new Set<NodeJS.Timeout>();
+  let phase: 'opening' | 'open' | 'ending' = 'opening';
+  const keepOne = (earlyEnds: number): Member =>
+    start(({ failure, startedMs }, how) => {
+      if (phase !== 'open') return;
+      const early = performance.now() - startedMs < steadyMs ? earlyEnds + 1 : 0;
+      const message = `A worker has ended (${how}). Another takes its place.`;
+      options.observe({ kind: 'warning', code: 'worker_ended', message, ...(failure && { error: failure }) });
+      const timer = setTimeout(() => {
+        replacements.delete(timer);
+        keepOne(early);
+      }, replaceAfterMs(early));
+      replacements.add(timer);
+    });
+  const endAll = async (drainMs: number | undefined): Promise<void> => {
+    phase = 'ending';
+    for (const timer of replacements) clearTimeout(timer);
+    const all = [...members.values()];
+    // First none listens any more: a client that is told to go by one worker must not come back to another.
+    if (drainMs !== undefined) await Promise.all(all.map(stopListening));
+    await Promise.all(all.map((member) => endOne(member, drainMs)));
+  };
+  const firsts = Array.from({ length: options.count }, () => keepOne(0));
+  await Promise.all(firsts.map((member) => until(member, () => member.url !== undefined, startMaxMs)));
+  const failed = firsts.find(({ url }) => url === undefined);
+  if (failed !== undefined) {
+    await endAll(undefined);
+    throw failed.failure ?? new Error('A worker ended while it was starting; its last words are above.');
+  }
+  phase = 'open';
+  const up = (): readonly Member[] => [...members.values()].filter(({ url }) => url !== undefined);
+  return {
+    url: String(firsts[0]?.url),
+    check: () => (up().length > 0 ? undefined : 'none is up; the log says why'),
+    values: async () => {
+      await Promise.all(up().map((member) => askMetrics(member, totals.countOf)));
+      return totals.parts();
+    },
+    reloadTls: () => {
+      for (const member of up()) send(member, { kind: 'reloadTls' });
+    },
+    drain: () => endAll(options.settings.node.drainMs),
+  };
+};
+
+const askMetrics = async (member: Member, toldBy: (id: number) => number): Promise<void> => {
+  const before = toldBy(member.worker.id);
+  send(member, { kind: 'tellMetrics' });
+  await until(member, () => toldBy(member.worker.id) > before, metricsMaxMs);
+};
+
+const stopListening = async (member: Member): Promise<void> => {
+  send(member, { kind: 'stopListening' });
+  if (member.url !== undefined) await until(member, () => member.isDeaf, deafMaxMs);
+};
+
+/** Lets one finish, if there is time for it and it has something to finish; kills it otherwise. */
+const endOne = async (member: Member, drainMs: number | undefined): Promise<void> => {
+  if (member.url !== undefined && drainMs !== undefined) {
+    send(member, { kind: 'drain' });
+    await until(member, () => false, drainMs + endMarginMs);
+  }
+  if (!member.worker.isDead()) member.worker.process.kill('SIGKILL');
+  await until(member, () => false, endMarginMs);
+};

@@ -1,0 +1,62 @@
+import { expect, test } from 'vitest';
+import { createMetrics, type MetricValues, renderMetrics, sumMetrics } from '../metrics.ts';
+import { createWorkerTotals } from './totals.ts';
+
+const unknown = (): never => {
+  throw new Error('not known here');
+};
+
+/** A worker's metrics after so many answers. */
+const workerWith = async (answers: number): Promise<readonly MetricValues[]> => {
+  const metrics = createMetrics({
+    readings: { activeRequests: () => 1, stalenessSeconds: unknown, storeMapBytes: unknown },
+    staleAfterSeconds: 0,
+  });
+  const request = { kind: 'request', route: 'time', method: 'GET', status: 200, code: null, userId: null } as const;
+  for (let i = 0; i < answers; i++) metrics.observe({ ...request, requestId: '1', bytes: 1, durationMs: 1 });
+  return metrics.values();
+};
+
+const shown = async (parts: readonly (readonly MetricValues[])[]) => {
+  const text = await renderMetrics(await sumMetrics(parts));
+  const numberOf = (name: string): number => Number(new RegExp(`^${name}(?:\\{.*\\})? (\\d+)$`, 'm').exec(text)?.[1]);
+  return {
+    requests: numberOf('http_server_request_duration_seconds_count'),
+    active: numberOf('http_server_active_requests'),
+  };
+};
+
+test('totals: living workers add up, with what each told last', async () => {
+  const totals = createWorkerTotals();
+  totals.told(1, await workerWith(3));
+  totals.told(2, await workerWith(4));
+  totals.told(1, await workerWith(5));
+  expect(await shown(await totals.parts())).toEqual({ requests: 9, active: 2 });
+});
+
+test('totals: workers that ended keep their counts in the sum, and nothing else', async () => {
+  const totals = createWorkerTotals();
+  totals.told(1, await workerWith(3));
+  totals.told(2, await workerWith(4));
+  totals.ended(1);
+  expect(await shown(await totals.parts())).toEqual({ requests: 7, active: 1 });
+  totals.told(3, await workerWith(10));
+  totals.ended(2);
+  expect(await shown(await totals.parts())).toEqual({ requests: 17, active: 1 });
+});
+
+test('totals: a worker that ends while they are read is counted once', async () => {
+  const totals = createWorkerTotals();
+  totals.told(1, await workerWith(3));
+  const parts = totals.parts();
+  totals.ended(1);
+  expect((await shown(await parts)).requests).toBe(3);
+  expect((await shown(await totals.parts())).requests).toBe(3);
+});
+
+test('totals: a worker that ends before it told anything changes nothing', async () => {
+  const totals = createWorkerTotals();
+  totals.ended(1);
+  expect(totals.countOf(1)).toBe(0);
+  expect(await totals.parts()).toEqual([[]]);
+});

@@ -1,0 +1,179 @@
+// Owns a worker process: the public listener over the store, open for reading only. It hears when to begin and to end from the
+// primary, and tells it what tokens it gave, its log and its metrics (D63). Without a primary it ends.
+import { openSecretBox } from '../access/key.ts';
+import { createSharedLimiter } from '../access/limit-exchange.ts';
+import { bucketsMax } from '../access/rate-limit.ts';
+import { openReadPath, type ReadPath } from '../app.ts';
+import { openLog } from '../log.ts';
+import { createMetrics } from '../metrics.ts';
+import { createObserver } from '../observe.ts';
+import { openAdminView } from '../store/admin-snapshot.ts';
+import { openStore } from '../store/open.ts';
+import {
+  type FromWorker,
+  type SpentLimits,
+  type ToWorker,
+  type WorkerSettings,
+  workerKeyVariable,
+} from './messages.ts';
+
+/** How often a worker tells its news; a limit is off by what is given meanwhile. */
+const newsEveryMs = 50;
+/** Lines that wait for a primary that does not listen; more are dropped and counted. */
+const linesWaitingMax = 50_000;
+
+/** Resolves when the message is handed over. A primary that is gone takes none, and this process then ends by itself. */
+const tell = (message: FromWorker): Promise<void> =>
+  new Promise((resolve) => {
+    if (process.connected) process.send?.(message, () => resolve());
+    else resolve();
+  });
+
+const createLimits = () => {
+  const accounts = createSharedLimiter(bucketsMax.accounts);
+  const addresses = createSharedLimiter(bucketsMax.addresses);
+  return {
+    limiters: { accounts, addresses },
+    drain: (): SpentLimits => ({ accounts: accounts.drain(), addresses: addresses.drain() }),
+    hear: (limits: SpentLimits): void => {
+      accounts.hear(limits.accounts, performance.now());
+      addresses.hear(limits.addresses, performance.now());
+    },
+  };
+};
+
+/** Collects the lines of the log; the primary writes them, so that lines of several processes never mix. */
+const createLines = (onDropped: (count: number) => void) => {
+  let lines: string[] = [];
+  let dropped = 0;
+  return {
+    write: (line: string): void => {
+      if (lines.length < linesWaitingMax) lines.push(line);
+      else dropped += 1;
+    },
+    drain: (): readonly string[] => {
+      const drained = lines;
+      lines = [];
+      if (dropped > 0) onDropped(dropped);
+      dropped = 0;
+      return drained;
+    },
+  };
+};
+
+const known = (): never => {
+  throw new Error('The primary knows.');
+};
+
+/** Log, metrics and limits of this process, and how their news reach the primary. */
+const createReporting = (logLevel: WorkerSettings['logLevel'], activeRequests: () => number) => {
+  const limits = createLimits();
+  const lines = createLines((count) =>
+    log.observe({ kind: 'warning', code: 'log_lines_dropped', message: `${count} lines of the log were dropped.` }),
+  );
+  const log = openLog({
+    level: logLevel,
+    nowMs: Date.now,
+    slowMs: 1_000,
+    complaintsPerSecondMax: 10,
+    destination: { write: lines.write },
+  });
+  const metrics = createMetrics({
+    readings: { activeRequests, stalenessSeconds: known, storeMapBytes: known },
+    staleAfterSeconds: 0,
+  });
+  let underWay: Promise<void> | undefined;
+  // One message at a time: while the primary is busy, tokens and lines add up here.
+  const tellNews = (): void => {
+    const news = { kind: 'news', limits: limits.drain(), lines: lines.drain() } as const;
+    const isEmpty = news.lines.length + news.limits.accounts.length + news.limits.addresses.length === 0;
+    if (isEmpty) return;
+    underWay = tell(news).finally(() => {
+      underWay = undefined;
+    });
+  };
+  const timer = setInterval(() => underWay ?? tellNews(), newsEveryMs);
+  return {
+    limits,
+    log,
+    metrics,
+    close: async (): Promise<void> => {
+      clearInterval(timer);
+      log.close();
+      await underWay;
+      tellNews();
+      await underWay;
+      await tell({ kind: 'metrics', values: await metrics.values() });
+    },
+  };
+};
+
+/** Opens everything; returns the way to answer messages. */
+const open = async ({ node, logLevel, keyFile }: WorkerSettings, first: SpentLimits) => {
+  let read: ReadPath | undefined;
+  const box = openSecretBox({ key: process.env[workerKeyVariable] || undefined, keyFile });
+  const reporting = createReporting(logLevel, () => read?.activeRequests() ?? 0);
+  const { limits, log, metrics } = reporting;
+  limits.hear(first);
+  const store = await openStore(node.store, 'read');
+  const observe = createObserver([log.observe, metrics.observe]);
+  const view = await openAdminView(store.admin, (error) => observe({ kind: 'adminReloadFailed', error }));
+  read = await openReadPath(node, store, view, box, observe, limits.limiters);
+  const listening = read;
+  return {
+    url: listening.url,
+    hear: limits.hear,
+    tellMetrics: async () => tell({ kind: 'metrics', values: await metrics.values() }),
+    reloadTls: listening.reloadTls,
+    stopListening: listening.stopListening,
+    drain: async (): Promise<void> => {
+      await listening.drain();
+      view.close();
+      await store.close();
+      await reporting.close();
+    },
+  };
+};
+
+type Opened = Awaited<ReturnType<typeof open>>;
+
+const fail = async (error: unknown): Promise<void> => {
+  const { message, code, syscall } = error as NodeJS.ErrnoException; // what parts throw is an Error
+  await tell({
+    kind: 'failed',
+    message,
+    ...(code !== undefined && { code }),
+    ...(syscall !== undefined && { syscall }),
+  });
+  process.exit(1);
+};
+
+const answer = async (opened: Opened, message: ToWorker): Promise<void> => {
+  switch (message.kind) {
+    case 'limits':
+      return opened.hear(message.limits);
+    case 'tellMetrics':
+      return opened.tellMetrics();
+    case 'reloadTls':
+      return opened.reloadTls();
+    case 'stopListening':
+      opened.stopListening();
+      return tell({ kind: 'deaf' });
+    case 'drain':
+      await opened.drain();
+      process.exit(0);
+  }
+};
+
+// A terminal and a supervisor signal the whole group: it is the primary that knows what is to be done about it.
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {});
+process.on('disconnect', () => process.exit(1));
+
+let opened: Promise<Opened> | undefined;
+process.on('message', (message: ToWorker) => {
+  if (message.kind === 'start') {
+    opened = open(message.settings, message.limits);
+    opened.then(({ url }) => tell({ kind: 'ready', url }), fail);
+  } else void opened?.then((running) => answer(running, message)).catch(fail);
+});
+void tell({ kind: 'hello' });

@@ -1,0 +1,25 @@
+// GET /docs: the same document as a page to read, rendered when it is first asked for.
+import type { OpenApiDocument } from '@sealpost/protocol/openapi';
+import { apiPagePolicy, renderApiPage } from '../api-page.ts';
+import type { Handler } from './context.ts';
+
+const headers = [
+  'Content-Security-Policy',
+  apiPagePolicy,
+  'X-Content-Type-Options',
+  'nosniff',
+  'Referrer-Policy',
+  'no-referrer',
+] as const;
+
+/** `url` is where the examples send their requests; it is known once the service listens. */
+export const createDocsRoute = (document: OpenApiDocument, url: () => string): Handler<'docs'> => {
+  let body: Buffer | undefined;
+  return () => {
+    body ??= Buffer.from(renderApiPage(document, { serverUrl: withoutWildcard(url()) }));
+    return { status: 200, body, contentType: 'text/html; charset=utf-8', cacheControl: 'public, max-age=300', headers };
+  };
+};
+
+/** An address that means every interface is none to send a request to. */
+const withoutWildcard = (url: string): string => url.replace(/\/\/(0\.0\.0\.0|\[::\])/, '//localhost');

@@ -1,0 +1,12 @@
+// GET /openapi.json: the document of this deployment, with its own bounds, rendered once.
+import { createOpenApi, type DocumentedBounds, type OpenApiDocument } from '@sealpost/protocol/openapi';
+import type { Handler } from './context.ts';
+
+/** The document that page and route show. */
+export const documentOf = ({ feedIdsMax, retentionDays, requestsPerSecond }: DocumentedBounds): OpenApiDocument =>
+  createOpenApi({ bounds: { feedIdsMax, retentionDays, requestsPerSecond } });
+
+export const createOpenApiRoute = (document: OpenApiDocument): Handler<'openapi'> => {
+  const body = Buffer.from(JSON.stringify(document));
+  return () => ({ status: 200, body, cacheControl: 'public, max-age=300' });
+};

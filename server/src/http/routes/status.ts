@@ -1,0 +1,63 @@
+// GET /status.json: how the service is, for everyone. Public streams only, no texts of errors, and worked out once a second at most,
+// however many ask.
+import type { Body, NetworkType } from '@sealpost/protocol';
+import { type Freshness, lateReason, readFreshness } from '../../store/freshness.ts';
+import type { Handler, RouteContext } from './context.ts';
+
+export type StatusParts = {
+  readonly rules: { readonly network: NetworkType; readonly version: string };
+  readonly isDraining: () => boolean;
+  readonly monotonicMs: () => number;
+};
+
+const everyMs = 1_000;
+const feedIdsMax = 20;
+
+export const createStatusRoute = (parts: StatusParts): Handler<'status'> => {
+  const startedMs = parts.monotonicMs();
+  let known: { readonly atMs: number; readonly body: Promise<string> } | undefined;
+  return async (_, context) => {
+    const nowMs = parts.monotonicMs();
+    if (known === undefined || nowMs - known.atMs >= everyMs)
+      known = { atMs: nowMs, body: render(parts, context, (nowMs - startedMs) / 1_000) };
+    return { status: 200, body: await known.body, cacheControl: 'no-store' };
+  };
+};
+
+const render = async (
+  { rules: { network, version }, isDraining }: StatusParts,
+  { reports, admin, nowMs }: RouteContext,
+  uptimeSeconds: number,
+): Promise<string> => {
+  const streams = [...admin.streams.values()];
+  const fresh = await readFreshness(reports, streams, nowMs).catch((): undefined => undefined);
+  const reasons = reasonsOf(fresh, isDraining());
+  const shown = streams.filter(({ hidden }) => !hidden);
+  const behind = (fresh?.behind ?? []).filter(({ hidden }) => !hidden);
+  const status: Body<'Status'> = {
+    ready: reasons.length === 0,
+    reasons,
+    network,
+    version,
+    serverTimeMs: nowMs,
+    uptimeSeconds: Math.floor(uptimeSeconds),
+    ingestLagSeconds: fresh?.lagMs === undefined ? null : fresh.lagMs / 1_000,
+    streams: {
+      total: shown.length,
+      live: shown.filter(({ status }) => status === 'live').length,
+      behind: behind.length,
+      behindFeedIDs: behind.slice(0, feedIdsMax).map(({ feedId }) => feedId),
+    },
+  };
+  return JSON.stringify(status);
+};
+
+// What the store says of its failure may name folders, which is nobody's business: the log and the private listener have it.
+const reasonsOf = (fresh: Freshness | undefined, isDraining: boolean): readonly string[] => {
+  const late = fresh && lateReason(fresh);
+  return [
+    ...(isDraining ? ['draining: this node is shutting down'] : []),
+    ...(fresh === undefined ? ['store: it does not answer'] : []),
+    ...(late === undefined ? [] : [`ingest: ${late}`]),
+  ];
+};

@@ -1,0 +1,64 @@
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { afterEach, expect, test } from 'vitest';
+import { type HttpListener, type ListenerEvent, type ListenOptions, openHttpServer } from './server.ts';
+
+const opened: HttpListener[] = [];
+const open = async (options: Partial<ListenOptions> = {}) => {
+  const events: ListenerEvent[] = [];
+  let count = 0;
+  const listener = await openHttpServer(
+    { host: '127.0.0.1', port: 0, ...options },
+    (_, response) => void response.end('handled'),
+    () => `r-${++count}`,
+    (event) => void events.push(event),
+  );
+  opened.push(listener);
+  const call = (): Socket => connect(Number(new URL(listener.url).port), '127.0.0.1');
+  return { events, call };
+};
+afterEach(async () => {
+  for (const listener of opened.splice(0)) await listener.close(0);
+});
+
+const answerTo = async (socket: Socket, text: string): Promise<string> => {
+  let answer = '';
+  socket.on('data', (chunk) => {
+    answer += String(chunk);
+  });
+  socket.end(text);
+  await once(socket, 'close');
+  return answer;
+};
+
+test.each([
+  ['what is no HTTP', 'nonsense\r\n\r\n', '', 400, 'malformed_target'],
+  ['a head over 16 KB', `GET / HTTP/1.1\r\nX-Long: ${'x'.repeat(20_000)}\r\n\r\n`, '', 431, 'head_too_large'],
+  ['too many headers', `GET / HTTP/1.1\r\n${'A: b\r\n'.repeat(250)}\r\n`, 'GET', 431, 'head_too_large'],
+  ['CONNECT', 'CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n', 'CONNECT', 405, 'method_not_allowed'],
+])('listener: the answer to %s is told as a request without a route', async (_, text, method, status, code) => {
+  const { events, call } = await open();
+  const answer = await answerTo(call(), text);
+  const body = answer.split('\r\n\r\n')[1] ?? '';
+  expect(answer).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
+  expect(JSON.parse(body)).toMatchObject({ code, requestId: 'r-1' });
+  const told = { kind: 'request', requestId: 'r-1', route: null, userId: null, durationMs: 0 };
+  expect(events).toEqual([{ ...told, method, status, code, bytes: body.length }]);
+});
+
+test('listener: a request that a handler answers is not told here', async () => {
+  const { events, call } = await open();
+  expect(await answerTo(call(), 'GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n')).toContain('handled');
+  expect(events).toEqual([]);
+});
+
+test('listener: a connection over the bound is dropped and told', async () => {
+  const { events, call } = await open({ connectionsMax: 1 });
+  const first = call();
+  first.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n');
+  await once(first, 'data');
+  const second = call().on('error', () => {}); // reset, on some systems
+  await once(second, 'close');
+  expect(events).toEqual([{ kind: 'connectionDropped' }]);
+  first.destroy();
+});

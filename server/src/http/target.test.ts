@@ -1,0 +1,19 @@
+import { ApiError } from '@sealpost/protocol';
+import { expect, test } from 'vitest';
+import { matchRoute } from './target.ts';
+
+test.each([
+  ['/api/v1/feeds', 'GET, HEAD, OPTIONS'],
+  ['/time', 'GET, HEAD, OPTIONS'],
+  ['/', 'HEAD, OPTIONS'],
+])('target: %s tells OPTIONS, and any method that it refuses, that it answers %s', (path, allow) => {
+  expect(matchRoute('OPTIONS', path)).toEqual({ allow });
+  for (const method of ['POST', 'TRACE', 'get', ...(path === '/' ? ['GET'] : [])])
+    expect(() => matchRoute(method, path)).toThrow(
+      new ApiError('method_not_allowed', `This path answers ${allow}.`, { allow }),
+    );
+});
+
+test('target: OPTIONS of an unknown path is as unknown as any', () => {
+  expect(() => matchRoute('OPTIONS', '/nothing')).toThrow(new ApiError('route_not_found'));
+});

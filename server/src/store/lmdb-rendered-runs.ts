@@ -1,0 +1,186 @@
+// Owns runs of reports as the API sends them: rendered when first asked for, kept in memory up to a bound, and never trusted. A run is
+// used only while the record behind it still has the checksum that it was rendered from, so that no process serves what another one
+// has changed; and that is asked of LMDB only when something was written since.
+import type { FeedId } from '@sealpost/protocol';
+import { changesOf } from './lmdb-counters.ts';
+import { keysFrom, type ReportTables } from './lmdb-report-tables.ts';
+import { renderedLength, renderReport } from './rendered-report.ts';
+import { type Block, openBlock } from './report-block.ts';
+import type { RenderedPage, RenderedReport } from './store.ts';
+
+/** Bytes of rendered runs that are kept at most: some 300 of 64 reports. */
+const bytesKept = 32 * 1024 * 1024;
+
+/** Answers to `at` that are remembered until something is written. */
+const momentsKept = 16_384;
+
+const comma = ','.charCodeAt(0);
+
+/** A run whose reports lie side by side, each with a comma after it, rendered as they are asked for. */
+type RenderedRun = {
+  readonly checksum: number;
+  readonly bytes: number;
+  readonly block: Block;
+  /** The reports from one index up to another, without the last comma. */
+  readonly slice: (from: number, to: number) => Buffer;
+};
+
+const renderRun = (feedId: FeedId, stream: number, value: Buffer): RenderedRun => {
+  const block = openBlock(stream, value);
+  const starts = [0];
+  for (let i = 0; i < block.count; i++)
+    starts.push((starts[i] as number) + renderedLength(feedId, block.window(i), block.fullReportBytes(i)) + 1); // one start each
+  const length = starts[block.count] as number;
+  const text = Buffer.allocUnsafeSlow(length);
+  const rendered = new Uint8Array(block.count);
+  const render = (i: number): void => {
+    const start = starts[i] as number; // one each
+    const end = start + text.write(renderReport({ feedId, ...block.report(i) }), start, 'latin1');
+    text[end] = comma;
+    rendered[i] = 1;
+  };
+  return {
+    checksum: checksumOf(value),
+    bytes: length + value.length,
+    block,
+    slice: (from, to) => {
+      for (let i = from; i < to; i++) if (rendered[i] === 0) render(i);
+      return text.subarray(starts[from], (starts[to] as number) - 1);
+    },
+  };
+};
+
+// A run's first word covers its index, which holds the checksum of each report.
+const checksumOf = (value: Buffer): number => (value.length < 4 ? -1 : value.readUInt32BE(0));
+
+/** Runs by key, those used last: when half of the bound is used up, what was not asked for since is forgotten. */
+const createKept = (bytesMax: number) => {
+  let young = new Map<string, RenderedRun>();
+  let old = new Map<string, RenderedRun>();
+  let youngBytes = 0;
+  const keep = (key: string, run: RenderedRun): void => {
+    if (youngBytes > bytesMax / 2) {
+      old = young;
+      young = new Map();
+      youngBytes = 0;
+    }
+    young.set(key, run);
+    youngBytes += run.bytes;
+  };
+  return {
+    get: (key: string): RenderedRun | undefined => {
+      const known = young.get(key);
+      if (known !== undefined) return known;
+      const older = old.get(key);
+      if (older !== undefined) keep(key, older);
+      return older;
+    },
+    keep,
+  };
+};
+
+type Segment = { readonly run: RenderedRun; readonly from: number; readonly to: number };
+
+/** Makes the rendering half of a reader. The caller has begun a snapshot. */
+export const createRenderedReader = (tables: ReportTables, streamOf: (feedId: FeedId) => number | undefined) => {
+  const kept = createKept(bytesKept);
+  const moments = new Map<number, RenderedReport | undefined>();
+  let changes = -1;
+
+  const runAt = (table: 'blocks' | 'tail', feedId: FeedId, stream: number, key: Buffer): RenderedRun => {
+    const value = tables[table].getBinaryFast(key) as Buffer; // lent until the next get; the key was just seen in this snapshot
+    const name = `${table}${key.toString('latin1')}`;
+    const known = kept.get(name);
+    if (known?.checksum === checksumOf(value)) return known;
+    const run = renderRun(feedId, stream, tables[table].get(key) as Buffer); // a copy of our own
+    kept.keep(name, run);
+    return run;
+  };
+
+  /** Every run of a stream that ends at or after a moment. */
+  function* runsFrom(feedId: FeedId, stream: number, ms: number): Generator<RenderedRun> {
+    for (const table of ['blocks', 'tail'] as const) {
+      for (const key of tables[table].getKeys(keysFrom(stream, ms))) yield runAt(table, feedId, stream, key);
+    }
+  }
+
+  const firstRun = (feedId: FeedId, stream: number, ms: number): RenderedRun | undefined => {
+    for (const table of ['blocks', 'tail'] as const) {
+      for (const key of tables[table].getKeys({ ...keysFrom(stream, ms), limit: 1 }))
+        return runAt(table, feedId, stream, key);
+    }
+    return undefined;
+  };
+
+  const findAt = (feedId: FeedId, stream: number, seconds: number): RenderedReport | undefined => {
+    const run = firstRun(feedId, stream, seconds * 1_000);
+    const i = run?.block.firstAtOrAfter(seconds * 1_000) ?? 0;
+    const window = run?.block.window(i);
+    if (run === undefined || window === undefined || secondOf(window.validFromMs) > seconds) return undefined;
+    return { observationsMs: window.observationsMs, json: run.slice(i, i + 1) };
+  };
+
+  return {
+    at: (feedIds: readonly FeedId[], seconds: number): readonly (RenderedReport | undefined)[] => {
+      const now = changesOf(tables);
+      if (now !== changes || moments.size > momentsKept) moments.clear();
+      changes = now;
+      return feedIds.map((feedId) => {
+        const stream = streamOf(feedId);
+        if (stream === undefined) return undefined;
+        const moment = stream * 2 ** 32 + seconds;
+        if (moments.has(moment)) return moments.get(moment);
+        const found = findAt(feedId, stream, seconds);
+        moments.set(moment, found);
+        return found;
+      });
+    },
+    page: (feedId: FeedId, fromSeconds: number, limit: number): RenderedPage => {
+      const stream = streamOf(feedId);
+      const segments: Segment[] = [];
+      let wanted = limit + 1; // one more tells whether there is more
+      for (const run of stream === undefined ? [] : runsFrom(feedId, stream, fromSeconds * 1_000)) {
+        const from = run.block.firstAtOrAfter(fromSeconds * 1_000);
+        const to = Math.min(run.block.count, from + wanted);
+        segments.push({ run, from, to });
+        wanted -= to - from;
+        if (wanted === 0) break;
+      }
+      return wanted > 0 ? toPage(segments, false) : toPage(cutToWholeSeconds(segments), true);
+    },
+  };
+};
+
+const secondOf = (ms: number): number => Math.floor(ms / 1_000);
+
+const toPage = (segments: readonly Segment[], more: boolean): RenderedPage => {
+  const last = segments.at(-1);
+  return {
+    json: segments.map(({ run, from, to }) => run.slice(from, to)),
+    lastMs: last?.run.block.window(last.to - 1).observationsMs,
+    more,
+  };
+};
+
+// Clients continue at the last second + 1: a page that ends within a second would lose the rest of it. The last report of all is the one
+// too many; if its whole second fills the page, the page ends within it.
+const cutToWholeSeconds = (segments: readonly Segment[]): readonly Segment[] => {
+  const seconds = segments.flatMap(({ run, from, to }) =>
+    Array.from({ length: to - from }, (_, i) => secondOf(run.block.window(from + i).observationsMs)),
+  );
+  const limit = seconds.length - 1;
+  const begun = seconds.indexOf(seconds[limit] as number); // it ascends
+  return takeReports(segments, begun === 0 ? limit : begun);
+};
+
+const takeReports = (segments: readonly Segment[], count: number): readonly Segment[] => {
+  const taken: Segment[] = [];
+  let left = count;
+  for (const { run, from, to } of segments) {
+    if (left === 0) break;
+    const end = Math.min(to, from + left);
+    taken.push({ run, from, to: end });
+    left -= end - from;
+  }
+  return taken;
+};

@@ -1,0 +1,67 @@
+// The contract's sentences on usage.
+import { expect } from 'vitest';
+import type { Act, Store, UsageRow } from './store.ts';
+import type { Contract, EngineUnderTest } from './store-samples.contract.ts';
+
+const row = (userId: string, day: string, route: string, requests: number): UsageRow => ({
+  userId,
+  day,
+  route,
+  requests,
+});
+const act: Act = { atMs: 1_763_200_000_000, actor: 'test', action: 'between', detail: {} };
+
+export const testUsage = (
+  contract: Contract,
+  store: () => Store,
+  engine: () => EngineUnderTest,
+  reopen: () => Promise<void>,
+): void => {
+  contract('usage adds up, is listed by day and route from a day on, and survives closing', async () => {
+    await store().usage.add([]);
+    expect(await store().usage.list('a', '2026-01-01')).toEqual([]);
+    await store().usage.add([
+      row('a', '2026-01-02', 'reportPage', 1),
+      row('a', '2026-01-02', 'feeds', 2),
+      row('a', '2026-01-02', 'feeds', 3),
+      row('ab', '2026-01-02', 'feeds', 90),
+      row('a', '2025-12-31', 'feeds', 7),
+    ]);
+    await store().usage.add([row('a', '2026-01-02', 'feeds', 10), row('a', '2026-01-04', 'time', 4)]);
+    await reopen();
+    const inYear = [
+      row('a', '2026-01-02', 'feeds', 15),
+      row('a', '2026-01-02', 'reportPage', 1),
+      row('a', '2026-01-04', 'time', 4),
+    ];
+    expect(await store().usage.list('a', '2026-01-01')).toEqual(inYear);
+    expect(await store().usage.list('a', '2025-01-01')).toEqual([row('a', '2025-12-31', 'feeds', 7), ...inYear]);
+    expect(await store().usage.list('a', '2026-01-03')).toEqual(inYear.slice(2));
+    expect(await store().usage.list('nobody', '2025-01-01')).toEqual([]);
+  });
+
+  contract('usage of 400 days is kept, and older days go as a newer one comes', async () => {
+    const [oldest, kept, newest] = ['2024-12-31', '2025-01-01', '2026-02-04']; // 399 days lie between the last two
+    await store().usage.add([row('a', oldest, 'feeds', 1), row('b', oldest, 'feeds', 1), row('a', kept, 'feeds', 2)]);
+    expect(await store().usage.list('b', oldest)).toHaveLength(1);
+    await store().usage.add([row('c', newest, 'feeds', 3)]);
+    expect(await store().usage.list('a', oldest)).toEqual([row('a', kept, 'feeds', 2)]);
+    expect(await store().usage.list('b', oldest)).toEqual([]);
+  });
+
+  contract('several processes count and administer at once, and no count is lost', async () => {
+    const reader = await engine().open('read');
+    try {
+      const rounds = Array.from({ length: 40 }, (_, i) => [
+        (i % 2 === 0 ? store() : reader).usage.add([row('a', '2026-01-01', 'feeds', 1)]),
+        (i % 2 === 0 ? reader : store()).admin.log(act),
+      ]);
+      await Promise.all(rounds.flat());
+      expect(await reader.usage.list('a', '2026-01-01')).toEqual([row('a', '2026-01-01', 'feeds', 40)]);
+      expect(await store().usage.list('a', '2026-01-01')).toEqual([row('a', '2026-01-01', 'feeds', 40)]);
+      expect(await store().admin.auditAfter(0, 100)).toHaveLength(40);
+    } finally {
+      await reader.close();
+    }
+  });
+};

@@ -1,0 +1,124 @@
+// TLS of the real program: which versions are spoken, and that a new certificate comes in without a connection lost.
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { type ConnectionOptions, connect, type SecureVersion, type TLSSocket } from 'node:tls';
+import { signRequest } from '@sealpost/protocol';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createCertificate } from './certificates.ts';
+import { head, openKeepAlive, toLines } from './raw-http.ts';
+import { createWorld, runCommand, type Server, startServer, type World } from './real-program.ts';
+
+const first = createCertificate('first');
+let world: World;
+let serving: Server;
+let files: { readonly cert: string; readonly key: string };
+
+beforeAll(async () => {
+  world = await createWorld();
+  files = { cert: join(world.folder, 'chain.pem'), key: join(world.folder, 'tls-key.pem') };
+  install(first);
+  serving = await startServer(world, ['--tls-cert', files.cert, '--tls-key', files.key]);
+}, 60_000);
+afterAll(async () => {
+  await serving.stop();
+  world.remove();
+});
+
+const install = ({ cert, key }: typeof first): void => {
+  writeFileSync(files.cert, cert);
+  writeFileSync(files.key, key);
+};
+
+/** A connection that has shaken hands; rejects with the reason when there is none. Whose certificate it is is looked at, not trusted. */
+const handshake = (options: ConnectionOptions = {}): Promise<TLSSocket> =>
+  new Promise((resolve, reject) => {
+    const socket = connect({ host: '127.0.0.1', port: serving.port, rejectUnauthorized: false, ...options });
+    socket.once('secureConnect', () => resolve(socket));
+    socket.once('error', reject);
+  });
+
+const only = (version: SecureVersion): ConnectionOptions => ({
+  minVersion: version,
+  maxVersion: version,
+  // Our own side refuses old versions too unless it is told otherwise.
+  ciphers: 'DEFAULT@SECLEVEL=0',
+});
+
+const signed = (target: string): string => {
+  const { userId, secret } = world;
+  return head(
+    `GET ${target} HTTP/1.1`,
+    'Host: a',
+    ...toLines(signRequest({ method: 'GET', target, userId, timestampMs: Date.now() }, secret)),
+  );
+};
+const latest = (): string => signed(`/api/v1/reports/latest?feedID=${world.feedId}`);
+
+const shownName = async (): Promise<string> => {
+  const socket = await handshake();
+  const { CN } = socket.getPeerCertificate().subject;
+  socket.destroy();
+  return String(CN);
+};
+
+test.each(['TLSv1.2', 'TLSv1.3'] as const)('tls: %s is spoken', async (version) => {
+  const socket = await handshake(only(version));
+  expect(socket.getProtocol()).toBe(version);
+  const connection = openKeepAlive(socket);
+  expect((await connection.ask(latest())).status).toBe(200);
+  connection.close();
+});
+
+test.each(['TLSv1', 'TLSv1.1'] as const)('tls: %s is refused by the server', async (version) => {
+  // An alert comes from the other side: had ours refused, the code would be another one.
+  await expect(handshake(only(version))).rejects.toMatchObject({ code: 'ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION' });
+});
+
+test('tls: plain HTTP on the port is no way in, and is not redirected', async () => {
+  await expect(fetch(`http://127.0.0.1:${serving.port}/time`)).rejects.toThrow();
+  expect(await shownName()).toBe('first');
+});
+
+test('tls: SIGHUP brings a new certificate to new connections, open ones go on; a broken one changes nothing and is complained of', async () => {
+  const open = openKeepAlive(await handshake());
+  expect((await open.ask(latest())).status).toBe(200);
+
+  install(createCertificate('second'));
+  serving.child.kill('SIGHUP');
+  await expect.poll(shownName, { timeout: 10_000 }).toBe('second');
+  expect((await open.ask(latest())).status).toBe(200);
+
+  writeFileSync(files.cert, 'not a certificate\n');
+  serving.child.kill('SIGHUP');
+  await serving.printed(/tls_reload_failed/);
+  expect(await shownName()).toBe('second');
+  expect((await open.ask(latest())).status).toBe(200);
+
+  // A certificate whose key is another one's is as unusable, and nothing is half taken over.
+  install({ cert: createCertificate('third').cert, key: first.key });
+  serving.child.kill('SIGHUP');
+  await serving.printed(/tls_reload_failed[\s\S]*tls_reload_failed/);
+  expect(await shownName()).toBe('second');
+
+  install(createCertificate('fourth'));
+  serving.child.kill('SIGHUP');
+  await expect.poll(shownName, { timeout: 10_000 }).toBe('fourth');
+  expect((await open.ask(latest())).status).toBe(200);
+  open.close();
+  expect(serving.output()).not.toContain('PRIVATE KEY');
+}, 60_000);
+
+test('tls: a certificate that cannot be used at the start is a refusal with a reason', async () => {
+  const args = ['serve', '--store', join(world.folder, 'other'), '--key-file', world.keyFile];
+  const ports = ['--listen', '127.0.0.1:0', '--ingest-listen', '127.0.0.1:0'];
+  const run = (...tls: readonly string[]) => runCommand([...args, ...ports, ...tls], world.folder);
+  const foreign = join(world.folder, 'foreign-key.pem');
+  writeFileSync(foreign, createCertificate('other').key);
+  const [half, mismatched] = await Promise.all([
+    run('--tls-cert', files.cert),
+    run('--tls-cert', files.cert, '--tls-key', foreign),
+  ]);
+  expect([half.code, half.stderr]).toEqual([2, 'error: TLS needs both --tls-cert and --tls-key.\n']);
+  expect([mismatched.code, mismatched.stderr]).toEqual([2, expect.stringMatching(/^error: TLS cannot use [^\n]+\n$/)]);
+  expect(mismatched.stderr).toContain(foreign);
+}, 90_000);

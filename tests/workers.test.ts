@@ -1,0 +1,237 @@
+// The real program with workers: several processes behind one port, on one store, with one limit.
+import { randomUUID } from 'node:crypto';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { Agent, request as httpRequest } from 'node:http';
+import { request as httpsRequest } from 'node:https';
+import { join } from 'node:path';
+import { connect } from 'node:tls';
+import { signRequest } from '@sealpost/protocol';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createSecretBox } from '../server/src/access/secrets.ts';
+import { openStore } from '../server/src/store/open.ts';
+import { createCertificate } from './certificates.ts';
+import { act } from './door.ts';
+import { createWorld, type Server, startServer, type World } from './real-program.ts';
+import { createSignedReports } from './signed-reports.ts';
+
+const { report } = await createSignedReports();
+const ingestToken = 'token-of-the-tests';
+// A busy machine must not make a worker shed what a test counts.
+const twoWorkers = ['--workers', '2', '--lag-max-ms', '60000', '--verifier-threads', '1', '--ahead-max-ms', '600000'];
+
+type Credentials = { readonly userId: string; readonly secret: string };
+
+let world: World;
+let limited: Credentials;
+let server: Server;
+let latest: string;
+let observations: number;
+
+beforeAll(async () => {
+  world = await createWorld();
+  latest = `/api/v1/reports/latest?feedID=${world.feedId}`;
+  observations = Math.floor(Date.now() / 1_000);
+  limited = await addLimitedAccount();
+  server = await serve(['--key-file', '/nowhere'], { SEALPOST_KEY: world.key });
+}, 120_000);
+afterAll(async () => {
+  await server?.stop();
+  world.remove();
+});
+
+const serve = (flags: readonly string[] = [], env: NodeJS.ProcessEnv = {}): Promise<Server> =>
+  startServer(world, [...twoWorkers, ...flags], { SEALPOST_INGEST_TOKEN: ingestToken, ...env });
+
+/** An account beside the world's own, which has no limits. */
+const addLimitedAccount = async (): Promise<Credentials> => {
+  const [userId, secret, createdAt] = [randomUUID(), 'secret of the limited one', '2026-01-01T00:00:00.000000Z'];
+  const sealed = createSecretBox(Buffer.from(world.key, 'hex')).seal(userId, secret);
+  const account = {
+    userId,
+    name: 'limited',
+    createdAt,
+    disabledAt: null,
+    secrets: [{ id: 'one', sealed, createdAt, revokedAt: null }],
+    entitlements: ['public'],
+    rateLimits: { '*': 10 },
+  };
+  const store = await openStore(world.store, 'write');
+  await store.admin.update('account', [userId], () => [account], act);
+  await store.close();
+  return { userId, secret };
+};
+
+/** `process` tells which process has answered: the ids of its requests begin with it. */
+type Got = { readonly status: number; readonly text: string; readonly process: string };
+
+/** A signed GET, over the agent's connections or one of its own. */
+const get = (
+  { url }: Server,
+  target: string,
+  { userId, secret }: Credentials = world,
+  agent: Agent | false = false,
+): Promise<Got> =>
+  new Promise((resolve, reject) => {
+    const headers = { ...signRequest({ method: 'GET', target, userId, timestampMs: Date.now() }, secret) };
+    const begin = url.startsWith('https:') ? httpsRequest : httpRequest;
+    const request = begin(`${url}${target}`, { headers, agent, rejectUnauthorized: false }, (response) => {
+      const process = String(response.headers['x-request-id']).split('-')[0] as string; // there is always a first part
+      let text = '';
+      response.setEncoding('utf8').on('data', (chunk) => {
+        text += chunk;
+      });
+      response.on('end', () => resolve({ status: response.statusCode ?? 0, text, process })).on('error', reject);
+    });
+    request.on('error', reject).end();
+  });
+
+/** Sends the next report to the private listener; resolves with its moment when it is acknowledged. */
+const ingestNext = async (): Promise<number> => {
+  observations += 1;
+  const { fullReport } = report(world.feedId, observations, observations);
+  const body = `${JSON.stringify({ fullReport: `0x${Buffer.from(fullReport).toString('hex')}` })}\n`;
+  const headers = { Authorization: `Bearer ${ingestToken}` };
+  const answer = await fetch(`${server.opsUrl}/ingest`, { method: 'POST', headers, body });
+  expect(await answer.text()).toContain('"result":"stored"');
+  return observations;
+};
+const momentOf = ({ text }: Got): number => JSON.parse(text).report?.observationsTimestamp;
+
+/** The pids of the workers: those that write of requests. */
+const workerPids = ({ output }: Server): readonly number[] => [
+  ...new Set([...output().matchAll(/"pid":(\d+),"event":"request"/g)].map(([, pid]) => Number(pid))),
+];
+const primaryPid = ({ output }: Server): number => Number(/"pid":(\d+),"event":"started"/.exec(output())?.[1]);
+const isAlive = (pid: number): boolean => {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+};
+/** Looks again and again until it holds; the time-out of the test is the bound. */
+const until = async (holds: () => boolean | Promise<boolean>): Promise<void> => {
+  while (!(await holds())) await new Promise((resolve) => setTimeout(resolve, 20));
+};
+/** Asks over connections of their own until so many workers have written of it. */
+const reach = (server: Server, count: number): Promise<void> =>
+  until(async () => {
+    await Promise.allSettled(Array.from({ length: 4 }, () => get(server, '/time')));
+    return workerPids(server).length >= count;
+  });
+const requestsTotal = async ({ opsUrl }: Server): Promise<number> => {
+  const text = await (await fetch(`${opsUrl}/metrics`)).text();
+  const counts = [...text.matchAll(/^http_server_request_duration_seconds_count\{.*\} (\d+)$/gm)];
+  return counts.reduce((sum, [, count]) => sum + Number(count), 0);
+};
+
+test('workers: a report is readable in every worker as soon as it is acknowledged', async () => {
+  const processes = new Set<string>();
+  for (let round = 0; round < 20; round++) {
+    const newest = await ingestNext();
+    const answers = await Promise.all(Array.from({ length: 6 }, () => get(server, latest)));
+    expect(answers.map(momentOf)).toEqual(answers.map(() => newest));
+    for (const answer of answers) processes.add(answer.process);
+  }
+  expect(processes.size).toBe(2);
+  expect((await fetch(`${server.opsUrl}/readyz`)).status).toBe(200);
+}, 60_000);
+
+test('workers: the key is in no argument and no line of the log, and every line is whole', async () => {
+  const answers = await Promise.all(Array.from({ length: 50 }, () => get(server, latest)));
+  expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200));
+  await reach(server, 2);
+  const lines = server.output().trim().split('\n');
+  for (const line of lines) expect(() => JSON.parse(line), line).not.toThrow();
+  expect(server.output()).not.toContain(world.key);
+  if (!existsSync('/proc/self/cmdline')) return; // where there is none, the log alone is looked at
+  for (const pid of workerPids(server)) expect(readFileSync(`/proc/${pid}/cmdline`, 'utf8')).not.toContain(world.key);
+}, 60_000);
+
+test('workers: an account gets its limit once, not once from each worker', async () => {
+  const startedMs = performance.now();
+  let accepted = 0;
+  for (let elapsedMs = 0; elapsedMs < 5_000; elapsedMs = performance.now() - startedMs) {
+    const answers = await Promise.all(Array.from({ length: 4 }, () => get(server, latest, limited)));
+    accepted += answers.filter(({ status }) => status === 200).length;
+    expect(answers.every(({ status }) => status === 200 || status === 429)).toBe(true);
+  }
+  const fair = 10 + ((performance.now() - startedMs) / 1_000) * 10;
+  expect(Math.abs(accepted - fair)).toBeLessThanOrEqual(5);
+}, 60_000);
+
+test('workers: one that is killed is replaced, no total goes back, and the writer goes on', async () => {
+  await reach(server, 2);
+  const before = await requestsTotal(server);
+  process.kill(workerPids(server)[0] as number, 'SIGKILL'); // two have written
+  await server.printed(/"code":"worker_ended"/);
+  expect(await requestsTotal(server)).toBeGreaterThanOrEqual(before);
+  const newest = await ingestNext();
+  expect(momentOf(await get(server, latest))).toBe(newest);
+  await reach(server, 3);
+  expect(await requestsTotal(server)).toBeGreaterThan(before);
+  expect(workerPids(server).filter(isAlive)).toHaveLength(2);
+}, 120_000);
+
+test('workers: a port that is taken ends the command with a line that says so', async () => {
+  const other = await createWorld();
+  const listen = ['--listen', new URL(server.url).host];
+  await expect(startServer(other, [...twoWorkers, ...listen])).rejects.toThrow(/error: .*EADDRINUSE/);
+  other.remove();
+}, 120_000);
+
+test('workers: told to stop, they finish what is under way and no request fails', async () => {
+  const failures: unknown[] = [];
+  let answered = 0;
+  const load = async (agent: Agent): Promise<void> => {
+    try {
+      for (;;) {
+        const { status, text } = await get(server, latest, world, agent);
+        if (status !== 200) failures.push(text);
+        answered += 1;
+      }
+    } catch (error) {
+      // Nobody listens any more: this is where a client turns to another node.
+      if ((error as NodeJS.ErrnoException).code !== 'ECONNREFUSED') failures.push(error);
+    }
+  };
+  const loads = Array.from({ length: 8 }, () => load(new Agent({ keepAlive: true, maxSockets: 1 })));
+  await until(() => answered > 200);
+  const stopped = server.stop();
+  await Promise.all(loads);
+  expect(failures).toEqual([]);
+  expect((await stopped).code).toBe(0);
+  expect(server.output()).toContain('"event":"stopped","clean":true');
+  expect(workerPids(server).filter(isAlive)).toEqual([]);
+}, 60_000);
+
+/** The names in the certificates that eight connections in a row are shown, which both workers are among. */
+const shownNames = async ({ port }: Server): Promise<readonly string[]> => {
+  const names = new Set<string>();
+  for (let i = 0; i < 8; i++) {
+    const socket = connect({ host: '127.0.0.1', port, rejectUnauthorized: false });
+    await new Promise((resolve, reject) => socket.once('secureConnect', resolve).once('error', reject));
+    names.add(String(socket.getPeerCertificate().subject.CN));
+    socket.destroy();
+  }
+  return [...names];
+};
+
+test('workers: a new certificate reaches them all, and without their primary they end', async () => {
+  const files = { cert: join(world.folder, 'chain.pem'), key: join(world.folder, 'tls-key.pem') };
+  const install = (name: string): void => {
+    const { cert, key } = createCertificate(name);
+    writeFileSync(files.cert, cert);
+    writeFileSync(files.key, key);
+  };
+  install('first');
+  const orphaned = await serve(['--tls-cert', files.cert, '--tls-key', files.key]);
+  expect(await shownNames(orphaned)).toEqual(['first']);
+  install('second');
+  process.kill(primaryPid(orphaned), 'SIGHUP');
+  await until(async () => (await shownNames(orphaned)).join() === 'second');
+  await reach(orphaned, 2);
+  const pids = workerPids(orphaned);
+  process.kill(primaryPid(orphaned), 'SIGKILL');
+  await until(() => !pids.some(isAlive));
+}, 120_000);
