@@ -11,9 +11,26 @@ import { openNode } from '../server/src/node.ts';
 import { testStream } from '../tests/door.ts';
 import { benchStreams, rekeyedReports } from './rekeyed-reports.ts';
 
-/** Tells the parent where to ask. Standard output is the log's, as in a real node. */
-const print = (value: unknown): void => void process.send?.(value);
-const seconds = 1_200;
+/** An answer that the bare server is taught. */
+export type BareAnswer = { readonly path: string; readonly headers: readonly string[]; readonly body: string };
+
+/** What the parent asks: µs of CPU so far, or to learn an answer. */
+export type TargetRequest =
+  | { readonly ask: 'cpu'; readonly answer?: never }
+  | { readonly ask: 'learn'; readonly answer: BareAnswer };
+
+/** Tells the parent something. Standard output is the log's, as in a real node. */
+const tell = (value: unknown): void => void process.send?.(value);
+
+const answerParent = (learn: (answer: BareAnswer) => void): void => {
+  process.on('message', (request: TargetRequest) => {
+    if (request.answer !== undefined) learn(request.answer);
+    const { user, system } = process.cpuUsage();
+    tell(user + system);
+  });
+};
+
+const seconds = 2_400;
 
 const serveApi = async (): Promise<void> => {
   const folder = mkdtempSync(join(tmpdir(), 'sealpost-http-'));
@@ -46,7 +63,8 @@ const serveApi = async (): Promise<void> => {
     ],
     act,
   );
-  print({ url: node.url, userId, secret, feedIds: benchStreams, from });
+  answerParent(() => {});
+  tell({ url: node.url, userId, secret, feedIds: benchStreams, from, seconds });
   process.once('SIGTERM', async () => {
     await node.stop('bench');
     rmSync(folder, { recursive: true, force: true });
@@ -54,27 +72,16 @@ const serveApi = async (): Promise<void> => {
   });
 };
 
-// Answers each path with the body that it was first told, so that both servers send the same bytes.
+// Answers each path with the headers and the body that it was taught, so that both servers send the same bytes.
 const serveBare = (): void => {
-  const bodies = new Map<string, Buffer>();
+  const answers = new Map<string, { readonly headers: string[]; readonly body: Buffer }>();
   const server = createServer({ optimizeEmptyRequests: true } as object, (request, response) => {
-    if (request.method === 'PUT') {
-      const chunks: Buffer[] = [];
-      request
-        .on('data', (chunk: Buffer) => chunks.push(chunk))
-        .on('end', () => {
-          bodies.set(request.url ?? '', Buffer.concat(chunks));
-          response.end();
-        });
-      return;
-    }
-    const body = bodies.get(request.url ?? '') ?? Buffer.alloc(0);
-    response.writeHead(200, ['Content-Type', 'application/json', 'Content-Length', String(body.length)]);
-    response.end(body);
+    const answer = answers.get(request.url ?? '');
+    response.writeHead(200, answer?.headers ?? []);
+    response.end(answer?.body);
   });
-  server.listen(0, '127.0.0.1', () =>
-    print({ url: `http://127.0.0.1:${(server.address() as { port: number }).port}` }),
-  );
+  answerParent(({ path, headers, body }) => answers.set(path, { headers: [...headers], body: Buffer.from(body) }));
+  server.listen(0, '127.0.0.1', () => tell({ url: `http://127.0.0.1:${(server.address() as { port: number }).port}` }));
   process.once('SIGTERM', () => process.exit());
 };
 

@@ -1,157 +1,190 @@
-// CPU per request of the whole node against a bare node:http server that sends the same bytes, alternating in one run.
+// CPU per request of the whole node against a bare node:http server that gets the same requests and answers the same bytes, alternating
+// in one run.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { openSync, readFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { signRequest } from '@sealpost/protocol';
+import type { BareAnswer, TargetRequest } from './http-target.ts';
 import type { Measurement } from './measure.ts';
 
-type Target = {
-  readonly child: ChildProcess;
-  readonly url: string;
-  readonly userId: string;
-  readonly secret: string;
-  readonly feedIds: readonly string[];
-  readonly from: number;
-};
+type Target = { readonly child: ChildProcess; readonly url: string };
+type Account = { readonly userId: string; readonly secret: string };
+type Api = Target & Account & { readonly feedIds: readonly string[]; readonly from: number; readonly seconds: number };
 
 const rounds = 5;
 const connections = 16;
-const ticksPerSecond = 100;
+const requestsBeforeMemory = 1_000_000;
+const coldRequests = 1_000;
 
-const startTarget = (mode: 'api' | 'bare'): Promise<Target> => {
+const startTarget = <T extends Target>(mode: 'api' | 'bare'): Promise<T> => {
   const child = spawn(process.execPath, [fileURLToPath(new URL('./http-target.mjs', import.meta.url)), mode], {
     stdio: ['ignore', openSync('/dev/null', 'w'), 'inherit', 'ipc'],
   });
   return new Promise((resolve) =>
-    child.once('message', (told) => resolve({ child, ...(told as Omit<Target, 'child'>) })),
+    child.once('message', (told) => resolve({ child, ...(told as Omit<T, 'child'>) } as T)),
   );
 };
 
-/** Seconds of CPU that a process has used so far. */
-const cpuSeconds = ({ child }: Target): number => {
-  const stat = readFileSync(`/proc/${child.pid}/stat`, 'utf8');
-  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-  return (Number(fields[11]) + Number(fields[12])) / ticksPerSecond;
-};
+/** Asks a target for something, by message: its CPU time, or to take an answer over. */
+const ask = <T>({ child }: Target, request: TargetRequest): Promise<T> =>
+  new Promise((resolve) => {
+    child.once('message', (told) => resolve(told as T));
+    child.send(request);
+  });
 
 const rssAnonMegabytes = ({ child }: Target): number =>
   Number(/RssAnon:\s+(\d+)/.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8'))?.[1] ?? 0) / 1_024;
 
-/** A request as bytes, signed anew every second: a signature lives for five. */
-const createRequest = (target: Target, path: string): (() => Buffer) => {
+const render = ({ userId, secret }: Account, path: string): Buffer => {
+  const auth = signRequest({ method: 'GET', target: path, userId, timestampMs: Date.now() }, secret);
+  const headers = Object.entries({ Host: '127.0.0.1', Accept: '*/*', 'User-Agent': 'bench', ...auth }).map(
+    ([name, value]) => `${name}: ${value}`,
+  );
+  return Buffer.from(`GET ${path} HTTP/1.1\r\n${headers.join('\r\n')}\r\n\r\n`);
+};
+
+/** The same request over and over, signed anew every second: a signature lives for five. */
+const repeat = (account: Account, path: string, count: number): (() => Buffer | undefined) => {
+  let left = count;
   let made = 0;
-  let bytes = Buffer.alloc(0);
+  let bytes: Buffer = Buffer.alloc(0);
   return () => {
-    const now = Date.now();
-    if (now - made < 1_000) return bytes;
-    made = now;
-    const auth =
-      target.userId === undefined
-        ? {}
-        : signRequest({ method: 'GET', target: path, userId: target.userId, timestampMs: now }, target.secret);
-    const headers = Object.entries({ Host: '127.0.0.1', Accept: '*/*', 'User-Agent': 'bench', ...auth }).map(
-      ([name, value]) => `${name}: ${value}`,
-    );
-    bytes = Buffer.from(`GET ${path} HTTP/1.1\r\n${headers.join('\r\n')}\r\n\r\n`);
+    if (left-- <= 0) return undefined;
+    if (Date.now() - made < 1_000) return bytes;
+    made = Date.now();
+    bytes = render(account, path);
     return bytes;
   };
 };
 
-/** Sends requests over keep-alive connections, one after the other on each; every answer must be as long as the first. */
-const load = async (target: Target, path: string, requests: number): Promise<void> => {
-  const request = createRequest(target, path);
-  const { port } = new URL(target.url);
-  let left = requests;
-  await Promise.all(
-    Array.from(
-      { length: connections },
-      () =>
-        new Promise<void>((resolve, reject) => {
-          const socket = connect(Number(port), '127.0.0.1', () => next());
-          let expected = 0;
-          let received = 0;
-          const next = (): void => {
-            if (left <= 0) return void socket.end(resolve as () => void);
-            left -= 1;
-            received = 0;
-            expected = 0;
-            socket.write(request());
-          };
-          socket.on('error', reject).on('data', (chunk) => {
-            if (expected === 0) {
-              const head = chunk.indexOf('\r\n\r\n');
-              const text = chunk.toString('latin1', 0, head);
-              if (!/^HTTP\/1.1 20[06]/.test(text)) return void reject(new Error(text));
-              expected = head + 4 + Number(/content-length: (\d+)/i.exec(text)?.[1]);
-            }
-            received += chunk.length;
-            if (received >= expected) next();
-          });
-        }),
-    ),
-  );
+/** One path after the other, all of them so many times. */
+const cycle = (account: Account, paths: readonly string[], times: number): (() => Buffer | undefined) => {
+  let next = 0;
+  return () => {
+    const path = next < paths.length * times ? paths[next++ % paths.length] : undefined;
+    return path === undefined ? undefined : render(account, path);
+  };
 };
 
-const cpuPerRequest = async (target: Target, path: string, requests: number): Promise<number> => {
-  const before = cpuSeconds(target);
-  await load(target, path, requests);
-  return ((cpuSeconds(target) - before) * 1_000_000) / requests;
+/** Sends requests over keep-alive connections, one after the other on each, until there are no more. */
+const load = async ({ url }: Target, requests: () => Buffer | undefined): Promise<void> => {
+  const { port } = new URL(url);
+  const converse = (resolve: () => void, reject: (error: Error) => void): void => {
+    const socket = connect(Number(port), '127.0.0.1', () => next());
+    let expected = 0;
+    let received = 0;
+    const next = (): void => {
+      const request = requests();
+      if (request === undefined) return void socket.end(resolve);
+      received = 0;
+      expected = 0;
+      socket.write(request);
+    };
+    socket.on('error', reject).on('data', (chunk) => {
+      if (expected === 0) {
+        const head = chunk.indexOf('\r\n\r\n');
+        const text = chunk.toString('latin1', 0, head);
+        if (!/^HTTP\/1.1 20[06]/.test(text)) return void reject(new Error(chunk.toString()));
+        expected = head + 4 + Number(/content-length: (\d+)/i.exec(text)?.[1]);
+      }
+      received += chunk.length;
+      if (received >= expected) next();
+    });
+  };
+  await Promise.all(Array.from({ length: connections }, () => new Promise<void>(converse)));
+};
+
+const cpuPerRequest = async (target: Target, count: number, requests: () => Buffer | undefined): Promise<number> => {
+  const before = await ask<number>(target, { ask: 'cpu' });
+  await load(target, requests);
+  return ((await ask<number>(target, { ask: 'cpu' })) - before) / count;
 };
 
 const median = (values: readonly number[]): number =>
   [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0;
 
-const copyBody = async (api: Target, bare: Target, path: string): Promise<void> => {
+/** What node adds by itself, on either side. */
+const ownHeaders = new Set(['date', 'connection', 'keep-alive']);
+
+/** The bare server learns an answer: its headers and its body. */
+const teach = async (api: Api, bare: Target, path: string): Promise<void> => {
   const headers = signRequest({ method: 'GET', target: path, userId: api.userId, timestampMs: Date.now() }, api.secret);
-  const body = await (await fetch(`${api.url}${path}`, { headers })).arrayBuffer();
-  await fetch(`${bare.url}${path}`, { method: 'PUT', body });
+  const response = await fetch(`${api.url}${path}`, { headers: { ...headers, 'Accept-Encoding': 'identity' } });
+  const answer: BareAnswer = {
+    path,
+    headers: [...response.headers].filter(([name]) => !ownHeaders.has(name)).flat(),
+    body: await response.text(),
+  };
+  await ask(bare, { ask: 'learn', answer });
 };
 
-const compare = async (
-  api: Target,
-  bare: Target,
-  name: string,
-  path: string,
-  requests: number,
-): Promise<readonly Measurement[]> => {
-  await copyBody(api, bare, path);
-  for (const target of [api, bare]) await load(target, path, requests / 2);
+type Comparison = {
+  readonly name: string;
+  readonly path: string;
+  readonly requests: number;
+  /** Paths to more than the node keeps rendered: asked for in turn, none of it is there any more. */
+  readonly cold?: readonly string[];
+};
+
+const compare = async (api: Api, bare: Target, comparison: Comparison): Promise<readonly Measurement[]> => {
+  const { name, path, requests, cold = [] } = comparison;
+  const coldTimes = Math.ceil(coldRequests / Math.max(1, cold.length));
+  await load(api, cycle(api, cold, coldTimes));
+  const coldCpu = await cpuPerRequest(api, cold.length * coldTimes, cycle(api, cold, coldTimes));
+  await teach(api, bare, path);
+  for (const target of [api, bare]) await load(target, repeat(api, path, requests / 2));
   const [ours, plain]: [number[], number[]] = [[], []];
   for (let round = 0; round < rounds; round++) {
-    ours.push(await cpuPerRequest(api, path, requests));
-    plain.push(await cpuPerRequest(bare, path, requests));
+    ours.push(await cpuPerRequest(api, requests, repeat(api, path, requests)));
+    plain.push(await cpuPerRequest(bare, requests, repeat(api, path, requests)));
   }
   const [cpu, bareCpu] = [median(ours), median(plain)];
-  return [
+  const figures = [
     { name, value: cpu, unit: 'µs CPU' },
     { name: `${name}, bare node:http`, value: bareCpu, unit: 'µs CPU' },
     { name: `${name}, share of the bare server’s speed`, value: bareCpu / cpu, unit: 'ratio' },
   ];
+  if (cold.length === 0) return figures;
+  return [
+    ...figures,
+    { name: `${name}, times the bare server’s CPU`, value: cpu / bareCpu, unit: 'warm' },
+    { name: `${name}, times the bare server’s CPU`, value: coldCpu / bareCpu, unit: 'cold' },
+  ];
 };
 
+const latestPath = (feedId: string): string => `/api/v1/reports/latest?feedID=${feedId}`;
+const bulkPath = ({ feedIds }: Api, at: number): string =>
+  `/api/v1/reports/bulk?feedIDs=${feedIds.join(',')}&timestamp=${at}`;
+const pagePath = (feedId: string, from: number): string =>
+  `/api/v1/reports/page?feedID=${feedId}&startTimestamp=${from}&limit=100`;
+
+/** Every so many seconds, so that no two of them share a run of 64 reports. */
+const secondsApart = (api: Api, step: number): readonly number[] =>
+  Array.from({ length: Math.floor((api.seconds - 300) / step) }, (_, i) => api.from + 10 + i * step);
+
 export const benchHttp = async (): Promise<readonly Measurement[]> => {
-  const [api, bare] = await Promise.all([startTarget('api'), startTarget('bare')]);
+  const [api, bare] = await Promise.all([startTarget<Api>('api'), startTarget('bare')]);
+  const [first = ''] = api.feedIds;
+  const last = api.from + api.seconds - 250;
   try {
-    const [first = ''] = api.feedIds;
     const figures = [
-      ...(await compare(api, bare, 'latest', `/api/v1/reports/latest?feedID=${first}`, 20_000)),
-      ...(await compare(
-        api,
-        bare,
-        'bulk of 24',
-        `/api/v1/reports/bulk?feedIDs=${api.feedIds.join(',')}&timestamp=${api.from + 600}`,
-        2_000,
-      )),
-      ...(await compare(
-        api,
-        bare,
-        'page of 100',
-        `/api/v1/reports/page?feedID=${first}&startTimestamp=${api.from + 200}&limit=100`,
-        2_000,
-      )),
+      ...(await compare(api, bare, { name: 'latest', path: latestPath(first), requests: 20_000 })),
+      ...(await compare(api, bare, {
+        name: 'bulk of 24',
+        path: bulkPath(api, last),
+        requests: 2_000,
+        cold: secondsApart(api, 64).map((at) => bulkPath(api, at)),
+      })),
+      ...(await compare(api, bare, {
+        name: 'page of 100',
+        path: pagePath(first, last),
+        requests: 2_000,
+        cold: api.feedIds.flatMap((feedId) => secondsApart(api, 192).map((from) => pagePath(feedId, from))),
+      })),
     ];
-    return [...figures, { name: 'RssAnon after that', value: rssAnonMegabytes(api), unit: 'MB' }];
+    await load(api, repeat(api, latestPath(first), requestsBeforeMemory));
+    return [...figures, { name: 'RssAnon after a million requests', value: rssAnonMegabytes(api), unit: 'MB' }];
   } finally {
     for (const { child } of [api, bare]) child.kill('SIGTERM');
   }

@@ -5,7 +5,7 @@ import { gzipSync } from 'node:zlib';
 import { createOpenApi } from '@sealpost/protocol/openapi';
 import { expect, test } from 'vitest';
 import { openCheckingProxy } from './checking-proxy.ts';
-import { createOpenApiCheck, createOpenApiWatch, type Exchange } from './openapi-check.ts';
+import { createOpenApiCheck, createOpenApiWatch, type Exchange, requireDocumented } from './openapi-check.ts';
 
 const check = createOpenApiCheck();
 const feedID = `0x0003${'0'.repeat(60)}`;
@@ -104,7 +104,9 @@ test('openapi check: a watched listener, and a proxy before one, tell what went 
   const { port } = server.address() as AddressInfo; // it listens on a port
   const proxy = await openCheckingProxy(() => `http://127.0.0.1:${port}`);
   try {
-    expect(await (await fetch(`${proxy.url}/time`)).json()).toEqual({ serverTime: 1 });
+    const response = await fetch(`${proxy.url}/time`);
+    await expect(requireDocumented('GET', '/time', response)).rejects.toThrow(/required property 'serverTimeMs'/);
+    expect(await response.json()).toEqual({ serverTime: 1 });
     for (const { report: tell } of [openApi, proxy])
       expect(tell).toThrow(
         /^Answers that .* not allow:\nGET \/time → 200: the body is not as documented: .*serverTimeMs/,

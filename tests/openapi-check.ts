@@ -101,6 +101,18 @@ export const createOpenApiWatch = (check: OpenApiCheck = createOpenApiCheck()) =
   };
 };
 
+let ofTables: OpenApiCheck | undefined; // made once: compiling the schemas takes longer than a request
+
+/** Throws when what `fetch` got is not as documented. Reads a copy. */
+export const requireDocumented = async (method: string, target: string, response: Response): Promise<void> => {
+  const body = Buffer.from(await response.clone().arrayBuffer());
+  const headers = { ...Object.fromEntries(response.headers), 'content-encoding': undefined }; // fetch has unpacked it
+  ofTables ??= createOpenApiCheck();
+  const openApi = createOpenApiWatch(ofTables);
+  openApi.take({ method, target, status: response.status, headers, body });
+  openApi.report();
+};
+
 const createValidators = ({ components }: OpenApiDocument): ((schema: object | false) => ValidateFunction) => {
   const ajv = new Ajv2020({ strict: true, allowUnionTypes: true, allErrors: true });
   addFormats.default(ajv);

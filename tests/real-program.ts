@@ -8,6 +8,7 @@ import { type FeedId, formatDate, signRequest } from '@sealpost/protocol';
 import { createSecretBox } from '../server/src/access/secrets.ts';
 import { openStore } from '../server/src/store/open.ts';
 import { act, testStream } from './door.ts';
+import { requireDocumented } from './openapi-check.ts';
 import { createSignedReports, secondStream } from './signed-reports.ts';
 import { root } from './source-tree.ts';
 
@@ -135,11 +136,14 @@ export const startServer = async (
 };
 
 /** A signed GET with the machine's clock. */
-export const fetchSigned = (
+export const fetchSigned = async (
   url: string,
   target: string,
   { userId, secret }: { readonly userId: string; readonly secret: string },
-): Promise<Response> =>
-  fetch(`${url}${target}`, {
+): Promise<Response> => {
+  const response = await fetch(`${url}${target}`, {
     headers: signRequest({ method: 'GET', target, userId, timestampMs: Date.now() }, secret),
   });
+  await requireDocumented('GET', target, response);
+  return response;
+};

@@ -10,8 +10,11 @@ export const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 's
 
 export type LogLevel = (typeof logLevels)[number];
 
-/** Where lines go. Each write is one whole line. */
-export type LogDestination = { readonly write: (line: string) => void; readonly flushSync?: () => void };
+/** Where lines go. Each write is one whole line; one that is not a plain answer's should not wait for others. */
+export type LogDestination = {
+  readonly write: (line: string, now?: boolean) => void;
+  readonly flushSync?: () => void;
+};
 
 export type LogOptions = {
   readonly level: LogLevel;
@@ -46,7 +49,7 @@ export const openLog = (options: LogOptions): Log => {
       formatters: { level: (label) => ({ level: label }) },
       timestamp: () => `,"time":"${timeOf(options.nowMs())}"`,
     },
-    { write: (line) => destination.write(escapeControls(line)) },
+    { write: (line) => destination.write(escapeControls(line), true) },
   );
   const limit = createComplaintLimit(options, (of, count, codes) =>
     logger.warn({ event: 'suppressed', of, count, codes }),
@@ -133,9 +136,9 @@ const openStandardOutput = (onDropped: (count: number) => void): LogDestination 
   };
   process.once('exit', handOver); // before pino's own hook, which empties what it was given
   return {
-    write: (line) => {
+    write: (line, now = false) => {
       waiting += line;
-      if (waiting.length >= handOverCharacters) handOver();
+      if (now || waiting.length >= handOverCharacters) handOver();
       else timer ??= setTimeout(handOver, handOverMs).unref();
     },
     flushSync: () => {

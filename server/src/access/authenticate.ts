@@ -12,6 +12,7 @@ import {
   signableTargets,
   stringToSign,
 } from '@sealpost/protocol';
+import { memoise } from '../memo.ts';
 import { createHmacKey, type HmacKey, hmacHex } from './hmac.ts';
 
 /** The three headers as they came; undefined where absent. */
@@ -43,23 +44,27 @@ export const createAuthenticator = (
   const stranger: Caller = { userId: '', keys: [], rateLimits: {} };
   return {
     authenticate: (method, target, values, nowMs) => {
-      const userId = parseUserId(required(values.userId, authHeaders.userId));
+      const userId = required(values.userId, authHeaders.userId);
+      const accountId = accountIdOf(userId);
       const timestampMs = parseTimestampMs(required(values.timestamp, authHeaders.timestamp));
       const signature = parseSignature(required(values.signature, authHeaders.signature));
       checkSkew(timestampMs, nowMs, skewMaxMs);
-      const caller = callerOf(userId.toLowerCase()) ?? stranger;
+      const caller = callerOf(accountId) ?? stranger;
       const signed = signableTargets(target).map((one) =>
         stringToSign(method, one, emptyBodySha256, userId, timestampMs),
       );
       // Whoever fails costs two comparisons: neither an unknown user nor one with a single secret can be told by the time taken.
       // Whoever passes knows a secret, and may learn which of two it is.
       const [first = dummyKey, second = dummyKey] = caller.keys;
-      const passes = matches(first, signed, signature) || matches(second, signed, signature);
+      const passes = isSigned(first, signed, signature) || isSigned(second, signed, signature);
       if (passes && caller !== stranger) return caller;
       throw new ApiError('unauthorized');
     },
   };
 };
+
+/** The account that a header names; the header itself is what is signed. */
+const accountIdOf = memoise((userId): string => parseUserId(userId).toLowerCase());
 
 const required = (value: string | undefined, header: string): string => {
   if (value !== undefined) return value;
@@ -69,7 +74,7 @@ const required = (value: string | undefined, header: string): string => {
 };
 
 /** Is the signature, in lower-case hex, that of the key over any of the texts? Every comparison takes constant time. */
-export const matches = (key: HmacKey, signed: readonly string[], signature: string): boolean => {
+const isSigned = (key: HmacKey, signed: readonly string[], signature: string): boolean => {
   let found = false;
   given.write(signature, 'latin1');
   for (const text of signed) {

@@ -3,8 +3,8 @@
 import { ApiError, type FeedId, type Route, type RouteName } from '@sealpost/protocol';
 import type { Authenticator, Caller } from '../access/authenticate.ts';
 import type { RateDecision, RateLimiter } from '../access/rate-limit.ts';
+import { memoise } from '../memo.ts';
 import { hasAuth, type RequestHeaders } from './headers.ts';
-import { memoise } from './memo.ts';
 
 export type GateRules = {
   readonly requestsPerSecond: number;

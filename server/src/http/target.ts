@@ -1,7 +1,7 @@
 // Owns the request target: what is refused before anything else, and which route it names. Paths are compared as they are received,
 // so that no other spelling of a route reaches it (D3, D27).
 import { ApiError, type Route, type RouteName, routes } from '@sealpost/protocol';
-import { memoise } from './memo.ts';
+import { memoise } from '../memo.ts';
 
 export type Target = { readonly path: string; readonly query: string };
 

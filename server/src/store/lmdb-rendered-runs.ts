@@ -1,18 +1,14 @@
 // Owns runs of reports as the API sends them: rendered when first asked for, kept in memory up to a bound, and never trusted. A run is
 // used only while the record behind it still has the checksum that it was rendered from, so that no process serves what another one
-// has changed; and that is asked of LMDB only when something was written since.
+// has changed.
 import type { FeedId } from '@sealpost/protocol';
-import { changesOf } from './lmdb-counters.ts';
 import { keysFrom, type ReportTables } from './lmdb-report-tables.ts';
 import { renderedLength, renderReport } from './rendered-report.ts';
 import { type Block, openBlock } from './report-block.ts';
-import type { RenderedPage, RenderedReport } from './store.ts';
+import type { RenderedPage } from './store.ts';
 
 /** Bytes of rendered runs that are kept at most: some 300 of 64 reports. */
 const bytesKept = 32 * 1024 * 1024;
-
-/** Answers to `at` that are remembered until something is written. */
-const momentsKept = 16_384;
 
 const comma = ','.charCodeAt(0);
 
@@ -81,11 +77,9 @@ const createKept = (bytesMax: number) => {
 
 type Segment = { readonly run: RenderedRun; readonly from: number; readonly to: number };
 
-/** Makes the rendering half of a reader. The caller has begun a snapshot. */
-export const createRenderedReader = (tables: ReportTables, streamOf: (feedId: FeedId) => number | undefined) => {
+/** Makes a reader of rendered pages. The caller has begun a snapshot. */
+export const createPageRenderer = (tables: ReportTables, streamOf: (feedId: FeedId) => number | undefined) => {
   const kept = createKept(bytesKept);
-  const moments = new Map<number, RenderedReport | undefined>();
-  let changes = -1;
 
   const runAt = (table: 'blocks' | 'tail', feedId: FeedId, stream: number, key: Buffer): RenderedRun => {
     const value = tables[table].getBinaryFast(key) as Buffer; // lent until the next get; the key was just seen in this snapshot
@@ -104,50 +98,18 @@ export const createRenderedReader = (tables: ReportTables, streamOf: (feedId: Fe
     }
   }
 
-  const firstRun = (feedId: FeedId, stream: number, ms: number): RenderedRun | undefined => {
-    for (const table of ['blocks', 'tail'] as const) {
-      for (const key of tables[table].getKeys({ ...keysFrom(stream, ms), limit: 1 }))
-        return runAt(table, feedId, stream, key);
+  return (feedId: FeedId, fromSeconds: number, limit: number): RenderedPage => {
+    const stream = streamOf(feedId);
+    const segments: Segment[] = [];
+    let wanted = limit + 1; // one more tells whether there is more
+    for (const run of stream === undefined ? [] : runsFrom(feedId, stream, fromSeconds * 1_000)) {
+      const from = run.block.firstAtOrAfter(fromSeconds * 1_000);
+      const to = Math.min(run.block.count, from + wanted);
+      segments.push({ run, from, to });
+      wanted -= to - from;
+      if (wanted === 0) break;
     }
-    return undefined;
-  };
-
-  const findAt = (feedId: FeedId, stream: number, seconds: number): RenderedReport | undefined => {
-    const run = firstRun(feedId, stream, seconds * 1_000);
-    const i = run?.block.firstAtOrAfter(seconds * 1_000) ?? 0;
-    const window = run?.block.window(i);
-    if (run === undefined || window === undefined || secondOf(window.validFromMs) > seconds) return undefined;
-    return { observationsMs: window.observationsMs, json: run.slice(i, i + 1) };
-  };
-
-  return {
-    at: (feedIds: readonly FeedId[], seconds: number): readonly (RenderedReport | undefined)[] => {
-      const now = changesOf(tables);
-      if (now !== changes || moments.size > momentsKept) moments.clear();
-      changes = now;
-      return feedIds.map((feedId) => {
-        const stream = streamOf(feedId);
-        if (stream === undefined) return undefined;
-        const moment = stream * 2 ** 32 + seconds;
-        if (moments.has(moment)) return moments.get(moment);
-        const found = findAt(feedId, stream, seconds);
-        moments.set(moment, found);
-        return found;
-      });
-    },
-    page: (feedId: FeedId, fromSeconds: number, limit: number): RenderedPage => {
-      const stream = streamOf(feedId);
-      const segments: Segment[] = [];
-      let wanted = limit + 1; // one more tells whether there is more
-      for (const run of stream === undefined ? [] : runsFrom(feedId, stream, fromSeconds * 1_000)) {
-        const from = run.block.firstAtOrAfter(fromSeconds * 1_000);
-        const to = Math.min(run.block.count, from + wanted);
-        segments.push({ run, from, to });
-        wanted -= to - from;
-        if (wanted === 0) break;
-      }
-      return wanted > 0 ? toPage(segments, false) : toPage(cutToWholeSeconds(segments), true);
-    },
+    return wanted > 0 ? toPage(segments, false) : toPage(takeReports(segments, wholeSecondsEnd(segments, limit)), true);
   };
 };
 
@@ -162,15 +124,23 @@ const toPage = (segments: readonly Segment[], more: boolean): RenderedPage => {
   };
 };
 
-// Clients continue at the last second + 1: a page that ends within a second would lose the rest of it. The last report of all is the one
-// too many; if its whole second fills the page, the page ends within it.
-const cutToWholeSeconds = (segments: readonly Segment[]): readonly Segment[] => {
-  const seconds = segments.flatMap(({ run, from, to }) =>
-    Array.from({ length: to - from }, (_, i) => secondOf(run.block.window(from + i).observationsMs)),
-  );
-  const limit = seconds.length - 1;
-  const begun = seconds.indexOf(seconds[limit] as number); // it ascends
-  return takeReports(segments, begun === 0 ? limit : begun);
+// Clients continue at the last second + 1: a page that ends within a second would lose the rest of it. The report at `limit` is the one too
+// many; if its second fills the whole page, the page ends within it.
+const wholeSecondsEnd = (segments: readonly Segment[], limit: number): number => {
+  const tooMany = secondAt(segments, limit);
+  let end = limit;
+  while (end > 0 && secondAt(segments, end - 1) === tooMany) end--;
+  return end === 0 ? limit : end;
+};
+
+/** The second of the report with so many before it. */
+const secondAt = (segments: readonly Segment[], index: number): number | undefined => {
+  let before = 0;
+  for (const { run, from, to } of segments) {
+    if (index < before + to - from) return secondOf(run.block.window(from + index - before).observationsMs);
+    before += to - from;
+  }
+  return undefined;
 };
 
 const takeReports = (segments: readonly Segment[], count: number): readonly Segment[] => {

@@ -2,7 +2,8 @@
 // place. Used by every process, and by the writer inside its transactions.
 import type { FeedId } from '@sealpost/protocol';
 import { readCandles } from './lmdb-candles.ts';
-import { createRenderedReader } from './lmdb-rendered-runs.ts';
+import { changesOf } from './lmdb-counters.ts';
+import { createPageRenderer } from './lmdb-rendered-runs.ts';
 import {
   decodeAppended,
   decodeLatest,
@@ -15,6 +16,7 @@ import {
   streamKey,
   streamOfKey,
 } from './lmdb-report-tables.ts';
+import { renderReport } from './rendered-report.ts';
 import { type Block, type BlockReport, openBlock } from './report-block.ts';
 import {
   type Appended,
@@ -34,8 +36,15 @@ export type FoundReport = { readonly window: Window; readonly read: () => BlockR
 
 const secondOf = (ms: number): number => Math.floor(ms / 1_000);
 
-/** Makes a reader. `renew` begins a new snapshot; inside a write transaction it does nothing. */
-export const createReportReader = (tables: ReportTables, renew: () => void) => {
+/**
+ * Makes a reader. `renew` begins a new snapshot; inside a write transaction it does nothing. `writes` is how often the store was written,
+ * for the process that alone writes it; others are never told.
+ */
+export const createReportReader = (
+  tables: ReportTables,
+  renew: () => void,
+  writes: () => number | undefined = () => undefined,
+) => {
   const numbers = new Map<FeedId, number>();
   const streamOf = (feedId: FeedId): number | undefined => {
     const known = numbers.get(feedId);
@@ -49,21 +58,23 @@ export const createReportReader = (tables: ReportTables, renew: () => void) => {
     const stream = streamOf(feedId);
     return stream === undefined ? missing : read(stream);
   };
-  const rendered = createRenderedReader(tables, streamOf);
+  const latestOf = createLatestReader(tables);
+  const lately = new Map<FeedId, { readonly writes: number; readonly report: LatestReport | undefined }>();
+  const renderPage = createPageRenderer(tables, streamOf);
+  const renderAt = createMomentRenderer(tables, streamOf);
   return {
     streamOf,
-    latest: (feedId: FeedId): LatestReport | undefined =>
-      onSnapshot(feedId, undefined, (stream) => {
-        // Lent by LMDB until the next get: it is decoded at once, and no copy is made.
-        const value = tables.latest.getBinaryFast(streamKey(stream));
-        return value && decodeLatest(stream, value);
-      }),
+    latest: (feedId: FeedId): LatestReport | undefined => {
+      // The one that writes knows when nothing was written since it looked.
+      const now = writes();
+      const known = now === undefined ? undefined : lately.get(feedId);
+      if (known !== undefined && known.writes === now) return known.report;
+      const report = onSnapshot(feedId, undefined, latestOf);
+      if (now !== undefined) lately.set(feedId, { writes: now, report });
+      return report;
+    },
     at: (feedId: FeedId, seconds: number): StoredReport | undefined =>
-      onSnapshot(feedId, undefined, (stream) => {
-        const found = findFirst(tables, stream, seconds * 1_000);
-        const holds = found !== undefined && secondOf(found.window.validFromMs) <= seconds;
-        return holds ? { feedId, ...found.read() } : undefined;
-      }),
+      onSnapshot(feedId, undefined, (stream) => findAt(tables, feedId, stream, seconds)),
     neighbours: (feedId: FeedId, seconds: number): Neighbours =>
       onSnapshot<Neighbours>(feedId, { previous: undefined, next: undefined }, (stream) => ({
         previous: findLastBefore(tables, stream, seconds * 1_000),
@@ -88,11 +99,11 @@ export const createReportReader = (tables: ReportTables, renew: () => void) => {
       ),
     renderedAt: (feedIds: readonly FeedId[], seconds: number): readonly (RenderedReport | undefined)[] => {
       renew();
-      return rendered.at(feedIds, seconds);
+      return renderAt(feedIds, seconds);
     },
     renderedPage: (feedId: FeedId, fromSeconds: number, limit: number): RenderedPage => {
       renew();
-      return rendered.page(feedId, fromSeconds, limit);
+      return renderPage(feedId, fromSeconds, limit);
     },
     position: (): number => {
       renew();
@@ -102,6 +113,57 @@ export const createReportReader = (tables: ReportTables, renew: () => void) => {
       renew();
       return readAppended(tables, position, limit);
     },
+  };
+};
+
+const findAt = (tables: ReportTables, feedId: FeedId, stream: number, seconds: number): StoredReport | undefined => {
+  const found = findFirst(tables, stream, seconds * 1_000);
+  const holds = found !== undefined && secondOf(found.window.validFromMs) <= seconds;
+  return holds ? { feedId, ...found.read() } : undefined;
+};
+
+/** Rendered answers to `at` that are kept until something is written: some 30 MB. */
+const momentsKept = 16_384;
+
+/** Renders what holds at a second; many ask for the same one, so each is rendered once until something is written. */
+const createMomentRenderer = (tables: ReportTables, streamOf: (feedId: FeedId) => number | undefined) => {
+  const moments = new Map<number, RenderedReport | undefined>();
+  let changes = -1;
+  const render = (feedId: FeedId, stream: number, seconds: number): RenderedReport | undefined => {
+    const report = findAt(tables, feedId, stream, seconds);
+    return report && { observationsMs: report.observationsMs, json: Buffer.from(renderReport(report), 'latin1') };
+  };
+  return (feedIds: readonly FeedId[], seconds: number): readonly (RenderedReport | undefined)[] => {
+    const now = changesOf(tables);
+    if (now !== changes || moments.size > momentsKept) moments.clear();
+    changes = now;
+    return feedIds.map((feedId) => {
+      const stream = streamOf(feedId);
+      if (stream === undefined) return undefined;
+      const moment = stream * 2 ** 32 + seconds;
+      if (moments.has(moment)) return moments.get(moment);
+      const rendered = render(feedId, stream, seconds);
+      moments.set(moment, rendered);
+      return rendered;
+    });
+  };
+};
+
+/** Reads a stream's newest report, which is decoded and checked once however often it is asked for: its stored checksum tells it. */
+const createLatestReader = (tables: ReportTables): ((stream: number) => LatestReport | undefined) => {
+  type Decoded = { readonly key: Buffer; checksum: number; report: LatestReport | undefined };
+  const decoded = new Map<number, Decoded>();
+  return (stream) => {
+    const known = decoded.get(stream) ?? { key: streamKey(stream), checksum: -1, report: undefined };
+    decoded.set(stream, known);
+    // Lent by LMDB until the next get: it is looked at and decoded at once, and no copy is made.
+    const value = tables.latest.getBinaryFast(known.key);
+    if (value === undefined) return undefined;
+    const checksum = value.length < 4 ? -1 : value.readUInt32BE(0);
+    if (known.report !== undefined && known.checksum === checksum) return known.report;
+    known.report = decodeLatest(stream, value);
+    known.checksum = checksum;
+    return known.report;
   };
 };
 

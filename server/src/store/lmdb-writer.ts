@@ -17,6 +17,8 @@ export type Writer = {
   readonly append: (batch: readonly NewReport[]) => Promise<readonly AppendOutcome[]>;
   readonly trim: (retention: Retention) => Promise<{ removed: number; more: boolean }>;
   readonly quarantine: (refused: readonly QuarantinedReport[]) => Promise<void>;
+  /** How often this process has written; undefined while it does, and once nobody can say. */
+  readonly writes: () => number | undefined;
   readonly close: () => Promise<void>;
 };
 
@@ -35,6 +37,7 @@ export const openWriter = (folder: string, tell: (event: StoreEvent) => void, ch
   const waiting: Waiting[] = [];
   let stopped: StoreError | undefined;
   let full = false;
+  let writes = 0;
   const stop = (cause: unknown): void => {
     stopped ??= new StoreError(
       'store_stopped',
@@ -56,6 +59,7 @@ export const openWriter = (folder: string, tell: (event: StoreEvent) => void, ch
   thread.on('message', (message: WriterAnswer | WriterRemark) => {
     if ('staleReaders' in message) return tell({ kind: 'staleReaders', count: message.staleReaders });
     const { act, resolve, reject } = waiting.shift() as Waiting; // answers come in the order asked
+    writes += 1;
     if (message.error !== undefined) return reject(judge(message.error));
     if (act === 'append') tell({ kind: 'committed', seconds: message.seconds });
     resolve(message.result);
@@ -78,6 +82,7 @@ export const openWriter = (folder: string, tell: (event: StoreEvent) => void, ch
     },
     trim: (retention) => ask({ act: 'trim', retention }),
     quarantine: (refused) => ask({ act: 'quarantine', refused }),
+    writes: () => (waiting.length > 0 || stopped !== undefined ? undefined : writes),
     close: async () => {
       const ended = new Promise((resolve) => thread.once('exit', resolve));
       thread.postMessage({ act: 'close' } satisfies WriterRequest);

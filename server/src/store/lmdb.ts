@@ -101,7 +101,7 @@ const composeStore = (
   writer: Writer | undefined,
   unlock: (() => void) | undefined,
 ): Store => {
-  const reader = createReportReader(tables, () => environment.root.resetReadTxn());
+  const reader = createReportReader(tables, () => environment.root.resetReadTxn(), writer?.writes);
   const appended = createWake(reader.position, appendPollMs);
   const admin = createAdminStore(adminEnvironment);
   let closed = false;

@@ -18,6 +18,15 @@ export const renderReport = ({ feedId, fullReport, ...window }: StoredReport): s
 const hexOf = (bytes: Uint8Array): string =>
   (Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)).toString('hex');
 
+const namesLength = renderHead('' as FeedId, { validFromMs: 0, observationsMs: 0 }).length - 2;
+
 /** How many characters a report takes, all of them ASCII, before its bytes are at hand. */
 export const renderedLength = (feedId: FeedId, window: Window, fullReportBytes: number): number =>
-  renderHead(feedId, window).length + 2 * fullReportBytes + closing.length;
+  namesLength +
+  feedId.length +
+  digitsOf(second(window.validFromMs)) +
+  digitsOf(second(window.observationsMs)) +
+  2 * fullReportBytes +
+  closing.length;
+
+const digitsOf = (seconds: number): number => (seconds >= 1e9 && seconds < 1e10 ? 10 : String(seconds).length); // 2001 to 2286 without making a text

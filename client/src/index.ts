@@ -1,0 +1,2 @@
+// The client's front door.
+export type { AnswerDetails, CallOptions } from './requester.ts';

@@ -1,0 +1,34 @@
+// Owns how requests of the client go out: the types that its parts share. Signing, retries, fail-over and the clock are behind them.
+
+/** What every call takes. */
+export type CallOptions = {
+  readonly signal?: AbortSignal;
+  /** For the whole call, retries included; milliseconds. */
+  readonly timeoutMs?: number;
+};
+
+/** What an answer tells beside its body: what other SDKs hide. */
+export type AnswerDetails = {
+  readonly status: number;
+  readonly requestId: string | undefined;
+  /** Undefined where the server sets no limit. */
+  readonly rateLimit: { readonly limit: number; readonly remaining: number; readonly resetSeconds: number } | undefined;
+  /** The server's clock when it answered, in milliseconds; the Date header, so whole seconds. */
+  readonly serverTimeMs: number | undefined;
+};
+
+/** Sends signed requests: retried by the rules, to the first base URL that answers. */
+export type Requester = {
+  /** GET of a target (path and query); resolves with the parsed body of a 2xx, rejects with a typed error. */
+  readonly get: <T>(
+    target: string,
+    options?: CallOptions,
+  ) => Promise<{ readonly body: T; readonly details: AnswerDetails }>;
+  /** The three headers for a target, signed now with the corrected clock; for streams, which open their own connections. */
+  readonly sign: (method: 'GET' | 'HEAD', target: string) => Readonly<Record<string, string>>;
+  /** Where to connect, in order of preference, without a slash at the end. */
+  readonly baseUrls: readonly string[];
+  readonly fetch: typeof fetch;
+  /** The corrected clock, in milliseconds. */
+  readonly nowMs: () => number;
+};
