@@ -1,14 +1,7 @@
 // A server to be measured, in a process of its own: `api` is a whole node with everything on, `bare` answers the same bytes with
 // nothing but node:http.
-import { randomBytes } from 'node:crypto';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { createSecret, createSecretBox } from '../server/src/access/secrets.ts';
-import { resolveSettings } from '../server/src/config.ts';
-import { openNode } from '../server/src/node.ts';
-import { testStream } from '../tests/door.ts';
+import { openBenchNode } from './bench-node.ts';
 import { benchStreams, rekeyedReports } from './rekeyed-reports.ts';
 
 /** An answer that the bare server is taught. */
@@ -33,41 +26,13 @@ const answerParent = (learn: (answer: BareAnswer) => void): void => {
 const seconds = 2_400;
 
 const serveApi = async (): Promise<void> => {
-  const folder = mkdtempSync(join(tmpdir(), 'sealpost-http-'));
-  const key = randomBytes(32);
-  writeFileSync(join(folder, 'key'), key.toString('hex'), { mode: 0o600 });
-  const flags = {
-    store: folder,
-    keyFile: join(folder, 'key'),
-    listen: '127.0.0.1:0',
-    ingestListen: '127.0.0.1:0',
-    requestsPerSecond: '1000000',
-    lagMaxMs: '60000',
-    network: 'testnet',
-  };
-  const { values } = resolveSettings({ flags, env: {}, file: undefined });
-  const node = await openNode({ settings: values, version: 'bench', ingestToken: undefined });
-  const { store } = node.write;
+  const { node, userId, secret, stop } = await openBenchNode();
   const from = Math.floor(Date.now() / 1_000) - seconds;
-  for (const batch of rekeyedReports(from, seconds)) await store.reports.append(batch);
-  const userId = crypto.randomUUID();
-  const secret = createSecret();
-  const act = { atMs: Date.now(), actor: 'bench', action: 'set up', detail: {} };
-  const secrets = [{ id: '1', sealed: createSecretBox(key).seal(userId, secret), createdAt: '', revokedAt: null }];
-  await store.admin.update('stream', benchStreams, () => benchStreams.map((feedId) => testStream(feedId)), act);
-  await store.admin.update(
-    'account',
-    [userId],
-    () => [
-      { userId, name: 'bench', createdAt: '', disabledAt: null, secrets, entitlements: ['public'], rateLimits: {} },
-    ],
-    act,
-  );
+  for (const batch of rekeyedReports(from, seconds)) await node.write.store.reports.append(batch);
   answerParent(() => {});
   tell({ url: node.url, userId, secret, feedIds: benchStreams, from, seconds });
   process.once('SIGTERM', async () => {
-    await node.stop('bench');
-    rmSync(folder, { recursive: true, force: true });
+    await stop();
     process.exit();
   });
 };

@@ -1,6 +1,7 @@
 // `npm run bench` runs every workload, `npm run bench -- NAME…` the named ones; `--json` prints one line per figure.
 import { benchHttp } from './http.ts';
 import { benchIngest } from './ingest.ts';
+import { benchLive } from './live.ts';
 import type { Measurement } from './measure.ts';
 import { benchProtocol } from './protocol.ts';
 import { benchSimulator } from './simulator.ts';
@@ -12,6 +13,7 @@ const workloads: Readonly<Record<string, () => Promise<readonly Measurement[]>>>
   store: benchStore,
   ingest: benchIngest,
   http: benchHttp,
+  live: benchLive,
 };
 
 /** Workloads that take long and run only when named. */

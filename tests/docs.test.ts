@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { type ErrorCode, errorTable } from '@sealpost/protocol';
 import { expect, test } from 'vitest';
+import { startDemo } from './running-demo.ts';
 import { listFiles, readJson, readSources, readText, root, workspaces } from './source-tree.ts';
 
 const documents = listFiles('.md');
@@ -57,7 +58,9 @@ test('docs: every link leads to a file that exists', () => {
 
 test('docs: every path that a document names exists', () => {
   for (const path of documents) {
-    for (const [, named] of readText(path).matchAll(/`((?:protocol|simulator|server|tests|bench|docs)\/[\w./-]+)`/g)) {
+    for (const [, named] of readText(path).matchAll(
+      /`((?:protocol|client|simulator|server|tests|bench|docs|examples)\/[\w./-]+)`/g,
+    )) {
       expect(existsSync(join(root, named as string)), `${path} names ${named}`).toBe(true);
     }
   }
@@ -86,10 +89,11 @@ const codeBlocks = (language: string): readonly string[] =>
     ([, code]) => code as string,
   );
 
-test('docs: the README’s code runs as printed', () => {
+test('docs: the README’s code runs as printed, against the demo', async () => {
   const blocks = codeBlocks('ts');
   expect(blocks.length).toBeGreaterThan(0);
   const folder = mkdtempSync(join(root, 'data-readme-'));
+  const demo = await startDemo();
   try {
     for (const [i, code] of blocks.entries()) {
       const file = join(folder, `block-${i}.mts`);
@@ -97,13 +101,15 @@ test('docs: the README’s code runs as printed', () => {
       const printed = execFileSync('node', ['--conditions=source', '--import', 'tsx', file], {
         cwd: folder,
         encoding: 'utf8',
+        env: { PATH: process.env.PATH, ...demo.env },
       });
-      expect(printed.trim(), code).not.toBe('');
+      expect(printed, code).toMatch(/^ETH\/USD\S* [0-9.]+$/m);
     }
   } finally {
+    await demo.stop();
     rmSync(folder, { recursive: true, force: true });
   }
-});
+}, 60_000);
 
 test('docs: the README’s shell commands run as printed, one after the other', () => {
   const folder = mkdtempSync(join(tmpdir(), 'sealpost-readme-'));

@@ -1,6 +1,6 @@
 // Holds an answer against the OpenAPI document: path, method, status, content type, headers, body. Whatever the document does not
 // allow is named. A keyword that the validator does not know stops it, so that nothing is passed over.
-import type { IncomingHttpHeaders, RequestListener, ServerResponse } from 'node:http';
+import type { IncomingHttpHeaders, ServerResponse } from 'node:http';
 import { gunzipSync } from 'node:zlib';
 import {
   createOpenApi,
@@ -10,6 +10,7 @@ import {
 } from '@sealpost/protocol/openapi';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
+import type { Pipeline } from '../server/src/http/pipeline.ts';
 
 /** A request and its answer as they were on the wire; header names in lower case. */
 export type Exchange = {
@@ -78,6 +79,8 @@ export const createOpenApiCheck = (document: OpenApiDocument = createOpenApi()):
   };
 };
 
+type Listener = Pipeline['handle'];
+
 /** One check and what it has found so far. Wrap a listener in `watch`, or hand over exchanges; `report` throws what was found. */
 export const createOpenApiWatch = (check: OpenApiCheck = createOpenApiCheck()) => {
   const found: string[] = [];
@@ -88,11 +91,11 @@ export const createOpenApiWatch = (check: OpenApiCheck = createOpenApiCheck()) =
   return {
     take,
     watch:
-      (listener: RequestListener): RequestListener =>
-      (request, response) => {
+      (listener: Listener): Listener =>
+      (request, response, ...rest) => {
         const { method = '', url = '' } = request;
         recordAnswer(response, (answer) => take({ method, target: url, ...answer }));
-        listener(request, response);
+        listener(request, response, ...rest);
       },
     report: (): void => {
       if (found.length > 0)

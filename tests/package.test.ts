@@ -58,8 +58,11 @@ test('package: a stranger imports them and the values come out', () => {
     import { parseFeedId, schemaVersionOf } from '@sealpost/protocol';
     import { signRequest } from '@sealpost/protocol/request-signing';
     import vectors from '@sealpost/protocol/vectors/reports.json' with { type: 'json' };
+    import { createClient, decode } from '@sealpost/client';
     import { createNetwork } from '@sealpost/simulator';
     import { openStore } from 'sealpost';
+    createClient({ baseUrl: 'http://127.0.0.1:7401' });
+    decode(vectors.reports[0].fullReport);
     const version = schemaVersionOf(parseFeedId('0x0003' + '0'.repeat(60)));
     const network = await createNetwork({ seed: 'stranger' });
     const headers = signRequest({ method: 'GET', target: '/', userId: 'u', timestampMs: 1 }, 's');
@@ -70,7 +73,7 @@ test('package: a stranger imports them and the values come out', () => {
 });
 
 /** Compiles a stranger's file in strict mode, the shipped types included. */
-const compile = (name: string, source: string, types: readonly string[]): void => {
+const compile = (name: string, source: string, types: readonly string[], lib: readonly string[] = ['ES2023']): void => {
   const place = join(stranger, name);
   mkdirSync(place);
   const compilerOptions = {
@@ -78,7 +81,7 @@ const compile = (name: string, source: string, types: readonly string[]): void =
     noEmit: true,
     module: 'NodeNext',
     target: 'ES2023',
-    lib: ['ES2023'],
+    lib,
     types,
     typeRoots: [join(root, 'node_modules/@types')],
     skipLibCheck: false,
@@ -101,6 +104,31 @@ test('package: the protocol’s types need neither Node nor a browser, and a wro
      // @ts-expect-error version 2 has no bid
      export const bid = body.version === 2 ? body.bid : 0n;`,
     [],
+  );
+});
+
+test('package: the client’s types compile with a browser’s alone, and a wrong use does not', () => {
+  compile(
+    'in-a-browser',
+    `import { createClient, decode, SealpostError, verify, withFeeToken } from '@sealpost/client';
+     const client = createClient({ baseUrl: 'https://api.example.org' });
+     const { report, details } = await client.latest('0x00');
+     export const price: bigint = decode(report).price;
+     export const left: number | undefined = details.rateLimit?.remaining;
+     const verdict = verify(report, (await client.signers()).signers);
+     export const why: string = verdict.ok ? '' : verdict.message;
+     export const [payload, parameter]: readonly [string, string] = withFeeToken(report, '0x00');
+     export const advice = (error: unknown) => (error instanceof SealpostError ? error.advice : undefined);
+     for await (const one of client.stream(['0x00'], { from: 1 })) one.fullReport.at(0);
+     for await (const { reports } of client.pages('0x00', { from: 1, follow: true })) reports.map(decode);
+     // @ts-expect-error seconds are a number
+     void client.at('0x00', '1763200000');
+     // @ts-expect-error there is no such filter
+     void client.discovery({ base: 'BTC' });
+     // @ts-expect-error a verdict that may be bad has no decoded report
+     export const unchecked = verdict.decoded;`,
+    [],
+    ['ES2023', 'DOM', 'DOM.AsyncIterable'],
   );
 });
 

@@ -283,6 +283,11 @@ const queries: Readonly<Record<RouteName, readonly (readonly [number, string])[]
   ],
   reportCoverage: [[200, `feedID=${live}&from=${now - 60}&to=${now}`]],
   reportCandles: [[200, `feedID=${live}&from=${now - 60}&to=${now}&resolution=60`]],
+  // A 200 of it does not end; tests/live.test.ts reads one.
+  reportStream: [
+    [400, ''],
+    [401, `feedIDs=${unreadable}`],
+  ],
   origins: [[200, '']],
   socket: [[426, `feedIDs=${live}`]],
   socketMs: [[426, `feedIDs=${live}`]],

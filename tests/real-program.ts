@@ -71,7 +71,7 @@ export type Program = {
 const sealpost = join(root, 'server/bin/sealpost.js');
 
 /** Starts a command. Nothing of this process's own environment but the path gets through. */
-const startCommand = (args: readonly string[], cwd: string, env: NodeJS.ProcessEnv = {}): Program => {
+export const startCommand = (args: readonly string[], cwd: string, env: NodeJS.ProcessEnv = {}): Program => {
   const child = spawn(process.execPath, [sealpost, ...args], {
     cwd,
     env: { PATH: process.env.PATH, ...env },

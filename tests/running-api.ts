@@ -6,6 +6,8 @@ import { createSecretBox } from '../server/src/access/secrets.ts';
 import { type ApiRules, createApi } from '../server/src/http/api.ts';
 import type { RequestEvent } from '../server/src/http/pipeline.ts';
 import { openHttpServer } from '../server/src/http/server.ts';
+import { type LiveRules, openLive } from '../server/src/live/live.ts';
+import type { LiveEvent } from '../server/src/live/tally.ts';
 import { openAdminView } from '../server/src/store/admin-snapshot.ts';
 import type { Account, StoredReport } from '../server/src/store/store.ts';
 import { act, openDoor } from './door.ts';
@@ -25,11 +27,14 @@ export type Service = {
   readonly url: string;
   readonly store: Awaited<ReturnType<typeof openDoor>>['store'];
   readonly events: readonly RequestEvent[];
+  readonly liveEvents: readonly LiveEvent[];
   /** Adds an account with these entitlements; resolves when the service has seen it. */
   readonly addAccount: (entitlements: readonly string[], changes?: Partial<Account>) => Promise<Credentials>;
   readonly append: (reports: readonly StoredReport[]) => Promise<void>;
   /** A signed request, unless `as` is null. Throws when the answer is not as the OpenAPI document says. */
   readonly call: (target: string, options?: CallOptions) => Promise<Reply>;
+  /** Ends what is under way within a time, and closes. */
+  readonly drain: (deadlineMs: number) => Promise<void>;
   /** Throws when any answer, whoever asked, was not as the OpenAPI document says. */
   readonly close: () => Promise<void>;
 };
@@ -57,11 +62,13 @@ export const defaultApiRules: ApiRules = {
   version: '0.0.0',
 };
 
+const defaultLiveRules = { socketsPerAccount: 20, bufferBytesMax: 1_048_576, keepAliveMs: 10_000 };
+
 export const openService = async (
   streams: readonly Stream[],
   signerSets: SignerSets,
   nowMs: () => number,
-  rules: Partial<ApiRules> = {},
+  rules: Partial<ApiRules & LiveRules> = {},
   monotonicMs: () => number = () => performance.now(),
 ): Promise<Service> => {
   const door = await openDoor(streams, signerSets, nowMs);
@@ -70,6 +77,18 @@ export const openService = async (
   });
   const box = createSecretBox(randomBytes(32));
   const events: RequestEvent[] = [];
+  const liveEvents: LiveEvent[] = [];
+  const live = await openLive({
+    store: door.store,
+    view,
+    rules: { ...defaultApiRules, ...defaultLiveRules, ...rules },
+    nowMs,
+    monotonicMs,
+    observe: (event) => void liveEvents.push(event),
+    onTrouble: (error) => {
+      throw error;
+    },
+  });
   const { handle, newRequestId } = createApi({
     store: door.store,
     view,
@@ -81,6 +100,7 @@ export const openService = async (
     isDraining: () => false,
     isOverloaded: () => false,
     observe: (event) => void events.push(event),
+    live: live.handlers,
   });
   const openApi = createOpenApiWatch();
   const listener = await openHttpServer({ host: '127.0.0.1', port: 0 }, openApi.watch(handle), newRequestId);
@@ -117,10 +137,17 @@ export const openService = async (
     return { userId, secret };
   };
   const first = await addAccount(['public']);
+  const drain = async (deadlineMs: number): Promise<void> => {
+    await Promise.all([listener.close(deadlineMs), live.drain(deadlineMs)]);
+    view.close();
+    await door.close();
+    openApi.report();
+  };
   return {
     url: listener.url,
     store: door.store,
     events,
+    liveEvents,
     addAccount,
     append: async (reports) => {
       const outcomes = await door.store.reports.append(reports);
@@ -132,12 +159,8 @@ export const openService = async (
       openApi.report();
       return reply;
     },
-    close: async () => {
-      await listener.close(0);
-      view.close();
-      await door.close();
-      openApi.report();
-    },
+    drain,
+    close: () => drain(0),
   };
 };
 

@@ -4,8 +4,9 @@ import { build } from 'esbuild';
 import { expect, test } from 'vitest';
 import { root } from './source-tree.ts';
 
-const gzippedBytes = async (source: string): Promise<number> => {
-  const { outputFiles } = await build({
+/** A browser's bundle, and the files that something in it comes from. */
+const bundled = async (source: string): Promise<{ contents: Uint8Array; sources: readonly string[] }> => {
+  const { outputFiles, metafile } = await build({
     stdin: { contents: source, resolveDir: root, loader: 'ts' },
     bundle: true,
     minify: true,
@@ -13,9 +14,15 @@ const gzippedBytes = async (source: string): Promise<number> => {
     format: 'esm',
     platform: 'browser',
     conditions: ['source'],
+    metafile: true,
   });
-  return gzipSync(outputFiles[0]?.contents ?? '', { level: 9 }).length;
+  const inputs = Object.values(metafile.outputs).flatMap((output) => Object.entries(output.inputs));
+  const sources = inputs.filter(([, { bytesInOutput }]) => bytesInOutput > 0).map(([path]) => path);
+  return { contents: outputFiles[0]?.contents ?? new Uint8Array(), sources };
 };
+
+const gzippedBytes = async (source: string): Promise<number> =>
+  gzipSync((await bundled(source)).contents, { level: 9 }).length;
 
 test('size: the whole protocol package stays under 60 KB gzipped', async () => {
   const bytes = await gzippedBytes("export * from '@sealpost/protocol'");
@@ -26,4 +33,16 @@ test('size: the whole protocol package stays under 60 KB gzipped', async () => {
 test('size: signing alone stays under 10 KB gzipped, from its own door or from the front', async () => {
   expect(await gzippedBytes("export { signRequest } from '@sealpost/protocol/request-signing'")).toBeLessThan(10_000);
   expect(await gzippedBytes("export { signRequest } from '@sealpost/protocol'")).toBeLessThan(10_000);
+});
+
+test('size: a client with latest and stream stays under 25 KB gzipped in a browser, and has no ABI or curve code', async () => {
+  const bundle = await bundled(
+    "import { createClient } from '@sealpost/client'; const { latest, stream } = createClient({ baseUrl: location.origin }); export { latest, stream }",
+  );
+  expect(gzipSync(bundle.contents, { level: 9 }).length).toBeLessThan(25_000);
+  expect(bundle.sources.filter((path) => /AbiParameters|secp256k1|curves|socket-node/.test(path))).toEqual([]);
+});
+
+test('size: decoding and verifying stay under 30 KB gzipped', async () => {
+  expect(await gzippedBytes("export { decode, verify } from '@sealpost/client'")).toBeLessThan(30_000);
 });

@@ -12,29 +12,34 @@ const offenders = (found: readonly string[], reason: string) =>
 /** Who may import whom: area → areas it may import. An area is a package, or a folder of one. */
 const layers: Readonly<Record<string, readonly string[]>> = {
   protocol: [],
+  client: ['protocol'],
   simulator: ['protocol'],
   'server/src/threads': [],
   'server/src/url-host': [],
   'server/src/memo': [],
-  'server/src/config': ['protocol', 'server/src/url-host'],
+  'server/src/config-values': ['server/src/url-host'],
+  'server/src/config': ['protocol', 'server/src/config-values'],
   'server/src/store': ['protocol', 'server/src/threads'],
   'server/src/ingest': ['protocol', 'server/src/threads', 'server/src/store'],
   'server/src/access': ['protocol', 'server/src/memo', 'server/src/store'],
   'server/src/http': ['protocol', 'server/src/memo', 'server/src/url-host', 'server/src/store', 'server/src/access'],
-  'server/src/observe': ['protocol', 'server/src/http', 'server/src/ingest', 'server/src/store'],
+  'server/src/live': ['protocol', 'server/src/store', 'server/src/access', 'server/src/http'],
+  'server/src/observe': ['protocol', 'server/src/http', 'server/src/ingest', 'server/src/live', 'server/src/store'],
   'server/src/log': ['protocol', 'server/src/http', 'server/src/observe'],
-  'server/src/metrics': ['protocol', 'server/src/http', 'server/src/ingest', 'server/src/observe'],
+  'server/src/metrics': ['protocol', 'server/src/http', 'server/src/ingest', 'server/src/live', 'server/src/observe'],
   'server/src/ops': ['server/src/metrics', 'server/src/observe', 'server/src/url-host'],
   'server/src/app': [
     'server/src/access',
     'server/src/http',
     'server/src/ingest',
+    'server/src/live',
     'server/src/observe',
     'server/src/store',
   ],
   'server/src/cluster': [
     'server/src/access',
     'server/src/app',
+    'server/src/live',
     'server/src/log',
     'server/src/metrics',
     'server/src/observe',
@@ -55,6 +60,7 @@ const layers: Readonly<Record<string, readonly string[]>> = {
   ],
   'server/src/index': ['server/src/config', 'server/src/node', 'server/src/store'],
   'server/src/cli': [
+    'client',
     'protocol',
     'simulator',
     'server/src/access',
@@ -172,8 +178,8 @@ test('tidy: every export is used by another file or offered by its package', () 
 });
 
 const dependenciesOf = (manifest: string): readonly string[] => {
-  const { dependencies = {}, devDependencies = {} } = readJson(manifest) as Record<string, object>;
-  return [...Object.keys(dependencies), ...Object.keys(devDependencies)];
+  const { dependencies, devDependencies, optionalDependencies } = readJson(manifest) as Record<string, object>;
+  return Object.keys({ ...dependencies, ...devDependencies, ...optionalDependencies });
 };
 
 /** The packages that a file may import: its own package's, for tests the root's too; the root's own files see everything. */
@@ -189,7 +195,8 @@ const listedFor = (path: string): readonly string[] => {
 
 test('tidy: each import is listed in its own package', () => {
   const unlisted = sources.flatMap(({ path, imports }) => {
-    const external = imports.filter((name) => !name.startsWith('node:') && !/\.(ts|json)$/.test(name));
+    // What begins with # is in the package itself, under its `imports`.
+    const external = imports.filter((name) => !/^(node:|#)|\.(ts|json)$/.test(name));
     const names = external.map((name) =>
       name
         .split('/')
@@ -201,16 +208,16 @@ test('tidy: each import is listed in its own package', () => {
   offenders(unlisted, 'A package that leans on another’s dependencies breaks when installed alone.');
 });
 
-test('tidy: the protocol uses no Node API', () => {
+test('tidy: protocol and client use no Node API, but for the client’s socket in Node', () => {
   const node = product
-    .filter(({ path }) => path.startsWith('protocol/'))
+    .filter(({ path }) => /^(protocol|client)\//.test(path) && path !== 'client/src/socket-node.ts')
     .flatMap(({ path, imports, text }) =>
       [
         ...imports.filter((name) => name.startsWith('node:') || builtinModules.includes(name)),
         ...(text.match(/\b(process|Buffer|require|__dirname)\b\./g) ?? []),
       ].map((name) => `${path}: ${name}`),
     );
-  offenders(node, 'The protocol runs in browsers.');
+  offenders(node, 'Both run in browsers.');
 });
 
 test('tidy: time and randomness are arguments', () => {

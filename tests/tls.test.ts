@@ -1,9 +1,11 @@
 // TLS of the real program: which versions are spoken, and that a new certificate comes in without a connection lost.
+import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type ConnectionOptions, connect, type SecureVersion, type TLSSocket } from 'node:tls';
 import { signRequest } from '@sealpost/protocol';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { WebSocket } from 'ws';
 import { createCertificate } from './certificates.ts';
 import { head, openKeepAlive, toLines } from './raw-http.ts';
 import { createWorld, runCommand, type Server, startServer, type World } from './real-program.ts';
@@ -122,3 +124,17 @@ test('tls: a certificate that cannot be used at the start is a refusal with a re
   expect([mismatched.code, mismatched.stderr]).toEqual([2, expect.stringMatching(/^error: TLS cannot use [^\n]+\n$/)]);
   expect(mismatched.stderr).toContain(foreign);
 }, 90_000);
+
+test('tls: a WebSocket opens over it, and a drain ends it', async () => {
+  const { userId, secret, feedId } = world;
+  const target = `/api/v1/ws?feedIDs=${feedId}`;
+  const headers = signRequest({ method: 'GET', target, userId, timestampMs: Date.now() }, secret);
+  const socket = new WebSocket(`${serving.url.replace('https', 'wss')}${target}`, {
+    headers,
+    rejectUnauthorized: false,
+  });
+  await once(socket, 'open');
+  const closed = once(socket, 'close');
+  expect((await serving.stop()).code).toBe(0);
+  expect((await closed)[0]).toBe(1001);
+});

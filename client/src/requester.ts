@@ -1,4 +1,5 @@
-// Owns how requests of the client go out: the types that its parts share. Signing, retries, fail-over and the clock are behind them.
+// Owns how requests of the client go out: the types that its parts share. Signing, retries, fail-over and the clock are behind them,
+// in signed-requester.ts.
 
 /** What every call takes. */
 export type CallOptions = {
@@ -23,7 +24,12 @@ export type Requester = {
   readonly get: <T>(
     target: string,
     options?: CallOptions,
-  ) => Promise<{ readonly body: T; readonly details: AnswerDetails }>;
+  ) => Promise<{
+    readonly body: T;
+    readonly details: AnswerDetails;
+    /** Does the answer link to a next page? */
+    readonly more?: boolean;
+  }>;
   /** The three headers for a target, signed now with the corrected clock; for streams, which open their own connections. */
   readonly sign: (method: 'GET' | 'HEAD', target: string) => Readonly<Record<string, string>>;
   /** Where to connect, in order of preference, without a slash at the end. */

@@ -23,7 +23,7 @@ export const limits = {
   anonymousRequestsPerSecond: 10,
   /** Failed requests per second, per address, before failures are answered 429; configurable. */
   failuresPerSecond: 10,
-  /** WebSockets open at once, per account; configurable. */
+  /** Live connections open at once, per account; configurable. */
   socketsPerAccount: 20,
   /** Days for which reports are kept and readable; configurable. */
   retentionDays: 30,
@@ -73,7 +73,7 @@ export type Route = {
   /** Body per status beside the errors that every route shares; null is an answer without a JSON body. */
   readonly answers: Readonly<Record<number, BodyName | null>>;
   /** What a 200 is where it is not JSON. */
-  readonly contentType?: 'text/html';
+  readonly contentType?: 'text/html' | 'text/event-stream';
 };
 
 const feedId = { kind: 'feedId', as: 'feedId', required: true, about: 'Stream to read.' } as const;
@@ -208,6 +208,16 @@ export const routes = {
     },
     answers: { 200: 'Candles' },
   },
+  reportStream: {
+    method: 'GET',
+    path: '/api/v1/reports/stream',
+    transport: 'http',
+    auth: 'required',
+    about: 'Live reports as server-sent events, resumed by Last-Event-ID. An extension of ours.',
+    query: { feedIDs: feedIds },
+    answers: { 200: null },
+    contentType: 'text/event-stream',
+  },
   origins: {
     method: 'HEAD',
     path: '/',
@@ -284,6 +294,10 @@ export const routes = {
 } as const satisfies Record<string, Route>;
 
 export type RouteName = keyof typeof routes;
+
+/** Does a route's answer go on for as long as the connection? */
+export const isLive = ({ transport, contentType }: Route): boolean =>
+  transport === 'websocket' || contentType === 'text/event-stream';
 
 type QueryRows<R extends RouteName> = (typeof routes)[R]['query'];
 

@@ -41,7 +41,7 @@ export const errorTable = {
   upgrade_required: { status: 426, retry: false, message: 'This path speaks WebSocket only. Send an Upgrade request.' },
   rate_limited: { status: 429, retry: true, message: 'The rate limit of this account is exceeded.' },
   too_many_failures: { status: 429, retry: true, message: 'Too many failed requests from this address.' },
-  too_many_sockets: { status: 429, retry: true, message: 'This account has as many WebSockets open as it may.' },
+  too_many_sockets: { status: 429, retry: true, message: 'This account has as many live connections open as it may.' },
   head_too_large: { status: 431, retry: false, message: 'The request line and headers are too large.' },
   internal_error: { status: 500, retry: true, message: 'Unexpected condition. Report the request id.' },
   store_unavailable: { status: 503, retry: true, message: 'The storage does not answer. Try again shortly.' },

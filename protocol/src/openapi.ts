@@ -1,6 +1,6 @@
 // Owns the OpenAPI 3.1 document, derived from the tables of routes, bodies and errors. What it adds is what those tables do
 // not say: which headers an answer carries, and which codes a route can answer with. A door of its own keeps it out of the bundle.
-import { candleResolutions, limits, type Parameter, type ParameterKind, type Route, routes } from './api.ts';
+import { candleResolutions, isLive, limits, type Parameter, type ParameterKind, type Route, routes } from './api.ts';
 import { type BodyName, type BodySchema, bodies } from './bodies.ts';
 import { type ErrorCode, errorTable } from './errors.ts';
 import { secondsMax } from './parameters.ts';
@@ -35,9 +35,8 @@ export type OpenApiResponse = {
   readonly description: string;
   readonly $ref?: string;
   readonly headers?: Headers;
-  readonly content?: {
-    readonly 'application/json'?: { readonly schema: Reference };
-    readonly 'text/html'?: { readonly schema: ValueSchema };
+  readonly content?: { readonly 'application/json'?: { readonly schema: Reference } } & {
+    readonly [T in NonNullable<Route['contentType']>]?: { readonly schema: ValueSchema };
   };
 };
 
@@ -125,14 +124,14 @@ const introduction = [
 const tags = {
   Reports: 'Signed reports of the streams that the caller may read.',
   Catalog: 'Which streams there are.',
-  Live: 'Reports as they arrive, over WebSocket.',
+  Live: 'Reports as they arrive, over WebSocket or as server-sent events.',
   Service: 'What a client needs beside the data.',
 } as const;
 
-const tagOf = ({ transport, path }: Route): keyof typeof tags => {
-  if (transport === 'websocket') return 'Live';
-  if (path.includes('/reports')) return 'Reports';
-  return path.startsWith('/api/') ? 'Catalog' : 'Service';
+const tagOf = (route: Route): keyof typeof tags => {
+  if (isLive(route)) return 'Live';
+  if (route.path.includes('/reports')) return 'Reports';
+  return route.path.startsWith('/api/') ? 'Catalog' : 'Service';
 };
 
 const apiKey = (name: string, description: string): ApiKey => ({ type: 'apiKey', in: 'header', name, description });
@@ -247,10 +246,12 @@ const headerParameter = (name: string, description: string): OpenApiParameter =>
 const parametersOf = (route: Route, bounds: DocumentedBounds): readonly OpenApiParameter[] => [
   ...Object.entries(route.query).map(([name, row]) => toParameter(name, row, bounds)),
   ...(304 in route.answers ? [headerParameter('If-None-Match', 'The ETag that the caller holds.')] : []),
-  ...(isLive(route) ? [headerParameter('X-Cll-Origin', 'One of the origins that HEAD / names.')] : []),
+  ...(isSocket(route) ? [headerParameter('X-Cll-Origin', 'One of the origins that HEAD / names.')] : []),
+  ...(isEvents(route) ? [headerParameter('Last-Event-ID', 'The id of the last event that the caller has.')] : []),
 ];
 
-const isLive = ({ transport }: Route): boolean => transport === 'websocket';
+const isSocket = ({ transport }: Route): boolean => transport === 'websocket';
+const isEvents = ({ contentType }: Route): boolean => contentType === 'text/event-stream';
 const always = (): boolean => true;
 const never = (): boolean => false;
 const dated = (route: Route): boolean => asks(route, 'seconds');
@@ -272,14 +273,14 @@ const answersWith: Readonly<Record<ErrorCode, (route: Route) => boolean>> = {
   malformed_argument: hasArguments,
   repeated_argument: hasArguments,
   timestamp_out_of_bounds: dated,
-  unknown_origin: isLive,
+  unknown_origin: isSocket,
   unauthorized: signs,
   stream_not_accessible: namesStreams,
   route_not_found: never,
   report_not_found: ({ answers }) => 404 in answers,
   method_not_allowed: never,
   request_timeout: always,
-  upgrade_required: isLive,
+  upgrade_required: isSocket,
   rate_limited: signs,
   too_many_failures: signs,
   too_many_sockets: isLive,
@@ -322,7 +323,7 @@ const answerTexts: Readonly<Record<number, string>> = {
 const withBody = (body: BodyName | null): Pick<OpenApiResponse, 'content'> =>
   body === null ? {} : { content: { 'application/json': { schema: { $ref: `#/components/schemas/${body}` } } } };
 
-const page = { content: { 'text/html': { schema: { type: 'string' } } } } as const;
+const asText = (type: string) => ({ content: { [type]: { schema: { type: 'string' } as const } } });
 
 const sharedResponses = ({ requestsPerSecond }: DocumentedBounds): Readonly<Record<string, OpenApiResponse>> =>
   Object.fromEntries(
@@ -342,7 +343,8 @@ const responsesOf = (route: Route, method: Method): OpenApiOperation['responses'
     .filter(([status]) => !bare || Number(status) < 400)
     .map(([status, body]) => {
       const description = answerTexts[Number(status)] ?? '';
-      const content = route.contentType !== undefined && !bare ? page : withBody(bare ? null : body);
+      const content =
+        route.contentType !== undefined && !bare ? asText(route.contentType) : withBody(bare ? null : body);
       return [status, { description, headers: headersOf(route, Number(status)), ...content }];
     });
   return Object.fromEntries([...answers, ...(bare ? bareErrors(route) : refusals(route))]);
@@ -373,10 +375,7 @@ const toOperation = (name: string, route: Route, method: Method, bounds: Documen
   operationId: route.method === 'GET' && method === 'head' ? `${name}Head` : name,
   tags: [tagOf(route)],
   summary: route.about,
-  ...(isLive(route) && {
-    description: 'A handshake: send it with a WebSocket client. Specified here, served from a later release on.',
-    'x-transport': 'websocket',
-  }),
+  ...(isSocket(route) && { description: 'A handshake: use a WebSocket client.', 'x-transport': 'websocket' }),
   security: securityOf[route.auth],
   parameters: parametersOf(route, bounds),
   responses: responsesOf(route, method),
@@ -384,7 +383,7 @@ const toOperation = (name: string, route: Route, method: Method, bounds: Documen
 
 const methodsOf = (route: Route): readonly Method[] => {
   if (route.method === 'HEAD') return ['head'];
-  return isLive(route) ? ['get'] : ['get', 'head'];
+  return isSocket(route) ? ['get'] : ['get', 'head'];
 };
 
 const pathsOf = (bounds: DocumentedBounds): OpenApiDocument['paths'] => {

@@ -9,6 +9,8 @@ import { type HttpListener, type ListenOptions, openHttpServer } from './http/se
 import { createIngest, type Ingest, type IngestRules } from './ingest/ingest.ts';
 import { openVerifier } from './ingest/verifier.ts';
 import { watchVisibility } from './ingest/visibility.ts';
+import { type LiveRules, openLive } from './live/live.ts';
+import type { SharedCounts } from './live/shared-counts.ts';
 import { createObserver, type Listener as Observe } from './observe.ts';
 import { type AdminView, openAdminView } from './store/admin-snapshot.ts';
 import { openStore } from './store/open.ts';
@@ -20,6 +22,7 @@ export type NodeSettings = {
   readonly listen: { readonly host: string; readonly port: number };
   readonly tls?: { readonly certFile: string; readonly keyFile: string };
   readonly api: ApiRules;
+  readonly live: LiveRules;
   readonly ingest: IngestRules;
   readonly verifierThreads: number;
   readonly retentionBytes: number;
@@ -50,6 +53,9 @@ export type ReadPath = {
   /** Reads certificate and key again; keeps the old ones where that fails. */
   readonly reloadTls: () => void;
 };
+
+/** What a process holds together with others. */
+export type SharedLimits = Limiters & { readonly connections: SharedCounts };
 
 const retentionEveryMs = 60_000;
 
@@ -89,7 +95,7 @@ export const openReadPath = async (
   view: AdminView,
   box: SecretBox,
   observe: Observe,
-  limiters?: Limiters,
+  limiters?: SharedLimits,
 ): Promise<ReadPath> => {
   let draining = false;
   const monotonicMs = () => performance.now();
@@ -98,6 +104,22 @@ export const openReadPath = async (
     usage: store.usage,
     nowMs: Date.now,
     onTrouble: (message, error) => observe({ kind: 'warning', code: 'usage_not_stored', message, error }),
+  });
+  const live = await openLive({
+    store,
+    view,
+    rules: settings.live,
+    nowMs: Date.now,
+    monotonicMs,
+    observe,
+    shared: limiters?.connections,
+    onTrouble: (error) =>
+      observe({
+        kind: 'warning',
+        code: 'live_not_read',
+        message: 'New reports could not be read for live readers.',
+        error,
+      }),
   });
   const { handle, activeRequests, newRequestId } = createApi({
     store,
@@ -110,6 +132,7 @@ export const openReadPath = async (
     isDraining: () => draining,
     isOverloaded: pressure.isHigh,
     observe: createObserver([observe, usage.observe]),
+    live: live.handlers,
     ...(limiters && { limiters }),
   });
   const readTls = (): ListenOptions['tls'] =>
@@ -128,7 +151,8 @@ export const openReadPath = async (
     stopListening: listener.stopListening,
     drain: async () => {
       draining = true;
-      await listener.close(settings.drainMs);
+      // No longer listening first: a client that is told to go must not come back here.
+      await Promise.all([listener.close(settings.drainMs), live.drain(settings.drainMs)]);
       pressure.stop();
       await usage.stop();
     },

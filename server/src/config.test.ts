@@ -21,6 +21,8 @@ test('config: without any source every setting has its default', () => {
     anonymousRequestsPerSecond: 10,
     failuresPerSecond: 10,
     feedIdsMax: 100,
+    socketsPerAccount: 20,
+    liveBufferBytesMax: 1_048_576,
     skewMaxMs: 5_000,
     origins: undefined,
     trustedProxies: undefined,

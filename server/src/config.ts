@@ -1,8 +1,19 @@
 // Owns the ONE table of settings, and how a value is found: flag, environment, config file, default, the first that has one.
 // Reading the file and the command line is the caller's. docs/configuration.md is held against the table by a test.
-import { availableParallelism } from 'node:os';
 import { limits, networkTypes, skewMaxMs } from '@sealpost/protocol';
-import { urlHost } from './url-host.ts';
+import {
+  formatList,
+  formatListen,
+  logLevels,
+  parseList,
+  parseListen,
+  parseRetentionBytes,
+  parseText,
+  parseThreads,
+  perSecond,
+  threadsMax,
+  wholeNumber,
+} from './config-values.ts';
 
 /** Where a value came from. */
 export type SettingSource = 'flag' | 'environment' | 'file' | 'default';
@@ -23,63 +34,6 @@ type SettingRow<T, D extends string | undefined> = {
 };
 
 const row = <T, D extends string | undefined>(setting: SettingRow<T, D>): SettingRow<T, D> => setting;
-
-const wholeNumber =
-  (min: number, max: number) =>
-  (raw: string): number | undefined => {
-    const value = /^[0-9]{1,15}$/.test(raw) ? Number(raw) : Number.NaN;
-    return value >= min && value <= max ? value : undefined;
-  };
-
-const parseText = (raw: string): string | undefined => raw.trim() || undefined;
-
-const threadsMax = 64; // also of workers: rate-limit.ts counts with no more
-const parseThreads = (raw: string): number | undefined =>
-  raw === 'auto' ? Math.min(availableParallelism(), threadsMax) : wholeNumber(1, threadsMax)(raw);
-
-const byteUnits: Readonly<Record<string, number>> = {
-  '': 1,
-  MB: 1e6,
-  GB: 1e9,
-  TB: 1e12,
-  MiB: 2 ** 20,
-  GiB: 2 ** 30,
-  TiB: 2 ** 40,
-};
-const retentionBytesMin = 1e6;
-
-// 0 is no value: taken literally it would remove every report, taken as "no limit" it would surprise whoever meant the former.
-const parseRetentionBytes = (raw: string): number | undefined => {
-  if (raw === 'unlimited') return Number.POSITIVE_INFINITY;
-  const [, count, unit = ''] = /^([0-9]{1,15}) ?([KMGTi]*B)?$/.exec(raw) ?? [];
-  const bytes = Number(count) * (byteUnits[unit] ?? Number.NaN);
-  return bytes >= retentionBytesMin && Number.isSafeInteger(bytes) ? bytes : undefined;
-};
-
-/** An address to listen on. */
-export type ListenAddress = { readonly host: string; readonly port: number };
-
-const parseListen = (raw: string): ListenAddress | undefined => {
-  const [, bracketed, plain, digits = ''] = /^(?:\[([0-9a-fA-F:.]+)\]|([\w.-]+)):([0-9]{1,5})$/.exec(raw) ?? [];
-  const host = bracketed ?? plain;
-  const port = wholeNumber(0, 65_535)(digits);
-  return host === undefined || port === undefined ? undefined : { host, port };
-};
-
-const formatListen = ({ host, port }: ListenAddress): string => `${urlHost(host)}:${port}`;
-
-const parseList = (raw: string): readonly string[] | undefined => {
-  const items = raw.split(',').map((item) => item.trim());
-  return items.every((item) => /^[\w.:-]+$/.test(item)) ? items : undefined;
-};
-const formatList = (items: readonly string[]): string => items.join(',');
-
-const logLevels = ['debug', 'info', 'warn', 'error', 'silent'] as const;
-
-const perSecond = {
-  parse: wholeNumber(0, 1_000_000),
-  expected: 'a whole number from 0, which means no limit, to 1000000',
-};
 
 /** Every setting by its name, which is also its key in the config file. */
 export const settingsTable = {
@@ -177,6 +131,22 @@ export const settingsTable = {
     parse: wholeNumber(1, 230),
     expected: 'a whole number from 1 to 230, which is what a request head holds',
     help: 'streams that one request may name',
+  }),
+  socketsPerAccount: row({
+    env: 'SEALPOST_SOCKETS_PER_ACCOUNT',
+    flag: '--sockets-per-account <count>',
+    defaultText: String(limits.socketsPerAccount),
+    parse: wholeNumber(1, 1_000_000),
+    expected: 'a whole number from 1 to 1000000',
+    help: 'live connections that an account may have open at once',
+  }),
+  liveBufferBytesMax: row({
+    env: 'SEALPOST_LIVE_BUFFER_BYTES_MAX',
+    flag: '--live-buffer-bytes-max <bytes>',
+    defaultText: '1048576',
+    parse: wholeNumber(16_384, 1_073_741_824),
+    expected: 'a whole number of bytes from 16384 to 1073741824',
+    help: 'a live connection with more than this waiting for its client is closed as too slow',
   }),
   skewMaxMs: row({
     env: 'SEALPOST_SKEW_MAX_MS',

@@ -210,3 +210,24 @@ test('log: standard output loses no line untold, even when the process writes fa
   expect(last).toMatchObject({ event: 'suppressed', of: 'lines' });
   expect(lines.length - 1 + last.count).toBe(total);
 });
+
+test('log: a live connection is one line when it ends: who, how long, how much, and why', () => {
+  const log = open({ level: 'info' });
+  log.observe({ kind: 'liveOpened', route: 'socket' });
+  log.observe({ kind: 'liveDelivered', route: 'socket', count: 1_000 });
+  const counts = { messages: 24, bytes: 39_600, durationMs: 1_500.12345 };
+  const who = { requestId: 'abc-1', userId: 'ba2d3a9e-7c1f-4a53-9d0c-0f4f6f2f6a11' };
+  log.observe({ kind: 'liveEnded', route: 'socket', ...who, ...counts, reason: 'too_slow', closeCode: 1013 });
+  const rounded = { ...counts, durationMs: 1_500.123 };
+  expect(log.parsed()).toEqual([
+    expect.objectContaining({
+      level: 'info',
+      event: 'liveEnded',
+      route: '/api/v1/ws',
+      ...who,
+      ...rounded,
+      reason: 'too_slow',
+      closeCode: 1013,
+    }),
+  ]);
+});

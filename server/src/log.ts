@@ -210,9 +210,20 @@ const toLine = (observation: Observation, slowMs: number): Line => {
       };
       return { level: 'warn', fields, complaint: code };
     }
+    case 'liveOpened':
+    case 'liveDelivered':
+      return { level: 'debug', fields: { event, route: pathOf(observation.route) } };
+    case 'liveEnded':
+      return liveLine(observation);
     case 'connectionDropped':
       return { level: 'warn', fields: { event }, complaint: 'connection_dropped' };
   }
+};
+
+const liveLine = (ended: Extract<Observation, { kind: 'liveEnded' }>): Line => {
+  const { kind: event, requestId, userId, route, messages, bytes, durationMs, reason, closeCode } = ended;
+  const counts = { durationMs: roundMs(durationMs), messages, bytes };
+  return { level: 'info', fields: { event, requestId, userId, route: pathOf(route), ...counts, reason, closeCode } };
 };
 
 const shedCodes: readonly string[] = countedCodes.shed;

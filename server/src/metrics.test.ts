@@ -190,6 +190,26 @@ test('metrics: counts equal what was sent, status by status', async () => {
   expect([...counted].sort()).toEqual([...sent].sort());
 });
 
+test('metrics: live connections are counted while they last, their reports, and why the server ended them', async () => {
+  const metrics = open();
+  const over = { requestId: '1', userId: '2', messages: 1, bytes: 1, durationMs: 1 };
+  for (const route of ['socket', 'socket', 'socket', 'reportStream'] as const)
+    metrics.observe({ kind: 'liveOpened', route });
+  metrics.observe({ kind: 'liveDelivered', route: 'socket', count: 24 });
+  metrics.observe({ kind: 'liveEnded', route: 'socket', ...over, reason: 'too_slow', closeCode: 1013 });
+  metrics.observe({ kind: 'liveEnded', route: 'socket', ...over, reason: null, closeCode: 1000 });
+  const text = await textOf(metrics);
+  expect(linesOf(text, 'live_connections').sort()).toEqual([
+    'live_connections{http_route="/api/v1/reports/stream"} 1',
+    'live_connections{http_route="/api/v1/ws"} 1',
+    'live_connections{http_route="/api/v2/ws"} 0',
+  ]);
+  expect(text).toContain('live_messages_total{http_route="/api/v1/ws"} 24\n');
+  expect(linesOf(text, 'live_dropped_total').filter((line) => !line.endsWith(' 0'))).toEqual([
+    'live_dropped_total{reason="too_slow"} 1',
+  ]);
+});
+
 /** Every answer that a GET of a route may get, by the tables. */
 const statusesOf = ({ auth, answers, transport }: Route): number[] => [
   ...Object.keys(answers).map(Number),

@@ -1,9 +1,11 @@
 // Owns the metrics: what is counted, under which names (OpenTelemetry's, in Prometheus spelling), and how the values of several
 // processes add up. docs/metrics.md is held against them by a test. No label ever holds a user, a stream or a raw path.
-import { type RouteName, routes } from '@sealpost/protocol';
+import { isLive, type Route, type RouteName, routes } from '@sealpost/protocol';
 import { type Aggregator, AggregatorRegistry, Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 import type { RequestEvent } from './http/pipeline.ts';
 import { refusals } from './ingest/refusals.ts';
+import { endings } from './live/connections.ts';
+import type { LiveEvent } from './live/tally.ts';
 import { countedCodes, type Listener } from './observe.ts';
 
 /** What is looked up when somebody asks for the metrics. One that throws leaves its metric without a value, not the others. */
@@ -61,6 +63,7 @@ export const createMetrics = ({ readings, staleAfterSeconds }: MetricsOptions): 
     aggregator: 'max',
     registers: [registry],
   });
+  const live = createLiveMetrics(registry);
   registerReadings(registry, readings, staleAfterSeconds);
   collectDefaultMetrics({ register: registry });
   return {
@@ -80,6 +83,10 @@ export const createMetrics = ({ readings, staleAfterSeconds }: MetricsOptions): 
           return staleReaders.set(observation.count);
         case 'visible':
           return addVisible(observation.seconds, observation.count);
+        case 'liveOpened':
+        case 'liveDelivered':
+        case 'liveEnded':
+          return live(observation);
       }
     },
     values: async () => [
@@ -165,6 +172,32 @@ const createRequestMetrics = (registry: Registry) => {
       if (shedding.includes(code)) shed.inc();
     },
     dropped: (): void => shed.inc(),
+  };
+};
+
+const createLiveMetrics = (registry: Registry) => {
+  const registers = [registry];
+  const paths = Object.values<Route>(routes).flatMap((route) => (isLive(route) ? [route.path] : []));
+  const open = new Gauge({
+    name: 'live_connections',
+    help: 'Live connections that are open.',
+    labelNames: ['http_route'],
+    registers,
+  });
+  for (const path of paths) open.set({ http_route: path }, 0);
+  const sent = createCounts(registry, 'live_messages_total', 'Reports sent to live readers.', 'http_route', paths);
+  const dropped = createCounts(
+    registry,
+    'live_dropped_total',
+    'Live connections that the server ended, by reason.',
+    'reason',
+    Object.keys(endings),
+  );
+  return (event: LiveEvent): void => {
+    const { path } = routes[event.route];
+    if (event.kind === 'liveDelivered') sent(path, event.count);
+    else open.inc({ http_route: path }, event.kind === 'liveOpened' ? 1 : -1);
+    if (event.kind === 'liveEnded' && event.reason !== null) dropped(event.reason, 1);
   };
 };
 

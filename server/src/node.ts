@@ -152,6 +152,13 @@ const toNodeSettings = (settings: Settings, version: string): NodeSettings => ({
     network: settings.network,
     version,
   },
+  live: {
+    socketsPerAccount: settings.socketsPerAccount,
+    bufferBytesMax: settings.liveBufferBytesMax,
+    keepAliveMs: 10_000,
+    retentionDays: settings.retentionDays,
+    network: settings.network,
+  },
   ingest: {
     retentionMs: settings.retentionDays * dayMs,
     aheadMaxMs: settings.aheadMaxMs,

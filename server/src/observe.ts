@@ -5,6 +5,7 @@ import type { RequestEvent } from './http/pipeline.ts';
 import type { ConnectionDropped } from './http/server.ts';
 import type { IngestEvent } from './ingest/ingest.ts';
 import type { VisibleEvent } from './ingest/visibility.ts';
+import type { LiveEvent } from './live/tally.ts';
 import type { StoreEvent } from './store/store.ts';
 
 /** What becomes of the process. `addresses` are those it listens on. */
@@ -25,6 +26,7 @@ export type Observation =
   | IngestEvent
   | VisibleEvent
   | StoreEvent
+  | LiveEvent
   | LifecycleObservation
   | Complaint
   | ConnectionDropped;

@@ -27,12 +27,16 @@ export type Caller = {
   readonly userId: string;
   /** Of its active secrets, one or two. */
   readonly keys: readonly HmacKey[];
+  /** Ids of those secrets, in the same order. */
+  readonly secretIds: readonly string[];
   readonly rateLimits: Readonly<Record<string, number>>;
 };
 
 export type Authenticator = {
   /** The caller behind a signed request. Throws the ApiError that the order of checks demands. */
   readonly authenticate: (method: string, target: string, values: AuthValues, nowMs: number) => Caller;
+  /** Which of a caller's secrets signed its request, by id: a connection that outlives the request ends with it. */
+  readonly secretIdOf: (caller: Caller, method: string, target: string, values: AuthValues) => string | undefined;
 };
 
 /** Makes an authenticator over a look-up by user id in lower case. */
@@ -41,7 +45,7 @@ export const createAuthenticator = (
   skewMaxMs: number,
 ): Authenticator => {
   const dummyKey = createHmacKey(randomBytes(32));
-  const stranger: Caller = { userId: '', keys: [], rateLimits: {} };
+  const stranger: Caller = { userId: '', keys: [], secretIds: [], rateLimits: {} };
   return {
     authenticate: (method, target, values, nowMs) => {
       const userId = required(values.userId, authHeaders.userId);
@@ -50,9 +54,7 @@ export const createAuthenticator = (
       const signature = parseSignature(required(values.signature, authHeaders.signature));
       checkSkew(timestampMs, nowMs, skewMaxMs);
       const caller = callerOf(accountId) ?? stranger;
-      const signed = signableTargets(target).map((one) =>
-        stringToSign(method, one, emptyBodySha256, userId, timestampMs),
-      );
+      const signed = signedTexts(method, target, userId, timestampMs);
       // Whoever fails costs two comparisons: neither an unknown user nor one with a single secret can be told by the time taken.
       // Whoever passes knows a secret, and may learn which of two it is.
       const [first = dummyKey, second = dummyKey] = caller.keys;
@@ -60,8 +62,16 @@ export const createAuthenticator = (
       if (passes && caller !== stranger) return caller;
       throw new ApiError('unauthorized');
     },
+    secretIdOf: ({ keys, secretIds }, method, target, { userId = '', timestamp = '', signature = '' }) => {
+      const signed = signedTexts(method, target, userId, Number(timestamp));
+      return secretIds[keys.findIndex((key) => isSigned(key, signed, signature.toLowerCase()))];
+    },
   };
 };
+
+/** What may have been signed for a target, in each of its spellings. */
+const signedTexts = (method: string, target: string, userId: string, timestampMs: number): readonly string[] =>
+  signableTargets(target).map((one) => stringToSign(method, one, emptyBodySha256, userId, timestampMs));
 
 /** The account that a header names; the header itself is what is signed. */
 const accountIdOf = memoise((userId): string => parseUserId(userId).toLowerCase());

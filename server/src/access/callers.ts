@@ -53,6 +53,7 @@ const toCaller = ({ userId, disabledAt, secrets, rateLimits }: Account, box: Sec
   return {
     userId,
     keys: active.map(({ sealed }) => createHmacKey(Buffer.from(box.open(userId, sealed), 'utf8'))),
+    secretIds: active.map(({ id }) => id),
     rateLimits,
   };
 };

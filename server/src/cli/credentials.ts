@@ -3,6 +3,7 @@
 import { open } from 'node:fs/promises';
 import { homedir, platform } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
+import { type Client, createClient } from '@sealpost/client';
 import { parseUserId, signRequest } from '@sealpost/protocol';
 import type { Command } from 'commander';
 import { type RawOptions, unreadable } from './command-options.ts';
@@ -12,8 +13,16 @@ import type { Session } from './session.ts';
 /** Makes the three headers of a request, good for a few seconds around `timestampMs`. */
 export type Signer = (method: string, target: string, timestampMs: number) => Readonly<Record<string, string>>;
 
+/** Opens the client of a server for a user; warnings are for people. */
+export type OpenClient = (baseUrl: string, onWarning: (message: string) => void) => Client;
+
 /** A user who can sign; `from` says where it was found, `url` is the profile's, where it has one. */
-export type User = { readonly from: string; readonly sign: Signer; readonly url?: string };
+export type User = {
+  readonly from: string;
+  readonly sign: Signer;
+  readonly openClient: OpenClient;
+  readonly url?: string;
+};
 
 const urlDefault = 'http://127.0.0.1:7401';
 const [urlVariable, userIdVariable, secretVariable] = ['SEALPOST_URL', 'SEALPOST_USER_ID', 'SEALPOST_SECRET'];
@@ -32,14 +41,14 @@ export const addAccessOptions = (command: Command): Command =>
 export const readAccess = async (
   session: Session,
   options: RawOptions,
-): Promise<{ readonly url: URL; readonly sign: Signer }> => {
+): Promise<{ readonly url: URL; readonly sign: Signer; readonly openClient: OpenClient }> => {
   const user = await readUser(session, options);
   const [place, raw] = [
     ['--url', options.url],
     ['The url of the profile', user.url],
     [urlVariable, session.env[urlVariable] || undefined],
   ].find(([, value]) => value !== undefined) ?? ['', urlDefault];
-  return { url: parseServerUrl(String(place), String(raw)), sign: user.sign };
+  return { url: parseServerUrl(String(place), String(raw)), sign: user.sign, openClient: user.openClient };
 };
 
 /** Reads the address of a server: scheme, host and port only, because a path would be part of what is signed. */
@@ -72,7 +81,9 @@ const createUser = (from: string, place: string, userId: string, secret: string,
     throw usageError(`${place} is not a user id, expected a UUID.`); // not repeated: it may be the secret, mixed up
   }
   const sign: Signer = (method, target, timestampMs) => signRequest({ method, target, userId, timestampMs }, secret);
-  return { from, sign, ...(url === undefined ? {} : { url }) };
+  const openClient: OpenClient = (baseUrl, onWarning) =>
+    createClient({ baseUrl, userId, secret, onWarning: ({ message }) => onWarning(message) });
+  return { from, sign, openClient, ...(url === undefined ? {} : { url }) };
 };
 
 const profileForm = '{"url", "userId", and "secretFile" or "secret"}';

@@ -145,8 +145,8 @@ Sealpost is ready: ${feedIds.length} streams, signed live by a simulated network
 Try it, in another terminal:
 
   curl -s --config <(npx sealpost sign GET '${target}' ${profile})
-  npx sealpost report latest ${feedIds[0]} ${profile}
-  npx sealpost doctor ${node.url} ${profile}
+  npx sealpost watch ${profile}
+  SEALPOST_URL=${node.url} SEALPOST_USER_ID=${userId} SEALPOST_SECRET=${secret} npx tsx --conditions=source examples/latest.ts
 
 `);
 };

@@ -9,6 +9,7 @@ import { addDoctorCommand } from './doctor-command.ts';
 import { addEntitleCommand } from './entitle-command.ts';
 import { addExportCommand } from './export-command.ts';
 import { explainFailure } from './failure.ts';
+import { addFollowCommand } from './follow-command.ts';
 import { addIngestCommand } from './ingest-command.ts';
 import { addInitCommand } from './init-command.ts';
 import { addQuarantineCommand } from './quarantine-command.ts';
@@ -21,6 +22,7 @@ import { addSignersCommand } from './signers-command.ts';
 import { addStoreCommand } from './store-command.ts';
 import { addStreamCommand } from './stream-command.ts';
 import { readVersion } from './version.ts';
+import { addWatchCommand } from './watch-command.ts';
 
 const general = `
 Settings come from flags, SEALPOST_… variables, a JSON file and defaults, in this order; sealpost config shows them.
@@ -61,7 +63,9 @@ export const createProgram = (session: Session): Command => {
   addReportCommand(program, session);
   addSignCommand(program, session);
   addDoctorCommand(program, session);
+  addWatchCommand(program, session);
   addIngestCommand(program, session);
+  addFollowCommand(program, session);
   addStreamCommand(program, session);
   addSignersCommand(program, session);
   addStoreCommand(program, session);

@@ -1,4 +1,5 @@
 // The command `sealpost report`: reports as a reader of the API gets them. Reports at hand are report-inspection.ts.
+import { formatDecimal } from '@sealpost/client';
 import {
   decodeFullReport,
   decodeReportBody,
@@ -17,7 +18,7 @@ import { addExamples, parseCount, type RawOptions } from './command-options.ts';
 import { addAccessOptions, readAccess } from './credentials.ts';
 import { asUsage, CommandError, exitCodes, usageError } from './failure.ts';
 import { type Column, formatDuration, formatSecond, renderTable } from './formats.ts';
-import { addDecode, addVerify, formatDecimals, formatInstant } from './report-inspection.ts';
+import { addDecode, addVerify, formatInstant } from './report-inspection.ts';
 import { printJson, type Session } from './session.ts';
 import { parseSpan, parseTime, timeForms } from './time-arguments.ts';
 
@@ -225,7 +226,7 @@ const cellsOf = (report: ReportJson, nowMs: number): readonly string[] => {
     const prices = [headline.price, headline.bid, headline.ask].map((name) => named.get(name));
     const isMs = timeResolutionOf(body.feedId) === 'milliseconds';
     const span = isMs ? `${observationsMs - validFromMs + 1} ms` : `${(observationsMs - validFromMs) / 1_000 + 1} s`;
-    const cells = prices.map((price) => (typeof price === 'bigint' ? formatDecimals(price) : ''));
+    const cells = prices.map((price) => (typeof price === 'bigint' ? formatDecimal(price) : ''));
     return [formatInstant(observationsMs), ...cells, span, age(observationsMs)];
   } catch (error) {
     if (!(error instanceof ReportFormatError)) throw error;

@@ -1,4 +1,5 @@
 // The commands `sealpost report decode` and `verify`: reports at hand, from the command line, a file or standard input.
+import { formatDecimal } from '@sealpost/client';
 import {
   decodeFullReport,
   decodeReportBody,
@@ -93,7 +94,7 @@ const exactUnits: readonly FieldUnit[] = ['price', 'amount', 'ratio', 'native to
 type DecodedField = { readonly name: string; readonly type: string; readonly unit: FieldUnit; readonly value: string };
 
 const readingOf = (value: unknown, unit: FieldUnit, isMs: boolean): string => {
-  if (typeof value === 'bigint' && exactUnits.includes(unit)) return formatDecimals(value);
+  if (typeof value === 'bigint' && exactUnits.includes(unit)) return formatDecimal(value);
   if (typeof value === 'bigint' && unit === 'nanoseconds') return formatInstant(Number(value / 1_000_000n));
   return typeof value === 'number' && unit === 'stream time' ? formatInstant(isMs ? value : value * 1_000) : '';
 };
@@ -202,15 +203,6 @@ const renderVerdict = ({ paint }: Session, verdict: ReturnType<typeof judge>): s
   const { reason, message, signatureIndex: i } = verdict;
   const fault = i === null ? '' : ` Signature ${i + 1} of ${signers.length}: ${signers[i] ?? 'malformed'}.`;
   return `${paint.red('✗')} ${feedID} does not verify (${reason}): ${message}${fault}`;
-};
-
-const decimals = 18;
-
-/** An integer with 18 decimals as the exact number that it stands for. */
-export const formatDecimals = (value: bigint): string => {
-  const digits = (value < 0n ? -value : value).toString().padStart(decimals + 1, '0');
-  const fraction = digits.slice(-decimals).replace(/0+$/, '');
-  return `${value < 0n ? '-' : ''}${digits.slice(0, -decimals)}${fraction === '' ? '' : `.${fraction}`}`;
 };
 
 const dateMaxMs = 8.64e15; // later than that there is no Date, but a millisecond stream's field can hold it

@@ -14,6 +14,8 @@ export type Session = {
   readonly env: NodeJS.ProcessEnv;
   readonly stdin: Readable;
   readonly stderr: MessageStream;
+  /** Is stdout a terminal, where a table may be drawn again in place? */
+  readonly isTerminal?: boolean;
   /** How to colour what goes to stdout. */
   readonly paint: Paint;
   readonly nowMs: () => number;
@@ -32,6 +34,7 @@ export const createSession = (host: NodeJS.Process): Session => ({
   env: host.env,
   stdin: host.stdin,
   stderr: host.stderr,
+  isTerminal: host.stdout.isTTY === true,
   paint: createPaint(host.stdout, host.env),
   nowMs: () => Date.now(),
   actor: () => `cli:${userName()}@${hostname()}`,

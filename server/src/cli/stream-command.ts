@@ -12,7 +12,7 @@ import {
 } from '@sealpost/protocol';
 import type { Command } from 'commander';
 import type { Store } from '../store/store.ts';
-import { changeRecords, renderSummary } from './admin-change.ts';
+import { type ChangeSummary, changeRecords, renderSummary } from './admin-change.ts';
 import { addExamples, addSettings, type RawOptions, readJsonFile, readSettings } from './command-options.ts';
 import { asUsage, CommandError, exitCodes, usageError } from './failure.ts';
 import { formatNumberOf, renderTable } from './formats.ts';
@@ -243,7 +243,19 @@ const addImport = (parent: Command, session: Session): void => {
 const importStreams = async (session: Session, file: string, options: RawOptions): Promise<void> => {
   const { values } = await readSettings(session, options);
   const streams = parseCatalog(await readJsonFile(file), file);
-  requireNetwork(streams, values.network);
+  const summary = await registerStreams(session, values.store, streams, values.network, { file });
+  await (options.json ? printJson(session, summary) : session.write(renderSummary(summary)));
+};
+
+/** Adds streams to a store's catalog and brings known ones up to date, all or none. The store is made where there is none. */
+export const registerStreams = async (
+  session: Session,
+  store: string,
+  streams: readonly Stream[],
+  network: NetworkType,
+  detail: Readonly<Record<string, unknown>>,
+): Promise<ChangeSummary> => {
+  requireNetwork(streams, network);
   const plan = (current: readonly (Stream | undefined)[]): readonly Stream[] =>
     streams.map((stream, i) => {
       const before = current[i];
@@ -251,8 +263,7 @@ const importStreams = async (session: Session, file: string, options: RawOptions
       return stream; // its dates are the file's; the move above has only been asked whether it may be
     });
   const keys = streams.map(({ feedId }) => feedId);
-  const summary = await withNewStore(values.store, ({ admin }) =>
-    changeRecords(session, admin, { kind: 'stream', keys, plan, action: 'stream.import', detail: { file } }),
+  return withNewStore(store, ({ admin }) =>
+    changeRecords(session, admin, { kind: 'stream', keys, plan, action: 'stream.import', detail }),
   );
-  await (options.json ? printJson(session, summary) : session.write(renderSummary(summary)));
 };

@@ -1,11 +1,16 @@
 // Owns what a primary and its workers tell each other. No message holds a secret: the key reaches a worker as it reaches the primary.
 import type { SpentTokens } from '../access/rate-limit.ts';
 import type { NodeSettings } from '../app.ts';
+import type { AccountCount } from '../live/shared-counts.ts';
 import type { LogLevel } from '../log.ts';
 import type { MetricValues } from '../metrics.ts';
 
-/** Tokens by the table of buckets that they belong to. */
-export type SpentLimits = { readonly accounts: readonly SpentTokens[]; readonly addresses: readonly SpentTokens[] };
+/** Tokens by the table of buckets that they belong to, and how many live connections accounts have where that has changed. */
+export type SpentLimits = {
+  readonly accounts: readonly SpentTokens[];
+  readonly addresses: readonly SpentTokens[];
+  readonly connections: readonly AccountCount[];
+};
 
 /** What a worker needs to know. */
 export type WorkerSettings = {

@@ -3,6 +3,7 @@
 import cluster, { type Worker } from 'node:cluster';
 import { createLimitExchange } from '../access/limit-exchange.ts';
 import { bucketsMax } from '../access/rate-limit.ts';
+import { createCountExchange } from '../live/shared-counts.ts';
 import type { MetricValues } from '../metrics.ts';
 import type { Listener } from '../observe.ts';
 import { programBeside } from '../threads.ts';
@@ -61,32 +62,45 @@ const send = ({ worker }: Member, message: ToWorker): void => {
   if (worker.isConnected()) worker.send(message, () => {}); // one that is just ending takes no more
 };
 
-/** Passes on between workers which tokens each of them gave. */
+/** Passes on between workers which tokens each of them gave, and how many live connections each has. */
 const createLimitRelay = (members: ReadonlyMap<number, Member>) => {
   const accounts = createLimitExchange(bucketsMax.accounts);
   const addresses = createLimitExchange(bucketsMax.addresses);
+  const connections = createCountExchange();
   let isWaiting = false;
   const passOn = (): void => {
     isWaiting = false;
     for (const [id, member] of members) {
-      const limits = { accounts: accounts.collect(id), addresses: addresses.collect(id) };
-      if (limits.accounts.length + limits.addresses.length > 0) send(member, { kind: 'limits', limits });
+      const limits = {
+        accounts: accounts.collect(id),
+        addresses: addresses.collect(id),
+        connections: connections.collect(id),
+      };
+      if (limits.accounts.length + limits.addresses.length + limits.connections.length > 0)
+        send(member, { kind: 'limits', limits });
     }
+  };
+  const passOnSoon = (): void => {
+    if (!isWaiting) setTimeout(passOn, passOnMs).unref();
+    isWaiting = true;
   };
   return {
     join: (id: number) => ({
       accounts: accounts.join(id, performance.now()),
       addresses: addresses.join(id, performance.now()),
+      connections: connections.join(id),
     }),
     leave: (id: number): void => {
       accounts.leave(id);
       addresses.leave(id);
+      connections.leave(id);
+      passOnSoon();
     },
     tell: (id: number, limits: Extract<FromWorker, { kind: 'news' }>['limits']): void => {
       accounts.tell(id, limits.accounts, performance.now());
       addresses.tell(id, limits.addresses, performance.now());
-      if (!isWaiting) setTimeout(passOn, passOnMs).unref();
-      isWaiting = true;
+      connections.tell(id, limits.connections);
+      passOnSoon();
     },
   };
 };

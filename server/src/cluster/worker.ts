@@ -4,6 +4,7 @@ import { openSecretBox } from '../access/key.ts';
 import { createSharedLimiter } from '../access/limit-exchange.ts';
 import { bucketsMax } from '../access/rate-limit.ts';
 import { openReadPath, type ReadPath } from '../app.ts';
+import { createSharedCounts } from '../live/shared-counts.ts';
 import { openLog } from '../log.ts';
 import { createMetrics } from '../metrics.ts';
 import { createObserver } from '../observe.ts';
@@ -32,12 +33,18 @@ const tell = (message: FromWorker): Promise<void> =>
 const createLimits = () => {
   const accounts = createSharedLimiter(bucketsMax.accounts);
   const addresses = createSharedLimiter(bucketsMax.addresses);
+  const connections = createSharedCounts();
   return {
-    limiters: { accounts, addresses },
-    drain: (): SpentLimits => ({ accounts: accounts.drain(), addresses: addresses.drain() }),
+    limiters: { accounts, addresses, connections },
+    drain: (): SpentLimits => ({
+      accounts: accounts.drain(),
+      addresses: addresses.drain(),
+      connections: connections.drain(),
+    }),
     hear: (limits: SpentLimits): void => {
       accounts.hear(limits.accounts, performance.now());
       addresses.hear(limits.addresses, performance.now());
+      connections.hear(limits.connections);
     },
   };
 };
@@ -86,8 +93,8 @@ const createReporting = (logLevel: WorkerSettings['logLevel'], activeRequests: (
   // One message at a time: while the primary is busy, tokens and lines add up here.
   const tellNews = (): void => {
     const news = { kind: 'news', limits: limits.drain(), lines: lines.drain() } as const;
-    const isEmpty = news.lines.length + news.limits.accounts.length + news.limits.addresses.length === 0;
-    if (isEmpty) return;
+    const { accounts, addresses, connections } = news.limits;
+    if (news.lines.length + accounts.length + addresses.length + connections.length === 0) return;
     underWay = tell(news).finally(() => {
       underWay = undefined;
     });

@@ -17,6 +17,11 @@ export type Answer = {
   readonly tag?: string;
   /** Further headers: name, value, name, value… */
   readonly headers?: readonly string[];
+  /**
+   * Goes on with the connection once the answer is given, which is not complete until then. Of a 101 nothing is written: its headers are
+   * handed over instead.
+   */
+  readonly takeOver?: (response: ServerResponse, headers: readonly string[]) => void;
 };
 
 /** What every answer to one request shares. */
@@ -85,6 +90,7 @@ export const writeAnswer = (
   context: AnswerContext,
   packed = false,
 ): number => {
+  if (answer.takeOver !== undefined) return handOver(response, answer, context);
   const { body } = answer;
   const length = lengthOf(answer);
   response.writeHead(answer.status, headersOf(answer, context, length, packed));
@@ -98,6 +104,17 @@ export const writeAnswer = (
   return context.head ? 0 : length;
 };
 
+const handOver = (response: ServerResponse, answer: Answer, context: AnswerContext): number => {
+  const headers = headersOf(answer, context, 0, false);
+  if (answer.status !== 101) {
+    response.writeHead(answer.status, headers);
+    if (context.head) response.end();
+    else response.flushHeaders();
+  }
+  if (!context.head) answer.takeOver?.(response, headers);
+  return 0;
+};
+
 const headersOf = (answer: Answer, { rate, requestId, closing }: AnswerContext, length: number, packed: boolean) => {
   const headers: (string | number)[] = [
     'Cache-Control',
@@ -106,6 +123,8 @@ const headersOf = (answer: Answer, { rate, requestId, closing }: AnswerContext, 
     requestId,
     ...corsHeaders,
   ];
+  if (answer.takeOver !== undefined && answer.contentType !== undefined)
+    headers.push('Content-Type', answer.contentType);
   if (answer.body !== undefined) {
     headers.push('Content-Type', answer.contentType ?? 'application/json', 'Content-Length', length);
     if (packed || length >= gzipBytesMin) headers.push('Vary', 'Accept-Encoding');

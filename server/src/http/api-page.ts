@@ -255,7 +255,8 @@ const toCurl = ({ path, method, operation }: Operation, serverUrl: string): stri
   const named = operation.parameters.filter(({ name }) => Object.hasOwn(exampleValues, name));
   const query = named.map(({ name }) => `${name}=${exampleValues[name]}`).join('&');
   const target = query === '' ? path : `"${path}?${query}"`;
-  const flags = operation['x-transport'] === 'websocket' ? handshake : '';
+  const goesOn = operation.responses[200]?.content?.['text/event-stream'] !== undefined;
+  const flags = operation['x-transport'] === 'websocket' ? handshake : goesOn ? '-N ' : '';
   const isSigned = operation.security.length > 0;
   return [
     ...(query.includes('$feeds') ? [`feeds=${feedIds.join(',')}`] : []),

@@ -14,7 +14,7 @@ import { createQueryReader, type QueryRules } from './query.ts';
 import { discovery } from './routes/discovery.ts';
 import { createDocsRoute } from './routes/docs.ts';
 import { feeds } from './routes/feeds.ts';
-import { live } from './routes/live.ts';
+import { live as withoutUpgrade } from './routes/live.ts';
 import { createOpenApiRoute, documentOf } from './routes/openapi.ts';
 import { origins } from './routes/origins.ts';
 import { reportAt } from './routes/report-at.ts';
@@ -49,6 +49,8 @@ export type ApiParts = {
   readonly isDraining: () => boolean;
   readonly isOverloaded: () => boolean;
   readonly observe: (event: RequestEvent) => void;
+  /** Handlers of live delivery; without them its routes ask for an upgrade that there is not. */
+  readonly live?: Handlers;
   /** Those that this process shares with others; its own when absent. */
   readonly limiters?: Limiters;
 };
@@ -67,19 +69,20 @@ const fixedHandlers: Handlers = {
   reportCoverage,
   reportCandles,
   origins,
-  socket: live,
-  socketMs: live,
+  socket: withoutUpgrade,
+  socketMs: withoutUpgrade,
   time,
   signers,
 };
 
-const createHandlers = ({ rules, url, isDraining, monotonicMs }: ApiParts): Handlers => {
+const createHandlers = ({ rules, url, isDraining, monotonicMs, live }: ApiParts): Handlers => {
   const document = documentOf(rules);
   return {
     ...fixedHandlers,
     status: createStatusRoute({ rules, isDraining, monotonicMs }),
     openapi: createOpenApiRoute(document),
     docs: createDocsRoute(document, url),
+    ...live,
   };
 };
 

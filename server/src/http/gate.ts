@@ -72,6 +72,7 @@ export const createGate = ({ authenticator, accounts, addresses, rules, monotoni
     /** Where the account's bucket stands, without taking from it: for answers that cost nothing. */
     stateOf: (caller: Caller, name: RouteName): RateDecision =>
       accounts.state(`${name} ${caller.userId}`, limitOf(caller, name), monotonicMs()),
+    secretIdOf: authenticator.secretIdOf,
     readableOf: (caller: Caller): ReadonlySet<FeedId> => readableOf(caller.userId),
     /** The address that limits count: the peer's, or what a trusted proxy says; IPv6 by its /64. */
     addressOf: (peer: string | undefined, forwardedFor: string | undefined): string => {

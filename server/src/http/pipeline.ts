@@ -1,7 +1,7 @@
 // THE LIFE OF A REQUEST, in one screen: match route → authenticate → parse query → limit → authorise → read → respond. Each line is a
 // stage, each stage a module, each may throw an ApiError; whatever is thrown becomes an answer in one place.
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { ApiError, type FeedId, type RouteName } from '@sealpost/protocol';
+import { ApiError, type FeedId, isLive, type RouteName } from '@sealpost/protocol';
 import type { Caller } from '../access/authenticate.ts';
 import type { RateDecision } from '../access/rate-limit.ts';
 import { type Answer, type AnswerContext, preflightAnswer, sendAnswer, writeAnswer } from './answer.ts';
@@ -9,7 +9,7 @@ import type { Gate } from './gate.ts';
 import { checkFraming, type RequestHeaders, readHeaders } from './headers.ts';
 import { toApiError, toProblem } from './problem.ts';
 import { authorise, type QueryReader } from './query.ts';
-import type { Handler, RouteContext } from './routes/context.ts';
+import type { Handler, LiveContext, RouteContext, Upgrade } from './routes/context.ts';
 import { matchRoute, parseTarget } from './target.ts';
 
 /** Handlers by route: those of other transports have none here. */
@@ -49,7 +49,8 @@ export type PipelineParts = {
 };
 
 export type Pipeline = {
-  readonly handle: (request: IncomingMessage, response: ServerResponse) => void;
+  /** An upgrade that is refused, or not asked of a route that has one, is answered like any other request. */
+  readonly handle: (request: IncomingMessage, response: ServerResponse, upgrade?: Upgrade) => void;
   /** Requests that came in and are not answered yet. */
   readonly activeRequests: () => number;
 };
@@ -58,6 +59,7 @@ export type Pipeline = {
 type Passage = {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
+  readonly upgrade: Upgrade | undefined;
   readonly requestId: string;
   readonly startedMs: number;
   route: RouteName | undefined;
@@ -89,18 +91,20 @@ export const createPipeline = (parts: PipelineParts): Pipeline => {
     authorise(query, readable);
     const handler = handlers[name] as Handler<RouteName> | undefined; // the table keys both
     if (handler === undefined) throw new ApiError('upgrade_required');
-    return handler(query, parts.contextOf(readable, headers, nowMs));
+    const context = parts.contextOf(readable, headers, nowMs);
+    return handler(query, isLive(route) ? { ...context, live: liveContext(passage, gate, headers) } : context);
   };
 
   let active = 0;
   const replies = createReplies(parts, () => {
     active -= 1;
   });
-  const handle = (request: IncomingMessage, response: ServerResponse): void => {
+  const handle = (request: IncomingMessage, response: ServerResponse, upgrade?: Upgrade): void => {
     active += 1;
     const passage: Passage = {
       request,
       response,
+      upgrade,
       requestId: parts.newRequestId(),
       startedMs: parts.monotonicMs(),
       route: undefined,
@@ -119,6 +123,17 @@ export const createPipeline = (parts: PipelineParts): Pipeline => {
     }
   };
   return { handle, activeRequests: () => active };
+};
+
+const liveContext = (passage: Passage, gate: Gate, headers: RequestHeaders): LiveContext => {
+  const { caller, request, requestId, upgrade } = passage;
+  return {
+    requestId,
+    userId: caller?.userId ?? '',
+    secretId: caller && gate.secretIdOf(caller, request.method ?? '', request.url ?? '', headers),
+    lastEventId: headers.lastEventId,
+    upgrade,
+  };
 };
 
 /** How a passage ends: with an answer or an error, told to the observer once. */

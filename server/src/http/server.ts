@@ -3,8 +3,8 @@
 import {
   createServer as createHttpServer,
   type IncomingMessage,
-  type RequestListener,
   type Server,
+  ServerResponse,
   STATUS_CODES,
 } from 'node:http';
 import { createServer as createHttpsServer } from 'node:https';
@@ -12,7 +12,7 @@ import { type AddressInfo, Server as NetServer, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { ApiError, limits, toErrorJson } from '@sealpost/protocol';
 import { urlHost } from '../url-host.ts';
-import type { RequestEvent } from './pipeline.ts';
+import type { Pipeline, RequestEvent } from './pipeline.ts';
 
 export type ListenOptions = {
   readonly host: string;
@@ -57,29 +57,34 @@ const headersMax = 200;
 
 export const openHttpServer = async (
   options: ListenOptions,
-  handle: RequestListener,
+  handle: Pipeline['handle'],
   newRequestId: () => string,
   tell: (event: ListenerEvent) => void = () => {},
 ): Promise<HttpListener> => {
   const refuse = createRefuse(newRequestId, tell);
-  const guarded: RequestListener = (request, response) => {
-    if (request.rawHeaders.length < headersMax * 2) return handle(request, response);
+  const guarded: Pipeline['handle'] = (request, response, upgrade) => {
+    if (request.rawHeaders.length < headersMax * 2) return handle(request, response, upgrade);
     refuse(request.socket, new ApiError('head_too_large', `At most ${headersMax} headers are read.`), request.method);
   };
+  const onRequest = (request: IncomingMessage, response: ServerResponse): void => guarded(request, response);
   const server: Server = options.tls
-    ? createHttpsServer({ ...serverOptions, ...options.tls, minVersion: 'TLSv1.2' }, guarded)
-    : createHttpServer(serverOptions, guarded);
+    ? createHttpsServer({ ...serverOptions, ...options.tls, minVersion: 'TLSv1.2' }, onRequest)
+    : createHttpServer(serverOptions, onRequest);
   server.maxHeadersCount = headersMax;
   server.maxConnections = options.connectionsMax ?? connectionsMaxDefault;
   server.on('drop', () => tell({ kind: 'connectionDropped' }));
-  server.on('checkContinue', guarded); // no body is ever read, so none is asked for
-  server.on('checkExpectation', guarded);
+  server.on('checkContinue', onRequest); // no body is ever read, so none is asked for
+  server.on('checkExpectation', onRequest);
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) =>
     takesNoAnswer(socket) ? socket.destroy() : refuse(socket, explain(error)),
   );
   server.on('connect', (_: IncomingMessage, socket: Duplex) =>
     takesNoAnswer(socket) ? socket.destroy() : refuse(socket, new ApiError('method_not_allowed'), 'CONNECT'),
   );
+  server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+    const response = responseOn(request, socket as Socket); // what a server accepts is one, plain or TLS
+    if (response !== undefined) guarded(request, response, { request, socket, head });
+  });
   await listen(server, options, tell);
   const { port } = server.address() as AddressInfo; // it listens on a port
   return {
@@ -128,6 +133,24 @@ const closeServer = (server: Server, deadlineMs: number): Promise<void> =>
     // One that stopped listening before may have lost its last connection since, and has told so.
     server.getConnections((_, count) => count === 0 && finish());
   });
+
+/** The parser has let go of a connection that asks for an upgrade: it is answered by hand, and ends with the answer. */
+const responseOn = (request: IncomingMessage, socket: Socket): ServerResponse | undefined => {
+  socket.on('error', () => socket.destroy());
+  const response = new ServerResponse(request);
+  response.shouldKeepAlive = false;
+  try {
+    response.assignSocket(socket);
+  } catch {
+    socket.destroy(); // an earlier request on it is not answered yet, and now cannot be
+    return undefined;
+  }
+  response.once('finish', () => {
+    response.detachSocket(socket);
+    socket.destroySoon();
+  });
+  return response;
+};
 
 const explain = (error: NodeJS.ErrnoException): ApiError => {
   if (error.code === 'HPE_HEADER_OVERFLOW') return new ApiError('head_too_large');

@@ -3,7 +3,7 @@
 // has changed.
 import type { FeedId } from '@sealpost/protocol';
 import { keysFrom, type ReportTables } from './lmdb-report-tables.ts';
-import { renderedLength, renderReport } from './rendered-report.ts';
+import { renderedLength, writeReport } from './rendered-report.ts';
 import { type Block, openBlock } from './report-block.ts';
 import type { RenderedPage } from './store.ts';
 
@@ -31,8 +31,7 @@ const renderRun = (feedId: FeedId, stream: number, value: Buffer): RenderedRun =
   const rendered = new Uint8Array(block.count);
   const render = (i: number): void => {
     const start = starts[i] as number; // one each
-    const end = start + text.write(renderReport({ feedId, ...block.report(i) }), start, 'latin1');
-    text[end] = comma;
+    text[writeReport(text, start, feedId, block.window(i), block.lend(i))] = comma;
     rendered[i] = 1;
   };
   return {

@@ -248,6 +248,7 @@ const wholeSecondsEnd = (found: readonly FoundReport[], limit: number): number =
 
 const readAppended = (tables: ReportTables, position: number, limit: number): Appended => {
   const reports: StoredReport[] = [];
+  const positions: number[] = [];
   const feedIds = new Map<number, FeedId>();
   let reached = position;
   let oldest: number | undefined;
@@ -258,13 +259,15 @@ const readAppended = (tables: ReportTables, position: number, limit: number): Ap
     oldest ??= first;
     for (const [i, entry] of decodeAppended(value).entries()) {
       if (first + i <= position) continue;
-      if (reports.length === limit) return { reports, position: reached, missed: oldest > position + 1 };
+      if (reports.length === limit) return { reports, positions, position: reached, missed: oldest > position + 1 };
       reached = first + i;
       const report = readExact(tables, entry, feedIds);
-      if (report !== undefined) reports.push(report);
+      if (report === undefined) continue;
+      reports.push(report);
+      positions.push(reached);
     }
   }
-  return { reports, position: reached, missed: oldest !== undefined && oldest > position + 1 };
+  return { reports, positions, position: reached, missed: oldest !== undefined && oldest > position + 1 };
 };
 
 // Undefined when retention has removed it since.

@@ -55,11 +55,20 @@ const packWord = (report: Uint8Array, start: number, packed: Buffer, at: number)
 
 /** Undoes `packReport`. Bytes that cannot be a packed report are a `CorruptRecordError`. */
 export const unpackReport = (packed: Uint8Array, base?: Uint8Array): Buffer => {
+  const report = Buffer.allocUnsafe(unpackedBytes(packed));
+  unpackInto(report, packed, base);
+  return report;
+};
+
+/** As `unpackReport`, into a buffer that has room for `unpackedBytes`. */
+export const unpackInto = (report: Buffer, packed: Uint8Array, base?: Uint8Array): void => {
   const words = packed[0];
   if (words === undefined) throw new CorruptRecordError('a packed report is empty');
-  if (words === rawMarker) return Buffer.from(packed.subarray(1));
+  if (words === rawMarker) {
+    report.set(packed.subarray(1));
+    return;
+  }
   const bytes = words * wordBytes;
-  const report = Buffer.allocUnsafe(bytes);
   // Most words are the base's: all of them are copied at once, and the others written over.
   if (base !== undefined) report.set(base.length > bytes ? base.subarray(0, bytes) : base);
   let at = 1 + ((words + 7) >> 3);
@@ -72,7 +81,6 @@ export const unpackReport = (packed: Uint8Array, base?: Uint8Array): Buffer => {
     }
   }
   if (at !== packed.length) throw new CorruptRecordError('a packed report has bytes left over');
-  return report;
 };
 
 const unpackWord = (packed: Uint8Array, at: number, report: Buffer, start: number): number => {

@@ -20,6 +20,19 @@ const hexOf = (bytes: Uint8Array): string =>
 
 const namesLength = renderHead('' as FeedId, { validFromMs: 0, observationsMs: 0 }).length - 2;
 
+/** Writes a report as on the wire; returns where it ends. */
+export const writeReport = (
+  text: Buffer,
+  start: number,
+  feedId: FeedId,
+  window: Window,
+  fullReport: Buffer,
+): number => {
+  const digits = start + text.write(renderHead(feedId, window), start, 'latin1');
+  const end = digits + text.write(fullReport.toString('hex'), digits, 'latin1');
+  return end + text.write(closing, end, 'latin1');
+};
+
 /** How many characters a report takes, all of them ASCII, before its bytes are at hand. */
 export const renderedLength = (feedId: FeedId, window: Window, fullReportBytes: number): number =>
   namesLength +

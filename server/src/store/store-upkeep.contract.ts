@@ -36,6 +36,7 @@ export const testFollowing = (
         const next = await store().reports.appendedAfter(position, limit);
         followed.push(...next.reports);
         read = next.reports.length;
+        expect(next.positions).toEqual(next.reports.map((_, i) => position + 1 + i));
         position = next.position;
         expect(next.missed).toBe(false);
       }
@@ -45,6 +46,7 @@ export const testFollowing = (
     expect(await store().reports.position()).toBe(order.length);
     expect(await store().reports.appendedAfter(order.length, 10)).toEqual({
       reports: [],
+      positions: [],
       position: order.length,
       missed: false,
     });

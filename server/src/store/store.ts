@@ -123,9 +123,13 @@ export type RenderedPage = {
 /** Where a scan goes on. Opaque. */
 export type ScanCursor = string;
 
-/** `position` is that of the last report here, or the one asked with. `missed`: what followed the asked position is no longer kept. */
+/**
+ * `positions` are those of the reports, one each; `position` is that of the last one, or the one asked with. `missed`: what followed the
+ * asked position is no longer kept.
+ */
 export type Appended = {
   readonly reports: readonly StoredReport[];
+  readonly positions: readonly number[];
   readonly position: number;
   readonly missed: boolean;
 };

@@ -1,4 +1,7 @@
-// Owns what a handler is given: values only. Sockets, headers and clocks stay in the pipeline.
+// Owns what a handler is given: values only. Sockets, headers and clocks stay in the pipeline, but for the connection that a live
+// route takes over.
+import type { IncomingMessage } from 'node:http';
+import type { Duplex } from 'node:stream';
 import type { FeedId, QueryOf, RouteName } from '@sealpost/protocol';
 import type { AdminSnapshot } from '../../store/admin-snapshot.ts';
 import type { ReportStore } from '../../store/store.ts';
@@ -16,7 +19,24 @@ export type RouteContext = {
   readonly origins: readonly string[];
   /** The one that the request names. */
   readonly origin: string | undefined;
+  /** On live routes alone. */
+  readonly live?: LiveContext;
 };
+
+/** What a connection has to know that outlives its request. */
+export type LiveContext = {
+  readonly requestId: string;
+  readonly userId: string;
+  /** The secret that signed the request. */
+  readonly secretId: string | undefined;
+  /** Where an interrupted event stream goes on, as it was sent. */
+  readonly lastEventId: string | undefined;
+  /** The connection that asks to be upgraded; absent from a plain request. */
+  readonly upgrade: Upgrade | undefined;
+};
+
+/** A connection that its parser has let go of: `head` is what came after the request. */
+export type Upgrade = { readonly request: IncomingMessage; readonly socket: Duplex; readonly head: Buffer };
 
 /** A handler: from a parsed query to an answer. */
 export type Handler<R extends RouteName> = (query: QueryOf<R>, context: RouteContext) => Answer | Promise<Answer>;

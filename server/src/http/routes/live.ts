@@ -5,7 +5,7 @@ import type { Handler } from './context.ts';
 const echoedCharactersMax = 80;
 
 /** Where no origins are configured, the header says nothing. */
-const checkOrigin = (origin: string | undefined, origins: readonly string[]): void => {
+export const checkOrigin = (origin: string | undefined, origins: readonly string[]): void => {
   if (origin === undefined || origins.length === 0 || origins.includes(origin)) return;
   const shown = JSON.stringify(origin.slice(0, echoedCharactersMax));
   const expected = `expected one of ${origins.join(', ')}`;

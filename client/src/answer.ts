@@ -1,0 +1,104 @@
+// Owns reading an answer: its body within a bound, what its headers tell, and the error where it is one.
+import { SealpostError } from './errors.ts';
+import type { AnswerDetails } from './requester.ts';
+
+/** Bytes of a body at most: a page of 1,000 of the largest reports is 8 MB. */
+export const answerBytesMax = 64 * 2 ** 20;
+
+/** An answer with its whole body. */
+export type RawAnswer = { readonly status: number; readonly headers: Headers; readonly text: string };
+
+/** Reads the body to its end; `onChunk` is called as bytes come. */
+export const readText = async (response: Response, onChunk: () => void): Promise<string> => {
+  if (response.body === null) return '';
+  const reader = response.body.getReader();
+  const decoder = new TextDecoder();
+  let [text, bytes] = ['', 0];
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return text + decoder.decode();
+    onChunk();
+    bytes += value.length;
+    if (bytes > answerBytesMax) {
+      await reader.cancel();
+      throw new SealpostError('unexpected_answer', `The answer has more than ${answerBytesMax} bytes.`, {
+        status: response.status,
+      });
+    }
+    text += decoder.decode(value, { stream: true });
+  }
+};
+
+/** A header that is a number from 0 on. */
+const numberIn = (headers: Headers, name: string): number | undefined => {
+  const raw = headers.get(name);
+  return raw !== null && /^[0-9]{1,15}$/.test(raw.trim()) ? Number(raw) : undefined;
+};
+
+const dateIn = (headers: Headers, name: string): number | undefined => {
+  const ms = Date.parse(headers.get(name) ?? '');
+  return Number.isNaN(ms) ? undefined : ms;
+};
+
+/** What the headers tell beside the body. */
+export const detailsOf = (status: number, headers: Headers): AnswerDetails => {
+  const [limit, remaining, resetSeconds] = ['Limit', 'Remaining', 'Reset'].map((name) =>
+    numberIn(headers, `RateLimit-${name}`),
+  );
+  const isLimited = limit !== undefined && remaining !== undefined && resetSeconds !== undefined;
+  return {
+    status,
+    requestId: headers.get('X-Request-Id') ?? undefined,
+    rateLimit: isLimited ? { limit, remaining, resetSeconds } : undefined,
+    serverTimeMs: dateIn(headers, 'Date'),
+  };
+};
+
+/** How long the server asks to wait: seconds, or until a date. */
+export const retryAfterMs = (headers: Headers, nowMs: number): number | undefined => {
+  const seconds = numberIn(headers, 'Retry-After');
+  if (seconds !== undefined) return seconds * 1_000;
+  const untilMs = dateIn(headers, 'Retry-After');
+  return untilMs === undefined ? undefined : Math.max(0, untilMs - nowMs);
+};
+
+const parseJson = (text: string): unknown => {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+};
+
+/** The body of a 2xx: a JSON object. */
+export const readBody = ({ status, headers, text }: RawAnswer, host: string): object => {
+  const body = parseJson(text);
+  if (typeof body === 'object' && body !== null) return body;
+  throw strangeAnswer(host, detailsOf(status, headers));
+};
+
+/** An answer that is none of this API's. */
+export const strangeAnswer = (host: string, { status, requestId }: AnswerDetails): SealpostError =>
+  new SealpostError('unexpected_answer', `${host} answers ${status} with something that is not Sealpost’s.`, {
+    status,
+    requestId,
+  });
+
+/** The error that an answer other than 2xx is. */
+export const toError = ({ status, headers, text }: RawAnswer, host: string, nowMs: number): SealpostError => {
+  const answer = detailsOf(status, headers);
+  const { error, message, code, requestId, ...rest } = Object(parseJson(text)) as Readonly<Record<string, unknown>>; // each is looked at below
+  const pauseMs = retryAfterMs(headers, nowMs);
+  const details = pauseMs === undefined ? rest : { ...rest, retryAfterSeconds: Math.ceil(pauseMs / 1_000) };
+  const said = [message, error].find((words) => typeof words === 'string');
+  const id = answer.requestId ?? (typeof requestId === 'string' ? requestId : undefined);
+  if (typeof code === 'string' && typeof said === 'string')
+    return new SealpostError(code, said, { status, requestId: id, details });
+  if (status < 400) return strangeAnswer(host, answer);
+  // A proxy's page, say: nothing of it is repeated, the status speaks.
+  return new SealpostError(`http_${status}`, `${host} answers ${status}.`, {
+    status,
+    requestId: id,
+    details: pauseMs === undefined ? {} : details,
+  });
+};

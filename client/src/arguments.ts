@@ -1,0 +1,44 @@
+// Owns what callers may pass: read by the protocol's own parsers before anything is sent, so that a mistake costs no request.
+import {
+  type CandleResolution,
+  candleResolutions,
+  type FeedId,
+  limits,
+  malformedArgument,
+  parseFeedId,
+  parseInteger,
+  parseSeconds,
+} from '@sealpost/protocol';
+import { readArgument } from './errors.ts';
+
+/** A feed id in any case; the result is lower case. */
+export const readFeedId = (raw: string): FeedId => readArgument(() => parseFeedId(raw));
+
+/** Feed ids in the order given, each once. How many are too many is for the server to say. */
+export const readFeedIds = (raw: readonly string[]): readonly FeedId[] =>
+  readArgument(() => {
+    if (!Array.isArray(raw) || raw.length === 0) throw malformedArgument('feedIDs', raw, 'a list of feed ids');
+    return [...new Set(raw.map((item) => parseFeedId(item, 'feedIDs')))];
+  });
+
+/** A Unix timestamp in whole seconds; milliseconds are refused with a hint. */
+export const readSeconds = (raw: number, argument: string): number =>
+  readArgument(() => parseSeconds(String(raw), argument));
+
+/** How many reports a page has at most. */
+export const readLimit = (raw: number): number =>
+  readArgument(() => parseInteger(String(raw), 'limit', limits.pageLimitMin, limits.pageLimitMax));
+
+/** Seconds of a candle. */
+export const readResolution = (raw: number): CandleResolution =>
+  readArgument(() => {
+    const resolution = candleResolutions.find((seconds) => seconds === raw);
+    if (resolution === undefined) throw malformedArgument('resolution', raw, candleResolutions.join(' or '));
+    return resolution;
+  });
+
+/** A path with its query, in the order given. */
+export const targetOf = (path: string, query: Readonly<Record<string, string | number | boolean>> = {}): string => {
+  const pairs = Object.entries(query).map(([name, value]) => `${name}=${encodeURIComponent(value)}`);
+  return pairs.length === 0 ? path : `${path}?${pairs.join('&')}`;
+};

@@ -1,0 +1,59 @@
+// Owns one attempt of a call at one base URL: signed now, and once more where the server's clock is another.
+import { type Route, routes } from '@sealpost/protocol';
+import { detailsOf, readBody, toError } from './answer.ts';
+import type { Clock } from './clock.ts';
+import { SealpostError } from './errors.ts';
+import { exchange } from './exchange.ts';
+import type { Settings } from './options.ts';
+import type { AnswerDetails } from './requester.ts';
+
+export type Answered = { readonly body: object; readonly details: AnswerDetails; readonly more: boolean };
+
+/** What an attempt came to. */
+export type Outcome = Answered | SealpostError;
+
+/** One attempt needs this of its call; the clock is corrected once in a call, never in a loop. */
+export type AttemptState = { readonly target: string; readonly signal: AbortSignal; hasCorrectedClock: boolean };
+
+const routeOf = (path: string): Route | undefined => Object.values(routes).find((route) => route.path === path);
+
+/** Are credentials needed for a path, of use, or not looked at? */
+export const authOf = (path: string): Route['auth'] => routeOf(path)?.auth ?? 'required';
+
+/** Tries once. Throws only when the call is over. */
+export const attempt = async (
+  baseUrl: string,
+  call: AttemptState,
+  settings: Settings,
+  clock: Clock,
+): Promise<Outcome> => {
+  const url = new URL(call.target, baseUrl);
+  const signed = clock.now();
+  const target = `${url.pathname}${url.search}`; // as it is sent
+  const sign = authOf(url.pathname) === 'none' ? undefined : settings.sign;
+  const headers = sign?.('GET', target, signed.machineMs + signed.offsetMs) ?? {};
+  try {
+    const { fetch, attemptTimeoutMs: idleTimeoutMs } = settings;
+    const answer = await exchange(url, { fetch, headers, signal: call.signal, idleTimeoutMs });
+    if (answer.status === 200 || answer.status === 206)
+      return {
+        body: readBody(answer, url.host),
+        details: detailsOf(answer.status, answer.headers),
+        more: /rel="next"/.test(answer.headers.get('Link') ?? ''),
+      };
+    const refusal = toError(answer, url.host, clock.now().machineMs);
+    const correction = call.hasCorrectedClock ? undefined : clock.correct(refusal, signed);
+    if (correction === undefined) return refusal;
+    if (correction === 'corrected') settings.onWarning(skewWarning(clock.now().offsetMs));
+  } catch (error) {
+    if (error instanceof SealpostError && !call.signal.aborted) return error;
+    throw error;
+  }
+  call.hasCorrectedClock = true;
+  return attempt(baseUrl, call, settings, clock);
+};
+
+const skewWarning = (offsetMs: number) => ({
+  code: 'clock_skew' as const,
+  message: `The clock of this machine is ${Math.abs(offsetMs)} ms ${offsetMs > 0 ? 'behind' : 'ahead of'} the server’s. Requests are signed with the server’s time; synchronize the clock.`,
+});

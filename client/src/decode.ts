@@ -1,0 +1,87 @@
+// Owns a report taken apart off-chain, for people: typed fields, and the price as an exact integer and as a decimal number in text.
+import {
+  decodeFullReport,
+  decodeReportBody,
+  type FeedId,
+  headlinePriceOf,
+  type ReportBody,
+  ReportFormatError,
+  type ReportJson,
+  reportSchemas,
+  windowOf,
+} from '@sealpost/protocol';
+
+/** A report as it was answered, or its `fullReport` alone. */
+export type AnyReport = Pick<ReportJson, 'fullReport'> | string;
+
+export type DecodedReport = {
+  readonly feedId: FeedId;
+  /** Of the report schema. */
+  readonly version: ReportBody['version'];
+  /** What the price applies to, both ends included; whole seconds, as in the answer. */
+  readonly validFromTimestamp: number;
+  readonly observationsTimestamp: number;
+  /** The same in milliseconds, exact where the stream counts them. */
+  readonly validFromMs: number;
+  readonly observationsMs: number;
+  /** After this moment a contract no longer takes the report; undefined in version 1. */
+  readonly expiresAtMs: number | undefined;
+  /** The one price to show, times 10^18. */
+  readonly price: bigint;
+  /** The same, exactly, as a decimal number: `3120.55`. */
+  readonly priceText: string;
+  /** Where the schema has them; times 10^18. */
+  readonly bid: bigint | undefined;
+  readonly ask: bigint | undefined;
+  /** Every field of the body, by its schema: narrow by `version`. */
+  readonly fields: ReportBody;
+  readonly configDigest: string;
+  readonly signatureCount: number;
+};
+
+type Headline = { readonly price: string; readonly bid?: string; readonly ask?: string };
+
+/** The blob of a report. */
+export const fullReportOf = (report: AnyReport): string => (typeof report === 'string' ? report : report.fullReport);
+
+/** Takes a report apart, without judging its signatures. Throws a ReportFormatError where it is none, or of a schema that is not known. */
+export const decode = (report: AnyReport): DecodedReport => {
+  const { context, body, signatures } = decodeFullReport(fullReportOf(report));
+  const fields = decodeReportBody(body);
+  const window = windowOf(fields);
+  const { bid, ask }: Headline = reportSchemas[fields.version].headline;
+  const named = fields as unknown as Readonly<Record<string, bigint>>; // the table names its own fields
+  const price = headlinePriceOf(fields);
+  return {
+    feedId: fields.feedId,
+    version: fields.version,
+    validFromTimestamp: Math.floor(window.validFromMs / 1_000),
+    observationsTimestamp: Math.floor(window.observationsMs / 1_000),
+    ...window,
+    price,
+    priceText: formatDecimal(price),
+    bid: bid === undefined ? undefined : named[bid],
+    ask: ask === undefined ? undefined : named[ask],
+    fields,
+    configDigest: context.configDigest,
+    signatureCount: signatures.length,
+  };
+};
+
+/** Decodes where the schema is known: later ones can be verified all the same. */
+export const decodeKnown = (report: AnyReport): DecodedReport | undefined => {
+  try {
+    return decode(report);
+  } catch (error) {
+    if (error instanceof ReportFormatError && error.reason === 'unsupported_schema') return undefined;
+    throw error;
+  }
+};
+
+/** An integer with so many decimals as the exact number that it stands for. */
+export const formatDecimal = (value: bigint, decimals = 18): string => {
+  const digits = (value < 0n ? -value : value).toString().padStart(decimals + 1, '0');
+  const split = digits.length - decimals;
+  const fraction = digits.slice(split).replace(/0+$/, '');
+  return `${value < 0n ? '-' : ''}${digits.slice(0, split)}${fraction === '' ? '' : `.${fraction}`}`;
+};

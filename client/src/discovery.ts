@@ -1,0 +1,60 @@
+// Owns the catalog's filters as callers write them: typed, and refused when misspelt, because the server ignores what it does not know.
+import { type Body, type CatalogEntry, malformedArgument, parseDay, routes } from '@sealpost/protocol';
+import { targetOf } from './arguments.ts';
+import { readArgument, SealpostError } from './errors.ts';
+import type { AnswerDetails, CallOptions, Requester } from './requester.ts';
+
+type Query = (typeof routes)['discovery']['query'];
+
+type CamelCase<S extends string> = S extends `${infer Head}_${infer Tail}`
+  ? `${Head}${Capitalize<CamelCase<Tail>>}`
+  : S;
+
+/** A filter's value, by its kind in the table of routes. */
+type FilterValue<K> = K extends 'names' ? string | readonly string[] : K extends 'boolean' ? boolean : string | Date;
+
+/**
+ * Every filter must hold. Names: one, or a list of which any will do, in any case. Days: `YYYY-MM-DD` or a Date, strictly after or before.
+ * `hidden` includes the hidden streams that the account is entitled to.
+ */
+export type DiscoveryFilters = {
+  readonly [N in keyof Query & string as CamelCase<N>]?: FilterValue<Query[N]['kind']> | undefined;
+};
+
+const toWire = (name: string): string => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+
+const readFilter = (name: string, value: unknown): readonly [string, string] => {
+  const wire = toWire(name);
+  const rows: Readonly<Record<string, { readonly kind: string } | undefined>> = routes.discovery.query;
+  const kind = Object.hasOwn(rows, wire) ? rows[wire]?.kind : undefined;
+  if (kind === 'boolean' && typeof value === 'boolean') return [wire, String(value)];
+  if (kind === 'names') {
+    const names: readonly unknown[] = Array.isArray(value) ? value : [value];
+    if (names.length > 0 && names.every((one) => typeof one === 'string' && one !== '')) return [wire, names.join(',')];
+    throw malformedArgument(name, value, 'a name or a list of names');
+  }
+  if (kind === 'day') {
+    const day =
+      value instanceof Date && !Number.isNaN(value.getTime()) ? value.toISOString().slice(0, 10) : String(value);
+    parseDay(day, name);
+    return [wire, day];
+  }
+  throw malformedArgument(name, value, kind === undefined ? 'no filter of this name' : 'true or false');
+};
+
+/** The catalog, filtered: public streams, and with credentials the hidden ones that the account may see when it asks for them. */
+export const discovery = async (
+  requester: Pick<Requester, 'get'>,
+  filters: DiscoveryFilters = {},
+  options?: CallOptions,
+): Promise<{ readonly feeds: readonly CatalogEntry[]; readonly details: AnswerDetails }> => {
+  const given = Object.entries(filters).filter(([, value]) => value !== undefined);
+  const query = readArgument(() => Object.fromEntries(given.map(([name, value]) => readFilter(name, value))));
+  const { body, details } = await requester.get<Partial<Body<'Catalog'>>>(
+    targetOf(routes.discovery.path, query),
+    options,
+  );
+  if (Array.isArray(body.feeds)) return { feeds: body.feeds, details };
+  const { status, requestId } = details;
+  throw new SealpostError('unexpected_answer', 'The answer is not a catalog.', { status, requestId });
+};

@@ -1,0 +1,43 @@
+import { expect, test } from 'vitest';
+import { comeBackMs, createEndpoints, parseBaseUrls } from './endpoints.ts';
+
+const [a, b] = ['http://a.test', 'http://b.test'];
+
+test('base URLs: the one that answered stays in front, and the first of the list has another turn after a while', () => {
+  let nowMs = 1_000_000;
+  const urls = createEndpoints([a, b], () => nowMs);
+  expect(urls.inOrder()).toEqual([a, b]);
+  expect(urls.answered(b)).toBe(true);
+  expect(urls.inOrder()).toEqual([b, a]);
+  expect(urls.answered(b)).toBe(false);
+  nowMs += comeBackMs;
+  expect(urls.inOrder()).toEqual([a, b]);
+  expect(urls.answered(b)).toBe(false); // the first one still does not answer: another while
+  expect(urls.inOrder()).toEqual([b, a]);
+  nowMs += comeBackMs;
+  expect(urls.answered(a)).toBe(true);
+  expect(urls.inOrder()).toEqual([a, b]);
+});
+
+test('base URLs: a slash at the end and a repetition make no difference', () => {
+  expect(parseBaseUrls(undefined, ['https://API.example.org/', 'https://api.example.org', b])).toEqual([
+    'https://api.example.org',
+    b,
+  ]);
+  expect(parseBaseUrls(a, undefined)).toEqual([a]);
+});
+
+test.each([
+  [undefined, undefined],
+  [a, [b]],
+  [undefined, []],
+  ['api.example.org', undefined],
+  ['ftp://a.test', undefined],
+  ['http://a.test/prefix', undefined],
+  ['http://a.test/?x=1', undefined],
+  ['http://user:hidden@a.test', undefined],
+  [7, undefined],
+])('base URLs: %o and %o are refused, without being repeated', (baseUrl, baseUrls) => {
+  expect(() => parseBaseUrls(baseUrl, baseUrls)).toThrow(expect.objectContaining({ code: 'invalid_option' }));
+  expect(() => parseBaseUrls(baseUrl, baseUrls)).not.toThrow(/hidden/);
+});

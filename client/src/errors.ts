@@ -1,0 +1,106 @@
+// Owns the one error that the client throws: what happened, and what to do about it. No secret and no signature is ever part of it.
+import { ApiError, type ErrorCode, errorTable } from '@sealpost/protocol';
+
+/** Failures that no server tells. */
+const clientFailures = {
+  invalid_option: { retry: false, advice: 'Correct the option.' },
+  missing_credentials: {
+    retry: false,
+    advice: 'Give createClient a userId and a secret. Without them discovery, signers, time and status can be read.',
+  },
+  network_error: {
+    retry: true,
+    advice: 'Look at the network, the base URL and the server; give several base URLs to go on without one of them.',
+  },
+  timeout: { retry: true, advice: 'Try again, or allow more time with timeoutMs.' },
+  aborted: { retry: false, advice: 'The signal given to the call ended it.' },
+  unexpected_answer: {
+    retry: false,
+    advice: 'Correct the base URL, or look at what stands in front of the server: the answer is not Sealpost’s.',
+  },
+} as const satisfies Record<string, { readonly retry: boolean; readonly advice: string }>;
+
+export type ClientFailure = keyof typeof clientFailures;
+
+/** What to do about a refusal, where its own text does not say it. */
+const advices: Readonly<Partial<Record<ErrorCode, string>>> = {
+  clock_skew: 'Synchronize the clock of this machine.',
+  unauthorized: 'Check user id and secret, and that the account is not disabled.',
+  stream_not_accessible: 'List the streams that you may read with feeds().',
+  timestamp_out_of_bounds: 'Ask for a later moment.',
+  report_not_found: 'details.reason says why, details.previous and details.next are the reports around the moment.',
+  route_not_found: 'The server may be another release, or something stands in front of it.',
+  head_too_large: 'Ask for fewer streams at once.',
+  rate_limited: 'Ask less often, or set retryRateLimited to wait as long as the server says.',
+  too_many_failures: 'Mend what fails before asking again.',
+  internal_error: 'Give the request id to whoever runs the server.',
+};
+
+const adviceOnRetry = 'Try again a little later.';
+const adviceOnMistake = 'Change the request: the same one fails again.';
+
+/** Codes of the server's table, of the client, and any that a later server may have. */
+export type SealpostErrorCode = ErrorCode | ClientFailure | (string & {});
+
+export type SealpostErrorParts = {
+  readonly status?: number | undefined;
+  readonly requestId?: string | undefined;
+  /** What the server tells beside its text: `reason`, `argument`, `serverTimeMs`… */
+  readonly details?: Readonly<Record<string, unknown>>;
+  readonly cause?: unknown;
+};
+
+/** Why a call failed. */
+export class SealpostError extends Error {
+  override readonly name = 'SealpostError';
+  readonly code: SealpostErrorCode;
+  /** Of the answer; undefined where none came. */
+  readonly status: number | undefined;
+  readonly requestId: string | undefined;
+  /** What to do. */
+  readonly advice: string;
+  /** May the same call succeed later, unchanged? */
+  readonly retryable: boolean;
+  readonly details: Readonly<Record<string, unknown>>;
+
+  constructor(code: SealpostErrorCode, message: string, parts: SealpostErrorParts = {}) {
+    super(message, parts.cause === undefined ? undefined : { cause: parts.cause });
+    this.code = code;
+    this.status = parts.status;
+    this.requestId = parts.requestId;
+    this.retryable = isRetryable(code, parts.status);
+    this.advice = adviceOn(code, this.retryable);
+    this.details = parts.details ?? {};
+  }
+
+  /** For logs: the text too, which JSON.stringify leaves out of errors. */
+  toJSON(): Readonly<Record<string, unknown>> {
+    const { name, message, code, status, requestId, advice, retryable, details } = this;
+    return { name, message, code, status, requestId, advice, retryable, details };
+  }
+}
+
+const isServerCode = (code: string): code is ErrorCode => Object.hasOwn(errorTable, code);
+const isClientFailure = (code: string): code is ClientFailure => Object.hasOwn(clientFailures, code);
+
+// A code of a later server says nothing yet, so its status does.
+const isRetryable = (code: string, status: number | undefined): boolean => {
+  if (isServerCode(code)) return errorTable[code].retry;
+  if (isClientFailure(code)) return clientFailures[code].retry;
+  return status !== undefined && (status >= 500 || status === 429 || status === 408);
+};
+
+const adviceOn = (code: string, retryable: boolean): string => {
+  if (isClientFailure(code)) return clientFailures[code].advice;
+  return (isServerCode(code) ? advices[code] : undefined) ?? (retryable ? adviceOnRetry : adviceOnMistake);
+};
+
+/** Runs what reads a caller's value: the parsers' own error becomes the client's. */
+export const readArgument = <T>(read: () => T): T => {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof ApiError) throw new SealpostError(error.code, error.message, { details: error.details });
+    throw error;
+  }
+};

@@ -1,0 +1,29 @@
+// Owns the arguments of a verifier contract, with the fee token in the encoding that the contract takes.
+import { appendFeeToken, feeTokenArgument } from '@sealpost/protocol';
+import { type AnyReport, fullReportOf } from './decode.ts';
+import { readArgument } from './errors.ts';
+
+/** Hex with `0x`. */
+type Hex = `0x${string}`;
+
+/** `argument`: newer contracts, which take the token apart from the report. `appended`: older ones, which take it inside. */
+export type FeeTokenEncoding = 'argument' | 'appended';
+
+/**
+ * The arguments for `verify` of the contract, to be spread into the call. `argument` gives two, the report and the token (empty bytes without
+ * a token: billing by subscription); `appended` gives one, the report with the token inside.
+ */
+export function withFeeToken(report: AnyReport, feeToken?: string, encoding?: 'argument'): readonly [Hex, Hex];
+export function withFeeToken(report: AnyReport, feeToken: string, encoding: 'appended'): readonly [Hex];
+export function withFeeToken(
+  report: AnyReport,
+  feeToken?: string,
+  encoding: FeeTokenEncoding = 'argument',
+): readonly Hex[] {
+  const fullReport = fullReportOf(report);
+  return readArgument(() =>
+    encoding === 'appended'
+      ? [appendFeeToken(fullReport, feeToken ?? '')] // without a token that is refused by name
+      : [fullReport as Hex, feeTokenArgument(feeToken)],
+  );
+}

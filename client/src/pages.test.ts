@@ -1,0 +1,96 @@
+import { expect, test } from 'vitest';
+import { type Asked, type Scripted, scriptedFetch } from '../../tests/scripted-fetch.ts';
+import { createClient } from './client.ts';
+import type { PagesOptions } from './pages.ts';
+
+const feedId = `0x0003${'0'.repeat(59)}1`;
+const feedIdMs = `0x1003${'0'.repeat(59)}1`;
+
+/** A server that has a report for each of these moments, in milliseconds, and one more page of them with every pause. */
+const serving = (feedID: string, stored: number[], arriving: number[][] = [], headers = {}) => {
+  const slept: number[] = [];
+  const answer = ({ url }: Asked): Scripted => {
+    const query = new URL(url).searchParams;
+    const [start, limit] = [Number(query.get('startTimestamp')), Number(query.get('limit'))];
+    const found = stored.filter((ms) => Math.floor(ms / 1_000) >= start);
+    const reports = found.slice(0, limit).map((ms) => ({
+      feedID,
+      validFromTimestamp: Math.floor(ms / 1_000),
+      observationsTimestamp: Math.floor(ms / 1_000),
+      fullReport: `0x${ms.toString(16).padStart(8, '0')}`,
+    }));
+    const link = found.length > limit ? { Link: '</next>; rel="next"' } : {};
+    return { status: 200, body: { reports }, headers: { ...headers, ...link } };
+  };
+  const { fetch, asked } = scriptedFetch(answer);
+  const client = createClient({
+    baseUrl: 'http://a.test',
+    userId: '7f3c1f0a-3b1e-4d27-9a55-0b8f3c1d2e4f',
+    secret: 's',
+    fetch,
+    sleep: async (ms, signal) => {
+      signal.throwIfAborted();
+      slept.push(ms);
+      stored.push(...(arriving.shift() ?? []));
+    },
+  });
+  const read = async (options: PagesOptions): Promise<readonly (readonly number[])[]> => {
+    const pages: number[][] = [];
+    for await (const { reports } of client.pages(feedID, options))
+      pages.push(reports.map(({ fullReport }) => Number(fullReport)));
+    return pages;
+  };
+  return { read, asked, slept, client };
+};
+
+const seconds = (...list: readonly number[]): number[] => list.map((second) => second * 1_000);
+
+test('pages: a span is read to its end and not beyond', async () => {
+  const { read, slept } = serving(feedId, seconds(1, 2, 3, 4, 5, 6, 7));
+  expect(await read({ from: 2, to: 6, limit: 2 })).toEqual([seconds(2, 3), seconds(4, 5), seconds(6)]);
+  expect(slept).toEqual([]);
+});
+
+test('pages: without an end, to the newest', async () => {
+  const { read } = serving(feedId, seconds(1, 2, 3));
+  expect(await read({ from: 2 })).toEqual([seconds(2, 3)]);
+  expect(await read({ from: 4 })).toEqual([]);
+});
+
+test('pages: a span that ends before it begins asks for nothing', async () => {
+  const { read, asked } = serving(feedId, seconds(1));
+  expect(await read({ from: 2, to: 1 })).toEqual([]);
+  expect(asked).toHaveLength(0);
+});
+
+test('pages: following gives each report once as it comes, until the end of the span', async () => {
+  const { read, slept } = serving(feedId, seconds(1, 2), [seconds(3), [], seconds(4, 5, 6)]);
+  expect(await read({ from: 1, to: 5, follow: true, pollMs: 700 })).toEqual([seconds(1, 2), seconds(3), seconds(4, 5)]);
+  expect(slept).toEqual([700, 700, 700]);
+});
+
+test('pages: following an empty stream waits for its first report', async () => {
+  const { read } = serving(feedId, [], [[], seconds(8)]);
+  expect(await read({ from: 3, to: 8, follow: true })).toEqual([seconds(8)]);
+});
+
+test('pages: following a stream of milliseconds loses nothing of a second that was not over', async () => {
+  const { read } = serving(feedIdMs, [1_000, 2_100], [[2_600, 2_900], [3_000], [4_000]]);
+  expect(await read({ from: 1, to: 3, follow: true })).toEqual([[1_000, 2_100], [2_600, 2_900], [3_000]]);
+});
+
+test('pages: with no request left, the time in which one more is granted is waited', async () => {
+  const headers = { 'RateLimit-Limit': '10', 'RateLimit-Remaining': '0', 'RateLimit-Reset': '1' };
+  const { read, slept } = serving(feedId, seconds(1, 2, 3), [], headers);
+  expect(await read({ from: 1, limit: 1 })).toEqual([seconds(1), seconds(2), seconds(3)]);
+  expect(slept).toEqual([100, 100]);
+});
+
+test('pages: an abort ends following with a typed error', async () => {
+  const controller = new AbortController();
+  const { client } = serving(feedId, seconds(1));
+  const iterator = client.pages(feedId, { from: 1, follow: true, signal: controller.signal });
+  expect((await iterator.next()).done).toBe(false);
+  controller.abort('enough');
+  await expect(iterator.next()).rejects.toMatchObject({ code: 'aborted', cause: 'enough' });
+});

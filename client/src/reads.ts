@@ -1,0 +1,212 @@
+// Owns the calls that are one request each: their arguments, and the shape of what comes back.
+import { type Body, type FeedId, type ReportJson, routes, type SignerSetsJson } from '@sealpost/protocol';
+import { readFeedId, readFeedIds, readLimit, readResolution, readSeconds, targetOf } from './arguments.ts';
+import { SealpostError } from './errors.ts';
+import type { AnswerDetails, CallOptions, Requester } from './requester.ts';
+
+/** What every result carries beside its values. */
+type WithDetails = { readonly details: AnswerDetails };
+
+export type OneReport = WithDetails & { readonly report: ReportJson };
+
+/** A stream without a report at the moment; the reason is there where the server gives one. */
+export type MissingReport = { readonly feedID: string; readonly reason?: Body<'MissingReport'>['reason'] };
+
+export type BulkReports = WithDetails & {
+  /** In the order asked for. */
+  readonly reports: readonly ReportJson[];
+  /** The other streams: empty exactly when every one has its report. */
+  readonly missing: readonly MissingReport[];
+};
+
+export type ReportPage = WithDetails & {
+  /** Oldest first. */
+  readonly reports: readonly ReportJson[];
+  /** Are there reports after this page already? */
+  readonly more: boolean;
+  /** Where to go on, now or later. */
+  readonly nextStartTimestamp: number;
+};
+
+/** A span of seconds, both ends included. */
+export type Span = { readonly from: number; readonly to: number };
+
+type Get = Pick<Requester, 'get'>;
+
+const strange = ({ status, requestId }: AnswerDetails): SealpostError =>
+  new SealpostError('unexpected_answer', 'The answer does not have the form of this call’s.', { status, requestId });
+
+const isReport = (raw: unknown): raw is ReportJson => {
+  const report = Object(raw) as Readonly<Record<string, unknown>>; // looked at field by field
+  return (
+    typeof report.feedID === 'string' &&
+    typeof report.fullReport === 'string' &&
+    Number.isSafeInteger(report.validFromTimestamp) &&
+    Number.isSafeInteger(report.observationsTimestamp)
+  );
+};
+
+/** The reports of an answer, each of a stream that was asked for. */
+const checkReports = (raw: unknown, feedIds: readonly FeedId[], details: AnswerDetails): readonly ReportJson[] => {
+  const asked: readonly string[] = feedIds;
+  if (Array.isArray(raw) && raw.every((one) => isReport(one) && asked.includes(one.feedID))) return raw;
+  throw strange(details);
+};
+
+const readReport = async (
+  requester: Get,
+  target: string,
+  feedId: FeedId,
+  options?: CallOptions,
+): Promise<OneReport> => {
+  const { body, details } = await requester.get<Partial<Body<'OneReport'>>>(target, options);
+  const [report] = checkReports([body.report], [feedId], details);
+  return { report: report as ReportJson, details }; // one went in, and was checked
+};
+
+/** The newest report of a stream. */
+export const latest = async (requester: Get, feedId: string, options?: CallOptions): Promise<OneReport> => {
+  const feedID = readFeedId(feedId);
+  return readReport(requester, targetOf(routes.reportLatest.path, { feedID }), feedID, options);
+};
+
+/** The report whose window holds a second; where none does, the error's details say why and what lies around it. */
+export const at = async (
+  requester: Get,
+  feedId: string,
+  timestamp: number,
+  options?: CallOptions,
+): Promise<OneReport> => {
+  const feedID = readFeedId(feedId);
+  const query = { feedID, timestamp: readSeconds(timestamp, 'timestamp') };
+  return readReport(requester, targetOf(routes.reportAt.path, query), feedID, options);
+};
+
+/** The reports of several streams at a second. Streams without one are told in `missing`. */
+export const bulk = async (
+  requester: Get,
+  feedIds: readonly string[],
+  timestamp: number,
+  options?: CallOptions,
+): Promise<BulkReports> => {
+  const asked = readFeedIds(feedIds);
+  const seconds = readSeconds(timestamp, 'timestamp');
+  const target = targetOf(routes.reportBulk.path, { feedIDs: asked.join(','), timestamp: seconds, missing: true });
+  const { body, details } = await requester.get<Partial<Body<'PartialReports'>>>(target, options);
+  const reports = checkReports(body.reports, asked, details);
+  const there = new Set(reports.map(({ feedID }) => feedID));
+  const told = new Map((body.missing ?? []).map((one) => [one.feedID, one]));
+  const missing = asked.filter((feedID) => !there.has(feedID)).map((feedID) => told.get(feedID) ?? { feedID });
+  return { reports, missing, details };
+};
+
+/** Reports of one stream, oldest first, from the first observed at or after a second; 10 unless `limit` says otherwise. */
+export const page = async (
+  requester: Get,
+  feedId: string,
+  startTimestamp: number,
+  limit?: number,
+  options?: CallOptions,
+): Promise<ReportPage> => {
+  const feedID = readFeedId(feedId);
+  const start = { feedID, startTimestamp: readSeconds(startTimestamp, 'startTimestamp') };
+  const query = limit === undefined ? start : { ...start, limit: readLimit(limit) };
+  const target = targetOf(routes.reportPage.path, query);
+  const { body, details, more = false } = await requester.get<Partial<Body<'Reports'>>>(target, options);
+  const reports = checkReports(body.reports, [feedID], details);
+  const last = reports.at(-1);
+  const nextStartTimestamp = last === undefined ? startTimestamp : last.observationsTimestamp + 1;
+  return { reports, more, nextStartTimestamp, details };
+};
+
+const spanQuery = (feedId: string, { from, to }: Span) => ({
+  feedID: readFeedId(feedId),
+  from: readSeconds(from, 'from'),
+  to: readSeconds(to, 'to'),
+});
+
+/** Gaps and completeness of a stream in a span of at most a day. */
+export const coverage = async (
+  requester: Get,
+  feedId: string,
+  span: Span,
+  options?: CallOptions,
+): Promise<WithDetails & { readonly coverage: Body<'Coverage'> }> => {
+  const target = targetOf(routes.reportCoverage.path, spanQuery(feedId, span));
+  const { body, details } = await requester.get<Body<'Coverage'>>(target, options);
+  if (!Array.isArray(body.gaps)) throw strange(details);
+  return { coverage: body, details };
+};
+
+/** Open, high, low and close as exact integers with 18 decimals. Empty buckets are absent. */
+export type Candle = {
+  /** First second of the bucket. */
+  readonly timestamp: number;
+  readonly open: bigint;
+  readonly high: bigint;
+  readonly low: bigint;
+  readonly close: bigint;
+  readonly reports: number;
+};
+
+/** Candles of 60, 300 or 3600 seconds. */
+export const candles = async (
+  requester: Get,
+  feedId: string,
+  { resolution, ...span }: Span & { readonly resolution: number },
+  options?: CallOptions,
+): Promise<WithDetails & { readonly candles: readonly Candle[] }> => {
+  const query = { ...spanQuery(feedId, span), resolution: readResolution(resolution) };
+  const { body, details } = await requester.get<Partial<Body<'Candles'>>>(
+    targetOf(routes.reportCandles.path, query),
+    options,
+  );
+  if (!Array.isArray(body.candles)) throw strange(details);
+  const exact = body.candles.map((one) => ({
+    ...one,
+    open: BigInt(one.open),
+    high: BigInt(one.high),
+    low: BigInt(one.low),
+    close: BigInt(one.close),
+  }));
+  return { candles: exact, details };
+};
+
+/** The streams that this account may read. */
+export const feeds = async (
+  requester: Get,
+  options?: CallOptions,
+): Promise<WithDetails & { readonly feeds: Body<'Feeds'>['feeds'] }> => {
+  const { body, details } = await requester.get<Partial<Body<'Feeds'>>>(routes.feeds.path, options);
+  if (!Array.isArray(body.feeds)) throw strange(details);
+  return { feeds: body.feeds, details };
+};
+
+/** The signer sets that the server publishes, to be passed to `verify` or kept in a file. */
+export const signers = async (
+  requester: Get,
+  options?: CallOptions,
+): Promise<WithDetails & { readonly signers: SignerSetsJson }> => {
+  const { body, details } = await requester.get<SignerSetsJson>(routes.signers.path, options);
+  return { signers: body, details };
+};
+
+/** The clock that signed timestamps are compared with. */
+export const time = async (
+  requester: Get,
+  options?: CallOptions,
+): Promise<WithDetails & { readonly serverTimeMs: number }> => {
+  const { body, details } = await requester.get<Partial<Body<'ServerTime'>>>(routes.time.path, options);
+  if (!Number.isSafeInteger(body.serverTimeMs)) throw strange(details);
+  return { serverTimeMs: body.serverTimeMs as number, details }; // just checked
+};
+
+/** How the service is. */
+export const status = async (
+  requester: Get,
+  options?: CallOptions,
+): Promise<WithDetails & { readonly status: Body<'Status'> }> => {
+  const { body, details } = await requester.get<Body<'Status'>>(routes.status.path, options);
+  if (typeof body.ready !== 'boolean') throw strange(details);
+  return { status: body, details };
+};

@@ -1,0 +1,56 @@
+// Owns a report as it reaches a stream: read from JSON, with its two moments in milliseconds, by which it is put in order.
+import type { ReportJson } from '@sealpost/protocol/report-json';
+
+/** A report with its window in milliseconds: exact where the report carries them, else of whole seconds. */
+export type ReceivedReport = {
+  readonly report: ReportJson;
+  readonly validFromMs: number;
+  readonly observationsMs: number;
+};
+
+/** Milliseconds between two reports of a stream, at least: 1,000 unless its feed id says that it counts milliseconds. */
+export const stepMsOf = (feedId: string): number => (feedId[2] === '1' ? 1 : 1_000);
+
+// A full report begins with seven words of envelope and one of length; the body has the feed id first, then the window.
+const bodyAt = 8;
+const wordDigits = 64;
+
+/** A word of the full report as a number, where it tells the same second as the answer does. */
+const exactMs = (fullReport: string, word: number, seconds: number): number => {
+  const ms = Number(`0x${fullReport.slice(2 + word * wordDigits, 2 + (word + 1) * wordDigits)}`);
+  return Math.floor(ms / 1_000) === seconds ? ms : seconds * 1_000;
+};
+
+const toReceived = (report: ReportJson): ReceivedReport => {
+  const { feedID, validFromTimestamp, observationsTimestamp, fullReport } = report;
+  if (stepMsOf(feedID) === 1_000)
+    return { report, validFromMs: validFromTimestamp * 1_000, observationsMs: observationsTimestamp * 1_000 };
+  // Version 1 has one moment, the others a window.
+  const observationsAt = feedID.slice(3, 6) === '001' ? bodyAt + 1 : bodyAt + 2;
+  return {
+    report,
+    validFromMs: exactMs(fullReport, bodyAt + 1, validFromTimestamp),
+    observationsMs: exactMs(fullReport, observationsAt, observationsTimestamp),
+  };
+};
+
+const isSeconds = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;
+
+/** Reads a report's JSON; throws on anything else. Only its four fields are kept. */
+export const parseReceived = (raw: unknown): ReceivedReport => {
+  const { feedID, validFromTimestamp, observationsTimestamp, fullReport } = Object(raw) as Record<string, unknown>; // checked below
+  if (
+    typeof feedID !== 'string' ||
+    typeof fullReport !== 'string' ||
+    !isSeconds(validFromTimestamp) ||
+    !isSeconds(observationsTimestamp)
+  )
+    throw new Error('The server sent something that is not a report.');
+  return toReceived({ feedID: feedID.toLowerCase(), validFromTimestamp, observationsTimestamp, fullReport });
+};
+
+/** Reads one live message: a report, or `{"report":{…}}`. */
+export const parseMessage = (text: string): ReceivedReport => {
+  const message = Object(JSON.parse(text)) as { readonly report?: unknown }; // parseReceived checks either
+  return parseReceived(message.report ?? message);
+};

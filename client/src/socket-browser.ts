@@ -1,0 +1,4 @@
+// Owns the WebSocket of browsers: none. Theirs cannot carry the headers that sign a request, so streams use Server-Sent Events.
+import type { OpenSocket } from './socket.ts';
+
+export const loadSocket = async (): Promise<OpenSocket | undefined> => undefined;

@@ -1,0 +1,72 @@
+// Owns which origins a stream connects to: what the service tells in answer to HEAD /.
+
+import type { Requester } from './requester.ts';
+import { correctClock, isFinal, retryAfterMsOf } from './stream-connection.ts';
+import { backOffMs, type ReconnectRules, sleep } from './stream-pause.ts';
+import { createWatchdog, handshakeMs, toRefusal } from './stream-transport.ts';
+
+/** Origins of one service at most, as many as an account may have sockets. */
+const originsMax = 20;
+
+/** Reads `{001,002}`; none where the header is absent or empty. */
+export const parseOrigins = (header: string | null): readonly string[] => {
+  const names = /^\{(.*)\}$/.exec(header?.trim() ?? '')?.[1]?.split(',') ?? [];
+  return [...new Set(names.map((name) => name.trim()).filter((name) => name !== ''))].slice(0, originsMax);
+};
+
+const askOnce = async (requester: Requester, baseUrl: string, signal: AbortSignal): Promise<readonly string[]> => {
+  const controller = new AbortController();
+  const abort = (): void => controller.abort();
+  const watchdog = createWatchdog(handshakeMs, abort);
+  signal.addEventListener('abort', abort);
+  watchdog.touch();
+  try {
+    const headers = requester.sign('HEAD', '/');
+    const init = {
+      method: 'HEAD',
+      headers,
+      redirect: 'manual',
+      credentials: 'omit',
+      signal: controller.signal,
+    } as const;
+    const response = await requester.fetch(`${baseUrl}/`, init);
+    if (response.status !== 200)
+      throw toRefusal(
+        { status: response.status, headers: response.headers, text: '' },
+        { baseUrl, nowMs: requester.nowMs },
+      );
+    return parseOrigins(response.headers.get('X-Cll-Available-Origins'));
+  } finally {
+    watchdog.stop();
+    signal.removeEventListener('abort', abort);
+  }
+};
+
+/** Asks one base URL after the other until one answers; `onFailure` is told why each did not. */
+export const askOrigins = async (
+  requester: Requester,
+  reconnect: ReconnectRules,
+  random: () => number,
+  signal: AbortSignal,
+  onFailure: (reason: string, delayMs: number) => void,
+): Promise<readonly string[]> => {
+  let hasCorrectedClock = false;
+  for (let failures = 0; !signal.aborted; failures += 1) {
+    const urls = requester.baseUrls;
+    try {
+      return await askOnce(requester, urls[failures % urls.length] as string, signal); // there is at least one
+    } catch (error) {
+      if (signal.aborted) break;
+      if (isFinal(error)) {
+        // An answer to HEAD has no body: a GET tells the time, or what is really wrong.
+        if (hasCorrectedClock) throw error;
+        hasCorrectedClock = true;
+        await correctClock(requester, signal);
+      }
+      const delayMs = backOffMs(reconnect, failures, random, retryAfterMsOf(error));
+      onFailure(error instanceof Error ? error.message : 'the request failed', delayMs);
+      await sleep(delayMs, signal);
+    }
+  }
+  return [];
+};

@@ -1,0 +1,71 @@
+// Owns live reports over a WebSocket: one socket, paused while the consumer is behind, taken as dead when it is silent.
+import { parseMessage } from './received-report.ts';
+import type { OpenSocket } from './socket.ts';
+import { createWatchdog, handshakeMs, originHeaders, type Transport, toRefusal } from './stream-transport.ts';
+
+/** The transport on a given WebSocket. */
+export const createWebSocketTransport =
+  (openSocket: OpenSocket): Transport =>
+  (request, handlers) =>
+    new Promise((resolve, reject) => {
+      const { baseUrl, feedIds, origin, sign, valve, silenceMs, signal } = request;
+      const target = `/api/v1/ws?feedIDs=${feedIds.join(',')}`;
+      let isOver = false;
+      const end = (settle: () => void): void => {
+        if (isOver) return;
+        isOver = true;
+        watchdog.stop();
+        stopListening();
+        signal.removeEventListener('abort', onAbort);
+        socket.close();
+        settle();
+      };
+      const watchdog = createWatchdog(silenceMs, () =>
+        end(() => resolve(`silent for ${Math.round(silenceMs / 1_000)} s`)),
+      );
+      const onAbort = (): void => end(() => resolve('aborted'));
+      const read = (text: string): void => {
+        if (isOver) return;
+        // What was on its way when the socket was paused still comes; nothing then runs the watchdog.
+        if (!valve.isFull()) watchdog.touch();
+        try {
+          handlers.report(parseMessage(text), undefined);
+        } catch {
+          end(() => resolve('the server sent something that is not a report'));
+        }
+      };
+      const onValve = (full: boolean): void => {
+        if (full) {
+          // An unread socket shows no ping: silence means nothing now.
+          watchdog.stop();
+          socket.pause();
+        } else {
+          watchdog.touch();
+          socket.resume();
+        }
+      };
+      const stopListening = valve.onChange(onValve);
+      const socket = openSocket(
+        `ws${baseUrl.slice('http'.length)}${target}`,
+        {
+          ...sign('GET', target),
+          ...originHeaders(origin),
+        },
+        handshakeMs,
+        {
+          opened: () => {
+            if (isOver) return;
+            onValve(valve.isFull());
+            handlers.opened();
+          },
+          message: read,
+          alive: () => {
+            if (!isOver && !valve.isFull()) watchdog.touch();
+          },
+          refused: (answer) => end(() => reject(toRefusal(answer, request))),
+          closed: (reason) => end(() => resolve(reason)),
+        },
+      );
+      if (signal.aborted) onAbort();
+      else signal.addEventListener('abort', onAbort);
+    });

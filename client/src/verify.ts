@@ -1,0 +1,58 @@
+// Owns the verdict on a report off-chain: signed by a quorum, and saying what the answer around it says.
+import {
+  decodeFullReport,
+  parseSignerSets,
+  ReportFormatError,
+  type ReportJson,
+  type SignerSets,
+  type SignerSetsJson,
+  type VerificationFailure,
+  verificationFailures,
+  verifyReport,
+} from '@sealpost/protocol';
+import { type DecodedReport, decodeKnown, fullReportOf } from './decode.ts';
+import { readArgument } from './errors.ts';
+
+/** Why a report is not to be believed. */
+export type VerifyFailure = VerificationFailure | 'malformed_report' | 'mismatched_fields';
+
+export type Verdict =
+  | {
+      readonly ok: true;
+      /** Addresses of those who signed. */
+      readonly signers: readonly string[];
+      readonly configDigest: string;
+      /** What they signed; undefined where the schema is one of a later release. */
+      readonly decoded: DecodedReport | undefined;
+    }
+  | { readonly ok: false; readonly reason: VerifyFailure; readonly message: string };
+
+const fail = (reason: VerifyFailure, message: string): Verdict => ({ ok: false, reason, message });
+
+/**
+ * Checks that a quorum of the signers signed the report, and that stream and window of the answer are the signed ones: an honest blob in a
+ * wrong envelope is refused too. `signers`: what `client.signers()` gave, or better a file that you keep, parsed.
+ */
+export const verify = (report: ReportJson | string, signers: SignerSets | SignerSetsJson): Verdict => {
+  const sets = signers instanceof Map ? signers : readArgument(() => parseSignerSets(signers));
+  try {
+    const full = decodeFullReport(fullReportOf(report));
+    const decoded = decodeKnown(report);
+    const verification = verifyReport(full, sets);
+    if (!verification.ok) return fail(verification.reason, verificationFailures[verification.reason]);
+    const mismatch = typeof report === 'string' ? undefined : mismatchOf(report, decoded, full.body);
+    if (mismatch !== undefined)
+      return fail('mismatched_fields', `${mismatch} of the answer is not the one that was signed.`);
+    return { ok: true, signers: verification.signers, configDigest: full.context.configDigest, decoded };
+  } catch (error) {
+    if (error instanceof ReportFormatError) return fail('malformed_report', error.message);
+    throw error;
+  }
+};
+
+/** The first field around the blob that says something else. Every body begins with its feed id. */
+const mismatchOf = (report: ReportJson, decoded: DecodedReport | undefined, body: string): string | undefined => {
+  if (report.feedID.toLowerCase() !== body.slice(0, 66)) return 'feedID';
+  if (decoded === undefined) return undefined;
+  return (['validFromTimestamp', 'observationsTimestamp'] as const).find((name) => report[name] !== decoded[name]);
+};

@@ -1,0 +1,130 @@
+// The command `sealpost watch`: prices of streams as they come, as a table that is drawn again in place, or as NDJSON for a pipe.
+import { decode, formatDecimal, type StreamState } from '@sealpost/client';
+import { type FeedId, parseFeedId, type ReportJson } from '@sealpost/protocol';
+import type { Command } from 'commander';
+import { createApiClient } from './api-client.ts';
+import { addExamples, type RawOptions } from './command-options.ts';
+import { addAccessOptions } from './credentials.ts';
+import { CommandError, exitCodes, interruptedCode } from './failure.ts';
+import { type Column, renderTable } from './formats.ts';
+import { explainRemote, findRemoteFeeds, type RemoteFeed } from './remote-client.ts';
+import { printJson, type Session } from './session.ts';
+
+export const addWatchCommand = (program: Command, session: Session): void => {
+  const command = program
+    .command('watch')
+    .description('Watch prices live: a table on a terminal, one line of JSON for each report elsewhere.')
+    .argument('[FEED...]', 'feed ids or names (default: every stream that the user may read)')
+    .option('--json', 'print one line of JSON for each report on a terminal too')
+    .action((feeds: readonly string[], options: RawOptions) => watch(session, feeds, options));
+  addExamples(addAccessOptions(command), [
+    ['Two prices', 'sealpost watch BTC/USD-Streams-CexPrice ETH/USD-Streams-CexPrice --profile demo'],
+    ['For a program', 'sealpost watch --profile demo | jq .price'],
+  ]);
+};
+
+const watch = async (session: Session, raws: readonly string[], options: RawOptions): Promise<void> => {
+  const { client, url } = await createApiClient(session, options);
+  const signal = session.interruption();
+  const feeds = await explainRemote(url, () => findRemoteFeeds(client, raws, signal));
+  if (feeds.length === 0)
+    throw new CommandError(
+      exitCodes.refused,
+      `The user may read no stream of ${url.host}. Ask its operator for access.`,
+    );
+  const isTable = session.isTerminal === true && options.json !== true;
+  const board = isTable ? openBoard(session, feeds) : undefined;
+  const names = new Map(feeds.map(({ feedId, name }) => [feedId, name]));
+  try {
+    await explainRemote(url, async () => {
+      const onState = ({ phase }: StreamState): void => board?.tellState(phase);
+      for await (const report of client.stream([...names.keys()], { signal, onState })) {
+        const price = readPrice(report);
+        if (board !== undefined) board.show(price);
+        else await printJson(session, { ...price, name: names.get(price.feedID) });
+      }
+    });
+  } finally {
+    board?.close();
+  }
+  if (signal.aborted) session.exitWith(interruptedCode(signal));
+};
+
+/** What is shown of a report; prices are decimals of 18 places, bid and ask null where the schema has none. */
+type ShownPrice = {
+  readonly feedID: FeedId;
+  readonly observationsTimestamp: number;
+  readonly validFromTimestamp: number;
+  readonly price: string;
+  readonly bid: string | null;
+  readonly ask: string | null;
+};
+
+const readPrice = (report: ReportJson): ShownPrice => {
+  const { price, bid, ask } = decode(report);
+  const { validFromTimestamp, observationsTimestamp } = report;
+  return {
+    feedID: parseFeedId(report.feedID),
+    observationsTimestamp,
+    validFromTimestamp,
+    price: formatDecimal(price),
+    bid: typeof bid === 'bigint' ? formatDecimal(bid) : null,
+    ask: typeof ask === 'bigint' ? formatDecimal(ask) : null,
+  };
+};
+
+type Row = { readonly name: string; price?: ShownPrice; reports: number; gaps: number };
+
+const redrawMs = 250;
+const columns: readonly Column[] = [
+  { title: 'stream' },
+  { title: 'price', align: 'right' },
+  { title: 'bid', align: 'right' },
+  { title: 'ask', align: 'right' },
+  { title: 'age', align: 'right' },
+  { title: 'reports', align: 'right' },
+  { title: 'gaps', align: 'right' },
+];
+
+/** A table in the terminal's own screen, so that what was there before comes back. */
+const openBoard = (session: Session, feeds: readonly RemoteFeed[]) => {
+  const rows = new Map<FeedId, Row>(feeds.map(({ feedId, name }) => [feedId, { name, reports: 0, gaps: 0 }]));
+  let state = 'connecting';
+  const draw = (): void => void session.write(`\x1b[H${renderBoard(session, [...rows.values()], state)}\x1b[J`);
+  void session.write('\x1b[?1049h\x1b[?25l');
+  draw();
+  const timer = setInterval(draw, redrawMs);
+  return {
+    show: (price: ShownPrice): void => {
+      const row = rows.get(price.feedID);
+      if (row === undefined) return;
+      if (row.price !== undefined && price.validFromTimestamp > row.price.observationsTimestamp + 1) row.gaps += 1;
+      row.reports += 1;
+      row.price = price;
+    },
+    tellState: (told: string): void => {
+      state = told;
+    },
+    close: (): void => {
+      clearInterval(timer);
+      void session.write('\x1b[?25h\x1b[?1049l');
+    },
+  };
+};
+
+const renderBoard = (session: Session, rows: readonly Row[], state: string): string => {
+  const nowSeconds = Math.floor(session.nowMs() / 1_000);
+  const cells = rows.map(({ name, price, reports, gaps }) => [
+    name,
+    price?.price ?? '–',
+    price?.bid ?? '–',
+    price?.ask ?? '–',
+    price === undefined ? '–' : `${Math.max(0, nowSeconds - price.observationsTimestamp)} s`,
+    String(reports),
+    String(gaps),
+  ]);
+  const table = renderTable(columns, cells, session.paint);
+  const shown = state === 'live' ? session.paint.green(state) : session.paint.yellow(state);
+  // A line that grows shorter leaves its end behind, unless it is wiped.
+  return `${`${table}\n${shown}  Ctrl-C ends.\n`.replaceAll('\n', '\x1b[K\n')}`;
+};

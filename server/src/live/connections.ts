@@ -1,0 +1,126 @@
+// Owns the live connections of this process, whatever they speak: how many an account has, that each is kept alive, and that all end when
+// they must: with the secret, the account or the entitlement that they were opened with, and when the process drains (D66).
+import { ApiError, type FeedId, type RouteName } from '@sealpost/protocol';
+import type { SharedCounts } from './shared-counts.ts';
+
+/** Why a connection ends from our side, with the close code that a WebSocket shows. `silent` ones hear none. */
+export const endings = {
+  going_away: { code: 1001, text: 'This node is going away. Connect again.' },
+  access_ended: { code: 1008, text: 'The access of this connection has ended.' },
+  too_slow: { code: 1013, text: 'This client reads too slowly.' },
+  silent: { code: 1006, text: '' },
+} as const;
+
+export type Ending = keyof typeof endings;
+
+/** Who a connection was opened by, and for what. */
+export type Opened = {
+  readonly route: RouteName;
+  readonly requestId: string;
+  readonly userId: string;
+  readonly secretId: string | undefined;
+  readonly feedIds: readonly FeedId[];
+};
+
+/** How a connection is held from outside. */
+export type Line = {
+  /** Tells the client, as far as there is a way, and closes; what is not closed soon is cut. */
+  readonly end: (why: Ending) => void;
+  readonly destroy: () => void;
+  /** Looks after it, once a second. */
+  readonly tend: (nowMs: number) => void;
+};
+
+/** What an account may do now; undefined when it may ask for nothing any more. */
+export type Access = {
+  readonly secretIds: readonly string[];
+  readonly readable: ReadonlySet<FeedId>;
+};
+
+export type ConnectionsOptions = {
+  readonly perAccountMax: number;
+  readonly accessOf: (userId: string) => Access | undefined;
+  readonly monotonicMs: () => number;
+  /** Those of other processes; without it there are none. */
+  readonly shared?: Pick<SharedCounts, 'set' | 'elsewhere'> | undefined;
+};
+
+export type Connections = ReturnType<typeof createConnections>;
+
+/** Connections end one by one, this far apart, so that clients do not all come back at once; in a hurry, closer. */
+const apartMs = 50;
+/** The share of the time to drain in which all are told to go; the rest is theirs to go in. */
+const tellingShare = 0.75;
+
+export const createConnections = ({ perAccountMax, accessOf, monotonicMs, shared }: ConnectionsOptions) => {
+  const open = new Map<Line, Opened>();
+  const perAccount = new Map<string, number>();
+  let draining = false;
+  let whenEmpty: (() => void) | undefined;
+  const count = (userId: string, by: number): void => {
+    const next = (perAccount.get(userId) ?? 0) + by;
+    if (next === 0) perAccount.delete(userId);
+    else perAccount.set(userId, next);
+    shared?.set(userId, next);
+  };
+  return {
+    /** Throws what keeps an account from one more connection. */
+    check: (userId: string): void => {
+      if (draining) throw new ApiError('draining');
+      if ((perAccount.get(userId) ?? 0) + (shared?.elsewhere(userId) ?? 0) >= perAccountMax)
+        throw new ApiError(
+          'too_many_sockets',
+          `This account has ${perAccountMax} live connections open, which is as many as it may. Close one first.`,
+        );
+    },
+    /** Counts one from now on. Returns what its owner calls when it is over. */
+    add: (line: Line, opened: Opened): (() => void) => {
+      open.set(line, opened);
+      count(opened.userId, 1);
+      return () => {
+        if (!open.delete(line)) return;
+        count(opened.userId, -1);
+        if (open.size === 0) whenEmpty?.();
+      };
+    },
+    /** Ends those whose access has ended. */
+    review: (): void => {
+      const known = new Map([...perAccount.keys()].map((userId) => [userId, accessOf(userId)]));
+      for (const [line, opened] of [...open]) if (!maySee(opened, known.get(opened.userId))) line.end('access_ended');
+    },
+    tend: (): void => {
+      const now = monotonicMs();
+      for (const line of [...open.keys()]) line.tend(now);
+    },
+    /** Admits no more and ends all, one after the other; resolves when none is left, `deadlineMs` from now at the latest. */
+    drain: (deadlineMs: number): Promise<void> => {
+      draining = true;
+      const lines = [...open.keys()];
+      const everyMs = Math.min(apartMs, (deadlineMs * tellingShare) / Math.max(1, lines.length));
+      const startedMs = monotonicMs();
+      let told = 0;
+      return new Promise((resolve) => {
+        const finish = (): void => {
+          clearInterval(timer);
+          clearTimeout(deadline);
+          for (const line of [...open.keys()]) line.destroy();
+          resolve();
+        };
+        const tell = (): void => {
+          const due = Math.min(lines.length, 1 + Math.floor((monotonicMs() - startedMs) / Math.max(everyMs, 1e-6)));
+          for (; told < due; told++) (lines[told] as Line).end('going_away'); // below the length
+        };
+        const timer = setInterval(tell, Math.max(1, Math.min(apartMs, everyMs)));
+        const deadline = setTimeout(finish, deadlineMs);
+        whenEmpty = finish;
+        tell();
+        if (open.size === 0) finish();
+      });
+    },
+  };
+};
+
+const maySee = ({ secretId, feedIds }: Opened, access: Access | undefined): boolean => {
+  if (access === undefined || secretId === undefined || !access.secretIds.includes(secretId)) return false;
+  return feedIds.every((feedId) => access.readable.has(feedId));
+};

@@ -1,0 +1,172 @@
+// Owns an event stream: what was appended after the event that the client saw last, then every report as it comes in, in the order of
+// appending and none twice (D67). Late reports are among them.
+import type { ServerResponse } from 'node:http';
+import { ApiError, type FeedId } from '@sealpost/protocol';
+import type { ReportStore } from '../store/store.ts';
+import type { Ending, Line } from './connections.ts';
+import type { Hub } from './hub.ts';
+import { renderMessage } from './message.ts';
+import type { SocketRules } from './sockets.ts';
+import type { Tally } from './tally.ts';
+
+/** Reports that a stream may be behind and still be resumed; further back the client reads pages, which costs the server less. */
+const resumeReportsMax = 100_000;
+const catchUpBatch = 256;
+const comment = Buffer.from(':\n\n');
+
+/** The position that a client has seen; undefined when it names none. */
+export const parseLastEventId = (raw: string | undefined): number | undefined => {
+  if (raw === undefined || raw === '') return undefined;
+  const position = /^[0-9]{1,15}$/.test(raw) ? Number(raw) : Number.NaN;
+  if (Number.isSafeInteger(position)) return position;
+  throw new ApiError('malformed_header', 'Last-Event-ID is not the id of an event of this stream.', {
+    header: 'Last-Event-ID',
+  });
+};
+
+export type EventStreamParts = {
+  readonly reports: Pick<ReportStore, 'appendedAfter' | 'position'>;
+  readonly hub: Hub;
+  readonly rules: SocketRules;
+  readonly monotonicMs: () => number;
+  /** Reports observed before are invisible. */
+  readonly oldestMs: () => number;
+};
+
+/** Holds a stream whose head was sent. `onClose` hears its end once. */
+export const holdEventStream = (
+  parts: EventStreamParts,
+  response: ServerResponse,
+  feedIds: readonly FeedId[],
+  after: number | undefined,
+  tally: Tally,
+  onClose: () => void,
+): Line => {
+  const { hub, rules, monotonicMs } = parts;
+  let position = after ?? hub.position();
+  let commentedMs = monotonicMs();
+  let unsubscribe = (): void => {};
+  const stalls = createStallWatch(response, rules.keepAliveMs);
+  response.socket?.setKeepAlive(true, rules.keepAliveMs); // a client that is gone without a word is found out by the system
+  const end = (why: Ending): void => {
+    tally.ended ??= why;
+    if (why === 'going_away' || why === 'access_ended') response.end();
+    else response.destroy();
+  };
+  const write = (event: Buffer): void => {
+    if (response.writableEnded || response.destroyed) return;
+    response.write(event);
+    tally.bytes += event.length;
+  };
+  const writeReport = (event: Buffer, at: number): void => {
+    if (at <= position) return; // it came while catching up
+    position = at;
+    tally.messages += 1;
+    write(event);
+  };
+  response.once('close', () => {
+    unsubscribe();
+    onClose();
+  });
+  response.on('error', () => response.destroy());
+  const begin = (from: number): void => {
+    if (response.destroyed || response.writableEnded) return;
+    position = from;
+    unsubscribe = hub.subscribe({
+      feedIds,
+      form: 'event',
+      collect: () => response.cork(),
+      write: writeReport,
+      flush: () => {
+        response.uncork();
+        if (response.writableLength > rules.bufferBytesMax) end('too_slow');
+      },
+    });
+  };
+  write(comment); // so that the client, and whatever is between, sees that the stream has begun
+  if (after === undefined) begin(position);
+  else {
+    const caughtUp = catchUp(parts, response, new Set(feedIds), { after, write, writeReport, begin });
+    caughtUp.catch(() => response.destroy()); // the store does not answer: the client resumes later, from what it has
+  }
+  return {
+    end,
+    destroy: () => response.destroy(),
+    tend: (now) => {
+      if (response.writableLength > rules.bufferBytesMax) return end('too_slow');
+      if (stalls(now)) return end('silent');
+      if (now - commentedMs < rules.keepAliveMs) return;
+      commentedMs = now;
+      write(comment);
+    },
+  };
+};
+
+/** Has nothing of what waits for the client gone out for so long? */
+const createStallWatch = (response: ServerResponse, stalledMaxMs: number) => {
+  let seenBytes = -1;
+  let seenMs = 0;
+  return (now: number): boolean => {
+    const { bytesWritten = 0, writableLength = 0 } = response.socket ?? {};
+    const gone = bytesWritten - writableLength;
+    if (writableLength === 0 || gone !== seenBytes) {
+      seenBytes = gone;
+      seenMs = now;
+    }
+    return now - seenMs >= stalledMaxMs;
+  };
+};
+
+type Catching = {
+  readonly after: number;
+  readonly write: (event: Buffer) => void;
+  readonly writeReport: (event: Buffer, at: number) => void;
+  /** Goes on with what the hub tells after a position; called in the same turn in which the hub was seen to be no further. */
+  readonly begin: (position: number) => void;
+};
+
+/** Writes what was appended since, until the hub's own position is reached. */
+const catchUp = async (
+  { reports, hub, oldestMs }: EventStreamParts,
+  response: ServerResponse,
+  feedIds: ReadonlySet<FeedId>,
+  { after, write, writeReport, begin }: Catching,
+): Promise<void> => {
+  const newest = await reports.position();
+  const giveUp = (): void => {
+    const position = Math.max(hub.position(), newest);
+    write(Buffer.from(`event: missed\nid: ${position}\ndata: {"position":${position}}\n\n`));
+    begin(position);
+  };
+  // A position ahead of all is of another store, or of one that was put back.
+  if (after > newest || after < newest - resumeReportsMax) return giveUp();
+  for (let position = after; !response.destroyed; ) {
+    const next = await reports.appendedAfter(position, catchUpBatch);
+    if (next.missed) return giveUp();
+    const oldest = oldestMs();
+    for (const [i, report] of next.reports.entries()) {
+      const at = next.positions[i] as number; // one for each report
+      if (feedIds.has(report.feedId) && report.observationsMs >= oldest)
+        writeReport(renderMessage('event', report, at), at);
+    }
+    position = next.position;
+    if (next.reports.length < catchUpBatch && position >= hub.position()) return begin(position);
+    await drained(response);
+  }
+};
+
+/**
+ * Lets others have their turn, and waits for a client that reads slower than the store; one that stopped is ended by those who tend it. It is
+ * the connection that is asked: on one that offered an upgrade, node no longer tells the response.
+ */
+const drained = ({ socket }: ServerResponse): Promise<void> =>
+  new Promise((resolve) => {
+    if (!socket?.writableNeedDrain) return void setImmediate(resolve);
+    const go = (): void => {
+      socket.off('drain', go);
+      socket.off('close', go);
+      resolve();
+    };
+    socket.on('drain', go);
+    socket.on('close', go);
+  });

@@ -1,0 +1,184 @@
+// LIVE DELIVERY put together: hub, connections and the handlers of its routes. The pipeline has checked a request before it comes here;
+// what is added is the account's number of connections (D66).
+import type { FeedId, NetworkType } from '@sealpost/protocol';
+import { readableStreams } from '../access/entitlements.ts';
+import { viewOfNetwork } from '../access/network-view.ts';
+import type { Handlers } from '../http/pipeline.ts';
+import type { Handler, LiveContext } from '../http/routes/context.ts';
+import { checkOrigin } from '../http/routes/live.ts';
+import type { AdminView } from '../store/admin-snapshot.ts';
+import type { Store } from '../store/store.ts';
+import { type Access, type Connections, createConnections, type Line, type Opened } from './connections.ts';
+import { type EventStreamParts, holdEventStream, parseLastEventId } from './event-stream.ts';
+import { type Hub, openHub } from './hub.ts';
+import type { LiveForm } from './message.ts';
+import type { SharedCounts } from './shared-counts.ts';
+import { checkHandshake, createSockets, type SocketRules } from './sockets.ts';
+import type { LiveEvent, Tally } from './tally.ts';
+
+export type LiveRules = SocketRules & {
+  /** Connections of one account at once. */
+  readonly socketsPerAccount: number;
+  readonly retentionDays: number;
+  readonly network: NetworkType;
+};
+
+export type LiveOptions = {
+  readonly store: Store;
+  readonly view: AdminView;
+  readonly rules: LiveRules;
+  readonly nowMs: () => number;
+  readonly monotonicMs: () => number;
+  readonly observe: (event: LiveEvent) => void;
+  readonly onTrouble: (error: unknown) => void;
+  /** The connections of other processes, where there are some. */
+  readonly shared?: SharedCounts | undefined;
+};
+
+export type Live = {
+  readonly handlers: Handlers;
+  /** Ends all connections within a time, and then everything else. */
+  readonly drain: (deadlineMs: number) => Promise<void>;
+};
+
+const tendEveryMs = 1_000;
+const dayMs = 86_400_000;
+
+const routeOfForm = { seconds: 'socket', milliseconds: 'socketMs', event: 'reportStream' } as const satisfies Record<
+  LiveForm,
+  keyof Handlers
+>;
+
+export const openLive = async (options: LiveOptions): Promise<Live> => {
+  const { store, rules, nowMs, monotonicMs, observe, onTrouble } = options;
+  const view = viewOfNetwork(options.view, rules.network);
+  const connections = createConnections({
+    perAccountMax: rules.socketsPerAccount,
+    accessOf: (userId) => accessOf(view, userId),
+    monotonicMs,
+    shared: options.shared,
+  });
+  const hub = await openHub({
+    reports: store.reports,
+    feedIds: view.current().streams.keys(),
+    onDelivered: (form, count) => observe({ kind: 'liveDelivered', route: routeOfForm[form], count }),
+    onTrouble,
+  });
+  const stopReviews = view.onReload(connections.review);
+  const timer = setInterval(connections.tend, tendEveryMs).unref();
+  const register = createRegister(connections, monotonicMs, observe);
+  const oldestMs = () => nowMs() - rules.retentionDays * dayMs;
+  const accept = createSockets(rules, monotonicMs);
+  return {
+    handlers: {
+      socket: createSocketRoute('seconds', connections, hub, accept, register),
+      socketMs: createSocketRoute('milliseconds', connections, hub, accept, register),
+      reportStream: createEventRoute(
+        { reports: store.reports, hub, rules, monotonicMs, oldestMs },
+        connections,
+        register,
+      ),
+    },
+    drain: async (deadlineMs) => {
+      await connections.drain(deadlineMs);
+      stopReviews();
+      clearInterval(timer);
+      hub.close();
+    },
+  };
+};
+
+const accessOf = (view: AdminView, userId: string): Access | undefined => {
+  const { accounts, streams } = view.current();
+  const account = accounts.get(userId);
+  if (account === undefined || account.disabledAt !== null) return undefined;
+  const secretIds = account.secrets.flatMap(({ id, revokedAt }) => (revokedAt === null ? [id] : []));
+  return { secretIds, readable: readableStreams(account.entitlements, streams) };
+};
+
+/** Counts a connection while it lasts and tells when it begins and ends. `hold` gets what to count in and whom to tell of its end. */
+const createRegister =
+  (connections: Connections, monotonicMs: () => number, observe: LiveOptions['observe']) =>
+  <L extends Line>(opened: Opened, hold: (tally: Tally, onClose: (closeCode: number | null) => void) => L): L => {
+    const { route, requestId, userId } = opened;
+    const startedMs = monotonicMs();
+    const tally: Tally = { messages: 0, bytes: 0, ended: undefined };
+    let remove = (): void => {};
+    const line = hold(tally, (closeCode) => {
+      remove();
+      const { messages, bytes, ended } = tally;
+      const durationMs = monotonicMs() - startedMs;
+      const reason = ended ?? null;
+      observe({ kind: 'liveEnded', route, requestId, userId, messages, bytes, durationMs, reason, closeCode });
+    });
+    remove = connections.add(line, opened);
+    observe({ kind: 'liveOpened', route });
+    return line;
+  };
+
+type Register = ReturnType<typeof createRegister>;
+
+const openedBy = (live: LiveContext, route: Opened['route'], feedIds: readonly FeedId[]): Opened => {
+  const { requestId, userId, secretId } = live;
+  return { route, requestId, userId, secretId, feedIds };
+};
+
+/** The pipeline gives one to every live route. */
+const required = (live: LiveContext | undefined): LiveContext => {
+  if (live === undefined) throw new Error('A live route was asked without its connection.');
+  return live;
+};
+
+const createSocketRoute =
+  (
+    form: 'seconds' | 'milliseconds',
+    connections: Connections,
+    hub: Hub,
+    accept: ReturnType<typeof createSockets>,
+    register: Register,
+  ): Handler<'socket' | 'socketMs'> =>
+  ({ feedIds }, { origin, origins, live }) => {
+    checkOrigin(origin, origins);
+    const context = required(live);
+    const upgrade = checkHandshake(context.upgrade);
+    connections.check(context.userId);
+    const opened = openedBy(context, routeOfForm[form], feedIds);
+    return {
+      status: 101,
+      cacheControl: 'no-store',
+      takeOver: (response, headers) => {
+        response.detachSocket(upgrade.request.socket);
+        if (!upgrade.socket.readable || !upgrade.socket.writable) return void upgrade.socket.destroy(); // it is gone already
+        let unsubscribe = (): void => {};
+        const line = register(opened, (tally, onClose) =>
+          accept(upgrade, headers, tally, (code) => {
+            unsubscribe();
+            onClose(code);
+          }),
+        );
+        unsubscribe = hub.subscribe({ ...line, feedIds, form });
+      },
+    };
+  };
+
+const eventHeaders = ['X-Accel-Buffering', 'no'] as const;
+
+const createEventRoute =
+  (parts: EventStreamParts, connections: Connections, register: Register): Handler<'reportStream'> =>
+  ({ feedIds }, { live }) => {
+    const context = required(live);
+    const after = parseLastEventId(context.lastEventId);
+    connections.check(context.userId);
+    const opened = openedBy(context, 'reportStream', feedIds);
+    return {
+      status: 200,
+      contentType: 'text/event-stream',
+      cacheControl: 'no-store',
+      headers: eventHeaders,
+      takeOver: (response) => {
+        register(opened, (tally, onClose) =>
+          holdEventStream(parts, response, feedIds, after, tally, () => onClose(null)),
+        );
+      },
+    };
+  };

@@ -1,0 +1,110 @@
+// How live connections are kept and ended: a client that is silent, one that does not read, many that only wait, and a drain.
+import { once } from 'node:events';
+import { afterEach, beforeAll, expect, test } from 'vitest';
+import type { StoredReport } from '../server/src/store/store.ts';
+import { testStream } from './door.ts';
+import { openEvents, openSocket, type SocketClient } from './live-clients.ts';
+import { type Credentials, openService, type Service } from './running-api.ts';
+import { createSignedReports, type SignedReports, secondStream } from './signed-reports.ts';
+
+const now = 1_763_200_000;
+const nowMs = now * 1_000;
+const stream = secondStream(1);
+const socket = `/api/v1/ws?feedIDs=${stream}`;
+const events = `/api/v1/reports/stream?feedIDs=${stream}`;
+let signed: SignedReports;
+let service: Service | undefined;
+let reader: Credentials;
+
+beforeAll(async () => {
+  signed = await createSignedReports('live-endings');
+});
+afterEach(() => service?.close());
+
+const openWith = async (rules: Parameters<typeof openService>[3], monotonicMs?: () => number): Promise<Service> => {
+  service = await openService([testStream(stream)], signed.signerSets, () => nowMs, rules, monotonicMs);
+  reader = await service.addAccount(['public']);
+  return service;
+};
+
+/** Large ones, so that few of them fill what the system holds for a client; the store does not look into them. */
+const largeReports = (count: number): readonly StoredReport[] =>
+  Array.from({ length: count }, (_, i) => ({
+    feedId: stream,
+    validFromMs: (now - 10_000 + i) * 1_000,
+    observationsMs: (now - 10_000 + i) * 1_000,
+    fullReport: Buffer.alloc(4_000, `${i} `),
+  }));
+
+const endedBy = ({ liveEvents }: Service) =>
+  liveEvents.flatMap((event) => (event.kind === 'liveEnded' ? [[event.route, event.reason, event.closeCode]] : []));
+
+test('endings: a client that stops reading is cut with 1013, and another one gets everything', async () => {
+  const running = await openWith({ bufferBytesMax: 262_144 });
+  const [slow, fast] = await Promise.all([1, 2].map(() => openSocket(running.url, socket, reader, nowMs)));
+  const slowEvents = await openEvents(running.url, events, reader, nowMs);
+  if (slow === undefined || fast === undefined) return expect.unreachable();
+  slow.webSocket.pause();
+  slowEvents.response.pause();
+  const reports = largeReports(2_000);
+  for (let i = 0; i < reports.length; i += 100) {
+    await running.append(reports.slice(i, i + 100));
+    await expect.poll(() => fast.received.length, { timeout: 10_000 }).toBe(i + 100);
+  }
+  expect(fast.reports().map(({ observationsTimestamp }) => observationsTimestamp)).toEqual(
+    reports.map(({ observationsMs }) => observationsMs / 1_000),
+  );
+  await expect.poll(() => endedBy(running)).toContainEqual(['reportStream', 'too_slow', null]);
+  slow.webSocket.resume();
+  slowEvents.response.resume();
+  expect((await slow.closed).code).toBe(1013);
+  await expect.poll(() => endedBy(running)).toContainEqual(['socket', 'too_slow', 1013]);
+  await slowEvents.closed;
+  expect(slow.received.length).toBeLessThan(2_000);
+  fast.webSocket.close();
+}, 60_000);
+
+test('endings: a silent client is pinged, and ended when it does not answer; an event stream gets a comment', async () => {
+  let clock = 0;
+  const running = await openWith({}, () => clock);
+  const [answering, silent] = await Promise.all([
+    openSocket(running.url, socket, reader, nowMs),
+    openSocket(running.url, socket, reader, nowMs),
+  ]);
+  const stream = await openEvents(running.url, events, reader, nowMs);
+  silent.webSocket.on('error', () => {});
+  await expect.poll(() => stream.comments()).toBe(1);
+  silent.webSocket.pause();
+  const pinged = once(answering.webSocket, 'ping');
+  clock += 10_000;
+  await pinged;
+  await expect.poll(() => stream.comments(), { timeout: 5_000 }).toBe(2);
+  clock += 10_000;
+  await expect.poll(() => endedBy(running), { timeout: 5_000 }).toEqual([['socket', 'silent', 1006]]);
+  expect(answering.webSocket.readyState).toBe(answering.webSocket.OPEN);
+  silent.webSocket.terminate();
+  answering.webSocket.close();
+  stream.close();
+}, 30_000);
+
+// `SEALPOST_IDLE_SOCKETS=5000 npx vitest run tests/live-endings` has the full count.
+const idleCount = Number(process.env.SEALPOST_IDLE_SOCKETS ?? 1_000);
+
+test('endings: many idle connections all get the report that comes at last, and a drain ends each with 1001', async () => {
+  const running = await openWith({ socketsPerAccount: idleCount });
+  const clients: SocketClient[] = [];
+  while (clients.length < idleCount) {
+    const group = Array.from({ length: Math.min(100, idleCount - clients.length) }, () =>
+      openSocket(running.url, socket, reader, nowMs),
+    );
+    clients.push(...(await Promise.all(group)));
+  }
+  await running.append([signed.report(stream, now - 1, now - 1)]);
+  await expect
+    .poll(() => clients.filter(({ received }) => received.length === 1).length, { timeout: 20_000 })
+    .toBe(idleCount);
+  await running.drain(8_000);
+  service = undefined;
+  const codes = await Promise.all(clients.map(({ closed }) => closed));
+  expect(new Set(codes.map(({ code }) => code))).toEqual(new Set([1001]));
+}, 120_000);

@@ -1,0 +1,58 @@
+// The real demo in a folder of its own, as a child process, and any script of the project run against it as its README says.
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { root } from './source-tree.ts';
+
+export type Demo = {
+  readonly url: string;
+  readonly feedIds: readonly string[];
+  /** What the examples read: where, and who. */
+  readonly env: Readonly<Record<string, string>>;
+  readonly stop: () => Promise<void>;
+};
+
+/** Resolves when it answers, with the last minutes of history in its store. */
+export const startDemo = async (): Promise<Demo> => {
+  const folder = mkdtempSync(join(tmpdir(), 'sealpost-demo-'));
+  const args = ['demo', '--json', '--port', '0', '--dir', folder, '--rate-limit', '0'];
+  const child = spawn(process.execPath, [join(root, 'server/bin/sealpost.js'), ...args], {
+    stdio: ['ignore', 'pipe', 'ignore'],
+  });
+  const ended = once(child, 'exit');
+  const [line] = await Promise.race([
+    once(child.stdout, 'data'),
+    ended.then(() => Promise.reject(new Error('The demo has ended before it answered.'))),
+  ]);
+  const { url, userId, secret, feedIds } = JSON.parse(String(line));
+  return {
+    url,
+    feedIds,
+    env: { SEALPOST_URL: url, SEALPOST_USER_ID: userId, SEALPOST_SECRET: secret },
+    stop: async () => {
+      child.kill('SIGTERM');
+      await ended;
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+};
+
+/** Runs a TypeScript file as `npx tsx FILE` does in the project's folder; resolves with what it printed. */
+export const runWithTsx = async (
+  file: string,
+  env: Readonly<Record<string, string>>,
+  args: readonly string[] = [],
+): Promise<string> => {
+  const { stdout } = await promisify(execFile)(
+    process.execPath,
+    [join(root, 'node_modules/tsx/dist/cli.mjs'), file, ...args],
+    {
+      cwd: root,
+      env: { PATH: process.env.PATH, ...env },
+    },
+  );
+  return stdout;
+};
