@@ -42,15 +42,20 @@ const createOpener =
     socket.on('close', (code, reason) =>
       tell(`closed by the server with ${code}${reason.length > 0 ? ` ${reason}` : ''}`),
     );
+    // Only an open one is paused and resumed: one whose handshake failed has nothing to read from, and ws would throw.
+    const whenOpen = (act: () => void): void => {
+      if (socket.readyState === WebSocket.OPEN) act();
+    };
     return {
-      // Before it is open there is nothing to pause, and ws says so by doing nothing.
-      pause: () => socket.pause(),
-      resume: () => socket.resume(),
+      pause: () => whenOpen(() => socket.pause()),
+      resume: () => whenOpen(() => socket.resume()),
       close: () => {
         told = true;
-        if (socket.readyState === WebSocket.CLOSED) return;
-        socket.resume();
-        socket.close(1000);
+        whenOpen(() => {
+          socket.resume();
+          socket.close(1000);
+        });
+        if (socket.readyState === WebSocket.CONNECTING) socket.terminate();
         setTimeout(() => socket.terminate(), closeMs).unref();
       },
     };
