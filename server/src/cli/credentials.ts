@@ -13,8 +13,8 @@ import type { Session } from './session.ts';
 /** Makes the three headers of a request, good for a few seconds around `timestampMs`. */
 export type Signer = (method: string, target: string, timestampMs: number) => Readonly<Record<string, string>>;
 
-/** Opens the client of a server for a user; warnings are for people. */
-export type OpenClient = (baseUrl: string, onWarning: (message: string) => void) => Client;
+/** Opens the client of a server for a user; what it mends by itself is told on stderr. */
+export type OpenClient = (baseUrl: string, session: Pick<Session, 'stderr'>) => Client;
 
 /** A user who can sign; `from` says where it was found, `url` is the profile's, where it has one. */
 export type User = {
@@ -81,8 +81,8 @@ const createUser = (from: string, place: string, userId: string, secret: string,
     throw usageError(`${place} is not a user id, expected a UUID.`); // not repeated: it may be the secret, mixed up
   }
   const sign: Signer = (method, target, timestampMs) => signRequest({ method, target, userId, timestampMs }, secret);
-  const openClient: OpenClient = (baseUrl, onWarning) =>
-    createClient({ baseUrl, userId, secret, onWarning: ({ message }) => onWarning(message) });
+  const openClient: OpenClient = (baseUrl, { stderr }) =>
+    createClient({ baseUrl, userId, secret, onWarning: ({ message }) => stderr.write(`warning: ${message}\n`) });
   return { from, sign, openClient, ...(url === undefined ? {} : { url }) };
 };
 

@@ -6,7 +6,6 @@ import type { ResolvedSettings } from '../config.ts';
 import { reportLines } from '../ingest/sources/follow.ts';
 import { addExamples, addSettings, type RawOptions, readSettings } from './command-options.ts';
 import { addUserOptions, parseServerUrl, readUser } from './credentials.ts';
-import { CommandError, exitCodes } from './failure.ts';
 import { formatNumberOf, formatSecond } from './formats.ts';
 import { ingestLines, ingestSettings, reportResults } from './ingest-lines.ts';
 import { explainRemote, findRemoteFeeds } from './remote-client.ts';
@@ -60,15 +59,8 @@ const follow = async (
   const settings = await readSettings(session, options);
   const url = parseServerUrl('URL', rawUrl);
   const signal = session.interruption();
-  const warn = (message: string): void => void session.stderr.write(`warning: ${message}\n`);
-  const client = (await readUser(session, options)).openClient(url.origin, warn);
-  const found = await explainRemote(url, () => findRemoteFeeds(client, feeds, signal));
-  const feedIds = found.map(({ feedId }) => feedId);
-  if (feedIds.length === 0)
-    throw new CommandError(
-      exitCodes.refused,
-      `The user may read no stream of ${url.host}. Ask its operator for access.`,
-    );
+  const client = (await readUser(session, options)).openClient(url.origin, session);
+  const feedIds = (await findRemoteFeeds(client, url, feeds, signal)).map(({ feedId }) => feedId);
   if (options.adopt === true) await explainRemote(url, () => adopt(session, client, feedIds, settings));
   const from = await findStart(session, settings, feedIds, options);
   session.stderr.write(
@@ -92,7 +84,7 @@ const follow = async (
       })),
     );
   } finally {
-    await reports.close();
+    reports.close();
   }
 };
 

@@ -6,8 +6,19 @@ import { asUsage, CommandError, exitCodes, usageError } from './failure.ts';
 /** A stream as it is asked for; its name is the feed id where nobody looked it up. */
 export type RemoteFeed = { readonly feedId: FeedId; readonly name: string };
 
-/** The streams that were named, by feed id or by name in the server's catalog; all that the user may read where none was. */
+/** The streams that were named, by feed id or by name in the server's catalog; all that the user may read where none was. At least one. */
 export const findRemoteFeeds = async (
+  client: Client,
+  url: URL,
+  raws: readonly string[],
+  signal: AbortSignal,
+): Promise<readonly RemoteFeed[]> => {
+  const feeds = await explainRemote(url, () => lookUpFeeds(client, raws, signal));
+  if (feeds.length > 0) return feeds;
+  throw new CommandError(exitCodes.refused, `The user may read no stream of ${url.host}. Ask its operator for access.`);
+};
+
+const lookUpFeeds = async (
   client: Client,
   raws: readonly string[],
   signal: AbortSignal,

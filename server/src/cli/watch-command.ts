@@ -2,10 +2,9 @@
 import { decode, formatDecimal, type StreamState } from '@sealpost/client';
 import { type FeedId, parseFeedId, type ReportJson } from '@sealpost/protocol';
 import type { Command } from 'commander';
-import { createApiClient } from './api-client.ts';
 import { addExamples, type RawOptions } from './command-options.ts';
-import { addAccessOptions } from './credentials.ts';
-import { CommandError, exitCodes, interruptedCode } from './failure.ts';
+import { addAccessOptions, readAccess } from './credentials.ts';
+import { interruptedCode } from './failure.ts';
 import { type Column, renderTable } from './formats.ts';
 import { explainRemote, findRemoteFeeds, type RemoteFeed } from './remote-client.ts';
 import { printJson, type Session } from './session.ts';
@@ -24,14 +23,10 @@ export const addWatchCommand = (program: Command, session: Session): void => {
 };
 
 const watch = async (session: Session, raws: readonly string[], options: RawOptions): Promise<void> => {
-  const { client, url } = await createApiClient(session, options);
+  const { url, openClient } = await readAccess(session, options);
+  const client = openClient(url.origin, session);
   const signal = session.interruption();
-  const feeds = await explainRemote(url, () => findRemoteFeeds(client, raws, signal));
-  if (feeds.length === 0)
-    throw new CommandError(
-      exitCodes.refused,
-      `The user may read no stream of ${url.host}. Ask its operator for access.`,
-    );
+  const feeds = await findRemoteFeeds(client, url, raws, signal);
   const isTable = session.isTerminal === true && options.json !== true;
   const board = isTable ? openBoard(session, feeds) : undefined;
   const names = new Map(feeds.map(({ feedId, name }) => [feedId, name]));

@@ -3,7 +3,7 @@
 // has changed.
 import type { FeedId } from '@sealpost/protocol';
 import { keysFrom, type ReportTables } from './lmdb-report-tables.ts';
-import { renderedLength, writeReport } from './rendered-report.ts';
+import { renderedLength, secondOf, writeReport } from './rendered-report.ts';
 import { type Block, openBlock } from './report-block.ts';
 import type { RenderedPage } from './store.ts';
 
@@ -108,11 +108,11 @@ export const createPageRenderer = (tables: ReportTables, streamOf: (feedId: Feed
       wanted -= to - from;
       if (wanted === 0) break;
     }
-    return wanted > 0 ? toPage(segments, false) : toPage(takeReports(segments, wholeSecondsEnd(segments, limit)), true);
+    if (wanted > 0) return toPage(segments, false);
+    const end = wholeSecondsEnd((i) => secondAt(segments, i), limit);
+    return toPage(takeReports(segments, end), true);
   };
 };
-
-const secondOf = (ms: number): number => Math.floor(ms / 1_000);
 
 const toPage = (segments: readonly Segment[], more: boolean): RenderedPage => {
   const last = segments.at(-1);
@@ -123,12 +123,14 @@ const toPage = (segments: readonly Segment[], more: boolean): RenderedPage => {
   };
 };
 
-// Clients continue at the last second + 1: a page that ends within a second would lose the rest of it. The report at `limit` is the one too
-// many; if its second fills the whole page, the page ends within it.
-const wholeSecondsEnd = (segments: readonly Segment[], limit: number): number => {
-  const tooMany = secondAt(segments, limit);
+/**
+ * Where a page of at most `limit` reports ends, given the second of each and of one more. Clients continue at the last second + 1: a page
+ * that ends within a second would lose the rest of it. If one second fills the whole page, the page ends within it.
+ */
+export const wholeSecondsEnd = (secondAt: (i: number) => number | undefined, limit: number): number => {
+  const tooMany = secondAt(limit);
   let end = limit;
-  while (end > 0 && secondAt(segments, end - 1) === tooMany) end--;
+  while (end > 0 && secondAt(end - 1) === tooMany) end--;
   return end === 0 ? limit : end;
 };
 

@@ -3,7 +3,7 @@
 import type { FeedId } from '@sealpost/protocol';
 import { readCandles } from './lmdb-candles.ts';
 import { changesOf } from './lmdb-counters.ts';
-import { createPageRenderer } from './lmdb-rendered-runs.ts';
+import { createPageRenderer, wholeSecondsEnd } from './lmdb-rendered-runs.ts';
 import {
   decodeAppended,
   decodeLatest,
@@ -16,7 +16,7 @@ import {
   streamKey,
   streamOfKey,
 } from './lmdb-report-tables.ts';
-import { renderReport } from './rendered-report.ts';
+import { renderReport, secondOf } from './rendered-report.ts';
 import { type Block, type BlockReport, openBlock } from './report-block.ts';
 import {
   type Appended,
@@ -33,8 +33,6 @@ import {
 
 /** A report that was found and not yet unpacked. */
 export type FoundReport = { readonly window: Window; readonly read: () => BlockReport };
-
-const secondOf = (ms: number): number => Math.floor(ms / 1_000);
 
 /**
  * Makes a reader. `renew` begins a new snapshot; inside a write transaction it does nothing. `writes` is how often the store was written,
@@ -234,16 +232,9 @@ const readPage = (
     if (found.length > limit) break;
   }
   const more = found.length > limit;
-  const end = more ? wholeSecondsEnd(found, limit) : found.length;
+  const secondAt = (i: number): number | undefined => found[i] && secondOf(found[i].window.observationsMs);
+  const end = more ? wholeSecondsEnd(secondAt, limit) : found.length;
   return { reports: found.slice(0, end).map(({ read }) => ({ feedId, ...read() })), more };
-};
-
-// Clients continue at the last second + 1: a page that ends within a second would lose the rest of it.
-const wholeSecondsEnd = (found: readonly FoundReport[], limit: number): number => {
-  const secondAt = (i: number) => secondOf((found[i] as FoundReport).window.observationsMs); // i ≤ limit < length
-  let end = limit;
-  while (end > 0 && secondAt(end - 1) === secondAt(limit)) end--;
-  return end === 0 ? limit : end;
 };
 
 const readAppended = (tables: ReportTables, position: number, limit: number): Appended => {

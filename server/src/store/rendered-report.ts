@@ -3,11 +3,12 @@
 import type { FeedId } from '@sealpost/protocol';
 import type { StoredReport, Window } from './store.ts';
 
-const second = (ms: number): number => Math.floor(ms / 1_000);
+/** The second that a moment falls in: the wire knows no finer one. */
+export const secondOf = (ms: number): number => Math.floor(ms / 1_000);
 
 /** All of it but the digits of the full report and the closing. */
 const renderHead = (feedId: FeedId, { validFromMs, observationsMs }: Window): string =>
-  `{"feedID":"${feedId}","validFromTimestamp":${second(validFromMs)},"observationsTimestamp":${second(observationsMs)},"fullReport":"0x`;
+  `{"feedID":"${feedId}","validFromTimestamp":${secondOf(validFromMs)},"observationsTimestamp":${secondOf(observationsMs)},"fullReport":"0x`;
 
 const closing = '"}';
 
@@ -37,8 +38,8 @@ export const writeReport = (
 export const renderedLength = (feedId: FeedId, window: Window, fullReportBytes: number): number =>
   namesLength +
   feedId.length +
-  digitsOf(second(window.validFromMs)) +
-  digitsOf(second(window.observationsMs)) +
+  digitsOf(secondOf(window.validFromMs)) +
+  digitsOf(secondOf(window.observationsMs)) +
   2 * fullReportBytes +
   closing.length;
 
