@@ -13,6 +13,7 @@ const offenders = (found: readonly string[], reason: string) =>
 const layers: Readonly<Record<string, readonly string[]>> = {
   protocol: [],
   client: ['protocol'],
+  explorer: ['client', 'protocol'],
   simulator: ['protocol'],
   'server/src/threads': [],
   'server/src/url-host': [],
@@ -196,7 +197,7 @@ const listedFor = (path: string): readonly string[] => {
 test('tidy: each import is listed in its own package', () => {
   const unlisted = sources.flatMap(({ path, imports }) => {
     // What begins with # is in the package itself, under its `imports`.
-    const external = imports.filter((name) => !/^(node:|#)|\.(ts|json)$/.test(name));
+    const external = imports.filter((name) => !/^(node:|#)|\.(tsx?|json|css|svg)$/.test(name));
     const names = external.map((name) =>
       name
         .split('/')

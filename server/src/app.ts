@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs';
 import type { SecretBox } from './access/secrets.ts';
 import { createUsageCounter } from './access/usage.ts';
 import { type ApiRules, createApi, type Limiters } from './http/api.ts';
+import { explorerFolder, openExplorer } from './http/explorer.ts';
 import { watchPressure } from './http/pressure.ts';
 import { type HttpListener, type ListenOptions, openHttpServer } from './http/server.ts';
 import { createIngest, type Ingest, type IngestRules } from './ingest/ingest.ts';
@@ -23,6 +24,8 @@ export type NodeSettings = {
   readonly tls?: { readonly certFile: string; readonly keyFile: string };
   readonly api: ApiRules;
   readonly live: LiveRules;
+  /** Is the page at / served? */
+  readonly explorer: boolean;
   readonly ingest: IngestRules;
   readonly verifierThreads: number;
   readonly retentionBytes: number;
@@ -133,6 +136,7 @@ export const openReadPath = async (
     isOverloaded: pressure.isHigh,
     observe: createObserver([observe, usage.observe]),
     live: live.handlers,
+    findFile: settings.explorer ? openExplorer(explorerFolder, (error) => observe(missingExplorer(error))) : undefined,
     ...(limiters && { limiters }),
   });
   const readTls = (): ListenOptions['tls'] =>
@@ -167,3 +171,12 @@ export const openReadPath = async (
     },
   };
 };
+
+const missingExplorer = (error: unknown) =>
+  ({
+    kind: 'warning',
+    code: 'explorer_not_built',
+    message:
+      'There is no page at /: the explorer is not built. `npm run build` does it; `--explorer off` does without.',
+    error,
+  }) as const;

@@ -1,8 +1,8 @@
 // Owns the log: which observations become a line, at which level, with which fields. Fields are listed one by one, so that no
 // header, signature, secret or raw path can slip in. A flood of complaints becomes a few lines and a count.
-import { type RouteName, routes } from '@sealpost/protocol';
 import { pino } from 'pino';
 import type { RequestEvent } from './http/pipeline.ts';
+import { type ServedName, servedLabels } from './http/target.ts';
 import { countedCodes, type Listener, type Observation } from './observe.ts';
 
 /** From the most talkative to none at all. */
@@ -250,7 +250,7 @@ const requestLine = (event: RequestEvent, slowMs: number): Line => {
 };
 
 // The table's path, as the metrics show it; never the one that was sent.
-const pathOf = (route: RouteName | null): string | null => (route === null ? null : routes[route].path);
+const pathOf = (route: ServedName | null): string | null => (route === null ? null : servedLabels[route]);
 
 const roundMs = (ms: number): number => Math.round(ms * 1_000) / 1_000;
 
