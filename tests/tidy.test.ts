@@ -26,7 +26,7 @@ const layers: Readonly<Record<string, readonly string[]>> = {
   'server/src/http': ['protocol', 'server/src/memo', 'server/src/url-host', 'server/src/store', 'server/src/access'],
   'server/src/live': ['protocol', 'server/src/store', 'server/src/access', 'server/src/http'],
   'server/src/observe': ['protocol', 'server/src/http', 'server/src/ingest', 'server/src/live', 'server/src/store'],
-  'server/src/log': ['protocol', 'server/src/http', 'server/src/observe'],
+  'server/src/log': ['protocol', 'server/src/http', 'server/src/memo', 'server/src/observe'],
   'server/src/metrics': ['protocol', 'server/src/http', 'server/src/ingest', 'server/src/live', 'server/src/observe'],
   'server/src/ops': ['server/src/metrics', 'server/src/observe', 'server/src/url-host'],
   'server/src/app': [

@@ -1,6 +1,7 @@
 // THE COMPOSITION ROOT of a running node: the one file that sees every part. It opens them in the order of the flow, closes them
 // against it, and owns nothing else.
 import { readFileSync } from 'node:fs';
+import { setFlagsFromString } from 'node:v8';
 import type { SecretBox } from './access/secrets.ts';
 import { createUsageCounter } from './access/usage.ts';
 import { type ApiRules, createApi, type Limiters } from './http/api.ts';
@@ -62,6 +63,9 @@ export type SharedLimits = Limiters & { readonly connections: SharedCounts };
 
 const retentionEveryMs = 60_000;
 
+/** The life of a request is many small functions: V8 puts only half of them together unless told otherwise, 7 % more CPU (D64). */
+const inlining = '--max-inlined-bytecode-size-cumulative=3000';
+
 /** Opens the store for writing, the door, and retention. */
 export const openWritePath = async (settings: NodeSettings, observe: Observe): Promise<WritePath> => {
   const store = await openStore(settings.store, 'write', observe);
@@ -100,6 +104,7 @@ export const openReadPath = async (
   observe: Observe,
   limiters?: SharedLimits,
 ): Promise<ReadPath> => {
+  setFlagsFromString(inlining);
   let draining = false;
   const monotonicMs = () => performance.now();
   const pressure = watchPressure(settings.lagMaxMs, monotonicMs);

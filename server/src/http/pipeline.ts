@@ -89,7 +89,7 @@ export const createPipeline = (parts: PipelineParts): Pipeline => {
     const address = gate.addressOf(socket.remoteAddress, headers.forwardedFor);
     passage.caller = gate.admit(route, method, url, headers, address, nowMs);
     const query = readQuery(name, raw, nowMs);
-    passage.rate = gate.limit(passage.caller, name, route, address);
+    passage.rate = gate.limit(passage.caller, name, route, address, passage.startedMs);
     const readable = passage.caller && gate.readableOf(passage.caller);
     authorise(query, readable);
     const handler = handlers[name] as Handler<RouteName> | undefined; // the table keys both
@@ -149,15 +149,32 @@ const liveContext = (passage: Passage, gate: Gate, headers: RequestHeaders): Liv
   };
 };
 
+/**
+ * Tells of requests when all that came in at once are answered: the answers go out sooner, and telling of several in a row costs a third
+ * of telling of each between two answers.
+ */
+const tellTogether = (observe: PipelineParts['observe']): PipelineParts['observe'] => {
+  let waiting: RequestEvent[] = [];
+  const tell = (): void => {
+    const events = waiting;
+    waiting = [];
+    for (const event of events) observe(event);
+  };
+  return (event) => {
+    if (waiting.push(event) === 1) setImmediate(tell);
+  };
+};
+
 /** How a passage ends: with an answer or an error, told to the observer once. */
 const createReplies = ({ gate, isDraining, monotonicMs, observe }: PipelineParts, onEnd: () => void) => {
+  const tell = tellTogether(observe);
   const finish = (passage: Passage, status: number, bytes: number, code: string | null, error?: unknown): void => {
     onEnd();
     const { requestId, startedMs, route = null, caller } = passage;
     const { method = '' } = passage.request;
     const durationMs = monotonicMs() - startedMs;
     const userId = caller?.userId ?? null;
-    observe({ kind: 'request', requestId, route, method, status, code, userId, bytes, durationMs, error });
+    tell({ kind: 'request', requestId, route, method, status, code, userId, bytes, durationMs, error });
   };
   // An answer that took no token tells where the account stands all the same.
   const rateOf = ({ rate, caller, route }: Passage): RateDecision | undefined =>
