@@ -4,9 +4,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { StoredReport } from '../server/src/store/store.ts';
 import { bundleForPage, openBrowser, openBrowserTimeoutMs, openSite } from './browser.ts';
 import { askSession, createSession, type Session, type SessionOptions } from './client-session.ts';
-import { type CuttingProxy, openCuttingProxy } from './cutting-proxy.ts';
 import { testStream } from './door.ts';
-import { createWorld, fetchSigned, type Server, startServer, type World } from './real-program.ts';
+import { type FailingNetwork, openFailingNetwork } from './failing-network.ts';
 import { type Credentials, openService, type Service } from './running-api.ts';
 import { createSignedReports, secondStream } from './signed-reports.ts';
 
@@ -79,9 +78,6 @@ const stored = [
   report(second, now - 20, now - 5),
 ];
 const of = (feedId: string) => stored.filter((item) => item.feedId === feedId).map(shown);
-
-const token = 'token-of-the-tests';
-const settings = ['--origins', '001,002', '--ahead-max-ms', '6000000'];
 
 describe.each([
   ['Node', openNode],
@@ -231,51 +227,16 @@ describe.each([
   });
 
   describe('live', () => {
-    let world: World;
-    let server: Server;
-    let proxy: CuttingProxy;
-    let seconds: number;
-
-    const serve = (): Promise<Server> =>
-      startServer(world, [...settings, '--verifier-threads', '1'], { SEALPOST_INGEST_TOKEN: token });
-
+    let network: FailingNetwork;
     beforeAll(async () => {
-      world = await createWorld();
-      server = await serve();
-      proxy = await openCuttingProxy(server.port);
-      seconds = Math.floor(Date.now() / 1_000) + 10;
+      network = await openFailingNetwork();
     }, 30_000);
-    afterAll(async () => {
-      await server?.stop();
-      await proxy?.close();
-      world?.remove();
-    });
-
-    /** Brings in reports of the next seconds, with a gap before them; not through the proxy. */
-    const ingest = async (count: number): Promise<void> => {
-      seconds += 5;
-      const lines = Array.from({ length: count }, () => {
-        seconds += 1;
-        return JSON.stringify({ fullReport: shown(report(world.feedId, seconds, seconds)).fullReport });
-      });
-      const answer = await fetch(`${server.opsUrl}/ingest`, {
-        method: 'POST',
-        headers: { Authorization: `Bearer ${token}` },
-        body: lines.join('\n'),
-      });
-      expect((await answer.text()).match(/"stored"/g)).toHaveLength(count);
-    };
-
-    /** Everything that the store has from a second on. */
-    const storedFrom = async (from: number): Promise<readonly unknown[]> => {
-      const target = `/api/v1/reports/page?feedID=${world.feedId}&startTimestamp=${from}&limit=1000`;
-      return (await (await fetchSigned(server.url, target, world)).json()).reports;
-    };
+    afterAll(() => network?.close());
 
     /** A stream over Server-Sent Events, which both have, through the network that fails. */
     const openStream = async (options: object) => {
-      const { userId, secret, feedId } = world;
-      const ask = await place.open({ baseUrl: proxy.url, userId, secret });
+      const { userId, secret, feedId } = network.world;
+      const ask = await place.open({ baseUrl: network.proxy.url, userId, secret });
       const live = { transport: 'sse', reconnect: { minMs: 20, maxMs: 200 }, ...options };
       await ask('openStream', [feedId], live);
       const received: unknown[] = [];
@@ -288,78 +249,76 @@ describe.each([
     };
 
     test('reports arrive in order as they come in, from a second of the past on', async () => {
-      const from = seconds + 1; // the second before has what an earlier test brought
-      await ingest(10); // after five seconds without any
+      const from = network.nextSecond();
+      await network.ingest(10); // after five seconds without any
       const { received, receive, close } = await openStream({ from: from + 7, transport: 'auto' });
       await receive(8);
-      await ingest(5);
+      await network.ingest(5);
       await receive(5);
-      expect(received).toEqual(await storedFrom(from + 7));
+      expect(received).toEqual(await network.storedFrom(from + 7));
       await close();
     }, 60_000);
 
     test('the server is killed in mid-stream and comes back: every report once, in order', async () => {
-      const from = seconds + 1;
-      await ingest(20);
+      const from = network.nextSecond();
+      await network.ingest(20);
       const { received, receive, states, close } = await openStream({ from });
       await receive(20);
-      await ingest(5);
-      // The program itself: from sources, the child is only what starts it.
-      process.kill(Number(/"pid":(\d+)/.exec(server.output())?.[1]), 'SIGKILL');
-      await server.finished;
-      server = await serve();
-      await ingest(10);
-      proxy.upstreamPort = server.port;
+      await network.ingest(5);
+      await network.killServer();
+      await network.startAgain();
+      await network.ingest(10);
+      network.reconnect();
       await receive(15);
-      await ingest(5);
+      await network.ingest(5);
       await receive(5);
-      expect(received).toEqual(await storedFrom(from));
+      expect(received).toEqual(await network.storedFrom(from));
       expect((await states()).map(({ phase }) => phase)).toContain('reconnecting');
       await close();
     }, 60_000);
 
     test('the network is gone for a while, and nobody is told: every report once, in order', async () => {
-      const from = seconds + 1;
+      const from = network.nextSecond();
       const { received, receive, states, close } = await openStream({ from, silenceMs: 500 });
-      await ingest(3);
+      await network.ingest(3);
       await receive(3);
       const told = (await states()).length;
-      proxy.freeze();
-      await ingest(30);
+      network.proxy.freeze();
+      await network.ingest(30);
       await expect
         .poll(async () => (await states()).slice(told).map(({ phase }) => phase), { timeout: 20_000 })
         .toContain('reconnecting');
-      await ingest(10);
-      proxy.thaw();
+      await network.ingest(10);
+      network.proxy.thaw();
       await receive(40);
-      await ingest(3);
+      await network.ingest(3);
       await receive(3);
-      expect(received).toEqual(await storedFrom(from));
+      expect(received).toEqual(await network.storedFrom(from));
       await close();
     }, 60_000);
 
     test('with high availability there is one connection to each origin, and no report comes twice', async () => {
-      const from = seconds + 1;
+      const from = network.nextSecond();
       const { received, receive, states, close } = await openStream({ from, ha: true });
       const origins = async () =>
         (await states()).flatMap(({ phase, origin }) => (phase === 'live' && origin !== undefined ? [origin] : []));
       await expect.poll(async () => (await origins()).sort(), { timeout: 30_000 }).toEqual(['001', '002']);
-      await ingest(20);
+      await network.ingest(20);
       await receive(20);
-      expect(received).toEqual(await storedFrom(from));
+      expect(received).toEqual(await network.storedFrom(from));
       await close();
     }, 60_000);
 
     test('a wrong secret ends a stream with a typed error', async () => {
-      const ask = await place.open({ baseUrl: proxy.url, userId: world.userId, secret: 'wrong' });
-      await ask('openStream', [world.feedId], {});
+      const ask = await place.open({ baseUrl: network.proxy.url, userId: network.world.userId, secret: 'wrong' });
+      await ask('openStream', [network.world.feedId], {});
       await expect(ask('receive', 1)).rejects.toThrow();
       expect((await ask('states')).at(-1)).toMatchObject({ phase: 'closed', error: { code: 'unauthorized' } });
     });
 
     test.runIf(where === 'Chromium')('a WebSocket is refused in words that say what to do instead', async () => {
-      const { userId, secret, feedId } = world;
-      const ask = await place.open({ baseUrl: proxy.url, userId, secret });
+      const { userId, secret, feedId } = network.world;
+      const ask = await place.open({ baseUrl: network.proxy.url, userId, secret });
       await ask('openStream', [feedId], { transport: 'websocket' });
       await expect(ask('receive', 1)).rejects.toThrow('cannot be had in a browser. Use sse');
     });

@@ -1,0 +1,72 @@
+// The real program behind a network that fails, with reports coming in past it: what a stream delivers is held against the store.
+import { type CuttingProxy, openCuttingProxy } from './cutting-proxy.ts';
+import { createWorld, fetchSigned, startServer, type World } from './real-program.ts';
+import { createSignedReports } from './signed-reports.ts';
+
+const token = 'token-of-the-tests';
+const settings = ['--origins', '001,002', '--ahead-max-ms', '6000000', '--verifier-threads', '1'];
+
+export type FailingNetwork = {
+  readonly world: World;
+  readonly proxy: CuttingProxy;
+  /** The first second that no report has yet. */
+  readonly nextSecond: () => number;
+  /** Brings in reports of the next seconds, with a gap before them; not through the proxy. */
+  readonly ingest: (count: number) => Promise<void>;
+  /** Everything that the store has from a second on. */
+  readonly storedFrom: (from: number) => Promise<readonly unknown[]>;
+  readonly killServer: () => Promise<void>;
+  /** Starts another on the same store; the proxy leads to the killed one until `reconnect`. */
+  readonly startAgain: () => Promise<void>;
+  readonly reconnect: () => void;
+  readonly close: () => Promise<void>;
+};
+
+export const openFailingNetwork = async (): Promise<FailingNetwork> => {
+  const { report } = await createSignedReports();
+  const world = await createWorld();
+  const serve = () => startServer(world, settings, { SEALPOST_INGEST_TOKEN: token });
+  let server = await serve();
+  const proxy = await openCuttingProxy(server.port);
+  let seconds = Math.floor(Date.now() / 1_000) + 10;
+  const line = (): string => {
+    seconds += 1;
+    const { fullReport } = report(world.feedId, seconds, seconds);
+    return JSON.stringify({ fullReport: `0x${Buffer.from(fullReport).toString('hex')}` });
+  };
+  return {
+    world,
+    proxy,
+    nextSecond: () => seconds + 1,
+    ingest: async (count) => {
+      seconds += 5;
+      const answer = await fetch(`${server.opsUrl}/ingest`, {
+        method: 'POST',
+        headers: { Authorization: `Bearer ${token}` },
+        body: Array.from({ length: count }, line).join('\n'),
+      });
+      const stored = (await answer.text()).match(/"stored"/g)?.length;
+      if (stored !== count) throw new Error(`${stored} of ${count} reports were stored.`);
+    },
+    storedFrom: async (from) => {
+      const target = `/api/v1/reports/page?feedID=${world.feedId}&startTimestamp=${from}&limit=1000`;
+      return (await (await fetchSigned(server.url, target, world)).json()).reports;
+    },
+    killServer: async () => {
+      // The program itself: from sources, the child is only what starts it.
+      process.kill(Number(/"pid":(\d+)/.exec(server.output())?.[1]), 'SIGKILL');
+      await server.finished;
+    },
+    startAgain: async () => {
+      server = await serve();
+    },
+    reconnect: () => {
+      proxy.upstreamPort = server.port;
+    },
+    close: async () => {
+      await server.stop();
+      await proxy.close();
+      world.remove();
+    },
+  };
+};
