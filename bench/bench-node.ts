@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { Stream } from '@sealpost/protocol';
 import { createSecret, createSecretBox } from '../server/src/access/secrets.ts';
 import { resolveSettings } from '../server/src/config.ts';
 import { type Node, openNode } from '../server/src/node.ts';
@@ -16,8 +17,10 @@ export type BenchNode = {
   readonly stop: () => Promise<void>;
 };
 
-/** Opens one with everything on, and limits that nothing here reaches. */
-export const openBenchNode = async (): Promise<BenchNode> => {
+/** Opens one with everything on, and limits that nothing here reaches. Its streams are those of the bench unless others are given. */
+export const openBenchNode = async (
+  streams: readonly Stream[] = benchStreams.map((feedId) => testStream(feedId)),
+): Promise<BenchNode> => {
   const folder = mkdtempSync(join(tmpdir(), 'sealpost-bench-'));
   const key = randomBytes(32);
   writeFileSync(join(folder, 'key'), key.toString('hex'), { mode: 0o600 });
@@ -39,7 +42,8 @@ export const openBenchNode = async (): Promise<BenchNode> => {
   const secret = createSecret();
   const act = { atMs: Date.now(), actor: 'bench', action: 'set up', detail: {} };
   const secrets = [{ id: '1', sealed: createSecretBox(key).seal(userId, secret), createdAt: '', revokedAt: null }];
-  await store.admin.update('stream', benchStreams, () => benchStreams.map((feedId) => testStream(feedId)), act);
+  const feedIds = streams.map(({ feedId }) => feedId);
+  await store.admin.update('stream', feedIds, () => streams, act);
   await store.admin.update(
     'account',
     [userId],

@@ -27,7 +27,7 @@ export const bundle = async (prefix: string, entries: readonly string[]): Promis
     bundle: true,
     format: 'esm',
     platform: 'node',
-    external: ['lmdb', 'pino', 'prom-client', 'ws', 'node:*'],
+    external: ['esbuild', 'lmdb', 'pino', 'playwright-core', 'prom-client', 'ws', 'node:*'],
     conditions: ['source'],
   });
   return {

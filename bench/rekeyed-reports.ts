@@ -36,11 +36,15 @@ const createNoise = () => {
   };
 };
 
-/** One report for each of the 24 streams, for each second from `from` on, `seconds` times. */
-export function* rekeyedReports(from: number, seconds: number): Generator<readonly StoredReport[]> {
+/** One report for each of the streams, the 24 where none are given, for each second from `from` on, `seconds` times. */
+export function* rekeyedReports(
+  from: number,
+  seconds: number,
+  feedIds: readonly FeedId[] = benchStreams,
+): Generator<readonly StoredReport[]> {
   const noise = createNoise();
   for (let second = from; second < from + seconds; second++) {
-    yield benchStreams.map((feedId) => {
+    yield feedIds.map((feedId) => {
       const fullReport = Buffer.from(template);
       const low = (at: number, value: number) => fullReport.writeUInt32BE(value, at * word + 28);
       fullReport.write(feedId.slice(2), places.feedId * word, 'hex');

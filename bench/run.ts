@@ -1,5 +1,6 @@
 // `npm run bench` runs every workload, `npm run bench -- NAME…` the named ones; `--json` prints one line per figure.
 import { benchClient } from './client.ts';
+import { benchExplorer } from './explorer.ts';
 import { benchHttp } from './http.ts';
 import { benchIngest } from './ingest.ts';
 import { benchLive } from './live.ts';
@@ -18,8 +19,8 @@ const workloads: Readonly<Record<string, () => Promise<readonly Measurement[]>>>
   live: benchLive,
 };
 
-/** Workloads that take long and run only when named. */
-const namedOnly: typeof workloads = { growth: benchGrowth };
+/** Workloads that take long, or need more than Node, and run only when named. */
+const namedOnly: typeof workloads = { growth: benchGrowth, explorer: benchExplorer };
 
 const print = (line: string) => process.stdout.write(`${line}\n`);
 

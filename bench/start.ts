@@ -7,6 +7,7 @@ const { programOf, remove } = await bundle('data-bench-', [
   'bench/recovery-thread.ts',
   'bench/http-target.ts',
   'bench/live-target.ts',
+  'bench/explorer-target.ts',
 ]);
 const child = spawn(process.execPath, [programOf('run'), ...process.argv.slice(2)], { stdio: 'inherit' });
 child.once('exit', (code) => {

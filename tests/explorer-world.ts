@@ -28,6 +28,8 @@ export type PageOptions = {
   readonly theme?: 'light' | 'dark';
   /** As the link that the demo prints does it, at whatever path. */
   readonly signedIn?: boolean;
+  /** Sees the page before it loads anything: to answer requests in the server's place, or to listen. */
+  readonly prepare?: (page: Page) => Promise<unknown>;
 };
 
 export type OpenPage = {
@@ -83,9 +85,10 @@ export const openExplorerWorld = async (): Promise<ExplorerWorld> => {
     userId,
     secret,
     feedIds,
-    openPage: async ({ path = '/', viewport = 'desktop', theme = 'light', signedIn = false } = {}) => {
+    openPage: async ({ path = '/', viewport = 'desktop', theme = 'light', signedIn = false, prepare } = {}) => {
       const open = await openWatchedPage(browser, url, viewport, theme);
       opened.add(open);
+      await prepare?.(open.page);
       const fragment = signedIn ? `#sign-in=${userId}:${encodeURIComponent(secret)}` : '';
       await open.page.goto(`${url}${path}${fragment}`);
       return open;

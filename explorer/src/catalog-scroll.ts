@@ -47,7 +47,12 @@ export const useRowScroll = <E extends HTMLElement>(count: number, rowHeight: nu
   useEffect(() => {
     window.addEventListener('scroll', follow, { passive: true });
     window.addEventListener('resize', follow);
+    // What stands above the list comes and goes, and moves it without any scrolling.
+    const moved = new ResizeObserver(() => update(false));
+    const page = list.current?.closest('.catalog');
+    if (page != null) moved.observe(page);
     return () => {
+      moved.disconnect();
       clearTimeout(timer.current);
       window.removeEventListener('scroll', follow);
       window.removeEventListener('resize', follow);

@@ -7,8 +7,11 @@ import { renderedLength, secondOf, writeReport } from './rendered-report.ts';
 import { type Block, openBlock } from './report-block.ts';
 import type { RenderedPage } from './store.ts';
 
-/** Bytes of rendered runs that are kept at most: some 300 of 64 reports. */
-const bytesKept = 32 * 1024 * 1024;
+/** Bytes of rendered runs that are kept at most: some 150 of 64 reports. */
+const bytesKept = 16 * 1024 * 1024;
+
+/** Pages that are kept until something is written; they hold on to their runs. */
+const pagesKept = 32;
 
 const comma = ','.charCodeAt(0);
 
@@ -77,8 +80,35 @@ const createKept = (bytesMax: number) => {
 
 type Segment = { readonly run: RenderedRun; readonly from: number; readonly to: number };
 
-/** Makes a reader of rendered pages. The caller has begun a snapshot. */
-export const createPageRenderer = (tables: ReportTables, streamOf: (feedId: FeedId) => number | undefined) => {
+/**
+ * Makes a reader of rendered pages. `renew` begins a new snapshot; `writes` is how often the store was written, for the process that alone
+ * writes it: what many ask for between two writes is looked up once.
+ */
+export const createPageRenderer = (
+  tables: ReportTables,
+  streamOf: (feedId: FeedId) => number | undefined,
+  renew: () => void,
+  writes: () => number | undefined,
+) => {
+  const render = createRunPages(tables, streamOf);
+  const pages = new Map<string, RenderedPage>();
+  let writesSeen: number | undefined;
+  return (feedId: FeedId, fromSeconds: number, limit: number): RenderedPage => {
+    const written = writes();
+    if (written === undefined || written !== writesSeen || pages.size > pagesKept) pages.clear();
+    writesSeen = written;
+    const key = `${feedId} ${fromSeconds} ${limit}`;
+    const known = pages.get(key);
+    if (known !== undefined) return known;
+    renew();
+    const page = render(feedId, fromSeconds, limit);
+    pages.set(key, page);
+    return page;
+  };
+};
+
+/** Pages cut from rendered runs, of the present snapshot. */
+const createRunPages = (tables: ReportTables, streamOf: (feedId: FeedId) => number | undefined) => {
   const kept = createKept(bytesKept);
 
   const runAt = (table: 'blocks' | 'tail', feedId: FeedId, stream: number, key: Buffer): RenderedRun => {

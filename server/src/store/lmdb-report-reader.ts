@@ -58,7 +58,6 @@ export const createReportReader = (
   };
   const latestOf = createLatestReader(tables);
   const lately = new Map<FeedId, { readonly writes: number; readonly report: LatestReport | undefined }>();
-  const renderPage = createPageRenderer(tables, streamOf);
   return {
     streamOf,
     latest: (feedId: FeedId): LatestReport | undefined => {
@@ -95,10 +94,7 @@ export const createReportReader = (
         readCandles(tables.candles, stream, fromSeconds, toSeconds),
       ),
     renderedAt: createMomentRenderer(tables, streamOf, renew, writes),
-    renderedPage: (feedId: FeedId, fromSeconds: number, limit: number): RenderedPage => {
-      renew();
-      return renderPage(feedId, fromSeconds, limit);
-    },
+    renderedPage: createPageRenderer(tables, streamOf, renew, writes),
     position: (): number => {
       renew();
       return lastPosition(tables);
@@ -116,8 +112,8 @@ const findAt = (tables: ReportTables, feedId: FeedId, stream: number, seconds: n
   return holds ? { feedId, ...found.read() } : undefined;
 };
 
-/** Rendered answers to `at` that are kept until something is written: some 30 MB. */
-const momentsKept = 16_384;
+/** Rendered answers to `at` that are kept until something is written: some 7 MB. */
+const momentsKept = 4_096;
 
 /**
  * Renders what holds at a second; many ask for the same one, so each is rendered once until something is written, and the same list of

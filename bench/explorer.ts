@@ -1,0 +1,190 @@
+// The explorer's catalog page with 2,000 streams in Chromium, signed in, prices coming in: what the longest task of the page's main thread
+// takes while one scrolls, searches, filters and sorts, and how much it does from one frame to the next. Both are CPU time, which other
+// work on the machine does not lengthen; the longest frame in wall time is told beside them, and is the machine's as much as the page's.
+import { type ChildProcess, spawn } from 'node:child_process';
+import { openSync, readFileSync } from 'node:fs';
+import { extname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { Browser, Page, Route } from 'playwright-core';
+import { openBrowser } from '../tests/browser.ts';
+import { buildExplorer } from '../tests/explorer-build.ts';
+import { root } from '../tests/source-tree.ts';
+import type { Measurement } from './measure.ts';
+
+type Target = { readonly child: ChildProcess; readonly url: string; readonly userId: string; readonly secret: string };
+
+const startTarget = (): Promise<Target> => {
+  const program = fileURLToPath(new URL('./explorer-target.mjs', import.meta.url));
+  const child = spawn(process.execPath, [program], { stdio: ['ignore', openSync('/dev/null', 'w'), 'inherit', 'ipc'] });
+  return new Promise((resolve) =>
+    child.once('message', (told) => resolve({ child, ...(told as Omit<Target, 'child'>) })),
+  );
+};
+
+const rounds = 3;
+const viewport = { width: 1_280, height: 800 };
+
+const contentTypes: Readonly<Record<string, string>> = {
+  '.js': 'text/javascript',
+  '.css': 'text/css',
+  '.svg': 'image/svg+xml',
+};
+
+/** The built page: a bundled server looks for it beside itself, where it is not. */
+const servePage = (route: Route): Promise<void> => {
+  const { pathname } = new URL(route.request().url());
+  const file = pathname === '/' ? '/index.html' : pathname;
+  const contentType = contentTypes[extname(file)] ?? 'text/html';
+  return route.fulfill({ body: readFileSync(join(root, 'server/public', file)), contentType });
+};
+
+const nextFrame = (page: Page): Promise<unknown> => page.evaluate(() => new Promise(requestAnimationFrame));
+const rows = (page: Page) => page.locator('[data-row]');
+const hasPrices = (page: Page) => page.locator('[data-row] .exact').nth(5).waitFor();
+const toTop = (page: Page) => page.evaluate(() => window.scrollTo(0, 0));
+
+const wheel = async (page: Page, steps: number, pixels: number): Promise<void> => {
+  await page.mouse.move(viewport.width / 2, viewport.height / 2);
+  for (let i = 0; i < steps; i++) {
+    await page.mouse.wheel(0, pixels);
+    await nextFrame(page);
+  }
+  await hasPrices(page);
+  await toTop(page);
+};
+
+const search = async (page: Page): Promise<void> => {
+  const box = page.getByRole('searchbox');
+  await box.pressSequentially('asset 1973', { delay: 60 });
+  await page.locator('[data-row="1"]').waitFor({ state: 'detached' });
+  for (let i = 0; i < 'asset 1973'.length; i++) await box.press('Backspace', { delay: 60 });
+  await rows(page).nth(10).waitFor();
+};
+
+const filter = async (page: Page): Promise<void> => {
+  await page.getByRole('button', { name: 'Filters' }).click();
+  for (const value of ['Forex', 'NAV', 'testing']) {
+    const box = page.getByRole('checkbox', { name: new RegExp(`^${value}`) }).first();
+    await box.check();
+    await nextFrame(page);
+    await box.uncheck();
+    await nextFrame(page);
+  }
+  await page.getByRole('button', { name: 'Filters' }).click();
+};
+
+const sort = async (page: Page): Promise<void> => {
+  for (const name of ['Latest price', 'Age', 'Status', 'Attribute', 'Feed id', 'Pair']) {
+    const head = page.getByRole('columnheader', { name, exact: true }).getByRole('button');
+    await head.click();
+    await nextFrame(page);
+    await head.click();
+    await nextFrame(page);
+  }
+};
+
+const acts: Readonly<Record<string, (page: Page) => Promise<unknown>>> = {
+  'prices come in': (page) => page.waitForTimeout(4_000),
+  'scroll by the wheel': (page) => wheel(page, 60, 120),
+  'scroll fast': (page) => wheel(page, 40, 2_000),
+  'search, key by key': search,
+  'filters on and off': filter,
+  'sort by six columns, either way': sort,
+};
+
+type TraceEvent = {
+  readonly name: string;
+  readonly ph: string;
+  readonly pid: number;
+  readonly tid: number;
+  /** µs, when it began; of wall time, and of CPU. */
+  readonly ts: number;
+  readonly dur?: number;
+  readonly tdur?: number;
+  readonly args?: { readonly name?: string };
+};
+
+/** What the page's main thread did, in ms of CPU: its longest task, and the most that it did from one frame to the next. */
+const readTrace = (trace: Buffer): { readonly taskMs: number; readonly workMs: number } => {
+  const { traceEvents } = JSON.parse(trace.toString()) as { readonly traceEvents: readonly TraceEvent[] }; // as Chromium writes it
+  const isMain = new Set(
+    traceEvents
+      .filter(({ name, args }) => name === 'thread_name' && args?.name === 'CrRendererMain')
+      .map(({ pid, tid }) => `${pid} ${tid}`),
+  );
+  const ofMain = traceEvents
+    .filter(({ ph, pid, tid }) => ph === 'X' && isMain.has(`${pid} ${tid}`))
+    .sort((a, b) => a.ts - b.ts);
+  const tasks = ofMain.filter(({ name }) => name.endsWith('RunTask'));
+  const frames = ofMain.filter(({ name }) => name === 'FireAnimationFrame').map(({ ts }) => ts);
+  if (tasks.length === 0 || frames.length === 0)
+    throw new Error('The trace has no task or no frame of the main thread: Chromium names them otherwise.');
+  const perFrame = new Map<number, number>();
+  let frame = 0;
+  for (const { ts, dur = 0, tdur = 0 } of tasks) {
+    // The task that fires a frame belongs to it, with all that came since the one before.
+    while (frame < frames.length && (frames[frame] ?? 0) < ts) frame++;
+    perFrame.set(frame, (perFrame.get(frame) ?? 0) + tdur);
+    if ((frames[frame] ?? 0) < ts + dur) frame++;
+  }
+  return {
+    taskMs: Math.max(...tasks.map(({ tdur }) => tdur ?? 0)) / 1_000,
+    workMs: Math.max(...perFrame.values()) / 1_000,
+  };
+};
+
+/** The longest time from one frame to the next while `act` lasts; ms. */
+const longestFrame = async (page: Page, act: () => Promise<unknown>): Promise<number> => {
+  await page.evaluate(() => {
+    const frames = { longest: 0, last: performance.now(), isOver: false };
+    Object.assign(globalThis, { frames });
+    const step = (now: number): void => {
+      frames.longest = Math.max(frames.longest, now - frames.last);
+      frames.last = now;
+      if (!frames.isOver) requestAnimationFrame(step);
+    };
+    requestAnimationFrame(step);
+  });
+  await act();
+  return page.evaluate(() => {
+    const { frames } = globalThis as unknown as { frames: { longest: number; isOver: boolean } }; // set above
+    frames.isOver = true;
+    return frames.longest;
+  });
+};
+
+const measure = async (browser: Browser, page: Page, act: () => Promise<unknown>) => {
+  const categories = ['toplevel', 'devtools.timeline', 'disabled-by-default-devtools.timeline'];
+  await browser.startTracing(page, { categories });
+  const frameMs = await longestFrame(page, act);
+  return { ...readTrace(await browser.stopTracing()), frameMs };
+};
+
+export const benchExplorer = async (): Promise<readonly Measurement[]> => {
+  await buildExplorer();
+  const target = await startTarget();
+  const { browser, close } = await openBrowser();
+  try {
+    const page = await browser.newPage({ viewport });
+    await page.route(({ pathname }) => pathname === '/' || /\.(js|css|svg)$/.test(pathname), servePage);
+    await page.goto(`${target.url}/#sign-in=${target.userId}:${encodeURIComponent(target.secret)}`);
+    await hasPrices(page);
+    const figures: Measurement[] = [];
+    for (const [name, act] of Object.entries(acts)) {
+      await act(page); // warm
+      const runs: Awaited<ReturnType<typeof measure>>[] = [];
+      for (let round = 0; round < rounds; round++) runs.push(await measure(browser, page, () => act(page)));
+      const most = (pick: (run: (typeof runs)[number]) => number): number => Math.max(...runs.map(pick));
+      figures.push({
+        name: `2,000 streams: ${name}`,
+        value: most(({ taskMs }) => taskMs),
+        unit: 'ms CPU, longest task',
+        note: `most in a frame ${most(({ workMs }) => workMs).toFixed(1)} ms CPU; longest frame ${most(({ frameMs }) => frameMs).toFixed(0)} ms of wall time`,
+      });
+    }
+    return figures;
+  } finally {
+    await close();
+    target.child.kill('SIGTERM');
+  }
+};

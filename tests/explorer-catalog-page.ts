@@ -1,0 +1,73 @@
+// The catalog page as its tests see it: what is on it, and what a person does to it.
+import type { CatalogEntry } from '@sealpost/protocol';
+import type { Page, Request } from 'playwright-core';
+import { expect } from 'vitest';
+
+/** On a machine that is busy with other tests a page takes its time. */
+export const poll = { timeout: 20_000 };
+
+export const pairs = (page: Page): Promise<readonly string[]> => page.locator('[data-row] .pair').allTextContents();
+export const count = (page: Page) => page.locator('.catalog-head [role=status]');
+export const search = (page: Page): string => new URL(page.url()).search;
+export const ready = (page: Page) => page.locator('[data-row="0"]').waitFor();
+export const link = (page: Page, row: number) => page.locator(`[data-row="${row}"] a`);
+export const head = (page: Page, name: string) => page.getByRole('columnheader', { name, exact: true });
+export const expectPairs = (page: Page, expected: readonly string[]) =>
+  expect.poll(() => pairs(page), poll).toEqual(expected);
+export const expectSearch = (page: Page, expected: string) => expect.poll(() => search(page), poll).toBe(expected);
+
+export const tick =
+  (legend: string, value: string) =>
+  (page: Page): Promise<unknown> =>
+    page
+      .getByRole('group', { name: legend, exact: true })
+      .getByRole('checkbox', { name: new RegExp(`^${value}\\b(?!-)`) })
+      .check();
+export const fill =
+  (label: string, text: string) =>
+  (page: Page): Promise<unknown> =>
+    page.getByLabel(label, { exact: true }).fill(text);
+
+/** Texts of a column's cells, top to bottom. */
+export const cellsOf = (page: Page, column: string): Promise<readonly string[]> =>
+  page.locator(`[data-row] .col-${column}`).allTextContents();
+
+/** A printed price as an integer; undefined where there is none. */
+export const exact = (text: string): bigint | undefined => {
+  const [whole = '', fraction = ''] = text.replaceAll(',', '').split('.');
+  return /^[0-9]+$/.test(whole) ? BigInt(`${whole}${fraction.padEnd(18, '0')}`) : undefined;
+};
+
+/** The addresses that a page asks for, and how many connections of the stream are open. */
+export const watchRequests = (page: Page) => {
+  const paths: string[] = [];
+  const open = new Set<Request>();
+  const opened: number[] = [];
+  const isStream = (request: Request): boolean => new URL(request.url()).pathname === '/api/v1/reports/stream';
+  page.on('request', (request) => {
+    paths.push(new URL(request.url()).pathname);
+    if (isStream(request)) opened.push(open.add(request).size);
+  });
+  const forget = (request: Request): void => void open.delete(request);
+  page.on('requestfinished', forget).on('requestfailed', forget);
+  return { paths, open: () => open.size, openedWith: () => opened };
+};
+
+const many = 2_000;
+
+/** The demo's streams and as many others as make two thousand, which come after them by name. */
+export const manyStreams = (demo: readonly CatalogEntry[]): readonly CatalogEntry[] => {
+  const others = Array.from({ length: many - demo.length }, (_, i): CatalogEntry => {
+    const like = demo[i % demo.length] as CatalogEntry; // the demo has some
+    const baseAsset = `Z${String(i).padStart(4, '0')}`;
+    return {
+      ...like,
+      feedId: `${like.feedId.slice(0, 6)}${i.toString(16).padStart(60, '0')}`,
+      name: `${baseAsset}/USD-Streams-${like.attributeType}`,
+      assetName: `Asset ${i}`,
+      baseAsset,
+      quoteAsset: 'USD',
+    };
+  });
+  return [...demo, ...others];
+};
