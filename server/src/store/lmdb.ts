@@ -117,6 +117,8 @@ const composeStore = (
       appended.check();
       return outcomes;
     },
+    // Nothing can be read here before it is durable.
+    confirm: async () => {},
     latest: reader.latest,
     at: async (feedIds, seconds) => feedIds.map((feedId) => reader.at(feedId, seconds)),
     neighbours: async (feedId, seconds) => reader.neighbours(feedId, seconds),

@@ -1,11 +1,24 @@
 // Owns the way from a store's URL to its engine.
 import { openLmdbStore } from './lmdb.ts';
+import { openPostgresStore } from './postgres.ts';
 import { type Store, StoreError, type StoreEvent } from './store.ts';
 
-/** Opens `lmdb:FOLDER`, or a bare folder. `tell` hears what the engine observes. */
-export const openStore = (url: string, mode: 'read' | 'write', tell?: (event: StoreEvent) => void): Promise<Store> => {
+/**
+ * Opens `lmdb:FOLDER`, a bare folder, or `postgres://…`. `tell` hears what the engine observes; `share` is how many processes of a node
+ * divide its connections to a database.
+ */
+export const openStore = async (
+  url: string,
+  mode: 'read' | 'write',
+  tell: (event: StoreEvent) => void = () => {},
+  share = 1,
+): Promise<Store> => {
   const scheme = /^([a-z][a-z0-9+]+):/.exec(url)?.[1];
   if (scheme === undefined) return openLmdbStore(url, mode, tell);
   if (scheme === 'lmdb') return openLmdbStore(url.slice('lmdb:'.length), mode, tell);
-  throw new StoreError('store_url_unknown', `There is no store engine for ${scheme}:. Use lmdb:FOLDER.`);
+  if (scheme === 'postgres' || scheme === 'postgresql') return openPostgresStore(url, mode, { tell, share });
+  throw new StoreError(
+    'store_url_unknown',
+    `There is no store engine for ${scheme}:. Use lmdb:FOLDER or postgres://USER@HOST/DATABASE.`,
+  );
 };

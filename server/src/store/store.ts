@@ -66,9 +66,17 @@ export type MinuteCandle = {
 
 /** Reports, by stream and time. */
 export type ReportStore = {
-  /** Stores a batch; resolves once all of it is durable and visible to every reader, or rejects with none of it promised. Outcomes in batch order. */
+  /**
+   * Stores a batch; resolves once all of it is durable and in reach of every reader, or rejects with none of it promised: then it may be
+   * stored or not (`store_outcome_unknown`), and the same again converges. Outcomes in batch order.
+   */
   readonly append: (batch: readonly NewReport[]) => Promise<readonly AppendOutcome[]>;
-  /** The newest report of a stream, at once; undefined when it has none. */
+  /** Resolves once everything that can be read by now is as durable as an append; what was only read may be promised then. */
+  readonly confirm: () => Promise<void>;
+  /**
+   * The newest report of a stream, at once; undefined when it has none. Never older than what this store appended, told a listener of
+   * `onAppended` or gave before; what others appended comes soon where the engine is not on this machine.
+   */
   readonly latest: (feedId: FeedId) => LatestReport | undefined;
   /** For each stream the report that holds at a second, the earliest observed of several; undefined where none does. In the order asked for. */
   readonly at: (feedIds: readonly FeedId[], seconds: number) => Promise<readonly (StoredReport | undefined)[]>;
@@ -262,11 +270,14 @@ export type StoreErrorCode =
   | 'store_locked'
   | 'store_corrupt'
   | 'store_format_newer'
+  | 'store_format_older'
   | 'store_not_found'
   | 'store_url_unknown'
   | 'store_read_only'
   | 'store_disk_full'
   | 'store_write_failed'
+  | 'store_unavailable'
+  | 'store_outcome_unknown'
   | 'store_stopped'
   | 'store_closed';
 
