@@ -10,6 +10,8 @@ import postgres from 'postgres';
 
 export type RunningPostgres = {
   readonly port: number;
+  /** The address of the database itself. */
+  readonly base: string;
   /** The address of a store in a schema of its own. */
   readonly url: (schema: string, parameters?: string) => string;
   /** A connection of the test's own. */
@@ -91,6 +93,7 @@ export const startPostgres = async ({
   const base = `postgres://postgres@127.0.0.1:${port}/postgres`;
   return {
     port,
+    base,
     folder,
     url: (schema, parameters = 'read_ms=20000&write_ms=20000') => `${base}?schema=${schema}&${parameters}`,
     connect: () => postgres(base, { max: 4, onnotice: () => {} }),
