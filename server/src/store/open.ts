@@ -1,6 +1,7 @@
 // Owns the way from a store's URL to its engine.
 import { openLmdbStore } from './lmdb.ts';
 import { openPostgresStore } from './postgres.ts';
+import { type Migrated, migratePostgres } from './postgres-schema.ts';
 import { type Store, StoreError, type StoreEvent } from './store.ts';
 
 /**
@@ -20,5 +21,14 @@ export const openStore = async (
   throw new StoreError(
     'store_url_unknown',
     `There is no store engine for ${scheme}:. Use lmdb:FOLDER or postgres://USER@HOST/DATABASE.`,
+  );
+};
+
+/** Brings the tables of a store up to this release. A store in a folder has none: it is made by whoever writes first. */
+export const migrateStore = (url: string): Promise<Migrated> => {
+  if (/^postgres(?:ql)?:/.test(url)) return migratePostgres(url);
+  throw new StoreError(
+    'store_url_unknown',
+    'Only stores in PostgreSQL are migrated. Name one with --store postgres://….',
   );
 };

@@ -1,5 +1,6 @@
 // Owns the address of a PostgreSQL store: what is the driver's and what is ours in it. Our own parameters are taken out, the rest is
 // passed on as it came, so that several hosts, TLS and whatever else the driver knows stay possible.
+import { hidePassword } from '../url-password.ts';
 import { StoreError } from './store.ts';
 
 export type PostgresAddress = {
@@ -18,9 +19,6 @@ export type PostgresAddress = {
 };
 
 const defaults = { schema: 'sealpost', connections: 10, readMs: 1_000, writeMs: 5_000 };
-
-/** The password of an address is for nobody to read. */
-export const hidePassword = (url: string): string => url.replace(/^([a-z]+:\/\/[^:@/]*):.*@/, '$1:***@');
 
 /** Takes an address apart; one that cannot be used is a `store_url_unknown` that says why. */
 export const parseAddress = (url: string): PostgresAddress => {
