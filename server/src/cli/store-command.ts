@@ -14,15 +14,19 @@ import { createProgress } from './progress.ts';
 import { printJson, type Session } from './session.ts';
 import { withStore } from './store-access.ts';
 import { type CheckOptions, type CheckResult, checkStore, latestFault, type Problem } from './store-check.ts';
+import { addStoreCopy } from './store-copy-command.ts';
 import { copyStore, folderOf, requireEmpty, requireNoStore } from './store-folder.ts';
 
 export const addStoreCommand = (program: Command, session: Session): void => {
-  const store = program.command('store').description('The store itself: stats, verify, backup, restore, migrate.');
+  const store = program
+    .command('store')
+    .description('The store itself: stats, verify, backup, restore, migrate, copy.');
   addStats(store, session);
   addVerify(store, session);
   addBackup(store, session);
   addRestore(store, session);
   addMigrate(store, session);
+  addStoreCopy(store, session);
 };
 
 const addStats = (parent: Command, session: Session): void => {

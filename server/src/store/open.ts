@@ -1,5 +1,6 @@
 // Owns the way from a store's URL to its engine.
-import { openLmdbStore } from './lmdb.ts';
+import { copyStore } from './copy.ts';
+import { openLmdbStore, requireEmptyFolder } from './lmdb.ts';
 import { openPostgresStore } from './postgres.ts';
 import { type Migrated, migratePostgres } from './postgres-schema.ts';
 import { type Store, StoreError, type StoreEvent } from './store.ts';
@@ -17,11 +18,26 @@ export const openStore = async (
   const scheme = /^([a-z][a-z0-9+]+):/.exec(url)?.[1];
   if (scheme === undefined) return openLmdbStore(url, mode, tell);
   if (scheme === 'lmdb') return openLmdbStore(url.slice('lmdb:'.length), mode, tell);
-  if (scheme === 'postgres' || scheme === 'postgresql') return openPostgresStore(url, mode, { tell, share });
+  if (scheme === 'postgres' || scheme === 'postgresql') {
+    const store = await openPostgresStore(url, mode, { tell, share });
+    const whole: Store = { ...store, backup: (folder) => copyToFolder(whole, folder) };
+    return whole;
+  }
   throw new StoreError(
     'store_url_unknown',
     `There is no store engine for ${scheme}:. Use lmdb:FOLDER or postgres://USER@HOST/DATABASE.`,
   );
+};
+
+// A copy of a database that opens as a store: the embedded engine's.
+const copyToFolder = async (store: Store, folder: string): Promise<void> => {
+  requireEmptyFolder(folder);
+  const copy = await openLmdbStore(folder, 'write');
+  try {
+    await copyStore(store, copy);
+  } finally {
+    await copy.close();
+  }
 };
 
 /** Brings the tables of a store up to this release. A store in a folder has none: it is made by whoever writes first. */

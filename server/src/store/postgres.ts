@@ -23,7 +23,7 @@ export const openPostgresStore = async (
   url: string,
   mode: 'read' | 'write',
   { tell, share }: PostgresOptions,
-): Promise<Store> => {
+): Promise<Omit<Store, 'backup'>> => {
   const address = parseAddress(url);
   let layout = await lookAtLayout(url);
   if (layout === undefined) {
@@ -77,7 +77,7 @@ const compose = async (
   partitionMs: number,
   connections: Connections,
   tell: (event: StoreEvent) => void,
-): Promise<Store> => {
+): Promise<Omit<Store, 'backup'>> => {
   const { reads, slow, watch, writer } = connections;
   const tables = tablesOf(address.schema);
   const partitions = createPartitions(slow.run, tables, partitionMs);
@@ -98,12 +98,6 @@ const compose = async (
     quarantine: createQuarantine(reads.run, writer, tables),
     admin: createAdminStore(reads.run, writer, tables, feed),
     usage: createUsageStore(reads.run, writer, tables),
-    backup: async () => {
-      throw new StoreError(
-        'store_write_failed',
-        'A database is backed up with its own tools, such as pg_basebackup or pg_dump.',
-      );
-    },
     close: async () => {
       if (closed) return;
       closed = true;

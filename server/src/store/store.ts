@@ -192,6 +192,9 @@ export type AdminRecords = {
 
 export type AdminKind = keyof AdminRecords;
 
+/** A record with its kind and key. */
+export type KeyedRecord = { readonly kind: AdminKind; readonly key: string; readonly record: AdminRecords[AdminKind] };
+
 /** An administrative act, for the audit log. Never holds a secret. */
 export type Act = {
   readonly atMs: number;
@@ -221,6 +224,11 @@ export type AdminStore = {
   ) => Promise<void>;
   /** Logs an act that changes no record. */
   readonly log: (act: Act) => Promise<void>;
+  /**
+   * Takes records and entries of another store's log as they are, in one transaction: for moving a store. The entries must go on where
+   * the log ends here; others are refused.
+   */
+  readonly takeOver: (records: readonly KeyedRecord[], entries: readonly AuditEntry[]) => Promise<void>;
   /** Entries after a sequence number, oldest first; 0 is before the first. */
   readonly auditAfter: (sequence: number, limit: number) => Promise<readonly AuditEntry[]>;
   /** Calls back within a second of a change by any process. Returns the way to stop. */
