@@ -157,7 +157,9 @@ const groupBySpan = (spanOf: Span, stored: readonly NewReport[]): ReadonlyMap<Pa
     const found = spanOf(report.observationsMs);
     const span = spans.get(found.startMs) ?? found;
     spans.set(span.startMs, span);
-    groups.set(span, [...(groups.get(span) ?? []), report]);
+    const group = groups.get(span);
+    if (group === undefined) groups.set(span, [report]);
+    else group.push(report);
   }
   return groups;
 };

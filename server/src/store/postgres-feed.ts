@@ -164,21 +164,32 @@ const createTurns = (step: () => Promise<void>) => {
   };
 };
 
+/** The newest report of each stream, rendered when it is asked for the first time. */
 const createNewest = () => {
-  const newest = new Map<FeedId, LatestReport>();
+  const newest = new Map<FeedId, { readonly report: StoredReport; latest?: LatestReport }>();
   return {
-    get: (feedId: FeedId): LatestReport | undefined => newest.get(feedId),
+    get: (feedId: FeedId): LatestReport | undefined => {
+      const known = newest.get(feedId);
+      if (known === undefined) return undefined;
+      known.latest ??= renderLatest(known.report);
+      return known.latest;
+    },
     offer: (report: StoredReport): void => {
-      const { feedId, validFromMs, observationsMs, fullReport } = report;
-      if ((newest.get(feedId)?.observationsMs ?? -1) >= observationsMs) return;
-      const json = `{"report":${renderReport(report)}}`;
-      newest.set(feedId, { validFromMs, observationsMs, tag: reportTag(fullReport), json });
+      if ((newest.get(report.feedId)?.report.observationsMs ?? -1) < report.observationsMs)
+        newest.set(report.feedId, { report });
     },
     keepOnly: (feedIds: ReadonlySet<FeedId>): void => {
       for (const feedId of newest.keys()) if (!feedIds.has(feedId)) newest.delete(feedId);
     },
   };
 };
+
+const renderLatest = (report: StoredReport): LatestReport => ({
+  validFromMs: report.validFromMs,
+  observationsMs: report.observationsMs,
+  tag: reportTag(report.fullReport),
+  json: `{"report":${renderReport(report)}}`,
+});
 
 type Recent = { readonly position: number; readonly report: StoredReport };
 

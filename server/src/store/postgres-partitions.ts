@@ -25,19 +25,23 @@ export type Partitions = {
 
 const dayMs = 86_400_000;
 
-export const spanner =
-  (t: Tables, partitionMs: number) =>
-  (ms: number): Partition => {
+export const spanner = (t: Tables, partitionMs: number): ((ms: number) => Partition) => {
+  let last: Partition | undefined;
+  return (ms) => {
+    // Most reports fall where the one before did.
+    if (last !== undefined && ms >= last.startMs && ms < last.endMs) return last;
     const startMs = Math.floor(ms / partitionMs) * partitionMs;
     const stamp = new Date(startMs).toISOString().replaceAll(/[^0-9]/g, '');
     const name = stamp.slice(0, partitionMs % dayMs === 0 ? 8 : 14);
-    return {
+    last = {
       startMs,
       endMs: startMs + partitionMs,
       reports: `${t.reports}_p${name}`,
       candles: `${t.candles}_p${name}`,
     };
+    return last;
   };
+};
 
 export const createPartitions = (run: Run, t: Tables, partitionMs: number): Partitions => {
   const spanOf = spanner(t, partitionMs);

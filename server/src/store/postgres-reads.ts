@@ -14,7 +14,7 @@ import {
   reportColumns,
 } from './postgres-rows.ts';
 import type { Tables } from './postgres-schema.ts';
-import { renderReport, secondOf, wholeSecondsEnd } from './rendered-report.ts';
+import { renderedLength, renderReport, secondOf, wholeSecondsEnd, writeReport } from './rendered-report.ts';
 import {
   CorruptRecordError,
   type MinuteCandle,
@@ -38,6 +38,18 @@ const render = (report: StoredReport): RenderedReport => ({
   observationsMs: report.observationsMs,
   json: Buffer.from(renderReport(report), 'latin1'),
 });
+
+/** Reports with commas between them, written into one piece of memory. */
+const renderAll = (feedId: FeedId, reports: readonly StoredReport[]): Buffer => {
+  const length = reports.reduce((sum, one) => sum + 1 + renderedLength(feedId, one, one.fullReport.length), -1);
+  const text = Buffer.allocUnsafe(length);
+  let end = 0;
+  for (const { fullReport, ...window } of reports) {
+    if (end > 0) end += text.write(',', end, 'latin1');
+    end = writeReport(text, end, feedId, window, fullReport as Buffer); // decoded from a row just now
+  }
+  return text;
+};
 
 export const createReportReads = (run: Run, t: Tables, partitions: Partitions) => {
   /** The table that may be named for a moment. */
@@ -98,7 +110,8 @@ export const createReportReads = (run: Run, t: Tables, partitions: Partitions) =
       (await at(feedIds, seconds)).map((report) => report && render(report)),
     renderedPage: async (feedId: FeedId, fromSeconds: number, limit: number): Promise<RenderedPage> => {
       const { reports, more } = await page(feedId, fromSeconds, limit);
-      return { json: reports.map((report) => render(report).json), lastMs: reports.at(-1)?.observationsMs, more };
+      const json = reports.length === 0 ? [] : [renderAll(feedId, reports)];
+      return { json, lastMs: reports.at(-1)?.observationsMs, more };
     },
     neighbours: async (feedId: FeedId, seconds: number): Promise<Neighbours> => {
       const rows = await run<Omit<ReportRow, 'record'>>(
@@ -161,7 +174,9 @@ const readKeys = async (run: Run, t: Tables, partitions: Partitions, keys: reado
   const groups = new Map<string, number[]>();
   for (const [i, { observationsMs }] of keys.entries()) {
     const table = partitions.known(observationsMs)?.reports ?? t.reports;
-    groups.set(table, [...(groups.get(table) ?? []), i]);
+    const group = groups.get(table);
+    if (group === undefined) groups.set(table, [i]);
+    else group.push(i);
   }
   const asked = [...groups].map(async ([table, places]) => {
     const wanted = places.map((i) => keys[i] as ReportKey); // places are indexes of keys

@@ -2,7 +2,8 @@
 import { crc32 } from 'node:zlib';
 import type { FeedId } from '@sealpost/protocol';
 import { packReport, unpackReport } from './packed-report.ts';
-import { CorruptRecordError, type StoredReport, type Window } from './store.ts';
+import { reportChecksum } from './report-block.ts';
+import { CorruptRecordError, type StoredReport } from './store.ts';
 
 /** The columns that make a report. */
 export const reportColumns = 'observations, valid_from, record';
@@ -13,22 +14,17 @@ export const feedIdOfBytes = (bytes: Uint8Array): FeedId => `0x${Buffer.from(byt
 
 const keyBytes = 40;
 
-/** A report's key in the order of appending: feed id, then milliseconds. */
-const encodeKey = ({ feedId, observationsMs }: Pick<StoredReport, 'feedId' | 'observationsMs'>): Buffer => {
-  const key = Buffer.alloc(keyBytes);
-  key.write(feedId.slice(2), 0, 'hex');
-  key.writeBigUInt64BE(BigInt(observationsMs), 32);
-  return key;
-};
-
 export type ReportKey = { readonly feedId: FeedId; readonly observationsMs: number };
 
-/** The keys of a batch under their checksum. */
+/** The keys of a batch, feed id and milliseconds each, under their checksum. */
 export const encodeKeys = (reports: readonly StoredReport[]): Buffer => {
-  const keys = Buffer.concat(reports.map(encodeKey));
-  const head = Buffer.alloc(4);
-  head.writeUInt32BE(crc32(keys));
-  return Buffer.concat([head, keys]);
+  const value = Buffer.alloc(4 + reports.length * keyBytes);
+  for (const [i, { feedId, observationsMs }] of reports.entries()) {
+    value.write(feedId.slice(2), 4 + i * keyBytes, 'hex');
+    value.writeUIntBE(observationsMs, 4 + i * keyBytes + 34, 6);
+  }
+  value.writeUInt32BE(crc32(value.subarray(4)));
+  return value;
 };
 
 export const decodeKeys = (value: Buffer): readonly ReportKey[] => {
@@ -37,24 +33,30 @@ export const decodeKeys = (value: Buffer): readonly ReportKey[] => {
     throw new CorruptRecordError('a batch of appended keys does not match its checksum');
   return Array.from({ length: keys.length / keyBytes }, (_, i) => {
     const key = keys.subarray(i * keyBytes, (i + 1) * keyBytes);
-    return { feedId: feedIdOfBytes(key.subarray(0, 32)), observationsMs: Number(key.readBigUInt64BE(32)) };
+    return { feedId: feedIdOfBytes(key.subarray(0, 32)), observationsMs: key.readUIntBE(34, 6) };
   });
 };
 
-const seed = Buffer.alloc(keyBytes + 8);
-
-const checksumOf = (feedId: FeedId, { validFromMs, observationsMs }: Window, fullReport: Uint8Array): number => {
-  seed.write(feedId.slice(2), 0, 'hex');
-  seed.writeBigUInt64BE(BigInt(observationsMs), 32);
-  seed.writeBigUInt64BE(BigInt(validFromMs), keyBytes);
-  return crc32(fullReport, crc32(seed));
+/** What stands for a stream in the checksums of its reports. */
+const createSeeds = () => {
+  const seeds = new Map<FeedId, number>();
+  return (feedId: FeedId): number => {
+    const known = seeds.get(feedId);
+    if (known !== undefined) return known;
+    const seed = crc32(feedBytes(feedId));
+    // Only streams that have reports get here; far more than there ever are is a mistake that shall not fill the memory.
+    if (seeds.size < 100_000) seeds.set(feedId, seed);
+    return seed;
+  };
 };
+
+const seedOf = createSeeds();
 
 /** Checksum, then the packed report. */
 export const encodeReport = (report: StoredReport): Buffer => {
   const packed = packReport(report.fullReport);
   const record = Buffer.allocUnsafe(4 + packed.length);
-  record.writeUInt32BE(checksumOf(report.feedId, report, report.fullReport));
+  record.writeUInt32BE(reportChecksum(seedOf(report.feedId), report, report.fullReport));
   packed.copy(record, 4);
   return record;
 };
@@ -62,10 +64,10 @@ export const encodeReport = (report: StoredReport): Buffer => {
 /** The report of a row; throws a CorruptRecordError when it is not what was written. */
 export const decodeReport = (feedId: FeedId, row: ReportRow): StoredReport => {
   const window = { validFromMs: row.valid_from, observationsMs: row.observations };
-  const fullReport = row.record.length < 4 ? Buffer.alloc(0) : unpackReport(row.record.subarray(4));
-  if (row.record.length < 4 || checksumOf(feedId, window, fullReport) !== row.record.readUInt32BE(0))
+  const fullReport = row.record.length < 5 ? Buffer.alloc(0) : unpackReport(row.record.subarray(4));
+  if (row.record.length < 5 || reportChecksum(seedOf(feedId), window, fullReport) !== row.record.readUInt32BE(0))
     throw new CorruptRecordError(`the report of ${feedId} at ${row.observations} does not match its checksum`);
-  return { feedId, ...window, fullReport };
+  return { feedId, validFromMs: row.valid_from, observationsMs: row.observations, fullReport };
 };
 
 /** Lists as PostgreSQL reads them. The driver could do it, after asking the server for every type there is. */
