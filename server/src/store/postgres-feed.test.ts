@@ -171,3 +171,30 @@ test('postgres feed: nodes that append the same and overlapping reports at once 
     for (const store of stores) await store.close();
   }
 });
+
+test('postgres feed: after a database lost its last batch, latest does not go back and those who follow go on', async () => {
+  const store = await openStore(server.url('behind'), 'write');
+  const other = openOther('behind');
+  try {
+    await store.reports.append(run(1, 0, 3));
+    await store.reports.append(run(1, 3, 2));
+    const noticed = woken(store);
+    await database.begin(async (lossy) => {
+      await lossy`DELETE FROM behind.reports WHERE observations >= ${(t0 + 3) * 1_000}`;
+      await lossy`DELETE FROM behind.appended WHERE last_position > 3`;
+      await lossy`UPDATE behind.counters SET value = 3 WHERE name = 'position'`;
+      await lossy`UPDATE behind.heads SET observations = ${(t0 + 2) * 1_000}`;
+    });
+    await noticed;
+    expect(await store.reports.appendedAfter(5, 10)).toMatchObject({ reports: [], position: 3, missed: true });
+    const wake = woken(store);
+    await other.append(run(2, 0, 2));
+    await wake;
+    expect((await store.reports.appendedAfter(3, 10)).reports.map(keyOf)).toEqual(run(2, 0, 2).map(keyOf));
+    expect(store.reports.latest(secondStream(1))?.observationsMs).toBe((t0 + 4) * 1_000);
+    expect(await store.reports.append(run(1, 3, 2))).toEqual(['stored', 'stored']);
+  } finally {
+    await other.close();
+    await store.close();
+  }
+});

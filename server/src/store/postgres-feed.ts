@@ -49,14 +49,65 @@ export type FeedParts = {
 
 /** Loads the newest report of every stream and follows from there. */
 export const openFeed = async (parts: FeedParts): Promise<Feed> => {
-  const { run, tables: t, partitions } = parts;
-  const seen = await readCounters(run, t);
-  const newest = createNewest();
-  for (const report of await readHeads(run, t)) newest.offer(report);
-  const recent = createRecent(seen.position);
+  const seen = await readCounters(parts.run, parts.tables);
+  const memory = createMemory(parts, seen.position);
+  const { newest, recent, learn } = memory;
+  await learn(await readHeads(parts.run, parts.tables));
   const appended = createListeners();
   const admin = createListeners();
+  const step = async (): Promise<void> => {
+    const known = recent.position();
+    const now = await readCounters(parts.run, parts.tables);
+    if (now.trimmed !== seen.trimmed) {
+      seen.trimmed = now.trimmed;
+      await memory.forgetTrimmed();
+    }
+    if (now.position < known) {
+      // A database that lost what it had told: those who follow go on from where it is now. `latest` never goes back.
+      await learn(await readHeads(parts.run, parts.tables));
+      recent.skipTo(now.position);
+      seen.position = now.position;
+      appended.tell();
+    }
+    const before = seen.position;
+    await memory.follow(now.position);
+    seen.position = recent.position();
+    if (seen.position > before) appended.tell();
+    if (now.admin === seen.admin) return;
+    seen.admin = now.admin;
+    admin.tell();
+  };
+  const looking = createTurns(step);
+  const lookSoon = () => void looking.wake().catch(() => {}); // a failure is made good by the next look
+  const timer = setInterval(lookSoon, pollMs).unref();
+  return {
+    latest: newest.get,
+    appendedAfter: async (position, limit) =>
+      recent.after(position, limit) ?? (await readAppended(parts, position, limit, false)),
+    onAppended: appended.add,
+    onAdminChanged: admin.add,
+    learn: (reports) => void learn(reports).catch(() => {}), // what a failure leaves unknown is slower to read, and is asked again
+    appended: (firstPosition, reports) => {
+      // With somebody else's before it, it waits for its turn.
+      if (firstPosition !== recent.position() + 1) return lookSoon();
+      const entries = reports.map((report, i) => ({ position: firstPosition + i, report }));
+      recent.add(entries, firstPosition + reports.length - 1);
+      seen.position = recent.position();
+      appended.tell();
+    },
+    look: looking.wake,
+    close: async () => {
+      clearInterval(timer);
+      await looking.stop();
+    },
+  };
+};
 
+/** What is known in memory, and how it is brought up to date. */
+const createMemory = (parts: FeedParts, position: number) => {
+  const { run, tables: t, partitions } = parts;
+  const newest = createNewest();
+  const recent = createRecent(position);
   const learn = async (reports: readonly StoredReport[]): Promise<void> => {
     for (const report of reports) newest.offer(report);
     if (reports.some(({ observationsMs }) => partitions.known(observationsMs) === undefined))
@@ -70,55 +121,22 @@ export const openFeed = async (parts: FeedParts): Promise<Feed> => {
       await learn(next.reports);
       // Meanwhile this process may have appended and gone ahead.
       const fresh = next.reports.flatMap((report, i) => {
-        const position = next.positions[i] as number; // one each
-        return position > recent.position() ? [{ position, report }] : [];
+        const at = next.positions[i] as number; // one each
+        return at > recent.position() ? [{ position: at, report }] : [];
       });
       recent.add(fresh, next.position);
     }
     // What is no longer kept cannot be followed.
     if (recent.position() < upTo) recent.skipTo(upTo);
   };
-  const step = async (): Promise<void> => {
-    const now = await readCounters(run, t);
-    if (now.trimmed !== seen.trimmed) {
-      seen.trimmed = now.trimmed;
-      await partitions.refresh();
-      newest.keepOnly(new Set((await readHeadIds(run, t)).map(feedIdOfBytes)));
-      recent.skipTo(recent.position());
-    }
-    const before = seen.position;
-    if (now.position > recent.position()) await follow(now.position);
-    seen.position = recent.position();
-    if (seen.position > before) appended.tell();
-    if (now.admin !== seen.admin) {
-      seen.admin = now.admin;
-      admin.tell();
-    }
+  const forgetTrimmed = async (): Promise<void> => {
+    await partitions.refresh();
+    const before = newest.all();
+    const kept = new Set((await readHeadIds(run, t)).map(feedIdOfBytes));
+    newest.forget([...before].filter(([feedId]) => !kept.has(feedId)));
+    recent.skipTo(recent.position());
   };
-  const looking = createTurns(step);
-  const timer = setInterval(() => void looking.wake().catch(() => {}), pollMs).unref();
-
-  return {
-    latest: newest.get,
-    appendedAfter: async (position, limit) =>
-      recent.after(position, limit) ?? (await readAppended(parts, position, limit, false)),
-    onAppended: appended.add,
-    onAdminChanged: admin.add,
-    learn: (reports) => void learn(reports).catch(() => {}), // what a failure leaves unknown is slower to read, and is asked again
-    appended: (firstPosition, reports) => {
-      const entries = reports.map((report, i) => ({ position: firstPosition + i, report }));
-      // With somebody else's before it, it waits for its turn.
-      if (firstPosition !== recent.position() + 1) return void looking.wake().catch(() => {});
-      recent.add(entries, firstPosition + reports.length - 1);
-      seen.position = recent.position();
-      appended.tell();
-    },
-    look: looking.wake,
-    close: async () => {
-      clearInterval(timer);
-      await looking.stop();
-    },
-  };
+  return { newest, recent, learn, follow, forgetTrimmed };
 };
 
 const createListeners = () => {
@@ -164,9 +182,11 @@ const createTurns = (step: () => Promise<void>) => {
   };
 };
 
+type Newest = { readonly report: StoredReport; latest?: LatestReport };
+
 /** The newest report of each stream, rendered when it is asked for the first time. */
 const createNewest = () => {
-  const newest = new Map<FeedId, { readonly report: StoredReport; latest?: LatestReport }>();
+  const newest = new Map<FeedId, Newest>();
   return {
     get: (feedId: FeedId): LatestReport | undefined => {
       const known = newest.get(feedId);
@@ -178,8 +198,10 @@ const createNewest = () => {
       if ((newest.get(report.feedId)?.report.observationsMs ?? -1) < report.observationsMs)
         newest.set(report.feedId, { report });
     },
-    keepOnly: (feedIds: ReadonlySet<FeedId>): void => {
-      for (const feedId of newest.keys()) if (!feedIds.has(feedId)) newest.delete(feedId);
+    all: (): ReadonlyMap<FeedId, Newest> => new Map(newest),
+    /** Forgets these, unless a newer one came meanwhile. */
+    forget: (entries: readonly (readonly [FeedId, Newest])[]): void => {
+      for (const [feedId, entry] of entries) if (newest.get(feedId) === entry) newest.delete(feedId);
     },
   };
 };
@@ -288,7 +310,10 @@ const readAppended = async (parts: FeedParts, position: number, limit: number, l
     reports.push(report);
     positions.push(reached);
   }
-  return { reports, positions, position: reached, missed };
+  if (keys.length > 0) return { reports, positions, position: reached, missed };
+  // Whoever is ahead of the database, after it lost something, goes on from where it is.
+  const now = (await readCounters(parts.run, parts.tables)).position;
+  return { reports, positions, position: Math.min(position, now), missed: missed || now < position };
 };
 
 const readKeysAfter = async (run: Run, t: Tables, position: number, limit: number) => {

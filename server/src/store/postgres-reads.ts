@@ -51,58 +51,15 @@ const renderAll = (feedId: FeedId, reports: readonly StoredReport[]): Buffer => 
   return text;
 };
 
+/** Where to read: statements, tables, and which partitions may be named. */
+type Source = { readonly run: Run; readonly t: Tables; readonly partitions: Partitions };
+
 export const createReportReads = (run: Run, t: Tables, partitions: Partitions) => {
-  /** The table that may be named for a moment. */
-  const leafOf = (ms: number): string | undefined => partitions.known(ms)?.reports;
-
-  const rowsFrom = async (feedId: FeedId, fromMs: number, count: number): Promise<readonly ReportRow[]> => {
-    const ask = (table: string) =>
-      run<ReportRow>(
-        `SELECT ${reportColumns} FROM ${table} WHERE feed_id = $1::bytea AND observations >= $2::bigint
-         ORDER BY observations LIMIT $3::int`,
-        [feedBytes(feedId), fromMs, count],
-      );
-    const leaf = leafOf(fromMs);
-    const near = leaf === undefined ? [] : await ask(leaf);
-    return near.length === count ? near : ask(t.reports);
-  };
-
-  const firstFrom = async (table: string, feedIds: readonly FeedId[], fromMs: number) =>
-    run<ReportRow & { n: number }>(
-      `SELECT k.n, r.* FROM unnest($1::bytea[]) WITH ORDINALITY AS k(feed_id, n)
-       CROSS JOIN LATERAL (SELECT ${reportColumns} FROM ${table} WHERE feed_id = k.feed_id AND observations >= $2::bigint
-         ORDER BY observations LIMIT 1) AS r`,
-      [bytesList(feedIds.map(feedBytes)), fromMs],
-    );
-
-  const at = (feedIds: readonly FeedId[], seconds: number): Promise<readonly (StoredReport | undefined)[]> =>
-    partitions.retried(async () => {
-      const found = new Map<FeedId, StoredReport>();
-      const look = async (table: string, wanted: readonly FeedId[]): Promise<readonly FeedId[]> => {
-        const rows = await firstFrom(table, wanted, seconds * 1_000);
-        const seen = new Set<FeedId>();
-        for (const row of rows) {
-          const feedId = wanted[row.n - 1] as FeedId; // ordinals count from one
-          seen.add(feedId);
-          if (secondOf(row.valid_from) <= seconds) found.set(feedId, decodeReport(feedId, row));
-        }
-        return wanted.filter((feedId) => !seen.has(feedId));
-      };
-      const leaf = leafOf(seconds * 1_000);
-      const rest = leaf === undefined ? [...new Set(feedIds)] : await look(leaf, [...new Set(feedIds)]);
-      if (rest.length > 0) await look(t.reports, rest);
-      return feedIds.map((feedId) => found.get(feedId));
-    });
-
-  const page = (feedId: FeedId, fromSeconds: number, limit: number): Promise<ReportPage> =>
-    partitions.retried(async () => {
-      const rows = await rowsFrom(feedId, fromSeconds * 1_000, limit + 1);
-      const more = rows.length > limit;
-      const secondAt = (i: number) => rows[i] && secondOf(rows[i].observations);
-      const end = more ? wholeSecondsEnd(secondAt, limit) : rows.length;
-      return { reports: rows.slice(0, end).map((row) => decodeReport(feedId, row)), more };
-    });
-
+  const source: Source = { run, t, partitions };
+  const { retried } = partitions;
+  const at = (feedIds: readonly FeedId[], seconds: number) => retried(() => readAt(source, feedIds, seconds));
+  const page = (feedId: FeedId, fromSeconds: number, limit: number) =>
+    retried(() => readPage(source, feedId, fromSeconds, limit));
   return {
     at,
     page,
@@ -113,60 +70,121 @@ export const createReportReads = (run: Run, t: Tables, partitions: Partitions) =
       const json = reports.length === 0 ? [] : [renderAll(feedId, reports)];
       return { json, lastMs: reports.at(-1)?.observationsMs, more };
     },
-    neighbours: async (feedId: FeedId, seconds: number): Promise<Neighbours> => {
-      const rows = await run<Omit<ReportRow, 'record'>>(
-        `(SELECT observations, valid_from FROM ${t.reports} WHERE feed_id = $1::bytea AND observations < $2::bigint
-          ORDER BY observations DESC LIMIT 1)
-         UNION ALL
-         (SELECT observations, valid_from FROM ${t.reports} WHERE feed_id = $1::bytea AND observations >= $2::bigint
-          ORDER BY observations LIMIT 1)`,
-        [feedBytes(feedId), seconds * 1_000],
-      );
-      const windows = rows.map(windowOf);
-      return {
-        previous: windows.find(({ observationsMs }) => observationsMs < seconds * 1_000),
-        next: windows.find(({ observationsMs }) => observationsMs >= seconds * 1_000),
-      };
-    },
-    windows: async (
-      feedId: FeedId,
-      fromSeconds: number,
-      toSeconds: number,
-      limit: number,
-    ): Promise<readonly Window[]> => {
-      const rows = await run<Omit<ReportRow, 'record'>>(
-        `SELECT observations, valid_from FROM ${t.reports} WHERE feed_id = $1::bytea AND observations >= $2::bigint
-           AND observations < $3::bigint ORDER BY observations LIMIT $4::int`,
-        [feedBytes(feedId), fromSeconds * 1_000, (toSeconds + 1) * 1_000, limit],
-      );
-      return rows.map(windowOf);
-    },
-    candles: async (feedId: FeedId, fromSeconds: number, toSeconds: number): Promise<readonly MinuteCandle[]> => {
-      const rows = await run<{
-        minute: number;
-        open: string;
-        high: string;
-        low: string;
-        close: string;
-        reports: number;
-      }>(
-        `SELECT minute, open, high, low, close, reports FROM ${t.candles} WHERE feed_id = $1::bytea AND minute >= $2::bigint
-           AND minute <= $3::bigint ORDER BY minute`,
-        [feedBytes(feedId), fromSeconds * 1_000, toSeconds * 1_000],
-      );
-      return rows.map(({ minute, open, high, low, close, reports }) => ({
-        minute: minute / 1_000,
-        open: BigInt(open),
-        high: BigInt(high),
-        low: BigInt(low),
-        close: BigInt(close),
-        reports,
-      }));
-    },
+    neighbours: (feedId: FeedId, seconds: number) => readNeighbours(source, feedId, seconds),
+    windows: (feedId: FeedId, fromSeconds: number, toSeconds: number, limit: number) =>
+      readWindows(source, feedId, fromSeconds, toSeconds, limit),
+    candles: (feedId: FeedId, fromSeconds: number, toSeconds: number) =>
+      readCandles(source, feedId, fromSeconds, toSeconds),
     /** The rows under keys, in the order asked; undefined where retention has removed one. */
-    byKeys: (keys: readonly ReportKey[]): Promise<readonly (ReportRow | undefined)[]> =>
-      partitions.retried(() => readKeys(run, t, partitions, keys)),
+    byKeys: (keys: readonly ReportKey[]) => retried(() => readKeys(run, t, partitions, keys)),
   };
+};
+
+const readAt = async (
+  { run, t, partitions }: Source,
+  feedIds: readonly FeedId[],
+  seconds: number,
+): Promise<readonly (StoredReport | undefined)[]> => {
+  const found = new Map<FeedId, StoredReport>();
+  /** Returns those that have no report from that second on in a table. */
+  const look = async (table: string, wanted: readonly FeedId[]): Promise<readonly FeedId[]> => {
+    const rows = await run<ReportRow & { n: number }>(
+      `SELECT k.n, r.* FROM unnest($1::bytea[]) WITH ORDINALITY AS k(feed_id, n)
+       CROSS JOIN LATERAL (SELECT ${reportColumns} FROM ${table} WHERE feed_id = k.feed_id AND observations >= $2::bigint
+         ORDER BY observations LIMIT 1) AS r`,
+      [bytesList(wanted.map(feedBytes)), seconds * 1_000],
+    );
+    const seen = new Set<FeedId>();
+    for (const row of rows) {
+      const feedId = wanted[row.n - 1] as FeedId; // ordinals count from one
+      seen.add(feedId);
+      if (secondOf(row.valid_from) <= seconds) found.set(feedId, decodeReport(feedId, row));
+    }
+    return wanted.filter((feedId) => !seen.has(feedId));
+  };
+  const all = [...new Set(feedIds)];
+  const leaf = partitions.known(seconds * 1_000)?.reports;
+  const rest = leaf === undefined ? all : await look(leaf, all);
+  if (rest.length > 0) await look(t.reports, rest);
+  return feedIds.map((feedId) => found.get(feedId));
+};
+
+const readPage = async (
+  { run, t, partitions }: Source,
+  feedId: FeedId,
+  fromSeconds: number,
+  limit: number,
+): Promise<ReportPage> => {
+  const ask = (table: string) =>
+    run<ReportRow>(
+      `SELECT ${reportColumns} FROM ${table} WHERE feed_id = $1::bytea AND observations >= $2::bigint
+       ORDER BY observations LIMIT $3::int`,
+      [feedBytes(feedId), fromSeconds * 1_000, limit + 1],
+    );
+  const leaf = partitions.known(fromSeconds * 1_000)?.reports;
+  const near = leaf === undefined ? [] : await ask(leaf);
+  const rows = near.length > limit ? near : await ask(t.reports);
+  const more = rows.length > limit;
+  const secondAt = (i: number) => rows[i] && secondOf(rows[i].observations);
+  const end = more ? wholeSecondsEnd(secondAt, limit) : rows.length;
+  return { reports: rows.slice(0, end).map((row) => decodeReport(feedId, row)), more };
+};
+
+const readNeighbours = async ({ run, t }: Source, feedId: FeedId, seconds: number): Promise<Neighbours> => {
+  const rows = await run<Omit<ReportRow, 'record'>>(
+    `(SELECT observations, valid_from FROM ${t.reports} WHERE feed_id = $1::bytea AND observations < $2::bigint
+      ORDER BY observations DESC LIMIT 1)
+     UNION ALL
+     (SELECT observations, valid_from FROM ${t.reports} WHERE feed_id = $1::bytea AND observations >= $2::bigint
+      ORDER BY observations LIMIT 1)`,
+    [feedBytes(feedId), seconds * 1_000],
+  );
+  const windows = rows.map(windowOf);
+  return {
+    previous: windows.find(({ observationsMs }) => observationsMs < seconds * 1_000),
+    next: windows.find(({ observationsMs }) => observationsMs >= seconds * 1_000),
+  };
+};
+
+const readWindows = async (
+  { run, t }: Source,
+  feedId: FeedId,
+  fromSeconds: number,
+  toSeconds: number,
+  limit: number,
+): Promise<readonly Window[]> => {
+  const rows = await run<Omit<ReportRow, 'record'>>(
+    `SELECT observations, valid_from FROM ${t.reports} WHERE feed_id = $1::bytea AND observations >= $2::bigint
+       AND observations < $3::bigint ORDER BY observations LIMIT $4::int`,
+    [feedBytes(feedId), fromSeconds * 1_000, (toSeconds + 1) * 1_000, limit],
+  );
+  return rows.map(windowOf);
+};
+
+type CandleRow = { readonly [price in 'open' | 'high' | 'low' | 'close']: string } & {
+  readonly minute: number;
+  readonly reports: number;
+};
+
+const readCandles = async (
+  { run, t }: Source,
+  feedId: FeedId,
+  fromSeconds: number,
+  toSeconds: number,
+): Promise<readonly MinuteCandle[]> => {
+  const rows = await run<CandleRow>(
+    `SELECT minute, open, high, low, close, reports FROM ${t.candles} WHERE feed_id = $1::bytea AND minute >= $2::bigint
+       AND minute <= $3::bigint ORDER BY minute`,
+    [feedBytes(feedId), fromSeconds * 1_000, toSeconds * 1_000],
+  );
+  return rows.map(({ minute, open, high, low, close, reports }) => ({
+    minute: minute / 1_000,
+    open: BigInt(open),
+    high: BigInt(high),
+    low: BigInt(low),
+    close: BigInt(close),
+    reports,
+  }));
 };
 
 const readKeys = async (run: Run, t: Tables, partitions: Partitions, keys: readonly ReportKey[]) => {
