@@ -3,6 +3,7 @@ import { benchHttp } from './http.ts';
 import { benchIngest } from './ingest.ts';
 import { benchLive } from './live.ts';
 import type { Measurement } from './measure.ts';
+import { benchPostgres } from './postgres.ts';
 import { benchProtocol } from './protocol.ts';
 import { benchSimulator } from './simulator.ts';
 import { benchGrowth, benchStore } from './store.ts';
@@ -11,6 +12,7 @@ const workloads: Readonly<Record<string, () => Promise<readonly Measurement[]>>>
   protocol: benchProtocol,
   simulator: benchSimulator,
   store: benchStore,
+  postgres: benchPostgres,
   ingest: benchIngest,
   http: benchHttp,
   live: benchLive,

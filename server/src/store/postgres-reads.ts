@@ -8,6 +8,8 @@ import {
   decodeReport,
   feedBytes,
   feedIdOfBytes,
+  fullReportBytes,
+  lendReport,
   numberList,
   type ReportKey,
   type ReportRow,
@@ -40,13 +42,17 @@ const render = (report: StoredReport): RenderedReport => ({
 });
 
 /** Reports with commas between them, written into one piece of memory. */
-const renderAll = (feedId: FeedId, reports: readonly StoredReport[]): Buffer => {
-  const length = reports.reduce((sum, one) => sum + 1 + renderedLength(feedId, one, one.fullReport.length), -1);
+const renderRows = (feedId: FeedId, rows: readonly ReportRow[]): Buffer => {
+  const windows = rows.map(windowOf);
+  const length = rows.reduce(
+    (sum, row, i) => sum + 1 + renderedLength(feedId, windows[i] as Window, fullReportBytes(row)), // one each
+    -1,
+  );
   const text = Buffer.allocUnsafe(length);
   let end = 0;
-  for (const { fullReport, ...window } of reports) {
+  for (const [i, row] of rows.entries()) {
     if (end > 0) end += text.write(',', end, 'latin1');
-    end = writeReport(text, end, feedId, window, fullReport as Buffer); // decoded from a row just now
+    end = writeReport(text, end, feedId, windows[i] as Window, lendReport(feedId, row)); // one each
   }
   return text;
 };
@@ -58,17 +64,20 @@ export const createReportReads = (run: Run, t: Tables, partitions: Partitions) =
   const source: Source = { run, t, partitions };
   const { retried } = partitions;
   const at = (feedIds: readonly FeedId[], seconds: number) => retried(() => readAt(source, feedIds, seconds));
-  const page = (feedId: FeedId, fromSeconds: number, limit: number) =>
+  const pageRows = (feedId: FeedId, fromSeconds: number, limit: number) =>
     retried(() => readPage(source, feedId, fromSeconds, limit));
   return {
     at,
-    page,
+    page: async (feedId: FeedId, fromSeconds: number, limit: number): Promise<ReportPage> => {
+      const { rows, more } = await pageRows(feedId, fromSeconds, limit);
+      return { reports: rows.map((row) => decodeReport(feedId, row)), more };
+    },
     renderedAt: async (feedIds: readonly FeedId[], seconds: number): Promise<readonly (RenderedReport | undefined)[]> =>
       (await at(feedIds, seconds)).map((report) => report && render(report)),
     renderedPage: async (feedId: FeedId, fromSeconds: number, limit: number): Promise<RenderedPage> => {
-      const { reports, more } = await page(feedId, fromSeconds, limit);
-      const json = reports.length === 0 ? [] : [renderAll(feedId, reports)];
-      return { json, lastMs: reports.at(-1)?.observationsMs, more };
+      const { rows, more } = await pageRows(feedId, fromSeconds, limit);
+      const json = rows.length === 0 ? [] : [renderRows(feedId, rows)];
+      return { json, lastMs: rows.at(-1)?.observations, more };
     },
     neighbours: (feedId: FeedId, seconds: number) => readNeighbours(source, feedId, seconds),
     windows: (feedId: FeedId, fromSeconds: number, toSeconds: number, limit: number) =>
@@ -114,7 +123,7 @@ const readPage = async (
   feedId: FeedId,
   fromSeconds: number,
   limit: number,
-): Promise<ReportPage> => {
+): Promise<{ readonly rows: readonly ReportRow[]; readonly more: boolean }> => {
   const ask = (table: string) =>
     run<ReportRow>(
       `SELECT ${reportColumns} FROM ${table} WHERE feed_id = $1::bytea AND observations >= $2::bigint
@@ -127,7 +136,7 @@ const readPage = async (
   const more = rows.length > limit;
   const secondAt = (i: number) => rows[i] && secondOf(rows[i].observations);
   const end = more ? wholeSecondsEnd(secondAt, limit) : rows.length;
-  return { reports: rows.slice(0, end).map((row) => decodeReport(feedId, row)), more };
+  return { rows: rows.slice(0, end), more };
 };
 
 const readNeighbours = async ({ run, t }: Source, feedId: FeedId, seconds: number): Promise<Neighbours> => {
