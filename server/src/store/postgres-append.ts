@@ -1,6 +1,6 @@
 // Owns writing a batch of reports to PostgreSQL: one transaction under one lock, so that several nodes may write at once. The lock is
 // taken before anything is looked at and before positions are given, and is let go of by the commit: positions are in the order of
-// commits, and nobody's window can slip in between (D72).
+// commits, and nobody's window can slip in between (D82).
 import type { FeedId } from '@sealpost/protocol';
 import type { Run } from './postgres-connection.ts';
 import { createPartition, type Partition } from './postgres-partitions.ts';

@@ -1,5 +1,5 @@
 // Owns talking to PostgreSQL: the one file that knows the driver. Everything has a bound of its own in this process, since a database
-// that is away or stuck keeps none of its promises, its time-outs included (D70).
+// that is away or stuck keeps none of its promises, its time-outs included (D80).
 import postgres from 'postgres';
 import type { PostgresAddress } from './postgres-address.ts';
 import { StoreError } from './store.ts';

@@ -1,5 +1,5 @@
 // Owns what a process knows of the newest reports: `latest` in memory, and the last ones in the order of appending. It is fed by the
-// database: a notification wakes it, a look four times a second does when none comes, and what it reads is ordered by position (D72).
+// database: a notification wakes it, a look four times a second does when none comes, and what it reads is ordered by position (D82).
 import type { FeedId } from '@sealpost/protocol';
 import type { Run } from './postgres-connection.ts';
 import type { Partitions } from './postgres-partitions.ts';

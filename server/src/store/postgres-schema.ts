@@ -1,5 +1,5 @@
 // Owns the tables in PostgreSQL: their numbered migrations, how partitions are named, and the locks. Plain features only, so that
-// compatible databases work. Reports and minutes are partitioned by time (D71).
+// compatible databases work. Reports and minutes are partitioned by time (D81).
 import { crc32 } from 'node:zlib';
 import { parseAddress } from './postgres-address.ts';
 import { openPool, openWriter, type Run, sqlState } from './postgres-connection.ts';
