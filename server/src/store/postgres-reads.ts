@@ -8,8 +8,6 @@ import {
   decodeReport,
   feedBytes,
   feedIdOfBytes,
-  fullReportBytes,
-  lendReport,
   numberList,
   type ReportKey,
   type ReportRow,
@@ -43,16 +41,13 @@ const render = (report: StoredReport): RenderedReport => ({
 
 /** Reports with commas between them, written into one piece of memory. */
 const renderRows = (feedId: FeedId, rows: readonly ReportRow[]): Buffer => {
-  const windows = rows.map(windowOf);
-  const length = rows.reduce(
-    (sum, row, i) => sum + 1 + renderedLength(feedId, windows[i] as Window, fullReportBytes(row)), // one each
-    -1,
-  );
+  const reports = rows.map((row) => decodeReport(feedId, row));
+  const length = reports.reduce((sum, one) => sum + 1 + renderedLength(feedId, one, one.fullReport.length), -1);
   const text = Buffer.allocUnsafe(length);
   let end = 0;
-  for (const [i, row] of rows.entries()) {
+  for (const report of reports) {
     if (end > 0) end += text.write(',', end, 'latin1');
-    end = writeReport(text, end, feedId, windows[i] as Window, lendReport(feedId, row)); // one each
+    end = writeReport(text, end, feedId, report, report.fullReport as Buffer); // unpacked just now
   }
   return text;
 };

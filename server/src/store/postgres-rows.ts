@@ -1,7 +1,7 @@
 // Owns a report as a row: packed, and under a checksum that covers its key as well; and how lists travel as one parameter.
 import { crc32 } from 'node:zlib';
 import type { FeedId } from '@sealpost/protocol';
-import { packReport, unpackedBytes, unpackInto } from './packed-report.ts';
+import { packReport, unpackReport } from './packed-report.ts';
 import { reportChecksum } from './report-block.ts';
 import { CorruptRecordError, type StoredReport } from './store.ts';
 
@@ -61,32 +61,15 @@ export const encodeReport = (report: StoredReport): Buffer => {
   return record;
 };
 
-/** What `lendReport` lends. */
-const lent = Buffer.alloc(2 ** 16);
-
-/** Length of the full report of a row, without unpacking it. */
-export const fullReportBytes = ({ record }: ReportRow): number => unpackedBytes(record.subarray(4));
-
-const unpackChecked = (feedId: FeedId, row: ReportRow, into: (bytes: number) => Buffer): Buffer => {
-  const window = { validFromMs: row.valid_from, observationsMs: row.observations };
-  const isWhole = row.record.length > 4;
-  const packed = row.record.subarray(4);
-  const fullReport = into(unpackedBytes(packed));
-  if (isWhole) unpackInto(fullReport, packed);
-  if (!isWhole || reportChecksum(seedOf(feedId), window, fullReport) !== row.record.readUInt32BE(0))
-    throw new CorruptRecordError(`the report of ${feedId} at ${row.observations} does not match its checksum`);
-  return fullReport;
-};
-
 /** The report of a row; throws a CorruptRecordError when it is not what was written. */
 export const decodeReport = (feedId: FeedId, row: ReportRow): StoredReport => {
-  const fullReport = unpackChecked(feedId, row, Buffer.allocUnsafe);
+  const window = { validFromMs: row.valid_from, observationsMs: row.observations };
+  const isWhole = row.record.length > 4;
+  const fullReport = isWhole ? unpackReport(row.record.subarray(4)) : Buffer.alloc(0);
+  if (!isWhole || reportChecksum(seedOf(feedId), window, fullReport) !== row.record.readUInt32BE(0))
+    throw new CorruptRecordError(`the report of ${feedId} at ${row.observations} does not match its checksum`);
   return { feedId, validFromMs: row.valid_from, observationsMs: row.observations, fullReport };
 };
-
-/** The full report of a row as `decodeReport` gives it, in bytes that the next call uses again. */
-export const lendReport = (feedId: FeedId, row: ReportRow): Buffer =>
-  unpackChecked(feedId, row, (bytes) => (bytes <= lent.length ? lent.subarray(0, bytes) : Buffer.allocUnsafe(bytes)));
 
 /** Lists as PostgreSQL reads them. The driver could do it, after asking the server for every type there is. */
 export const numberList = (numbers: readonly (number | bigint)[]): string => `{${numbers.join(',')}}`;
