@@ -1,5 +1,5 @@
-// The contract of the store on a real PostgreSQL, in a schema for each test. Partitions of one minute instead of one day: retention then
-// has as fine a grain as the contract's samples, and pages cross partitions all the time.
+// The contract of the store on a real PostgreSQL, in a schema for each test. Partitions of five minutes instead of one day: retention then
+// has as fine a grain as the contract's samples, and pages cross partitions.
 import { afterAll } from 'vitest';
 import { startPostgres } from '../../../tests/running-postgres.ts';
 import { openStore } from './open.ts';
@@ -13,6 +13,6 @@ let schemas = 0;
 
 testStoreContract('postgres', async () => {
   const url = server.url(`contract_${++schemas}`);
-  await migratePostgres(url, 60_000);
+  await migratePostgres(url, 300_000);
   return { writers: 'many', open: (mode) => openStore(url, mode), remove: async () => {} };
 });
