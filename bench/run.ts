@@ -1,4 +1,5 @@
 // `npm run bench` runs every workload, `npm run bench -- NAME…` the named ones; `--json` prints one line per figure.
+import { benchClient } from './client.ts';
 import { benchHttp } from './http.ts';
 import { benchIngest } from './ingest.ts';
 import { benchLive } from './live.ts';
@@ -10,6 +11,7 @@ import { benchGrowth, benchStore } from './store.ts';
 
 const workloads: Readonly<Record<string, () => Promise<readonly Measurement[]>>> = {
   protocol: benchProtocol,
+  client: benchClient,
   simulator: benchSimulator,
   store: benchStore,
   postgres: benchPostgres,

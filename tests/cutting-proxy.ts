@@ -41,8 +41,11 @@ export const openCuttingProxy = async (port: number): Promise<CuttingProxy> => {
     }
     upstream.write(first);
   };
+  const accepted = new Set<Socket>(); // browsers open connections before they need them
   const server = createServer((client) => {
+    accepted.add(client);
     client.on('error', () => client.destroy());
+    client.on('close', () => accepted.delete(client));
     client.once('data', (first) => {
       client.pause();
       const go = (): void => {
@@ -76,6 +79,7 @@ export const openCuttingProxy = async (port: number): Promise<CuttingProxy> => {
     },
     close: async () => {
       eachSocket((socket) => void socket.destroy());
+      for (const client of accepted) client.destroy();
       server.close();
       await once(server, 'close');
     },

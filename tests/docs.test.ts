@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { type ErrorCode, errorTable } from '@sealpost/protocol';
 import { expect, test } from 'vitest';
+import { startCommand } from './real-program.ts';
 import { startDemo } from './running-demo.ts';
 import { listFiles, readJson, readSources, readText, root, workspaces } from './source-tree.ts';
 
@@ -59,7 +60,7 @@ test('docs: every link leads to a file that exists', () => {
 test('docs: every path that a document names exists', () => {
   for (const path of documents) {
     for (const [, named] of readText(path).matchAll(
-      /`((?:protocol|client|simulator|server|tests|bench|docs|examples)\/[\w./-]+)`/g,
+      /`((?:protocol|client|simulator|server|explorer|tests|bench|docs|examples)\/[\w./-]+)`/g,
     )) {
       expect(existsSync(join(root, named as string)), `${path} names ${named}`).toBe(true);
     }
@@ -105,11 +106,16 @@ test('docs: the README’s code runs as printed, against the demo', async () => 
       });
       expect(printed, code).toMatch(/^ETH\/USD\S* [0-9.]+$/m);
     }
+    expect(codeBlocks('sh')).toContain('npx sealpost watch\n');
+    const watch = startCommand(['watch'], folder, demo.env);
+    await watch.printed(/^\{.*"price":"[0-9.]+".*"name":"ETH\/USD/m);
+    watch.child.kill('SIGINT');
+    await watch.finished;
   } finally {
     await demo.stop();
     rmSync(folder, { recursive: true, force: true });
   }
-}, 60_000);
+}, 120_000);
 
 test('docs: the README’s shell commands run as printed, one after the other', () => {
   const folder = mkdtempSync(join(tmpdir(), 'sealpost-readme-'));
@@ -117,7 +123,8 @@ test('docs: the README’s shell commands run as printed, one after the other', 
   try {
     const lines = codeBlocks('sh')
       .flatMap((block) => block.split('\n'))
-      .filter((line) => line.startsWith('npx '));
+      // What needs a running service is run with the code above.
+      .filter((line) => line.startsWith('npx ') && line !== 'npx sealpost watch');
     expect(lines.length).toBeGreaterThan(3);
     for (const line of lines) {
       const [name, script] = Object.entries(commands).find(([prefix]) => line.startsWith(`${prefix} `)) ?? [line, ''];

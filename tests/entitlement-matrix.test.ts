@@ -260,3 +260,18 @@ test('entitlements: feeds lists what may be read; discovery lists public streams
   for (const query of ['', '?hidden=true', '?hidden=false'])
     expect(idsOf(await service.call(`/api/v1/discovery${query}`, { as: null }), 'feedId')).toEqual(wanted(isPublic));
 });
+
+test('entitlements: what is stored and cannot be understood is our fault: 500 to the reader, the cause to the log', async () => {
+  const as = await service.addAccount(['public', 'written-by-hand']);
+  for (const target of ['/api/v1/feeds', `/api/v1/reports/latest?feedID=${firstPublic}`]) {
+    const reply = await service.call(target, { as });
+    expect([reply.status, reply.json.code]).toEqual([500, 'internal_error']);
+    expect(reply.text).not.toContain('written-by-hand');
+    const told = service.events.at(-1);
+    expect([told?.requestId, told?.code]).toEqual([reply.json.requestId, 'internal_error']);
+    expect(told?.error).toMatchObject({
+      message: `The entitlements stored for account ${as.userId} cannot be understood. Set them anew with: sealpost entitle.`,
+      cause: { message: expect.stringContaining('written-by-hand') },
+    });
+  }
+});

@@ -1,7 +1,12 @@
 // Runs every example against the real demo, as its first line says, and holds what it prints against the service.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { readdirSync } from 'node:fs';
-import { createClient, decode, verify } from '@sealpost/client';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { createClient, decode, formatDecimal, verify } from '@sealpost/client';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { openBrowser, openBrowserTimeoutMs } from './browser.ts';
 import { type Demo, runWithTsx, startDemo } from './running-demo.ts';
 import { readText, root } from './source-tree.ts';
 
@@ -19,7 +24,15 @@ afterAll(() => demo?.stop());
 
 test('examples: each says first what it does and how it is run', () => {
   const files = readdirSync(`${root}/examples`).filter((name) => name.endsWith('.ts'));
-  expect(files).toEqual(expect.arrayContaining(['latest.ts', 'history-to-csv.ts', 'settlement.ts']));
+  expect(files).toEqual(
+    expect.arrayContaining([
+      'latest.ts',
+      'history-to-csv.ts',
+      'settlement.ts',
+      'live-ticker.ts',
+      'verify-in-browser.ts',
+    ]),
+  );
   for (const name of files) expect(readText(`examples/${name}`), name).toMatch(/^\/\/ [A-Z]/);
 });
 
@@ -32,7 +45,7 @@ test('examples: latest prints the price of a report that is stored', async () =>
 });
 
 test('examples: history to CSV has a line for every report of the span', async () => {
-  const [head, ...lines] = (await runWithTsx('examples/history-to-csv.ts', demo.env)).trim().split('\n');
+  const [head, ...lines] = (await runWithTsx('examples/history-to-csv.ts', demo.env, [feedId, '5'])).trim().split('\n');
   expect(head).toBe('validFrom,observed,price,bid,ask');
   const seconds = lines.map((line) => Number(line.split(',')[1]));
   const [from = 0, to = 0] = [seconds[0], seconds.at(-1)];
@@ -62,3 +75,87 @@ test('examples: settlement refuses a second without a price instead of taking an
     code: 1,
   });
 });
+
+test('examples: the live ticker prints a line for every report when piped, and Ctrl-C ends it', async () => {
+  const child = spawn(
+    process.execPath,
+    [join(root, 'node_modules/tsx/dist/cli.mjs'), 'examples/live-ticker.ts', feedId],
+    {
+      cwd: root,
+      env: { PATH: process.env.PATH, ...demo.env },
+    },
+  );
+  const ended = once(child, 'close');
+  const printed: string[] = [];
+  for await (const line of createInterface(child.stdout)) {
+    printed.push(line);
+    if (printed.length === 3) child.kill('SIGINT');
+  }
+  expect(await ended).toEqual([0, null]);
+  const from = Date.parse(printed[0]?.split(' ')[0] ?? '') / 1_000;
+  const { reports } = await client.page(feedId, from, printed.length);
+  const [stream] = (await client.discovery({ status: 'live', baseAsset: 'BTC' })).feeds;
+  expect(printed).toEqual(
+    reports.map(decode).map(({ observationsMs, priceText, bid = 0n, ask = 0n }) => {
+      const cells = [stream?.name, priceText, formatDecimal(bid), formatDecimal(ask)];
+      return [new Date(observationsMs).toISOString(), ...cells].join(' ');
+    }),
+  );
+});
+
+/** Serves the example's page by the command in its first lines, on a free port. */
+const serveExample = async () => {
+  const command = /^\/\/ Run: npx esbuild (.*)$/m.exec(readText('examples/verify-in-browser.ts'))?.[1] ?? '';
+  const child = spawn(join(root, 'node_modules/.bin/esbuild'), [...command.split(' '), '--serve=127.0.0.1:0'], {
+    cwd: root,
+    stdio: ['pipe', 'ignore', 'pipe'], // it ends with its input
+  });
+  const ended = once(child, 'exit');
+  let printed = '';
+  // Read to the end: it writes a line for every request.
+  const url = await new Promise<string>((resolve, reject) => {
+    child.stderr.on('data', (chunk) => {
+      printed += chunk;
+      const [, found] = /Local:\s+(http:\S+)/.exec(printed) ?? [];
+      if (found !== undefined) resolve(found);
+    });
+    child.once('close', () => reject(new Error(`esbuild has ended: ${printed}`)));
+  });
+  return { url, close: async () => void (child.kill() && (await ended)) };
+};
+
+test(
+  'examples: a page finds out who signed a report, fetched or pasted, and refuses one that was altered',
+  async () => {
+    const [{ browser, close }, site] = await Promise.all([openBrowser(), serveExample()]);
+    try {
+      const page = await browser.newPage();
+      await page.goto(`${site.url}verify-in-browser.html`);
+      const verdict = page.locator('#verdict');
+      await page.fill('#url', demo.url);
+      await page.click('#fetch-report');
+      await page.getByText('Give createClient a userId and a secret.').waitFor();
+      await page.fill('#user', demo.env.SEALPOST_USER_ID ?? '');
+      await page.fill('#secret', demo.env.SEALPOST_SECRET ?? '');
+      await page.click('#fetch-report');
+      await page.click('#fetch-signers');
+      await page.getByText('Signed by a quorum').waitFor();
+      const fetched = verify(JSON.parse(await page.inputValue('#report')), (await client.signers()).signers);
+      expect(fetched.ok).toBe(true);
+      for (const text of fetched.ok ? [fetched.decoded?.priceText ?? '–', ...fetched.signers] : [])
+        expect(await verdict.textContent()).toContain(text);
+      await page.click('#alter');
+      await page.getByText('altered_report').waitFor();
+      const { report } = await client.at(feedId, (await client.latest(feedId)).report.observationsTimestamp - 5);
+      await page.fill('#report', report.fullReport);
+      await page.getByText('Signed by a quorum').waitFor();
+      expect(await verdict.textContent()).toContain(decode(report).priceText);
+      await page.fill('#report', 'nonsense');
+      await page.getByText('Not to be believed').waitFor();
+    } finally {
+      await close();
+      await site.close();
+    }
+  },
+  openBrowserTimeoutMs,
+);

@@ -236,6 +236,7 @@ test.each([
   ['its secret was revoked', { secrets: [{ id: 'one', sealed: '', createdAt: revokedAt, revokedAt }] }],
   ['its account was disabled', { disabledAt: revokedAt }],
   ['one of its streams may no longer be read', { entitlements: [`feed:${first}`] }],
+  ['its entitlements cannot be understood', { entitlements: ['nonsense'] }],
 ])('access: a connection ends with 1008 when %s, and the others go on', async (_, changes) => {
   const who = await service.addAccount(['public']);
   const client = await open(socketOf(first, second), who);

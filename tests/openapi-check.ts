@@ -206,10 +206,33 @@ const recordAnswer = (response: ServerResponse, tell: (answer: Answer) => void):
       return original.apply(response, args);
     };
   };
-  override('writeHead', (_, ...rest) => (headers = toHeaders(rest.at(-1))), writeHead);
-  override('write', note, write);
-  override('end', note, end);
+  let told = false;
+  // An answer that goes out whole has head and body in one text, and no call of writeHead.
+  const noteWhole = (): void => {
+    const { _header: text } = response as unknown as { readonly _header: string | null }; // node's own, as the server uses it
+    if (told || text === null) return;
+    told = true;
+    const end = text.indexOf('\r\n\r\n');
+    headers = toHeaders(text.slice(0, end).split('\r\n').slice(1).flatMap(splitHeader));
+    note(text.slice(end + 4), 'latin1');
+  };
+  const noteBody = (chunk: unknown, encoding: unknown): void => {
+    noteWhole();
+    note(chunk, encoding);
+  };
+  const noteHead = (_: unknown, ...rest: readonly unknown[]): void => {
+    told = true;
+    headers = toHeaders(rest.at(-1));
+  };
+  override('writeHead', noteHead, writeHead);
+  override('write', noteBody, write);
+  override('end', noteBody, end);
   response.once('finish', () => tell({ status: response.statusCode, headers, body: Buffer.concat(chunks) }));
+};
+
+const splitHeader = (line: string): readonly string[] => {
+  const colon = line.indexOf(': ');
+  return [line.slice(0, colon), line.slice(colon + 2)];
 };
 
 /** Headers by lower-case name, from a flat list or an object. */

@@ -1,5 +1,6 @@
 // Packs every package, installs the tarballs together in an empty project, and uses them as a stranger would: with types.
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,6 +10,8 @@ import { listFiles, readJson, root, workspaces } from './source-tree.ts';
 const folder = mkdtempSync(join(tmpdir(), 'sealpost-package-'));
 const stage = join(folder, 'stage');
 const stranger = join(folder, 'stranger');
+/** Folder → name of the packages that are published; the explorer goes out as files of the server's. */
+const published = new Map([...workspaces()].filter(([folder]) => readJson(`${folder}/package.json`).private !== true));
 const run = (command: string, args: readonly string[], cwd = stranger): string =>
   execFileSync(command, args, { cwd, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
 
@@ -31,7 +34,7 @@ beforeAll(() => {
   stageCopy();
   mkdirSync(stranger);
   run('npm', ['run', 'build'], stage);
-  for (const workspace of workspaces().keys())
+  for (const workspace of published.keys())
     run('npm', ['pack', '--pack-destination', stranger], join(stage, workspace));
   writeFileSync(join(stranger, 'package.json'), JSON.stringify({ name: 'stranger', private: true, type: 'module' }));
   const tarballs = readdirSync(stranger).filter((name) => name.endsWith('.tgz'));
@@ -49,7 +52,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 test('package: every package installs from its tarball', () => {
   expect(Object.keys(JSON.parse(run('npm', ['ls', '--json', '--depth=0'])).dependencies).sort()).toEqual(
-    [...workspaces().values()].sort(),
+    [...published.values()].sort(),
   );
 });
 
@@ -144,7 +147,7 @@ test('package: the types of simulator and server compile beside Node’s', () =>
 });
 
 test('package: tarballs hold what publishing needs and no tests', () => {
-  for (const workspace of workspaces().keys()) {
+  for (const workspace of published.keys()) {
     const [packed] = JSON.parse(run('npm', ['pack', '--dry-run', '--json'], join(stage, workspace)));
     const paths = packed.files.map(({ path }: { path: string }) => path) as string[];
     expect(paths).toContain('dist/index.js');
@@ -155,7 +158,7 @@ test('package: tarballs hold what publishing needs and no tests', () => {
 });
 
 test('package: publint finds nothing to say', () => {
-  for (const workspace of workspaces().keys())
+  for (const workspace of published.keys())
     run(join(root, 'node_modules/.bin/publint'), ['--strict'], join(stage, workspace));
 });
 
@@ -163,3 +166,23 @@ test('package: the commands run from their tarballs', () => {
   expect(run(join(stranger, 'node_modules/.bin/sealpost'), ['--help'])).toContain('sealpost config shows them');
   expect(run(join(stranger, 'node_modules/.bin/sealpost-sim'), ['--help'])).toContain('--seed');
 });
+
+test('package: the installed server has the explorer, and serves it', async () => {
+  const paths = readdirSync(join(stranger, 'node_modules/sealpost/public'), { recursive: true }).map(String);
+  expect(paths).toContain('index.html');
+  expect(paths.filter((path) => path.startsWith('.') || path.endsWith('.map'))).toEqual([]);
+  const program = join(stranger, 'node_modules/sealpost/bin/sealpost.js');
+  const child = spawn(process.execPath, [program, 'demo', '--json', '--port', '0', '--dir', join(folder, 'demo')], {
+    stdio: ['ignore', 'pipe', 'ignore'],
+  });
+  try {
+    const [line] = await once(child.stdout, 'data');
+    const page = await (await fetch(JSON.parse(String(line)).url)).text();
+    const script = /<script type="module"[^>]* src="([^"]+)"/.exec(page)?.[1] ?? '';
+    expect((await fetch(new URL(script, JSON.parse(String(line)).url))).status).toBe(200);
+  } finally {
+    const ended = once(child, 'exit');
+    child.kill('SIGTERM');
+    await ended;
+  }
+}, 60_000);

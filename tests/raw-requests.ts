@@ -113,6 +113,18 @@ export const badCases: readonly RawCase[] = [
     code: 'repeated_header',
   },
   { name: 'two hosts', bytes: signed(['Host: elsewhere.test']), outcomes: bad, code: 'repeated_host' },
+  {
+    name: 'HTTP/1.1 without Host',
+    bytes: replaced(`${host}\r\n`, ''),
+    outcomes: bad,
+    code: 'malformed_target',
+  },
+  {
+    name: 'an open route without Host',
+    bytes: () => head('GET /time HTTP/1.1', close),
+    outcomes: bad,
+    code: 'malformed_target',
+  },
   { name: 'the same host twice', bytes: signed([host]), outcomes: bad, code: 'repeated_host' },
   {
     name: 'absolute form',

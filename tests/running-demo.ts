@@ -1,10 +1,10 @@
 // The real demo in a folder of its own, as a child process, and any script of the project run against it as its README says.
-import { execFile, spawn } from 'node:child_process';
-import { once } from 'node:events';
+import { execFile } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { startCommand } from './real-program.ts';
 import { root } from './source-tree.ts';
 
 export type Demo = {
@@ -18,23 +18,16 @@ export type Demo = {
 /** Resolves when it answers, with the last minutes of history in its store. */
 export const startDemo = async (): Promise<Demo> => {
   const folder = mkdtempSync(join(tmpdir(), 'sealpost-demo-'));
-  const args = ['demo', '--json', '--port', '0', '--dir', folder, '--rate-limit', '0'];
-  const child = spawn(process.execPath, [join(root, 'server/bin/sealpost.js'), ...args], {
-    stdio: ['ignore', 'pipe', 'ignore'],
-  });
-  const ended = once(child, 'exit');
-  const [line] = await Promise.race([
-    once(child.stdout, 'data'),
-    ended.then(() => Promise.reject(new Error('The demo has ended before it answered.'))),
-  ]);
-  const { url, userId, secret, feedIds } = JSON.parse(String(line));
+  const program = startCommand(['demo', '--json', '--port', '0', '--dir', folder, '--rate-limit', '0'], folder);
+  const [line] = await program.printed(/^\{"url":.*\}$/m);
+  const { url, userId, secret, feedIds } = JSON.parse(line);
   return {
     url,
     feedIds,
     env: { SEALPOST_URL: url, SEALPOST_USER_ID: userId, SEALPOST_SECRET: secret },
     stop: async () => {
-      child.kill('SIGTERM');
-      await ended;
+      program.child.kill('SIGTERM');
+      await program.finished;
       rmSync(folder, { recursive: true, force: true });
     },
   };

@@ -443,7 +443,10 @@ describe('Errors', () => {
   test('OPTIONS answers browsers', async () => {
     const reply = await call('/api/v1/feeds', { method: 'OPTIONS', as: null });
     expect([reply.status, reply.headers['access-control-max-age']]).toEqual([204, '600']);
-    expect(reply.headers['access-control-allow-headers']).toContain('X-Authorization-Signature-SHA256');
+    expect(reply.headers['access-control-allow-headers']).toBe(
+      'Authorization, X-Authorization-Timestamp, X-Authorization-Signature-SHA256, If-None-Match, Last-Event-ID, X-Cll-Origin',
+    );
+    expect(reply.headers['access-control-expose-headers']).toContain('Date, X-Cll-Available-Origins');
   });
 });
 

@@ -13,6 +13,7 @@ const offenders = (found: readonly string[], reason: string) =>
 const layers: Readonly<Record<string, readonly string[]>> = {
   protocol: [],
   client: ['protocol'],
+  explorer: ['client', 'protocol'],
   simulator: ['protocol'],
   'server/src/threads': [],
   'server/src/url-host': [],
@@ -26,7 +27,7 @@ const layers: Readonly<Record<string, readonly string[]>> = {
   'server/src/http': ['protocol', 'server/src/memo', 'server/src/url-host', 'server/src/store', 'server/src/access'],
   'server/src/live': ['protocol', 'server/src/store', 'server/src/access', 'server/src/http'],
   'server/src/observe': ['protocol', 'server/src/http', 'server/src/ingest', 'server/src/live', 'server/src/store'],
-  'server/src/log': ['protocol', 'server/src/http', 'server/src/observe'],
+  'server/src/log': ['protocol', 'server/src/http', 'server/src/memo', 'server/src/observe'],
   'server/src/metrics': ['protocol', 'server/src/http', 'server/src/ingest', 'server/src/live', 'server/src/observe'],
   'server/src/ops': ['server/src/metrics', 'server/src/observe', 'server/src/url-host'],
   'server/src/app': [
@@ -198,7 +199,7 @@ const listedFor = (path: string): readonly string[] => {
 test('tidy: each import is listed in its own package', () => {
   const unlisted = sources.flatMap(({ path, imports }) => {
     // What begins with # is in the package itself, under its `imports`.
-    const external = imports.filter((name) => !/^(node:|#)|\.(ts|json)$/.test(name));
+    const external = imports.filter((name) => !/^(node:|#)|\.(tsx?|json|css|svg)$/.test(name));
     const names = external.map((name) =>
       name
         .split('/')

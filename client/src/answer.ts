@@ -3,7 +3,7 @@ import { SealpostError } from './errors.ts';
 import type { AnswerDetails } from './requester.ts';
 
 /** Bytes of a body at most: a page of 1,000 of the largest reports is 8 MB. */
-export const answerBytesMax = 64 * 2 ** 20;
+const answerBytesMax = 64 * 2 ** 20;
 
 /** An answer with its whole body. */
 export type RawAnswer = { readonly status: number; readonly headers: Headers; readonly text: string };
@@ -78,7 +78,7 @@ export const readBody = ({ status, headers, text }: RawAnswer, host: string): ob
 };
 
 /** An answer that is none of this API's. */
-export const strangeAnswer = (host: string, { status, requestId }: AnswerDetails): SealpostError =>
+const strangeAnswer = (host: string, { status, requestId }: AnswerDetails): SealpostError =>
   new SealpostError('unexpected_answer', `${host} answers ${status} with something that is not Sealpost’s.`, {
     status,
     requestId,
@@ -94,6 +94,13 @@ export const toError = ({ status, headers, text }: RawAnswer, host: string, nowM
   const id = answer.requestId ?? (typeof requestId === 'string' ? requestId : undefined);
   if (typeof code === 'string' && typeof said === 'string')
     return new SealpostError(code, said, { status, requestId: id, details });
+  const location = headers.get('Location');
+  if (status < 400 && location !== null)
+    return new SealpostError('unexpected_answer', `${host} redirects to ${location} (${status}).`, {
+      status,
+      requestId: id,
+      details: { location },
+    });
   if (status < 400) return strangeAnswer(host, answer);
   // A proxy's page, say: nothing of it is repeated, the status speaks.
   return new SealpostError(`http_${status}`, `${host} answers ${status}.`, {

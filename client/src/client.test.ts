@@ -167,6 +167,27 @@ test.each([
   expect(await codeOf(client.latest(feedId))).toBe('unexpected_answer');
 });
 
+test('page: one that begins before what was asked for, or leads nowhere, is an unexpected answer', async () => {
+  const headers = { Link: '</api/v1/reports/page?x>; rel="next"' };
+  const { client } = scripted([
+    { status: 200, body: { reports: [reportOf(feedId, 4), reportOf(feedId, 6)] } },
+    { status: 200, body: { reports: [] }, headers },
+  ]);
+  expect(await codeOf(client.page(feedId, 5))).toBe('unexpected_answer');
+  expect(await codeOf(client.page(feedId, 5))).toBe('unexpected_answer');
+});
+
+test('discovery and feeds: entries without a feed id or a name are an unexpected answer', async () => {
+  const { client } = scripted([
+    { status: 200, body: { feeds: [{ feedId }] } },
+    { status: 200, body: { feeds: [null] } },
+    { status: 200, body: { feeds: [{ feedID: 7 }] } },
+    { status: 200, body: { feeds: [null] } },
+  ]);
+  for (const call of [client.discovery, client.discovery, client.feeds, client.feeds])
+    expect(await codeOf(call())).toBe('unexpected_answer');
+});
+
 test('errors: code, status, request id, details and advice are those of the answer', async () => {
   const around = { reason: 'gap', previous: null, next: null };
   const { client } = scripted([

@@ -42,6 +42,12 @@ const readFilter = (name: string, value: unknown): readonly [string, string] => 
   throw malformedArgument(name, value, kind === undefined ? 'no filter of this name' : 'true or false');
 };
 
+// Its key and its name; a later server may say other things, and more of them.
+const isEntry = (raw: unknown): boolean => {
+  const { feedId, name } = Object(raw) as Readonly<Record<string, unknown>>; // looked at here
+  return typeof feedId === 'string' && typeof name === 'string';
+};
+
 /** The catalog, filtered: public streams, and with credentials the hidden ones that the account may see when it asks for them. */
 export const discovery = async (
   requester: Pick<Requester, 'get'>,
@@ -54,7 +60,7 @@ export const discovery = async (
     targetOf(routes.discovery.path, query),
     options,
   );
-  if (Array.isArray(body.feeds)) return { feeds: body.feeds, details };
+  if (Array.isArray(body.feeds) && body.feeds.every(isEntry)) return { feeds: body.feeds, details };
   const { status, requestId } = details;
   throw new SealpostError('unexpected_answer', 'The answer is not a catalog.', { status, requestId });
 };

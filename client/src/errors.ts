@@ -30,6 +30,7 @@ const advices: Readonly<Partial<Record<ErrorCode, string>>> = {
   timestamp_out_of_bounds: 'Ask for a later moment.',
   report_not_found: 'details.reason says why, details.previous and details.next are the reports around the moment.',
   route_not_found: 'The server may be another release, or something stands in front of it.',
+  upgrade_required: 'Something in front of the server does not pass WebSockets: let it, or use the transport sse.',
   head_too_large: 'Ask for fewer streams at once.',
   rate_limited: 'Ask less often, or set retryRateLimited to wait as long as the server says.',
   too_many_failures: 'Mend what fails before asking again.',

@@ -32,8 +32,15 @@ export const exchange = async (
   });
   ended.catch(() => {}); // nobody may be waiting any more
   const send = async (): Promise<RawAnswer> => {
-    // Not followed: a redirect would carry the signed headers to someone else.
-    const init = { headers, redirect: 'manual', credentials: 'omit', signal: controller.signal } as const;
+    // Not followed: a redirect would carry the signed headers to someone else. Not from a browser's cache: what is told of the server's
+    // clock and of limits would be that of an earlier answer.
+    const init = {
+      headers,
+      redirect: 'manual',
+      credentials: 'omit',
+      cache: 'no-store',
+      signal: controller.signal,
+    } as const;
     const response = await fetch(url.href, init);
     rearm();
     return { status: response.status, headers: response.headers, text: await readText(response, rearm) };

@@ -114,6 +114,9 @@ export const page = async (
   const target = targetOf(routes.reportPage.path, query);
   const { body, details, more = false } = await requester.get<Partial<Body<'Reports'>>>(target, options);
   const reports = checkReports(body.reports, [feedID], details);
+  // Whoever goes on page by page would never come to an end.
+  const leadsOn = reports.every((one) => one.observationsTimestamp >= startTimestamp) && (reports.length > 0 || !more);
+  if (!leadsOn) throw strange(details);
   const last = reports.at(-1);
   const nextStartTimestamp = last === undefined ? startTimestamp : last.observationsTimestamp + 1;
   return { reports, more, nextStartTimestamp, details };
@@ -178,7 +181,7 @@ export const feeds = async (
   options?: CallOptions,
 ): Promise<WithDetails & { readonly feeds: Body<'Feeds'>['feeds'] }> => {
   const { body, details } = await requester.get<Partial<Body<'Feeds'>>>(routes.feeds.path, options);
-  if (!Array.isArray(body.feeds)) throw strange(details);
+  if (!Array.isArray(body.feeds) || body.feeds.some((one) => typeof one?.feedID !== 'string')) throw strange(details);
   return { feeds: body.feeds, details };
 };
 

@@ -34,19 +34,24 @@ const toReceived = (report: ReportJson): ReceivedReport => {
   };
 };
 
-const isSeconds = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;
+const isMoment = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;
 
-/** Reads a report's JSON; throws on anything else. Only its four fields are kept. */
+/** Reads a report's JSON, its window in seconds or in milliseconds; throws on anything else. Only the four fields of an answer are kept. */
 export const parseReceived = (raw: unknown): ReceivedReport => {
-  const { feedID, validFromTimestamp, observationsTimestamp, fullReport } = Object(raw) as Record<string, unknown>; // checked below
-  if (
-    typeof feedID !== 'string' ||
-    typeof fullReport !== 'string' ||
-    !isSeconds(validFromTimestamp) ||
-    !isSeconds(observationsTimestamp)
-  )
-    throw new Error('The server sent something that is not a report.');
-  return toReceived({ feedID: feedID.toLowerCase(), validFromTimestamp, observationsTimestamp, fullReport });
+  const { feedID: id, fullReport, ...window } = Object(raw) as Record<string, unknown>; // checked below
+  if (typeof id === 'string' && typeof fullReport === 'string') {
+    const feedID = id.toLowerCase();
+    const { validFromTimestamp, observationsTimestamp } = window;
+    if (isMoment(validFromTimestamp) && isMoment(observationsTimestamp))
+      return toReceived({ feedID, validFromTimestamp, observationsTimestamp, fullReport });
+    const { validFromTimestampMs: validFromMs, observationsTimestampMs: observationsMs } = window;
+    if (isMoment(validFromMs) && isMoment(observationsMs)) {
+      const [from, to] = [validFromMs, observationsMs].map((ms) => Math.floor(ms / 1_000)) as [number, number]; // as many as went in
+      const report = { feedID, validFromTimestamp: from, observationsTimestamp: to, fullReport };
+      return { report, validFromMs, observationsMs };
+    }
+  }
+  throw new Error('The server sent something that is not a report.');
 };
 
 /** Reads one live message: a report, or `{"report":{…}}`. */

@@ -254,6 +254,11 @@ test('clock: a refusal without the server’s time corrects nothing', async () =
 
 test('redirects are not followed: the signed headers go to nobody else', async () => {
   const { client, asked } = scripted([{ status: 307, headers: { Location: 'http://elsewhere.test/' } }]);
-  expect(await failure(client.latest(feedId))).toMatchObject({ code: 'unexpected_answer', status: 307 });
+  expect(await failure(client.latest(feedId))).toMatchObject({
+    code: 'unexpected_answer',
+    status: 307,
+    message: 'a.test redirects to http://elsewhere.test/ (307).',
+    details: { location: 'http://elsewhere.test/' },
+  });
   expect(asked).toHaveLength(1);
 });

@@ -99,6 +99,11 @@ const createAttempts = (origin: string | undefined, parts: ConnectionParts, onLi
     } catch (error) {
       const failed = { ended: wordsOf(error), liveMs: liveMs(), retryAfterMs: retryAfterMsOf(error) };
       if (!isFinal(error)) return failed;
+      if (position !== undefined && isPositionRefusal(error)) {
+        // Of another server, it seems: begin anew, and read what lies between over REST.
+        at = undefined;
+        return failed;
+      }
       if (hasCorrectedClock || !isClockRefusal(error)) throw error;
       hasCorrectedClock = true;
       await correctClock(requester, signal);
@@ -109,6 +114,9 @@ const createAttempts = (origin: string | undefined, parts: ConnectionParts, onLi
   };
   return attempt;
 };
+
+const isPositionRefusal = (error: unknown): boolean =>
+  error instanceof SealpostError && error.details.header === 'Last-Event-ID';
 
 const isClockRefusal = (error: unknown): boolean => error instanceof SealpostError && error.code === 'clock_skew';
 

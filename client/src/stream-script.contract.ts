@@ -3,7 +3,8 @@ import type { ReportJson } from '@sealpost/protocol/report-json';
 import { toError } from './answer.ts';
 import type { Requester } from './requester.ts';
 import type { OpenSocket, SocketHandlers } from './socket.ts';
-import { type ReportStream, type StreamOptions, type StreamState, stream } from './stream.ts';
+import { type ReportStream, type StreamOptions, stream } from './stream.ts';
+import type { StreamState } from './stream-state.ts';
 
 export const feedA = `0x0003${'a'.repeat(60)}`;
 export const feedB = `0x0003${'b'.repeat(60)}`;
@@ -21,7 +22,12 @@ export const scriptedReport = (
   fullReport: `0x${observationsTimestamp.toString(16).padStart(64, '0')}`,
 });
 
-export type Refusal = { readonly status: number; readonly headers?: Record<string, string>; readonly code?: string };
+export type Refusal = {
+  readonly status: number;
+  readonly headers?: Record<string, string>;
+  readonly code?: string;
+  readonly details?: Record<string, unknown>;
+};
 
 /** One connection that the client holds, of either transport. */
 export type ScriptedConnection = {
@@ -45,7 +51,11 @@ export type ScriptedService = {
   /** Targets of REST requests, in order. */
   readonly pages: string[];
   /** Every attempt to connect. */
-  readonly attempts: { readonly origin: string | undefined; readonly headers: Readonly<Record<string, string>> }[];
+  readonly attempts: {
+    readonly url: string;
+    readonly origin: string | undefined;
+    readonly headers: Readonly<Record<string, string>>;
+  }[];
   /** Answers to come instead of a connection, a page or HEAD; empty: all is well. */
   readonly refusals: Refusal[];
   readonly pageRefusals: Refusal[];
@@ -57,10 +67,10 @@ export type ScriptedService = {
   readonly live: () => ScriptedConnection[];
 };
 
-const answerOf = ({ status, headers = {}, code = 'overloaded' }: Refusal) => ({
+const answerOf = ({ status, headers = {}, code = 'overloaded', details }: Refusal) => ({
   status,
   headers: new Headers(headers),
-  text: JSON.stringify({ message: `Scripted ${status}.`, code, requestId: 'r' }),
+  text: JSON.stringify({ message: `Scripted ${status}.`, code, requestId: 'r', ...details }),
 });
 
 type Script = Pick<
@@ -128,7 +138,7 @@ const scriptedFetch = async (
   }
   if (!url.includes('/api/v1/reports/stream?')) throw new Error(`Not scripted: ${url}`);
   const origin = headers['X-Cll-Origin'];
-  script.attempts.push({ origin, headers });
+  script.attempts.push({ url, origin, headers });
   if (script.down.has(origin)) throw new TypeError('fetch failed', { cause: new Error('connect ECONNREFUSED') });
   const refusal = script.refusals.shift();
   if (refusal !== undefined) {
@@ -184,9 +194,9 @@ const openEventStream = (
 
 const openScriptedSocket =
   (script: Script): OpenSocket =>
-  (_url, headers, _timeoutMs, handlers: SocketHandlers) => {
+  (url, headers, _timeoutMs, handlers: SocketHandlers) => {
     const origin = headers['X-Cll-Origin'];
-    script.attempts.push({ origin, headers });
+    script.attempts.push({ url, origin, headers });
     const message = (text: string): void => {
       if (connection.isOpen) handlers.message(text);
     };

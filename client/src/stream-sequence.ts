@@ -1,6 +1,7 @@
 // Owns the order of a stream: reports of any number of connections become one series per feed id, each report once. What a connection may
 // have missed is read over REST before anything later is delivered.
 
+import type { StreamGap } from './backfill.ts';
 import type { ReceivedReport } from './received-report.ts';
 import { backOffMs, type ReconnectRules, sleep } from './stream-pause.ts';
 
@@ -12,8 +13,16 @@ export type SequenceParts = {
   /** Deliver from this second on; undefined: from the first live report on. */
   readonly fromSeconds: number | undefined;
   readonly nowMs: () => number;
-  /** Pages of what is stored after a moment. */
-  readonly readAfter: (feedId: string, lastMs: number) => AsyncIterable<readonly ReceivedReport[]>;
+  /** Pages of what is stored after a moment; `onGap` hears what is no longer kept. */
+  readonly readAfter: (
+    feedId: string,
+    lastMs: number,
+    onGap: (gap: StreamGap) => void,
+  ) => AsyncIterable<readonly ReceivedReport[]>;
+  /** Told once of each gap. */
+  readonly onGap: (gap: StreamGap) => void;
+  /** Streams whose past is read at once. */
+  readonly fillsMax: number;
   readonly deliver: (report: ReceivedReport) => void;
   /** Resolves when the consumer takes more. */
   readonly room: () => Promise<void>;
@@ -35,8 +44,6 @@ export type Sequence = {
   readonly missed: () => void;
 };
 
-/** Streams read over REST at once: few, because the rate limit of pages is 10 per second. */
-const fillsMax = 4;
 /** Live reports kept per stream while its past is read; later ones are read over REST instead. */
 const heldMax = 256;
 /** A window that begins later than this after the last observation leaves a gap; milliseconds. */
@@ -122,6 +129,12 @@ const pass = ({ parts }: Board, lane: Lane, report: ReceivedReport): void => {
   parts.deliver(report);
 };
 
+/** Goes on after what is no longer kept; told once, because it is not asked for again. */
+const skip = ({ parts }: Board, lane: Lane, gap: StreamGap): void => {
+  lane.lastMs = gap.to * 1_000 - 1;
+  parts.onGap(gap);
+};
+
 /** Has a lane's past read, once more where that is under way. */
 const fill = (board: Board, lane: Lane): void => {
   if (lane.filling) {
@@ -134,7 +147,7 @@ const fill = (board: Board, lane: Lane): void => {
 };
 
 const startFills = (board: Board): void => {
-  while (board.fills < fillsMax) {
+  while (board.fills < board.parts.fillsMax) {
     const lane = board.waiting.shift();
     if (lane === undefined) return;
     board.fills += 1;
@@ -168,7 +181,8 @@ const fillLane = async (board: Board, lane: Lane): Promise<void> => {
     const covered = [...board.live];
     lane.again = false;
     try {
-      for await (const page of readAfter(lane.feedId, lane.lastMs ?? board.startMs ?? 0)) {
+      const onGap = (gap: StreamGap): void => skip(board, lane, gap);
+      for await (const page of readAfter(lane.feedId, lane.lastMs ?? board.startMs ?? 0, onGap)) {
         for (const report of page) pass(board, lane, report);
         lane.held = lane.held.filter(({ report }) => report.observationsMs > (lane.lastMs ?? 0));
         await room();

@@ -1,7 +1,11 @@
 // Owns live reports over a WebSocket: one socket, paused while the consumer is behind, taken as dead when it is silent.
-import { parseMessage } from './received-report.ts';
+import { parseMessage, stepMsOf } from './received-report.ts';
 import type { OpenSocket } from './socket.ts';
 import { createWatchdog, handshakeMs, originHeaders, type Transport, toRefusal } from './stream-transport.ts';
+
+/** The first version of the socket has one report a second of a stream, so streams that count milliseconds need the second. */
+const targetOf = (feedIds: readonly string[]): string =>
+  `/api/${feedIds.some((feedId) => stepMsOf(feedId) === 1) ? 'v2' : 'v1'}/ws?feedIDs=${feedIds.join(',')}`;
 
 /** The transport on a given WebSocket. */
 export const createWebSocketTransport =
@@ -9,7 +13,7 @@ export const createWebSocketTransport =
   (request, handlers) =>
     new Promise((resolve, reject) => {
       const { baseUrl, feedIds, origin, sign, valve, silenceMs, signal } = request;
-      const target = `/api/v1/ws?feedIDs=${feedIds.join(',')}`;
+      const target = targetOf(feedIds);
       let isOver = false;
       const end = (settle: () => void): void => {
         if (isOver) return;

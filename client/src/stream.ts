@@ -2,38 +2,34 @@
 import { parseFeedId } from '@sealpost/protocol';
 import type { ReportJson } from '@sealpost/protocol/report-json';
 import { loadSocket } from '#socket';
-import { readAfter } from './backfill.ts';
+import { readAfter, type StreamGap } from './backfill.ts';
 import { readArgument, SealpostError } from './errors.ts';
 import { readWhole } from './options.ts';
 import type { Requester } from './requester.ts';
 import type { OpenSocket } from './socket.ts';
-import { type ConnectionState, isFinal, keepConnection, retryAfterMsOf } from './stream-connection.ts';
-import { askOrigins } from './stream-origins.ts';
+import { chooseTransport, type TransportName } from './stream-choice.ts';
+import { isFinal, retryAfterMsOf } from './stream-connection.ts';
+import { keepConnections, splitFeedIds } from './stream-groups.ts';
 import { defaultReconnect, type ReconnectRules } from './stream-pause.ts';
 import { createQueue } from './stream-queue.ts';
 import { createSequence } from './stream-sequence.ts';
-import { serverSentEvents } from './stream-sse.ts';
-import type { Transport } from './stream-transport.ts';
-import { createWebSocketTransport } from './stream-websocket.ts';
-
-/** Where a stream stands. With several origins it is live while one of them is; `origin` names the connection that changed. */
-export type StreamState =
-  | (ConnectionState & { readonly origin?: string })
-  | { readonly phase: 'closed'; readonly error?: Error };
+import { createStateTeller, type StateTeller, type StreamState } from './stream-state.ts';
 
 export type StreamOptions = {
   /** Deliver everything observed from this second on, then go on live. Without it: from now on. */
   readonly from?: number;
   /** One connection per origin of the service, so that one of them may fail. */
   readonly ha?: boolean;
-  /** `auto`: a WebSocket in Node, Server-Sent Events in browsers. */
-  readonly transport?: 'auto' | 'websocket' | 'sse';
+  /** `auto`: a WebSocket in Node, Server-Sent Events in browsers and where something in between passes no WebSocket. */
+  readonly transport?: TransportName;
   /** Reports that wait for the consumer, about; connections are held back at this number. 1,000 unless said otherwise. */
   readonly queueMax?: number;
   /** A connection that carries nothing for so long, not even a ping, is dead; 30,000 milliseconds unless said otherwise. */
   readonly silenceMs?: number;
   readonly reconnect?: Partial<ReconnectRules>;
   readonly onState?: (state: StreamState) => void;
+  /** What can no longer be had, because the server does not keep it so long; the console's warning unless given. */
+  readonly onGap?: (gap: StreamGap) => void;
   /** Ends the stream: the loop over it is then simply over. */
   readonly signal?: AbortSignal;
 };
@@ -49,21 +45,12 @@ export type ReportStream = AsyncIterableIterator<ReportJson, undefined> & {
 /** What a test may replace. */
 export type StreamParts = { readonly random: () => number; readonly loadSocket: () => Promise<OpenSocket | undefined> };
 
-const chooseTransport = async (
-  wanted: StreamOptions['transport'],
-  load: StreamParts['loadSocket'],
-): Promise<Transport> => {
-  const openSocket = wanted === 'sse' ? undefined : await load();
-  if (openSocket !== undefined) return createWebSocketTransport(openSocket);
-  if (wanted !== 'websocket') return serverSentEvents;
-  throw new SealpostError(
-    'invalid_option',
-    'transport is websocket, which needs the package ws in Node and cannot be had in a browser. Use sse, or install ws.',
-  );
-};
+/** Streams read over REST at once: few, because the rate limit of pages is 10 per second. */
+const fillsMax = 4;
 
 type Settings = {
-  readonly feedIds: readonly string[];
+  /** The feed ids of each connection. */
+  readonly groups: readonly (readonly string[])[];
   readonly from: number | undefined;
   readonly queueMax: number;
   readonly silenceMs: number;
@@ -74,7 +61,7 @@ const readStreamOptions = (feedIds: readonly string[], options: StreamOptions): 
   const ids = readArgument(() => [...new Set(feedIds.map((id) => parseFeedId(id)))]);
   if (ids.length === 0) throw new SealpostError('invalid_option', 'No feed id is given, expected at least one.');
   return {
-    feedIds: ids,
+    groups: splitFeedIds(ids),
     from: options.from === undefined ? undefined : readWhole('from', options.from, 0, 2 ** 32 - 1),
     queueMax: readWhole('queueMax', options.queueMax ?? 1_000, 1, 1_000_000),
     silenceMs: readWhole('silenceMs', options.silenceMs ?? 30_000, 1, 2 ** 31 - 1),
@@ -82,27 +69,11 @@ const readStreamOptions = (feedIds: readonly string[], options: StreamOptions): 
   };
 };
 
-/** What the stream tells about itself: the best of its connections, and the end once. */
-const createStateTeller = (onState: StreamOptions['onState']) => {
-  const connections = new Map<string, ConnectionState>();
-  let state: StreamState = { phase: 'connecting' };
-  const tell = (next: StreamState): void => onState?.(next);
-  return {
-    get: () => state,
-    isClosed: () => state.phase === 'closed',
-    connection: (origin: string | undefined, next: ConnectionState): void => {
-      if (state.phase === 'closed') return;
-      const told = origin === undefined ? next : { ...next, origin };
-      connections.set(origin ?? '', next);
-      const isLive = [...connections.values()].some(({ phase }) => phase === 'live');
-      if (next.phase === 'live' || !isLive) state = told;
-      tell(told);
-    },
-    closed: (error: Error | undefined): void => {
-      state = error === undefined ? { phase: 'closed' } : { phase: 'closed', error };
-      tell(state);
-    },
-  };
+const warnOfGap = ({ feedId, from, to }: StreamGap): void => {
+  // biome-ignore lint/suspicious/noConsole: where nobody listens, the console is the one place that is seen
+  console.warn(
+    `sealpost: What was observed of ${feedId} from second ${from} to before ${to} is older than the server keeps; the stream goes on from there.`,
+  );
 };
 
 /** Opens a stream of these feed ids at once. What is wrong with the arguments is thrown here, what fails later by the iterator. */
@@ -116,7 +87,7 @@ export const stream = (
   const { signal: outer } = options;
   const queue = createQueue<ReportJson>(settings.queueMax);
   const controller = new AbortController();
-  const teller = createStateTeller(options.onState);
+  const teller = createStateTeller(settings.groups, options.onState);
 
   const finish = (error?: Error): void => {
     if (teller.isClosed()) return;
@@ -154,41 +125,39 @@ export const stream = (
 
 type Running = {
   readonly queue: ReturnType<typeof createQueue<ReportJson>>;
-  readonly teller: ReturnType<typeof createStateTeller>;
+  readonly teller: StateTeller;
   readonly signal: AbortSignal;
   readonly fail: (error: unknown) => void;
 };
 
-/** Keeps one connection per origin until the stream ends; rejects with what ends it. */
+/** Puts the parts together and keeps the connections until the stream ends; rejects with what ends it. */
 const runConnections = async (
   requester: Requester,
-  { feedIds, from, silenceMs, reconnect }: Settings,
-  options: StreamOptions,
+  { groups, from, silenceMs, reconnect }: Settings,
+  { transport: wanted = 'auto', ha = false, onGap = warnOfGap }: StreamOptions,
   { random, loadSocket: load }: StreamParts,
   { queue, teller, signal, fail }: Running,
 ): Promise<void> => {
-  const transport = await chooseTransport(options.transport, load);
-  const sequence = createSequence({
+  const transport = await chooseTransport(wanted, load);
+  const createGroup = (feedIds: readonly string[]) => ({
     feedIds,
-    fromSeconds: from,
-    nowMs: requester.nowMs,
-    readAfter: (feedId, lastMs) => readAfter(requester, feedId, lastMs, signal),
-    deliver: ({ report }) => queue.push(report),
-    room: queue.room,
-    isFinal,
-    retryAfterMsOf,
-    fail,
-    reconnect,
-    random,
-    signal,
+    sequence: createSequence({
+      feedIds,
+      fromSeconds: from,
+      nowMs: requester.nowMs,
+      readAfter: (feedId, lastMs, tell) => readAfter(requester, feedId, lastMs, signal, tell),
+      onGap,
+      fillsMax: Math.max(1, Math.floor(fillsMax / groups.length)),
+      deliver: ({ report }) => queue.push(report),
+      room: queue.room,
+      isFinal,
+      retryAfterMsOf,
+      fail,
+      reconnect,
+      random,
+      signal,
+    }),
   });
-  const onFailure = (reason: string, delayMs: number): void =>
-    teller.connection(undefined, { phase: 'reconnecting', reason, delayMs });
-  const origins = options.ha ? await askOrigins(requester, reconnect, random, signal, onFailure) : [];
-  const connection = { requester, feedIds, transport, sequence, valve: queue, silenceMs, reconnect, random, signal };
-  await Promise.all(
-    (origins.length > 0 ? origins : [undefined]).map((origin) =>
-      keepConnection(origin, connection, (state) => teller.connection(origin, state)),
-    ),
-  );
+  const connection = { requester, transport, valve: queue, silenceMs, reconnect, random, signal };
+  await keepConnections({ ...connection, groups: groups.map(createGroup), ha, teller });
 };

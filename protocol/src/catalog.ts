@@ -201,8 +201,14 @@ export type DiscoveryFilter = { readonly [N in keyof typeof nameFilters]?: reado
 
 const dayMs = 86_400_000;
 
+/** What filters look at; a catalog entry has it too. */
+type Filtered = Pick<
+  Stream,
+  (typeof nameFilters)[keyof typeof nameFilters] | (typeof dateFilters)[keyof typeof dateFilters]
+>;
+
 /** Does the stream pass every filter? `hidden` plays no part: query parameters never widen access. */
-export const matchStream = (filter: DiscoveryFilter, stream: Stream): boolean =>
+export const matchStream = (filter: DiscoveryFilter, stream: Filtered): boolean =>
   objectKeys(nameFilters).every((name) => filter[name]?.includes(stream[nameFilters[name]].toLowerCase()) ?? true) &&
   objectKeys(dateFilters).every((prefix) =>
     matchDate(stream[dateFilters[prefix]], filter[`${prefix}_after`], filter[`${prefix}_before`]),

@@ -100,4 +100,7 @@ test('retention: the oldest kept second passes, the one before does not, and the
     'Timestamp out of bounds. Timestamp must be within the last 30 days.',
   );
   expect(() => checkRetention(0, now, 7, 'timestamp')).toThrow('Timestamp must be within the last 7 days.');
+  expect(() => checkRetention(0, now, 7, 'timestamp')).toThrow(
+    expect.objectContaining({ details: { argument: 'timestamp', oldestTimestamp: now - 7 * 86_400 } }),
+  );
 });

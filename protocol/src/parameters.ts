@@ -73,7 +73,8 @@ export const parseFeedIds = (raw: string, argument: string, max: number): readon
 
 /** Refuses a timestamp older than retention; `seconds` equal to the oldest kept second passes. */
 export const checkRetention = (seconds: number, nowSeconds: number, retentionDays: number, argument: string): void => {
-  if (seconds >= nowSeconds - retentionDays * 86_400) return;
+  const oldestTimestamp = nowSeconds - retentionDays * 86_400;
+  if (seconds >= oldestTimestamp) return;
   const text = `Timestamp out of bounds. Timestamp must be within the last ${retentionDays} days.`;
-  throw new ApiError('timestamp_out_of_bounds', text, { argument });
+  throw new ApiError('timestamp_out_of_bounds', text, { argument, oldestTimestamp });
 };

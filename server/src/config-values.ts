@@ -58,3 +58,9 @@ export const perSecond = {
   parse: wholeNumber(0, 1_000_000),
   expected: 'a whole number from 0, which means no limit, to 1000000',
 };
+
+export const onOrOff = {
+  parse: (raw: string): boolean | undefined => (raw === 'on' ? true : raw === 'off' ? false : undefined),
+  format: (value: boolean): string => (value ? 'on' : 'off'),
+  expected: 'on or off',
+};

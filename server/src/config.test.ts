@@ -27,6 +27,7 @@ test('config: without any source every setting has its default', () => {
     origins: undefined,
     trustedProxies: undefined,
     lagMaxMs: 250,
+    explorer: true,
     drainMs: 8_000,
     logLevel: 'info',
     retentionDays: 30,

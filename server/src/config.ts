@@ -5,6 +5,7 @@ import {
   formatList,
   formatListen,
   logLevels,
+  onOrOff,
   parseList,
   parseListen,
   parseRetentionBytes,
@@ -175,6 +176,13 @@ export const settingsTable = {
     format: formatList,
     expected: 'IP addresses separated by commas',
     help: 'proxies whose X-Forwarded-For is believed',
+  }),
+  explorer: row({
+    env: 'SEALPOST_EXPLORER',
+    flag: '--explorer <switch>',
+    defaultText: 'on',
+    ...onOrOff,
+    help: 'whether the page that shows the streams is served at /',
   }),
   lagMaxMs: row({
     env: 'SEALPOST_LAG_MAX_MS',

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { pino } from 'pino';
 import { expect, test } from 'vitest';
-import type { RequestEvent } from './http/pipeline.ts';
+import { sampleRequest as request } from '../../tests/sample-request.ts';
 import { type LogOptions, logLevels, openLog } from './log.ts';
 import type { Observation } from './observe.ts';
 
@@ -23,18 +23,6 @@ const open = (options: Partial<LogOptions> = {}) => {
   return { ...log, lines, due, clock, parsed: () => lines.map((line) => JSON.parse(line)) };
 };
 
-const request = (changes: Partial<RequestEvent> = {}): RequestEvent => ({
-  kind: 'request',
-  requestId: '01890a5d-ac96-774b-bcce-b302099a8057',
-  route: 'reportLatest',
-  method: 'GET',
-  status: 200,
-  code: null,
-  userId: 'ba2d3a9e-7c1f-4a53-9d0c-0f4f6f2f6a11',
-  bytes: 912,
-  durationMs: 0.41239,
-  ...changes,
-});
 const refused = (code: 'malformed_line' | 'unknown_stream'): Observation => ({
   kind: 'refused',
   code,

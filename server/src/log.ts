@@ -1,8 +1,9 @@
 // Owns the log: which observations become a line, at which level, with which fields. Fields are listed one by one, so that no
 // header, signature, secret or raw path can slip in. A flood of complaints becomes a few lines and a count.
-import { type RouteName, routes } from '@sealpost/protocol';
 import { pino } from 'pino';
 import type { RequestEvent } from './http/pipeline.ts';
+import { type ServedName, servedLabels } from './http/target.ts';
+import { memoise } from './memo.ts';
 import { countedCodes, type Listener, type Observation } from './observe.ts';
 
 /** From the most talkative to none at all. */
@@ -90,10 +91,17 @@ const createClockText = (): ((ms: number) => string) => {
 };
 
 const needsNoEscape = /^[\w-]*$/;
+/** The same of words that come again and again. */
+const isWord = memoise((text) => needsNoEscape.test(text));
 
 /** An answer that nobody has to look at, told in words that need no escaping: nearly all are. */
 const isPlain = ({ status, durationMs, requestId, userId, method, code }: RequestEvent, slowMs: number): boolean =>
-  status < 500 && durationMs < slowMs && needsNoEscape.test(`${requestId}${userId}${method}${code}`);
+  status < 500 &&
+  durationMs < slowMs &&
+  needsNoEscape.test(requestId) &&
+  isWord(userId ?? '') &&
+  isWord(method) &&
+  isWord(code ?? '');
 
 const linePrefix = `{"level":"info","time":"`;
 const lineProcess = `","pid":${process.pid},"event":"request","requestId":"`;
@@ -110,7 +118,7 @@ const quote = (text: string | null): string => (text === null ? 'null' : `"${tex
 const waitingBytesMax = 16 * 1024 * 1024;
 
 /** Lines are handed over so many characters at once, or every so many milliseconds: a call for each would cost more than the line. */
-const handOverCharacters = 8_192;
+const handOverCharacters = 32_768;
 const handOverMs = 50;
 
 const openStandardOutput = (onDropped: (count: number) => void): LogDestination => {
@@ -250,7 +258,7 @@ const requestLine = (event: RequestEvent, slowMs: number): Line => {
 };
 
 // The table's path, as the metrics show it; never the one that was sent.
-const pathOf = (route: RouteName | null): string | null => (route === null ? null : routes[route].path);
+const pathOf = (route: ServedName | null): string | null => (route === null ? null : servedLabels[route]);
 
 const roundMs = (ms: number): number => Math.round(ms * 1_000) / 1_000;
 

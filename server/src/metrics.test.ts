@@ -1,7 +1,7 @@
 import { errorTable, type Route, type RouteName, routes } from '@sealpost/protocol';
 import { expect, test } from 'vitest';
+import { sampleRequest as request } from '../../tests/sample-request.ts';
 import { readText } from '../../tests/source-tree.ts';
-import type { RequestEvent } from './http/pipeline.ts';
 import { refusals } from './ingest/refusals.ts';
 import { createMetrics, type MetricValues, type Readings, renderMetrics, sumMetrics, totalsOf } from './metrics.ts';
 
@@ -12,19 +12,6 @@ const calm: Readings = {
 };
 const open = (readings: Partial<Readings> = {}) =>
   createMetrics({ readings: { ...calm, ...readings }, staleAfterSeconds: 60 });
-
-const request = (changes: Partial<RequestEvent> = {}): RequestEvent => ({
-  kind: 'request',
-  requestId: '01890a5d-ac96-774b-bcce-b302099a8057',
-  route: 'reportLatest',
-  method: 'GET',
-  status: 200,
-  code: null,
-  userId: 'ba2d3a9e-7c1f-4a53-9d0c-0f4f6f2f6a11',
-  bytes: 900,
-  durationMs: 0.4,
-  ...changes,
-});
 
 /** The lines of a text that begin with a name and end with a value. */
 const linesOf = (text: string, name: string) =>

@@ -1,8 +1,9 @@
 // Owns the metrics: what is counted, under which names (OpenTelemetry's, in Prometheus spelling), and how the values of several
 // processes add up. docs/metrics.md is held against them by a test. No label ever holds a user, a stream or a raw path.
-import { isLive, type Route, type RouteName, routes } from '@sealpost/protocol';
+import { isLive, type Route, routes } from '@sealpost/protocol';
 import { type Aggregator, AggregatorRegistry, Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 import type { RequestEvent } from './http/pipeline.ts';
+import { type ServedName, servedLabels } from './http/target.ts';
 import { refusals } from './ingest/refusals.ts';
 import { endings } from './live/connections.ts';
 import type { LiveEvent } from './live/tally.ts';
@@ -204,21 +205,23 @@ const createLiveMetrics = (registry: Registry) => {
 // Those the API answers. Others, real or invented, share a value, so that a scanner cannot make series.
 const knownMethods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
 
-/** Finds the series of a route, method and status; its labels are made once, since this runs at every request. */
+/** Finds the series of a route, method and status: nested, so that the look-up, which every request makes, makes no text. */
 const createRequestSeries = <S>(begin: (labels: Labels) => S) => {
-  const known = new Map<string, S>();
-  return (route: RouteName | null, method: string, status: number): S => {
-    const shownMethod = knownMethods.has(method) ? method : '_OTHER';
-    const key = `${route} ${shownMethod} ${status}`;
-    const series =
-      known.get(key) ??
-      begin({
-        http_request_method: shownMethod,
-        http_route: route === null ? 'unmatched' : routes[route].path,
-        http_response_status_code: status,
-      });
-    known.set(key, series);
+  const known = new Map<ServedName | null, Map<string, Map<number, S>>>();
+  const add = (route: ServedName | null, method: string, status: number): S => {
+    const byMethod = known.get(route) ?? new Map<string, Map<number, S>>();
+    const byStatus = byMethod.get(method) ?? new Map<number, S>();
+    const series = begin({
+      http_request_method: method,
+      http_route: route === null ? 'unmatched' : servedLabels[route],
+      http_response_status_code: status,
+    });
+    known.set(route, byMethod.set(method, byStatus.set(status, series)));
     return series;
+  };
+  return (route: ServedName | null, method: string, status: number): S => {
+    const shownMethod = knownMethods.has(method) ? method : '_OTHER';
+    return known.get(route)?.get(shownMethod)?.get(status) ?? add(route, shownMethod, status);
   };
 };
 

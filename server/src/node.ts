@@ -160,6 +160,7 @@ const toNodeSettings = (settings: Settings, version: string): NodeSettings => ({
     retentionDays: settings.retentionDays,
     network: settings.network,
   },
+  explorer: settings.explorer,
   ingest: {
     retentionMs: settings.retentionDays * dayMs,
     aheadMaxMs: settings.aheadMaxMs,

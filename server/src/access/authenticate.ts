@@ -9,6 +9,8 @@ import {
   parseSignature,
   parseTimestampMs,
   parseUserId,
+  type RouteName,
+  routes,
   signableTargets,
   stringToSign,
 } from '@sealpost/protocol';
@@ -30,6 +32,8 @@ export type Caller = {
   /** Ids of those secrets, in the same order. */
   readonly secretIds: readonly string[];
   readonly rateLimits: Readonly<Record<string, number>>;
+  /** Its bucket of each route: made once, since a key is looked up at every request. */
+  readonly bucketKeys: Readonly<Record<RouteName, string>>;
 };
 
 export type Authenticator = {
@@ -45,7 +49,7 @@ export const createAuthenticator = (
   skewMaxMs: number,
 ): Authenticator => {
   const dummyKey = createHmacKey(randomBytes(32));
-  const stranger: Caller = { userId: '', keys: [], secretIds: [], rateLimits: {} };
+  const stranger: Caller = { userId: '', keys: [], secretIds: [], rateLimits: {}, bucketKeys: bucketKeysOf('') };
   return {
     authenticate: (method, target, values, nowMs) => {
       const userId = required(values.userId, authHeaders.userId);
@@ -68,6 +72,10 @@ export const createAuthenticator = (
     },
   };
 };
+
+/** The keys that limits count an account's requests by. */
+export const bucketKeysOf = (userId: string): Caller['bucketKeys'] =>
+  Object.fromEntries(Object.keys(routes).map((name) => [name, `${name} ${userId}`])) as Caller['bucketKeys']; // the table's own keys
 
 /** What may have been signed for a target, in each of its spellings. */
 const signedTexts = (method: string, target: string, userId: string, timestampMs: number): readonly string[] =>

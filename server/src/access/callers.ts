@@ -3,8 +3,8 @@
 import type { FeedId } from '@sealpost/protocol';
 import type { AdminView } from '../store/admin-snapshot.ts';
 import type { Account } from '../store/store.ts';
-import type { Caller } from './authenticate.ts';
-import { readableStreams } from './entitlements.ts';
+import { bucketKeysOf, type Caller } from './authenticate.ts';
+import { readableByAccount } from './entitlements.ts';
 import { createHmacKey } from './hmac.ts';
 import type { SecretBox } from './secrets.ts';
 
@@ -37,10 +37,8 @@ export const createCallers = (view: AdminView, box: SecretBox): Callers => {
       const known = readable.get(userId);
       if (known !== undefined) return known;
       const { accounts, streams } = view.current();
-      const streamsOf =
-        accounts.get(userId) === undefined
-          ? nothing
-          : readableStreams(accounts.get(userId)?.entitlements ?? [], streams);
+      const account = accounts.get(userId);
+      const streamsOf = account === undefined ? nothing : readableByAccount(account, streams);
       readable.set(userId, streamsOf);
       return streamsOf;
     },
@@ -55,5 +53,6 @@ const toCaller = ({ userId, disabledAt, secrets, rateLimits }: Account, box: Sec
     keys: active.map(({ sealed }) => createHmacKey(Buffer.from(box.open(userId, sealed), 'utf8'))),
     secretIds: active.map(({ id }) => id),
     rateLimits,
+    bucketKeys: bucketKeysOf(userId),
   };
 };

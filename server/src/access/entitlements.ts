@@ -10,6 +10,7 @@ import {
   parseQuery,
   type Stream,
 } from '@sealpost/protocol';
+import type { Account } from '../store/store.ts';
 
 /** Streams by feed id. */
 type Streams = ReadonlyMap<FeedId, Stream>;
@@ -45,6 +46,19 @@ export const readableStreams = (entitlements: readonly string[], streams: Stream
     }
   }
   return readable;
+};
+
+/** The streams that a stored account may read. What cannot be understood there is our fault, so it is no refusal of the caller's. */
+export const readableByAccount = (
+  { userId, entitlements }: Pick<Account, 'userId' | 'entitlements'>,
+  streams: Streams,
+): ReadonlySet<FeedId> => {
+  try {
+    return readableStreams(entitlements, streams);
+  } catch (cause) {
+    const what = `The entitlements stored for account ${userId} cannot be understood.`;
+    throw new Error(`${what} Set them anew with: sealpost entitle.`, { cause });
+  }
 };
 
 /** What a caller sees of the catalog: public streams, and with `hidden=true` the hidden ones it may read. By name. */

@@ -35,12 +35,12 @@ test('rate limit: a slow limit tells how long to wait', () => {
 });
 
 test('rate limit: the table is bounded and forgets who was away longest', () => {
-  const { take, state } = createRateLimiter(2);
-  take('a', 1, 0);
-  take('b', 1, 0);
-  take('a', 1, 0);
-  take('c', 1, 0);
-  expect(['a', 'b', 'c'].map((key) => state(key, 1, 0).allowed)).toEqual([false, true, false]);
+  const { spend, state } = createRateLimiter(2);
+  spend('a', 1, 10, 0);
+  spend('b', 1, 10, 0);
+  spend('a', 1, 10, 1_000);
+  spend('c', 1, 10, 1_000);
+  expect(['a', 'b', 'c'].map((key) => state(key, 1, 1_000).allowed)).toEqual([false, true, false]);
 });
 
 test('rate limit: tokens spent elsewhere count, and their debt is repaid before more are given', () => {

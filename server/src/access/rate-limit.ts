@@ -16,7 +16,7 @@ export type RateDecision = {
 /** Tokens that were taken from a key's bucket of `perSecond` tokens. */
 export type SpentTokens = readonly [key: string, perSecond: number, tokens: number];
 
-type Bucket = { tokens: number; atMs: number; perSecond: number };
+type Bucket = { tokens: number; atMs: number; perSecond: number; touchedMs: number };
 
 export type RateLimiter = {
   /** Takes a token from a key's bucket of `perSecond` tokens. 0 means no limit. */
@@ -40,12 +40,15 @@ const debtSecondsMax = 64;
 
 const unlimited: RateDecision = { allowed: true, limit: 0, remaining: 0, resetSeconds: 0, retryAfterSeconds: 1 };
 
-/** Makes a limiter for at most `keysMax` keys; past that the key untouched for longest is forgotten, which only favours it. */
+/** Keys touched within so long of each other keep their order: keeping it to the request would cost as much as the bucket. */
+const orderMs = 1_000;
+
+/** Makes a limiter for at most `keysMax` keys; past that the key untouched for longest, to the second, is forgotten, which only favours it. */
 export const createRateLimiter = (keysMax: number): RateLimiter => {
   const buckets = new Map<string, Bucket>();
   const refill = (key: string, perSecond: number, nowMs: number): Bucket => {
     const known = buckets.get(key);
-    if (known === undefined) return { tokens: perSecond, atMs: nowMs, perSecond };
+    if (known === undefined) return { tokens: perSecond, atMs: nowMs, perSecond, touchedMs: Number.NEGATIVE_INFINITY };
     known.tokens = Math.min(perSecond, known.tokens + ((nowMs - known.atMs) * perSecond) / 1_000);
     known.atMs = nowMs;
     known.perSecond = perSecond;
@@ -53,6 +56,8 @@ export const createRateLimiter = (keysMax: number): RateLimiter => {
   };
   // A Map keeps the order of insertion: taking a key out and putting it back makes the first one the least recent.
   const touch = (key: string, bucket: Bucket): void => {
+    if (bucket.atMs - bucket.touchedMs < orderMs) return;
+    bucket.touchedMs = bucket.atMs;
     buckets.delete(key);
     buckets.set(key, bucket);
     if (buckets.size <= keysMax) return;

@@ -3,18 +3,23 @@
 import { open } from 'node:fs/promises';
 import { homedir, platform } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
-import { type Client, createClient } from '@sealpost/client';
+import { type Client, type ClientOptions, createClient } from '@sealpost/client';
 import { parseUserId, signRequest } from '@sealpost/protocol';
 import type { Command } from 'commander';
 import { type RawOptions, unreadable } from './command-options.ts';
 import { usageError } from './failure.ts';
+import { clientOptions } from './remote-client.ts';
 import type { Session } from './session.ts';
 
 /** Makes the three headers of a request, good for a few seconds around `timestampMs`. */
 export type Signer = (method: string, target: string, timestampMs: number) => Readonly<Record<string, string>>;
 
-/** Opens the client of a server for a user; what it mends by itself is told on stderr. */
-export type OpenClient = (baseUrl: string, session: Pick<Session, 'stderr'>) => Client;
+/** Opens the client of a server for a user; what it mends by itself is told on stderr, unless `onWarning` takes it. */
+export type OpenClient = (
+  url: URL,
+  session: Pick<Session, 'stderr' | 'nowMs'>,
+  changes?: Pick<ClientOptions, 'onWarning'>,
+) => Client;
 
 /** A user who can sign; `from` says where it was found, `url` is the profile's, where it has one. */
 export type User = {
@@ -81,8 +86,8 @@ const createUser = (from: string, place: string, userId: string, secret: string,
     throw usageError(`${place} is not a user id, expected a UUID.`); // not repeated: it may be the secret, mixed up
   }
   const sign: Signer = (method, target, timestampMs) => signRequest({ method, target, userId, timestampMs }, secret);
-  const openClient: OpenClient = (baseUrl, { stderr }) =>
-    createClient({ baseUrl, userId, secret, onWarning: ({ message }) => stderr.write(`warning: ${message}\n`) });
+  const openClient: OpenClient = (at, session, changes = {}) =>
+    createClient({ ...clientOptions(at, session), userId, secret, ...changes });
   return { from, sign, openClient, ...(url === undefined ? {} : { url }) };
 };
 

@@ -68,7 +68,7 @@ const demo = async (session: Session, options: RawOptions): Promise<void> => {
   await registerDemo(node.write.store, folder, world, session.nowMs());
   writeDemoProfile(folder, node.url, world);
   const stopFeed = await feed(session, node, world, options.json === true, () =>
-    announce(session, node, folder, world, options.json === true),
+    announce(session, node, folder, world, settings.explorer, options.json === true),
   );
   await new Promise<void>((done) => {
     if (signal.aborted) done();
@@ -129,6 +129,7 @@ const announce = async (
   node: Node,
   folder: string,
   { userId, secret }: DemoWorld,
+  hasExplorer: boolean,
   json: boolean,
 ): Promise<void> => {
   const feedIds = demoFeedIds(node.write.store, node.write.view.current().streams.values());
@@ -138,6 +139,7 @@ const announce = async (
   await session.write(`
 Sealpost is ready: ${feedIds.length} streams, signed live by a simulated network of 4 oracles.
 
+${hasExplorer ? `Open it, signed in:\n\n  ${signInLink(node.url, userId, secret)}\n` : ''}
   API      ${node.url}
   private  ${node.opsUrl}  (/readyz /metrics)
   user id  ${userId}
@@ -151,3 +153,7 @@ Try it, in another terminal:
 
 `);
 };
+
+/** Signs in through the fragment, which no browser sends and the page takes out of the address bar at once. */
+const signInLink = (url: string, userId: string, secret: string): string =>
+  `${url}/#sign-in=${userId}:${encodeURIComponent(secret)}`;

@@ -58,14 +58,26 @@ describe('doctor', () => {
     expect(other.marks).toBe('✓✗––✓––––');
   });
 
-  test('a clock that is off is measured, and the refusal shown', async () => {
-    const late = await doctor({ clockMs: nowMs - 8_000 });
-    expect([late.code, late.marks]).toEqual([1, '✓✓✗✓✓✗–––']);
+  test('an interruption ends it with its exit code', async () => {
+    const controller = new AbortController();
+    const stopped = await against(
+      () => controller.abort('SIGINT'),
+      (url) => run(['doctor', url], { interruption: controller.signal }),
+    );
+    expect(stopped).toEqual({ code: 130, stdout: '', stderr: 'error: Interrupted.\n' });
+  });
+
+  test('a clock that is off is measured, and told where the client mends it by itself', async () => {
+    const late = await doctor({ nowMs: nowMs - 8_000 });
+    expect([late.code, late.marks]).toEqual([1, '✓✓✗✓✓✗✓✓✓']);
     expect(late.step('clock')?.text).toBe(
       'This clock is 8000 ms behind the server’s (± 0 ms), only 5000 ms are tolerated.',
     );
-    expect(late.step('accepted')?.text).toContain('clock_skew');
-    expect((await doctor({ clockMs: nowMs + 4_000 })).marks).toBe('✓✓✓✓✓✓✓✓✓');
+    expect(late.step('accepted')).toMatchObject({
+      text: 'Signed with this clock it is refused (clock_skew), with the server’s time it is accepted.',
+      fix: 'Synchronize this clock, with NTP say.',
+    });
+    expect((await doctor({ nowMs: nowMs + 4_000 })).marks).toBe('✓✓✓✓✓✓✓✓✓');
   });
 
   test('credentials: none, wrong, and of an account that may read nothing', async () => {
@@ -91,7 +103,7 @@ describe('doctor', () => {
     try {
       await later.append([third]);
       const as = await later.addAccount(['public']);
-      const old = await doctor({ url: later.url, as, clockMs: nowMs + 600_000 });
+      const old = await doctor({ url: later.url, as, nowMs: nowMs + 600_000 });
       expect([old.code, old.marks, old.step('fresh')?.text]).toEqual([
         1,
         '✓✓✓✓✓✓✓✗✓',

@@ -1,22 +1,19 @@
 // The command `sealpost doctor`: what a reader needs of a server, checked step by step, each failure with what to fix.
 import {
-  ApiError,
-  type Body,
-  type CatalogEntry,
-  decodeFullReport,
-  parseSignerSets,
-  ReportFormatError,
-  type ReportJson,
-  skewMaxMs,
-  verificationFailures,
-  verifyReport,
-} from '@sealpost/protocol';
+  type CallOptions,
+  type Client,
+  type ClientWarning,
+  createClient,
+  SealpostError,
+  verify,
+} from '@sealpost/client';
+import { type CatalogEntry, type ReportJson, skewMaxMs } from '@sealpost/protocol';
 import type { Command } from 'commander';
-import { type ApiReader, createApiReader, RemoteError } from './api-reader.ts';
 import { addExamples, type RawOptions } from './command-options.ts';
 import { addUserOptions, parseServerUrl, readUser } from './credentials.ts';
 import { CommandError, exitCodes } from './failure.ts';
 import { formatDuration, formatNumberOf } from './formats.ts';
+import { clientOptions, describeRemote } from './remote-client.ts';
 import { printJson, type Session } from './session.ts';
 
 export const addDoctorCommand = (program: Command, session: Session): void => {
@@ -40,13 +37,17 @@ type Findings = {
   readonly session: Session;
   readonly url: URL;
   readonly options: RawOptions;
-  /** Unsigned. */
-  readonly read: ApiReader;
+  /** Ends every call when the command is interrupted. */
+  readonly call: CallOptions;
+  /** Unsigned, and asks once: what is wrong shall be seen. */
+  readonly anyone: Client;
   readonly isReachable: true;
   readonly isSealpost: true;
   /** Server time less ours. */
   readonly offsetMs: number;
-  readonly readSigned: ApiReader;
+  readonly reader: Client;
+  /** What the reader has mended by itself. */
+  readonly warnings: readonly ClientWarning[];
   readonly feedIds: readonly string[];
   readonly catalog: readonly CatalogEntry[];
   /** The one whose latest report is looked at. */
@@ -61,56 +62,63 @@ type Outcome = { readonly ok: boolean; readonly text: string; readonly fix?: str
 const pass = (text: string, found: Found = {}): Outcome => ({ ok: true, text, found });
 const fail = (text: string, fix: string, found: Found = {}): Outcome => ({ ok: false, text, fix, found });
 
-const checkReachable = async ({ read, url, session }: Findings): Promise<Outcome> => {
+const checkReachable = async ({ anyone, call, url, session }: Findings): Promise<Outcome> => {
   const sentMs = session.nowMs();
-  await read('time').catch((error: unknown) => {
-    if (!(error instanceof RemoteError) || error.status === undefined) throw error; // any answer will do
+  await anyone.time(call).catch((error: unknown) => {
+    if (!(error instanceof SealpostError) || error.status === undefined) throw error; // any answer will do
   });
   return pass(`${url.host} answers after ${session.nowMs() - sentMs} ms.`, { isReachable: true });
 };
 
-const checkSealpost = async ({ read }: Findings): Promise<Outcome> => {
-  await read('time');
+const checkSealpost = async ({ anyone, call }: Findings): Promise<Outcome> => {
+  await anyone.time(call);
   return pass('GET /time answers as Sealpost does.', { isSealpost: true });
 };
 
+const synchronize = 'Synchronize this clock, with NTP say.';
 const clockProbes = 3;
 
 /** The probe with the shortest round trip counts: its time is known best, to half of that trip. */
-const checkClock = async ({ read, session }: Findings): Promise<Outcome> => {
+const checkClock = async ({ anyone, call, session }: Findings): Promise<Outcome> => {
   let best = { roundTripMs: Number.POSITIVE_INFINITY, offsetMs: 0 };
   for (let probe = 0; probe < clockProbes; probe += 1) {
     const sentMs = session.nowMs();
-    const { body } = await read('time');
+    const { serverTimeMs } = await anyone.time(call);
     const roundTripMs = session.nowMs() - sentMs;
-    if (roundTripMs < best.roundTripMs) best = { roundTripMs, offsetMs: body.serverTimeMs - sentMs - roundTripMs / 2 };
+    if (roundTripMs < best.roundTripMs) best = { roundTripMs, offsetMs: serverTimeMs - sentMs - roundTripMs / 2 };
   }
   const offsetMs = Math.round(best.offsetMs);
   const side = offsetMs > 0 ? 'behind' : 'ahead of';
   const measured = `This clock is ${Math.abs(offsetMs)} ms ${side} the server’s (± ${Math.ceil(best.roundTripMs / 2)} ms)`;
   return Math.abs(offsetMs) <= skewMaxMs
     ? pass(`${measured}, ${skewMaxMs} ms are tolerated.`, { offsetMs })
-    : fail(`${measured}, only ${skewMaxMs} ms are tolerated.`, 'Synchronize this clock, with NTP say.', { offsetMs });
+    : fail(`${measured}, only ${skewMaxMs} ms are tolerated.`, synchronize, { offsetMs });
 };
 
 const checkCredentials = async ({ session, url, options }: Findings): Promise<Outcome> => {
   try {
-    const { from, sign } = await readUser(session, options);
-    return pass(`Taken from ${from}.`, { readSigned: createApiReader(session, { url, sign }) });
+    const { from, openClient } = await readUser(session, options);
+    const warnings: ClientWarning[] = [];
+    const reader = openClient(url, session, { onWarning: (warning) => void warnings.push(warning) });
+    return pass(`Taken from ${from}.`, { reader, warnings });
   } catch (error) {
     if (error instanceof CommandError) return fail('There are none to use.', error.message);
     throw error;
   }
 };
 
-const checkAccepted = async ({ readSigned }: Findings): Promise<Outcome> => {
-  const { body } = await readSigned('feeds');
-  return pass('The server accepts the signature.', { feedIds: body.feeds.map(({ feedID }) => feedID) });
+/** The client signs anew with the server's time where this clock is refused; others would not. */
+const checkAccepted = async ({ reader, call, warnings }: Findings): Promise<Outcome> => {
+  const { feeds } = await reader.feeds(call);
+  const found = { feedIds: feeds.map(({ feedID }) => feedID) };
+  if (!warnings.some(({ code }) => code === 'clock_skew')) return pass('The server accepts the signature.', found);
+  const text = 'Signed with this clock it is refused (clock_skew), with the server’s time it is accepted.';
+  return fail(text, synchronize, found);
 };
 
-const checkCatalog = async ({ read }: Findings): Promise<Outcome> => {
-  const { body } = await read('discovery');
-  return pass(`The catalog lists ${formatNumberOf(body.feeds.length, 'stream')}.`, { catalog: body.feeds });
+const checkCatalog = async ({ anyone, call }: Findings): Promise<Outcome> => {
+  const { feeds } = await anyone.discovery({}, call);
+  return pass(`The catalog lists ${formatNumberOf(feeds.length, 'stream')}.`, { catalog: feeds });
 };
 
 const streamsShown = 3;
@@ -136,8 +144,8 @@ const pickStream = (feedIds: readonly string[], catalog: readonly CatalogEntry[]
   return live.find(({ marketHours }) => marketHours === '24/7') ?? live[0] ?? readable[0] ?? { feedId, name: feedId };
 };
 
-const checkFresh = async ({ readSigned, session, offsetMs, stream }: Findings): Promise<Outcome> => {
-  const { report } = (await readSigned('reportLatest', { feedID: stream.feedId })).body;
+const checkFresh = async ({ reader, call, session, offsetMs, stream }: Findings): Promise<Outcome> => {
+  const { report } = await reader.latest(stream.feedId, call);
   const seconds = Math.floor((session.nowMs() + offsetMs) / 1_000) - report.observationsTimestamp;
   const age = `The latest report of ${stream.name} is ${formatDuration(Math.max(0, seconds))} old`;
   if (seconds <= freshMaxSeconds) return pass(`${age}.`, { report });
@@ -145,23 +153,10 @@ const checkFresh = async ({ readSigned, session, offsetMs, stream }: Findings): 
   return fail(`${age}, more than ${formatDuration(freshMaxSeconds)}.`, fix, { report });
 };
 
-const checkSignatures = async ({ read, report }: Findings): Promise<Outcome> => {
-  const { body } = await read('signers');
-  const verification = judge(report.fullReport, body);
-  if (typeof verification === 'string')
-    return fail(`That report does not verify: ${verification}`, 'Do not use it. Tell whoever runs the server.');
-  return pass(`That report is signed by ${verification} signers of /signers.json.`);
-};
-
-/** The number of signers, or why it does not verify. */
-const judge = (fullReport: string, signers: Body<'SignerSets'>): number | string => {
-  try {
-    const verification = verifyReport(decodeFullReport(fullReport), parseSignerSets(signers));
-    return verification.ok ? verification.signers.length : verificationFailures[verification.reason];
-  } catch (error) {
-    if (error instanceof ReportFormatError || error instanceof ApiError) return error.message;
-    throw error;
-  }
+const checkSignatures = async ({ anyone, call, report }: Findings): Promise<Outcome> => {
+  const verdict = verify(report, (await anyone.signers(call)).signers);
+  if (verdict.ok) return pass(`That report is signed by ${verdict.signers.length} signers of /signers.json.`);
+  return fail(`That report does not verify: ${verdict.message}`, 'Do not use it. Tell whoever runs the server.');
 };
 
 type Step = {
@@ -177,9 +172,9 @@ const steps: readonly Step[] = [
   { name: 'clock', needs: ['isSealpost'], check: checkClock },
   { name: 'catalog', needs: ['isSealpost'], check: checkCatalog },
   { name: 'credentials', needs: [], check: checkCredentials },
-  { name: 'accepted', needs: ['isSealpost', 'readSigned'], check: checkAccepted },
+  { name: 'accepted', needs: ['isSealpost', 'reader'], check: checkAccepted },
   { name: 'streams', needs: ['feedIds', 'catalog'], check: checkStreams },
-  { name: 'fresh', needs: ['readSigned', 'offsetMs', 'stream'], check: checkFresh },
+  { name: 'fresh', needs: ['reader', 'offsetMs', 'stream'], check: checkFresh },
   { name: 'signatures', needs: ['report'], check: checkSignatures },
 ];
 
@@ -192,10 +187,11 @@ type StepResult = {
 
 const examine = async (session: Session, rawUrl: string, options: RawOptions): Promise<void> => {
   const url = parseServerUrl('URL', rawUrl);
-  let found: Found = { session, url, options, read: createApiReader(session, { url }) };
+  const anyone = createClient({ ...clientOptions(url, session), retries: 0 });
+  let found: Found = { session, url, options, anyone, call: { signal: session.interruption() } };
   const results: StepResult[] = [];
   for (const step of steps) {
-    const outcome = await runStep(step, found);
+    const outcome = await runStep(step, found, url);
     found = { ...found, ...outcome?.found };
     const result = toResult(step.name, outcome);
     results.push(result);
@@ -207,13 +203,14 @@ const examine = async (session: Session, rawUrl: string, options: RawOptions): P
 };
 
 /** The outcome; undefined when something is missing that the step needs. */
-const runStep = async ({ needs, check }: Step, found: Found): Promise<Outcome | undefined> => {
+const runStep = async ({ needs, check }: Step, found: Found, url: URL): Promise<Outcome | undefined> => {
   if (needs.some((name) => found[name] === undefined)) return undefined;
   try {
     return await check(found as Findings); // what the step uses is what it needs, which is there
   } catch (error) {
-    if (error instanceof RemoteError) return fail(error.problem, error.advice);
-    throw error;
+    if (!(error instanceof SealpostError)) throw error;
+    const { problem, advice } = describeRemote(error, url);
+    return fail(problem, advice);
   }
 };
 

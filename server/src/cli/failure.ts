@@ -40,7 +40,8 @@ export const asUsage = <T>(read: () => T): T => {
 };
 
 /** The exit code of a command that was interrupted. */
-export const interruptedCode = ({ reason }: AbortSignal): number => 128 + constants.signals[reason as NodeJS.Signals]; // session.ts aborts with the signal's name
+export const interruptedCode = ({ reason }: Pick<AbortSignal, 'reason'>): number =>
+  128 + constants.signals[reason as NodeJS.Signals]; // session.ts aborts with the signal's name
 
 /** How a failed command ends: its exit code, and what to print; nothing where it was printed before. */
 export const explainFailure = (error: unknown): { readonly exitCode: number; readonly text?: string } => {

@@ -59,7 +59,7 @@ const follow = async (
   const settings = await readSettings(session, options);
   const url = parseServerUrl('URL', rawUrl);
   const signal = session.interruption();
-  const client = (await readUser(session, options)).openClient(url.origin, session);
+  const client = (await readUser(session, options)).openClient(url, session);
   const feedIds = (await findRemoteFeeds(client, url, feeds, signal)).map(({ feedId }) => feedId);
   if (options.adopt === true) await explainRemote(url, () => adopt(session, client, feedIds, settings));
   const from = await findStart(session, settings, feedIds, options);

@@ -4,20 +4,13 @@ import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Readable } from 'node:stream';
 import type { FeedId } from '@sealpost/protocol';
-import { Command } from 'commander';
 import { expect } from 'vitest';
 import { testStream } from '../../../tests/door.ts';
 import { type Credentials, openService } from '../../../tests/running-api.ts';
 import { createSignedReports, millisecondStream, secondStream } from '../../../tests/signed-reports.ts';
 import type { StoredReport } from '../store/store.ts';
-import { addDoctorCommand } from './doctor-command.ts';
-import { explainFailure } from './failure.ts';
-import { createPaint } from './paint.ts';
-import { addReportCommand } from './report-command.ts';
-import type { Session } from './session.ts';
-import { addSignCommand } from './sign-command.ts';
+import { type Ran, runCommand, type SampleOptions } from './sample-session.contract.ts';
 
 export const { report, signerSets } = await createSignedReports();
 export const now = 1_763_200_000; // 2025-11-15T09:46:40Z
@@ -59,52 +52,7 @@ const copies = Array.from({ length: manyCount }, (_, i) => {
   return { feedId: many, validFromMs: ms, observationsMs: ms, fullReport: first.fullReport };
 });
 
-export type RunOptions = {
-  readonly env?: NodeJS.ProcessEnv;
-  readonly stdin?: string;
-  readonly as?: Credentials;
-  readonly clockMs?: number;
-  readonly interruption?: AbortSignal;
-};
-
-type Ran = { code: number; stdout: string; stderr: string };
-
-export const createTestSession = (options: RunOptions, ran: Ran): Session => ({
-  env: options.env ?? {},
-  stdin: Readable.from(options.stdin === undefined ? [] : [Buffer.from(options.stdin)]),
-  stderr: {
-    write: (text) => {
-      ran.stderr += text;
-    },
-  },
-  paint: createPaint({}, {}),
-  nowMs: () => options.clockMs ?? nowMs,
-  actor: () => 'cli:tester@bench',
-  write: async (text) => {
-    ran.stdout += text;
-  },
-  interruption: () => options.interruption ?? new AbortController().signal,
-  exitWith: (code) => {
-    ran.code = code;
-  },
-});
-
-const runProgram = async (args: readonly string[], options: RunOptions): Promise<Ran> => {
-  const ran = { code: 0, stdout: '', stderr: '' };
-  const session = createTestSession(options, ran);
-  const program = new Command('sealpost').exitOverride().configureOutput({
-    writeErr: (text) => void session.stderr.write(text),
-  });
-  for (const add of [addReportCommand, addSignCommand, addDoctorCommand]) add(program, session);
-  try {
-    await program.parseAsync(args, { from: 'user' });
-  } catch (error) {
-    const { exitCode, text } = explainFailure(error);
-    if (text !== undefined) ran.stderr += `error: ${text}\n`;
-    ran.code = exitCode;
-  }
-  return ran;
-};
+export type RunOptions = SampleOptions & { readonly as?: Credentials };
 
 /** Opens the server and a folder. Commands run as an account that may read all but one stream; what they print holds no secret. */
 export const openReadingSample = async () => {
@@ -114,10 +62,10 @@ export const openReadingSample = async () => {
   const alice = await service.addAccount(['filter:asset_class=Crypto', `feed:${silent}`]);
   const hide = (text: string) =>
     text.replace(/\(request [^)]+\)/g, '(request ID)').replaceAll(new URL(service.url).host, 'HOST');
-  const run = async (args: readonly string[], options: RunOptions = {}): Promise<Readonly<Ran>> => {
+  const run = async (args: readonly string[], options: RunOptions = {}): Promise<Ran> => {
     const { userId, secret } = options.as ?? alice;
     const env = { SEALPOST_URL: service.url, SEALPOST_USER_ID: userId, SEALPOST_SECRET: secret };
-    const { code, stdout, stderr } = await runProgram(args, { env, ...options });
+    const { code, stdout, stderr } = await runCommand(args, { env, nowMs, ...options });
     expect(`${stdout}${stderr}`).not.toContain(alice.secret);
     return { code, stdout: hide(stdout), stderr: hide(stderr) };
   };

@@ -1,7 +1,21 @@
-// Owns what commands share that read another server through the client: naming streams, and telling what went wrong and what to do.
-import { type Client, SealpostError } from '@sealpost/client';
-import { type FeedId, parseFeedId } from '@sealpost/protocol';
-import { asUsage, CommandError, exitCodes, usageError } from './failure.ts';
+// Owns what commands share that read another server through the client: how it behaves, naming streams, and telling what went wrong and
+// what to do. Which server and which user is credentials.ts.
+import { type Client, type ClientOptions, SealpostError } from '@sealpost/client';
+import { type CatalogEntry, type FeedId, parseFeedId } from '@sealpost/protocol';
+import { asUsage, CommandError, exitCodes, interruptedCode, usageError } from './failure.ts';
+import { formatSecond } from './formats.ts';
+import type { Session } from './session.ts';
+
+/** How a command's client behaves: it waits where the server asks for it, and what it mends by itself is told on stderr. */
+export const clientOptions = (
+  { origin }: URL,
+  { stderr, nowMs }: Pick<Session, 'stderr' | 'nowMs'>,
+): ClientOptions => ({
+  baseUrl: origin,
+  nowMs,
+  retryRateLimited: true,
+  onWarning: ({ message }) => void stderr.write(`warning: ${message}\n`),
+});
 
 /** A stream as it is asked for; its name is the feed id where nobody looked it up. */
 export type RemoteFeed = { readonly feedId: FeedId; readonly name: string };
@@ -25,20 +39,31 @@ const lookUpFeeds = async (
 ): Promise<readonly RemoteFeed[]> => {
   const { feeds: catalog } = await client.discovery({ hidden: true }, { signal });
   const nameOf = (feedId: FeedId): string => catalog.find((entry) => entry.feedId === feedId)?.name ?? feedId;
-  if (raws.length === 0) {
-    const { feeds } = await client.feeds({ signal });
-    return feeds.map(({ feedID }) => ({ feedId: parseFeedId(feedID), name: nameOf(parseFeedId(feedID)) }));
-  }
-  return raws.map((raw) => {
-    if (raw.startsWith('0x')) {
-      const feedId = asUsage(() => parseFeedId(raw, 'FEED'));
-      return { feedId, name: nameOf(feedId) };
-    }
-    const [found, ...others] = catalog.filter(({ name }) => name.toLowerCase() === raw.toLowerCase());
-    if (found !== undefined && others.length === 0) return { feedId: parseFeedId(found.feedId), name: found.name };
-    const what = found === undefined ? 'is no stream in the catalog of the server' : 'names several streams';
-    throw usageError(`"${raw}" ${what}. Give its feed id.`);
-  });
+  const feedIds =
+    raws.length > 0
+      ? raws.map((raw) => pickFeed(raw, catalog).feedId)
+      : (await client.feeds({ signal })).feeds.map(({ feedID }) => parseFeedId(feedID));
+  return feedIds.map((feedId) => ({ feedId, name: nameOf(feedId) }));
+};
+
+/** The streams that were named; the catalog is asked for only where a name needs it. */
+export const readRemoteFeeds = async (
+  client: Client,
+  raws: readonly string[],
+  signal: AbortSignal,
+): Promise<readonly RemoteFeed[]> => {
+  const catalog = raws.every(isFeedId) ? [] : (await client.discovery({ hidden: true }, { signal })).feeds;
+  return raws.map((raw) => pickFeed(raw, catalog));
+};
+
+const isFeedId = (raw: string): boolean => raw.startsWith('0x');
+
+const pickFeed = (raw: string, catalog: readonly CatalogEntry[]): RemoteFeed => {
+  if (isFeedId(raw)) return { feedId: asUsage(() => parseFeedId(raw, 'FEED')), name: raw };
+  const [found, ...others] = catalog.filter(({ name }) => name.toLowerCase() === raw.toLowerCase());
+  if (found !== undefined && others.length === 0) return { feedId: parseFeedId(found.feedId), name: found.name };
+  const what = found === undefined ? 'is no stream in the catalog of the server' : 'names several streams';
+  throw usageError(`"${raw}" ${what}. Give its feed id.`);
 };
 
 /** Runs what talks to a server; its failures become one line that says what to do. */
@@ -47,8 +72,82 @@ export const explainRemote = async <T>(url: URL, act: () => Promise<T>): Promise
     return await act();
   } catch (error) {
     if (!(error instanceof SealpostError)) throw error;
-    const refused = error.status !== undefined && error.status < 500;
-    const text = `${url.host}: ${error.message} ${error.advice}`.trimEnd();
-    throw new CommandError(refused ? exitCodes.refused : exitCodes.unavailable, text, { cause: error });
+    const { exitCode, problem, advice } = describeRemote(error, url);
+    throw new CommandError(exitCode, `${problem} ${advice}`.trimEnd(), { cause: error });
   }
+};
+
+/** What a failed call is to whoever sits at the terminal. */
+export type RemoteFailure = { readonly exitCode: number; readonly problem: string; readonly advice: string };
+
+/** Says what happened and what to do. A call that was interrupted ends the command instead. */
+export const describeRemote = (error: SealpostError, url: URL): RemoteFailure => {
+  const { code, message, requestId } = error;
+  if (code === 'aborted') throw new CommandError(interruptedCode({ reason: error.cause }), 'Interrupted.');
+  const exitCode = exitCodeOf(error);
+  const cause = code === 'network_error' ? causeCodeOf(error) : '';
+  const [, what, advice] = connectionFailures.find(([pattern]) => pattern.test(cause)) ?? [];
+  if (what !== undefined && advice !== undefined)
+    return { exitCode, problem: `${url.host} ${what} (${cause}).`, advice };
+  const told = message.includes(url.host) ? message : `${url.host}: ${message}`;
+  const problem = requestId === undefined ? told : `${code}: ${message} (request ${requestId})`;
+  return { exitCode, problem, advice: adviceOn(error) };
+};
+
+const failuresOnTheWay: readonly string[] = ['network_error', 'timeout', 'unexpected_answer'];
+
+// A 4xx that carries no code of the API comes from something else on the way, and refuses nothing of ours.
+const exitCodeOf = ({ code, status }: SealpostError): number => {
+  if (failuresOnTheWay.includes(code)) return exitCodes.unavailable;
+  if (status === undefined) return exitCodes.usage;
+  return status < 500 && !code.startsWith('http_') ? exitCodes.refused : exitCodes.unavailable;
+};
+
+/** How Node names a failed connection; empty where it has no name. */
+const causeCodeOf = ({ cause }: SealpostError): string => {
+  const inner = cause instanceof Error && cause.cause instanceof Error ? cause.cause : cause;
+  return inner instanceof Error && 'code' in inner ? String(inner.code) : '';
+};
+
+/** Codes of a failed connection, as Node and undici name them. The first row that fits counts. */
+const connectionFailures: readonly (readonly [code: RegExp, problem: string, advice: string])[] = [
+  [/^(ENOTFOUND|EAI_\w+)$/, 'has no address in DNS', 'Correct the name, or look at the resolver of this machine.'],
+  [/^ECONNREFUSED$/, 'refuses connections', 'Start the server, or correct host and port.'],
+  [/^(E(HOST|NET)UNREACH|ETIMEDOUT|UND_ERR_CONNECT_TIMEOUT)$/, 'is out of reach', 'Look at network and firewall.'],
+  [/^(ERR_SSL_\w+|EPROTO)$/, 'speaks no TLS that this machine understands', 'Use http://, or the port that has TLS.'],
+  [
+    /CERT|^ERR_TLS_|UNABLE_TO_/,
+    'shows a certificate that does not hold',
+    'Renew it, use the name it was made for, or name its authority in NODE_EXTRA_CA_CERTS.',
+  ],
+  [/./, 'broke the connection', 'If it speaks TLS use https://, otherwise look at its log.'],
+];
+
+const lookBetween = 'Correct the address, or look at what stands in front of the server.';
+
+/** Where the client's own advice speaks to programmers. */
+const advices: Readonly<Record<string, string>> = {
+  clock_skew: 'Measure it with: sealpost doctor URL.',
+  stream_not_accessible: 'See the streams that you may read with: sealpost doctor URL.',
+  rate_limited: 'Run this again a little later.',
+  network_error: 'Correct the address, or look at the server and the way to it.',
+  timeout: 'Look at the server and the way to it.',
+  unexpected_answer: lookBetween,
+};
+
+const adviceOn = (error: SealpostError): string => {
+  const { code, details, status = 0 } = error;
+  if (code === 'report_not_found') return explainNeighbours(details);
+  if (details.location !== undefined) return 'Use that address, if you trust it.';
+  if (code.startsWith('http_') && status < 500) return lookBetween;
+  return advices[code] ?? error.advice;
+};
+
+const explainNeighbours = ({ previous, next }: SealpostError['details']): string => {
+  const { observationsTimestamp: end } = Object(previous);
+  const { validFromTimestamp: begin } = Object(next);
+  return [
+    ...(Number.isInteger(end) ? [`The report before it holds until ${formatSecond(end)}.`] : []),
+    ...(Number.isInteger(begin) ? [`The report after it holds from ${formatSecond(begin)}.`] : []),
+  ].join(' ');
 };

@@ -1,23 +1,12 @@
 // The command `sealpost report`: reports as a reader of the API gets them. Reports at hand are report-inspection.ts.
-import { formatDecimal } from '@sealpost/client';
-import {
-  decodeFullReport,
-  decodeReportBody,
-  limits,
-  parseFeedId,
-  ReportFormatError,
-  type ReportJson,
-  reportSchemas,
-  secondsMax,
-  timeResolutionOf,
-  windowOf,
-} from '@sealpost/protocol';
+import { type CallOptions, type Client, decode, formatDecimal, type Span } from '@sealpost/client';
+import { limits, ReportFormatError, type ReportJson, secondsMax, timeResolutionOf } from '@sealpost/protocol';
 import type { Command } from 'commander';
-import { type ApiReader, createApiReader } from './api-reader.ts';
 import { addExamples, parseCount, type RawOptions } from './command-options.ts';
 import { addAccessOptions, readAccess } from './credentials.ts';
-import { asUsage, CommandError, exitCodes, usageError } from './failure.ts';
+import { CommandError, exitCodes, usageError } from './failure.ts';
 import { type Column, formatDuration, formatSecond, renderTable } from './formats.ts';
+import { explainRemote, type RemoteFeed, readRemoteFeeds } from './remote-client.ts';
 import { addDecode, addVerify, formatInstant } from './report-inspection.ts';
 import { printJson, type Session } from './session.ts';
 import { parseSpan, parseTime, timeForms } from './time-arguments.ts';
@@ -45,51 +34,43 @@ const addPageOptions = (command: Command): Command =>
     .option('--limit <count>', `reports, at most ${limits.pageLimitMax} (default: ${limits.pageLimitDefault})`)
     .option('--all', 'go on until --to or the end');
 
-/** What a reading has to do with: the reader, the streams asked for, and the one way to print. */
+/** What a reading has to do with: the client, the streams asked for, and the one way to print. */
 type Reading = {
   readonly session: Session;
-  readonly read: ApiReader;
-  readonly feeds: readonly Feed[];
+  readonly client: Client;
+  /** Ends every call when the command is interrupted. */
+  readonly call: CallOptions;
+  readonly feeds: readonly RemoteFeed[];
   readonly options: RawOptions;
   readonly nowSeconds: number;
 };
 
-type Feed = { readonly feedId: string; readonly name: string };
-
 const runReading = async (
   session: Session,
-  run: (reading: Reading, first: Feed) => Promise<void>,
+  run: (reading: Reading, first: RemoteFeed) => Promise<void>,
   raws: readonly string[],
   options: RawOptions,
 ): Promise<void> => {
   if (options.json && options.raw) throw usageError('--json and --raw exclude each other.');
-  const read = createApiReader(session, await readAccess(session, options));
-  const feeds = await findFeeds(read, raws);
-  const nowSeconds = Math.floor(session.nowMs() / 1_000);
-  await run({ session, read, feeds, options, nowSeconds }, feeds[0] as Feed); // the argument is required
-};
-
-/** Feed ids as they are, names through the catalog of the server. */
-const findFeeds = async (read: ApiReader, raws: readonly string[]): Promise<readonly Feed[]> => {
-  const isId = (raw: string) => raw.startsWith('0x');
-  const catalog = raws.every(isId) ? [] : (await read('discovery', { hidden: true })).body.feeds;
-  return raws.map((raw) => {
-    if (isId(raw)) return { feedId: asUsage(() => parseFeedId(raw, 'FEED')), name: raw };
-    const [found, ...others] = catalog.filter(({ name }) => name.toLowerCase() === raw.toLowerCase());
-    if (found !== undefined && others.length === 0) return found;
-    const what = found === undefined ? 'is no stream in the catalog of the server' : 'names several streams';
-    throw usageError(`"${raw}" ${what}. Give its feed id.`);
+  const { url, openClient } = await readAccess(session, options);
+  const client = openClient(url, session);
+  const signal = session.interruption();
+  await explainRemote(url, async () => {
+    const feeds = await readRemoteFeeds(client, raws, signal);
+    const nowSeconds = Math.floor(session.nowMs() / 1_000);
+    const reading = { session, client, call: { signal }, feeds, options, nowSeconds };
+    await run(reading, feeds[0] as RemoteFeed); // the argument is required
   });
 };
 
-const readLatest = async (reading: Reading, { feedId }: Feed): Promise<void> => {
-  const { body } = await reading.read('reportLatest', { feedID: feedId });
-  await printReports(reading, [body.report]);
+const readLatest = async (reading: Reading, { feedId }: RemoteFeed): Promise<void> => {
+  const { report } = await reading.client.latest(feedId, reading.call);
+  await printReports(reading, [report]);
 };
 
-const readAt = async (reading: Reading, { feedId }: Feed): Promise<void> => {
-  const { body } = await reading.read('reportAt', { feedID: feedId, timestamp: parseTimestamp(reading) });
-  await printReports(reading, [body.report]);
+const readAt = async (reading: Reading, { feedId }: RemoteFeed): Promise<void> => {
+  const { report } = await reading.client.at(feedId, parseTimestamp(reading), reading.call);
+  await printReports(reading, [report]);
 };
 
 const parseTimestamp = ({ options, nowSeconds }: Reading): number =>
@@ -103,43 +84,49 @@ const missReasons: Readonly<Record<string, string>> = {
 };
 
 const readBulk = async (reading: Reading): Promise<void> => {
-  const { session, feeds, options } = reading;
-  const feedIDs = feeds.map(({ feedId }) => feedId).join(',');
-  const { body } = await reading.read('reportBulk', { feedIDs, timestamp: parseTimestamp(reading), missing: true });
+  const { session, client, call, feeds, options } = reading;
+  const feedIds = feeds.map(({ feedId }) => feedId);
+  const { reports, missing } = await client.bulk(feedIds, parseTimestamp(reading), call);
   const nameOf = (feedId: string) => feeds.find((feed) => feed.feedId === feedId)?.name ?? feedId;
-  if (body.reports.length > 0) await printReports(reading, body.reports, { nameOf });
-  const missing = 'missing' in body ? (body.missing ?? []) : [];
+  if (reports.length > 0) await printReports(reading, reports, { nameOf });
   if (missing.length === 0) return;
   if (options.json) await printJson(session, { missing });
-  for (const { feedID, reason } of missing)
-    session.stderr.write(`warning: no report of ${nameOf(feedID)}: ${missReasons[reason] ?? reason}.\n`);
+  for (const { feedID, reason } of missing) {
+    const why = reason === undefined ? 'the server does not say why' : (missReasons[reason] ?? reason);
+    session.stderr.write(`warning: no report of ${nameOf(feedID)}: ${why}.\n`);
+  }
   session.exitWith(exitCodes.refused);
 };
 
-const readPages = async (reading: Reading, { feedId, name }: Feed): Promise<void> => {
-  const { session, options, nowSeconds } = reading;
+const readPages = async (reading: Reading, { feedId, name }: RemoteFeed): Promise<void> => {
+  const { options, nowSeconds } = reading;
   if (options.all && options.limit !== undefined) throw usageError('--limit and --all exclude each other.');
-  const { from, to } = parseSpan(options, { from: 0, to: secondsMax }, nowSeconds);
-  const asked = String(options.limit ?? limits.pageLimitDefault);
-  const limit = options.all
-    ? limits.pageLimitMax
-    : parseCount('--limit', asked, limits.pageLimitMin, limits.pageLimitMax);
-  let printed = 0;
-  for (let start = from; ; ) {
-    const { body, more } = await reading.read('reportPage', { feedID: feedId, startTimestamp: start, limit });
-    const within = body.reports.filter(({ observationsTimestamp }) => observationsTimestamp <= to);
-    if (within.length > 0) await printReports(reading, within, { isContinued: printed > 0 });
-    printed += within.length;
-    const end = body.reports.at(-1)?.observationsTimestamp ?? to;
-    if (!more || end >= to) break;
-    if (end < start)
-      throw new CommandError(exitCodes.unavailable, `The page from ${start} on ends before it. Report it.`);
-    start = end + 1; // as D14 tells clients to go on
-    if (options.all) continue;
-    if (!options.json && !options.raw) session.stderr.write(`More follows: --from ${start}, or --all.\n`);
-    break;
-  }
+  const span = parseSpan(options, { from: 0, to: secondsMax }, nowSeconds);
+  const printed = await (options.all ? printAllPages : printPage)(reading, feedId, span);
   if (printed === 0) throw new CommandError(exitCodes.refused, `No report of ${name} was observed in this span.`);
+};
+
+/** Prints every report of the span; returns how many there were. */
+const printAllPages = async (reading: Reading, feedId: string, span: Span): Promise<number> => {
+  let printed = 0;
+  for await (const { reports } of reading.client.pages(feedId, { ...span, ...reading.call })) {
+    await printReports(reading, reports, { isContinued: printed > 0 });
+    printed += reports.length;
+  }
+  return printed;
+};
+
+/** Prints the first reports of the span, and where to go on. */
+const printPage = async (reading: Reading, feedId: string, { from, to }: Span): Promise<number> => {
+  const { session, client, call, options } = reading;
+  const asked = String(options.limit ?? limits.pageLimitDefault);
+  const limit = parseCount('--limit', asked, limits.pageLimitMin, limits.pageLimitMax);
+  const { reports, more, nextStartTimestamp: next } = await client.page(feedId, from, limit, call);
+  const within = reports.filter(({ observationsTimestamp }) => observationsTimestamp <= to);
+  if (within.length > 0) await printReports(reading, within);
+  if (more && next <= to && !options.json && !options.raw)
+    session.stderr.write(`More follows: --from ${next}, or --all.\n`);
+  return within.length;
 };
 
 /** Name, help, argument, examples and act of each command that reads a server. */
@@ -219,14 +206,10 @@ const columns: readonly Column[] = [
 const cellsOf = (report: ReportJson, nowMs: number): readonly string[] => {
   const age = (ms: number) => formatDuration(Math.max(0, Math.floor((nowMs - ms) / 1_000)));
   try {
-    const body = decodeReportBody(decodeFullReport(report.fullReport).body);
-    const { validFromMs, observationsMs } = windowOf(body);
-    const headline: { price: string; bid?: string; ask?: string } = reportSchemas[body.version].headline;
-    const named = new Map<string | undefined, unknown>(Object.entries(body));
-    const prices = [headline.price, headline.bid, headline.ask].map((name) => named.get(name));
-    const isMs = timeResolutionOf(body.feedId) === 'milliseconds';
+    const { feedId, price, bid, ask, validFromMs, observationsMs } = decode(report);
+    const isMs = timeResolutionOf(feedId) === 'milliseconds';
     const span = isMs ? `${observationsMs - validFromMs + 1} ms` : `${(observationsMs - validFromMs) / 1_000 + 1} s`;
-    const cells = prices.map((price) => (typeof price === 'bigint' ? formatDecimal(price) : ''));
+    const cells = [price, bid, ask].map((value) => (value === undefined ? '' : formatDecimal(value)));
     return [formatInstant(observationsMs), ...cells, span, age(observationsMs)];
   } catch (error) {
     if (!(error instanceof ReportFormatError)) throw error;

@@ -1,5 +1,5 @@
 // The commands `sealpost report decode` and `verify`: reports at hand, from the command line, a file or standard input.
-import { formatDecimal } from '@sealpost/client';
+import { createClient, formatDecimal } from '@sealpost/client';
 import {
   decodeFullReport,
   decodeReportBody,
@@ -18,12 +18,12 @@ import {
   windowOf,
 } from '@sealpost/protocol';
 import type { Command } from 'commander';
-import { createApiReader } from './api-reader.ts';
 import { addExamples, type RawOptions, readJsonFile } from './command-options.ts';
 import { parseServerUrl } from './credentials.ts';
 import { asUsage, CommandError, exitCodes, interruptedCode, usageError } from './failure.ts';
 import { formatNumberOf, renderPairs, renderTable } from './formats.ts';
 import { openInput, readWholeLines } from './ingest-input.ts';
+import { clientOptions, explainRemote } from './remote-client.ts';
 import { printJson, type Session } from './session.ts';
 
 export const addDecode = (parent: Command, session: Session): void => {
@@ -161,8 +161,10 @@ const readSignerSets = async (session: Session, source: string): Promise<SignerS
     const raw = await readJsonFile(source);
     return asUsage(() => parseSignerSets(raw, source));
   }
-  const { body } = await createApiReader(session, { url: parseServerUrl('--signers', source) })('signers');
-  return parseSignerSets(body, `${source}/signers.json`);
+  const url = parseServerUrl('--signers', source);
+  const call = { signal: session.interruption() };
+  const { signers } = await explainRemote(url, () => createClient(clientOptions(url, session)).signers(call));
+  return parseSignerSets(signers, `${source}/signers.json`);
 };
 
 const verifyReports = async (session: Session, source: string, { signers, json }: RawOptions): Promise<void> => {

@@ -9,7 +9,9 @@ export type Ran = { readonly code: number; readonly stdout: string; readonly std
 export type SampleOptions = {
   readonly env?: NodeJS.ProcessEnv;
   readonly stdin?: string;
+  /** The command's clock, which stands still; the machine's unless given. */
   readonly nowMs?: number;
+  readonly interruption?: AbortSignal;
 };
 
 /** Runs one command; the actor is `cli:tester@bench`. */
@@ -29,7 +31,7 @@ export const runCommand = async (args: readonly string[], options: SampleOptions
     write: async (text) => {
       ran.stdout += text;
     },
-    interruption: () => new AbortController().signal,
+    interruption: () => options.interruption ?? new AbortController().signal,
     exitWith: (code) => {
       ran.code = code;
     },

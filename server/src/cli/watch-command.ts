@@ -24,7 +24,7 @@ export const addWatchCommand = (program: Command, session: Session): void => {
 
 const watch = async (session: Session, raws: readonly string[], options: RawOptions): Promise<void> => {
   const { url, openClient } = await readAccess(session, options);
-  const client = openClient(url.origin, session);
+  const client = openClient(url, session);
   const signal = session.interruption();
   const feeds = await findRemoteFeeds(client, url, raws, signal);
   const isTable = session.isTerminal === true && options.json !== true;

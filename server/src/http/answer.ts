@@ -3,12 +3,16 @@ import type { ServerResponse } from 'node:http';
 import { constants, gzip } from 'node:zlib';
 import { authHeaders } from '@sealpost/protocol';
 import type { RateDecision } from '../access/rate-limit.ts';
+import { gzipBytesMin } from './gzip.ts';
+import { checkHeaderValues, takesWhole, writeHeadText } from './whole-answer.ts';
 
 /** What a handler answers. */
 export type Answer = {
   readonly status: number;
   /** Absent: no body at all (204, 304, HEAD-only routes). A list goes out piece by piece, without being copied together. */
   readonly body?: Buffer | string | readonly Buffer[];
+  /** The gzip of the body, where it was made before. */
+  readonly packed?: Buffer;
   /** The body is a string of ASCII characters only: it needs no encoding and goes out in one write with its head. */
   readonly ascii?: true;
   readonly contentType?: string;
@@ -33,10 +37,17 @@ export type AnswerContext = {
   readonly closing: boolean;
 };
 
-/** Below this a body goes out as it is: compressing a report costs half as much as serving it. */
-const gzipBytesMin = 8_192;
-
-const exposed = 'X-Request-Id, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset, Retry-After, Link, ETag, Date';
+const exposed = [
+  'X-Request-Id',
+  'RateLimit-Limit',
+  'RateLimit-Remaining',
+  'RateLimit-Reset',
+  'Retry-After',
+  'Link',
+  'ETag',
+  'Date',
+  'X-Cll-Available-Origins',
+].join(', ');
 const corsHeaders = ['Access-Control-Allow-Origin', '*', 'Access-Control-Expose-Headers', exposed] as const;
 
 /** The answer to any OPTIONS of a path that answers these methods. */
@@ -47,7 +58,7 @@ export const preflightAnswer = (allow: string): Answer => ({
     'Access-Control-Allow-Methods',
     allow,
     'Access-Control-Allow-Headers',
-    [...Object.values(authHeaders), 'If-None-Match', 'Last-Event-ID'].join(', '),
+    [...Object.values(authHeaders), 'If-None-Match', 'Last-Event-ID', 'X-Cll-Origin'].join(', '),
     'Access-Control-Max-Age',
     '600',
     'Allow',
@@ -67,6 +78,7 @@ export const sendAnswer = (
   const { body, status } = answer;
   if (body === undefined || !context.acceptsGzip || status >= 300 || lengthOf(answer) < gzipBytesMin)
     return writeAnswer(response, answer, context);
+  if (answer.packed !== undefined) return writeAnswer(response, { ...answer, body: answer.packed }, context, true);
   return compress(body).then((packed) => writeAnswer(response, { ...answer, body: packed }, context, true));
 };
 
@@ -93,9 +105,18 @@ export const writeAnswer = (
   if (answer.takeOver !== undefined) return handOver(response, answer, context);
   const { body } = answer;
   const length = lengthOf(answer);
-  response.writeHead(answer.status, headersOf(answer, context, length, packed));
-  if (context.head || body === undefined) response.end();
-  else if (typeof body === 'string') response.end(body, answer.ascii ? 'latin1' : 'utf8');
+  const headers = headersOf(answer, context, length, packed);
+  const { head, closing } = context;
+  if (!head && !closing && body !== undefined && takesWhole(response)) {
+    const isText = typeof body === 'string' && answer.ascii === true;
+    writeHeadText(response, answer.status, headers, isText ? body : undefined);
+    if (isText) {
+      response.end();
+      return length;
+    }
+  } else response.writeHead(answer.status, headers);
+  if (head || body === undefined) response.end();
+  else if (typeof body === 'string') response.end(body, 'utf8');
   else if (Buffer.isBuffer(body)) response.end(body);
   else {
     for (const part of body) response.write(part);
@@ -135,7 +156,10 @@ const headersOf = (answer: Answer, { rate, requestId, closing }: AnswerContext, 
     headers.push('RateLimit-Limit', rate.limit, 'RateLimit-Remaining', rate.remaining);
     headers.push('RateLimit-Reset', rate.resetSeconds);
   }
-  if (answer.headers !== undefined) headers.push(...answer.headers);
+  if (answer.headers !== undefined) {
+    checkHeaderValues(answer.headers);
+    headers.push(...answer.headers);
+  }
   if (closing) headers.push('Connection', 'close');
   return headers as string[]; // node takes numbers too
 };

@@ -8,6 +8,7 @@ import { bucketsMax, createRateLimiter, type RateLimiter } from '../access/rate-
 import type { SecretBox } from '../access/secrets.ts';
 import type { AdminView } from '../store/admin-snapshot.ts';
 import type { Store } from '../store/store.ts';
+import type { FindFile } from './explorer.ts';
 import { createGate, type GateRules } from './gate.ts';
 import { createPipeline, type Handlers, type Pipeline, type RequestEvent } from './pipeline.ts';
 import { createQueryReader, type QueryRules } from './query.ts';
@@ -51,6 +52,8 @@ export type ApiParts = {
   readonly observe: (event: RequestEvent) => void;
   /** Handlers of live delivery; without them its routes ask for an upgrade that there is not. */
   readonly live?: Handlers;
+  /** The explorer's files; none when absent. */
+  readonly findFile?: FindFile | undefined;
   /** Those that this process shares with others; its own when absent. */
   readonly limiters?: Limiters;
 };
@@ -110,6 +113,7 @@ export const createApi = (parts: ApiParts): Pipeline & { readonly newRequestId: 
     handlers: createHandlers(parts),
     gate,
     readQuery: createQueryReader(rules),
+    findFile: parts.findFile,
     nowMs,
     monotonicMs,
     newRequestId,

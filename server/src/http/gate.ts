@@ -58,20 +58,26 @@ export const createGate = ({ authenticator, accounts, addresses, rules, monotoni
       }
     },
     /** Takes a token for the request, of the account or of an anonymous caller's address. */
-    limit: (caller: Caller | undefined, name: RouteName, route: Route, address: string): RateDecision | undefined => {
+    limit: (
+      caller: Caller | undefined,
+      name: RouteName,
+      route: Route,
+      address: string,
+      monotonicNowMs: number,
+    ): RateDecision | undefined => {
       if (caller === undefined) {
         if (route.auth === 'none') return undefined;
-        const decision = addresses.take(`anonymous ${address}`, rules.anonymousRequestsPerSecond, monotonicMs());
+        const decision = addresses.take(`anonymous ${address}`, rules.anonymousRequestsPerSecond, monotonicNowMs);
         if (!decision.allowed) throw new ApiError('rate_limited', 'Too many anonymous requests from this address.');
         return undefined;
       }
-      const decision = accounts.take(`${name} ${caller.userId}`, limitOf(caller, name), monotonicMs());
+      const decision = accounts.take(caller.bucketKeys[name], limitOf(caller, name), monotonicNowMs);
       if (!decision.allowed) throw new ApiError('rate_limited');
       return decision;
     },
     /** Where the account's bucket stands, without taking from it: for answers that cost nothing. */
     stateOf: (caller: Caller, name: RouteName): RateDecision =>
-      accounts.state(`${name} ${caller.userId}`, limitOf(caller, name), monotonicMs()),
+      accounts.state(caller.bucketKeys[name], limitOf(caller, name), monotonicMs()),
     secretIdOf: authenticator.secretIdOf,
     readableOf: (caller: Caller): ReadonlySet<FeedId> => readableOf(caller.userId),
     /** The address that limits count: the peer's, or what a trusted proxy says; IPv6 by its /64. */

@@ -78,9 +78,11 @@ export const readHeaders = (raw: readonly string[]): RequestHeaders => {
   return headers;
 };
 
-/** Refuses a request that is framed as ours never are: two hosts, or a body. */
-export const checkFraming = ({ hostCount, hasBody }: RequestHeaders): void => {
+/** Refuses a request that is framed as ours never are: two hosts, none where HTTP/1.1 asks for one, or a body. */
+export const checkFraming = ({ hostCount, hasBody }: RequestHeaders, httpVersion: string): void => {
   if (hostCount > 1) throw new ApiError('repeated_host');
+  if (hostCount === 0 && httpVersion === '1.1')
+    throw new ApiError('malformed_target', 'The request has no Host header. HTTP/1.1 asks for one.');
   if (hasBody) throw new ApiError('unexpected_body');
 };
 

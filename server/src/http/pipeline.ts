@@ -5,12 +5,13 @@ import { ApiError, type FeedId, isLive, type RouteName } from '@sealpost/protoco
 import type { Caller } from '../access/authenticate.ts';
 import type { RateDecision } from '../access/rate-limit.ts';
 import { type Answer, type AnswerContext, preflightAnswer, sendAnswer, writeAnswer } from './answer.ts';
+import { answerFile, type FindFile } from './explorer.ts';
 import type { Gate } from './gate.ts';
 import { checkFraming, type RequestHeaders, readHeaders } from './headers.ts';
 import { toApiError, toProblem } from './problem.ts';
 import { authorise, type QueryReader } from './query.ts';
 import type { Handler, LiveContext, RouteContext, Upgrade } from './routes/context.ts';
-import { matchRoute, parseTarget } from './target.ts';
+import { type Beside, matchRoute, parseTarget, type ServedName } from './target.ts';
 
 /** Handlers by route: those of other transports have none here. */
 export type Handlers = { readonly [R in RouteName]?: Handler<R> };
@@ -19,7 +20,7 @@ export type Handlers = { readonly [R in RouteName]?: Handler<R> };
 export type RequestEvent = {
   readonly kind: 'request';
   readonly requestId: string;
-  readonly route: RouteName | null;
+  readonly route: ServedName | null;
   readonly method: string;
   readonly status: number;
   readonly code: string | null;
@@ -34,6 +35,8 @@ export type PipelineParts = {
   readonly handlers: Handlers;
   readonly gate: Gate;
   readonly readQuery: QueryReader;
+  /** Files that are served beside the routes; none when absent. */
+  readonly findFile?: FindFile | undefined;
   readonly nowMs: () => number;
   readonly monotonicMs: () => number;
   readonly newRequestId: () => string;
@@ -62,7 +65,7 @@ type Passage = {
   readonly upgrade: Upgrade | undefined;
   readonly requestId: string;
   readonly startedMs: number;
-  route: RouteName | undefined;
+  route: ServedName | undefined;
   caller: Caller | undefined;
   rate: RateDecision | undefined;
   headers: RequestHeaders | undefined;
@@ -72,21 +75,21 @@ export const createPipeline = (parts: PipelineParts): Pipeline => {
   const { gate, readQuery, handlers } = parts;
 
   const pass = (passage: Passage): Answer | Promise<Answer> => {
-    if (parts.isOverloaded()) throw new ApiError('overloaded');
     const { method = '', url = '', rawHeaders, socket } = passage.request;
+    if (parts.isOverloaded() && !isFile(parts, url)) throw new ApiError('overloaded');
     const nowMs = parts.nowMs();
     const headers = readHeaders(rawHeaders);
     passage.headers = headers;
     const { path, query: raw } = parseTarget(url);
-    checkFraming(headers);
-    const matched = matchRoute(method, path);
-    if ('allow' in matched) return preflightAnswer(matched.allow);
+    checkFraming(headers, passage.request.httpVersion);
+    const matched = matchRoute(method, path, parts.findFile);
+    if (!('name' in matched)) return answerBeside(passage, matched, headers);
     const { name, route } = matched;
     passage.route = name;
     const address = gate.addressOf(socket.remoteAddress, headers.forwardedFor);
     passage.caller = gate.admit(route, method, url, headers, address, nowMs);
     const query = readQuery(name, raw, nowMs);
-    passage.rate = gate.limit(passage.caller, name, route, address);
+    passage.rate = gate.limit(passage.caller, name, route, address, passage.startedMs);
     const readable = passage.caller && gate.readableOf(passage.caller);
     authorise(query, readable);
     const handler = handlers[name] as Handler<RouteName> | undefined; // the table keys both
@@ -125,6 +128,16 @@ export const createPipeline = (parts: PipelineParts): Pipeline => {
   return { handle, activeRequests: () => active };
 };
 
+// Asked only when requests are shed. A client comes again, a browser that got no style sheet does not; and a refusal costs no less.
+const isFile = ({ findFile }: PipelineParts, url: string): boolean =>
+  findFile?.(url.split('?', 1)[0] ?? '') !== undefined;
+
+const answerBeside = (passage: Passage, matched: Beside, headers: RequestHeaders): Answer => {
+  if ('allow' in matched) return preflightAnswer(matched.allow);
+  passage.route = 'explorer';
+  return answerFile(matched.file, headers.acceptsGzip, headers.ifNoneMatch);
+};
+
 const liveContext = (passage: Passage, gate: Gate, headers: RequestHeaders): LiveContext => {
   const { caller, request, requestId, upgrade } = passage;
   return {
@@ -136,19 +149,36 @@ const liveContext = (passage: Passage, gate: Gate, headers: RequestHeaders): Liv
   };
 };
 
+/**
+ * Tells of requests when all that came in at once are answered: the answers go out sooner, and telling of several in a row costs a third
+ * of telling of each between two answers.
+ */
+const tellTogether = (observe: PipelineParts['observe']): PipelineParts['observe'] => {
+  let waiting: RequestEvent[] = [];
+  const tell = (): void => {
+    const events = waiting;
+    waiting = [];
+    for (const event of events) observe(event);
+  };
+  return (event) => {
+    if (waiting.push(event) === 1) setImmediate(tell);
+  };
+};
+
 /** How a passage ends: with an answer or an error, told to the observer once. */
 const createReplies = ({ gate, isDraining, monotonicMs, observe }: PipelineParts, onEnd: () => void) => {
+  const tell = tellTogether(observe);
   const finish = (passage: Passage, status: number, bytes: number, code: string | null, error?: unknown): void => {
     onEnd();
     const { requestId, startedMs, route = null, caller } = passage;
     const { method = '' } = passage.request;
     const durationMs = monotonicMs() - startedMs;
     const userId = caller?.userId ?? null;
-    observe({ kind: 'request', requestId, route, method, status, code, userId, bytes, durationMs, error });
+    tell({ kind: 'request', requestId, route, method, status, code, userId, bytes, durationMs, error });
   };
   // An answer that took no token tells where the account stands all the same.
   const rateOf = ({ rate, caller, route }: Passage): RateDecision | undefined =>
-    rate ?? (caller && route && gate.stateOf(caller, route));
+    rate ?? (caller && route && route !== 'explorer' ? gate.stateOf(caller, route) : undefined);
   const contextOf = (passage: Passage): AnswerContext => ({
     requestId: passage.requestId,
     head: passage.request.method === 'HEAD',

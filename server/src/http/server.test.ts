@@ -1,15 +1,19 @@
-import { once } from 'node:events';
+import { EventEmitter, once } from 'node:events';
+import type { ServerResponse } from 'node:http';
 import { connect, type Socket } from 'node:net';
+import { setImmediate } from 'node:timers/promises';
 import { afterEach, expect, test } from 'vitest';
+import type { Pipeline } from './pipeline.ts';
 import { type HttpListener, type ListenerEvent, type ListenOptions, openHttpServer } from './server.ts';
 
 const opened: HttpListener[] = [];
-const open = async (options: Partial<ListenOptions> = {}) => {
+const answerAtOnce: Pipeline['handle'] = (_, response) => void response.end('handled');
+const open = async (options: Partial<ListenOptions> = {}, handle = answerAtOnce) => {
   const events: ListenerEvent[] = [];
   let count = 0;
   const listener = await openHttpServer(
     { host: '127.0.0.1', port: 0, ...options },
-    (_, response) => void response.end('handled'),
+    handle,
     () => `r-${++count}`,
     (event) => void events.push(event),
   );
@@ -61,4 +65,51 @@ test('listener: a connection over the bound is dropped and told', async () => {
   await once(second, 'close');
   expect(events).toEqual([{ kind: 'connectionDropped' }]);
   first.destroy();
+});
+
+const get = (path: string): string => `GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`;
+
+test.each([
+  ['CONNECT', 'CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n', []],
+  ['an upgrade', 'GET /c HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n', []],
+  ['what is no HTTP', 'nonsense\r\n\r\n', []],
+  ['too many headers', `GET / HTTP/1.1\r\n${'A: b\r\n'.repeat(250)}\r\n`, ['431']],
+] as const)('listener: %s takes the answer of no request before it, and the connection ends', async (_, last, more) => {
+  const waiting: ServerResponse[] = [];
+  const came = new EventEmitter();
+  const { call } = await open({}, (_request, response) => {
+    waiting.push(response);
+    came.emit(String(waiting.length));
+  });
+  const socket = call();
+  let answer = '';
+  socket.on('data', (chunk) => {
+    answer += String(chunk);
+  });
+  const both = once(came, '2');
+  socket.write(`${get('/a')}${get('/b')}${last}`);
+  await both;
+  await setImmediate(); // all that was sent has been parsed
+  waiting[1]?.end('second');
+  waiting[0]?.end('first');
+  await once(socket, 'close');
+  expect([...answer.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => status)).toEqual(['200', '200', ...more]);
+  expect(answer.match(/first|second/g)).toEqual(['first', 'second']);
+});
+
+test('listener: an answer that is under way on a used connection is not cut by what is no HTTP behind it', async () => {
+  const answers = new EventEmitter();
+  const { call } = await open({}, ({ url }, response) => void answers.emit(url ?? '', response));
+  const nextAnswer = async (url: string): Promise<ServerResponse> => (await once(answers, url))[0];
+  const socket = call();
+  socket.write(get('/a'));
+  (await nextAnswer('/a')).end('first');
+  await once(socket, 'data');
+  socket.write(`${get('/b')}nonsense\r\n\r\n`);
+  const second = await nextAnswer('/b');
+  await setImmediate();
+  second.end('second');
+  const [chunk] = await once(socket, 'data');
+  expect(String(chunk)).toContain('second');
+  await once(socket, 'close');
 });

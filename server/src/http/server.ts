@@ -9,10 +9,10 @@ import {
 } from 'node:http';
 import { createServer as createHttpsServer } from 'node:https';
 import { type AddressInfo, Server as NetServer, type Socket } from 'node:net';
-import type { Duplex } from 'node:stream';
 import { ApiError, limits, toErrorJson } from '@sealpost/protocol';
 import { urlHost } from '../url-host.ts';
 import type { Pipeline, RequestEvent } from './pipeline.ts';
+import { keepAliveMs } from './whole-answer.ts';
 
 export type ListenOptions = {
   readonly host: string;
@@ -46,7 +46,7 @@ const serverOptions = {
   maxHeaderSize: limits.requestHeadBytesMax,
   headersTimeout: 5_000,
   requestTimeout: 8_000,
-  keepAliveTimeout: 10_000,
+  keepAliveTimeout: keepAliveMs,
   connectionsCheckingInterval: 1_000,
   requireHostHeader: false,
   optimizeEmptyRequests: true,
@@ -64,7 +64,15 @@ export const openHttpServer = async (
   const refuse = createRefuse(newRequestId, tell);
   const guarded: Pipeline['handle'] = (request, response, upgrade) => {
     if (request.rawHeaders.length < headersMax * 2) return handle(request, response, upgrade);
-    refuse(request.socket, new ApiError('head_too_large', `At most ${headersMax} headers are read.`), request.method);
+    const error = new ApiError('head_too_large', `At most ${headersMax} headers are read.`);
+    refuse(error, request.method, ({ status, headers, body }) => response.writeHead(status, [...headers]).end(body));
+  };
+  const endAfterAnswers = createEnding();
+  const refuseOn = (socket: Socket, error: ApiError, method?: string): void => {
+    if (!socket.writable) socket.destroy();
+    else if (answerUnderWay(socket) !== undefined) endAfterAnswers(socket);
+    else if (socket.bytesWritten > 0) socket.destroy();
+    else refuse(error, method, (refusal) => socket.end(renderRefusal(refusal)));
   };
   const onRequest = (request: IncomingMessage, response: ServerResponse): void => guarded(request, response);
   const server: Server = options.tls
@@ -75,15 +83,16 @@ export const openHttpServer = async (
   server.on('drop', () => tell({ kind: 'connectionDropped' }));
   server.on('checkContinue', onRequest); // no body is ever read, so none is asked for
   server.on('checkExpectation', onRequest);
-  server.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) =>
-    takesNoAnswer(socket) ? socket.destroy() : refuse(socket, explain(error)),
-  );
-  server.on('connect', (_: IncomingMessage, socket: Duplex) =>
-    takesNoAnswer(socket) ? socket.destroy() : refuse(socket, new ApiError('method_not_allowed'), 'CONNECT'),
-  );
-  server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
-    const response = responseOn(request, socket as Socket); // what a server accepts is one, plain or TLS
-    if (response !== undefined) guarded(request, response, { request, socket, head });
+  // What a server accepts is a Socket, plain or TLS.
+  server.on('clientError', (error: NodeJS.ErrnoException, socket) => refuseOn(socket as Socket, explain(error)));
+  server.on('connect', (_: IncomingMessage, socket) => {
+    letGo(socket as Socket);
+    refuseOn(socket as Socket, new ApiError('method_not_allowed'), 'CONNECT');
+  });
+  server.on('upgrade', (request: IncomingMessage, socket, head) => {
+    letGo(socket as Socket);
+    if (answerUnderWay(socket as Socket) !== undefined) return endAfterAnswers(socket as Socket);
+    guarded(request, responseOn(request, socket as Socket), { request, socket, head });
   });
   await listen(server, options, tell);
   const { port } = server.address() as AddressInfo; // it listens on a port
@@ -134,22 +143,39 @@ const closeServer = (server: Server, deadlineMs: number): Promise<void> =>
     server.getConnections((_, count) => count === 0 && finish());
   });
 
-/** The parser has let go of a connection that asks for an upgrade: it is answered by hand, and ends with the answer. */
-const responseOn = (request: IncomingMessage, socket: Socket): ServerResponse | undefined => {
-  socket.on('error', () => socket.destroy());
+/** The parser has let go of a connection, and with it nobody looks at its errors any more. */
+const letGo = (socket: Socket): void => void socket.on('error', () => socket.destroy());
+
+/** A connection that asks for an upgrade is answered by hand, and ends with the answer. */
+const responseOn = (request: IncomingMessage, socket: Socket): ServerResponse => {
   const response = new ServerResponse(request);
   response.shouldKeepAlive = false;
-  try {
-    response.assignSocket(socket);
-  } catch {
-    socket.destroy(); // an earlier request on it is not answered yet, and now cannot be
-    return undefined;
-  }
+  response.assignSocket(socket);
   response.once('finish', () => {
     response.detachSocket(socket);
     socket.destroySoon();
   });
   return response;
+};
+
+/** The answer that has its turn on a connection. Node keeps it here; a table of our own would cost every request. */
+const answerUnderWay = (socket: Socket): ServerResponse | undefined =>
+  (socket as { _httpMessage?: ServerResponse | null })._httpMessage ?? undefined; // null between two answers
+
+/** Makes what lets everything that was asked before be answered, in its order, and ends the connection then. */
+const createEnding = () => {
+  const ending = new WeakSet<Socket>();
+  const endAfterAnswers = (socket: Socket): void => {
+    const answer = answerUnderWay(socket);
+    if (answer === undefined) socket.destroySoon();
+    else if (!socket.destroyed) answer.once('close', () => endAfterAnswers(socket));
+  };
+  // What else comes on such a connection is passed over: each further error would wait for the same end.
+  return (socket: Socket): void => {
+    if (ending.has(socket)) return;
+    ending.add(socket);
+    endAfterAnswers(socket);
+  };
 };
 
 const explain = (error: NodeJS.ErrnoException): ApiError => {
@@ -158,31 +184,31 @@ const explain = (error: NodeJS.ErrnoException): ApiError => {
   return new ApiError('malformed_target', 'The request is not valid HTTP/1.1.');
 };
 
-/** Answers what no handler sees, and tells of it. The method is that of the request, where one was read. */
+type Refusal = { readonly status: number; readonly headers: readonly string[]; readonly body: string };
+
+/** Answers what no handler sees, by `send`, and tells of it. The method is that of the request, where one was read. */
 const createRefuse =
   (newRequestId: () => string, tell: (event: ListenerEvent) => void) =>
-  (socket: Duplex, error: ApiError, method = ''): void => {
+  (error: ApiError, method = '', send: (refusal: Refusal) => void): void => {
     const requestId = newRequestId();
-    const body = JSON.stringify(toErrorJson(error, requestId));
-    socket.end(renderRefusal(error, requestId, body));
     const { status, code } = error;
+    const body = JSON.stringify(toErrorJson(error, requestId));
     const bytes = Buffer.byteLength(body);
+    send({ status, headers: refusalHeaders(status, requestId, bytes), body });
     tell({ kind: 'request', requestId, route: null, method, status, code, userId: null, bytes, durationMs: 0 });
   };
 
-/** A socket that was reset, or already answered, takes nothing more. */
-const takesNoAnswer = (socket: Duplex): boolean => !socket.writable || (socket as Socket).bytesWritten > 0;
+const refusalHeaders = (status: number, requestId: string, bytes: number): readonly string[] => [
+  ...['Content-Type', 'application/json'],
+  ...['Content-Length', String(bytes)],
+  ...['Cache-Control', 'no-store'],
+  ...['X-Request-Id', requestId],
+  ...['Access-Control-Allow-Origin', '*'],
+  ...(status === 405 ? ['Allow', 'GET, HEAD, OPTIONS'] : []),
+  ...['Connection', 'close'],
+];
 
-const renderRefusal = (error: ApiError, requestId: string, body: string): string => {
-  const head = [
-    `HTTP/1.1 ${error.status} ${STATUS_CODES[error.status]}`,
-    'Content-Type: application/json',
-    `Content-Length: ${Buffer.byteLength(body)}`,
-    'Cache-Control: no-store',
-    `X-Request-Id: ${requestId}`,
-    'Access-Control-Allow-Origin: *',
-    ...(error.status === 405 ? ['Allow: GET, HEAD, OPTIONS'] : []),
-    'Connection: close',
-  ];
-  return `${head.join('\r\n')}\r\n\r\n${body}`;
+const renderRefusal = ({ status, headers, body }: Refusal): string => {
+  const lines = headers.flatMap((name, i) => (i % 2 === 0 ? [`${name}: ${headers[i + 1]}`] : []));
+  return [`HTTP/1.1 ${status} ${STATUS_CODES[status]}`, ...lines, '', body].join('\r\n');
 };

@@ -2,6 +2,7 @@
 // so that no other spelling of a route reaches it (D3, D27).
 import { ApiError, type Route, type RouteName, routes } from '@sealpost/protocol';
 import { memoise } from '../memo.ts';
+import type { FindFile, ServedFile } from './explorer.ts';
 
 export type Target = { readonly path: string; readonly query: string };
 
@@ -48,16 +49,38 @@ for (const [name, route] of Object.entries<Route>(routes)) {
 /** What a path answers, for browsers that ask with OPTIONS. */
 type Allowed = { readonly allow: string };
 
-/** The route of a path and method. OPTIONS has none: it is answered for the path alone. */
-export const matchRoute = (method: string, path: string): Known | Allowed => {
-  const known = byPath.get(path);
-  if (known === undefined) throw new ApiError('route_not_found');
+/** A file that is served beside the routes. */
+type Found = { readonly file: ServedFile };
+
+/** What is answered without being a route: nobody has to be let in. */
+export type Beside = Allowed | Found;
+
+/**
+ * The route of a path and method, or else the file of the path. OPTIONS has none: it is answered for the path alone. Files are looked
+ * for last, so that they cost the routes nothing and can take none of them over.
+ */
+export const matchRoute = (method: string, path: string, findFile?: FindFile): Known | Beside => {
+  const known = byPath.get(path) ?? [];
   const match = known.find(({ route }) => route.method === method || (route.method === 'GET' && method === 'HEAD'));
   if (match !== undefined) return match;
-  const allow = [
-    ...new Set(known.flatMap(({ route }) => (route.method === 'GET' ? ['GET', 'HEAD'] : [route.method]))),
-    'OPTIONS',
-  ].join(', ');
+  const file = findFile?.(path);
+  if (file !== undefined && (method === 'GET' || method === 'HEAD')) return { file };
+  const methods = known.flatMap(({ route }) => (route.method === 'GET' ? ['GET', 'HEAD'] : [route.method]));
+  if (file !== undefined) methods.unshift('GET', 'HEAD');
+  if (methods.length === 0) throw new ApiError('route_not_found');
+  const allow = [...new Set(methods), 'OPTIONS'].join(', ');
   if (method === 'OPTIONS') return { allow };
   throw new ApiError('method_not_allowed', `This path answers ${allow}.`, { allow });
+};
+
+/** What a request may have asked for: a route, or any file of the explorer. */
+export type ServedName = RouteName | 'explorer';
+
+/** What logs and metrics call it: the path of a route, and one word for all files. */
+export const servedLabels: Readonly<Record<ServedName, string>> = {
+  ...(Object.fromEntries(Object.entries<Route>(routes).map(([name, { path }]) => [name, path])) as Record<
+    RouteName,
+    string
+  >), // the table's own keys
+  explorer: 'explorer',
 };

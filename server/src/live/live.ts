@@ -1,7 +1,7 @@
 // LIVE DELIVERY put together: hub, connections and the handlers of its routes. The pipeline has checked a request before it comes here;
 // what is added is the account's number of connections (D66).
 import type { FeedId, NetworkType } from '@sealpost/protocol';
-import { readableStreams } from '../access/entitlements.ts';
+import { readableByAccount } from '../access/entitlements.ts';
 import { viewOfNetwork } from '../access/network-view.ts';
 import type { Handlers } from '../http/pipeline.ts';
 import type { Handler, LiveContext } from '../http/routes/context.ts';
@@ -93,7 +93,11 @@ const accessOf = (view: AdminView, userId: string): Access | undefined => {
   const account = accounts.get(userId);
   if (account === undefined || account.disabledAt !== null) return undefined;
   const secretIds = account.secrets.flatMap(({ id, revokedAt }) => (revokedAt === null ? [id] : []));
-  return { secretIds, readable: readableStreams(account.entitlements, streams) };
+  try {
+    return { secretIds, readable: readableByAccount(account, streams) };
+  } catch {
+    return undefined; // its next request tells why; the connections of others are still to be looked at
+  }
 };
 
 /** Counts a connection while it lasts and tells when it begins and ends. `hold` gets what to count in and whom to tell of its end. */

@@ -31,7 +31,8 @@ const renderRun = (feedId: FeedId, stream: number, value: Buffer): RenderedRun =
   const rendered = new Uint8Array(block.count);
   const render = (i: number): void => {
     const start = starts[i] as number; // one each
-    text[writeReport(text, start, feedId, block.window(i), block.lend(i))] = comma;
+    const window = block.window(i);
+    text[writeReport(text, start, feedId, window, block.lend(i, window))] = comma;
     rendered[i] = 1;
   };
   return {

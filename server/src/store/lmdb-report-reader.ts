@@ -59,7 +59,6 @@ export const createReportReader = (
   const latestOf = createLatestReader(tables);
   const lately = new Map<FeedId, { readonly writes: number; readonly report: LatestReport | undefined }>();
   const renderPage = createPageRenderer(tables, streamOf);
-  const renderAt = createMomentRenderer(tables, streamOf);
   return {
     streamOf,
     latest: (feedId: FeedId): LatestReport | undefined => {
@@ -95,10 +94,7 @@ export const createReportReader = (
       onSnapshot<readonly MinuteCandle[]>(feedId, [], (stream) =>
         readCandles(tables.candles, stream, fromSeconds, toSeconds),
       ),
-    renderedAt: (feedIds: readonly FeedId[], seconds: number): readonly (RenderedReport | undefined)[] => {
-      renew();
-      return renderAt(feedIds, seconds);
-    },
+    renderedAt: createMomentRenderer(tables, streamOf, renew, writes),
     renderedPage: (feedId: FeedId, fromSeconds: number, limit: number): RenderedPage => {
       renew();
       return renderPage(feedId, fromSeconds, limit);
@@ -123,27 +119,54 @@ const findAt = (tables: ReportTables, feedId: FeedId, stream: number, seconds: n
 /** Rendered answers to `at` that are kept until something is written: some 30 MB. */
 const momentsKept = 16_384;
 
-/** Renders what holds at a second; many ask for the same one, so each is rendered once until something is written. */
-const createMomentRenderer = (tables: ReportTables, streamOf: (feedId: FeedId) => number | undefined) => {
+/**
+ * Renders what holds at a second; many ask for the same one, so each is rendered once until something is written, and the same list of
+ * feed ids gets the same list of reports.
+ */
+const createMomentRenderer = (
+  tables: ReportTables,
+  streamOf: (feedId: FeedId) => number | undefined,
+  renew: () => void,
+  writes: () => number | undefined,
+) => {
+  type Moment = { readonly seconds: number; readonly found: readonly (RenderedReport | undefined)[] };
   const moments = new Map<number, RenderedReport | undefined>();
+  let lists = new WeakMap<readonly FeedId[], Moment>();
   let changes = -1;
-  const render = (feedId: FeedId, stream: number, seconds: number): RenderedReport | undefined => {
+  let writesSeen: number | undefined;
+  const forgetChanged = (): void => {
+    // The one that writes knows when nothing was written since it looked.
+    const written = writes();
+    if (written !== undefined && written === writesSeen && moments.size <= momentsKept) return;
+    renew();
+    const now = changesOf(tables);
+    if (now !== changes || moments.size > momentsKept) {
+      moments.clear();
+      lists = new WeakMap();
+    }
+    changes = now;
+    writesSeen = written;
+  };
+  const renderOne = (feedId: FeedId, seconds: number): RenderedReport | undefined => {
+    const stream = streamOf(feedId);
+    if (stream === undefined) return undefined;
+    const moment = stream * 2 ** 32 + seconds;
+    if (moments.has(moment)) return moments.get(moment);
     const report = findAt(tables, feedId, stream, seconds);
-    return report && { observationsMs: report.observationsMs, json: Buffer.from(renderReport(report), 'latin1') };
+    const rendered = report && {
+      observationsMs: report.observationsMs,
+      json: Buffer.from(renderReport(report), 'latin1'),
+    };
+    moments.set(moment, rendered);
+    return rendered;
   };
   return (feedIds: readonly FeedId[], seconds: number): readonly (RenderedReport | undefined)[] => {
-    const now = changesOf(tables);
-    if (now !== changes || moments.size > momentsKept) moments.clear();
-    changes = now;
-    return feedIds.map((feedId) => {
-      const stream = streamOf(feedId);
-      if (stream === undefined) return undefined;
-      const moment = stream * 2 ** 32 + seconds;
-      if (moments.has(moment)) return moments.get(moment);
-      const rendered = render(feedId, stream, seconds);
-      moments.set(moment, rendered);
-      return rendered;
-    });
+    forgetChanged();
+    const known = lists.get(feedIds);
+    if (known?.seconds === seconds) return known.found;
+    const found = feedIds.map((feedId) => renderOne(feedId, seconds));
+    lists.set(feedIds, { seconds, found });
+    return found;
   };
 };
 

@@ -55,52 +55,57 @@ const packWord = (report: Uint8Array, start: number, packed: Buffer, at: number)
 
 /** Undoes `packReport`. Bytes that cannot be a packed report are a `CorruptRecordError`. */
 export const unpackReport = (packed: Uint8Array, base?: Uint8Array): Buffer => {
-  const report = Buffer.allocUnsafe(unpackedBytes(packed));
-  unpackInto(report, packed, base);
+  const report = Buffer.allocUnsafe(unpackedBytes(packed, 0, packed.length));
+  unpackInto(report, packed, 0, packed.length, base);
   return report;
 };
 
-/** As `unpackReport`, into a buffer that has room for `unpackedBytes`. */
-export const unpackInto = (report: Buffer, packed: Uint8Array, base?: Uint8Array): void => {
-  const words = packed[0];
-  if (words === undefined) throw new CorruptRecordError('a packed report is empty');
+/** As `unpackReport`, of a part of some bytes, into a buffer that has room for `unpackedBytes`. */
+export const unpackInto = (
+  report: Uint8Array,
+  bytes: Uint8Array,
+  from: number,
+  end: number,
+  base?: Uint8Array,
+): void => {
+  if (from >= end) throw new CorruptRecordError('a packed report is empty');
+  const words = bytes[from] as number; // before the end
   if (words === rawMarker) {
-    report.set(packed.subarray(1));
+    report.set(bytes.subarray(from + 1, end));
     return;
   }
-  const bytes = words * wordBytes;
+  const length = words * wordBytes;
   // Most words are the base's: all of them are copied at once, and the others written over.
-  if (base !== undefined) report.set(base.length > bytes ? base.subarray(0, bytes) : base);
-  let at = 1 + ((words + 7) >> 3);
+  if (base !== undefined) report.set(base.length > length ? base.subarray(0, length) : base);
+  let at = from + 1 + ((words + 7) >> 3);
   for (let word = 0; word < words; word++) {
     const start = word * wordBytes;
-    const same = (packed[1 + (word >> 3)] as number) & (1 << (word & 7)); // a short mask reads as 0 and fails below
-    if (same === 0) at = unpackWord(packed, at, report, start);
+    const same = (bytes[from + 1 + (word >> 3)] as number) & (1 << (word & 7)); // a short mask fails below, by its words
+    if (same === 0) at = unpackWord(bytes, at, end, report, start);
     else if (base === undefined || start + wordBytes > base.length) {
       throw new CorruptRecordError('a packed report leans on a word that its base lacks');
     }
   }
-  if (at !== packed.length) throw new CorruptRecordError('a packed report has bytes left over');
+  if (at !== end) throw new CorruptRecordError('a packed report has bytes left over');
 };
 
-const unpackWord = (packed: Uint8Array, at: number, report: Buffer, start: number): number => {
-  const header = packed[at];
-  if (header === undefined || header > leftAligned + wordBytes)
-    throw new CorruptRecordError('a packed report is cut short');
+const unpackWord = (bytes: Uint8Array, at: number, limit: number, report: Uint8Array, start: number): number => {
+  const header = at < limit ? (bytes[at] as number) : 255; // inside the record
+  if (header > leftAligned + wordBytes) throw new CorruptRecordError('a packed report is cut short');
   const left = header > leftAligned;
   const length = left ? header - leftAligned : header;
   const from = at + 1;
   const end = start + wordBytes;
-  if (from + length > packed.length) throw new CorruptRecordError('a packed report is cut short');
+  if (from + length > limit) throw new CorruptRecordError('a packed report is cut short');
   const to = left ? start : end - length;
   for (let i = start; i < to; i++) report[i] = 0;
-  for (let i = 0; i < length; i++) report[to + i] = packed[from + i] as number; // inside the record
+  for (let i = 0; i < length; i++) report[to + i] = bytes[from + i] as number; // inside the record
   for (let i = to + length; i < end; i++) report[i] = 0;
   return from + length;
 };
 
 /** Length of the full report behind a packed one, without unpacking it. */
-export const unpackedBytes = (packed: Uint8Array): number => {
-  const words = packed[0] ?? rawMarker;
-  return words === rawMarker ? Math.max(0, packed.length - 1) : words * wordBytes;
+export const unpackedBytes = (bytes: Uint8Array, from: number, end: number): number => {
+  const words = from < end ? (bytes[from] as number) : rawMarker; // before the end
+  return words === rawMarker ? Math.max(0, end - from - 1) : words * wordBytes;
 };

@@ -11,7 +11,14 @@ export type BlockReport = Window & { readonly fullReport: Uint8Array };
 export const blockReports = 64;
 
 /** What `lend` lends: room for the longest record, whose packed length has two bytes. */
-const lent = Buffer.alloc(2 ** 16);
+const lentRoom = Buffer.alloc(2 ** 16);
+let lent = lentRoom;
+
+/** So many bytes of it; most reports of a stream have the same length, and a new view costs as much as a checksum. */
+const lentBytes = (length: number): Buffer => {
+  if (lent.length !== length) lent = lentRoom.subarray(0, length);
+  return lent;
+};
 
 const headBytes = 6; // checksum of the rest of the index, then the count
 const entryBytes = 18; // validFromMs 6, observationsMs 6, checksum 4, packed length 2
@@ -56,8 +63,8 @@ export type Block = {
   readonly report: (i: number) => BlockReport;
   /** The length of a full report, without unpacking it. */
   readonly fullReportBytes: (i: number) => number;
-  /** A full report as `report` gives it, in bytes that are used again by the next call for any block. */
-  readonly lend: (i: number) => Buffer;
+  /** A full report as `report` gives it, of that window, in bytes that are used again by the next call for any block. */
+  readonly lend: (i: number, window: Window) => Buffer;
   /** Sum of the lengths of all full reports, without unpacking them. */
   readonly reportBytes: () => number;
 };
@@ -74,7 +81,8 @@ export const openBlock = (stream: number, bytes: Buffer): Block => {
     validFromMs: bytes.readUIntBE(headBytes + i * entryBytes, 6),
     observationsMs: observationsAt(i),
   });
-  const packedAt = createPackedReader(bytes, count, indexEnd);
+  const startOf = createStarts(bytes, count, indexEnd);
+  const packedAt = (i: number): Buffer => bytes.subarray(startOf(i), startOf(i + 1));
   let base: Buffer | undefined;
   const baseOf = (i: number): Buffer | undefined => {
     if (i > 0) base ??= unpackReport(packedAt(0));
@@ -88,14 +96,14 @@ export const openBlock = (stream: number, bytes: Buffer): Block => {
     check(i, span, fullReport);
     return { ...span, fullReport };
   };
-  const lend = (i: number): Buffer => {
-    const packed = packedAt(i);
-    const fullReport = lent.subarray(0, unpackedBytes(packed));
-    unpackInto(fullReport, packed, baseOf(i));
-    check(i, window(i), fullReport);
+  const fullReportBytes = (i: number) => unpackedBytes(bytes, startOf(i), startOf(i + 1));
+  const lend = (i: number, span: Window): Buffer => {
+    const base = baseOf(i); // which may be unpacked just now
+    const fullReport = lentBytes(fullReportBytes(i));
+    unpackInto(fullReport, bytes, startOf(i), startOf(i + 1), base);
+    check(i, span, fullReport);
     return fullReport;
   };
-  const fullReportBytes = (i: number) => unpackedBytes(packedAt(i));
   const reportBytes = () =>
     Array.from({ length: count }, (_, i) => fullReportBytes(i)).reduce((sum, length) => sum + length, 0);
   return {
@@ -109,18 +117,20 @@ export const openBlock = (stream: number, bytes: Buffer): Block => {
   };
 };
 
-// Lengths are summed once per block, on the first report that is read.
-const createPackedReader = (bytes: Buffer, count: number, indexEnd: number): ((i: number) => Buffer) => {
+// Lengths are summed once per block, on the first report that is read. The last is cut at the end of the bytes, which its words then miss.
+const createStarts = (bytes: Buffer, count: number, indexEnd: number): ((i: number) => number) => {
   let starts: number[] | undefined;
   const sum = (): number[] => {
     const ends = [indexEnd];
     for (let i = 0; i < count; i++)
-      ends.push((ends[i] as number) + bytes.readUInt16BE(headBytes + i * entryBytes + 16));
+      ends.push(
+        Math.min(bytes.length, (ends[i] as number) + bytes.readUInt16BE(headBytes + i * entryBytes + 16)), // one each
+      );
     return ends;
   };
   return (i) => {
     starts ??= sum();
-    return bytes.subarray(starts[i], starts[i + 1]);
+    return starts[i] as number; // one more than reports
   };
 };
 

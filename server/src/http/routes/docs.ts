@@ -1,6 +1,7 @@
 // GET /docs: the same document as a page to read, rendered when it is first asked for.
 import type { OpenApiDocument } from '@sealpost/protocol/openapi';
 import { apiPagePolicy, renderApiPage } from '../api-page.ts';
+import { withGzip } from '../gzip.ts';
 import type { Handler } from './context.ts';
 
 const headers = [
@@ -14,10 +15,11 @@ const headers = [
 
 /** `url` is where the examples send their requests; it is known once the service listens. */
 export const createDocsRoute = (document: OpenApiDocument, url: () => string): Handler<'docs'> => {
-  let body: Buffer | undefined;
+  let rendered: ReturnType<typeof withGzip> | undefined;
   return () => {
-    body ??= Buffer.from(renderApiPage(document, { serverUrl: withoutWildcard(url()) }));
-    return { status: 200, body, contentType: 'text/html; charset=utf-8', cacheControl: 'public, max-age=300', headers };
+    rendered ??= withGzip(Buffer.from(renderApiPage(document, { serverUrl: withoutWildcard(url()) })));
+    const contentType = 'text/html; charset=utf-8';
+    return { status: 200, ...rendered, contentType, cacheControl: 'public, max-age=300', headers };
   };
 };
 

@@ -1,5 +1,6 @@
 // GET /openapi.json: the document of this deployment, with its own bounds, rendered once.
 import { createOpenApi, type DocumentedBounds, type OpenApiDocument } from '@sealpost/protocol/openapi';
+import { withGzip } from '../gzip.ts';
 import type { Handler } from './context.ts';
 
 /** The document that page and route show. */
@@ -7,6 +8,6 @@ export const documentOf = ({ feedIdsMax, retentionDays, requestsPerSecond }: Doc
   createOpenApi({ bounds: { feedIdsMax, retentionDays, requestsPerSecond } });
 
 export const createOpenApiRoute = (document: OpenApiDocument): Handler<'openapi'> => {
-  const body = Buffer.from(JSON.stringify(document));
-  return () => ({ status: 200, body, cacheControl: 'public, max-age=300' });
+  const rendered = withGzip(Buffer.from(JSON.stringify(document)));
+  return () => ({ status: 200, ...rendered, cacheControl: 'public, max-age=300' });
 };

@@ -1,15 +1,25 @@
 // GET /api/v1/reports/bulk: several streams at one timestamp, in the order asked for; 206 when some have no data.
 import type { RenderedReport } from '../../store/store.ts';
+import type { Answer } from '../answer.ts';
 import { reportsBody } from '../report-bodies.ts';
 import type { Handler } from './context.ts';
 import { oldestMs, reasonOf, visibleNeighbours } from './report-miss.ts';
 
+/** Bodies of complete answers, for as long as the store gives the same list: many ask for the same streams at the same second. */
+const complete = new WeakMap<readonly (RenderedReport | undefined)[], NonNullable<Answer['body']>>();
+
 export const reportBulk: Handler<'reportBulk'> = async ({ feedIds, timestamp, missing }, context) => {
   const found = await context.reports.renderedAt(feedIds, timestamp);
+  const known = complete.get(found);
+  if (known !== undefined) return { status: 200, body: known, cacheControl: 'no-store' };
   const isThere = (report: RenderedReport | undefined): report is RenderedReport =>
     report !== undefined && report.observationsMs >= oldestMs(context);
   const reports = found.filter(isThere).map(({ json }) => json);
-  if (reports.length === feedIds.length) return { status: 200, body: reportsBody(reports), cacheControl: 'no-store' };
+  if (reports.length === feedIds.length) {
+    const body = reportsBody(reports);
+    complete.set(found, body);
+    return { status: 200, body, cacheControl: 'no-store' };
+  }
   const absent = feedIds.filter((_, i) => !isThere(found[i]));
   const reasons = missing
     ? await Promise.all(

@@ -1,0 +1,72 @@
+import { expect, test } from 'vitest';
+import { createEventReader, type ServerEvent } from './events.ts';
+
+/** Reads pieces of a body as a stream does: bytes may be cut within a character. */
+const readPieces = (pieces: readonly Uint8Array[]): readonly ServerEvent[] => {
+  const decoder = new TextDecoder();
+  const read = createEventReader();
+  return pieces.flatMap((piece) => read(decoder.decode(piece, { stream: true })));
+};
+const bytesOf = (text: string): Uint8Array => new TextEncoder().encode(text);
+const readText = (text: string) => readPieces([bytesOf(text)]);
+
+const body = [
+  ':\n\n',
+  'id: 7\ndata: {"a":"é€😀"}\n\n',
+  'event: missed\r\nid: 8\r\ndata: one\r\ndata:two\r\n\r\n',
+  ': a comment\rdata: three\r\r',
+  'data\n\nretry: 5\n\n',
+].join('');
+const events: readonly ServerEvent[] = [
+  { type: 'message', id: '7', data: '{"a":"é€😀"}' },
+  { type: 'missed', id: '8', data: 'one\ntwo' },
+  { type: 'message', id: '8', data: 'three' },
+  { type: 'message', id: '8', data: '' },
+];
+
+test('events: comments, every line ending, several data lines and a lasting id are read as the format says', () => {
+  expect(readText(body)).toEqual(events);
+});
+
+test('events: wherever the bytes are cut in two, and byte by byte, the events are the same', () => {
+  const bytes = bytesOf(body);
+  for (let at = 0; at <= bytes.length; at += 1)
+    expect(readPieces([bytes.subarray(0, at), bytes.subarray(at)]), `cut at ${at}`).toEqual(events);
+  expect(readPieces([...bytes].map((byte) => Uint8Array.of(byte)))).toEqual(events);
+});
+
+test('events: a piece of nothing between CR and LF does not make two lines of them', () => {
+  const read = createEventReader();
+  expect(['data: a\r', '', '\n', '\r\n'].flatMap(read)).toEqual([{ type: 'message', id: undefined, data: 'a' }]);
+});
+
+test('events: the half of an event that never ends is no event', () => {
+  expect(readText('data: whole\n\ndata: half\n')).toEqual([{ type: 'message', id: undefined, data: 'whole' }]);
+});
+
+test('events: one space after the colon is taken away, no more; colons in the value stay', () => {
+  expect(readText('data:  a: b\n\n')).toEqual([{ type: 'message', id: undefined, data: ' a: b' }]);
+});
+
+test('events: an event without data is none, but its id counts; an id with a NUL does not', () => {
+  expect(readText('event: x\nid: 1\n\nid: 2\0\ndata: d\n\n')).toEqual([{ type: 'message', id: '1', data: 'd' }]);
+  expect(readText('id: 1\ndata: a\n\nid\ndata: b\n\n').map(({ id }) => id)).toEqual(['1', '']);
+});
+
+test('events: one that is longer than 1 MB is refused, in one line or in many, and a comment too', () => {
+  const megabyte = 'x'.repeat(1_048_576);
+  for (const text of [`data: ${megabyte}`, `: ${megabyte}`])
+    expect(() => createEventReader()(text), text.slice(0, 8)).toThrow('longer than 1 MB');
+  const read = createEventReader();
+  const line = `data: ${'x'.repeat(65_536)}\n`;
+  for (let i = 0; i < 15; i += 1) expect(read(line)).toEqual([]);
+  expect(() => read(line)).toThrow('longer than 1 MB');
+});
+
+test('events: any number of events, and of comments, is read: only one event has a bound', () => {
+  const read = createEventReader();
+  const text = `: ${'c'.repeat(1_000)}\ndata: ${'x'.repeat(1_000)}\n\n`;
+  let count = 0;
+  for (let i = 0; i < 2_000; i += 1) count += read(text).length;
+  expect(count).toBe(2_000);
+});

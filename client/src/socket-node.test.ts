@@ -1,0 +1,207 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { type AddressInfo, connect, createServer as createTcpServer } from 'node:net';
+import { afterEach, expect, test } from 'vitest';
+import { type WebSocket, WebSocketServer } from 'ws';
+import type { OpenSocket, Socket } from './socket.ts';
+import { loadSocket } from './socket-node.ts';
+
+const openSocket = (await loadSocket()) as OpenSocket; // ws is installed here
+const closing: (() => void)[] = [];
+afterEach(() => {
+  for (const close of closing.splice(0)) close();
+});
+
+type Served = { readonly url: string; readonly sockets: WebSocket[]; readonly requests: IncomingMessage[] };
+
+/** A real server; with `refuse` it answers handshakes itself. */
+const serve = async (refuse?: (request: IncomingMessage, response: ServerResponse) => void): Promise<Served> => {
+  const server = createServer(refuse);
+  const [sockets, requests]: [WebSocket[], IncomingMessage[]] = [[], []];
+  if (refuse === undefined)
+    new WebSocketServer({ server }).on('connection', (socket, request) => {
+      sockets.push(socket);
+      requests.push(request);
+    });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  closing.push(() => {
+    for (const socket of sockets) socket.terminate();
+    server.closeAllConnections();
+    server.close();
+  });
+  return { url: `ws://127.0.0.1:${(server.address() as AddressInfo).port}`, sockets, requests };
+};
+
+type Heard = readonly [what: 'opened' | 'message' | 'alive' | 'refused' | 'closed', ...told: unknown[]];
+
+const open = (url: string, headers: Readonly<Record<string, string>> = {}, timeoutMs = 10_000) => {
+  const heard: Heard[] = [];
+  const socket: Socket = openSocket(`${url}/api/v1/ws?feedIDs=0x1`, headers, timeoutMs, {
+    opened: () => heard.push(['opened']),
+    message: (text) => heard.push(['message', text]),
+    alive: () => heard.push(['alive']),
+    refused: ({ status, headers: answered, text }) =>
+      heard.push(['refused', status, answered.get('x-request-id'), text]),
+    closed: (reason) => heard.push(['closed', reason]),
+  });
+  closing.push(socket.close);
+  return { socket, heard };
+};
+
+/** Opened on both sides. */
+const openPair = async (served: Served) => {
+  const opened = open(served.url, { Authorization: 'me' });
+  await expect.poll(() => opened.heard).toEqual([['opened']]);
+  const server = served.sockets.at(-1) as WebSocket; // it has just connected
+  return { ...opened, server };
+};
+
+test('socket: the handshake has the target and the headers, and asks for no compression', async () => {
+  const served = await serve();
+  await openPair(served);
+  const { url, headers } = served.requests[0] as IncomingMessage; // it has connected
+  expect(url).toBe('/api/v1/ws?feedIDs=0x1');
+  expect(headers.authorization).toBe('me');
+  expect(headers['sec-websocket-extensions']).toBeUndefined();
+});
+
+test('socket: binary and text frames, whole or in fragments, are messages', async () => {
+  const { server, heard } = await openPair(await serve());
+  server.send(Buffer.from('{"a":"é"}'));
+  server.send('text');
+  server.send('in ', { fin: false });
+  server.send('pieces', { fin: true });
+  await expect
+    .poll(() => heard.slice(1))
+    .toEqual([
+      ['message', '{"a":"é"}'],
+      ['message', 'text'],
+      ['message', 'in pieces'],
+    ]);
+});
+
+test('socket: a ping is a sign of life, and is answered', async () => {
+  const { server, heard } = await openPair(await serve());
+  const answered = new Promise((resolve) => server.once('pong', (bytes) => resolve(String(bytes))));
+  server.ping('p');
+  expect(await answered).toBe('p');
+  expect(heard).toEqual([['opened'], ['alive']]);
+});
+
+test.each([
+  [1001, 'This node is going away.', 'closed by the server with 1001 This node is going away.'],
+  [1008, '', 'closed by the server with 1008'],
+  [1013, 'too slow', 'closed by the server with 1013 too slow'],
+])('socket: a close with %i is told once, with its reason', async (code, reason, told) => {
+  const { server, heard } = await openPair(await serve());
+  const over = new Promise((resolve) => server.once('close', resolve));
+  server.close(code, reason);
+  expect(await over).toBe(code);
+  await expect.poll(() => heard).toEqual([['opened'], ['closed', told]]);
+});
+
+test('socket: a connection that breaks is told once', async () => {
+  const { server, heard } = await openPair(await serve());
+  server.terminate();
+  await expect.poll(() => heard).toEqual([['opened'], ['closed', 'closed by the server with 1006']]);
+});
+
+test('socket: a message of more than 1 MB ends it', async () => {
+  const { server, heard } = await openPair(await serve());
+  const over = new Promise((resolve) => server.once('close', resolve));
+  server.send(Buffer.alloc(1_048_577));
+  expect(await over).toBe(1009);
+  expect(heard).toHaveLength(2);
+  expect(heard[1]?.[1]).toContain('Max payload size exceeded');
+});
+
+test('socket: a refused handshake tells status, headers and body, and nothing more', async () => {
+  const body = '{"code":"unauthorized","message":"No."}';
+  const { url } = await serve((_, response) => {
+    response.writeHead(401, { 'X-Request-Id': 'r-1', 'Content-Type': 'application/json' });
+    response.write(body.slice(0, 9));
+    response.end(body.slice(9));
+  });
+  const { heard } = open(url);
+  await expect.poll(() => heard).toEqual([['refused', 401, 'r-1', body]]);
+});
+
+test('socket: the body of a refusal is cut at 64 KB, also when it never ends', async () => {
+  const dropped: Promise<unknown>[] = [];
+  const { url } = await serve((_, response) => {
+    dropped.push(new Promise((resolve) => response.once('close', resolve)));
+    response.writeHead(503);
+    response.write('x'.repeat(70_000));
+  });
+  const { heard } = open(url);
+  await expect.poll(() => heard).toEqual([['refused', 503, null, 'x'.repeat(65_536)]]);
+  await Promise.all(dropped);
+});
+
+test('socket: a refusal whose body breaks off is told all the same', async () => {
+  const { url } = await serve((_, response) => {
+    response.writeHead(502, { 'Content-Length': '100' });
+    response.write('half', () => response.destroy());
+  });
+  const { heard } = open(url);
+  await expect.poll(() => heard).toEqual([['refused', 502, null, 'half']]);
+});
+
+test('socket: where nobody listens, and where nobody answers in time, it is closed with the reason', async () => {
+  const silent = createTcpServer((socket) => socket.resume());
+  await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
+  const { port } = silent.address() as AddressInfo;
+  const waiting = open(`ws://127.0.0.1:${port}`, {}, 50);
+  await expect.poll(() => waiting.heard).toEqual([['closed', 'Opening handshake has timed out']]);
+  await new Promise((resolve) => silent.close(resolve));
+  const { heard } = open(`ws://127.0.0.1:${port}`);
+  await expect.poll(() => heard).toEqual([['closed', `connect ECONNREFUSED 127.0.0.1:${port}`]]);
+});
+
+test('socket: what is not a WebSocket’s answer is a reason, not an exception', async () => {
+  const noise = createTcpServer((socket) => socket.end('noise\r\n\r\n'));
+  await new Promise<void>((resolve) => noise.listen(0, '127.0.0.1', resolve));
+  closing.push(() => noise.close());
+  const { heard } = open(`ws://127.0.0.1:${(noise.address() as AddressInfo).port}`);
+  await expect.poll(() => heard.length).toBe(1);
+  expect(heard[0]?.[0]).toBe('closed');
+});
+
+test('socket: while it is paused no message comes, and none is lost', async () => {
+  const served = await serve();
+  const paused = await openPair(served);
+  const other = await openPair(served);
+  paused.socket.pause();
+  for (let i = 0; i < 100; i += 1) paused.server.send(String(i));
+  other.server.send('later');
+  await expect.poll(() => other.heard).toEqual([['opened'], ['message', 'later']]);
+  expect(paused.heard).toEqual([['opened']]);
+  paused.socket.resume();
+  await expect.poll(() => paused.heard.length).toBe(101);
+  expect(paused.heard.slice(1)).toEqual(Array.from({ length: 100 }, (_, i) => ['message', String(i)]));
+});
+
+test('socket: closed from this side it says 1000, also while paused, and tells nothing more', async () => {
+  for (const isPaused of [false, true]) {
+    const { socket, server, heard } = await openPair(await serve());
+    const over = new Promise((resolve) => server.once('close', resolve));
+    if (isPaused) socket.pause();
+    socket.close();
+    expect(await over).toBe(1000);
+    expect(heard).toEqual([['opened']]);
+  }
+});
+
+test('socket: closed before it is open it opens no more, and nothing is told', async () => {
+  const served = await serve();
+  const { socket, heard } = open(served.url);
+  socket.pause();
+  socket.close();
+  socket.resume();
+  // Whoever connects afterwards is heard, so what came before would have been.
+  const probe = connect(Number(new URL(served.url).port), '127.0.0.1');
+  await new Promise((resolve) => probe.once('connect', resolve));
+  probe.destroy();
+  await openPair(served);
+  expect(heard).toEqual([]);
+  expect(served.sockets).toHaveLength(1);
+});

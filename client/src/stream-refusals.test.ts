@@ -1,0 +1,189 @@
+import { type ErrorCode, errorTable } from '@sealpost/protocol';
+import { describe, expect, test } from 'vitest';
+import {
+  createScriptedService,
+  feedA,
+  isLive,
+  isReconnecting,
+  scriptedReport,
+  watch,
+} from './stream-script.contract.ts';
+
+const second = (at: number) => scriptedReport(feedA, at, at);
+
+/**
+ * What each code of the server means for a stream. `ends`: the same request fails again, and someone has to act. `corrects`: signed once
+ * more with the server's time. `again`: the server is asked later.
+ */
+const meanings: Readonly<Record<ErrorCode, 'ends' | 'corrects' | 'again'>> = {
+  malformed_target: 'ends',
+  repeated_host: 'ends',
+  unexpected_body: 'ends',
+  missing_header: 'ends',
+  malformed_header: 'ends',
+  repeated_header: 'ends',
+  clock_skew: 'corrects',
+  missing_argument: 'ends',
+  malformed_argument: 'ends',
+  repeated_argument: 'ends',
+  timestamp_out_of_bounds: 'ends',
+  unknown_origin: 'again',
+  unauthorized: 'ends',
+  stream_not_accessible: 'ends',
+  route_not_found: 'ends',
+  report_not_found: 'again',
+  method_not_allowed: 'ends',
+  request_timeout: 'again',
+  upgrade_required: 'ends',
+  rate_limited: 'again',
+  too_many_failures: 'again',
+  too_many_sockets: 'again',
+  head_too_large: 'ends',
+  internal_error: 'again',
+  store_unavailable: 'again',
+  overloaded: 'again',
+  draining: 'again',
+};
+const codes = Object.entries(meanings) as [ErrorCode, (typeof meanings)[ErrorCode]][];
+
+describe.each(['sse', 'websocket'] as const)('stream over %s', (transport) => {
+  test.each(codes)('refused with %s it %s', async (code, meaning) => {
+    const service = createScriptedService();
+    const { status } = errorTable[code];
+    service.refusals.push({ status, code });
+    const { reached, take, states, reports } = watch(service, [feedA], { transport });
+    if (meaning === 'ends') {
+      await expect(take(1)).rejects.toMatchObject({ code, status });
+      expect(service.attempts).toHaveLength(1);
+      return;
+    }
+    await reached(isLive);
+    expect(service.attempts).toHaveLength(2);
+    expect(states.find(isReconnecting)).toMatchObject({ reason: `Scripted ${status}.` });
+    expect(service.pages).toEqual(meaning === 'corrects' ? ['/api/v1/feeds'] : []);
+    reports.close();
+  });
+
+  test('a clock that is refused again after a life is corrected again', async () => {
+    const service = createScriptedService();
+    const { reached, states, reports } = watch(service, [feedA], { transport });
+    for (let life = 1; life <= 3; life += 1) {
+      await reached(isLive);
+      service.refusals.push({ status: 400, code: 'clock_skew' });
+      service.live()[0]?.cut();
+      await expect.poll(() => states.filter(isLive).length).toBe(life + 1);
+    }
+    reports.close();
+  });
+
+  test('origins that the service no longer has are asked for anew, and nothing is lost', async () => {
+    const origins = ['001', '002'];
+    const service = createScriptedService(origins);
+    const { reached, take, reports, states } = watch(service, [feedA], { transport, ha: true });
+    await reached((state) => isLive(state) && service.live().length === 2);
+    service.append(second(1_000));
+    origins.splice(0, 2, '003');
+    service.refusals.push({ status: 400, code: 'unknown_origin' });
+    service.live()[0]?.cut();
+    service.append(second(1_001), false);
+    await reached((state) => isLive(state) && 'origin' in state && state.origin === '003');
+    service.append(second(1_002));
+    expect(await take(3)).toEqual([1_000, 1_001, 1_002]);
+    expect(service.live().map(({ origin }) => origin)).toEqual(['003']);
+    expect(reports.state).toEqual({ phase: 'live', origin: '003' });
+    expect(states.filter(isReconnecting).at(-1)).toMatchObject({ reason: 'Scripted 400.' });
+    reports.close();
+  });
+
+  test('a report that the server no longer keeps is told as a gap, once, and the stream goes on', async () => {
+    const service = createScriptedService();
+    const gaps: unknown[] = [];
+    const { reached, take, reports } = watch(service, [feedA], { transport, onGap: (gap) => gaps.push(gap) });
+    await reached(isLive);
+    service.append(second(1_000));
+    expect(await take(1)).toEqual([1_000]);
+    const tooOld = { status: 400, code: 'timestamp_out_of_bounds', details: { oldestTimestamp: 5_000 } };
+    // The page that follows the gap fails once, and the gap is found again.
+    service.pageRefusals.push(tooOld, { status: 503 }, tooOld);
+    service.down.add(undefined);
+    service.live()[0]?.cut();
+    service.append(second(5_000), false);
+    service.down.clear();
+    await reached(isLive);
+    // An event stream that resumes gets what it missed from the server itself; a hole sends it to REST.
+    service.append(second(5_002));
+    expect(await take(2)).toEqual([5_000, 5_002]);
+    expect(gaps).toEqual([{ feedId: feedA, from: 1_001, to: 5_000 }]);
+    reports.close();
+  });
+});
+
+test('stream: without a listener a gap is a warning on the console', async ({ onTestFinished }) => {
+  const { warn } = console;
+  const warned: unknown[] = [];
+  console.warn = (text: unknown) => void warned.push(text);
+  onTestFinished(() => {
+    console.warn = warn;
+  });
+  const service = createScriptedService();
+  service.append(second(60));
+  const details = { oldestTimestamp: 50 };
+  service.pageRefusals.push({ status: 400, code: 'timestamp_out_of_bounds', details });
+  const { take, reports } = watch(service, [feedA], { from: 10 });
+  expect(await take(1)).toEqual([60]);
+  expect(warned).toEqual([
+    `sealpost: What was observed of ${feedA} from second 10 to before 50 is older than the server keeps; the stream goes on from there.`,
+  ]);
+  reports.close();
+});
+
+test('stream: where a proxy passes no WebSocket, auto goes on over events', async () => {
+  const service = createScriptedService();
+  service.refusals.push({ status: 426, code: 'upgrade_required' });
+  const { reached, take, reports } = watch(service, [feedA]);
+  await reached(isLive);
+  service.append(second(1_000));
+  expect(await take(1)).toEqual([1_000]);
+  service.live()[0]?.cut();
+  await reached(isReconnecting);
+  await reached(isLive);
+  expect(service.attempts.map(({ url }) => new URL(url).pathname)).toEqual([
+    '/api/v1/ws',
+    '/api/v1/reports/stream',
+    '/api/v1/reports/stream',
+  ]);
+  reports.close();
+});
+
+test('stream over sse: a position that is gone is told as missed; what lies between is read over REST', async () => {
+  const service = createScriptedService();
+  const { reached, take, reports } = watch(service, [feedA], { transport: 'sse' });
+  await reached(isLive);
+  service.append(second(1_000));
+  expect(await take(1)).toEqual([1_000]);
+  service.append(second(1_001), false);
+  service.live()[0]?.raw('event: missed\nid: 50\ndata: {"position":50}\n\n');
+  expect(await take(1)).toEqual([1_001]);
+  service.append(second(1_002), false);
+  service.live()[0]?.push(second(1_002), 51);
+  expect(await take(1)).toEqual([1_002]);
+  service.live()[0]?.cut();
+  await reached(isReconnecting);
+  await reached(isLive);
+  expect(service.attempts.map(({ headers }) => headers['Last-Event-ID'])).toEqual([undefined, '51']);
+  reports.close();
+});
+
+test('stream over sse: a position that the server refuses is given up, and what lies between is read over REST', async () => {
+  const service = createScriptedService();
+  const { reached, take, reports } = watch(service, [feedA], { transport: 'sse' });
+  await reached(isLive);
+  service.append(second(1_000));
+  expect(await take(1)).toEqual([1_000]);
+  service.refusals.push({ status: 400, code: 'malformed_header', details: { header: 'Last-Event-ID' } });
+  service.live()[0]?.cut();
+  service.append(second(1_001), false);
+  expect(await take(1)).toEqual([1_001]);
+  expect(service.attempts.map(({ headers }) => headers['Last-Event-ID'])).toEqual([undefined, '1', undefined]);
+  reports.close();
+});

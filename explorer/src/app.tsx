@@ -1,0 +1,233 @@
+// Owns the frame around every page: the header, the footer, and which page is shown.
+import { effect } from '@preact/signals';
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { Account } from './account.tsx';
+import { CatalogPage } from './catalog-page.tsx';
+import { useExplorer } from './explorer.ts';
+import { InspectPage } from './inspect-page.tsx';
+import { Empty, Loading, Notice, useTitle } from './parts.tsx';
+import { ReportPage } from './report-page.tsx';
+import type { Route } from './router.ts';
+import { explainError } from './session.ts';
+import { SignInButton, SignInDialog } from './sign-in-dialog.tsx';
+import { StatusPage } from './status-page.tsx';
+import { StreamPage } from './stream-page.tsx';
+import './styles/app.css';
+
+const Page = ({ route }: { readonly route: Route }) => {
+  switch (route.page) {
+    case 'catalog':
+      return <CatalogPage />;
+    case 'stream':
+      return <StreamPage key={route.feedId} feedId={route.feedId} />;
+    case 'report':
+      return (
+        <ReportPage key={`${route.feedId} ${route.timestamp}`} feedId={route.feedId} timestamp={route.timestamp} />
+      );
+    case 'inspect':
+      return <InspectPage />;
+    case 'status':
+      return <StatusPage />;
+    case 'unknown':
+      return <UnknownPage />;
+  }
+};
+
+const UnknownPage = () => {
+  useTitle('No such page');
+  return (
+    <Empty
+      title="There is no such page"
+      level={1}
+      action={
+        <a class="button" href="/">
+          See all streams
+        </a>
+      }
+    >
+      A stream’s page is /streams/ with its feed id, a report’s is that with /at/ and a Unix timestamp in seconds.
+    </Empty>
+  );
+};
+
+const links = [
+  { href: '/', text: 'Streams', pages: ['catalog', 'stream', 'report'] },
+  { href: '/inspect', text: 'Inspect a report', pages: ['inspect'] },
+  { href: '/status', text: 'Status', pages: ['status'] },
+] as const satisfies readonly {
+  readonly href: string;
+  readonly text: string;
+  readonly pages: readonly Route['page'][];
+}[];
+
+const Seal = () => (
+  <svg class="seal" viewBox="0 0 32 32" aria-hidden="true">
+    <path d="m16 1 3.6 2.5 4.3-.5 1.9 4 3.9 1.9-.4 4.300L32 16l-2.7 2.8.4 4.3-3.9 1.9-1.9 4-4.3-.5L16 31l-3.6-2.5-4.3.5-1.9-4-3.9-1.9.4-4.300L0 16l2.7-2.8-.4-4.300L6.2 7l1.9-4 4.3.5z" />
+    <path class="seal-mark" d="m10 16.5 4.2 4.2 8.3-8.7" />
+  </svg>
+);
+
+const ThemeButton = () => {
+  const { theme } = useExplorer();
+  const isDark = theme.scheme.value === 'dark';
+  const label = `Change to the ${isDark ? 'light' : 'dark'} theme`;
+  return (
+    <button type="button" class="icon-button quiet" aria-label={label} title={label} onClick={theme.toggle}>
+      <svg
+        viewBox="0 0 20 20"
+        fill="none"
+        stroke="currentColor"
+        stroke-width="1.6"
+        stroke-linecap="round"
+        aria-hidden="true"
+      >
+        {isDark ? (
+          <path d="M10 6.500a3.5 3.5 0 1 0 0 7 3.5 3.5 0 0 0 0-7ZM10 1.500v2M10 16.500v2M1.5 10h2M16.5 10h2M4 4l1.4 1.400M14.6 14.6 16 16M4 16l1.4-1.400M14.6 5.4 16 4" />
+        ) : (
+          <path d="M16.5 12A7 7 0 0 1 8 3.500a7 7 0 1 0 8.5 8.500Z" />
+        )}
+      </svg>
+    </button>
+  );
+};
+
+const Header = ({ route }: { readonly route: Route }) => (
+  <header class="site-header">
+    <div class="site-bar">
+      <a class="brand" href="/" aria-label="Sealpost, all streams">
+        <Seal />
+        Sealpost
+      </a>
+      <nav class="site-nav" aria-label="Pages">
+        {links.map(({ href, text, pages }) => (
+          <a
+            key={href}
+            href={href}
+            aria-current={(pages as readonly string[]).includes(route.page) ? 'page' : undefined}
+          >
+            {text}
+          </a>
+        ))}
+        <a href="/docs">API docs</a>
+      </nav>
+      <div class="site-acts">
+        <ThemeButton />
+        <Account />
+      </div>
+    </div>
+  </header>
+);
+
+/** The server's release; undefined until it is known. Not worth an error. */
+const useVersion = (): string | undefined => {
+  const { session } = useExplorer();
+  const [version, setVersion] = useState<string | undefined>(undefined);
+  useEffect(() => {
+    session.client
+      .peek()
+      .status()
+      .then(({ status }) => setVersion(status.version))
+      .catch(() => {});
+  }, [session]);
+  return version;
+};
+
+const Footer = () => {
+  const version = useVersion();
+  return (
+    <footer class="site-footer">
+      <div class="site-foot">
+        <p>Sealpost{version === undefined ? '' : ` ${version}`} · Apache-2.0</p>
+        <p>
+          Charts by{' '}
+          <a href="https://www.tradingview.com/" target="_blank" rel="noopener noreferrer">
+            TradingView Lightweight Charts
+          </a>
+        </p>
+      </div>
+    </footer>
+  );
+};
+
+/** Is there a network at all? */
+const useOnline = (): boolean => {
+  const [isOnline, setOnline] = useState(navigator.onLine);
+  useEffect(() => {
+    const read = (): void => setOnline(navigator.onLine);
+    window.addEventListener('online', read);
+    window.addEventListener('offline', read);
+    return () => {
+      window.removeEventListener('online', read);
+      window.removeEventListener('offline', read);
+    };
+  }, []);
+  return isOnline;
+};
+
+const Announcements = () => {
+  const { session } = useExplorer();
+  const isOnline = useOnline();
+  const refusal = session.refusal.value;
+  if (isOnline && refusal === undefined) return null;
+  const { problem, advice } = explainError(refusal);
+  return (
+    <div class="page announcements stack">
+      {!isOnline && (
+        <Notice kind="warning" title="This device is offline">
+          What is shown stays as it was. Prices go on by themselves when the connection is back.
+        </Notice>
+      )}
+      {refusal !== undefined && (
+        <Notice
+          kind="error"
+          title={`You are not signed in: ${problem}`}
+          action={
+            <div class="row">
+              <SignInButton>Sign in by hand</SignInButton>
+              <button type="button" class="quiet" onClick={session.dismissRefusal}>
+                Dismiss
+              </button>
+            </div>
+          }
+        >
+          {advice}
+        </Notice>
+      )}
+    </div>
+  );
+};
+
+/** A new page begins at its start for those who do not see it, too. */
+const useFocusOnPage = () => {
+  const { router } = useExplorer();
+  const main = useRef<HTMLElement>(null);
+  useEffect(() => {
+    let shown = JSON.stringify(router.place.peek().route);
+    return effect(() => {
+      const next = JSON.stringify(router.place.value.route);
+      if (next !== shown) main.current?.focus({ preventScroll: true });
+      shown = next;
+    });
+  }, [router]);
+  return main;
+};
+
+export const App = () => {
+  const { router, session } = useExplorer();
+  const main = useFocusOnPage();
+  const { route } = router.place.value;
+  return (
+    <>
+      <a class="skip-link" href="#main">
+        Skip to the content
+      </a>
+      <Header route={route} />
+      <Announcements />
+      <main id="main" class="page" tabIndex={-1} ref={main}>
+        {session.isPending.value ? <Loading label="Signing in" lines={6} /> : <Page route={route} />}
+      </main>
+      <Footer />
+      <SignInDialog />
+    </>
+  );
+};

@@ -1,0 +1,173 @@
+// Owns which streams the catalog page shows: the API's own filters under their own names in the address, applied by the API's own rule,
+// and a search over names, assets and feed ids.
+import {
+  ApiError,
+  type CatalogEntry,
+  type DiscoveryFilter,
+  type dateFilters,
+  matchStream,
+  nameFilters,
+  parseQuery,
+} from '@sealpost/protocol';
+
+export type NameFilter = keyof typeof nameFilters;
+export type DateFilter = `${keyof typeof dateFilters}_${'after' | 'before'}`;
+
+/** What people call a filter. */
+export const filterLabels: Readonly<Record<NameFilter | DateFilter | 'hidden', string>> = {
+  status: 'Status',
+  asset_class: 'Asset class',
+  feed_type: 'Feed type',
+  attribute_type: 'Attribute',
+  base_asset: 'Base asset',
+  quote_asset: 'Quote asset',
+  network_type: 'Network',
+  created_after: 'Created after',
+  created_before: 'Created before',
+  expected_decommission_after: 'Decommission expected after',
+  expected_decommission_before: 'Decommission expected before',
+  decommissioned_after: 'Decommissioned after',
+  decommissioned_before: 'Decommissioned before',
+  hidden: 'Hidden streams',
+};
+
+export type FilterName = keyof typeof filterLabels;
+
+// In the order of the labels; protocol's tables say which is which.
+const names = Object.keys(filterLabels) as readonly FilterName[];
+export const nameFilterNames = names.filter((name): name is NameFilter => Object.hasOwn(nameFilters, name));
+export const dateFilterNames = names.filter(
+  (name): name is DateFilter => name !== 'hidden' && !Object.hasOwn(nameFilters, name),
+);
+
+/** What the address asks for. `problems`: what is wrong with it, in words; those filters are left out. */
+export type Wanted = {
+  readonly filter: DiscoveryFilter;
+  readonly search: string;
+  readonly problems: readonly { readonly name: FilterName; readonly text: string }[];
+};
+
+/** Reads the query of the address. */
+export const readWanted = (query: URLSearchParams): Wanted => {
+  const given = names.filter((name) => query.has(name));
+  const read = given.map((name) => readFilter(name, query.getAll(name)));
+  return {
+    filter: Object.assign({}, ...read.map(({ filter }) => filter)) as DiscoveryFilter, // each is a part of one
+    search: (query.get('q') ?? '').trim().toLowerCase(),
+    problems: read.flatMap(({ name, problem }) => (problem === undefined ? [] : [{ name, text: problem }])),
+  };
+};
+
+type ReadFilter = { readonly name: FilterName; readonly filter: DiscoveryFilter; readonly problem?: string };
+
+const readFilter = (name: FilterName, values: readonly string[]): ReadFilter => {
+  try {
+    return {
+      name,
+      filter: parseQuery('discovery', new URLSearchParams(values.map((value) => [name, value])).toString()),
+    };
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error;
+    return { name, filter: {}, problem: error.message };
+  }
+};
+
+/** A stream with the text that a search looks through, made once: lower-cased at each key stroke it would take its time. */
+export type Searchable = { readonly stream: CatalogEntry; readonly text: string };
+
+export const toSearchable = (stream: CatalogEntry): Searchable => {
+  const { name, assetName, baseAsset, quoteAsset, feedId } = stream;
+  return {
+    stream,
+    text: [name, assetName, `${baseAsset}/${quoteAsset}`, baseAsset, quoteAsset, feedId].join('\n').toLowerCase(),
+  };
+};
+
+/** The streams that are asked for, in the order given. Each word of the search must be found. */
+export const selectStreams = (
+  streams: readonly Searchable[],
+  hidden: ReadonlySet<string>,
+  { filter, search }: Pick<Wanted, 'filter' | 'search'>,
+): readonly CatalogEntry[] => {
+  const words = search.split(/\s+/).filter((word) => word !== '');
+  return streams
+    .filter(({ text }) => words.every((word) => text.includes(word)))
+    .map(({ stream }) => stream)
+    .filter((stream) => (filter.hidden === true || !hidden.has(stream.feedId)) && matchStream(filter, stream));
+};
+
+/** A value that a filter can take, with how many streams have it. */
+export type FilterValue = { readonly value: string; readonly count: number };
+
+export type FilterValues = Readonly<Record<NameFilter, readonly FilterValue[]>>;
+
+/** The values of every filter, the most frequent first. */
+export const filterValuesOf = (streams: readonly CatalogEntry[]): FilterValues =>
+  Object.fromEntries(nameFilterNames.map((name) => [name, countValues(streams, name)])) as FilterValues; // of the same names
+
+const countValues = (streams: readonly CatalogEntry[], name: NameFilter): readonly FilterValue[] => {
+  const counts = new Map<string, number>();
+  for (const stream of streams) {
+    const value = stream[nameFilters[name]];
+    counts.set(value, (counts.get(value) ?? 0) + 1);
+  }
+  return [...counts]
+    .map(([value, count]) => ({ value, count }))
+    .sort((a, b) => b.count - a.count || (a.value < b.value ? -1 : 1));
+};
+
+/** The values of a filter that the address names, lower-cased as they are compared. */
+export const chosenOf = (query: URLSearchParams, name: NameFilter): readonly string[] =>
+  (query.get(name) ?? '')
+    .split(',')
+    .filter((value) => value !== '')
+    .map((value) => value.toLowerCase());
+
+/** The query with a value of a filter added, or taken away where it was there. */
+export const toggleValue = (query: URLSearchParams, name: NameFilter, value: string): URLSearchParams => {
+  const lower = value.toLowerCase();
+  const chosen = chosenOf(query, name);
+  return withValue(
+    query,
+    name,
+    (chosen.includes(lower) ? chosen.filter((one) => one !== lower) : [...chosen, lower]).join(','),
+  );
+};
+
+/** The query with a parameter set, or without it where the value is empty. */
+export const withValue = (query: URLSearchParams, name: string, value: string): URLSearchParams => {
+  const next = new URLSearchParams(query);
+  if (value === '') next.delete(name);
+  else next.set(name, value);
+  return next;
+};
+
+/** The query without any filter and search; the sort order stays. */
+export const withoutFilters = (query: URLSearchParams): URLSearchParams => {
+  const next = new URLSearchParams(query);
+  for (const name of [...names, 'q']) next.delete(name);
+  return next;
+};
+
+/** A filter that is on, for its chip; `without` is the query when it is taken away. */
+export type ActiveFilter = { readonly label: string; readonly without: URLSearchParams };
+
+/** Every filter value that is on; the values of the catalog give names their spelling. */
+export const activeFilters = (query: URLSearchParams, values: FilterValues): readonly ActiveFilter[] => {
+  const ofNames = nameFilterNames.flatMap((name) => {
+    const chosen = chosenOf(query, name);
+    if (chosen.length === 0) return [];
+    const spelling = (lower: string) => values[name].find(({ value }) => value.toLowerCase() === lower)?.value ?? lower;
+    return chosen.map((value) => ({
+      label: `${filterLabels[name]}: ${spelling(value)}`,
+      without: toggleValue(query, name, value),
+    }));
+  });
+  const ofOthers = [...dateFilterNames, 'hidden' as const]
+    .filter((name) => query.has(name) && query.get(name) !== 'false')
+    .map((name) => ({
+      label: name === 'hidden' ? filterLabels.hidden : `${filterLabels[name]} ${query.get(name)}`,
+      without: withValue(query, name, ''),
+    }));
+  return [...ofNames, ...ofOthers];
+};

@@ -1,0 +1,139 @@
+// Owns the chart on its canvas. Apart from chart.tsx, and loaded when a chart is shown, because the chart library is as large as the page.
+import {
+  CandlestickSeries,
+  type ChartOptions,
+  ColorType,
+  CrosshairMode,
+  createChart,
+  type DeepPartial,
+  type IChartApi,
+  type MouseEventParams,
+  type Time,
+  type UTCTimestamp,
+} from 'lightweight-charts';
+import { axisDigits, type CandlePoint, type SecondPoint } from './chart-spans.ts';
+import { createSpanView } from './span-series.ts';
+
+export type ChartColours = {
+  readonly text: string;
+  readonly line: string;
+  readonly grid: string;
+  readonly crosshair: string;
+  readonly label: string;
+  readonly band: string;
+  readonly up: string;
+  readonly down: string;
+};
+
+/** A moment of the chart that the pointer is on. */
+export type ChartMoment = { readonly ms: number; readonly second: number };
+
+export type ChartCanvas = {
+  readonly showSeconds: (points: readonly SecondPoint[]) => void;
+  readonly showCandles: (points: readonly CandlePoint[]) => void;
+  readonly setColours: (colours: ChartColours) => void;
+  readonly remove: () => void;
+};
+
+export type ChartHandlers = {
+  readonly onHover: (moment: ChartMoment | undefined) => void;
+  readonly onClick: (moment: ChartMoment) => void;
+};
+
+const optionsOf = ({ text, grid, crosshair, label }: ChartColours): DeepPartial<ChartOptions> => ({
+  layout: {
+    background: { type: ColorType.Solid, color: 'transparent' },
+    textColor: text,
+    fontFamily: 'system-ui, sans-serif',
+    fontSize: 11,
+    // The library's mark comes as a style element, which the page's policy refuses; the footer names it instead.
+    attributionLogo: false,
+  },
+  grid: { vertLines: { color: grid }, horzLines: { color: grid } },
+  timeScale: { borderColor: grid },
+  rightPriceScale: { borderColor: grid, scaleMargins: { top: 0.12, bottom: 0.12 } },
+  crosshair: {
+    mode: CrosshairMode.Normal,
+    vertLine: { color: crosshair, labelBackgroundColor: label },
+    horzLine: { color: crosshair, labelBackgroundColor: label },
+  },
+});
+
+/** Times are whole seconds of UTC, which is what the library shows. */
+const toTime = (seconds: number): UTCTimestamp => seconds as UTCTimestamp; // a name for the same number
+
+const formatAxis = (value: number): string => {
+  const digits = axisDigits(value);
+  return value.toLocaleString('en-US', { minimumFractionDigits: digits, maximumFractionDigits: digits });
+};
+
+/** The moment under the pointer, to a part of a second: several reports may lie in one. */
+const momentOf = (chart: IChartApi, { time, point }: MouseEventParams<Time>): ChartMoment | undefined => {
+  if (typeof time !== 'number' || point === undefined) return undefined;
+  const centre = chart.timeScale().timeToCoordinate(time);
+  const { barSpacing } = chart.timeScale().options();
+  const share = centre === null ? 0.5 : Math.min(0.999, Math.max(0, (point.x - centre) / barSpacing + 0.5));
+  return { second: time, ms: time * 1_000 + Math.floor(share * 1_000) };
+};
+
+/** Draws into a container, which the chart fills. */
+export const createChartCanvas = (
+  container: HTMLElement,
+  initial: ChartColours,
+  { onHover, onClick }: ChartHandlers,
+): ChartCanvas => {
+  let colours = initial;
+  const chart = createChart(container, {
+    ...optionsOf(colours),
+    autoSize: true,
+    // The range is what the buttons say: a finger that scrolls the page must not scroll the chart.
+    handleScroll: false,
+    handleScale: false,
+    localization: { priceFormatter: formatAxis },
+  });
+  chart.applyOptions({ timeScale: { timeVisible: true, minBarSpacing: 0.1, lockVisibleTimeRangeOnResize: true } });
+  const priceFormat = { type: 'custom', formatter: formatAxis, minMove: 1e-12 } as const;
+  const plain = { priceFormat, priceLineVisible: false, lastValueVisible: false };
+  const spans = chart.addCustomSeries(
+    createSpanView(() => colours),
+    plain,
+  );
+  const candles = chart.addSeries(CandlestickSeries, plain);
+  const colourCandles = (): void =>
+    candles.applyOptions({
+      upColor: colours.up,
+      wickUpColor: colours.up,
+      downColor: colours.down,
+      wickDownColor: colours.down,
+      borderVisible: false,
+    });
+  colourCandles();
+  chart.subscribeCrosshairMove((event) => onHover(momentOf(chart, event)));
+  chart.subscribeClick((event) => {
+    const moment = momentOf(chart, event);
+    if (moment !== undefined) onClick(moment);
+  });
+  // From the first to the last point: fitting the content would leave out what is blank at the end.
+  const show = (count: number, secondsVisible: boolean): void => {
+    chart.applyOptions({ timeScale: { secondsVisible } });
+    chart.timeScale().setVisibleLogicalRange({ from: -0.5, to: count - 0.5 });
+  };
+  return {
+    showSeconds: (points) => {
+      candles.setData([]);
+      spans.setData(points.map((point) => ({ ...point, time: toTime(point.time) })));
+      show(points.length, true);
+    },
+    showCandles: (points) => {
+      spans.setData([]);
+      candles.setData(points.map((point) => ({ ...point, time: toTime(point.time) })));
+      show(points.length, false);
+    },
+    setColours: (next) => {
+      colours = next;
+      chart.applyOptions(optionsOf(next));
+      colourCandles();
+    },
+    remove: () => chart.remove(),
+  };
+};

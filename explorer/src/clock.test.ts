@@ -1,0 +1,60 @@
+import { expect, test } from 'vitest';
+import { createClock, type Timers } from './clock.ts';
+
+const openTimers = () => {
+  const page = { hidden: false };
+  const ticks: (() => void)[] = [];
+  const views: (() => void)[] = [];
+  const timers = {
+    setInterval: (tick: () => void) => ticks.push(tick),
+    document: {
+      get hidden() {
+        return page.hidden;
+      },
+      addEventListener: (_name: string, listener: () => void) => void views.push(listener),
+    },
+  } as unknown as Timers; // the parts that a clock uses
+  return {
+    timers,
+    page,
+    tick: () => ticks.forEach((one) => void one()),
+    comesIntoView: () => views.forEach((one) => void one()),
+  };
+};
+
+test('clock: goes with this machine, and not while the page is hidden', () => {
+  const { timers, page, tick } = openTimers();
+  let machineMs = 1_000;
+  const { nowMs } = createClock(timers, () => machineMs);
+  expect(nowMs.value).toBe(1_000);
+  machineMs = 1_500;
+  tick();
+  expect(nowMs.value).toBe(1_500);
+  page.hidden = true;
+  machineMs = 9_000;
+  tick();
+  expect(nowMs.value).toBe(1_500);
+});
+
+test('clock: goes with the server once it has told its time, half-way between question and answer', async () => {
+  const { timers, tick, comesIntoView } = openTimers();
+  let machineMs = 1_000;
+  const clock = createClock(timers, () => machineMs);
+  let answer = Promise.resolve(50_000);
+  clock.follow(() => {
+    machineMs += 200;
+    return answer;
+  });
+  await answer;
+  await Promise.resolve();
+  expect(clock.nowMs.value).toBe(50_100);
+  machineMs += 400;
+  tick();
+  expect(clock.nowMs.value).toBe(50_500);
+  answer = Promise.reject(new Error('no server'));
+  comesIntoView();
+  await answer.catch(() => {});
+  await Promise.resolve();
+  tick();
+  expect(clock.nowMs.value).toBe(50_700);
+});

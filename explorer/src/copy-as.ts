@@ -1,0 +1,74 @@
+// Owns the lines that read or check a report outside of this page. None holds a secret: user id and secret come from the environment,
+// and the request is signed when the line runs, so that it works whenever it is pasted.
+import { routes } from '@sealpost/protocol';
+
+export type CopyForm = {
+  readonly id: string;
+  readonly title: string;
+  readonly text: string;
+  /** What it needs. */
+  readonly needs: string;
+};
+
+const needsKeys = 'Needs SEALPOST_USER_ID and SEALPOST_SECRET in the environment.';
+
+/** How to read the report of a stream at a second. */
+export const readingForms = (origin: string, feedId: string, timestamp: number): readonly CopyForm[] => {
+  const target = `${routes.reportAt.path}?feedID=${feedId}&timestamp=${timestamp}`;
+  return [
+    {
+      id: 'curl',
+      title: 'curl',
+      text: `curl -s --config <(npx sealpost sign GET '${target}' --url ${origin})`,
+      needs: `${needsKeys} Signed when it runs, in bash or zsh.`,
+    },
+    {
+      id: 'typescript',
+      title: 'TypeScript',
+      text: `import { createClient, verify } from '@sealpost/client';
+
+const { SEALPOST_USER_ID: userId, SEALPOST_SECRET: secret } = process.env;
+const client = createClient({ baseUrl: '${origin}', userId, secret });
+const { report } = await client.at('${feedId}', ${timestamp});
+const { signers } = await client.signers();
+const verdict = verify(report, signers);
+console.log(verdict.ok ? verdict.decoded?.priceText : verdict.message);
+`,
+      needs: needsKeys,
+    },
+    {
+      id: 'cli',
+      title: 'CLI',
+      text: `npx sealpost report at ${feedId} --timestamp ${timestamp} --url ${origin}`,
+      needs: needsKeys,
+    },
+  ];
+};
+
+/** How to check a report that is at hand: nothing but the signers is asked of the server, and no account is needed. */
+export const checkingForms = (origin: string, fullReport: string): readonly CopyForm[] => [
+  {
+    id: 'curl',
+    title: 'curl',
+    text: `curl -s ${origin}${routes.signers.path} -o signers.json && npx sealpost report verify ${fullReport} --signers signers.json`,
+    needs: 'Needs no account.',
+  },
+  {
+    id: 'typescript',
+    title: 'TypeScript',
+    text: `import { createClient, verify } from '@sealpost/client';
+
+const client = createClient({ baseUrl: '${origin}' });
+const { signers } = await client.signers();
+const verdict = verify('${fullReport}', signers);
+console.log(verdict.ok ? verdict.decoded?.priceText : verdict.message);
+`,
+    needs: 'Needs no account.',
+  },
+  {
+    id: 'cli',
+    title: 'CLI',
+    text: `npx sealpost report verify ${fullReport} --signers ${origin}`,
+    needs: 'Needs no account.',
+  },
+];

@@ -1,0 +1,180 @@
+// Owns the one connection that live prices come over: when it is opened anew, when it is left as it is, when it is closed. Retries,
+// resuming and back-filling are the client's.
+import type { Client, StreamState } from '@sealpost/client';
+import type { ReportJson } from '@sealpost/protocol';
+
+/** What a connection is to carry. */
+export type Plan = {
+  readonly feedIds: readonly string[];
+  /** Deliver what was observed from this second on, too. */
+  readonly from: number | undefined;
+};
+
+export type LineParts = {
+  readonly stream: Client['stream'];
+  /** What is wanted at this moment. */
+  readonly plan: () => Plan;
+  /** Hears what each new connection carries. */
+  readonly onOpen: (plan: Plan) => void;
+  readonly onReport: (report: ReportJson) => void;
+  readonly onState: (state: LineState) => void;
+  /** The server refuses for good; it is asked again, but seldom. */
+  readonly onRefused: (error: unknown) => void;
+};
+
+export type LineState = 'off' | 'connecting' | 'live' | 'reconnecting';
+
+export type Line = {
+  /** What is wanted has changed. `fromPast`: someone new wants the past too, which needs a connection of its own. */
+  readonly changed: (fromPast: boolean) => void;
+  readonly close: () => void;
+};
+
+/** Several changes make one connection; milliseconds. */
+export const gatherMs = 150;
+/** Between two connections: scrolling must not use up the rate limit. */
+const openEveryMs = 600;
+/** A connection that carries more than is wanted is kept so long. */
+export const shrinkMs = 5_000;
+const refusedFirstMs = 5_000;
+const refusedMaxMs = 60_000;
+/** Work on reports without a pause, so that a long past does not hold the page up. */
+const sliceMs = 8;
+
+type Connection = { readonly feedIds: ReadonlySet<string>; readonly close: () => void };
+
+type Timer = { readonly kind: 'open' | 'shrink'; readonly id: ReturnType<typeof setTimeout> };
+
+/** Everything that the functions below share. */
+type Board = {
+  readonly parts: LineParts;
+  current: Connection | undefined;
+  /** Carries on until the next connection is live, so that nothing falls between the two. */
+  previous: Connection | undefined;
+  state: LineState;
+  timer: Timer | undefined;
+  openedMs: number;
+  refusals: number;
+};
+
+/** Makes the line; nothing is opened before `changed` is called. */
+export const createLine = (parts: LineParts): Line => {
+  const board: Board = {
+    parts,
+    current: undefined,
+    previous: undefined,
+    state: 'off',
+    timer: undefined,
+    openedMs: Number.NEGATIVE_INFINITY,
+    refusals: 0,
+  };
+  return {
+    changed: (fromPast) => {
+      const { feedIds } = parts.plan();
+      const { current, timer } = board;
+      const isCarried = current !== undefined && feedIds.every((feedId) => current.feedIds.has(feedId));
+      if (feedIds.length > 0 && (fromPast || !isCarried)) {
+        if (timer?.kind !== 'open') setTimer(board, 'open', openDelayMs(board));
+      } else if (timer?.kind === 'open') return;
+      else if (current !== undefined && feedIds.length < current.feedIds.size) {
+        if (timer === undefined) setTimer(board, 'shrink', shrinkMs);
+      } else clearTimer(board);
+    },
+    close: () => closeAll(board),
+  };
+};
+
+const openDelayMs = ({ openedMs, refusals }: Board): number => {
+  const pauseMs = refusals === 0 ? openEveryMs : Math.min(refusedMaxMs, refusedFirstMs * 2 ** (refusals - 1));
+  return Math.max(gatherMs, openedMs + pauseMs - performance.now());
+};
+
+const clearTimer = (board: Board): void => {
+  clearTimeout(board.timer?.id);
+  board.timer = undefined;
+};
+
+const setTimer = (board: Board, kind: Timer['kind'], ms: number): void => {
+  clearTimer(board);
+  const run = (): void => {
+    board.timer = undefined;
+    open(board);
+  };
+  board.timer = { kind, id: setTimeout(run, ms) };
+};
+
+const setState = (board: Board, state: LineState): void => {
+  if (board.state === state) return;
+  board.state = state;
+  board.parts.onState(state);
+};
+
+const closeAll = (board: Board): void => {
+  clearTimer(board);
+  const { current, previous } = board;
+  board.current = undefined;
+  board.previous = undefined;
+  current?.close();
+  previous?.close();
+  board.refusals = 0;
+  setState(board, 'off');
+};
+
+/** Opens a connection for what is wanted now; the one before ends when the new one is live. */
+const open = (board: Board): void => {
+  const { parts } = board;
+  const plan = parts.plan();
+  if (plan.feedIds.length === 0) {
+    closeAll(board);
+    return;
+  }
+  board.openedMs = performance.now();
+  board.previous?.close();
+  board.previous = board.current;
+  if (board.state !== 'live') setState(board, 'connecting');
+  const stream = parts.stream(plan.feedIds, {
+    transport: 'sse',
+    onGap: () => {}, // what is not kept is drawn as a gap anyway
+    ...(plan.from === undefined ? {} : { from: plan.from }),
+    onState: (state) => {
+      if (board.current === connection) heard(board, state);
+    },
+  });
+  const connection: Connection = { feedIds: new Set(plan.feedIds), close: stream.close };
+  board.current = connection;
+  parts.onOpen(plan);
+  void deliver(stream, parts.onReport).catch((error: unknown) => {
+    if (board.current === connection) refused(board, error);
+  });
+};
+
+const heard = (board: Board, { phase }: StreamState): void => {
+  if (phase === 'closed') return;
+  if (phase === 'live') {
+    board.previous?.close();
+    board.previous = undefined;
+    board.refusals = 0;
+  }
+  // While the one before still delivers, opening another is nobody's concern.
+  if (phase !== 'connecting') setState(board, phase);
+};
+
+const refused = (board: Board, error: unknown): void => {
+  board.previous?.close();
+  board.previous = undefined;
+  board.current = undefined;
+  board.refusals += 1;
+  setState(board, 'reconnecting');
+  setTimer(board, 'open', openDelayMs(board));
+  board.parts.onRefused(error);
+};
+
+const deliver = async (reports: AsyncIterable<ReportJson>, onReport: (report: ReportJson) => void): Promise<void> => {
+  let beganMs = performance.now();
+  for await (const report of reports) {
+    onReport(report);
+    if (performance.now() - beganMs < sliceMs) continue;
+    await new Promise((resolve) => setTimeout(resolve, 0));
+    beganMs = performance.now();
+  }
+};

@@ -1,0 +1,29 @@
+// Owns waiting for something: what a page loads when it is shown, again when it is asked to, and drops when it is left.
+import { useCallback, useEffect, useState } from 'preact/hooks';
+
+export type Loaded<T> =
+  | { readonly phase: 'loading' }
+  | { readonly phase: 'failed'; readonly error: unknown }
+  | { readonly phase: 'ready'; readonly value: T };
+
+/** Loads anew whenever one of `inputs` changes. What is no longer wanted is aborted, and its end is not heard. */
+export const useLoaded = <T>(
+  load: (signal: AbortSignal) => Promise<T>,
+  inputs: readonly unknown[],
+): readonly [state: Loaded<T>, reload: () => void] => {
+  const [state, setState] = useState<Loaded<T>>({ phase: 'loading' });
+  const [turn, setTurn] = useState(0);
+  useEffect(() => {
+    const abort = new AbortController();
+    const tell = (next: Loaded<T>): void => {
+      if (!abort.signal.aborted) setState(next);
+    };
+    setState({ phase: 'loading' });
+    load(abort.signal).then(
+      (value) => tell({ phase: 'ready', value }),
+      (error: unknown) => tell({ phase: 'failed', error }),
+    );
+    return () => abort.abort();
+  }, [turn, ...inputs]);
+  return [state, useCallback(() => setTurn((last) => last + 1), [])];
+};

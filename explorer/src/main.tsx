@@ -1,0 +1,31 @@
+// THE COMPOSITION ROOT of the page: makes what there is one of, and hands it to the components.
+// First, so that what a page says comes after it.
+import './styles/base.css';
+import { render } from 'preact';
+import { App } from './app.tsx';
+import { createCatalog } from './catalog.ts';
+import { createClock } from './clock.ts';
+import { ExplorerContext } from './explorer.ts';
+import { createLive } from './live.ts';
+import { createRouter } from './router.ts';
+import { createSession } from './session.ts';
+import { createSignIn } from './sign-in.ts';
+import { createTheme } from './theme.ts';
+
+const theme = createTheme(window);
+const clock = createClock(window);
+const session = createSession(window);
+clock.follow(async () => (await session.client.peek().time()).serverTimeMs);
+const signIn = createSignIn();
+const router = createRouter(window);
+const catalog = createCatalog(session);
+const live = createLive(session, catalog, clock);
+
+const root = document.getElementById('app');
+if (root !== null)
+  render(
+    <ExplorerContext.Provider value={{ session, router, clock, catalog, live, theme, signIn }}>
+      <App />
+    </ExplorerContext.Provider>,
+    root,
+  );

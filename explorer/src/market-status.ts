@@ -1,0 +1,24 @@
+// Owns the codes of market status in words; their meaning differs between schema versions.
+import type { SchemaVersion } from '@sealpost/protocol';
+
+export type MarketStatus = { readonly text: string; readonly isOpen: boolean | undefined };
+
+const unknown: MarketStatus = { text: 'Unknown', isOpen: undefined };
+const closed: MarketStatus = { text: 'Closed', isOpen: false };
+
+/** By code, in versions that only know open and closed. */
+const openOrClosed: readonly MarketStatus[] = [unknown, closed, { text: 'Open', isOpen: true }];
+
+/** By code, in versions that tell trading sessions apart. */
+const sessions: readonly MarketStatus[] = [
+  unknown,
+  { text: 'Pre-market', isOpen: true },
+  { text: 'Regular hours', isOpen: true },
+  { text: 'Post-market', isOpen: true },
+  { text: 'Overnight', isOpen: true },
+  closed,
+];
+
+/** The market status that a report of a schema version tells by a code. */
+export const marketStatusOf = (version: SchemaVersion, code: number): MarketStatus =>
+  (version === 11 ? sessions : openOrClosed)[code] ?? { text: `Code ${code}, not known here`, isOpen: undefined };

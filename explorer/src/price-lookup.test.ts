@@ -1,0 +1,71 @@
+import { SealpostError } from '@sealpost/client';
+import { expect, test } from 'vitest';
+import { explainMiss, explainTooOld, type Lookup, lookUp } from './price-lookup.ts';
+
+const { signal } = new AbortController();
+const window = (validFromTimestamp: number, observationsTimestamp: number) => ({
+  validFromTimestamp,
+  observationsTimestamp,
+  decoded: undefined,
+});
+const miss = (changes: Partial<Extract<Lookup, { kind: 'miss' }>>): Extract<Lookup, { kind: 'miss' }> => ({
+  kind: 'miss',
+  seconds: 1_794_734_900,
+  reason: 'gap',
+  previous: undefined,
+  next: undefined,
+  ...changes,
+});
+
+/** A server that refuses the moment itself, and does not answer for the neighbours either. */
+const refusing = (error: SealpostError) => ({ at: async () => Promise.reject(error) });
+
+test('a miss brings the reason and the two windows around it, even where their prices cannot be read', async () => {
+  const details = { reason: 'gap', previous: { validFromTimestamp: 1, observationsTimestamp: 5 }, next: null };
+  const error = new SealpostError('report_not_found', 'None.', { status: 404, details });
+  expect(await lookUp(refusing(error), '0x', 7, signal)).toEqual({
+    kind: 'miss',
+    seconds: 7,
+    reason: 'gap',
+    previous: { validFromTimestamp: 1, observationsTimestamp: 5, decoded: undefined },
+    next: undefined,
+  });
+});
+
+test('a moment out of retention is told with the oldest that is kept', async () => {
+  const error = new SealpostError('timestamp_out_of_bounds', 'Old.', { details: { oldestTimestamp: 1_794_734_897 } });
+  const lookup = await lookUp(refusing(error), '0x', 7, signal);
+  expect(lookup).toEqual({ kind: 'too-old', seconds: 7, oldestTimestamp: 1_794_734_897 });
+  expect(explainTooOld({ kind: 'too-old', seconds: 7, oldestTimestamp: 1_794_734_897 })).toBe(
+    'This server keeps reports from 2026-11-15 09:28:17 UTC on; the moment is older. Ask for a later one.',
+  );
+});
+
+test('what is no miss is thrown on', async () => {
+  const error = new SealpostError('unauthorized', 'No.', { status: 401 });
+  await expect(lookUp(refusing(error), '0x', 7, signal)).rejects.toBe(error);
+});
+
+test('a gap is told from its first to its last second', () => {
+  const between = miss({ previous: window(1, 1_794_734_890), next: window(1_794_734_911, 1_794_734_911) });
+  expect(explainMiss(between, 1_794_735_000)).toBe(
+    'Nothing was observed from 2026-11-15 09:28:11 UTC to 2026-11-15 09:28:30 UTC, a gap of 20 s. A price is never carried over a gap.',
+  );
+});
+
+test('a moment after the newest report is still to come, or its report is', () => {
+  const after = miss({ reason: 'not_yet', previous: window(1_794_734_890, 1_794_734_890) });
+  expect(explainMiss(after, 1_794_734_899)).toBe(
+    'This moment is still to come. The newest report applies up to 2026-11-15 09:28:10 UTC.',
+  );
+  expect(explainMiss(after, 1_794_734_901)).toBe(
+    'The newest report applies up to 2026-11-15 09:28:10 UTC; no later one has arrived. Ask again in a moment.',
+  );
+});
+
+test('a moment before the first report, and a stream without any, are told so', () => {
+  expect(explainMiss(miss({ reason: 'before_first', next: window(1_794_734_911, 1_794_734_911) }), 0)).toBe(
+    'The reports of this stream that are kept begin at 2026-11-15 09:28:31 UTC.',
+  );
+  expect(explainMiss(miss({ reason: 'no_reports' }), 0)).toBe('This stream has no report yet.');
+});

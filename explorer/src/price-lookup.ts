@@ -1,0 +1,94 @@
+// Owns the question "what was the price at…": the report that applied, or the two around the moment and why none applies.
+import { type Client, type DecodedReport, decode, SealpostError } from '@sealpost/client';
+import type { Body } from '@sealpost/protocol';
+import { formatAge, formatUtc } from './format.ts';
+
+type ReportWindow = Body<'Window'>;
+export type MissReason = Body<'ReportMiss'>['reason'];
+
+/** A report beside the moment; its price where it could be read. */
+export type Neighbour = ReportWindow & { readonly decoded: DecodedReport | undefined };
+
+export type Lookup =
+  | { readonly kind: 'found'; readonly seconds: number; readonly decoded: DecodedReport }
+  | {
+      readonly kind: 'miss';
+      readonly seconds: number;
+      readonly reason: MissReason;
+      readonly previous: Neighbour | undefined;
+      readonly next: Neighbour | undefined;
+    }
+  | { readonly kind: 'too-old'; readonly seconds: number; readonly oldestTimestamp: number | undefined };
+
+/** Looks a moment up. Rejects with what no explanation of a miss is: no network, no access. */
+export const lookUp = async (
+  client: Pick<Client, 'at'>,
+  feedId: string,
+  seconds: number,
+  signal: AbortSignal,
+): Promise<Lookup> => {
+  try {
+    const { report } = await client.at(feedId, seconds, { signal });
+    return { kind: 'found', seconds, decoded: decode(report) };
+  } catch (error) {
+    if (!(error instanceof SealpostError)) throw error;
+    if (error.code === 'timestamp_out_of_bounds') return tooOld(seconds, error);
+    if (error.code !== 'report_not_found') throw error;
+    const { reason, previous, next } = error.details as Partial<Body<'ReportMiss'>>; // the server's own words on a miss
+    const [before, after] = await Promise.all([
+      readNeighbour(client, feedId, previous, signal),
+      readNeighbour(client, feedId, next, signal),
+    ]);
+    return { kind: 'miss', seconds, reason: reason ?? 'gap', previous: before, next: after };
+  }
+};
+
+const tooOld = (seconds: number, { details: { oldestTimestamp } }: SealpostError): Lookup => ({
+  kind: 'too-old',
+  seconds,
+  oldestTimestamp: typeof oldestTimestamp === 'number' ? oldestTimestamp : undefined,
+});
+
+const readNeighbour = async (
+  client: Pick<Client, 'at'>,
+  feedId: string,
+  window: ReportWindow | null | undefined,
+  signal: AbortSignal,
+): Promise<Neighbour | undefined> => {
+  if (window === null || window === undefined) return undefined;
+  try {
+    const { report } = await client.at(feedId, window.observationsTimestamp, { signal });
+    return { ...window, decoded: decode(report) };
+  } catch {
+    return { ...window, decoded: undefined }; // its window is known all the same
+  }
+};
+
+const at = (seconds: number): string => formatUtc(seconds * 1_000);
+
+const lengthOf = (from: number, to: number): string => formatAge((to - from + 1) * 1_000);
+
+/** Why no report applies, in one or two sentences. */
+export const explainMiss = (
+  { seconds, reason, previous, next }: Extract<Lookup, { kind: 'miss' }>,
+  nowSeconds: number,
+): string => {
+  if (reason === 'no_reports') return 'This stream has no report yet.';
+  if (reason === 'before_first' && next !== undefined)
+    return `The reports of this stream that are kept begin at ${at(next.validFromTimestamp)}.`;
+  if (reason === 'not_yet' && previous !== undefined) {
+    const newest = `The newest report applies up to ${at(previous.observationsTimestamp)}`;
+    return seconds > nowSeconds
+      ? `This moment is still to come. ${newest}.`
+      : `${newest}; no later one has arrived. Ask again in a moment.`;
+  }
+  if (previous === undefined || next === undefined) return 'No report applies at this moment.';
+  const [from, to] = [previous.observationsTimestamp + 1, next.validFromTimestamp - 1];
+  return `Nothing was observed from ${at(from)} to ${at(to)}, a gap of ${lengthOf(from, to)}. A price is never carried over a gap.`;
+};
+
+/** Why a moment is out of reach. */
+export const explainTooOld = ({ oldestTimestamp }: Extract<Lookup, { kind: 'too-old' }>): string =>
+  oldestTimestamp === undefined
+    ? 'The moment is older than what this server keeps. Ask for a later one.'
+    : `This server keeps reports from ${at(oldestTimestamp)} on; the moment is older. Ask for a later one.`;

@@ -1,0 +1,53 @@
+// Owns what is known of the account's rate limits: the server tells them with each signed answer, for the route that was asked.
+import { signal } from '@preact/signals';
+
+/** What the last signed answer of a route told. `limit` requests may be made in a second. */
+export type RateLimit = {
+  readonly path: string;
+  readonly limit: number;
+  readonly remaining: number;
+  readonly resetSeconds: number;
+  /** By this machine's clock. */
+  readonly atMs: number;
+};
+
+/** Keeps what the last answer of each route told. */
+export const createRateLimits = () => {
+  const known = signal<readonly RateLimit[]>([]);
+  let newestMs = 0;
+  return {
+    known,
+    hear: (path: string, headers: Headers): void => {
+      const told = readRateLimit(path, headers);
+      // An answer out of the browser's cache tells of another time.
+      const dateMs = Date.parse(headers.get('Date') ?? '');
+      if (told === undefined || dateMs < newestMs) return;
+      newestMs = Number.isNaN(dateMs) ? newestMs : dateMs;
+      known.value = [told, ...known.peek().filter((other) => other.path !== path)];
+    },
+    forget: (): void => {
+      known.value = [];
+    },
+  };
+};
+
+const readRateLimit = (path: string, headers: Headers): RateLimit | undefined => {
+  const numberOf = (name: string): number => Number(headers.get(name) ?? Number.NaN);
+  const [limit, remaining, resetSeconds] = [
+    numberOf('RateLimit-Limit'),
+    numberOf('RateLimit-Remaining'),
+    numberOf('RateLimit-Reset'),
+  ];
+  if (!(limit > 0) || Number.isNaN(remaining) || Number.isNaN(resetSeconds)) return undefined;
+  return { path, limit, remaining, resetSeconds, atMs: Date.now() };
+};
+
+/** What is left now: a limit fills up again within the time that the server told. */
+export const remainingNow = ({ limit, remaining, resetSeconds, atMs }: RateLimit, nowMs: number): number => {
+  const filled = resetSeconds <= 0 ? 1 : Math.min(1, Math.max(0, nowMs - atMs) / (resetSeconds * 1_000));
+  return Math.floor(remaining + (limit - remaining) * filled);
+};
+
+/** The route that has least left, in proportion. */
+export const tightestOf = (limits: readonly RateLimit[], nowMs: number): RateLimit | undefined =>
+  limits.toSorted((a, b) => remainingNow(a, nowMs) / a.limit - remainingNow(b, nowMs) / b.limit)[0];

@@ -1,0 +1,150 @@
+// Owns the verdict on a report as the page tells it: one sentence, and a line for each signature. The page loads this file when it is
+// needed, because recovering signers brings the elliptic curve with it.
+import {
+  type Address,
+  type FullReport,
+  parseSignerSets,
+  portableEngine,
+  type ReportJson,
+  recoverSigners,
+  reportDigest,
+  type SignatureEngine,
+  type SignerSet,
+  type SignerSetsJson,
+  type Verification,
+  verifyReport,
+} from '@sealpost/protocol';
+
+export type SignatureState = 'registered' | 'duplicate' | 'unregistered' | 'unjudged' | 'malformed';
+
+export type SignatureLine = {
+  /** Counted from 1, as the page does. */
+  readonly number: number;
+  readonly address: string | undefined;
+  readonly state: SignatureState;
+  readonly text: string;
+};
+
+export type Proof = {
+  readonly ok: boolean;
+  /** The verdict in two words, and in a sentence. */
+  readonly title: string;
+  readonly sentence: string;
+  readonly lines: readonly SignatureLine[];
+  /** The set that the config digest names; undefined where the server has none. */
+  readonly signerSet: SignerSet | undefined;
+  /** What the oracles signed. */
+  readonly digest: string;
+};
+
+/** What an answer says around the blob, to be held against what was signed. */
+export type Claim = Pick<ReportJson, 'feedID' | 'validFromTimestamp' | 'observationsTimestamp'>;
+
+/** Recovers each signature once, though verdict and lines both ask for it. */
+const rememberingEngine = (engine: SignatureEngine): SignatureEngine => {
+  const known = new Map<string, Uint8Array>();
+  return {
+    ...engine,
+    recoverPublicKey: (signature, digest) => {
+      const key = `${signature} ${digest}`;
+      const publicKey = known.get(key) ?? engine.recoverPublicKey(signature, digest);
+      known.set(key, publicKey);
+      return publicKey;
+    },
+  };
+};
+
+/** Recovers the signers of a report and judges them by published signer sets. `signed` is what the body says, where its schema is known. */
+export const proveReport = (
+  report: FullReport,
+  signers: SignerSetsJson,
+  claim?: Claim,
+  signed?: Omit<Claim, 'feedID'>,
+): Proof => {
+  const engine = rememberingEngine(portableEngine);
+  const signerSets = parseSignerSets(signers);
+  const signerSet = signerSets.get(report.context.configDigest);
+  const addresses = recoverSigners(report, engine);
+  const lines = addresses.map((_, i) => describeSignature(report, addresses, i, signerSet));
+  const verification = verifyReport(report, signerSets, engine);
+  const mismatch = verification.ok && claim !== undefined ? mismatchOf(claim, report, signed) : undefined;
+  const digest = [...reportDigest(report)].map((byte) => byte.toString(16).padStart(2, '0')).join('');
+  const ok = verification.ok && mismatch === undefined;
+  return {
+    ok,
+    title: ok ? 'Verified' : 'Not verified',
+    sentence: mismatch ?? sentenceOf(verification, lines, report, signerSet),
+    lines,
+    signerSet,
+    digest: `0x${digest}`,
+  };
+};
+
+const mismatchOf = (claim: Claim, { body }: FullReport, signed?: Omit<Claim, 'feedID'>): string | undefined => {
+  const tell = (name: string, said: unknown, is: unknown): string =>
+    `The signatures hold, but what came with the report is wrong: ${name} is given as ${said}, and ${is} was signed.`;
+  const feedId = body.slice(0, 66);
+  if (claim.feedID.toLowerCase() !== feedId) return tell('feedID', claim.feedID, feedId);
+  const name = (['validFromTimestamp', 'observationsTimestamp'] as const).find(
+    (one) => signed !== undefined && claim[one] !== signed[one],
+  );
+  return name === undefined ? undefined : tell(name, claim[name], signed?.[name]);
+};
+
+const describeSignature = (
+  { signatures }: FullReport,
+  addresses: readonly (Address | undefined)[],
+  index: number,
+  signerSet: SignerSet | undefined,
+): SignatureLine => {
+  const address = addresses[index];
+  const line = { number: index + 1, address };
+  const first = addresses.indexOf(address);
+  if (address === undefined) {
+    const v = signatures[index]?.v ?? 0;
+    const why = v > 1 ? `its v is ${v}, expected 0 or 1` : 'its r or s is out of range, or no point of the curve';
+    return { ...line, state: 'malformed', text: `Malformed: ${why}. No signer can be recovered.` };
+  }
+  if (first < index)
+    return { ...line, state: 'duplicate', text: `Signed before: the same signer as signature ${first + 1}.` };
+  if (signerSet === undefined) return { ...line, state: 'unjudged', text: 'No signer set to look for it in.' };
+  const place = signerSet.addresses.indexOf(address);
+  if (place === -1) return { ...line, state: 'unregistered', text: 'Not in the signer set.' };
+  return { ...line, state: 'registered', text: `In the set: signer ${place + 1} of ${signerSet.addresses.length}.` };
+};
+
+const listNumbers = (numbers: readonly number[]): string => {
+  const [last, ...others] = [...numbers].reverse();
+  return others.length === 0 ? `signature ${last}` : `signatures ${[...others].reverse().join(', ')} and ${last}`;
+};
+
+const capital = (text: string): string => `${text.slice(0, 1).toUpperCase()}${text.slice(1)}`;
+
+const countOf = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`;
+
+const sentenceOf = (
+  verification: Verification,
+  lines: readonly SignatureLine[],
+  { context, signatures }: FullReport,
+  signerSet: SignerSet | undefined,
+): string => {
+  const needed = (signerSet?.f ?? 0) + 1;
+  if (verification.ok)
+    return `Signed by ${lines.length} of the ${signerSet?.addresses.length} oracles of this network: the ${needed} that a quorum needs.`;
+  const line = lines[verification.signatureIndex ?? 0];
+  const name = `Signature ${line?.number}`;
+  switch (verification.reason) {
+    case 'unknown_config_digest':
+      return `This server knows no signer set with the config digest ${context.configDigest}, so nobody can say whether the signers may sign.`;
+    case 'wrong_signature_count':
+      return `The report carries ${countOf(signatures.length, 'signature')}, and a quorum is exactly ${needed} (f + 1).`;
+    case 'malformed_signature':
+      return `${name} is malformed, so that no signer can be recovered from it.`;
+    case 'altered_report':
+      return `${capital(listNumbers(lines.map(({ number }) => number)))} ${lines.length === 1 ? 'is' : 'are'} by nobody in the signer set: body or context were altered after signing, or others signed.`;
+    case 'unregistered_signer':
+      return `${name} is by ${line?.address}, which is not in the signer set: this signature was altered, or another signed.`;
+    case 'duplicate_signer':
+      return `${name} is by the signer of an earlier one, and a quorum needs ${needed} different ones.`;
+  }
+};

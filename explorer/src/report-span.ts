@@ -1,0 +1,53 @@
+// Owns the span that a price holds for, as a bar: the report's own window, those of its neighbours, and the gaps between, each as a share
+// of the bar. Only the drawing is in fractions; what is printed comes from the windows themselves.
+
+/** Both ends included; `unitMs` is the resolution of the stream, so that a window of one second is one second wide. */
+export type SpanWindow = { readonly fromMs: number; readonly toMs: number };
+
+export type SpanPart = {
+  readonly kind: 'report' | 'neighbour' | 'gap';
+  /** Shares of the bar, from 0 to 100. */
+  readonly begin: number;
+  readonly width: number;
+};
+
+export type SpanBar = {
+  readonly parts: readonly SpanPart[];
+  /** Where the moment asked for is. */
+  readonly marker: number | undefined;
+};
+
+/** A neighbour further away than this many widths of the report is drawn at the edge. */
+const widthsAround = 3;
+
+/** Draws a window between its neighbours. */
+export const drawSpan = (
+  own: SpanWindow,
+  previous: SpanWindow | undefined,
+  next: SpanWindow | undefined,
+  unitMs: number,
+  askedMs: number | undefined,
+): SpanBar => {
+  const ownEnd = own.toMs + unitMs;
+  const room = widthsAround * (ownEnd - own.fromMs);
+  const begin = Math.max(own.fromMs - room, Math.min(own.fromMs, previous?.fromMs ?? own.fromMs));
+  const end = Math.min(ownEnd + room, Math.max(ownEnd, next === undefined ? ownEnd : next.toMs + unitMs));
+  const share = (ms: number): number => (100 * (Math.min(Math.max(ms, begin), end) - begin)) / (end - begin);
+  const part = (kind: SpanPart['kind'], fromMs: number, toMs: number): readonly SpanPart[] => {
+    const [left, right] = [share(fromMs), share(toMs)];
+    return right > left ? [{ kind, begin: left, width: right - left }] : [];
+  };
+  const parts = [
+    ...(previous === undefined
+      ? []
+      : [
+          ...part('neighbour', previous.fromMs, previous.toMs + unitMs),
+          ...part('gap', previous.toMs + unitMs, own.fromMs),
+        ]),
+    ...part('report', own.fromMs, ownEnd),
+    ...(next === undefined
+      ? []
+      : [...part('gap', ownEnd, next.fromMs), ...part('neighbour', next.fromMs, next.toMs + unitMs)]),
+  ];
+  return { parts, marker: askedMs === undefined ? undefined : share(askedMs + unitMs / 2) };
+};

@@ -1,0 +1,137 @@
+import { expect, test } from 'vitest';
+import { createRouter, parseRoute, reportHref, streamHref } from './router.ts';
+
+const feedId = `0x0003${'ab'.repeat(30)}`;
+
+test('router: paths name pages', () => {
+  expect(parseRoute('/')).toEqual({ page: 'catalog' });
+  expect(parseRoute('/inspect')).toEqual({ page: 'inspect' });
+  expect(parseRoute('/status')).toEqual({ page: 'status' });
+  expect(parseRoute(streamHref(feedId))).toEqual({ page: 'stream', feedId });
+  expect(parseRoute(reportHref(feedId, 1_700_000_000))).toEqual({ page: 'report', feedId, timestamp: 1_700_000_000 });
+});
+
+test('router: a feed id in capitals is the same stream', () => {
+  expect(parseRoute(`/streams/0x0003${'AB'.repeat(30)}`)).toEqual({ page: 'stream', feedId });
+});
+
+test('router: what names no page is unknown', () => {
+  for (const path of [
+    '/nothing',
+    '/streams',
+    '/streams/0x12',
+    `${streamHref(feedId)}/at/x`,
+    `${streamHref(feedId)}/at/12345678901`,
+  ])
+    expect(parseRoute(path)).toEqual({ page: 'unknown' });
+});
+
+/** A window that keeps its history as a list. */
+const openWindow = (start: string) => {
+  const entries: { url: string; state: unknown }[] = [{ url: start, state: null }];
+  const listeners = new Map<string, (event: object) => void>();
+  let scrolled = 0;
+  const timers: (() => void)[] = [];
+  const location = {
+    origin: 'http://127.0.0.1',
+    get pathname() {
+      return new URL(entries.at(-1)?.url ?? '', 'http://127.0.0.1').pathname;
+    },
+    get search() {
+      return new URL(entries.at(-1)?.url ?? '', 'http://127.0.0.1').search;
+    },
+  };
+  const listen = (name: string, listener: (event: object) => void) => void listeners.set(name, listener);
+  const window = {
+    location,
+    history: {
+      get state() {
+        return entries.at(-1)?.state;
+      },
+      pushState: (state: unknown, _: string, url: string) => void entries.push({ url, state }),
+      replaceState: (state: unknown, _: string, url: string) => void entries.splice(-1, 1, { url, state }),
+    },
+    addEventListener: listen,
+    document: { addEventListener: listen },
+    get scrollY() {
+      return scrolled;
+    },
+    scrollTo: (_: number, y: number) => {
+      scrolled = y;
+    },
+    requestAnimationFrame: (run: () => void) => run(),
+    setTimeout: (run: () => void) => timers.push(run),
+    clearTimeout: () => {},
+  };
+  return {
+    window: window as unknown as Window, // the parts that a router uses
+    entries,
+    runTimers: () => timers.splice(0).forEach((run) => void run()),
+    goBack: () => {
+      entries.pop();
+      listeners.get('popstate')?.({ state: entries.at(-1)?.state });
+    },
+    click: (link: object | null, event: object = {}) => {
+      let isPrevented = false;
+      const target = { closest: () => link };
+      const preventDefault = () => {
+        isPrevented = true;
+      };
+      listeners.get('click')?.({ button: 0, target, preventDefault, ...event });
+      return isPrevented;
+    },
+  };
+};
+
+const link = (href: string) => ({
+  href: new URL(href, 'http://127.0.0.1').href,
+  target: '',
+  hasAttribute: () => false,
+  getAttribute: () => href,
+});
+
+test('router: a click on a link of the page goes there, any other is left to the browser', () => {
+  const { window, entries, click } = openWindow('/');
+  const { place } = createRouter(window);
+  expect(click(link('/status?x=1'))).toBe(true);
+  expect(place.value.route).toEqual({ page: 'status' });
+  expect(place.value.query.get('x')).toBe('1');
+  expect(click(link('/docs'))).toBe(false);
+  expect(click(link('#main'))).toBe(false);
+  expect(click(link('https://example.com/status'))).toBe(false);
+  expect(click({ ...link('/'), target: '_blank' })).toBe(false);
+  expect(click(link('/'), { ctrlKey: true })).toBe(false);
+  expect(click(null)).toBe(false);
+  expect(entries.map(({ url }) => url)).toEqual(['/', '/status?x=1']);
+});
+
+test('router: going back finds the page where it was left', () => {
+  const { window, goBack } = openWindow('/?q=eth');
+  const { place, go } = createRouter(window);
+  window.scrollTo(0, 640);
+  go('/status');
+  expect(window.scrollY).toBe(0);
+  goBack();
+  expect(place.value.route).toEqual({ page: 'catalog' });
+  expect(place.value.query.get('q')).toBe('eth');
+  expect(window.scrollY).toBe(640);
+});
+
+test('router: a query is there at once, the address bar follows, and nothing is added to the history', () => {
+  const { window, entries, runTimers } = openWindow('/');
+  const { place, setQuery } = createRouter(window);
+  setQuery(new URLSearchParams('q=e'));
+  setQuery(new URLSearchParams('q=et&status=live,testing'));
+  expect(place.value.query.get('q')).toBe('et');
+  expect(entries.map(({ url }) => url)).toEqual(['/']);
+  runTimers();
+  expect(entries.map(({ url }) => url)).toEqual(['/?q=et&status=live,testing']);
+});
+
+test('router: a query that is not in the address bar yet is written before the page is left', () => {
+  const { window, entries } = openWindow('/');
+  const { go, setQuery } = createRouter(window);
+  setQuery(new URLSearchParams('q=et'));
+  go('/status');
+  expect(entries.map(({ url }) => url)).toEqual(['/?q=et', '/status']);
+});

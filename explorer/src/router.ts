@@ -1,0 +1,117 @@
+// Owns addresses: which page a path names, and moving between them without loading anew. Filters and ranges are in the query; nothing
+// secret ever is.
+import { type ReadonlySignal, signal } from '@preact/signals';
+
+export type Route =
+  | { readonly page: 'catalog' }
+  | { readonly page: 'stream'; readonly feedId: string }
+  | { readonly page: 'report'; readonly feedId: string; readonly timestamp: number }
+  | { readonly page: 'inspect' }
+  | { readonly page: 'status' }
+  | { readonly page: 'unknown' };
+
+export type Place = { readonly route: Route; readonly query: URLSearchParams };
+
+export type Router = {
+  readonly place: ReadonlySignal<Place>;
+  /** Goes to an address of this page, as a click on a link does. */
+  readonly go: (href: string) => void;
+  /** Changes the query of the present address: no new entry in the history, so that typing does not fill it. */
+  readonly setQuery: (query: URLSearchParams) => void;
+};
+
+/** The page that a path names. */
+export const parseRoute = (path: string): Route => {
+  if (path === '/') return { page: 'catalog' };
+  if (path === '/inspect') return { page: 'inspect' };
+  if (path === '/status') return { page: 'status' };
+  const [, feedId, timestamp] = /^\/streams\/(0x[0-9a-fA-F]{64})(?:\/at\/([0-9]{1,10}))?$/.exec(path) ?? [];
+  if (feedId === undefined) return { page: 'unknown' };
+  if (timestamp === undefined) return { page: 'stream', feedId: feedId.toLowerCase() };
+  return { page: 'report', feedId: feedId.toLowerCase(), timestamp: Number(timestamp) };
+};
+
+export const streamHref = (feedId: string): string => `/streams/${feedId}`;
+
+/** The permalink of the report that holds at a second. */
+export const reportHref = (feedId: string, timestamp: number): string => `/streams/${feedId}/at/${timestamp}`;
+
+const placeOf = ({ pathname, search }: Location): Place => ({
+  route: parseRoute(pathname),
+  query: new URLSearchParams(search),
+});
+
+/** Follows the address bar, and clicks on links of this page. */
+export const createRouter = (window: Window): Router => {
+  const place = signal(placeOf(window.location));
+  const bar = createBar(window, place);
+  const read = (): void => {
+    place.value = placeOf(window.location);
+  };
+  const go = (href: string): void => {
+    bar.write();
+    const { history, location, scrollY } = window;
+    // Where the reader was is remembered with the address, so that going back finds it again.
+    history.replaceState({ scrollY }, '', `${location.pathname}${location.search}`);
+    history.pushState(null, '', href);
+    read();
+    window.scrollTo(0, 0);
+  };
+  window.history.scrollRestoration = 'manual'; // a browser restores before the page is there
+  window.addEventListener('popstate', ({ state }) => {
+    read();
+    const { scrollY } = Object(state) as { readonly scrollY?: unknown }; // ours, or another's
+    window.requestAnimationFrame(() => window.scrollTo(0, typeof scrollY === 'number' ? scrollY : 0));
+  });
+  window.document.addEventListener('click', (event) => {
+    const href = ownHref(event, window.location.origin);
+    if (href === undefined) return;
+    event.preventDefault();
+    go(href);
+  });
+  return {
+    place,
+    go,
+    setQuery: (query) => {
+      place.value = { route: place.peek().route, query };
+      bar.writeLater();
+    },
+  };
+};
+
+const writeAfterMs = 150;
+
+/** The address bar: it follows a moment later, because browsers refuse to write it at every key stroke. */
+const createBar = (window: Window, place: ReadonlySignal<Place>) => {
+  let timer: number | undefined;
+  const write = (): void => {
+    if (timer === undefined) return;
+    window.clearTimeout(timer);
+    timer = undefined;
+    const text = place.peek().query.toString().replaceAll('%2C', ',');
+    window.history.replaceState(
+      window.history.state,
+      '',
+      `${window.location.pathname}${text === '' ? '' : `?${text}`}`,
+    );
+  };
+  return {
+    write,
+    writeLater: () => {
+      timer ??= window.setTimeout(write, writeAfterMs);
+    },
+  };
+};
+
+/** The address within this page that a click asks for; undefined where the browser should act. */
+const ownHref = (event: MouseEvent, origin: string): string | undefined => {
+  if (event.defaultPrevented || event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey)
+    return undefined;
+  const link = (event.target as Element | null)?.closest('a'); // what is clicked is an element
+  if (link == null || link.target !== '' || link.hasAttribute('download')) return undefined;
+  if (link.getAttribute('href')?.startsWith('#') ?? true) return undefined; // within the page
+  const url = new URL(link.href, origin);
+  return url.origin === origin && parseRoute(url.pathname).page !== 'unknown'
+    ? `${url.pathname}${url.search}`
+    : undefined;
+};

@@ -1,0 +1,51 @@
+// Owns how the server is, as the status page asks for it: its own words, and its clock held against this machine's.
+import type { Client } from '@sealpost/client';
+import type { Body } from '@sealpost/protocol';
+
+export type ServerStatus = {
+  readonly status: Body<'Status'>;
+  /** The server's clock minus this machine's, and how far that may be off; milliseconds. */
+  readonly clock: { readonly aheadMs: number; readonly errorMs: number };
+};
+
+/** Longer than this is no answer. */
+const timeoutMs = 4_000;
+
+/** Asks once. The two clocks are compared in the middle between question and answer. */
+export const readStatus = async (
+  client: Pick<Client, 'status' | 'time'>,
+  nowMs: () => number,
+  signal: AbortSignal,
+): Promise<ServerStatus> => {
+  const { status } = await client.status({ signal, timeoutMs });
+  const askedMs = nowMs();
+  const { serverTimeMs } = await client.time({ signal, timeoutMs });
+  const tookMs = nowMs() - askedMs;
+  return {
+    status,
+    clock: { aheadMs: Math.round(serverTimeMs - askedMs - tookMs / 2), errorMs: Math.ceil(tookMs / 2) },
+  };
+};
+
+/** Requests signed further away than this are refused. */
+const skewMaxMs = 5_000;
+
+/** The comparison in words, and whether it matters. */
+export const explainClock = ({
+  aheadMs,
+  errorMs,
+}: ServerStatus['clock']): { readonly text: string; readonly isBad: boolean } => {
+  const size = Math.abs(aheadMs);
+  if (size <= Math.max(50, errorMs)) return { text: `in step, to ± ${errorMs} ms`, isBad: false };
+  const amount = size < 10_000 ? `${size} ms` : `${Math.round(size / 1_000)} s`;
+  return {
+    text: `the server is ${amount} ${aheadMs > 0 ? 'ahead' : 'behind'}, ± ${errorMs} ms`,
+    isBad: size > skewMaxMs,
+  };
+};
+
+/** `store: it does not answer` as a subject and what is wrong with it. */
+export const splitReason = (reason: string): { readonly subject: string | undefined; readonly text: string } => {
+  const [, subject, text] = /^([a-z]+): (.+)$/.exec(reason) ?? [];
+  return subject === undefined || text === undefined ? { subject: undefined, text: reason } : { subject, text };
+};

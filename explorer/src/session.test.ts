@@ -1,0 +1,207 @@
+import { expect, test } from 'vitest';
+import { createSession, explainError, type Platform } from './session.ts';
+
+const userId = '6f0660ca-f5ff-45be-958e-340d5b28c692';
+const storageKey = 'sealpost-session';
+
+type Answer = { readonly status?: number; readonly body?: object; readonly headers?: Record<string, string> };
+
+const feedsAnswer: Answer = { body: { feeds: [] } };
+const refusal: Answer = {
+  status: 401,
+  body: { error: 'no', message: 'no', code: 'unauthorized', requestId: 'r' },
+};
+
+/** A window of which tests see the address, the storage, and what is fetched. */
+const openPlatform = (hash: string, answer: (request: Request) => Answer | undefined = () => feedsAnswer) => {
+  const location = { hash, pathname: '/status', search: '?q=x', origin: 'http://127.0.0.1' };
+  const written: string[] = [];
+  const kept = new Map<string, string>();
+  const requests: Request[] = [];
+  const listeners: (() => void)[] = [];
+  const platform = {
+    location,
+    history: {
+      replaceState: (_state: unknown, _title: string, url: string) => {
+        written.push(url);
+        location.hash = '';
+      },
+    },
+    sessionStorage: {
+      getItem: (key: string) => kept.get(key) ?? null,
+      setItem: (key: string, value: string) => void kept.set(key, value),
+      removeItem: (key: string) => void kept.delete(key),
+    },
+    fetch: async (input: string, init: RequestInit) => {
+      const request = new Request(input, init);
+      requests.push(request);
+      const { status = 200, body = {}, headers = {} } = answer(request) ?? {};
+      if (answer(request) === undefined) throw new TypeError('failed to fetch');
+      return new Response(JSON.stringify(body), { status, headers });
+    },
+    addEventListener: (_name: string, listener: () => void) => void listeners.push(listener),
+  } as unknown as Platform; // the parts that a session uses
+  return {
+    platform,
+    location,
+    written,
+    kept,
+    requests,
+    hashChanges: () => listeners.forEach((listener) => void listener()),
+  };
+};
+
+const settled = async (session: ReturnType<typeof createSession>): Promise<void> => {
+  while (session.isPending.value)
+    await new Promise((resolve) => session.isPending.subscribe((is) => is || resolve(undefined)));
+};
+
+test('session: nobody is signed in, and nothing is asked', () => {
+  const { platform, requests, written } = openPlatform('');
+  const session = createSession(platform);
+  expect(session.userId.value).toBeUndefined();
+  expect(session.isPending.value).toBe(false);
+  expect(requests).toEqual([]);
+  expect(written).toEqual([]);
+});
+
+test('session: a link signs in, and the address loses the secret before anything is asked', async () => {
+  const { platform, written, kept, requests } = openPlatform(`#sign-in=${userId}:s%2Fecret`, () => {
+    expect(written).toEqual(['/status?q=x']);
+    return feedsAnswer;
+  });
+  const session = createSession(platform);
+  expect(written).toEqual(['/status?q=x']);
+  expect(session.isPending.value).toBe(true);
+  await settled(session);
+  expect(session.userId.value).toBe(userId);
+  expect(session.isKept.value).toBe(false);
+  expect(kept.size).toBe(0);
+  expect(requests.map(({ url }) => url)).toEqual(['http://127.0.0.1/api/v1/feeds']);
+});
+
+test('session: the secret is in no request', async () => {
+  const { platform, requests } = openPlatform(`#sign-in=${userId}:veryhidden`);
+  await settled(createSession(platform));
+  const sent = requests.map(({ url, headers }) => `${url} ${JSON.stringify([...headers])}`).join();
+  expect(sent).toContain(userId);
+  expect(sent).not.toContain('veryhidden');
+});
+
+test('session: a link that the server refuses explains itself, and nobody is signed in', async () => {
+  const { platform } = openPlatform(`#sign-in=${userId}:wrong`, () => refusal);
+  const session = createSession(platform);
+  await settled(session);
+  expect(session.userId.value).toBeUndefined();
+  expect(explainError(session.refusal.value)).toEqual({
+    problem: 'The server does not take these credentials.',
+    advice: 'The user id is unknown, the secret is not its own, or the account is disabled. Copy both again.',
+  });
+  session.dismissRefusal();
+  expect(session.refusal.value).toBeUndefined();
+});
+
+test('session: a link that is cut off explains itself, and leaves the address too', async () => {
+  const { platform, written, requests } = openPlatform('#sign-in=6f0660ca');
+  const session = createSession(platform);
+  await settled(session);
+  expect(written).toEqual(['/status?q=x']);
+  expect(requests).toEqual([]);
+  expect(explainError(session.refusal.value).problem).toContain('#sign-in=USERID:SECRET');
+});
+
+test('session: a link opened while the page is open signs in as well', async () => {
+  const { platform, location, hashChanges, written } = openPlatform('#main');
+  const session = createSession(platform);
+  expect(written).toEqual([]);
+  location.hash = `#sign-in=${userId}:secret`;
+  hashChanges();
+  await settled(session);
+  expect(session.userId.value).toBe(userId);
+  expect(written).toEqual(['/status?q=x']);
+});
+
+test('session: kept credentials sign in again, and are dropped when the server refuses them', async () => {
+  const { platform, kept } = openPlatform('', () => refusal);
+  kept.set(storageKey, JSON.stringify({ userId, secret: 'old' }));
+  const session = createSession(platform);
+  await settled(session);
+  expect(session.userId.value).toBeUndefined();
+  expect(session.refusal.value).toBeDefined();
+  expect(kept.size).toBe(0);
+});
+
+test('session: kept credentials outlive a server that does not answer', async () => {
+  const { platform, kept } = openPlatform('', () => undefined);
+  kept.set(storageKey, JSON.stringify({ userId, secret: 'old' }));
+  const session = createSession(platform);
+  await settled(session);
+  expect(session.userId.value).toBe(userId);
+  expect(session.refusal.value).toBeUndefined();
+  expect(kept.size).toBe(1);
+});
+
+test('session: something else under our name in the storage signs nobody in', async () => {
+  for (const text of ['null', '{', '{"userId":1}', '[]']) {
+    const { platform, kept } = openPlatform('');
+    kept.set(storageKey, text);
+    expect(createSession(platform).userId.value).toBeUndefined();
+  }
+});
+
+test('session: credentials are kept only when the user says so, and gone after signing out', async () => {
+  const { platform, kept } = openPlatform('');
+  const session = createSession(platform);
+  await session.signIn({ userId, secret: 'a' }, false);
+  expect(kept.size).toBe(0);
+  await session.signIn({ userId, secret: 'a' }, true);
+  expect(session.isKept.value).toBe(true);
+  expect(JSON.parse(kept.get(storageKey) ?? '')).toEqual({ userId, secret: 'a' });
+  session.signOut();
+  expect(kept.size).toBe(0);
+  expect(session.userId.value).toBeUndefined();
+});
+
+test('session: a refused sign-in rejects and changes nothing', async () => {
+  const { platform } = openPlatform('', () => refusal);
+  const session = createSession(platform);
+  await expect(session.signIn({ userId, secret: 'wrong' }, true)).rejects.toMatchObject({ code: 'unauthorized' });
+  expect(session.userId.value).toBeUndefined();
+  await expect(session.signIn({ userId: 'me', secret: 'wrong' }, true)).rejects.toMatchObject({
+    code: 'invalid_option',
+  });
+});
+
+test('session: rate limits are told by route, the last one first, and forgotten on signing out', async () => {
+  const headers = { 'RateLimit-Limit': '10', 'RateLimit-Remaining': '7', 'RateLimit-Reset': '1' };
+  const { platform } = openPlatform('', () => ({ ...feedsAnswer, headers }));
+  const session = createSession(platform);
+  await session.signIn({ userId, secret: 'a' }, false);
+  expect(session.rateLimit.value).toMatchObject({ path: '/api/v1/feeds', limit: 10, remaining: 7, resetSeconds: 1 });
+  await session.client.value.discovery();
+  expect(session.rateLimits.value.map(({ path }) => path)).toEqual(['/api/v1/discovery', '/api/v1/feeds']);
+  session.signOut();
+  expect(session.rateLimits.value).toEqual([]);
+});
+
+test('session: refusals are explained in words for people', async () => {
+  const explain = async (code: string, status: number, details: object = {}, headers: Record<string, string> = {}) => {
+    const { platform } = openPlatform('', () => ({
+      status,
+      body: { error: 'x', message: 'x', code, requestId: 'r', ...details },
+      headers,
+    }));
+    const error: unknown = await createSession(platform)
+      .signIn({ userId, secret: 'a' }, false)
+      .catch((thrown) => thrown);
+    return explainError(error);
+  };
+  expect((await explain('clock_skew', 400, { serverTimeMs: Date.now() - 90_000 })).problem).toMatch(
+    /^The clock of this device is (89|90|91) seconds ahead of the server’s\.$/,
+  );
+  expect(await explain('too_many_failures', 429, {}, { 'Retry-After': '30' })).toEqual({
+    problem: 'Too many requests from this address have failed, so the server refuses more for now.',
+    advice: 'Wait 30 seconds, check user id and secret, then try again.',
+  });
+  expect(explainError(new Error('x')).advice).toBe('Load the page again.');
+});

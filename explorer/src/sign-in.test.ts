@@ -1,0 +1,21 @@
+import { expect, test } from 'vitest';
+import { checkCredentials, createSignIn } from './sign-in.ts';
+
+const userId = '6f0660ca-f5ff-45be-958e-340d5b28c692';
+
+test('sign-in: what is wrong at first sight is told without asking the server', () => {
+  expect(checkCredentials({ userId: '', secret: 'x' })?.problem).toBe('Both fields are needed.');
+  expect(checkCredentials({ userId, secret: '' })?.problem).toBe('Both fields are needed.');
+  expect(checkCredentials({ userId: 'secret', secret: userId })?.problem).toBe('The two fields seem to be swapped.');
+  expect(checkCredentials({ userId: '6f0660ca', secret: 'x' })?.problem).toBe('The user id is not whole.');
+  expect(checkCredentials({ userId: userId.toUpperCase(), secret: 'x' })).toBeUndefined();
+});
+
+test('sign-in: any part of the page opens the one dialog', () => {
+  const signIn = createSignIn();
+  expect(signIn.isOpen.value).toBe(false);
+  signIn.open();
+  expect(signIn.isOpen.value).toBe(true);
+  signIn.close();
+  expect(signIn.isOpen.value).toBe(false);
+});

@@ -1,0 +1,44 @@
+// Owns signing in as a page sees it: whether the dialog is open, and what can be told of credentials without asking the server.
+import { type ReadonlySignal, signal } from '@preact/signals';
+import type { Credentials, Explanation } from './session.ts';
+
+/** The one dialog of the page; any part may open it. */
+export type SignIn = {
+  readonly isOpen: ReadonlySignal<boolean>;
+  readonly open: () => void;
+  readonly close: () => void;
+};
+
+export const createSignIn = (): SignIn => {
+  const isOpen = signal(false);
+  return {
+    isOpen,
+    open: () => {
+      isOpen.value = true;
+    },
+    close: () => {
+      isOpen.value = false;
+    },
+  };
+};
+
+const uuidPattern = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
+/** What can be told without asking the server; undefined where it should be asked. */
+export const checkCredentials = ({ userId, secret }: Credentials): Explanation | undefined => {
+  if (userId === '' || secret === '')
+    return {
+      problem: 'Both fields are needed.',
+      advice: 'Whoever runs the server gives out a user id and a secret together.',
+    };
+  if (uuidPattern.test(userId)) return undefined;
+  if (uuidPattern.test(secret))
+    return {
+      problem: 'The two fields seem to be swapped.',
+      advice: 'The user id is the shorter one, with four hyphens.',
+    };
+  return {
+    problem: 'The user id is not whole.',
+    advice: 'It is 36 characters long, like 8e6f2c1a-0b7d-4e5f-9a3c-1d2e3f405162.',
+  };
+};

@@ -1,0 +1,74 @@
+import { SealpostError } from '@sealpost/client';
+import { describe, expect, test } from 'vitest';
+import { CommandError } from './failure.ts';
+import { describeRemote, explainRemote } from './remote-client.ts';
+
+const url = new URL('https://streams.example.com');
+const broken = (code: string) =>
+  new SealpostError('network_error', `streams.example.com cannot be reached (${code}).`, {
+    cause: new TypeError('fetch failed', { cause: Object.assign(new Error('connect'), { code }) }),
+  });
+const refusal = (code: string, status: number, details = {}) =>
+  new SealpostError(code, 'What happened.', { status, requestId: 'r-1', details });
+
+describe('a failed call', () => {
+  test.each([
+    ['ENOTFOUND', 'has no address in DNS (ENOTFOUND).', 'Correct the name'],
+    ['ECONNREFUSED', 'refuses connections (ECONNREFUSED).', 'Start the server'],
+    ['UND_ERR_CONNECT_TIMEOUT', 'is out of reach (UND_ERR_CONNECT_TIMEOUT).', 'Look at network and firewall.'],
+    ['EPROTO', 'speaks no TLS that this machine understands (EPROTO).', 'Use http://'],
+    ['CERT_HAS_EXPIRED', 'shows a certificate that does not hold (CERT_HAS_EXPIRED).', 'Renew it'],
+    ['ECONNRESET', 'broke the connection (ECONNRESET).', 'If it speaks TLS use https://'],
+  ])('connection: %s is told in words', (code, problem, advice) => {
+    expect(describeRemote(broken(code), url)).toEqual({
+      exitCode: 3,
+      problem: `streams.example.com ${problem}`,
+      advice: expect.stringContaining(advice),
+    });
+  });
+
+  test.each([
+    [refusal('unauthorized', 401), 1, 'unauthorized: What happened. (request r-1)', 'Check user id and secret'],
+    [refusal('clock_skew', 400), 1, 'clock_skew: What happened. (request r-1)', 'sealpost doctor URL'],
+    [refusal('rate_limited', 429), 1, 'rate_limited: What happened. (request r-1)', 'Run this again'],
+    [refusal('store_unavailable', 503), 3, 'store_unavailable: What happened. (request r-1)', 'Try again'],
+    [refusal('of_a_later_release', 409), 1, 'of_a_later_release: What happened. (request r-1)', ''],
+    [
+      new SealpostError('http_404', 'streams.example.com answers 404.', { status: 404 }),
+      3,
+      'streams.example.com answers 404.',
+      'look at what stands in front',
+    ],
+    [
+      new SealpostError('timeout', 'No answer within 30000 ms.'),
+      3,
+      'streams.example.com: No answer within 30000 ms.',
+      'the way to it',
+    ],
+    [
+      new SealpostError('unexpected_answer', 'It is no catalog.', { status: 200 }),
+      3,
+      'streams.example.com: It is no catalog.',
+      'Correct the address',
+    ],
+    [
+      new SealpostError('malformed_argument', 'feedID is wrong.'),
+      2,
+      'streams.example.com: feedID is wrong.',
+      'Change the request',
+    ],
+  ])('%s', (error, exitCode, problem, advice) => {
+    expect(describeRemote(error, url)).toEqual({ exitCode, problem, advice: expect.stringContaining(advice) });
+  });
+
+  test('an interruption is no failure of the server, and anything else is not explained', async () => {
+    const fail = (error: Error) => () => Promise.reject(error);
+    const aborted = new SealpostError('aborted', 'The call was aborted.', { cause: 'SIGTERM' });
+    await expect(explainRemote(url, fail(aborted))).rejects.toEqual(new CommandError(143, 'Interrupted.'));
+    await expect(explainRemote(url, fail(new RangeError('ours')))).rejects.toThrow(RangeError);
+    await expect(explainRemote(url, fail(refusal('unauthorized', 401)))).rejects.toMatchObject({
+      exitCode: 1,
+      message: expect.stringMatching(/^unauthorized: What happened\. \(request r-1\) Check /),
+    });
+  });
+});

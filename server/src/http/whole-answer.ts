@@ -1,0 +1,54 @@
+// Owns an answer that goes out as one text, head and body in a single write. node's own writing of heads checks every header again and
+// takes two writes: 14 µs of each request (D64). Only answers on connections that stay open come here; node writes the others.
+import { type ServerResponse, STATUS_CODES } from 'node:http';
+
+/** How long a connection may wait for its next request. */
+export const keepAliveMs = 10_000;
+
+/** What node sends as the head once it is there, on every release that we run on; a test holds the bytes against node's own. */
+type WithHead = ServerResponse & { _header: string | null };
+
+/** Will the connection stay open after this answer, and can its head be given as a text? */
+export const takesWhole = (response: ServerResponse): boolean => response.shouldKeepAlive && '_header' in response;
+
+/**
+ * Sets a head and a body of ASCII characters, which `end` then sends, or the head before a body that follows by `write` and `end`. Header
+ * values are not looked at again: what is not ours must have passed `checkHeaderValues`.
+ */
+export const writeHeadText = (
+  response: ServerResponse,
+  status: number,
+  headers: readonly (string | number)[],
+  body = '',
+): void => {
+  let head = statusLines.get(status) ?? statusLine(status);
+  for (let i = 0; i < headers.length; i += 2) head += `${headers[i]}: ${headers[i + 1]}\r\n`;
+  response.statusCode = status;
+  (response as WithHead)._header = `${head}${dateLine(Date.now())}${tail}${body}`; // asked for in takesWhole
+};
+
+/** Refuses values that would end their header and begin another, as node does. */
+export const checkHeaderValues = (headers: readonly string[]): void => {
+  if (headers.some((text) => !headerText.test(text)))
+    throw new Error('A header of the answer holds a control character.');
+};
+
+const headerText = /^[\t\x20-\x7e\x80-\xff]*$/;
+
+const statusLine = (status: number): string => `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? 'Unknown'}\r\n`;
+const statusLines = new Map([200, 206, 304, 400, 401, 404].map((status) => [status, statusLine(status)]));
+
+const tail = `Connection: keep-alive\r\nKeep-Alive: timeout=${keepAliveMs / 1_000}\r\n\r\n`;
+
+let second = Number.NaN;
+let line = '';
+
+/** Made anew when a second begins. */
+const dateLine = (ms: number): string => {
+  const now = Math.floor(ms / 1_000);
+  if (now !== second) {
+    second = now;
+    line = `Date: ${new Date(ms).toUTCString()}\r\n`;
+  }
+  return line;
+};
