@@ -7,5 +7,6 @@ export default defineConfig({
     include: ['**/*.{test,fuzz}.ts'],
     exclude: ['**/node_modules/**', '**/dist/**'],
     testTimeout: 30_000,
+    hookTimeout: 60_000, // removing an installed package takes a while on a busy machine
   },
 });

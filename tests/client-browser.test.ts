@@ -81,7 +81,7 @@ const stored = [
 const of = (feedId: string) => stored.filter((item) => item.feedId === feedId).map(shown);
 
 const token = 'token-of-the-tests';
-const settings = ['--origins', '001,002', '--lag-max-ms', '60000', '--ahead-max-ms', '6000000'];
+const settings = ['--origins', '001,002', '--ahead-max-ms', '6000000'];
 
 describe.each([
   ['Node', openNode],

@@ -7,7 +7,7 @@ import { createSignedReports } from './signed-reports.ts';
 
 const { report } = await createSignedReports();
 const token = 'token-of-the-tests';
-const settings = ['--origins', '001,002', '--lag-max-ms', '60000', '--ahead-max-ms', '6000000'];
+const settings = ['--origins', '001,002', '--ahead-max-ms', '6000000'];
 
 let world: World;
 let server: Server;

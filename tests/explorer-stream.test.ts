@@ -51,7 +51,7 @@ test('stream page: the price and the list go on by themselves, each report once'
 test('stream page: a range is in the address, and comes back with it', async () => {
   const { page } = await world.openPage({ path, signedIn: true });
   await page.getByRole('button', { name: '1 h' }).click();
-  expect(new URL(page.url()).search).toBe('?range=1h');
+  await page.waitForURL((url) => url.search === '?range=1h', { timeout: waitMs });
   await page.locator('.legend', { hasText: 'Open' }).waitFor({ timeout: waitMs });
   await page.reload();
   await page.getByText('Sign in to see the price').waitFor();

@@ -19,16 +19,7 @@ const { createClient } = createRequire(import.meta.url)('@chainlink/data-streams
 
 const { report } = await createSignedReports();
 const token = 'token-of-the-tests';
-const settings = [
-  '--origins',
-  '001,002',
-  '--lag-max-ms',
-  '60000',
-  '--ahead-max-ms',
-  '6000000',
-  '--verifier-threads',
-  '1',
-];
+const settings = ['--origins', '001,002', '--ahead-max-ms', '6000000', '--verifier-threads', '1'];
 const serve = (world: World, args: readonly string[] = []): Promise<Server> =>
   startServer(world, [...settings, ...args], { SEALPOST_INGEST_TOKEN: token });
 
