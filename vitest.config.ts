@@ -1,4 +1,32 @@
 import { defineConfig } from 'vitest/config';
+import { BaseSequencer, type TestSpecification } from 'vitest/node';
+
+/** Files that take longest, in this order: begun first, none of them runs alone at the end while the other cores wait. */
+const longest = [
+  'tests/faults/kill.test.ts',
+  'tests/package.test.ts',
+  'tests/explorer-pages.test.ts',
+  'tests/docs.test.ts',
+  'server/src/cli/main.test.ts',
+  'tests/explorer-',
+  'tests/secrets.test.ts',
+  'tests/examples.test.ts',
+  'tests/restarts.test.ts',
+  'tests/client-browser.test.ts',
+  'tests/workers.test.ts',
+  'tests/faults/',
+];
+
+/** Vitest asks for a class. */
+class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const rank = ({ moduleId }: TestSpecification): number => {
+      const found = longest.findIndex((name) => moduleId.includes(`/${name}`));
+      return found === -1 ? longest.length : found;
+    };
+    return (await super.sort(files)).toSorted((a, b) => rank(a) - rank(b));
+  }
+}
 
 export default defineConfig({
   resolve: { conditions: ['source'] },
@@ -8,5 +36,6 @@ export default defineConfig({
     exclude: ['**/node_modules/**', '**/dist/**'],
     testTimeout: 30_000,
     hookTimeout: 60_000, // removing an installed package takes a while on a busy machine
+    sequence: { sequencer: LongestFirst },
   },
 });
