@@ -1,8 +1,7 @@
 // Owns the way from a store's URL to its engine.
 import { copyStore } from './copy.ts';
 import { openLmdbStore, requireEmptyFolder } from './lmdb.ts';
-import { openPostgresStore } from './postgres.ts';
-import { type Migrated, migratePostgres } from './postgres-schema.ts';
+import type { Migrated } from './postgres-schema.ts';
 import { type Store, StoreError, type StoreEvent } from './store.ts';
 
 /**
@@ -19,6 +18,8 @@ export const openStore = async (
   if (scheme === undefined) return openLmdbStore(url, mode, tell);
   if (scheme === 'lmdb') return openLmdbStore(url.slice('lmdb:'.length), mode, tell);
   if (scheme === 'postgres' || scheme === 'postgresql') {
+    // The driver is loaded by those who use it.
+    const { openPostgresStore } = await import('./postgres.ts');
     const store = await openPostgresStore(url, mode, { tell, share });
     const whole: Store = { ...store, backup: (folder) => copyToFolder(whole, folder) };
     return whole;
@@ -41,8 +42,8 @@ const copyToFolder = async (store: Store, folder: string): Promise<void> => {
 };
 
 /** Brings the tables of a store up to this release. A store in a folder has none: it is made by whoever writes first. */
-export const migrateStore = (url: string): Promise<Migrated> => {
-  if (/^postgres(?:ql)?:/.test(url)) return migratePostgres(url);
+export const migrateStore = async (url: string): Promise<Migrated> => {
+  if (/^postgres(?:ql)?:/.test(url)) return (await import('./postgres-schema.ts')).migratePostgres(url);
   throw new StoreError(
     'store_url_unknown',
     'Only stores in PostgreSQL are migrated. Name one with --store postgres://….',
