@@ -5,6 +5,7 @@ import { benchHttp } from './http.ts';
 import { benchIngest } from './ingest.ts';
 import { benchLive } from './live.ts';
 import type { Measurement } from './measure.ts';
+import { benchPostgres } from './postgres.ts';
 import { benchProtocol } from './protocol.ts';
 import { benchSimulator } from './simulator.ts';
 import { benchGrowth, benchStore } from './store.ts';
@@ -14,6 +15,7 @@ const workloads: Readonly<Record<string, () => Promise<readonly Measurement[]>>>
   client: benchClient,
   simulator: benchSimulator,
   store: benchStore,
+  postgres: benchPostgres,
   ingest: benchIngest,
   http: benchHttp,
   live: benchLive,

@@ -25,10 +25,10 @@ export type World = {
   readonly remove: () => void;
 };
 
-/** A store with one stream, its reports and an account that may read it, without limits. */
-export const createWorld = async (): Promise<World> => {
+/** A store with one stream, its reports and an account that may read it, without limits; in the folder unless an address is given. */
+export const createWorld = async (address?: string): Promise<World> => {
   const folder = mkdtempSync(join(tmpdir(), 'sealpost-program-'));
-  const [store, keyFile] = [join(folder, 'store'), join(folder, 'sealpost.key')];
+  const [store, keyFile] = [address ?? join(folder, 'store'), join(folder, 'sealpost.key')];
   const key = randomBytes(32);
   writeFileSync(keyFile, `${key.toString('hex')}\n`, { mode: 0o600 });
   const [userId, secret, feedId] = [randomUUID(), randomBytes(32).toString('base64url'), secondStream(1)];

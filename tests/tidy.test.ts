@@ -17,10 +17,11 @@ const layers: Readonly<Record<string, readonly string[]>> = {
   simulator: ['protocol'],
   'server/src/threads': [],
   'server/src/url-host': [],
+  'server/src/url-password': [],
   'server/src/memo': [],
   'server/src/config-values': ['server/src/url-host'],
-  'server/src/config': ['protocol', 'server/src/config-values'],
-  'server/src/store': ['protocol', 'server/src/threads'],
+  'server/src/config': ['protocol', 'server/src/config-values', 'server/src/url-password'],
+  'server/src/store': ['protocol', 'server/src/threads', 'server/src/url-password'],
   'server/src/ingest': ['protocol', 'server/src/threads', 'server/src/store'],
   'server/src/access': ['protocol', 'server/src/memo', 'server/src/store'],
   'server/src/http': ['protocol', 'server/src/memo', 'server/src/url-host', 'server/src/store', 'server/src/access'],
@@ -70,6 +71,7 @@ const layers: Readonly<Record<string, readonly string[]>> = {
     'server/src/node',
     'server/src/store',
     'server/src/threads',
+    'server/src/url-password',
   ],
 };
 

@@ -15,6 +15,7 @@ import {
   threadsMax,
   wholeNumber,
 } from './config-values.ts';
+import { hidePassword } from './url-password.ts';
 
 /** Where a value came from. */
 export type SettingSource = 'flag' | 'environment' | 'file' | 'default';
@@ -43,7 +44,8 @@ export const settingsTable = {
     flag: '--store <url>',
     defaultText: 'lmdb:./data',
     parse: parseText,
-    expected: 'the address of a store, lmdb:FOLDER',
+    format: hidePassword,
+    expected: 'the address of a store, lmdb:FOLDER or postgres://USER@HOST/DATABASE',
     help: 'where reports and administrative records are kept',
   }),
   network: row({

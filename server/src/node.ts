@@ -137,6 +137,7 @@ const dayMs = 86_400_000;
 /** The settings as the parts of a node take them. */
 const toNodeSettings = (settings: Settings, version: string): NodeSettings => ({
   store: settings.store,
+  processes: settings.workers === 0 ? 1 : settings.workers + 1,
   listen: settings.listen,
   ...(settings.tlsCert !== undefined &&
     settings.tlsKey !== undefined && { tls: { certFile: settings.tlsCert, keyFile: settings.tlsKey } }),

@@ -31,7 +31,7 @@ export const addDemoCommand = (program: Command, session: Session): void => {
     .option('--port <port>', 'of the API; 0 takes a free one, and so does the private listener then', '7401')
     .option('--json', 'print one line of JSON when ready, and nothing else')
     .action((options: RawOptions) => demo(session, options));
-  addSettings(command, ['requestsPerSecond', 'logLevel']);
+  addSettings(command, ['store', 'requestsPerSecond', 'logLevel']);
   addExamples(command, [
     ['As it comes', 'sealpost demo'],
     [
@@ -48,7 +48,8 @@ const demo = async (session: Session, options: RawOptions): Promise<void> => {
   const world = openDemoWorld(folder);
   const settings: Settings = {
     ...values,
-    store: `lmdb:${folder}`,
+    // Only as a flag: a variable may name a store that is no playground.
+    store: options.store === undefined ? `lmdb:${folder}` : values.store,
     keyFile: demoKeyFile(folder),
     key: undefined,
     network: 'testnet',

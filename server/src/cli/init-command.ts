@@ -6,6 +6,7 @@ import { createKeyFile, openSecretBox } from '../access/key.ts';
 import { SecretBoxError } from '../access/secrets.ts';
 import type { Settings } from '../config.ts';
 import { type Account, type Store, StoreError } from '../store/store.ts';
+import { hidePassword } from '../url-password.ts';
 import { withKeyFailures } from './account-command.ts';
 import { addExamples, addSettings, type RawOptions, readSettings } from './command-options.ts';
 import { printJson, type Session } from './session.ts';
@@ -63,7 +64,7 @@ const prepareKey = async (
   const made = { storeCreated, keyFile, keyCreated, keyId: box.keyId };
   const act = { atMs: session.nowMs(), actor: session.actor(), action: 'init', detail: made };
   if (storeCreated || keyCreated) await admin.log(act);
-  return { store, ...made };
+  return { store: hidePassword(store), ...made };
 };
 
 // A new key would not open what the old one sealed: every account would be locked out, and nobody told.

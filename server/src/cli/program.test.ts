@@ -42,7 +42,7 @@ const leaves = (command: Command, words: readonly string[] = []): readonly (read
 const commands = leaves(createProgram({} as Session)); // building the commands asks nothing of a session
 
 test('program: every command has help with examples and --json', async () => {
-  expect(commands.length).toBe(44);
+  expect(commands.length).toBe(46);
   for (const words of commands) {
     const { code, stdout, stderr } = await runCommand([...words, '--help']);
     expect([code, stderr], words.join(' ')).toEqual([0, '']);
@@ -100,7 +100,10 @@ test('program: a store that is not there, of no known kind, or locked is explain
     `error: There is no store in ${folder}/none. Load reports into one with: sealpost ingest FILE --store ${folder}/none.\n`,
   ]);
   const unknown = await runCommand(['store', 'stats', '--store', 'mysql://x']);
-  expect([unknown.code, unknown.stderr]).toEqual([2, 'error: There is no store engine for mysql:. Use lmdb:FOLDER.\n']);
+  expect([unknown.code, unknown.stderr]).toEqual([
+    2,
+    'error: There is no store engine for mysql:. Use lmdb:FOLDER or postgres://USER@HOST/DATABASE.\n',
+  ]);
   const locked = await runCommand(['ingest', '-', '--store', door.folder], { stdin: '{}\n' });
   expect([locked.code, locked.stderr]).toEqual([
     3,

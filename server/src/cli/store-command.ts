@@ -3,7 +3,9 @@ import { existsSync } from 'node:fs';
 import type { Command } from 'commander';
 import type { Settings } from '../config.ts';
 import { openVerifier } from '../ingest/verifier.ts';
+import { migrateStore } from '../store/open.ts';
 import { CorruptRecordError, type Store } from '../store/store.ts';
+import { hidePassword } from '../url-password.ts';
 import { readAudit, verifyAudit } from './audit-trail.ts';
 import { addExamples, addSettings, type RawOptions, readSettings } from './command-options.ts';
 import { CommandError, exitCodes, interruptedCode, usageError } from './failure.ts';
@@ -12,14 +14,19 @@ import { createProgress } from './progress.ts';
 import { printJson, type Session } from './session.ts';
 import { withStore } from './store-access.ts';
 import { type CheckOptions, type CheckResult, checkStore, latestFault, type Problem } from './store-check.ts';
+import { addStoreCopy } from './store-copy-command.ts';
 import { copyStore, folderOf, requireEmpty, requireNoStore } from './store-folder.ts';
 
 export const addStoreCommand = (program: Command, session: Session): void => {
-  const store = program.command('store').description('The store itself: stats, verify, backup, restore.');
+  const store = program
+    .command('store')
+    .description('The store itself: stats, verify, backup, restore, migrate, copy.');
   addStats(store, session);
   addVerify(store, session);
   addBackup(store, session);
   addRestore(store, session);
+  addMigrate(store, session);
+  addStoreCopy(store, session);
 };
 
 const addStats = (parent: Command, session: Session): void => {
@@ -39,10 +46,11 @@ const showStats = async (session: Session, options: RawOptions): Promise<void> =
     quarantined: await quarantine.count(),
   }));
   const diskBytesPerByte = stats.reportBytes === 0 ? null : stats.fileBytes / stats.reportBytes;
-  if (options.json) return printJson(session, { store: values.store, ...stats, diskBytesPerByte });
+  const store = hidePassword(values.store);
+  if (options.json) return printJson(session, { store, ...stats, diskBytesPerByte });
   await session.write(
     renderPairs([
-      ['store', values.store],
+      ['store', store],
       ['streams with reports', formatCount(stats.streams)],
       ['reports', formatCount(stats.reports)],
       ['bytes of reports', formatBytes(stats.reportBytes)],
@@ -177,6 +185,31 @@ const restore = async (session: Session, folder: string, options: RawOptions): P
   await session.write(
     `${formatNumberOf(stats.reports, 'report')} of ${formatNumberOf(stats.streams, 'stream')} restored to ${target}.\n` +
       `Next: check every report with sealpost store verify --store ${values.store}, then start the server again.\n`,
+  );
+};
+
+const addMigrate = (parent: Command, session: Session): void => {
+  const command = parent
+    .command('migrate')
+    .description(
+      'Make the tables of a store in PostgreSQL, or bring them up to this release. Run it once before the first server of a new release.',
+    )
+    .option('--json', 'print one line of JSON')
+    .action((options: RawOptions) => migrate(session, options));
+  addSettings(command, ['store']);
+  addExamples(command, [['A new store', 'sealpost store migrate --store postgres://sealpost@db.example/sealpost']]);
+};
+
+const migrate = async (session: Session, options: RawOptions): Promise<void> => {
+  const { values } = await readSettings(session, options);
+  const store = hidePassword(values.store);
+  const migrated = await migrateStore(values.store);
+  if (options.json) return printJson(session, { store, ...migrated });
+  const { from, to } = migrated;
+  await session.write(
+    from === to
+      ? `${store} is up to date: schema ${to}.\n`
+      : `${store} brought from ${from === 0 ? 'nothing' : `schema ${from}`} to schema ${to}.\n`,
   );
 };
 

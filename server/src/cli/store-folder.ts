@@ -9,7 +9,7 @@ import { CommandError, exitCodes, usageError } from './failure.ts';
 export const folderOf = (url: string): string => {
   const scheme = /^([a-z][a-z0-9+]+):/.exec(url)?.[1];
   if (scheme === undefined || scheme === 'lmdb') return url.slice(scheme === undefined ? 0 : 'lmdb:'.length);
-  throw usageError(`${scheme}: stores are not folders. Use the backup tools of that database.`);
+  throw usageError(`${scheme}: stores are not folders. Use sealpost store copy --from FOLDER --to ADDRESS.`);
 };
 
 const listFolder = (folder: string): readonly string[] =>

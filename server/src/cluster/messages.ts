@@ -1,4 +1,4 @@
-// Owns what a primary and its workers tell each other. No message holds a secret: the key reaches a worker as it reaches the primary.
+// Owns what a primary and its workers tell each other. No message holds a secret: key and store reach a worker by its environment.
 import type { SpentTokens } from '../access/rate-limit.ts';
 import type { NodeSettings } from '../app.ts';
 import type { AccountCount } from '../live/shared-counts.ts';
@@ -21,6 +21,9 @@ export type WorkerSettings = {
 
 /** The variable that a worker finds the key in, where the primary was given it and no file; empty otherwise. */
 export const workerKeyVariable = 'SEALPOST_KEY';
+
+/** The variable that a worker finds the store's address in, which may hold a password. */
+export const workerStoreVariable = 'SEALPOST_STORE';
 
 export type ToWorker =
   /** Open; `limits` is where the buckets stand. */

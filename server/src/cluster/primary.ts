@@ -7,7 +7,13 @@ import { createCountExchange } from '../live/shared-counts.ts';
 import type { MetricValues } from '../metrics.ts';
 import type { Listener } from '../observe.ts';
 import { programBeside } from '../threads.ts';
-import { type FromWorker, type ToWorker, type WorkerSettings, workerKeyVariable } from './messages.ts';
+import {
+  type FromWorker,
+  type ToWorker,
+  type WorkerSettings,
+  workerKeyVariable,
+  workerStoreVariable,
+} from './messages.ts';
 import { createWorkerTotals } from './totals.ts';
 
 export type WorkersOptions = {
@@ -135,7 +141,7 @@ const createMembers = ({ settings, key, writeLog }: WorkersOptions) => {
   const take = (member: Member, message: FromWorker): void => {
     const { id } = member.worker;
     if (message.kind === 'hello') {
-      const node = { ...settings.node, listen: { ...settings.node.listen, port: port.toAsk() } };
+      const node = { ...settings.node, store: '', listen: { ...settings.node.listen, port: port.toAsk() } };
       send(member, { kind: 'start', settings: { ...settings, node }, limits: limits.join(id) });
     } else if (message.kind === 'ready') {
       if (port.accept(message.url)) member.url = message.url;
@@ -153,7 +159,11 @@ const createMembers = ({ settings, key, writeLog }: WorkersOptions) => {
   /** Starts one; `onEnd` hears how it ended. */
   const start = (onEnd: (member: Member, how: string) => void): Member => {
     // These go before what the primary was started with: a worker gets the key that the primary uses, and no token.
-    const worker = cluster.fork({ [workerKeyVariable]: key ?? '', SEALPOST_INGEST_TOKEN: '' });
+    const worker = cluster.fork({
+      [workerKeyVariable]: key ?? '',
+      [workerStoreVariable]: settings.node.store,
+      SEALPOST_INGEST_TOKEN: '',
+    });
     const member: Member = {
       worker,
       startedMs: performance.now(),

@@ -16,6 +16,7 @@ import {
   type ToWorker,
   type WorkerSettings,
   workerKeyVariable,
+  workerStoreVariable,
 } from './messages.ts';
 
 /** How often a worker tells its news; a limit is off by what is given meanwhile. */
@@ -122,7 +123,7 @@ const open = async ({ node, logLevel, keyFile }: WorkerSettings, first: SpentLim
   const reporting = createReporting(logLevel, () => read?.activeRequests() ?? 0);
   const { limits, log, metrics } = reporting;
   limits.hear(first);
-  const store = await openStore(node.store, 'read');
+  const store = await openStore(process.env[workerStoreVariable] ?? '', 'read', undefined, node.processes);
   const observe = createObserver([log.observe, metrics.observe]);
   const view = await openAdminView(store.admin, (error) => observe({ kind: 'adminReloadFailed', error }));
   read = await openReadPath(node, store, view, box, observe, limits.limiters);

@@ -70,7 +70,11 @@ export const createIngest = (parts: IngestParts): Ingest => {
   };
   const append = async (passing: readonly Passing[]): Promise<void> => {
     const admitted = passing.filter(isUndecided);
-    if (admitted.length === 0) return;
+    if (admitted.length === 0) {
+      // Found by reading alone: a promise needs more where replication may be behind. An append brings it along.
+      if (passing.some(({ outcome }) => outcome === 'duplicate')) await store.reports.confirm();
+      return;
+    }
     const outcomes = await store.reports.append(admitted.map(({ report }) => report as NewReport)); // admitted, so it has one
     for (const [i, one] of admitted.entries()) settle(one, outcomes[i] as AppendOutcome); // one each
   };

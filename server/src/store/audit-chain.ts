@@ -1,6 +1,6 @@
 // Owns the chain of the audit log: each entry's hash covers the entry and the hash before it.
 import { createHash } from 'node:crypto';
-import type { AuditEntry } from './store.ts';
+import { type AuditEntry, StoreError } from './store.ts';
 
 /** SHA-256 over the entry's fields in a fixed order, hex. */
 export const auditHash = (entry: Omit<AuditEntry, 'hash'>): string => {
@@ -8,4 +8,15 @@ export const auditHash = (entry: Omit<AuditEntry, 'hash'>): string => {
   return createHash('sha256')
     .update(JSON.stringify([sequence, previousHash, atMs, actor, action, detail]))
     .digest('hex');
+};
+
+/** Throws unless entries go on where a log ends. */
+export const requireChain = (last: AuditEntry | undefined, entries: readonly AuditEntry[]): void => {
+  let before = last;
+  for (const entry of entries) {
+    const follows = entry.sequence === (before?.sequence ?? 0) + 1 && entry.previousHash === (before?.hash ?? '');
+    if (!follows || entry.hash !== auditHash(entry))
+      throw new StoreError('store_write_failed', `Audit entry ${entry.sequence} does not follow the log that is here.`);
+    before = entry;
+  }
 };

@@ -1,6 +1,6 @@
 // Owns administrative records and the audit log in LMDB: small JSON under checksums, changed by any process in short transactions.
 // A version grows with every change; processes that listen look at it four times a second.
-import { auditHash } from './audit-chain.ts';
+import { auditHash, requireChain } from './audit-chain.ts';
 import { type Environment, openTable } from './lmdb-environment.ts';
 import { positionKey, positionOfKey } from './lmdb-report-tables.ts';
 import { decodeRecord, encodeRecord } from './record.ts';
@@ -54,6 +54,12 @@ export const createAdminStore = (environment: Environment): AdminStore & { reado
         record(act);
       }),
     log: (act) => change(() => record(act)),
+    takeOver: (taken, entries) =>
+      change(() => {
+        requireChain(lastEntry(), entries);
+        for (const { kind, key, record: value } of taken) records.put(recordKey(kind, key), encodeRecord(value));
+        for (const entry of entries) audit.put(positionKey(entry.sequence), encodeRecord(entry));
+      }),
     auditAfter: async (sequence, limit) => {
       environment.root.resetReadTxn();
       return [...audit.getRange({ start: positionKey(sequence + 1), limit })].map(({ key, value }) =>

@@ -3,7 +3,7 @@
 // has changed.
 import type { FeedId } from '@sealpost/protocol';
 import { keysFrom, type ReportTables } from './lmdb-report-tables.ts';
-import { renderedLength, secondOf, writeReport } from './rendered-report.ts';
+import { renderedLength, secondOf, wholeSecondsEnd, writeReport } from './rendered-report.ts';
 import { type Block, openBlock } from './report-block.ts';
 import type { RenderedPage } from './store.ts';
 
@@ -152,17 +152,6 @@ const toPage = (segments: readonly Segment[], more: boolean): RenderedPage => {
     lastMs: last?.run.block.window(last.to - 1).observationsMs,
     more,
   };
-};
-
-/**
- * Where a page of at most `limit` reports ends, given the second of each and of one more. Clients continue at the last second + 1: a page
- * that ends within a second would lose the rest of it. If one second fills the whole page, the page ends within it.
- */
-export const wholeSecondsEnd = (secondAt: (i: number) => number | undefined, limit: number): number => {
-  const tooMany = secondAt(limit);
-  let end = limit;
-  while (end > 0 && secondAt(end - 1) === tooMany) end--;
-  return end === 0 ? limit : end;
 };
 
 /** The second of the report with so many before it. */

@@ -3,7 +3,7 @@
 import type { FeedId } from '@sealpost/protocol';
 import { readCandles } from './lmdb-candles.ts';
 import { changesOf } from './lmdb-counters.ts';
-import { createPageRenderer, wholeSecondsEnd } from './lmdb-rendered-runs.ts';
+import { createPageRenderer } from './lmdb-rendered-runs.ts';
 import {
   decodeAppended,
   decodeLatest,
@@ -16,7 +16,7 @@ import {
   streamKey,
   streamOfKey,
 } from './lmdb-report-tables.ts';
-import { renderReport, secondOf } from './rendered-report.ts';
+import { renderReport, secondOf, wholeSecondsEnd } from './rendered-report.ts';
 import { type Block, type BlockReport, openBlock } from './report-block.ts';
 import {
   type Appended,

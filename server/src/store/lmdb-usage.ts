@@ -3,15 +3,10 @@
 import { type Environment, openTable } from './lmdb-environment.ts';
 import { decodeRecord, encodeRecord } from './record.ts';
 import type { UsageRow, UsageStore } from './store.ts';
+import { addDays, firstDayKept } from './usage-days.ts';
 
-/** Days that are kept, the newest one included. */
-const usageDaysMax = 400;
 /** Old records removed by one addition at most, so that it stays short. */
 const removedMax = 10_000;
-
-const dayMs = 86_400_000;
-const addDays = (day: string, days: number): string =>
-  new Date(Date.parse(`${day}T00:00:00Z`) + days * dayMs).toISOString().slice(0, 10);
 
 /** Days compare as texts. There must be one. */
 const latest = (days: readonly string[]): string => [...days].sort().at(-1) as string;
@@ -31,7 +26,7 @@ export const createUsageStore = (environment: Environment): UsageStore => {
     return known === undefined ? 0 : decodeRecord<Count>(known, `usage ${key}`).requests;
   };
   const dropOld = (newestDay: string): void => {
-    const oldest = addDays(newestDay, 1 - usageDaysMax);
+    const oldest = firstDayKept(newestDay);
     for (const key of [...table.getKeys({ end: Buffer.from(oldest), limit: removedMax })]) table.remove(key);
   };
   return {

@@ -1,130 +1,16 @@
-// Holds the engine against a model that anybody can read: a list of reports per stream.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { FeedId } from '@sealpost/protocol';
-import fc from 'fast-check';
-import { expect, test } from 'vitest';
-import { createSignedReports, secondStream } from '../../../tests/signed-reports.ts';
 import { openStore } from './open.ts';
-import type { AppendOutcome, Store, StoredReport } from './store.ts';
+import { testStoreModel } from './store-model.contract.ts';
 
-const { report } = await createSignedReports();
-const streams = [secondStream(1), secondStream(2), secondStream(3)];
-const t0 = 1_763_200_000;
-const spanSeconds = 2_000;
-
-type Model = { readonly reports: Map<FeedId, StoredReport[]>; horizon: number; appended: number };
-type World = { store: Store; readonly folder: string; readonly model: Model };
-
-const secondOf = (ms: number) => Math.floor(ms / 1_000);
-const ofStream = (model: Model, feedId: FeedId): StoredReport[] => model.reports.get(feedId) ?? [];
-const hex = (one: StoredReport | undefined) => one && Buffer.from(one.fullReport).toString('hex');
-
-const appendToModel = (model: Model, one: StoredReport): AppendOutcome => {
-  const known = ofStream(model, one.feedId);
-  const same = known.find(({ observationsMs }) => observationsMs === one.observationsMs);
-  if (same) return hex(same) === hex(one) ? 'duplicate' : 'conflict';
-  if (known.some((other) => other.validFromMs <= one.observationsMs && one.validFromMs <= other.observationsMs))
-    return 'overlap';
-  model.reports.set(
-    one.feedId,
-    [...known, one].sort((a, b) => a.observationsMs - b.observationsMs),
-  );
-  model.appended += 1;
-  return 'stored';
+const createEngine = async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'sealpost-model-'));
+  return {
+    writers: 'one' as const,
+    open: (mode: 'read' | 'write') => openStore(folder, mode),
+    remove: async () => rmSync(folder, { recursive: true, force: true }),
+  };
 };
 
-const feedId = fc.constantFrom(...streams);
-const second = fc.nat(spanSeconds);
-
-/** A run of contiguous reports, so that blocks close and late ones fall into them. */
-const appendCommand = fc
-  .record({
-    feedId,
-    from: second,
-    width: fc.integer({ min: 1, max: 4 }),
-    count: fc.integer({ min: 1, max: 150 }),
-    gap: fc.integer({ min: 0, max: 3 }),
-    price: fc.constantFrom(1n, 2n),
-  })
-  .map((run) => ({
-    toString: () => `append ${JSON.stringify(run, (_, value) => (typeof value === 'bigint' ? Number(value) : value))}`,
-    check: async ({ store, model }: World) => {
-      const from = Math.max(run.from, model.horizon + 10);
-      const batch = Array.from({ length: run.count }, (_, i) => {
-        const validFrom = t0 + from + i * (run.width + run.gap);
-        return report(run.feedId, validFrom, validFrom + run.width - 1, run.price);
-      });
-      expect(await store.reports.append(batch)).toEqual(batch.map((one) => appendToModel(model, one)));
-      expect(await store.reports.position()).toBe(model.appended);
-    },
-  }));
-
-const readCommand = fc
-  .record({ feedId, at: second, limit: fc.integer({ min: 1, max: 200 }) })
-  .map(({ feedId: asked, at, limit }) => ({
-    toString: () => `read ${asked.slice(-1)} at ${at} limit ${limit}`,
-    check: async ({ store, model }: World) => {
-      const moment = t0 + Math.max(at, model.horizon + 10);
-      const known = ofStream(model, asked);
-      const rest = known.filter(({ observationsMs }) => secondOf(observationsMs) >= moment);
-      const holding = rest.find(({ validFromMs }) => secondOf(validFromMs) <= moment);
-      expect(hex((await store.reports.at([asked], moment))[0])).toBe(hex(holding));
-      const page = await store.reports.page(asked, moment, limit);
-      expect([page.reports.map(hex), page.more]).toEqual([rest.slice(0, limit).map(hex), rest.length > limit]);
-      const next = (await store.reports.neighbours(asked, moment)).next;
-      expect(next?.observationsMs).toBe(rest[0]?.observationsMs);
-      const newest = known.at(-1);
-      if (newest && secondOf(newest.observationsMs) >= t0 + model.horizon)
-        expect(store.reports.latest(asked)?.observationsMs).toBe(newest.observationsMs);
-    },
-  }));
-
-const trimCommand = second.map((before) => ({
-  toString: () => `trim before ${before}`,
-  check: async ({ store, model }: World) => {
-    model.horizon = Math.max(model.horizon, Math.floor(before / 4));
-    while (
-      (await store.reports.trim({ beforeMs: (t0 + model.horizon) * 1_000, bytesMax: Number.POSITIVE_INFINITY })).more
-    );
-    for (const [key, reports] of model.reports)
-      model.reports.set(
-        key,
-        reports.filter(({ observationsMs }) => observationsMs >= (t0 + model.horizon) * 1_000),
-      );
-  },
-}));
-
-const reopenCommand = fc.constant({
-  toString: () => 'reopen',
-  check: async (world: World) => {
-    await world.store.close();
-    world.store = await openStore(world.folder, 'write');
-  },
-});
-
-const command = fc.oneof(
-  { weight: 6, arbitrary: appendCommand },
-  { weight: 8, arbitrary: readCommand },
-  { weight: 1, arbitrary: trimCommand },
-  { weight: 1, arbitrary: reopenCommand },
-);
-
-test('lmdb store: agrees with the model on any sequence of append, read, trim, close and reopen', async () => {
-  const property = fc.asyncProperty(fc.array(command, { minLength: 5, maxLength: 25 }), async (commands) => {
-    const folder = mkdtempSync(join(tmpdir(), 'sealpost-model-'));
-    const world: World = {
-      store: await openStore(folder, 'write'),
-      folder,
-      model: { reports: new Map(), horizon: 0, appended: 0 },
-    };
-    try {
-      for (const { check } of commands) await check(world);
-    } finally {
-      await world.store.close();
-      rmSync(folder, { recursive: true, force: true });
-    }
-  });
-  await fc.assert(property, { numRuns: Number(process.env.MODEL_RUNS ?? 12) });
-}, 600_000);
+testStoreModel('lmdb', createEngine, 12);

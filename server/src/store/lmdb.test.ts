@@ -7,6 +7,7 @@ import { testStoreContract } from './store.contract.ts';
 testStoreContract('lmdb', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'sealpost-store-'));
   return {
+    writers: 'one',
     open: (mode) => openStore(`lmdb:${folder}`, mode),
     remove: async () => rmSync(folder, { recursive: true, force: true }),
   };

@@ -117,6 +117,8 @@ const composeStore = (
       appended.check();
       return outcomes;
     },
+    // Nothing can be read here before it is durable.
+    confirm: async () => {},
     latest: reader.latest,
     at: async (feedIds, seconds) => feedIds.map((feedId) => reader.at(feedId, seconds)),
     neighbours: async (feedId, seconds) => reader.neighbours(feedId, seconds),
@@ -176,10 +178,15 @@ const readStats = (folder: string, { root }: Environment, tables: ReportTables):
   };
 };
 
+/** Makes a folder for a backup, or refuses one that holds anything. */
+export const requireEmptyFolder = (folder: string): void => {
+  mkdirSync(folder, { recursive: true });
+  if (readdirSync(folder).length > 0)
+    throw new StoreError('store_write_failed', `${folder} is not empty. Name a new folder for the backup.`);
+};
+
 const backup = async (reports: Environment, admin: Environment, target: string): Promise<void> => {
-  mkdirSync(target, { recursive: true });
-  if (readdirSync(target).length > 0)
-    throw new StoreError('store_write_failed', `${target} is not empty. Name a new folder for the backup.`);
+  requireEmptyFolder(target);
   for (const [name, { root }] of [
     ['admin', admin],
     ['reports', reports],

@@ -1,11 +1,51 @@
 // Owns the way from a store's URL to its engine.
-import { openLmdbStore } from './lmdb.ts';
+import { copyStore } from './copy.ts';
+import { openLmdbStore, requireEmptyFolder } from './lmdb.ts';
+import type { Migrated } from './postgres-schema.ts';
 import { type Store, StoreError, type StoreEvent } from './store.ts';
 
-/** Opens `lmdb:FOLDER`, or a bare folder. `tell` hears what the engine observes. */
-export const openStore = (url: string, mode: 'read' | 'write', tell?: (event: StoreEvent) => void): Promise<Store> => {
+/**
+ * Opens `lmdb:FOLDER`, a bare folder, or `postgres://…`. `tell` hears what the engine observes; `share` is how many processes of a node
+ * divide its connections to a database.
+ */
+export const openStore = async (
+  url: string,
+  mode: 'read' | 'write',
+  tell: (event: StoreEvent) => void = () => {},
+  share = 1,
+): Promise<Store> => {
   const scheme = /^([a-z][a-z0-9+]+):/.exec(url)?.[1];
   if (scheme === undefined) return openLmdbStore(url, mode, tell);
   if (scheme === 'lmdb') return openLmdbStore(url.slice('lmdb:'.length), mode, tell);
-  throw new StoreError('store_url_unknown', `There is no store engine for ${scheme}:. Use lmdb:FOLDER.`);
+  if (scheme === 'postgres' || scheme === 'postgresql') {
+    // The driver is loaded by those who use it.
+    const { openPostgresStore } = await import('./postgres.ts');
+    const store = await openPostgresStore(url, mode, { tell, share });
+    const whole: Store = { ...store, backup: (folder) => copyToFolder(whole, folder) };
+    return whole;
+  }
+  throw new StoreError(
+    'store_url_unknown',
+    `There is no store engine for ${scheme}:. Use lmdb:FOLDER or postgres://USER@HOST/DATABASE.`,
+  );
+};
+
+// A copy of a database that opens as a store: the embedded engine's.
+const copyToFolder = async (store: Store, folder: string): Promise<void> => {
+  requireEmptyFolder(folder);
+  const copy = await openLmdbStore(folder, 'write');
+  try {
+    await copyStore(store, copy);
+  } finally {
+    await copy.close();
+  }
+};
+
+/** Brings the tables of a store up to this release. A store in a folder has none: it is made by whoever writes first. */
+export const migrateStore = async (url: string): Promise<Migrated> => {
+  if (/^postgres(?:ql)?:/.test(url)) return (await import('./postgres-schema.ts')).migratePostgres(url);
+  throw new StoreError(
+    'store_url_unknown',
+    'Only stores in PostgreSQL are migrated. Name one with --store postgres://….',
+  );
 };

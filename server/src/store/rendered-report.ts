@@ -6,6 +6,17 @@ import type { StoredReport, Window } from './store.ts';
 /** The second that a moment falls in: the wire knows no finer one. */
 export const secondOf = (ms: number): number => Math.floor(ms / 1_000);
 
+/**
+ * Where a page of at most `limit` reports ends, given the second of each and of one more. Clients continue at the last second + 1: a page
+ * that ends within a second would lose the rest of it. If one second fills the whole page, the page ends within it.
+ */
+export const wholeSecondsEnd = (secondAt: (i: number) => number | undefined, limit: number): number => {
+  const tooMany = secondAt(limit);
+  let end = limit;
+  while (end > 0 && secondAt(end - 1) === tooMany) end--;
+  return end === 0 ? limit : end;
+};
+
 /** All of it but the digits of the full report and the closing. */
 const renderHead = (feedId: FeedId, { validFromMs, observationsMs }: Window): string =>
   `{"feedID":"${feedId}","validFromTimestamp":${secondOf(validFromMs)},"observationsTimestamp":${secondOf(observationsMs)},"fullReport":"0x`;

@@ -5,6 +5,8 @@ import type { Store, StoredReport } from './store.ts';
 /** An engine under test: a place that survives closing, opened as often as a test likes. */
 export type EngineUnderTest = {
   readonly open: (mode: 'read' | 'write') => Promise<Store>;
+  /** Where several processes may write at once, the sentence on a second writer is another one. */
+  readonly writers: 'one' | 'many';
   readonly remove: () => Promise<void>;
 };
 

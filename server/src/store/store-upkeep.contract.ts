@@ -10,6 +10,7 @@ import {
   type Contract,
   type EngineUnderTest,
   other,
+  report,
   run,
   seconds,
   stream,
@@ -73,6 +74,8 @@ export const testFollowing = (
     try {
       const woken = new Promise<void>((resolve) => void reader.reports.onAppended(resolve));
       await store().reports.append(run(stream, t0 + 1, 1));
+      // On one machine a reader sees it at once, elsewhere when it is told.
+      if (engine().writers === 'many') await woken;
       expect(reader.reports.latest(stream)?.observationsMs).toBe((t0 + 1) * 1_000);
       await woken;
       expect((await reader.reports.appendedAfter(1, 10)).reports).toHaveLength(1);
@@ -82,7 +85,8 @@ export const testFollowing = (
     }
   });
 
-  contract('a second writer is refused by name and told what to do', async () => {
+  contract('a second writer is refused by name and told what to do, or writes as well', async () => {
+    if (engine().writers === 'many') return expectTwoWriters(store(), await engine().open('write'));
     await expect(engine().open('write')).rejects.toMatchObject({
       code: 'store_locked',
       message: expect.stringContaining('sealpost ingest --to URL'),
@@ -93,6 +97,21 @@ export const testFollowing = (
     await store().close();
     await expect(store().reports.append(run(stream, t0, 1))).rejects.toMatchObject({ code: 'store_closed' });
   });
+};
+
+// The same reports through two doors: each is stored once, and who came second is told so.
+const expectTwoWriters = async (first: Store, second: Store): Promise<void> => {
+  try {
+    const batch = run(stream, t0, 100);
+    const [a, b] = await Promise.all([first.reports.append(batch), second.reports.append(batch)]);
+    expect([...a, ...b].filter((outcome) => outcome === 'stored')).toHaveLength(100);
+    expect([...a, ...b].filter((outcome) => outcome === 'duplicate')).toHaveLength(100);
+    expect(await second.reports.append([report(stream, t0, t0, 7n)])).toEqual(['conflict']);
+    expect(await first.reports.position()).toBe(100);
+    expect(second.reports.latest(stream)?.observationsMs).toBe((t0 + 99) * 1_000);
+  } finally {
+    await second.close();
+  }
 };
 
 const trimAll = async (store: Store, beforeMs: number, bytesMax = Number.POSITIVE_INFINITY): Promise<number> => {

@@ -66,9 +66,17 @@ export type MinuteCandle = {
 
 /** Reports, by stream and time. */
 export type ReportStore = {
-  /** Stores a batch; resolves once all of it is durable and visible to every reader, or rejects with none of it promised. Outcomes in batch order. */
+  /**
+   * Stores a batch; resolves once all of it is durable and in reach of every reader, or rejects with none of it promised: then it may be
+   * stored or not (`store_outcome_unknown`), and the same again converges. Outcomes in batch order.
+   */
   readonly append: (batch: readonly NewReport[]) => Promise<readonly AppendOutcome[]>;
-  /** The newest report of a stream, at once; undefined when it has none. */
+  /** Resolves once everything that can be read by now is as durable as an append; what was only read may be promised then. */
+  readonly confirm: () => Promise<void>;
+  /**
+   * The newest report of a stream, at once; undefined when it has none. Never older than what this store appended, told a listener of
+   * `onAppended` or gave before; what others appended comes soon where the engine is not on this machine.
+   */
   readonly latest: (feedId: FeedId) => LatestReport | undefined;
   /** For each stream the report that holds at a second, the earliest observed of several; undefined where none does. In the order asked for. */
   readonly at: (feedIds: readonly FeedId[], seconds: number) => Promise<readonly (StoredReport | undefined)[]>;
@@ -184,6 +192,9 @@ export type AdminRecords = {
 
 export type AdminKind = keyof AdminRecords;
 
+/** A record with its kind and key. */
+export type KeyedRecord = { readonly kind: AdminKind; readonly key: string; readonly record: AdminRecords[AdminKind] };
+
 /** An administrative act, for the audit log. Never holds a secret. */
 export type Act = {
   readonly atMs: number;
@@ -213,6 +224,11 @@ export type AdminStore = {
   ) => Promise<void>;
   /** Logs an act that changes no record. */
   readonly log: (act: Act) => Promise<void>;
+  /**
+   * Takes records and entries of another store's log as they are, in one transaction: for moving a store. The entries must go on where
+   * the log ends here; others are refused.
+   */
+  readonly takeOver: (records: readonly KeyedRecord[], entries: readonly AuditEntry[]) => Promise<void>;
   /** Entries after a sequence number, oldest first; 0 is before the first. */
   readonly auditAfter: (sequence: number, limit: number) => Promise<readonly AuditEntry[]>;
   /** Calls back within a second of a change by any process. Returns the way to stop. */
@@ -262,11 +278,14 @@ export type StoreErrorCode =
   | 'store_locked'
   | 'store_corrupt'
   | 'store_format_newer'
+  | 'store_format_older'
   | 'store_not_found'
   | 'store_url_unknown'
   | 'store_read_only'
   | 'store_disk_full'
   | 'store_write_failed'
+  | 'store_unavailable'
+  | 'store_outcome_unknown'
   | 'store_stopped'
   | 'store_closed';
 

@@ -1,0 +1,68 @@
+// The command `sealpost store copy`: from one engine to the other, or from one place to another.
+import type { Command } from 'commander';
+import { type Copied, copyStore } from '../store/copy.ts';
+import { openStore } from '../store/open.ts';
+import { hidePassword } from '../url-password.ts';
+import { addExamples, type RawOptions, readSettings } from './command-options.ts';
+import { CommandError, exitCodes, interruptedCode } from './failure.ts';
+import { formatNumberOf } from './formats.ts';
+import { createProgress } from './progress.ts';
+import { printJson, type Session } from './session.ts';
+import { withStore } from './store-access.ts';
+
+export const addStoreCopy = (parent: Command, session: Session): void => {
+  const command = parent
+    .command('copy')
+    .description(
+      'Copy a whole store into another one, of any engine, and compare every report. Run again, it goes on; the source may be in use.',
+    )
+    .requiredOption('--from <url>', 'the store to copy')
+    .requiredOption('--to <url>', 'where to; made if it is not there')
+    .option('--json', 'print one line of JSON')
+    .action((options: RawOptions) => copy(session, options));
+  addExamples(command, [
+    ['To several machines', 'sealpost store copy --from lmdb:./data --to postgres://sealpost@db.example/sealpost'],
+    ['And back', 'sealpost store copy --from postgres://sealpost@db.example/sealpost --to lmdb:./data'],
+  ]);
+};
+
+const copy = async (session: Session, options: RawOptions): Promise<void> => {
+  await readSettings(session, options);
+  const [from, to] = [String(options.from), String(options.to)];
+  const signal = session.interruption();
+  const copied = await withStore(from, (source) => copyInto(session, source, to, signal)).catch((error: unknown) => {
+    if (signal.aborted)
+      throw new CommandError(interruptedCode(signal), 'Interrupted. Run the same command again: it goes on.');
+    throw error;
+  });
+  if (copied.damaged > 0) session.exitWith(exitCodes.refused);
+  if (options.json) return printJson(session, { from: hidePassword(from), to: hidePassword(to), ...copied });
+  const damaged =
+    copied.damaged === 0
+      ? ''
+      : `${formatNumberOf(copied.damaged, 'damaged record')} left out: see sealpost store verify.\n`;
+  await session.write(
+    `${formatNumberOf(copied.reports, 'report')} in ${hidePassword(to)}, ${copied.duplicates} of them from before, all compared.\n${damaged}`,
+  );
+};
+
+const copyInto = async (
+  session: Session,
+  source: Parameters<typeof copyStore>[0],
+  to: string,
+  signal: AbortSignal,
+): Promise<Copied> => {
+  const { reports: total } = await source.reports.stats();
+  const target = await openStore(to, 'write');
+  const progress = createProgress(session.stderr);
+  try {
+    return await copyStore(source, target, {
+      signal,
+      onProgress: ({ part, reports: count }) =>
+        progress.update({ fraction: Math.min(1, count / Math.max(1, total)), count, label: `reports ${part}` }),
+    });
+  } finally {
+    progress.end();
+    await target.close();
+  }
+};

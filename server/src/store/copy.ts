@@ -1,0 +1,203 @@
+// Owns moving a store to another engine: reports, administrative records with their log, quarantine and usage, through the contract alone.
+// It may be run again: what is there is recognised. At the end every report is read back and compared.
+import {
+  decodeFullReport,
+  decodeReportBody,
+  type FeedId,
+  headlinePriceOf,
+  ReportFormatError,
+} from '@sealpost/protocol';
+import {
+  type AdminKind,
+  type AdminRecords,
+  type AdminStore,
+  type AuditEntry,
+  type KeyedRecord,
+  type NewReport,
+  type ReportStore,
+  type Store,
+  type StoredReport,
+  StoreError,
+} from './store.ts';
+
+export type CopyProgress = { readonly part: 'copied' | 'compared'; readonly reports: number };
+
+export type Copied = {
+  readonly reports: number;
+  /** Of these, reports that the target had before. */
+  readonly duplicates: number;
+  /** Records of the source that are not what was written; they were left out. */
+  readonly damaged: number;
+  readonly auditEntries: number;
+};
+
+export type CopyOptions = { readonly onProgress?: (progress: CopyProgress) => void; readonly signal?: AbortSignal };
+
+const reportsPerBatch = 1_000;
+const entriesPerBatch = 1_000;
+const quarantineMax = 10_000;
+
+/** Copies everything; resolves when the copy is complete and compared. Refuses a target that holds something else. */
+export const copyStore = async (from: Store, to: Store, { onProgress, signal }: CopyOptions = {}): Promise<Copied> => {
+  const auditEntries = await copyAdministration(from.admin, to.admin);
+  const copied = await copyReports(
+    from.reports,
+    to.reports,
+    (reports) => onProgress?.({ part: 'copied', reports }),
+    signal,
+  );
+  await copyQuarantine(from, to);
+  await copyUsage(from, to);
+  await compareReports(from.reports, to.reports, (reports) => onProgress?.({ part: 'compared', reports }), signal);
+  return { ...copied, auditEntries };
+};
+
+const refusal = (what: string) =>
+  new StoreError('store_write_failed', `${what} Copy into a store that is new, or was begun by this copy.`);
+
+const keyedBy: { readonly [K in AdminKind]: (record: AdminRecords[K]) => string } = {
+  stream: ({ feedId }) => feedId,
+  account: ({ userId }) => userId,
+  signerSet: ({ configDigest }) => configDigest,
+};
+
+const recordsOf = async <K extends AdminKind>(admin: AdminStore, kind: K): Promise<readonly KeyedRecord[]> =>
+  (await admin.list(kind)).map((record) => ({ kind, key: keyedBy[kind](record), record }));
+
+const copyAdministration = async (from: AdminStore, to: AdminStore): Promise<number> => {
+  const last = await lastEntry(to);
+  if (last !== undefined) {
+    const [same] = await from.auditAfter(last.sequence - 1, 1);
+    if (same?.hash !== last.hash) throw refusal('The audit log of the target is not the beginning of this one.');
+  }
+  let sequence = last?.sequence ?? 0;
+  for (let more = true; more; ) {
+    const entries = await from.auditAfter(sequence, entriesPerBatch);
+    more = entries.length === entriesPerBatch;
+    // The records come with the last entries: those of the log are never ahead of them.
+    const records = more
+      ? []
+      : [
+          ...(await recordsOf(from, 'stream')),
+          ...(await recordsOf(from, 'account')),
+          ...(await recordsOf(from, 'signerSet')),
+        ];
+    await to.takeOver(records, entries);
+    sequence = entries.at(-1)?.sequence ?? sequence;
+  }
+  return sequence;
+};
+
+const lastEntry = async (admin: AdminStore): Promise<AuditEntry | undefined> => {
+  let last: AuditEntry | undefined;
+  for (let more = true; more; ) {
+    const entries = await admin.auditAfter(last?.sequence ?? 0, entriesPerBatch);
+    last = entries.at(-1) ?? last;
+    more = entries.length === entriesPerBatch;
+  }
+  return last;
+};
+
+/** Every sound report of a store, in slices; returns how many records are damaged. */
+const eachSlice = async (
+  reports: ReportStore,
+  signal: AbortSignal | undefined,
+  act: (slice: readonly StoredReport[]) => Promise<void>,
+): Promise<number> => {
+  let damaged = 0;
+  let cursor: string | undefined;
+  do {
+    signal?.throwIfAborted();
+    const { entries, next } = await reports.scan(cursor, reportsPerBatch);
+    damaged += entries.filter(({ error }) => error !== undefined).length;
+    const sound = entries.flatMap(({ report }) => report ?? []);
+    if (sound.length > 0) await act(sound);
+    cursor = next;
+  } while (cursor !== undefined);
+  return damaged;
+};
+
+const copyReports = async (
+  from: ReportStore,
+  to: ReportStore,
+  onProgress: (reports: number) => void,
+  signal: AbortSignal | undefined,
+): Promise<Omit<Copied, 'auditEntries'>> => {
+  let reports = 0;
+  let duplicates = 0;
+  const damaged = await eachSlice(from, signal, async (slice) => {
+    const outcomes = await to.append(slice.map(withPrice));
+    const refused = outcomes.findIndex((outcome) => outcome === 'conflict' || outcome === 'overlap');
+    if (refused >= 0) throw refusal(`The target holds another report of ${slice[refused]?.feedId}.`);
+    duplicates += outcomes.filter((outcome) => outcome === 'duplicate').length;
+    reports += slice.length;
+    onProgress(reports);
+  });
+  return { reports, duplicates, damaged };
+};
+
+// Roll-ups are made anew, from the signed price.
+const withPrice = (report: StoredReport): NewReport => {
+  try {
+    const { body } = decodeFullReport(`0x${Buffer.from(report.fullReport).toString('hex')}`);
+    return { ...report, price: headlinePriceOf(decodeReportBody(body)) };
+  } catch (error) {
+    if (error instanceof ReportFormatError) return report; // kept as it is, whatever it is
+    throw error;
+  }
+};
+
+const compareReports = async (
+  from: ReportStore,
+  to: ReportStore,
+  onProgress: (reports: number) => void,
+  signal: AbortSignal | undefined,
+): Promise<void> => {
+  let compared = 0;
+  await eachSlice(from, signal, async (slice) => {
+    for (const [feedId, reports] of groupByFeed(slice)) await compareRun(to, feedId, reports);
+    compared += slice.length;
+    onProgress(compared);
+  });
+};
+
+const groupByFeed = (slice: readonly StoredReport[]): ReadonlyMap<FeedId, readonly StoredReport[]> => {
+  const groups = new Map<FeedId, StoredReport[]>();
+  for (const report of slice) groups.set(report.feedId, [...(groups.get(report.feedId) ?? []), report]);
+  return groups;
+};
+
+const compareRun = async (to: ReportStore, feedId: FeedId, wanted: readonly StoredReport[]): Promise<void> => {
+  const rest = new Map(wanted.map((report) => [report.observationsMs, report]));
+  const lastMs = Math.max(...rest.keys());
+  for (let from = Math.floor(Math.min(...rest.keys()) / 1_000), more = true; more && rest.size > 0; ) {
+    const page = await to.page(feedId, from, reportsPerBatch);
+    for (const { observationsMs, validFromMs, fullReport } of page.reports) {
+      const report = rest.get(observationsMs);
+      if (report?.validFromMs === validFromMs && Buffer.compare(report.fullReport, fullReport) === 0)
+        rest.delete(observationsMs);
+    }
+    const reachedMs = page.reports.at(-1)?.observationsMs ?? lastMs;
+    more = page.more && reachedMs < lastMs;
+    from = Math.floor(reachedMs / 1_000) + 1;
+  }
+  // A source that is in use has grown meanwhile; anything else is refused under its key.
+  if (rest.size > 0 && (await to.append([...rest.values()].map(withPrice))).some((outcome) => outcome !== 'stored'))
+    throw new StoreError(
+      'store_corrupt',
+      `Reports of ${feedId} differ in the copy. Verify it with: sealpost store verify.`,
+    );
+};
+
+const copyQuarantine = async (from: Store, to: Store): Promise<void> => {
+  if ((await to.quarantine.count()) > 0) return;
+  await to.quarantine.add([...(await from.quarantine.list(quarantineMax))].reverse());
+};
+
+// Counts add up, so each account's are taken over once.
+const copyUsage = async (from: Store, to: Store): Promise<void> => {
+  for (const { userId } of await from.admin.list('account')) {
+    const rows = await from.usage.list(userId, '0000-01-01');
+    if (rows.length > 0 && (await to.usage.list(userId, '0000-01-01')).length === 0) await to.usage.add(rows);
+  }
+};

@@ -1,0 +1,49 @@
+// Owns the address of a PostgreSQL store: what is the driver's and what is ours in it. Our own parameters are taken out, the rest is
+// passed on as it came, so that several hosts, TLS and whatever else the driver knows stay possible.
+import { hidePassword } from '../url-password.ts';
+import { StoreError } from './store.ts';
+
+export type PostgresAddress = {
+  /** What the driver takes. */
+  readonly url: string;
+  /** For people to read: without the password. */
+  readonly shown: string;
+  /** Where all tables lie. */
+  readonly schema: string;
+  /** Connections for reading that a node opens at most; each process has up to four more for writing, watching and long readings. */
+  readonly connections: number;
+  /** After this a reading fails, whatever the database does. */
+  readonly readMs: number;
+  /** After this a writing fails, whatever the database does. */
+  readonly writeMs: number;
+};
+
+const defaults = { schema: 'sealpost', connections: 10, readMs: 1_000, writeMs: 5_000 };
+
+/** Takes an address apart; one that cannot be used is a `store_url_unknown` that says why. */
+export const parseAddress = (url: string): PostgresAddress => {
+  const [place = '', query = ''] = url.split(/\?(.*)/s);
+  const parameters = new URLSearchParams(query);
+  const shown = hidePassword(place);
+  const refuse = (what: string) => new StoreError('store_url_unknown', `${shown}: ${what}`);
+  const take = (name: string): string | undefined => {
+    const value = parameters.get(name) ?? undefined;
+    parameters.delete(name);
+    return value;
+  };
+  const takeNumber = (name: string, standard: number, min: number, max: number): number => {
+    const raw = take(name);
+    if (raw === undefined) return standard;
+    const value = Number(raw);
+    if (/^\d{1,9}$/.test(raw) && value >= min && value <= max) return value;
+    throw refuse(`the parameter ${name} is ${JSON.stringify(raw)}, expected a whole number from ${min} to ${max}.`);
+  };
+  const schema = take('schema') ?? defaults.schema;
+  if (!/^[a-z_][a-z0-9_]{0,39}$/.test(schema))
+    throw refuse('the parameter schema takes up to 40 small letters, digits and underscores.');
+  const connections = takeNumber('connections', defaults.connections, 1, 1_000);
+  const readMs = takeNumber('read_ms', defaults.readMs, 50, 600_000);
+  const writeMs = takeNumber('write_ms', defaults.writeMs, 50, 600_000);
+  const rest = parameters.toString();
+  return { url: rest === '' ? place : `${place}?${rest}`, shown, schema, connections, readMs, writeMs };
+};

@@ -1,0 +1,292 @@
+// Owns writing a batch of reports to PostgreSQL: one transaction under one lock, so that several nodes may write at once. The lock is
+// taken before anything is looked at and before positions are given, and is let go of by the commit: positions are in the order of
+// commits, and nobody's window can slip in between (D82).
+import type { FeedId } from '@sealpost/protocol';
+import type { Run } from './postgres-connection.ts';
+import { createPartition, type Partition } from './postgres-partitions.ts';
+import {
+  bytesList,
+  encodeKeys,
+  encodeReport,
+  feedBytes,
+  feedIdOfBytes,
+  numberList,
+  type ReportRow,
+} from './postgres-rows.ts';
+import { type Tables, takeLock } from './postgres-schema.ts';
+import type { AppendOutcome, NewReport, StoredReport, Window } from './store.ts';
+
+export type AppendedBatch = {
+  readonly outcomes: readonly AppendOutcome[];
+  readonly stored: readonly NewReport[];
+  /** Those that are there now, by this batch or before it. */
+  readonly present: readonly NewReport[];
+  /** The position of the first stored one; undefined when there is none. */
+  readonly firstPosition: number | undefined;
+};
+
+type Span = (ms: number) => Partition;
+
+/** Writes a batch inside a transaction. */
+export const appendBatch = async (
+  run: Run,
+  t: Tables,
+  spanOf: Span,
+  batch: readonly NewReport[],
+): Promise<AppendedBatch> => {
+  await takeLock(run, t, 'reports');
+  const judge = await createJudge(run, t, batch);
+  const outcomes: AppendOutcome[] = [];
+  const stored: NewReport[] = [];
+  const present: NewReport[] = [];
+  for (const report of batch) {
+    const outcome = judge(report);
+    outcomes.push(outcome);
+    if (outcome === 'stored') stored.push(report);
+    if (outcome === 'stored' || outcome === 'duplicate') present.push(report);
+  }
+  if (stored.length === 0) {
+    await confirmRead(run, t);
+    return { outcomes, stored, present, firstPosition: undefined };
+  }
+  const groups = groupBySpan(spanOf, stored);
+  await makePartitions(run, t, spanOf, [...groups.keys()]);
+  const [lastPosition] = await Promise.all([
+    takePositions(run, t, stored),
+    ...[...groups].map(([span, reports]) => insertReports(run, span, reports)),
+    ...[...groups].map(([span, reports]) => countReports(run, t, span, reports)),
+    ...candleRows(spanOf, stored).map(([span, rows]) => upsertCandles(run, span, rows)),
+    raiseHeads(run, t, stored),
+    run('SELECT pg_notify($1::text, $2::text)', [t.channel, 'reports']),
+  ]);
+  return { outcomes, stored, present, firstPosition: lastPosition - stored.length + 1 };
+};
+
+/** Writes a word, so that the commit waits for the replication of whatever was read before it. */
+export const confirmRead = async (run: Run, t: Tables): Promise<void> => {
+  await run(`UPDATE ${t.counters} SET value = value + 1 WHERE name = 'confirmed'`);
+};
+
+type Known = { readonly observationsMs: number; readonly validFromMs: number; readonly record?: Buffer };
+
+/** What is decided about one stream in this batch so far. */
+type Standing = { newestMs: number; readonly accepted: (Window & { readonly fullReport: Uint8Array })[] };
+
+/** Looks up all that the batch can collide with, and judges its reports in order, each with those before it. */
+const createJudge = async (
+  run: Run,
+  t: Tables,
+  batch: readonly NewReport[],
+): Promise<(report: NewReport) => AppendOutcome> => {
+  const heads = await readHeads(run, t, [...new Set(batch.map(({ feedId }) => feedId))]);
+  const late = batch.filter(({ feedId, validFromMs }) => validFromMs <= (heads.get(feedId) ?? -1));
+  const neighbours = await readNeighbours(run, t, late);
+  const standings = new Map<FeedId, Standing>();
+  const judge = (report: NewReport): AppendOutcome => {
+    const standing = standings.get(report.feedId) ?? { newestMs: -1, accepted: [] };
+    standings.set(report.feedId, standing);
+    const refused = judgeStored(report, neighbours.get(report) ?? []) ?? judgeAccepted(report, standing);
+    if (refused !== undefined) return refused;
+    standing.accepted.push(report);
+    standing.newestMs = Math.max(standing.newestMs, report.observationsMs);
+    return 'stored';
+  };
+  return judge;
+};
+
+const judgeStored = (report: NewReport, known: readonly Known[]): AppendOutcome | undefined => {
+  const same = known.find(({ observationsMs }) => observationsMs === report.observationsMs);
+  // The record holds a checksum under the key and the packed bytes: equal records are equal reports.
+  if (same !== undefined) return same.record?.equals(encodeReport(report)) ? 'duplicate' : 'conflict';
+  return known.some((other) => cuts(report, other)) ? 'overlap' : undefined;
+};
+
+const judgeAccepted = (report: NewReport, { newestMs, accepted }: Standing): AppendOutcome | undefined => {
+  if (report.validFromMs > newestMs) return undefined;
+  const same = accepted.find(({ observationsMs }) => observationsMs === report.observationsMs);
+  if (same !== undefined) return Buffer.compare(same.fullReport, report.fullReport) === 0 ? 'duplicate' : 'conflict';
+  return accepted.some((other) => cuts(report, other)) ? 'overlap' : undefined;
+};
+
+const cuts = (a: Window, b: Window): boolean => a.validFromMs <= b.observationsMs && b.validFromMs <= a.observationsMs;
+
+const readHeads = async (run: Run, t: Tables, feedIds: readonly FeedId[]): Promise<ReadonlyMap<FeedId, number>> => {
+  const rows = await run<{ feed_id: Buffer; observations: number }>(
+    `SELECT feed_id, observations FROM ${t.heads} WHERE feed_id = ANY($1::bytea[])`,
+    [bytesList(feedIds.map(feedBytes))],
+  );
+  return new Map(rows.map(({ feed_id, observations }) => [feedIdOfBytes(feed_id), observations]));
+};
+
+/** For each report that is not after its stream's newest: the one under its own key, and the first that ends at or after its beginning. */
+const readNeighbours = async (
+  run: Run,
+  t: Tables,
+  late: readonly NewReport[],
+): Promise<ReadonlyMap<NewReport, readonly Known[]>> => {
+  const found = new Map<NewReport, Known[]>();
+  if (late.length === 0) return found;
+  const rows = await run<ReportRow & { n: number }>(
+    `SELECT k.n, r.observations, r.valid_from, r.record
+     FROM unnest($1::bytea[], $2::bigint[], $3::bigint[]) WITH ORDINALITY AS k(feed_id, valid_from, observations, n)
+     CROSS JOIN LATERAL (
+       (SELECT observations, valid_from, record FROM ${t.reports} WHERE feed_id = k.feed_id AND observations = k.observations)
+       UNION ALL
+       (SELECT observations, valid_from, record FROM ${t.reports} WHERE feed_id = k.feed_id AND observations >= k.valid_from
+        ORDER BY observations LIMIT 1)
+     ) AS r`,
+    [
+      bytesList(late.map(({ feedId }) => feedBytes(feedId))),
+      numberList(late.map(({ validFromMs }) => validFromMs)),
+      numberList(late.map(({ observationsMs }) => observationsMs)),
+    ],
+  );
+  for (const { n, observations, valid_from, record } of rows) {
+    const report = late[n - 1] as NewReport; // ordinals count from one
+    const known = found.get(report) ?? [];
+    known.push({ observationsMs: observations, validFromMs: valid_from, record });
+    found.set(report, known);
+  }
+  return found;
+};
+
+const groupBySpan = (spanOf: Span, stored: readonly NewReport[]): ReadonlyMap<Partition, readonly NewReport[]> => {
+  const spans = new Map<number, Partition>();
+  const groups = new Map<Partition, NewReport[]>();
+  for (const report of stored) {
+    const found = spanOf(report.observationsMs);
+    const span = spans.get(found.startMs) ?? found;
+    spans.set(span.startMs, span);
+    const group = groups.get(span);
+    if (group === undefined) groups.set(span, [report]);
+    else group.push(report);
+  }
+  return groups;
+};
+
+// Each with the one after it: the first report of a new day finds its tables made.
+const makePartitions = async (run: Run, t: Tables, spanOf: Span, spans: readonly Partition[]): Promise<void> => {
+  const wanted = new Map(spans.flatMap((span) => [span, spanOf(span.endMs)]).map((span) => [span.startMs, span]));
+  const there = await run<{ start_ms: number }>(
+    `SELECT start_ms FROM ${t.partitions} WHERE start_ms = ANY($1::bigint[])`,
+    [numberList([...wanted.keys()])],
+  );
+  for (const { start_ms } of there) wanted.delete(start_ms);
+  for (const span of wanted.values()) await createPartition(run, t, span);
+};
+
+const insertReports = (run: Run, { reports: leaf }: Partition, reports: readonly StoredReport[]) =>
+  run(
+    `INSERT INTO ${leaf} (feed_id, observations, valid_from, record)
+     SELECT * FROM unnest($1::bytea[], $2::bigint[], $3::bigint[], $4::bytea[])`,
+    [
+      bytesList(reports.map(({ feedId }) => feedBytes(feedId))),
+      numberList(reports.map(({ observationsMs }) => observationsMs)),
+      numberList(reports.map(({ validFromMs }) => validFromMs)),
+      bytesList(reports.map(encodeReport)),
+    ],
+  );
+
+const countReports = (run: Run, t: Tables, { startMs }: Partition, reports: readonly StoredReport[]) =>
+  run(
+    `UPDATE ${t.partitions} SET reports = reports + $2::bigint, report_bytes = report_bytes + $3::bigint WHERE start_ms = $1::bigint`,
+    [startMs, reports.length, reports.reduce((sum, { fullReport }) => sum + fullReport.length, 0)],
+  );
+
+const raiseHeads = (run: Run, t: Tables, stored: readonly StoredReport[]) => {
+  const newest = new Map<FeedId, number>();
+  for (const { feedId, observationsMs } of stored)
+    newest.set(feedId, Math.max(newest.get(feedId) ?? 0, observationsMs));
+  return run(
+    `INSERT INTO ${t.heads} AS h SELECT * FROM unnest($1::bytea[], $2::bigint[])
+     ON CONFLICT (feed_id) DO UPDATE SET observations = excluded.observations WHERE h.observations < excluded.observations`,
+    [bytesList([...newest.keys()].map(feedBytes)), numberList([...newest.values()])],
+  );
+};
+
+const takePositions = async (run: Run, t: Tables, stored: readonly StoredReport[]): Promise<number> => {
+  const [row] = await run<{ last_position: number }>(
+    `WITH taken AS (UPDATE ${t.counters} SET value = value + $1::bigint WHERE name = 'position' RETURNING value)
+     INSERT INTO ${t.appended} (last_position, first_position, keys) SELECT value, value - $1::bigint + 1, $2::bytea FROM taken
+     RETURNING last_position`,
+    [stored.length, encodeKeys(stored)],
+  );
+  return (row as { last_position: number }).last_position; // the counter is made with the table
+};
+
+const minuteMs = 60_000;
+
+type CandleRow = {
+  readonly feedId: FeedId;
+  readonly minute: number;
+  firstMs: number;
+  lastMs: number;
+  open: bigint;
+  high: bigint;
+  low: bigint;
+  close: bigint;
+  reports: number;
+};
+
+/** The minutes that stored reports with a price touch, each once, by span. */
+const candleRows = (
+  spanOf: Span,
+  stored: readonly NewReport[],
+): readonly (readonly [Partition, readonly CandleRow[]])[] => {
+  const rows = new Map<string, CandleRow>();
+  for (const { feedId, observationsMs: ms, price } of stored) {
+    if (price === undefined) continue;
+    const minute = Math.floor(ms / minuteMs) * minuteMs;
+    const name = `${feedId}${minute}`;
+    const row = rows.get(name);
+    if (row === undefined) {
+      rows.set(name, {
+        feedId,
+        minute,
+        firstMs: ms,
+        lastMs: ms,
+        open: price,
+        high: price,
+        low: price,
+        close: price,
+        reports: 1,
+      });
+      continue;
+    }
+    row.reports += 1;
+    if (price > row.high) row.high = price;
+    if (price < row.low) row.low = price;
+    if (ms < row.firstMs) [row.firstMs, row.open] = [ms, price];
+    if (ms > row.lastMs) [row.lastMs, row.close] = [ms, price];
+  }
+  const spans = new Map<number, [Partition, CandleRow[]]>();
+  for (const row of rows.values()) {
+    const span = spanOf(row.minute);
+    const group = spans.get(span.startMs) ?? [span, []];
+    group[1].push(row);
+    spans.set(span.startMs, group);
+  }
+  return [...spans.values()];
+};
+
+const upsertCandles = (run: Run, { candles: leaf }: Partition, rows: readonly CandleRow[]) =>
+  run(
+    `INSERT INTO ${leaf} AS c (feed_id, minute, first_ms, last_ms, open, high, low, close, reports)
+     SELECT * FROM unnest($1::bytea[], $2::bigint[], $3::bigint[], $4::bigint[], $5::numeric[], $6::numeric[], $7::numeric[], $8::numeric[], $9::int[])
+     ON CONFLICT (feed_id, minute) DO UPDATE SET
+       open = CASE WHEN excluded.first_ms < c.first_ms THEN excluded.open ELSE c.open END,
+       close = CASE WHEN excluded.last_ms > c.last_ms THEN excluded.close ELSE c.close END,
+       first_ms = least(c.first_ms, excluded.first_ms), last_ms = greatest(c.last_ms, excluded.last_ms),
+       high = greatest(c.high, excluded.high), low = least(c.low, excluded.low), reports = c.reports + excluded.reports`,
+    [
+      bytesList(rows.map(({ feedId }) => feedBytes(feedId))),
+      numberList(rows.map(({ minute }) => minute)),
+      numberList(rows.map(({ firstMs }) => firstMs)),
+      numberList(rows.map(({ lastMs }) => lastMs)),
+      numberList(rows.map(({ open }) => open)),
+      numberList(rows.map(({ high }) => high)),
+      numberList(rows.map(({ low }) => low)),
+      numberList(rows.map(({ close }) => close)),
+      numberList(rows.map(({ reports }) => reports)),
+    ],
+  );

@@ -1,0 +1,90 @@
+// Owns the partitions of reports and minutes: which span a moment falls into, how its tables are called, making and dropping them.
+// Statements that can name a partition do: through the parent each costs three times as much.
+import type { Run } from './postgres-connection.ts';
+import { sqlState } from './postgres-connection.ts';
+import type { Tables } from './postgres-schema.ts';
+
+/** One span of time and the tables that hold it. */
+export type Partition = {
+  readonly startMs: number;
+  readonly endMs: number;
+  readonly reports: string;
+  readonly candles: string;
+};
+
+export type Partitions = {
+  /** The span that a moment falls into, whether its tables are there or not. */
+  readonly spanOf: (ms: number) => Partition;
+  /** The partition that holds a moment, if this process knows of it. */
+  readonly known: (ms: number) => Partition | undefined;
+  /** Reads again which there are. */
+  readonly refresh: () => Promise<void>;
+  /** Runs with what is known; when a partition went meanwhile, once more with what is there now. */
+  readonly retried: <T>(act: () => Promise<T>) => Promise<T>;
+};
+
+const dayMs = 86_400_000;
+
+export const spanner = (t: Tables, partitionMs: number): ((ms: number) => Partition) => {
+  let last: Partition | undefined;
+  return (ms) => {
+    // Most reports fall where the one before did.
+    if (last !== undefined && ms >= last.startMs && ms < last.endMs) return last;
+    const startMs = Math.floor(ms / partitionMs) * partitionMs;
+    const stamp = new Date(startMs).toISOString().replaceAll(/[^0-9]/g, '');
+    const name = stamp.slice(0, partitionMs % dayMs === 0 ? 8 : 14);
+    last = {
+      startMs,
+      endMs: startMs + partitionMs,
+      reports: `${t.reports}_p${name}`,
+      candles: `${t.candles}_p${name}`,
+    };
+    return last;
+  };
+};
+
+export const createPartitions = (run: Run, t: Tables, partitionMs: number): Partitions => {
+  const spanOf = spanner(t, partitionMs);
+  let known = new Map<number, Partition>();
+  const refresh = async (): Promise<void> => {
+    const rows = await run<{ start_ms: number }>(`SELECT start_ms FROM ${t.partitions}`);
+    known = new Map(rows.map(({ start_ms }) => [start_ms, spanOf(start_ms)]));
+  };
+  return {
+    spanOf,
+    known: (ms) => known.get(Math.floor(ms / partitionMs) * partitionMs),
+    refresh,
+    retried: async (act) => {
+      try {
+        return await act();
+      } catch (error) {
+        if (sqlState(error) !== '42P01') throw error;
+        await refresh();
+        return act();
+      }
+    },
+  };
+};
+
+/** Makes the tables of a span. Attached, not made as a partition: that would lock out all readers. */
+export const createPartition = async (
+  run: Run,
+  t: Tables,
+  { startMs, endMs, reports, candles }: Partition,
+): Promise<void> => {
+  for (const [parent, leaf] of [
+    [t.reports, reports],
+    [t.candles, candles],
+  ]) {
+    await run(`CREATE TABLE ${leaf} (LIKE ${parent} INCLUDING DEFAULTS INCLUDING CONSTRAINTS)`);
+    await run(`ALTER TABLE ${parent} ATTACH PARTITION ${leaf} FOR VALUES FROM (${startMs}) TO (${endMs})`);
+  }
+  await run(`INSERT INTO ${t.partitions} (start_ms) VALUES ($1::bigint)`, [startMs]);
+};
+
+/** Drops a span at once, whatever it holds. Readers wait for it, so it waits for them for a short while only. */
+export const dropPartition = async (run: Run, t: Tables, { startMs, reports, candles }: Partition): Promise<void> => {
+  await run(`SET LOCAL lock_timeout = 500`);
+  await run(`DROP TABLE ${reports}, ${candles}`);
+  await run(`DELETE FROM ${t.partitions} WHERE start_ms = $1::bigint`, [startMs]);
+};

@@ -1,0 +1,79 @@
+// Owns a report as a row: packed, and under a checksum that covers its key as well; and how lists travel as one parameter.
+import { crc32 } from 'node:zlib';
+import type { FeedId } from '@sealpost/protocol';
+import { packReport, unpackReport } from './packed-report.ts';
+import { reportChecksum } from './report-block.ts';
+import { CorruptRecordError, type StoredReport } from './store.ts';
+
+/** The columns that make a report. */
+export const reportColumns = 'observations, valid_from, record';
+export type ReportRow = { readonly observations: number; readonly valid_from: number; readonly record: Buffer };
+
+export const feedBytes = (feedId: FeedId): Buffer => Buffer.from(feedId.slice(2), 'hex');
+export const feedIdOfBytes = (bytes: Uint8Array): FeedId => `0x${Buffer.from(bytes).toString('hex')}` as FeedId; // written from one
+
+const keyBytes = 40;
+
+export type ReportKey = { readonly feedId: FeedId; readonly observationsMs: number };
+
+/** The keys of a batch, feed id and milliseconds each, under their checksum. */
+export const encodeKeys = (reports: readonly StoredReport[]): Buffer => {
+  const value = Buffer.alloc(4 + reports.length * keyBytes);
+  for (const [i, { feedId, observationsMs }] of reports.entries()) {
+    value.write(feedId.slice(2), 4 + i * keyBytes, 'hex');
+    value.writeUIntBE(observationsMs, 4 + i * keyBytes + 34, 6);
+  }
+  value.writeUInt32BE(crc32(value.subarray(4)));
+  return value;
+};
+
+export const decodeKeys = (value: Buffer): readonly ReportKey[] => {
+  const keys = value.subarray(4);
+  if (value.length < 4 || keys.length % keyBytes !== 0 || crc32(keys) !== value.readUInt32BE(0))
+    throw new CorruptRecordError('a batch of appended keys does not match its checksum');
+  return Array.from({ length: keys.length / keyBytes }, (_, i) => {
+    const key = keys.subarray(i * keyBytes, (i + 1) * keyBytes);
+    return { feedId: feedIdOfBytes(key.subarray(0, 32)), observationsMs: key.readUIntBE(34, 6) };
+  });
+};
+
+/** What stands for a stream in the checksums of its reports. */
+const createSeeds = () => {
+  const seeds = new Map<FeedId, number>();
+  return (feedId: FeedId): number => {
+    const known = seeds.get(feedId);
+    if (known !== undefined) return known;
+    const seed = crc32(feedBytes(feedId));
+    // Only streams that have reports get here; far more than there ever are is a mistake that shall not fill the memory.
+    if (seeds.size < 100_000) seeds.set(feedId, seed);
+    return seed;
+  };
+};
+
+const seedOf = createSeeds();
+
+/** Checksum, then the packed report. */
+export const encodeReport = (report: StoredReport): Buffer => {
+  const packed = packReport(report.fullReport);
+  const record = Buffer.allocUnsafe(4 + packed.length);
+  record.writeUInt32BE(reportChecksum(seedOf(report.feedId), report, report.fullReport));
+  packed.copy(record, 4);
+  return record;
+};
+
+/** The report of a row; throws a CorruptRecordError when it is not what was written. */
+export const decodeReport = (feedId: FeedId, row: ReportRow): StoredReport => {
+  const window = { validFromMs: row.valid_from, observationsMs: row.observations };
+  const isWhole = row.record.length > 4;
+  const fullReport = isWhole ? unpackReport(row.record.subarray(4)) : Buffer.alloc(0);
+  if (!isWhole || reportChecksum(seedOf(feedId), window, fullReport) !== row.record.readUInt32BE(0))
+    throw new CorruptRecordError(`the report of ${feedId} at ${row.observations} does not match its checksum`);
+  return { feedId, validFromMs: row.valid_from, observationsMs: row.observations, fullReport };
+};
+
+/** Lists as PostgreSQL reads them. The driver could do it, after asking the server for every type there is. */
+export const numberList = (numbers: readonly (number | bigint)[]): string => `{${numbers.join(',')}}`;
+export const bytesList = (values: readonly Uint8Array[]): string =>
+  `{${values.map((bytes) => `"\\\\x${Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('hex')}"`).join(',')}}`;
+export const textList = (texts: readonly string[]): string =>
+  `{${texts.map((text) => `"${text.replaceAll(/[\\"]/g, '\\$&')}"`).join(',')}}`;

@@ -1,0 +1,153 @@
+// THE ENGINE FOR SEVERAL MACHINES: a schema in PostgreSQL, written and read by as many nodes as there are. This file puts the parts
+// together and owns opening and closing.
+import { type PostgresAddress, parseAddress } from './postgres-address.ts';
+import { createAdminStore, createQuarantine } from './postgres-admin.ts';
+import { appendBatch, confirmRead } from './postgres-append.ts';
+import { listen, openPool, openWriter, type Pool, type Writer } from './postgres-connection.ts';
+import { type Feed, openFeed } from './postgres-feed.ts';
+import { createPartitions, type Partitions } from './postgres-partitions.ts';
+import { createReportReads, scanReports } from './postgres-reads.ts';
+import { readStats, trimPartition } from './postgres-retention.ts';
+import { lookAtLayout, migratePostgres, type Tables, tablesOf } from './postgres-schema.ts';
+import { createUsageStore } from './postgres-usage.ts';
+import { type ReportStore, type Store, StoreError, type StoreEvent } from './store.ts';
+
+/** Bound of readings that go through everything: scans, counts, a start. */
+const longReadMs = 60_000;
+
+/** How a process takes part: `share` is how many processes of the node divide its connections. */
+export type PostgresOptions = { readonly tell: (event: StoreEvent) => void; readonly share: number };
+
+/** Opens the store at `postgres://…`. To write, a schema is made where there is none; the migrations of later releases are the operator's. */
+export const openPostgresStore = async (
+  url: string,
+  mode: 'read' | 'write',
+  { tell, share }: PostgresOptions,
+): Promise<Omit<Store, 'backup'>> => {
+  const address = parseAddress(url);
+  let layout = await lookAtLayout(url);
+  if (layout === undefined) {
+    if (mode === 'read')
+      throw new StoreError(
+        'store_not_found',
+        `There is no store in ${address.shown}. Make one with: sealpost store migrate.`,
+      );
+    await migratePostgres(url);
+    layout = await lookAtLayout(url);
+  }
+  const connections = openConnections(address, share);
+  try {
+    return await compose(address, mode, layout?.partitionMs ?? 0, connections, tell);
+  } catch (error) {
+    await connections.close();
+    throw error;
+  }
+};
+
+type Connections = {
+  readonly reads: Pool;
+  /** For what may take long. */
+  readonly slow: Pool;
+  /** For following: never behind readers. */
+  readonly watch: Pool;
+  readonly writer: Writer;
+  readonly close: () => Promise<void>;
+};
+
+const openConnections = (address: PostgresAddress, share: number): Connections => {
+  const reads = openPool(address, Math.max(1, Math.floor(address.connections / share)), address.readMs);
+  const slow = openPool(address, 1, longReadMs);
+  const watch = openPool(address, 1, Math.max(address.readMs, 5_000));
+  const writer = openWriter(address);
+  return {
+    reads,
+    slow,
+    watch,
+    writer,
+    close: async () => {
+      await writer.close();
+      await Promise.all([reads.close(), slow.close(), watch.close()]);
+    },
+  };
+};
+
+const compose = async (
+  address: PostgresAddress,
+  mode: 'read' | 'write',
+  partitionMs: number,
+  connections: Connections,
+  tell: (event: StoreEvent) => void,
+): Promise<Omit<Store, 'backup'>> => {
+  const { reads, slow, watch, writer } = connections;
+  const tables = tablesOf(address.schema);
+  const partitions = createPartitions(slow.run, tables, partitionMs);
+  await partitions.refresh();
+  const { byKeys } = createReportReads(watch.run, tables, partitions);
+  const feed = await openFeed({ run: watch.run, tables, partitions, byKeys });
+  const deafen = listen(address, tables.channel, () => void feed.look().catch(() => {}));
+  let closed = false;
+  const writable = (): Writer => {
+    if (closed) throw new StoreError('store_closed', `The store in ${address.shown} is closed.`);
+    if (mode === 'read')
+      throw new StoreError('store_read_only', `The store in ${address.shown} is open for reading only.`);
+    return writer;
+  };
+  const parts = { address, tables, partitions, feed, connections, writable, tell };
+  return {
+    reports: createReports(parts),
+    quarantine: createQuarantine(reads.run, writer, tables),
+    admin: createAdminStore(reads.run, writer, tables, feed),
+    usage: createUsageStore(reads.run, writer, tables),
+    close: async () => {
+      if (closed) return;
+      closed = true;
+      await deafen();
+      await feed.close();
+      await connections.close();
+    },
+  };
+};
+
+type Parts = {
+  readonly tables: Tables;
+  readonly partitions: Partitions;
+  readonly feed: Feed;
+  readonly connections: Connections;
+  readonly writable: () => Writer;
+  readonly tell: (event: StoreEvent) => void;
+};
+
+const createReports = ({ tables, partitions, feed, connections, writable, tell }: Parts): ReportStore => {
+  const { reads, slow } = connections;
+  const { byKeys: _, ...readings } = createReportReads(reads.run, tables, partitions);
+  return {
+    ...readings,
+    append: async (batch) => {
+      const { write } = writable();
+      if (batch.length === 0) return [];
+      const began = performance.now();
+      const { outcomes, stored, present, firstPosition } = await write((run) =>
+        appendBatch(run, tables, partitions.spanOf, batch),
+      );
+      tell({ kind: 'committed', seconds: (performance.now() - began) / 1_000 });
+      feed.learn(present);
+      if (firstPosition !== undefined) feed.appended(firstPosition, stored);
+      return outcomes;
+    },
+    confirm: () => writable().write((run) => confirmRead(run, tables)),
+    latest: feed.latest,
+    appendedAfter: feed.appendedAfter,
+    position: async () => {
+      const [row] = await reads.run<{ value: number }>(`SELECT value FROM ${tables.counters} WHERE name = 'position'`);
+      return row?.value ?? 0;
+    },
+    onAppended: feed.onAppended,
+    trim: async (retention) => {
+      const trimmed = await trimPartition(writable(), tables, partitions.spanOf, retention);
+      if (trimmed.more) await feed.look();
+      return trimmed;
+    },
+    scan: (cursor, limit) => scanReports(slow.run, tables, cursor, limit),
+    stats: () => readStats(slow.run, tables),
+  };
+};

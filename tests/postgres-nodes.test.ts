@@ -1,0 +1,95 @@
+// Several real nodes on one PostgreSQL: what one takes in, all serve and push; what is changed anywhere holds everywhere.
+import { once } from 'node:events';
+import { toReportJson } from '@sealpost/protocol';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { openSocket } from './live-clients.ts';
+import { createWorld, fetchSigned, runCommand, type Server, startServer, type World } from './real-program.ts';
+import { type RunningPostgres, startPostgres } from './running-postgres.ts';
+import { createSignedReports } from './signed-reports.ts';
+
+const token = 'a-token-for-two-nodes';
+const { report } = await createSignedReports();
+let postgres: RunningPostgres;
+let world: World;
+let nodes: readonly [Server, Server];
+
+beforeAll(async () => {
+  postgres = await startPostgres();
+  world = await createWorld(postgres.url('nodes', 'read_ms=3000&write_ms=5000'));
+  const env = { SEALPOST_INGEST_TOKEN: token };
+  nodes = [await startServer(world, [], env), await startServer(world, ['--workers', '2'], env)];
+}, 120_000);
+afterAll(async () => {
+  for (const node of nodes ?? []) await node.stop();
+  world?.remove();
+  await postgres?.stop();
+}, 60_000);
+
+const send = async ({ opsUrl }: Server, observed: number) => {
+  const one = report(world.feedId, observed, observed);
+  const line = toReportJson(world.feedId, one, `0x${Buffer.from(one.fullReport).toString('hex')}`);
+  const response = await fetch(`${opsUrl}/ingest`, {
+    method: 'POST',
+    headers: { Authorization: `Bearer ${token}` },
+    body: `${JSON.stringify(line)}\n`,
+  });
+  return { status: response.status, text: await response.text(), headers: response.headers };
+};
+const latestOf = async ({ url }: Server): Promise<number> => {
+  const response = await fetchSigned(url, `/api/v1/reports/latest?feedID=${world.feedId}`, world);
+  return ((await response.json()) as { report: { observationsTimestamp: number } }).report.observationsTimestamp;
+};
+const until = async (isSo: () => Promise<boolean>): Promise<void> => {
+  while (!(await isSo())) await new Promise((resolve) => setTimeout(resolve, 20));
+};
+
+test('postgres nodes: a report that comes in at one is pushed and answered by the other, both ways', async () => {
+  const now = Math.floor(Date.now() / 1_000);
+  const sockets = [];
+  for (const { url } of nodes) sockets.push(await openSocket(url, `/api/v1/ws?feedIDs=${world.feedId}`, world));
+  for (const [i, node] of nodes.entries()) {
+    const observed = now + i;
+    const pushed = sockets.map(({ webSocket }) => once(webSocket, 'message'));
+    expect((await send(node, observed)).text).toContain('"result":"stored"');
+    await Promise.all(pushed);
+    for (const { reports } of sockets) expect(reports().at(-1)?.observationsTimestamp).toBe(observed);
+    for (const other of nodes) await until(async () => (await latestOf(other)) === observed);
+  }
+  expect((await send(nodes[0], now + 1)).text).toContain('"result":"duplicate"');
+  for (const { webSocket, closed } of sockets) {
+    webSocket.close();
+    await closed;
+  }
+}, 60_000);
+
+test('postgres nodes: an account that is disabled by a command is refused by every node', async () => {
+  const { store, folder, userId } = world;
+  const command = (act: string) => runCommand(['account', act, userId, '--store', store], folder);
+  const asked = async ({ url }: Server) => (await fetchSigned(url, '/api/v1/feeds', world)).status;
+  for (const node of nodes) expect(await asked(node)).toBe(200);
+  expect(await command('disable')).toMatchObject({ code: 0 });
+  for (const node of nodes) await until(async () => (await asked(node)) === 401);
+  expect(await command('enable')).toMatchObject({ code: 0 });
+  for (const node of nodes) await until(async () => (await asked(node)) === 200);
+}, 60_000);
+
+test('postgres nodes: while the database is away history is 503 with Retry-After, latest and liveness go on, and so does all after', async () => {
+  const now = Math.floor(Date.now() / 1_000);
+  const history = `/api/v1/reports?feedID=${world.feedId}&timestamp=${now - 5}`;
+  const statusOf = async (url: string) => (await fetch(url)).status;
+  await postgres.kill();
+  for (const node of nodes) {
+    const away = await fetchSigned(node.url, history, world);
+    expect([away.status, Number(away.headers.get('Retry-After')) > 0]).toEqual([503, true]);
+    expect(await latestOf(node)).toBeGreaterThan(0);
+    expect([await statusOf(`${node.opsUrl}/livez`), await statusOf(`${node.opsUrl}/readyz`)]).toEqual([200, 503]);
+    const refused = await send(node, now + 10);
+    expect([refused.status, refused.headers.get('Retry-After')]).toEqual([503, '1']);
+  }
+  await postgres.start();
+  for (const node of nodes) {
+    await until(async () => (await fetchSigned(node.url, history, world)).status !== 503);
+    await until(async () => (await send(node, now + 2)).status === 200);
+    await until(async () => (await latestOf(node)) === now + 2);
+  }
+}, 90_000);
