@@ -24,7 +24,6 @@ import {
   type LatestReport,
   type MinuteCandle,
   type Neighbours,
-  type RenderedPage,
   type RenderedReport,
   type ReportPage,
   type StoredReport,
