@@ -34,6 +34,7 @@ export default defineConfig({
   test: {
     include: ['**/*.{test,fuzz}.ts'],
     exclude: ['**/node_modules/**', '**/dist/**'],
+    maxWorkers: '100%', // by itself it leaves a core free, which here is half of the machine
     testTimeout: 30_000,
     hookTimeout: 60_000, // removing an installed package takes a while on a busy machine
     sequence: { sequencer: LongestFirst },

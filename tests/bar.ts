@@ -1,6 +1,6 @@
 // `npm run bar -- N`: one of the reliability tests at its full figure, by hand; `npm test` runs the same code at reduced counts.
 // Results and their dates go into docs/reliability.md.
-
+import { spawn } from 'node:child_process';
 import { createHealthyStore, runFlips } from './faults/corruption.ts';
 import { runKillLoop } from './faults/kill.ts';
 import { runPowerCuts } from './faults/power-cut.ts';
@@ -16,7 +16,19 @@ const progress = (what: string, total: number) => (done: number) => {
   if (process.stderr.isTTY) process.stderr.write(`\r${what} ${done + 1} of ${total} `);
 };
 
+/** Runs a test file in full, with its own output; rejects where it fails. */
+const runTest = (file: string, env: NodeJS.ProcessEnv): Promise<string> =>
+  new Promise((resolve, reject) => {
+    const child = spawn('npx', ['vitest', 'run', file], { env: { ...process.env, ...env }, stdio: 'inherit' });
+    child.once('exit', (code) => (code === 0 ? resolve('passed') : reject(new Error(`${file} failed.`))));
+  });
+
 const bars: Readonly<Record<string, Bar>> = {
+  23: {
+    name: 'idle WebSockets',
+    count: 5_000,
+    run: (_, count) => runTest('tests/live-endings.test.ts', { SEALPOST_IDLE_SOCKETS: String(count) }),
+  },
   24: {
     name: 'kill -9, lives',
     count: 10_000,

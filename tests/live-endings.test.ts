@@ -87,7 +87,7 @@ test('endings: a silent client is pinged, and ended when it does not answer; an 
   stream.close();
 }, 30_000);
 
-// `SEALPOST_IDLE_SOCKETS=5000 npx vitest run tests/live-endings` has the full count.
+// `npm run bar -- 23` has the full count.
 const idleCount = Number(process.env.SEALPOST_IDLE_SOCKETS ?? 1_000);
 
 test('endings: many idle connections all get the report that comes at last, and a drain ends each with 1001', async () => {

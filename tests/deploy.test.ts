@@ -1,0 +1,376 @@
+// The deployment kit: what its files name exists, programs that are at hand accept them, and proxies set up by them keep signatures intact.
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { get } from 'node:http';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { delimiter, join } from 'node:path';
+import { signRequest } from '@sealpost/protocol';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { settingsTable } from '../server/src/config.ts';
+import { createCertificate } from './certificates.ts';
+import { openEvents, openSocket } from './live-clients.ts';
+import { createWorld, type Server, startServer, type World } from './real-program.ts';
+import { createSignedReports, secondStream } from './signed-reports.ts';
+import { listFiles, readJson, readText, root } from './source-tree.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'sealpost-deploy-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+const write = (name: string, text: string): string => {
+  const path = join(folder, name);
+  writeFileSync(path, text);
+  return path;
+};
+
+/** The path of a program of this machine; undefined when it is not installed. */
+const findProgram = (name: string): string | undefined =>
+  [...(process.env.PATH ?? '').split(delimiter), '/usr/sbin', '/usr/local/sbin']
+    .map((place) => join(place, name))
+    .find((path) => existsSync(path));
+
+/** Runs a program to its end; a failure is thrown with what it said. */
+const run = (program: string, args: readonly string[]): string =>
+  execFileSync(program, args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
+
+type Panel = { readonly title: string; readonly targets?: readonly { readonly expr: string }[] };
+const dashboard = readJson('deploy/grafana/sealpost.json') as { readonly panels: readonly Panel[] };
+const alerts = readText('deploy/prometheus/alerts.yaml');
+const alertExpressions = [...alerts.matchAll(/^ +expr: (?:\|\n((?: {10}.*\n)+)|(.+)\n)/gm)].map(
+  ([, block, line]) => block ?? line ?? '',
+);
+const expressions = [
+  ...dashboard.panels.flatMap(({ targets = [] }) => targets.map(({ expr }) => expr)),
+  ...alertExpressions,
+];
+
+/** Metric → its labels; a histogram by the three names it is asked for. */
+const metrics = new Map<string, readonly string[]>(
+  [...readText('docs/metrics.md').matchAll(/^\| `(\w+)` +\| (\w+) +\| ([^|]*?) *\|/gm)].flatMap(
+    ([, name = '', type, labels = '']): readonly (readonly [string, readonly string[]])[] => {
+      const own = [...labels.matchAll(/`(\w+)`/g)].map(([, label]) => label as string);
+      return type === 'histogram'
+        ? ['_bucket', '_sum', '_count'].map((end) => [name + end, [...own, 'le']])
+        : [[name, own]];
+    },
+  ),
+);
+// Prometheus itself, and HAProxy.
+const foreign = new Map<string, readonly string[]>([
+  ['up', []],
+  ['haproxy_server_status', ['proxy', 'server', 'state']],
+]);
+const known = new Map([...metrics, ...foreign]);
+const given = ['job', 'instance'];
+
+/** What an expression selects, and what it groups by. */
+const takeApart = (expression: string) => {
+  const plain = expression.replaceAll(/"[^"]*"/g, '""').replaceAll(/\[[^\]]*\]/g, '');
+  const groups = [...plain.matchAll(/\bby \(([^)]*)\)/g)].flatMap(([, names = '']) => names.split(/, */));
+  const rest = plain.replaceAll(/\b(?:by|without) \([^)]*\)/g, '').replaceAll(/\boffset \w+/g, '');
+  const selected = [...rest.matchAll(/(?<![\w.])([a-z_]\w*)(\{[^}]*\})?(?!\w|\s*\()/g)].filter(
+    ([, name = '']) => !['and', 'or', 'unless'].includes(name),
+  );
+  const outside = selected.filter(({ index }) => !/\{[^}]*$/.test(rest.slice(0, index)));
+  return {
+    groups,
+    selectors: outside.map(([, name = '', labels = '']) => ({
+      name,
+      labels: [...labels.matchAll(/(\w+) *(?:=~|!~|!=|=)/g)].map(([, label]) => label as string),
+    })),
+  };
+};
+
+test('deploy: dashboard and alerts ask for metrics and labels that exist', () => {
+  expect(expressions.length).toBeGreaterThan(35);
+  expect(metrics.size).toBeGreaterThan(40);
+  for (const expression of expressions) {
+    const { selectors, groups } = takeApart(expression);
+    expect(selectors.length, expression).toBeGreaterThan(0);
+    for (const { name, labels } of selectors) {
+      expect([...known.keys()], expression).toContain(name);
+      for (const label of [...labels, ...groups]) expect([...(known.get(name) ?? []), ...given], name).toContain(label);
+    }
+  }
+});
+
+test('deploy: a metric that does not exist would be found', () => {
+  const { selectors } = takeApart('sum by (le) (rate(no_such_total{reason="x"}[5m])) / up > 0.5');
+  expect(selectors).toEqual([
+    { name: 'no_such_total', labels: ['reason'] },
+    { name: 'up', labels: [] },
+  ]);
+});
+
+test('deploy: the dashboard shows everything that there is to see of requests, reports and the store', () => {
+  const shown = new Set(expressions.flatMap((expression) => takeApart(expression).selectors.map(({ name }) => name)));
+  const families = [...shown].map((name) => name.replace(/_(?:bucket|sum|count)$/, ''));
+  const section = readText('docs/metrics.md').split('## Process')[0] ?? '';
+  const documented = [...section.matchAll(/^\| `(\w+)` +\|/gm)].map(([, name]) => name as string);
+  expect(documented.length).toBeGreaterThan(10);
+  for (const name of documented) expect(families).toContain(name);
+});
+
+test('deploy: every setting that the files give is one', () => {
+  const variables = [...Object.values(settingsTable).map(({ env }) => env as string), 'SEALPOST_CONFIG'];
+  const files = listFiles('').filter((path) => path.startsWith('deploy/') && !path.endsWith('.md'));
+  const named = files.flatMap((path) => readText(path).match(/\bSEALPOST_[A-Z_]+/g) ?? []);
+  expect(named.length).toBeGreaterThan(8);
+  for (const variable of named) expect(variables).toContain(variable);
+  for (const path of ['deploy/nginx.conf', 'deploy/haproxy.cfg', 'deploy/Caddyfile'])
+    for (const [, name] of readText(path).matchAll(/`(trusted\w+)`/g))
+      expect(settingsTable).toHaveProperty(name as string);
+});
+
+test('deploy: every command that the files run is one', () => {
+  const commands = [...readText('docs/cli.md').matchAll(/^### `sealpost ([a-z ]+[a-z])/gm)].map(
+    ([, name]) => name as string,
+  );
+  const compose = [...readText('deploy/compose.yaml').matchAll(/<<: \*sealpost\n {4}command: \[(.+)\]/g)];
+  const image = [...readText('deploy/Dockerfile').matchAll(/^CMD \["(.+)"\]/gm)];
+  const unit = [...readText('deploy/systemd/sealpost.service').matchAll(/\/usr\/bin\/sealpost (\w+)/g)];
+  const named = [...compose, ...image, ...unit].map(([, words = '']) => words.replaceAll(', ', ' '));
+  expect(named).toEqual(['store migrate', 'serve', 'serve']);
+  for (const name of named) expect(commands).toContain(name);
+});
+
+test('deploy: whoever stops a node waits longer than it drains', () => {
+  const drainSeconds = Number(settingsTable.drainMs.defaultText) / 1_000;
+  const unit = Number(/^TimeoutStopSec=(\d+)$/m.exec(readText('deploy/systemd/sealpost.service'))?.[1]);
+  const container = Number(/stop_grace_period: (\d+)s/.exec(readText('deploy/compose.yaml'))?.[1]);
+  for (const seconds of [unit, container]) expect(seconds).toBeGreaterThanOrEqual(drainSeconds + 5);
+});
+
+test('deploy: nodes believe the balancer of the compose file, and it knows their addresses', () => {
+  const compose = readText('deploy/compose.yaml');
+  const addressOf = (service: string) =>
+    new RegExp(`^  ${service}:\\n(?:    .*\\n)*?        ipv4_address: ([\\d.]+)$`, 'm').exec(compose)?.[1];
+  expect(/SEALPOST_TRUSTED_PROXIES: (.+)/.exec(compose)?.[1]).toBe(addressOf('balancer'));
+  const hosts = [...(/extra_hosts: (.+)/.exec(compose)?.[1] ?? '').matchAll(/(node\d):([\d.]+)/g)];
+  expect(hosts.map(([, name]) => name)).toEqual(['node1', 'node2']);
+  for (const [, name = '', address] of hosts) expect(addressOf(name)).toBe(address);
+});
+
+test('deploy: every file that the compose file mounts is there', () => {
+  const compose = readText('deploy/compose.yaml');
+  const mounted = [...compose.matchAll(/\.\/([\w./-]+):\//g)].map(([, path]) => path as string);
+  expect(mounted.length).toBeGreaterThan(6);
+  for (const path of mounted) expect(existsSync(join(root, 'deploy', path)), path).toBe(true);
+});
+
+test('deploy: YAML is indented by two spaces, without tabs, and names no key twice in a row of siblings', () => {
+  for (const path of listFiles('.yaml').filter((name) => name.startsWith('deploy/'))) {
+    const seen = new Map<string, Set<string>>();
+    for (const line of readText(path).split('\n')) {
+      const [, indent = '', dash = '', key] = /^( *)(- )?(?:([\w.-]+|<<):(?: |$))?/.exec(line) ?? [];
+      if (line.trim() === '' || line.trim().startsWith('#')) continue;
+      expect(line, path).not.toContain('\t');
+      expect(indent.length % 2, `${path}: ${line}`).toBe(0);
+      const depth = indent.length + dash.length;
+      for (const place of seen.keys())
+        if (Number(place) > depth || (dash !== '' && Number(place) === depth)) seen.delete(place);
+      if (key === undefined) continue;
+      const siblings = seen.get(String(depth)) ?? new Set();
+      expect(siblings.has(key), `${path}: ${line}`).toBe(false);
+      seen.set(String(depth), siblings.add(key));
+    }
+  }
+});
+
+test('deploy: promtool accepts the rules and what Prometheus is told', ({ skip }) => {
+  const promtool = findProgram('promtool');
+  if (promtool === undefined) return skip('promtool is not installed');
+  expect(run(promtool, ['check', 'config', join(root, 'deploy/prometheus/prometheus.yaml')])).toContain('rules found');
+});
+
+test('deploy: nginx accepts the file as it is, with TLS', ({ skip }) => {
+  const nginx = findProgram('nginx');
+  if (nginx === undefined) return skip('nginx is not installed');
+  const { cert, key } = createCertificate('streams.example.com');
+  const text = readText('deploy/nginx.conf')
+    .replaceAll(/\bnode([12]):/g, '127.0.0.$1:')
+    .replace(/\/etc\/ssl\/\S+\.pem/, write('tls.pem', cert))
+    .replace(/\/etc\/ssl\/\S+\.key/, write('tls.key', key));
+  run(nginx, ['-t', '-e', 'stderr', '-c', write('nginx-tls.conf', nginxFrame(text))]);
+});
+
+test('deploy: systemd knows every option of the unit, and finds little to attack', ({ skip }) => {
+  const analyze = findProgram('systemd-analyze');
+  if (analyze === undefined) return skip('systemd-analyze is not installed');
+  const unit = join(root, 'deploy/systemd/sealpost.service');
+  // Its warnings about options that it does not know come with exit code 0.
+  execFileSync('sh', [
+    '-c',
+    `said=$("${analyze}" verify --man=no "${unit}" 2>&1) && ! echo "$said" | grep sealpost.service`,
+  ]);
+  run(analyze, ['security', '--offline=true', '--threshold=20', unit]);
+});
+
+/** A proxy's file as it is written, but for this machine: two nodes that are one, and a port of its own. */
+type Proxy = {
+  readonly program: string;
+  readonly file: string;
+  readonly adapt: (text: string, port: number) => string;
+  readonly check: (path: string) => readonly string[];
+  readonly serve: (path: string) => readonly string[];
+};
+
+const nginxFrame = (
+  servers: string,
+): string => `daemon off; pid ${folder}/nginx.pid; error_log stderr; worker_processes 1;
+events {}
+http { access_log off;
+${['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((name) => `${name}_temp_path ${folder}/${name};`).join(' ')}
+${servers} }`;
+
+const proxies: readonly Proxy[] = [
+  {
+    program: 'nginx',
+    file: 'deploy/nginx.conf',
+    adapt: (text, port) =>
+      nginxFrame(text.replace('listen 443 ssl http2', `listen 127.0.0.1:${port}`).replaceAll(/^ *ssl_.*\n/gm, '')),
+    check: (path) => ['-t', '-c', path, '-e', 'stderr'],
+    serve: (path) => ['-c', path, '-e', 'stderr'],
+  },
+  {
+    program: 'haproxy',
+    file: 'deploy/haproxy.cfg',
+    adapt: (text, port) =>
+      text
+        .replace('maxconn 20000', 'maxconn 100')
+        .replace('bind :8080', `bind 127.0.0.1:${port}`)
+        .replace('bind :8405', `bind ${folder}/figures.sock`),
+    check: (path) => ['-c', '-f', path],
+    serve: (path) => ['-db', '-f', path],
+  },
+  {
+    program: 'caddy',
+    file: 'deploy/Caddyfile',
+    adapt: (text, port) => `{\n\tadmin off\n}\n${text.replace(/^streams\.example\.com/m, `http://127.0.0.1:${port}`)}`,
+    check: (path) => ['validate', '--adapter', 'caddyfile', '--config', path],
+    serve: (path) => ['run', '--adapter', 'caddyfile', '--config', path],
+  },
+];
+
+let world: World;
+let server: Server;
+const token = 'token-of-the-tests';
+
+beforeAll(async () => {
+  world = await createWorld();
+  const settings = ['--trusted-proxies', '127.0.0.1', '--ahead-max-ms', '6000000', '--verifier-threads', '1'];
+  server = await startServer(world, [...settings, '--anonymous-rate-limit', '1'], { SEALPOST_INGEST_TOKEN: token });
+}, 60_000);
+afterAll(async () => {
+  await server?.stop();
+  world?.remove();
+});
+
+const freePort = (): Promise<number> =>
+  new Promise((resolve) => {
+    const holder = createServer().listen(0, '127.0.0.1', () => {
+      const { port } = holder.address() as { port: number }; // it listens on a port
+      holder.close(() => resolve(port));
+    });
+  });
+
+/** A GET of a target as it is written; fetch would tidy it up. */
+const statusOf = (url: string, target: string, headers = {}, localAddress = '127.0.0.1'): Promise<number> =>
+  new Promise((resolve, reject) => {
+    const { hostname, port } = new URL(url);
+    const request = get({ hostname, port, path: target, headers, localAddress, agent: false }, (response) => {
+      response.resume().once('end', () => resolve(response.statusCode ?? 0));
+    });
+    request.once('error', reject);
+  });
+
+const signedStatus = (url: string, target: string): Promise<number> =>
+  statusOf(
+    url,
+    target,
+    signRequest({ method: 'GET', target, userId: world.userId, timestampMs: Date.now() }, world.secret),
+  );
+
+const startProxy = async ({ program, file, adapt, serve, check }: Proxy, path: string) => {
+  const port = await freePort();
+  const nodes = readText(file)
+    .replaceAll(/\bnode[12]:7401\b/g, `127.0.0.1:${server.port}`)
+    .replaceAll(/\b7402\b/g, new URL(server.opsUrl).port);
+  const config = write(`${program}.conf`, adapt(nodes, port));
+  run(path, check(config));
+  const child = spawn(path, serve(config), { stdio: ['ignore', 'ignore', 'pipe'] });
+  const url = `http://127.0.0.1:${port}`;
+  await answers(url, child);
+  return { url, child };
+};
+
+/** Waits until a proxy answers and has found its nodes. */
+const answers = async (url: string, child: ChildProcess): Promise<void> => {
+  let said = '';
+  child.stderr?.on('data', (chunk) => {
+    said += chunk;
+  });
+  for (let left = 100; left > 0; left -= 1) {
+    if (child.exitCode !== null) throw new Error(`The proxy ended: ${said}`);
+    if ((await signedStatus(url, '/api/v1/feeds').catch(() => 0)) === 200) return;
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+  throw new Error(`The proxy does not answer: ${said}`);
+};
+
+const ids = (count: number): string => Array.from({ length: count }, (_, i) => secondStream(i + 1)).join(',');
+const targets = (): readonly string[] => [
+  `/api/v1/reports/latest?feedID=${world.feedId}`,
+  '//api/v1/feeds',
+  '/api/v1/feeds?',
+  ...['a%2Cb', 'a%2cb', 'a,b', 'a+b', 'a%20b', 'a;b', '%E2%82%AC', 'a//b', '../b', 'a=b&x=a'].map(
+    (value) => `/api/v1/feeds?x=${value}`,
+  ),
+  `/api/v1/reports/bulk?timestamp=${Math.floor(Date.now() / 1_000) - 5}&feedIDs=${ids(100)}`,
+  `/api/v1/reports/bulk?timestamp=${Math.floor(Date.now() / 1_000) - 5}&feedIDs=${ids(220)}`,
+  '/api/v1/%66eeds',
+  '/api/v1//feeds',
+];
+
+let seconds = Math.floor(Date.now() / 1_000) + 10;
+
+const ingestNext = async (): Promise<void> => {
+  seconds += 1;
+  const { report } = await createSignedReports();
+  const fullReport = `0x${Buffer.from(report(world.feedId, seconds, seconds).fullReport).toString('hex')}`;
+  const headers = { Authorization: `Bearer ${token}` };
+  const body = JSON.stringify({ fullReport });
+  const answer = await fetch(`${server.opsUrl}/ingest`, { method: 'POST', headers, body });
+  expect(await answer.text()).toContain('"stored"');
+};
+
+for (const [n, proxy] of proxies.entries()) {
+  test(`deploy: signed requests, sockets and event streams pass ${proxy.program} as it is configured`, async ({
+    skip,
+  }) => {
+    const path = findProgram(proxy.program);
+    if (path === undefined) return skip(`${proxy.program} is not installed`);
+    const { url, child } = await startProxy(proxy, path);
+    try {
+      for (const target of targets())
+        expect(await signedStatus(url, target), target).toBe(await signedStatus(server.url, target));
+      expect(await signedStatus(url, '//api/v1/feeds?x=a%2cb')).toBe(200);
+      // Whoever says that he is somebody else is still himself; others are not held back by him.
+      const anonymous = (from: string, said: string) =>
+        statusOf(url, '/api/v1/discovery', { 'X-Forwarded-For': said }, from);
+      const many = await Promise.all(Array.from({ length: 8 }, (_, i) => anonymous(`127.1.${n}.5`, `192.0.2.${i}`)));
+      expect(many).toContain(429);
+      expect(await anonymous(`127.1.${n}.6`, `127.1.${n}.5`)).toBe(200);
+      const feed = `?feedIDs=${world.feedId}`;
+      const socket = await openSocket(url, `/api/v1/ws${feed}`, world);
+      const events = await openEvents(url, `/api/v1/reports/stream${feed}`, world);
+      await ingestNext();
+      await expect.poll(() => socket.reports().at(-1)?.observationsTimestamp, { timeout: 10_000 }).toBe(seconds);
+      await expect.poll(() => events.reports().at(-1)?.observationsTimestamp, { timeout: 10_000 }).toBe(seconds);
+      socket.webSocket.close();
+      events.close();
+    } finally {
+      child.kill('SIGTERM');
+    }
+  }, 60_000);
+}
