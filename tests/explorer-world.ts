@@ -113,7 +113,7 @@ type RunningDemo = Pick<ExplorerWorld, 'url' | 'userId' | 'secret' | 'feedIds'> 
 // With the limits that an account has by default: the page has to do with them. Only a machine that is busy with other tests must not
 // shed what a page asks for.
 const startDemo = async (folder: string, port: number): Promise<RunningDemo> => {
-  const program = startCommand(['demo', '--json', '--port', String(port), '--dir', folder], folder, {
+  const program = startCommand(['demo', '--json', '--port', String(port), '--dir', folder, '--past', '6'], folder, {
     SEALPOST_LAG_MAX_MS: '60000',
   });
   const [line] = await program.printed(/^\{"url":.*\}$/m);

@@ -18,7 +18,10 @@ export type Demo = {
 /** Resolves when it answers, with the last minutes of history in its store. */
 export const startDemo = async (): Promise<Demo> => {
   const folder = mkdtempSync(join(tmpdir(), 'sealpost-demo-'));
-  const program = startCommand(['demo', '--json', '--port', '0', '--dir', folder, '--rate-limit', '0'], folder);
+  const program = startCommand(
+    ['demo', '--json', '--port', '0', '--dir', folder, '--past', '6', '--rate-limit', '0'],
+    folder,
+  );
   const [line] = await program.printed(/^\{"url":.*\}$/m);
   const { url, userId, secret, feedIds } = JSON.parse(line);
   return {

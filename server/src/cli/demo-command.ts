@@ -20,7 +20,7 @@ import { printJson, type Session } from './session.ts';
 import { readVersion } from './version.ts';
 
 const recentSeconds = 120;
-const pastSeconds = 3_600;
+const pastMinutesMax = 1_440;
 const demoBytesMax = 2 * 2 ** 30;
 
 export const addDemoCommand = (program: Command, session: Session): void => {
@@ -29,6 +29,7 @@ export const addDemoCommand = (program: Command, session: Session): void => {
     .description('Run the whole service with a simulated oracle network: nothing to set up.')
     .option('--dir <folder>', 'where the demo keeps its store, key and credentials', './data')
     .option('--port <port>', 'of the API; 0 takes a free one, and so does the private listener then', '7401')
+    .option('--past <minutes>', 'how much of the past is signed in the background', '60')
     .option('--json', 'print one line of JSON when ready, and nothing else')
     .action((options: RawOptions) => demo(session, options));
   addSettings(command, ['store', 'requestsPerSecond', 'logLevel']);
@@ -36,7 +37,7 @@ export const addDemoCommand = (program: Command, session: Session): void => {
     ['As it comes', 'sealpost demo'],
     [
       'For tests: any port, a folder of its own, no limits',
-      'sealpost demo --json --port 0 --dir /tmp/demo --rate-limit 0',
+      'sealpost demo --json --port 0 --dir /tmp/demo --past 5 --rate-limit 0',
     ],
   ]);
 };
@@ -44,6 +45,7 @@ export const addDemoCommand = (program: Command, session: Session): void => {
 const demo = async (session: Session, options: RawOptions): Promise<void> => {
   const folder = resolve(String(options.dir));
   const port = parseCount('--port', String(options.port), 0, 65_535);
+  const pastSeconds = 60 * parseCount('--past', String(options.past), recentSeconds / 60, pastMinutesMax);
   const { values } = await readSettings(session, options);
   const world = openDemoWorld(folder);
   const settings: Settings = {
@@ -67,7 +69,7 @@ const demo = async (session: Session, options: RawOptions): Promise<void> => {
   });
   await registerDemo(node.write.store, folder, world, session.nowMs());
   writeDemoProfile(folder, node.url, world);
-  const stopFeed = await feed(session, node, world, options.json === true, () =>
+  const stopFeed = await feed(session, node, world, pastSeconds, options.json === true, () =>
     announce(session, node, folder, world, settings.explorer, options.json === true),
   );
   await new Promise<void>((done) => {
@@ -83,6 +85,7 @@ const feed = async (
   session: Session,
   node: Node,
   world: DemoWorld,
+  pastSeconds: number,
   quiet: boolean,
   onReady: () => Promise<void>,
 ): Promise<() => Promise<void>> => {
@@ -109,7 +112,7 @@ const feed = async (
     if (lines.length > 0) await node.write.ingest.submit(lines, 1);
     if (part === 'past') past += lines.length;
     if (part === 'past' && !quiet && !last)
-      bar.update({ fraction: undefined, count: past, label: 'reports of the past hour' });
+      bar.update({ fraction: undefined, count: past, label: 'reports of the past' });
     if (part === 'past' && last) bar.end();
     if (part === 'recent' && last) await onReady();
     thread.postMessage('taken');
