@@ -30,9 +30,13 @@ const findChromium = async (chosen: string | undefined): Promise<string> => {
   if (chosen !== undefined && !existsSync(chosen))
     throw new Error(`CHROMIUM_PATH is ${chosen}, where nothing is. ${whatToDo}`);
   if (chosen !== undefined) return chosen;
-  if (!existsSync(debianPath)) await installChromium();
+  // With the lock there, it may just be coming: the program is in its place before all that it needs.
+  const maybeComing = existsSync(installLock) && process.getuid?.() === 0;
+  if (!existsSync(debianPath) || maybeComing) await installChromium();
   return debianPath;
 };
+
+const installLock = join(tmpdir(), 'sealpost-chromium.lock');
 
 const installChromium = async (): Promise<void> => {
   const refuse = (why: string, cause?: unknown): Error =>
@@ -43,7 +47,7 @@ const installChromium = async (): Promise<void> => {
   // Test files run at the same time: the second one waits, and then finds it there.
   const script = `test -x ${debianPath} || { apt-get update && ${install}; }`;
   const options = { env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' }, maxBuffer: 2 ** 26 };
-  await promisify(execFile)('flock', [join(tmpdir(), 'sealpost-chromium.lock'), 'sh', '-c', script], options).catch(
+  await promisify(execFile)('flock', [installLock, 'sh', '-c', script], options).catch(
     (error: { readonly stderr?: string }) => {
       throw refuse(`installing it failed: ${error.stderr?.trim().split('\n').at(-1)}`, error);
     },
