@@ -263,15 +263,7 @@ describe.each([
       const from = network.nextSecond();
       await network.ingest(20);
       const { received, receive, states, close } = await openStream({ from });
-      await receive(20);
-      await network.ingest(5);
-      await network.killServer();
-      await network.startAgain();
-      await network.ingest(10);
-      network.reconnect();
-      await receive(15);
-      await network.ingest(5);
-      await receive(5);
+      await network.killInMidStream(receive);
       expect(received).toEqual(await network.storedFrom(from));
       expect((await states()).map(({ phase }) => phase)).toContain('reconnecting');
       await close();
@@ -283,16 +275,11 @@ describe.each([
       await network.ingest(3);
       await receive(3);
       const told = (await states()).length;
-      network.proxy.freeze();
-      await network.ingest(30);
-      await expect
-        .poll(async () => (await states()).slice(told).map(({ phase }) => phase), { timeout: 20_000 })
-        .toContain('reconnecting');
-      await network.ingest(10);
-      network.proxy.thaw();
-      await receive(40);
-      await network.ingest(3);
-      await receive(3);
+      await network.vanish(receive, () =>
+        expect
+          .poll(async () => (await states()).slice(told).map(({ phase }) => phase), { timeout: 20_000 })
+          .toContain('reconnecting'),
+      );
       expect(received).toEqual(await network.storedFrom(from));
       await close();
     }, 60_000);

@@ -33,15 +33,7 @@ test.each(transports)(
     const from = network.nextSecond();
     await network.ingest(20);
     const { reports, received, receive, states } = openStream({ transport, from });
-    await receive(20);
-    await network.ingest(5);
-    await network.killServer();
-    await network.startAgain();
-    await network.ingest(10);
-    network.reconnect();
-    await receive(15);
-    await network.ingest(5);
-    await receive(5);
+    await network.killInMidStream(receive);
     expect(received).toEqual(await network.storedFrom(from));
     expect(states.map(({ phase }) => phase)).toContain('reconnecting');
     reports.close();
@@ -56,14 +48,9 @@ test.each(transports)(
     const { reports, received, receive, states } = openStream({ transport, from, silenceMs: 500 });
     await network.ingest(3);
     await receive(3);
-    network.proxy.freeze();
-    await network.ingest(30);
-    while (!states.some(({ phase }) => phase === 'reconnecting')) await new Promise((next) => setTimeout(next, 20));
-    await network.ingest(10);
-    network.proxy.thaw();
-    await receive(40);
-    await network.ingest(3);
-    await receive(3);
+    await network.vanish(receive, async () => {
+      while (!states.some(({ phase }) => phase === 'reconnecting')) await new Promise((next) => setTimeout(next, 20));
+    });
     expect(received).toEqual(await network.storedFrom(from));
     reports.close();
   },

@@ -6,6 +6,9 @@ import { createSignedReports } from './signed-reports.ts';
 const token = 'token-of-the-tests';
 const settings = ['--origins', '001,002', '--ahead-max-ms', '6000000', '--verifier-threads', '1'];
 
+/** Takes so many further reports from the stream under test. */
+export type Receive = (count: number) => Promise<void>;
+
 export type FailingNetwork = {
   readonly world: World;
   readonly proxy: CuttingProxy;
@@ -15,10 +18,10 @@ export type FailingNetwork = {
   readonly ingest: (count: number) => Promise<void>;
   /** Everything that the store has from a second on. */
   readonly storedFrom: (from: number) => Promise<readonly unknown[]>;
-  readonly killServer: () => Promise<void>;
-  /** Starts another on the same store; the proxy leads to the killed one until `reconnect`. */
-  readonly startAgain: () => Promise<void>;
-  readonly reconnect: () => void;
+  /** Kills the server in mid-stream, 20 reports after its beginning, and starts another on the same store. */
+  readonly killInMidStream: (receive: Receive) => Promise<void>;
+  /** Lets everything that is sent vanish, until the stream has noticed and later, while reports come in. */
+  readonly vanish: (receive: Receive, noticed: () => Promise<void>) => Promise<void>;
   readonly close: () => Promise<void>;
 };
 
@@ -34,34 +37,47 @@ export const openFailingNetwork = async (): Promise<FailingNetwork> => {
     const { fullReport } = report(world.feedId, seconds, seconds);
     return JSON.stringify({ fullReport: `0x${Buffer.from(fullReport).toString('hex')}` });
   };
+  const ingest = async (count: number): Promise<void> => {
+    seconds += 5;
+    const answer = await fetch(`${server.opsUrl}/ingest`, {
+      method: 'POST',
+      headers: { Authorization: `Bearer ${token}` },
+      body: Array.from({ length: count }, line).join('\n'),
+    });
+    const stored = (await answer.text()).match(/"stored"/g)?.length;
+    if (stored !== count) throw new Error(`${stored} of ${count} reports were stored.`);
+  };
   return {
     world,
     proxy,
     nextSecond: () => seconds + 1,
-    ingest: async (count) => {
-      seconds += 5;
-      const answer = await fetch(`${server.opsUrl}/ingest`, {
-        method: 'POST',
-        headers: { Authorization: `Bearer ${token}` },
-        body: Array.from({ length: count }, line).join('\n'),
-      });
-      const stored = (await answer.text()).match(/"stored"/g)?.length;
-      if (stored !== count) throw new Error(`${stored} of ${count} reports were stored.`);
-    },
+    ingest,
     storedFrom: async (from) => {
       const target = `/api/v1/reports/page?feedID=${world.feedId}&startTimestamp=${from}&limit=1000`;
       return (await (await fetchSigned(server.url, target, world)).json()).reports;
     },
-    killServer: async () => {
+    killInMidStream: async (receive) => {
+      await receive(20);
+      await ingest(5);
       // The program itself: from sources, the child is only what starts it.
       process.kill(Number(/"pid":(\d+)/.exec(server.output())?.[1]), 'SIGKILL');
       await server.finished;
-    },
-    startAgain: async () => {
       server = await serve();
-    },
-    reconnect: () => {
+      await ingest(10); // while the proxy still leads to the killed one
       proxy.upstreamPort = server.port;
+      await receive(15);
+      await ingest(5);
+      await receive(5);
+    },
+    vanish: async (receive, noticed) => {
+      proxy.freeze();
+      await ingest(30);
+      await noticed();
+      await ingest(10);
+      proxy.thaw();
+      await receive(40);
+      await ingest(3);
+      await receive(3);
     },
     close: async () => {
       await server.stop();

@@ -76,7 +76,6 @@ export const parseTimestampMs = (raw: string): number => {
 
 /** Reads the signature header: 64 hex digits in either case, returned in lower case. */
 export const parseSignature = (raw: string): string => {
-  if (/^[0-9a-f]{64}$/.test(raw)) return raw;
   if (/^[0-9a-fA-F]{64}$/.test(raw)) return raw.toLowerCase();
   throw malformedHeader(authHeaders.signature, 'an HMAC-SHA256 as 64 hex digits');
 };

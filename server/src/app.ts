@@ -65,7 +65,7 @@ export type SharedLimits = Limiters & { readonly connections: SharedCounts };
 
 const retentionEveryMs = 60_000;
 
-/** The life of a request is many small functions: V8 puts only half of them together unless told otherwise, 7 % more CPU (D64). */
+/** The life of a request is many small functions: V8 puts fewer of them together unless told otherwise, for a twentieth more CPU (D64). */
 const inlining = '--max-inlined-bytecode-size-cumulative=3000';
 
 /** Opens the store for writing, the door, and retention. */

@@ -107,15 +107,11 @@ export const writeAnswer = (
   const length = lengthOf(answer);
   const headers = headersOf(answer, context, length, packed);
   const { head, closing } = context;
-  if (!head && !closing && body !== undefined && takesWhole(response)) {
-    const isText = typeof body === 'string' && answer.ascii === true;
-    writeHeadText(response, answer.status, headers, isText ? body : undefined);
-    if (isText) {
-      response.end();
-      return length;
-    }
-  } else response.writeHead(answer.status, headers);
-  if (head || body === undefined) response.end();
+  const whole = !head && !closing && body !== undefined && takesWhole(response);
+  const text = whole && typeof body === 'string' && answer.ascii === true ? body : undefined;
+  if (whole) writeHeadText(response, answer.status, headers, text);
+  else response.writeHead(answer.status, headers);
+  if (head || body === undefined || text !== undefined) response.end();
   else if (typeof body === 'string') response.end(body, 'utf8');
   else if (Buffer.isBuffer(body)) response.end(body);
   else {

@@ -6,6 +6,7 @@ import { extname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type Answer, isNotModified } from './answer.ts';
 import { withGzip } from './gzip.ts';
+import { pageHeaders } from './page-headers.ts';
 
 /** A file, ready to be answered with. */
 export type ServedFile = {
@@ -31,16 +32,7 @@ const explorerPolicy = [
   "frame-ancestors 'none'",
 ].join('; ');
 
-const headers = [
-  'Content-Security-Policy',
-  explorerPolicy,
-  'X-Content-Type-Options',
-  'nosniff',
-  'Referrer-Policy',
-  'no-referrer',
-  'Cross-Origin-Opener-Policy',
-  'same-origin',
-] as const;
+const headers = [...pageHeaders(explorerPolicy), 'Cross-Origin-Opener-Policy', 'same-origin'];
 
 const contentTypes: Readonly<Record<string, string>> = {
   '.html': 'text/html; charset=utf-8',

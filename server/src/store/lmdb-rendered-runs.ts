@@ -95,14 +95,14 @@ export const createPageRenderer = (
   let writesSeen: number | undefined;
   return (feedId: FeedId, fromSeconds: number, limit: number): RenderedPage => {
     const written = writes();
-    if (written === undefined || written !== writesSeen || pages.size > pagesKept) pages.clear();
+    if (written !== writesSeen || pages.size > pagesKept) pages.clear();
     writesSeen = written;
     const key = `${feedId} ${fromSeconds} ${limit}`;
     const known = pages.get(key);
     if (known !== undefined) return known;
     renew();
     const page = render(feedId, fromSeconds, limit);
-    pages.set(key, page);
+    if (written !== undefined) pages.set(key, page); // others cannot know when it is out of date
     return page;
   };
 };

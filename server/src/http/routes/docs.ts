@@ -2,16 +2,10 @@
 import type { OpenApiDocument } from '@sealpost/protocol/openapi';
 import { apiPagePolicy, renderApiPage } from '../api-page.ts';
 import { withGzip } from '../gzip.ts';
+import { pageHeaders } from '../page-headers.ts';
 import type { Handler } from './context.ts';
 
-const headers = [
-  'Content-Security-Policy',
-  apiPagePolicy,
-  'X-Content-Type-Options',
-  'nosniff',
-  'Referrer-Policy',
-  'no-referrer',
-] as const;
+const headers = pageHeaders(apiPagePolicy);
 
 /** `url` is where the examples send their requests; it is known once the service listens. */
 export const createDocsRoute = (document: OpenApiDocument, url: () => string): Handler<'docs'> => {
