@@ -36,6 +36,7 @@ export default defineConfig({
     exclude: ['**/node_modules/**', '**/dist/**'],
     maxWorkers: '100%', // by itself it leaves a core free, which here is half of the machine
     testTimeout: 30_000,
+    expect: { poll: { timeout: 10_000 } }, // by itself one second, which is no promise of ours
     hookTimeout: 60_000, // removing an installed package takes a while on a busy machine
     sequence: { sequencer: LongestFirst },
   },

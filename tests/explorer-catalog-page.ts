@@ -71,3 +71,13 @@ export const manyStreams = (demo: readonly CatalogEntry[]): readonly CatalogEntr
   });
   return [...demo, ...others];
 };
+
+/** Presses a key so often within one frame, before the focus can follow. */
+export const pressWithinFrame = (page: Page, key: string, times: number): Promise<void> =>
+  page.evaluate(
+    ([name, count]) => {
+      for (let i = 0; i < count; i += 1)
+        document.activeElement?.dispatchEvent(new KeyboardEvent('keydown', { key: name, bubbles: true }));
+    },
+    [key, times] as const,
+  );

@@ -14,6 +14,7 @@ import {
   manyStreams,
   pairs,
   poll,
+  pressWithinFrame,
   ready,
   search,
   tick,
@@ -289,8 +290,8 @@ test(
     await page.keyboard.press('ArrowUp');
     expect(await page.getByRole('searchbox').evaluate((box) => box === document.activeElement)).toBe(true);
     await page.getByRole('searchbox').fill('');
-    await page.keyboard.press('ArrowDown');
-    for (let i = 0; i < 20; i += 1) await page.keyboard.press('ArrowDown');
+    await pressWithinFrame(page, 'ArrowDown', 3);
+    for (let i = 0; i < 18; i += 1) await page.keyboard.press('ArrowDown');
     await expect.poll(rowOfFocus, poll).toBe('20');
     const [text, scrollY] = [await focused(), await page.evaluate(() => window.scrollY)];
     expect(scrollY).toBeGreaterThan(100);
@@ -303,8 +304,7 @@ test(
     expect(await link(page, 20).textContent()).toBe(text);
     await page.getByRole('searchbox').fill('tesla');
     await page.getByRole('searchbox').press('Enter');
-    const tesla = demo.find(({ baseAsset }) => baseAsset === 'TSLA');
-    await page.waitForURL(`${world.url}/streams/${tesla?.feedId}`);
+    await page.waitForURL(`${world.url}/streams/${demo.find(({ baseAsset }) => baseAsset === 'TSLA')?.feedId}`);
   },
   timeout,
 );

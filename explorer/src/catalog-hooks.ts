@@ -66,26 +66,40 @@ export const useCatalogKeys = (
   const { router, signIn } = useExplorer();
   const [active, setActive] = useState(0);
   const at = useRef(0); // keys may come faster than the page is rendered
+  const moving = useRef<number | undefined>(undefined); // the frame that takes the focus to the row
   const moveTo = (next: number): void => {
     at.current = next;
     setActive(next);
     reveal(next);
     // The row may not exist before the next frame.
-    requestAnimationFrame(() => linkOf(at.current)?.focus({ preventScroll: true }));
+    moving.current ??= requestAnimationFrame(() => {
+      moving.current = undefined;
+      linkOf(at.current)?.focus({ preventScroll: true });
+    });
+  };
+  const search = (): void => {
+    if (moving.current !== undefined) cancelAnimationFrame(moving.current);
+    moving.current = undefined;
+    searchBox.current?.focus();
+  };
+  const open = (stream: CatalogEntry | undefined): void => {
+    if (stream !== undefined) router.go(streamHref(stream.feedId));
   };
   const press = (event: KeyboardEvent): void => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented || signIn.isOpen.peek()) return;
-    const place = placeOf(event.target, searchBox.current);
+    // Between two frames a key is meant for the row that the focus is on its way to.
+    const isMoving = moving.current !== undefined;
+    const place = isMoving ? 'row' : placeOf(event.target, searchBox.current);
     const { key } = event;
-    if (key === '/' && place !== 'search' && place !== 'field') searchBox.current?.focus();
-    else if (key === 'Enter' && place === 'search' && streams[0] !== undefined)
-      router.go(streamHref(streams[0].feedId));
+    if (key === '/' && place !== 'search' && place !== 'field') search();
+    else if (key === 'Enter' && place === 'search') open(streams[0]);
+    else if (key === 'Enter' && isMoving) open(streams[at.current]);
     else if (key === 'ArrowDown' && place === 'search') moveTo(0);
     else if (key === 'ArrowDown' && place === 'page') moveTo(Math.min(inView[0], streams.length - 1));
     else if (place === 'row') {
       const next = nextRow(key, Math.min(at.current, streams.length - 1), streams.length);
       if (next === undefined) return;
-      if (next < 0) searchBox.current?.focus();
+      if (next < 0) search();
       else moveTo(next);
     } else return;
     event.preventDefault();

@@ -10,6 +10,8 @@ import {
   encodeReport,
   feedBytes,
   feedIdOfBytes,
+  markColumn,
+  markOf,
   numberList,
   type ReportRow,
 } from './postgres-rows.ts';
@@ -21,9 +23,12 @@ export type AppendedBatch = {
   readonly stored: readonly NewReport[];
   /** Those that are there now, by this batch or before it. */
   readonly present: readonly NewReport[];
-  /** The position of the first stored one; undefined when there is none. */
-  readonly firstPosition: number | undefined;
+  /** Where the stored ones stand in the order of appending; undefined when there is none. */
+  readonly place: Place | undefined;
 };
+
+/** A batch in the order of appending: the position of its first report, its mark, and that of the batch before it. */
+export type Place = { readonly first: number; readonly mark: number; readonly markBefore: number | undefined };
 
 type Span = (ms: number) => Partition;
 
@@ -47,11 +52,11 @@ export const appendBatch = async (
   }
   if (stored.length === 0) {
     await confirmRead(run, t);
-    return { outcomes, stored, present, firstPosition: undefined };
+    return { outcomes, stored, present, place: undefined };
   }
   const groups = groupBySpan(spanOf, stored);
   await makePartitions(run, t, spanOf, [...groups.keys()]);
-  const [lastPosition] = await Promise.all([
+  const [place] = await Promise.all([
     takePositions(run, t, stored),
     ...[...groups].map(([span, reports]) => insertReports(run, span, reports)),
     ...[...groups].map(([span, reports]) => countReports(run, t, span, reports)),
@@ -59,7 +64,7 @@ export const appendBatch = async (
     raiseHeads(run, t, stored),
     run('SELECT pg_notify($1::text, $2::text)', [t.channel, 'reports']),
   ]);
-  return { outcomes, stored, present, firstPosition: lastPosition - stored.length + 1 };
+  return { outcomes, stored, present, place };
 };
 
 /** Writes a word, so that the commit waits for the replication of whatever was read before it. */
@@ -204,14 +209,16 @@ const raiseHeads = (run: Run, t: Tables, stored: readonly StoredReport[]) => {
   );
 };
 
-const takePositions = async (run: Run, t: Tables, stored: readonly StoredReport[]): Promise<number> => {
-  const [row] = await run<{ last_position: number }>(
+const takePositions = async (run: Run, t: Tables, stored: readonly StoredReport[]): Promise<Place> => {
+  const keys = encodeKeys(stored);
+  const [row] = await run<{ first_position: number; before: Buffer | null }>(
     `WITH taken AS (UPDATE ${t.counters} SET value = value + $1::bigint WHERE name = 'position' RETURNING value)
-     INSERT INTO ${t.appended} (last_position, first_position, keys) SELECT value, value - $1::bigint + 1, $2::bytea FROM taken
-     RETURNING last_position`,
-    [stored.length, encodeKeys(stored)],
+     INSERT INTO ${t.appended} AS a (last_position, first_position, keys) SELECT value, value - $1::bigint + 1, $2::bytea FROM taken
+     RETURNING first_position, (SELECT ${markColumn} FROM ${t.appended} WHERE last_position = a.first_position - 1) AS before`,
+    [stored.length, keys],
   );
-  return (row as { last_position: number }).last_position; // the counter is made with the table
+  const { first_position, before } = row as { first_position: number; before: Buffer | null }; // the counter is made with the table
+  return { first: first_position, mark: markOf(keys), markBefore: before === null ? undefined : markOf(before) };
 };
 
 const minuteMs = 60_000;

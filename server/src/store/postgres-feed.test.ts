@@ -19,6 +19,7 @@ afterAll(async () => {
 });
 
 const t0 = 1_763_200_000;
+const patience = { timeout: 20_000 };
 const run = (n: number, from: number, count: number): StoredReport[] =>
   Array.from({ length: count }, (_, i) => report(secondStream(n), t0 + from + i, t0 + from + i));
 const keyOf = ({ feedId, observationsMs }: StoredReport) => `${Number(feedId)} ${observationsMs / 1_000 - t0}`;
@@ -172,29 +173,76 @@ test('postgres feed: nodes that append the same and overlapping reports at once 
   }
 });
 
+/** Makes it so that nothing after position 3 was ever there. */
+const lossOf = (schema: string): readonly string[] => {
+  const t = tablesOf(schema);
+  const newest = (t0 + 2) * 1_000;
+  return [
+    `DELETE FROM ${t.reports} WHERE observations > ${newest}`,
+    `DELETE FROM ${t.appended} WHERE last_position > 3`,
+    `UPDATE ${t.counters} SET value = 3 WHERE name = 'position'`,
+    `UPDATE ${t.heads} SET observations = ${newest}`,
+  ];
+};
+
 test('postgres feed: after a database lost its last batch, latest does not go back and those who follow go on', async () => {
   const store = await openStore(server.url('behind'), 'write');
   const other = openOther('behind');
   try {
     await store.reports.append(run(1, 0, 3));
     await store.reports.append(run(1, 3, 2));
-    const noticed = woken(store);
     await database.begin(async (lossy) => {
-      await lossy`DELETE FROM behind.reports WHERE observations >= ${(t0 + 3) * 1_000}`;
-      await lossy`DELETE FROM behind.appended WHERE last_position > 3`;
-      await lossy`UPDATE behind.counters SET value = 3 WHERE name = 'position'`;
-      await lossy`UPDATE behind.heads SET observations = ${(t0 + 2) * 1_000}`;
+      for (const statement of lossOf('behind')) await lossy.unsafe(statement);
     });
-    await noticed;
-    expect(await store.reports.appendedAfter(5, 10)).toMatchObject({ reports: [], position: 3, missed: true });
-    const wake = woken(store);
+    const following = () => store.reports.appendedAfter(5, 10);
+    await expect.poll(following, patience).toMatchObject({ reports: [], position: 3, missed: true });
     await other.append(run(2, 0, 2));
-    await wake;
+    await expect.poll(() => store.reports.latest(secondStream(2))?.observationsMs, patience).toBe((t0 + 1) * 1_000);
     expect((await store.reports.appendedAfter(3, 10)).reports.map(keyOf)).toEqual(run(2, 0, 2).map(keyOf));
     expect(store.reports.latest(secondStream(1))?.observationsMs).toBe((t0 + 4) * 1_000);
     expect(await store.reports.append(run(1, 3, 2))).toEqual(['stored', 'stored']);
   } finally {
     await other.close();
+    await store.close();
+  }
+});
+
+test.each([
+  ['as many reports', 2],
+  ['more', 4],
+])('postgres feed: %s in the place of those that a database lost are noticed', async (_, count) => {
+  const schema = `replaced_${count}`;
+  const store = await openStore(server.url(schema), 'write');
+  const reader = await openStore(server.url(schema), 'read');
+  const other = openOther(schema);
+  try {
+    await store.reports.append(run(1, 0, 3));
+    await store.reports.append(run(1, 3, 2));
+    await expect.poll(() => reader.reports.latest(secondStream(1))?.observationsMs, patience).toBe((t0 + 4) * 1_000);
+    // In one transaction: nobody can look between the loss and what comes in its place.
+    let isLost = false;
+    const losing =
+      (plain: Run): Run =>
+      async (text, parameters) => {
+        if (!isLost && !text.includes('advisory')) {
+          isLost = true;
+          for (const statement of lossOf(schema)) await plain(statement);
+        }
+        return plain(text, parameters);
+      };
+    await other.append(run(2, 0, count), undefined, losing);
+    for (const { reports } of [store, reader]) {
+      await expect.poll(() => reports.latest(secondStream(2))?.observationsMs, patience).toBe((t0 + count - 1) * 1_000);
+      expect(reports.latest(secondStream(1))?.observationsMs).toBe((t0 + 4) * 1_000);
+    }
+    await store.reports.append(run(3, 0, 1));
+    await expect.poll(() => reader.reports.latest(secondStream(3))?.observationsMs, patience).toBe(t0 * 1_000);
+    expect((await reader.reports.appendedAfter(3, 10)).reports.map(keyOf)).toEqual(
+      [...run(2, 0, count), ...run(3, 0, 1)].map(keyOf),
+    );
+  } finally {
+    await other.close();
+    await reader.close();
     await store.close();
   }
 });

@@ -1,12 +1,15 @@
 // Owns what a process knows of the newest reports: `latest` in memory, and the last ones in the order of appending. It is fed by the
 // database: a notification wakes it, a look four times a second does when none comes, and what it reads is ordered by position (D82).
 import type { FeedId } from '@sealpost/protocol';
+import type { Place } from './postgres-append.ts';
 import type { Run } from './postgres-connection.ts';
 import type { Partitions } from './postgres-partitions.ts';
 import {
   decodeKeys,
   decodeReport,
   feedIdOfBytes,
+  markColumn,
+  markOf,
   type ReportKey,
   type ReportRow,
   reportColumns,
@@ -26,6 +29,9 @@ const keyBatchesMax = 64;
 
 type Counters = { position: number; admin: number; trimmed: number };
 
+/** How far the database was read: a position, and the checksum of the batch that ends there, as far as it is known. */
+type Reached = { readonly position: number; readonly mark: number | undefined };
+
 export type Feed = {
   readonly latest: (feedId: FeedId) => LatestReport | undefined;
   readonly appendedAfter: (position: number, limit: number) => Promise<Appended>;
@@ -34,7 +40,7 @@ export type Feed = {
   /** Reports that are stored, whoever stored them: `latest` is no older than these. */
   readonly learn: (reports: readonly StoredReport[]) => void;
   /** What this process itself appended, known before it is read back. */
-  readonly appended: (firstPosition: number, reports: readonly StoredReport[]) => void;
+  readonly appended: (place: Place, reports: readonly StoredReport[]) => void;
   /** Looks now; resolves when what was committed before is known. */
   readonly look: () => Promise<void>;
   readonly close: () => Promise<void>;
@@ -49,29 +55,30 @@ export type FeedParts = {
 
 /** Loads the newest report of every stream and follows from there. */
 export const openFeed = async (parts: FeedParts): Promise<Feed> => {
-  const seen = await readCounters(parts.run, parts.tables);
-  const memory = createMemory(parts, seen.position);
+  const seen: Counters = await readCounters(parts.run, parts.tables);
+  const memory = createMemory(parts, await readReached(parts.run, parts.tables, seen.position));
   const { newest, recent, learn } = memory;
   await learn(await readHeads(parts.run, parts.tables));
   const appended = createListeners();
   const admin = createListeners();
   const step = async (): Promise<void> => {
-    const known = recent.position();
-    const now = await readCounters(parts.run, parts.tables);
+    const known = recent.reached();
+    const now = await readCounters(parts.run, parts.tables, known.position);
     if (now.trimmed !== seen.trimmed) {
       seen.trimmed = now.trimmed;
       await memory.forgetTrimmed();
     }
-    if (now.position < known) {
-      // A database that lost what it had told: those who follow go on from where it is now. `latest` never goes back.
+    if (now.position < known.position || (known.mark !== undefined && now.mark !== known.mark)) {
+      // A database that lost what it had told, and may have got other reports in its place: those who follow go on from where it is
+      // now. `latest` never goes back.
+      recent.skipTo(await readReached(parts.run, parts.tables, now.position));
       await learn(await readHeads(parts.run, parts.tables));
-      recent.skipTo(now.position);
       seen.position = now.position;
       appended.tell();
     }
     const before = seen.position;
     await memory.follow(now.position);
-    seen.position = recent.position();
+    seen.position = recent.reached().position;
     if (seen.position > before) appended.tell();
     if (now.admin === seen.admin) return;
     seen.admin = now.admin;
@@ -87,12 +94,13 @@ export const openFeed = async (parts: FeedParts): Promise<Feed> => {
     onAppended: appended.add,
     onAdminChanged: admin.add,
     learn: (reports) => void learn(reports).catch(() => {}), // what a failure leaves unknown is slower to read, and is asked again
-    appended: (firstPosition, reports) => {
+    appended: ({ first, mark, markBefore }, reports) => {
+      const { position, mark: known } = recent.reached();
       // With somebody else's before it, it waits for its turn.
-      if (firstPosition !== recent.position() + 1) return lookSoon();
-      const entries = reports.map((report, i) => ({ position: firstPosition + i, report }));
-      recent.add(entries, firstPosition + reports.length - 1);
-      seen.position = recent.position();
+      if (first !== position + 1 || markBefore !== known) return lookSoon();
+      const entries = reports.map((report, i) => ({ position: first + i, report }));
+      seen.position = position + reports.length;
+      recent.add(entries, { position: seen.position, mark });
       appended.tell();
     },
     look: looking.wake,
@@ -104,37 +112,38 @@ export const openFeed = async (parts: FeedParts): Promise<Feed> => {
 };
 
 /** What is known in memory, and how it is brought up to date. */
-const createMemory = (parts: FeedParts, position: number) => {
+const createMemory = (parts: FeedParts, start: Reached) => {
   const { run, tables: t, partitions } = parts;
   const newest = createNewest();
-  const recent = createRecent(position);
+  const recent = createRecent(start);
   const learn = async (reports: readonly StoredReport[]): Promise<void> => {
     for (const report of reports) newest.offer(report);
     if (reports.some(({ observationsMs }) => partitions.known(observationsMs) === undefined))
       await partitions.refresh();
   };
   const follow = async (upTo: number): Promise<void> => {
-    for (let before = -1; before < recent.position() && recent.position() < upTo; ) {
-      before = recent.position();
+    const position = (): number => recent.reached().position;
+    for (let before = -1; before < position() && position() < upTo; ) {
+      before = position();
       const next = await readAppended(parts, before, batchMax, true);
       if (next.missed) await learn(await readHeads(run, t));
       await learn(next.reports);
       // Meanwhile this process may have appended and gone ahead.
       const fresh = next.reports.flatMap((report, i) => {
         const at = next.positions[i] as number; // one each
-        return at > recent.position() ? [{ position: at, report }] : [];
+        return at > position() ? [{ position: at, report }] : [];
       });
-      recent.add(fresh, next.position);
+      recent.add(fresh, next);
     }
     // What is no longer kept cannot be followed.
-    if (recent.position() < upTo) recent.skipTo(upTo);
+    if (position() < upTo) recent.skipTo({ position: upTo, mark: undefined });
   };
   const forgetTrimmed = async (): Promise<void> => {
     await partitions.refresh();
     const before = newest.all();
     const kept = new Set((await readHeadIds(run, t)).map(feedIdOfBytes));
     newest.forget([...before].filter(([feedId]) => !kept.has(feedId)));
-    recent.skipTo(recent.position());
+    recent.skipTo(recent.reached());
   };
   return { newest, recent, learn, follow, forgetTrimmed };
 };
@@ -216,28 +225,29 @@ const renderLatest = (report: StoredReport): LatestReport => ({
 type Recent = { readonly position: number; readonly report: StoredReport };
 
 /** The last reports in the order of appending, without holes after `from`. */
-const createRecent = (start: number) => {
+const createRecent = (start: Reached) => {
   let entries: Recent[] = [];
-  let from = start;
+  let from = start.position;
   let reached = start;
   return {
-    position: (): number => reached,
-    add: (fresh: readonly Recent[], position: number): void => {
+    reached: (): Reached => reached,
+    add: (fresh: readonly Recent[], to: Reached): void => {
       entries.push(...fresh);
-      reached = Math.max(reached, position);
+      if (to.position > reached.position) reached = { position: to.position, mark: to.mark };
       // Cut now and then, not at every report.
       if (entries.length <= 2 * recentMax) return;
       const gone = entries.length - recentMax;
       from = (entries[gone - 1] as Recent).position; // there are more than that
       entries = entries.slice(gone);
     },
-    skipTo: (position: number): void => {
+    skipTo: (to: Reached): void => {
       entries = [];
-      from = reached = position;
+      from = to.position;
+      reached = to;
     },
     /** Undefined when it is not here, or nothing is: then the database may know more. */
     after: (position: number, limit: number): Appended | undefined => {
-      if (position < from || position >= reached) return undefined;
+      if (position < from || position >= reached.position) return undefined;
       const found = firstAfter(entries, position);
       const wanted = entries.slice(found, found + limit);
       if (wanted.length === 0) return undefined;
@@ -245,7 +255,7 @@ const createRecent = (start: number) => {
       return {
         reports: wanted.map(({ report }) => report),
         positions: wanted.map((entry) => entry.position),
-        position: isAll ? reached : (wanted.at(-1) as Recent).position, // there is one
+        position: isAll ? reached.position : (wanted.at(-1) as Recent).position, // there is one
         missed: false,
       };
     },
@@ -264,11 +274,22 @@ const firstAfter = (entries: readonly Recent[], position: number): number => {
   return low;
 };
 
-const readCounters = async (run: Run, t: Tables): Promise<Counters> => {
-  const rows = await run<{ name: string; value: number }>(`SELECT name, value FROM ${t.counters}`);
+/** The counters, and at the same moment the mark of the batch that ends at a position; undefined where none does. */
+const readCounters = async (run: Run, t: Tables, at = 0): Promise<Counters & Pick<Reached, 'mark'>> => {
+  const rows = await run<{ name: string; value: number; mark: Buffer | null }>(
+    `SELECT name, value, (SELECT ${markColumn} FROM ${t.appended} WHERE last_position = $1::bigint) AS mark FROM ${t.counters}`,
+    [at],
+  );
   const counted = (name: string) => rows.find((row) => row.name === name)?.value ?? 0;
-  return { position: counted('position'), admin: counted('admin'), trimmed: counted('trimmed') };
+  const found = rows[0]?.mark ?? undefined;
+  const mark = found && markOf(found);
+  return { position: counted('position'), admin: counted('admin'), trimmed: counted('trimmed'), mark };
 };
+
+const readReached = async (run: Run, t: Tables, position: number): Promise<Reached> => ({
+  position,
+  mark: (await readCounters(run, t, position)).mark,
+});
 
 const readHeadIds = async (run: Run, t: Tables): Promise<readonly Buffer[]> =>
   (await run<{ feed_id: Buffer }>(`SELECT feed_id FROM ${t.heads}`)).map(({ feed_id }) => feed_id);
@@ -294,8 +315,13 @@ const intact = (feedId: FeedId, row: ReportRow): StoredReport | undefined => {
 type KeyAt = ReportKey & { readonly position: number };
 
 /** Reads what follows a position. A damaged report ends the answer before it, or is the error; `lenient` leaves it out. */
-const readAppended = async (parts: FeedParts, position: number, limit: number, lenient: boolean): Promise<Appended> => {
-  const { keys, missed } = await readKeysAfter(parts.run, parts.tables, position, limit);
+const readAppended = async (
+  parts: FeedParts,
+  position: number,
+  limit: number,
+  lenient: boolean,
+): Promise<Appended & Reached> => {
+  const { keys, missed, marks } = await readKeysAfter(parts.run, parts.tables, position, limit);
   const rows = await parts.byKeys(keys);
   const reports: StoredReport[] = [];
   const positions: number[] = [];
@@ -310,14 +336,15 @@ const readAppended = async (parts: FeedParts, position: number, limit: number, l
     reports.push(report);
     positions.push(reached);
   }
-  if (keys.length > 0) return { reports, positions, position: reached, missed };
+  if (keys.length > 0) return { reports, positions, position: reached, missed, mark: marks.get(reached) };
   // Whoever is ahead of the database, after it lost something, goes on from where it is.
   const now = (await readCounters(parts.run, parts.tables)).position;
-  return { reports, positions, position: Math.min(position, now), missed: missed || now < position };
+  return { reports, positions, position: Math.min(position, now), missed: missed || now < position, mark: undefined };
 };
 
 const readKeysAfter = async (run: Run, t: Tables, position: number, limit: number) => {
   const keys: KeyAt[] = [];
+  const marks = new Map<number, number>();
   let after = position;
   let missed = false;
   for (let more = true; more && keys.length < limit; ) {
@@ -333,8 +360,9 @@ const readKeysAfter = async (run: Run, t: Tables, position: number, limit: numbe
         if (at > position && keys.length < limit) keys.push({ ...key, position: at });
       }
       after = batch.last_position;
+      marks.set(after, markOf(batch.keys));
     }
     more = batches.length === Math.min(limit, keyBatchesMax);
   }
-  return { keys, missed };
+  return { keys, missed, marks };
 };

@@ -27,6 +27,10 @@ export const encodeKeys = (reports: readonly StoredReport[]): Buffer => {
   return value;
 };
 
+/** What tells a batch from another one at its place, after a database lost the first: the checksum of its keys. */
+export const markOf = (keys: Buffer): number => keys.readUInt32BE(0);
+export const markColumn = 'substring(keys FROM 1 FOR 4)';
+
 export const decodeKeys = (value: Buffer): readonly ReportKey[] => {
   const keys = value.subarray(4);
   if (value.length < 4 || keys.length % keyBytes !== 0 || crc32(keys) !== value.readUInt32BE(0))

@@ -126,12 +126,12 @@ const createReports = ({ tables, partitions, feed, connections, writable, tell }
       const { write } = writable();
       if (batch.length === 0) return [];
       const began = performance.now();
-      const { outcomes, stored, present, firstPosition } = await write((run) =>
+      const { outcomes, stored, present, place } = await write((run) =>
         appendBatch(run, tables, partitions.spanOf, batch),
       );
       tell({ kind: 'committed', seconds: (performance.now() - began) / 1_000 });
       feed.learn(present);
-      if (firstPosition !== undefined) feed.appended(firstPosition, stored);
+      if (place !== undefined) feed.appended(place, stored);
       return outcomes;
     },
     confirm: () => writable().write((run) => confirmRead(run, tables)),
