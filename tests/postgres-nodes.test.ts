@@ -73,6 +73,32 @@ test('postgres nodes: an account that is disabled by a command is refused by eve
   for (const node of nodes) await until(async () => (await asked(node)) === 200);
 }, 60_000);
 
+test('postgres nodes: an account has its limit once, however many nodes it asks', async () => {
+  const { store, folder, userId } = world;
+  const [limit, forMs] = [20, 8_000];
+  const setLimit = (count: number) =>
+    runCommand(['account', 'limit', userId, '--limit', `feeds=${count}`, '--store', store], folder);
+  expect(await setLimit(limit)).toMatchObject({ code: 0 });
+  const limitOf = async ({ url }: Server) =>
+    Number((await fetchSigned(url, '/api/v1/feeds', world)).headers.get('RateLimit-Limit'));
+  for (const node of nodes) await until(async () => (await limitOf(node)) === limit);
+  await new Promise((resolve) => setTimeout(resolve, 3_000)); // the buckets are full again
+  const startedMs = performance.now();
+  const counts = await Promise.all(
+    nodes.map(async ({ url }) => {
+      let allowed = 0;
+      while (performance.now() - startedMs < forMs)
+        if ((await fetchSigned(url, '/api/v1/feeds', world)).status === 200) allowed += 1;
+      return allowed;
+    }),
+  );
+  const rightful = limit * (1 + (performance.now() - startedMs) / 1_000);
+  const allowed = counts.reduce((sum, count) => sum + count);
+  expect(allowed / rightful).toBeGreaterThan(0.9);
+  expect(allowed / rightful).toBeLessThan(1.1);
+  expect(await setLimit(1_000)).toMatchObject({ code: 0 });
+}, 60_000);
+
 test('postgres nodes: while the database is away history is 503 with Retry-After, latest and liveness go on, and so does all after', async () => {
   const now = Math.floor(Date.now() / 1_000);
   const history = `/api/v1/reports?feedID=${world.feedId}&timestamp=${now - 5}`;

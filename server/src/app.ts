@@ -61,7 +61,7 @@ export type ReadPath = {
 };
 
 /** What a process holds together with others. */
-export type SharedLimits = Limiters & { readonly connections: SharedCounts };
+export type SharedLimits = Limiters & { readonly connections?: SharedCounts };
 
 const retentionEveryMs = 60_000;
 

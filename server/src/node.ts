@@ -1,8 +1,11 @@
 // Owns a whole node: write path, read path in this process or in workers, private listener, log and metrics, and how it stops without
 // a client noticing. Commands say with which settings.
 import { openSecretBox } from './access/key.ts';
+import { createSharedLimiter } from './access/limit-exchange.ts';
+import { createLimitSharing, type ShareLimits } from './access/node-limits.ts';
+import { bucketsMax } from './access/rate-limit.ts';
 import type { SecretBox } from './access/secrets.ts';
-import { type NodeSettings, openReadPath, openWritePath, type WritePath } from './app.ts';
+import { type NodeSettings, openReadPath, openWritePath, type ReadPath, type WritePath } from './app.ts';
 import { openWorkers } from './cluster/primary.ts';
 import type { Settings } from './config.ts';
 import { createIngestHandler } from './ingest/sources/listener.ts';
@@ -10,7 +13,9 @@ import { type Log, openLog } from './log.ts';
 import { createMetrics, type MetricValues, renderMetrics, sumMetrics } from './metrics.ts';
 import { createObserver, type Listener } from './observe.ts';
 import { type OpsListener, openOpsListener } from './ops.ts';
+import type { AdminView } from './store/admin-snapshot.ts';
 import { lateReason, readFreshness } from './store/freshness.ts';
+import type { Store } from './store/store.ts';
 
 export type Node = {
   readonly url: string;
@@ -116,20 +121,53 @@ const openFront = async (
   observe: Listener,
   log: Log,
 ): Promise<Front> => {
-  if (count === 0)
-    return {
-      ...(await openReadPath(node, store, view, box, observe)),
-      check: () => undefined,
-      values: async () => [],
-    };
+  const shareLimits =
+    store.nodes &&
+    createLimitSharing(store.nodes, (message, error) =>
+      observe({ kind: 'warning', code: 'limits_not_shared', message, error }),
+    );
+  if (count === 0) {
+    const read = await openSingle(node, store, view, box, observe, shareLimits);
+    return { ...read, check: () => undefined, values: async () => [] };
+  }
   const workers = await openWorkers({
     count,
     settings: { node, logLevel, keyFile },
     key,
     observe,
+    shareLimits,
     writeLog: log.pass,
   });
   return { ...workers, activeRequests: () => 0 };
+};
+
+/** The read path in this process. */
+const openSingle = async (
+  node: NodeSettings,
+  store: Store,
+  view: AdminView,
+  box: SecretBox,
+  observe: Listener,
+  shareLimits: ShareLimits | undefined,
+): Promise<ReadPath> => {
+  if (shareLimits === undefined) return openReadPath(node, store, view, box, observe);
+  const accounts = createSharedLimiter(bucketsMax.accounts);
+  const addresses = createSharedLimiter(bucketsMax.addresses);
+  const read = await openReadPath(node, store, view, box, observe, { accounts, addresses });
+  const stopSharing = shareLimits({
+    collect: () => ({ accounts: accounts.drain(), addresses: addresses.drain() }),
+    hear: (spent) => {
+      accounts.hear(spent.accounts, performance.now());
+      addresses.hear(spent.addresses, performance.now());
+    },
+  });
+  return {
+    ...read,
+    drain: async () => {
+      await read.drain();
+      await stopSharing();
+    },
+  };
 };
 
 const dayMs = 86_400_000;

@@ -20,6 +20,9 @@ const address = (schema: string) => server.url(schema).replace('postgres@', 'pos
 const shown = (schema: string) => hidden(address(schema));
 const hidden = (url: string) => url.replace(':hush@', ':***@');
 
+/** The newest migration of this release. */
+const schema = 2;
+
 test('store migrate: makes the tables once, and says what it did', async () => {
   const store = address('made');
   expect(await runCommand(['store', 'stats', '--store', store])).toMatchObject({
@@ -28,12 +31,12 @@ test('store migrate: makes the tables once, and says what it did', async () => {
   });
   const both = await Promise.all([1, 2].map(() => runCommand(['store', 'migrate', '--store', store, '--json'])));
   expect(both.map(({ stdout }) => JSON.parse(stdout)).sort((a, b) => a.from - b.from)).toEqual([
-    { store: shown('made'), from: 0, to: 1 },
-    { store: shown('made'), from: 1, to: 1 },
+    { store: shown('made'), from: 0, to: schema },
+    { store: shown('made'), from: schema, to: schema },
   ]);
   expect(await runCommand(['store', 'migrate', '--store', store])).toMatchObject({
     code: 0,
-    stdout: `${shown('made')} is up to date: schema 1.\n`,
+    stdout: `${shown('made')} is up to date: schema ${schema}.\n`,
   });
   const config = await runCommand(['config', '--store', store, '--json']);
   expect(config.stdout).toContain(shown('made'));
@@ -45,11 +48,34 @@ test('store migrate: a store of a newer release is refused', async () => {
   await runCommand(['store', 'migrate', '--store', store]);
   const database = server.connect();
   try {
-    await database`INSERT INTO aged.migrations (version, name) VALUES (2, 'of tomorrow')`;
+    await database`INSERT INTO aged.migrations (version, name) VALUES (${schema + 1}, 'of tomorrow')`;
     expect((await runCommand(['store', 'stats', '--store', store])).stderr).toContain('Upgrade sealpost.');
   } finally {
     await database.end();
   }
+});
+
+test('store migrate: a store of an older release is refused until it is migrated, and keeps what it has', async () => {
+  const store = address('young');
+  const { report } = await createSignedReports();
+  const before = await openStore(store, 'write');
+  await before.reports.append([report(secondStream(1), 1_763_200_000, 1_763_200_000)]);
+  await before.close();
+  const database = server.connect();
+  try {
+    await database`DROP TABLE young.node_news`;
+    await database`DELETE FROM young.migrations WHERE version = 2`;
+  } finally {
+    await database.end();
+  }
+  expect(await runCommand(['store', 'stats', '--store', store])).toMatchObject({
+    code: 3,
+    stderr: expect.stringContaining('has schema 1; this release needs 2. Run: sealpost store migrate.'),
+  });
+  const { stdout } = await runCommand(['store', 'migrate', '--store', store, '--json']);
+  expect(JSON.parse(stdout)).toEqual({ store: shown('young'), from: 1, to: 2 });
+  const stats = await runCommand(['store', 'stats', '--store', store, '--json']);
+  expect(JSON.parse(stats.stdout)).toMatchObject({ reports: 1 });
 });
 
 test('store copy: to a database and back, compared; stats and verify are as before', async () => {

@@ -2,6 +2,7 @@
 // them without a client noticing (D63). What a worker does is worker.ts's.
 import cluster, { type Worker } from 'node:cluster';
 import { createLimitExchange } from '../access/limit-exchange.ts';
+import type { ShareLimits, SpentByTable } from '../access/node-limits.ts';
 import { bucketsMax } from '../access/rate-limit.ts';
 import { createCountExchange } from '../live/shared-counts.ts';
 import type { MetricValues } from '../metrics.ts';
@@ -22,6 +23,8 @@ export type WorkersOptions = {
   /** The key itself; undefined when it is in the file. */
   readonly key: string | undefined;
   readonly observe: Listener;
+  /** How limits are held together with other nodes; undefined when there are none. */
+  readonly shareLimits: ShareLimits | undefined;
   /** Takes lines of the workers' logs. */
   readonly writeLog: (lines: readonly string[]) => void;
 };
@@ -68,6 +71,9 @@ const send = ({ worker }: Member, message: ToWorker): void => {
   if (worker.isConnected()) worker.send(message, () => {}); // one that is just ending takes no more
 };
 
+/** Stands for the other nodes among the workers, which count from 1. */
+const otherNodes = 0;
+
 /** Passes on between workers which tokens each of them gave, and how many live connections each has. */
 const createLimitRelay = (members: ReadonlyMap<number, Member>) => {
   const accounts = createLimitExchange(bucketsMax.accounts);
@@ -90,7 +96,21 @@ const createLimitRelay = (members: ReadonlyMap<number, Member>) => {
     if (!isWaiting) setTimeout(passOn, passOnMs).unref();
     isWaiting = true;
   };
+  const tellTokens = (id: number, spent: SpentByTable): void => {
+    accounts.tell(id, spent.accounts, performance.now());
+    addresses.tell(id, spent.addresses, performance.now());
+    passOnSoon();
+  };
   return {
+    /** Lets other nodes take part; returns the way to stop. */
+    share: (shareLimits: ShareLimits): (() => Promise<void>) => {
+      accounts.join(otherNodes, performance.now());
+      addresses.join(otherNodes, performance.now());
+      return shareLimits({
+        collect: () => ({ accounts: accounts.collect(otherNodes), addresses: addresses.collect(otherNodes) }),
+        hear: (spent) => tellTokens(otherNodes, spent),
+      });
+    },
     join: (id: number) => ({
       accounts: accounts.join(id, performance.now()),
       addresses: addresses.join(id, performance.now()),
@@ -103,10 +123,8 @@ const createLimitRelay = (members: ReadonlyMap<number, Member>) => {
       passOnSoon();
     },
     tell: (id: number, limits: Extract<FromWorker, { kind: 'news' }>['limits']): void => {
-      accounts.tell(id, limits.accounts, performance.now());
-      addresses.tell(id, limits.addresses, performance.now());
       connections.tell(id, limits.connections);
-      passOnSoon();
+      tellTokens(id, limits);
     },
   };
 };
@@ -186,7 +204,7 @@ const createMembers = ({ settings, key, writeLog }: WorkersOptions) => {
     });
     return member;
   };
-  return { members, totals, start };
+  return { members, totals, limits, start };
 };
 
 /** Waits until something holds of a worker; looked at whenever it tells something, and when it has ended. */
@@ -207,7 +225,7 @@ const until = (member: Member, holds: () => boolean, maxMs: number): Promise<voi
 
 /** Starts `count` workers; they answer when this resolves. Throws what the first that could not open has told. */
 export const openWorkers = async (options: WorkersOptions): Promise<Workers> => {
-  const { members, totals, start } = createMembers(options);
+  const { members, totals, limits, start } = createMembers(options);
   const replacements = new Set<NodeJS.Timeout>();
   let phase: 'opening' | 'open' | 'ending' = 'opening';
   const keepOne = (earlyEnds: number): Member =>
@@ -238,6 +256,7 @@ export const openWorkers = async (options: WorkersOptions): Promise<Workers> => 
     throw failed.failure ?? new Error('A worker ended while it was starting; its last words are above.');
   }
   phase = 'open';
+  const stopSharing = options.shareLimits && limits.share(options.shareLimits);
   const up = (): readonly Member[] => [...members.values()].filter(({ url }) => url !== undefined);
   return {
     url: String(firsts[0]?.url),
@@ -249,7 +268,10 @@ export const openWorkers = async (options: WorkersOptions): Promise<Workers> => 
     reloadTls: () => {
       for (const member of up()) send(member, { kind: 'reloadTls' });
     },
-    drain: () => endAll(options.settings.node.drainMs),
+    drain: async () => {
+      await endAll(options.settings.node.drainMs);
+      await stopSharing?.();
+    },
   };
 };
 

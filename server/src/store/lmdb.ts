@@ -150,6 +150,7 @@ const composeStore = (
     quarantine,
     admin,
     usage: createUsageStore(adminEnvironment),
+    nodes: undefined,
     backup: (target) => backup(environment, adminEnvironment, target),
     close: async () => {
       if (closed) return;

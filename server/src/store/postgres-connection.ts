@@ -17,10 +17,12 @@ type Client = postgres.Sql<{ bigint: number }>;
 type ClientOptions = {
   readonly max: number;
   readonly statementMs: number;
+  /** Is what is written allowed to be lost when the database crashes? Then no commit waits for disk or standby. */
+  readonly isFleeting?: boolean;
   readonly onNotice?: (notice: { readonly [field: string]: string }) => void;
 };
 
-const openClient = (address: PostgresAddress, { max, statementMs, onNotice }: ClientOptions): Client =>
+const openClient = (address: PostgresAddress, { max, statementMs, isFleeting, onNotice }: ClientOptions): Client =>
   postgres<{ bigint: postgres.PostgresType<number> }>(address.url, {
     max,
     // Statements name their types: no round trip to ask for them.
@@ -36,6 +38,7 @@ const openClient = (address: PostgresAddress, { max, statementMs, onNotice }: Cl
       statement_timeout: statementMs,
       lock_timeout: statementMs,
       idle_in_transaction_session_timeout: statementMs + 1_000,
+      ...(isFleeting && { synchronous_commit: 'off' }),
     },
   });
 
@@ -86,8 +89,8 @@ const toStoreError = (error: unknown): unknown => {
 export type Pool = { readonly run: Run; readonly close: () => Promise<void> };
 
 /** Connections for statements on their own. One that has no answer in time fails, and when nothing else had one either, all are made anew. */
-export const openPool = (address: PostgresAddress, max: number, boundMs: number): Pool => {
-  const open = () => openClient(address, { max, statementMs: boundMs });
+export const openPool = (address: PostgresAddress, max: number, boundMs: number, isFleeting = false): Pool => {
+  const open = () => openClient(address, { max, statementMs: boundMs, isFleeting });
   let client = open();
   let waiting = 0;
   let answeredAt = performance.now();

@@ -18,6 +18,7 @@ export type Tables = {
   readonly audit: string;
   readonly quarantine: string;
   readonly usage: string;
+  readonly nodeNews: string;
   readonly migrations: string;
   readonly layout: string;
   /** Told in every transaction that others must hear of. */
@@ -36,6 +37,7 @@ export const tablesOf = (schema: string): Tables => ({
   audit: `${schema}.audit`,
   quarantine: `${schema}.quarantine`,
   usage: `${schema}.usage`,
+  nodeNews: `${schema}.node_news`,
   migrations: `${schema}.migrations`,
   layout: `${schema}.layout`,
   channel: `${schema}_changed`,
@@ -79,6 +81,13 @@ const migrations: readonly {
       `CREATE TABLE ${t.usage} (user_id text COLLATE "C", day text COLLATE "C", route text COLLATE "C", requests bigint NOT NULL,
         PRIMARY KEY (user_id, day, route))`,
       `CREATE INDEX ON ${t.usage} (day)`,
+    ],
+  },
+  {
+    name: 'what nodes tell each other',
+    statements: (t) => [
+      `CREATE UNLOGGED TABLE ${t.nodeNews} (node text COLLATE "C", turn bigint, told_at timestamptz NOT NULL DEFAULT now(), news bytea NOT NULL,
+        PRIMARY KEY (node, turn))`,
     ],
   },
 ];

@@ -5,6 +5,7 @@ import { createAdminStore, createQuarantine } from './postgres-admin.ts';
 import { appendBatch, confirmRead } from './postgres-append.ts';
 import { listen, openPool, openWriter, type Pool, type Writer } from './postgres-connection.ts';
 import { type Feed, openFeed } from './postgres-feed.ts';
+import { createNodeExchange } from './postgres-nodes.ts';
 import { createPartitions, type Partitions } from './postgres-partitions.ts';
 import { createReportReads, scanReports } from './postgres-reads.ts';
 import { readStats, trimPartition } from './postgres-retention.ts';
@@ -50,6 +51,8 @@ type Connections = {
   readonly slow: Pool;
   /** For following: never behind readers. */
   readonly watch: Pool;
+  /** For what nodes tell each other. */
+  readonly news: Pool;
   readonly writer: Writer;
   readonly close: () => Promise<void>;
 };
@@ -58,15 +61,17 @@ const openConnections = (address: PostgresAddress, share: number): Connections =
   const reads = openPool(address, Math.max(1, Math.floor(address.connections / share)), address.readMs);
   const slow = openPool(address, 1, longReadMs);
   const watch = openPool(address, 1, Math.max(address.readMs, 5_000));
+  const news = openPool(address, 1, address.readMs, true);
   const writer = openWriter(address);
   return {
     reads,
     slow,
     watch,
+    news,
     writer,
     close: async () => {
       await writer.close();
-      await Promise.all([reads.close(), slow.close(), watch.close()]);
+      await Promise.all([reads.close(), slow.close(), watch.close(), news.close()]);
     },
   };
 };
@@ -78,7 +83,7 @@ const compose = async (
   connections: Connections,
   tell: (event: StoreEvent) => void,
 ): Promise<Omit<Store, 'backup'>> => {
-  const { reads, slow, watch, writer } = connections;
+  const { reads, slow, watch, news, writer } = connections;
   const tables = tablesOf(address.schema);
   const partitions = createPartitions(slow.run, tables, partitionMs);
   await partitions.refresh();
@@ -98,6 +103,7 @@ const compose = async (
     quarantine: createQuarantine(reads.run, writer, tables),
     admin: createAdminStore(reads.run, writer, tables, feed),
     usage: createUsageStore(reads.run, writer, tables),
+    nodes: createNodeExchange(news.run, tables),
     close: async () => {
       if (closed) return;
       closed = true;

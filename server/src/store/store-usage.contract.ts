@@ -1,4 +1,4 @@
-// The contract's sentences on usage.
+// The contract's sentences on usage, and on what nodes tell each other.
 import { expect } from 'vitest';
 import type { Act, Store, UsageRow } from './store.ts';
 import type { Contract, EngineUnderTest } from './store-samples.contract.ts';
@@ -64,4 +64,33 @@ export const testUsage = (
       await reader.close();
     }
   });
+};
+
+export const testNodes = (contract: Contract, store: () => Store, engine: () => EngineUnderTest): void => {
+  contract(
+    'nodes hear what others tell, each thing once and in order; a store of one node has nobody to tell',
+    async () => {
+      const other = await engine().open('read');
+      try {
+        const [here, there] = [store().nodes, other.nodes];
+        expect(here === undefined).toBe(engine().writers === 'one');
+        if (here === undefined || there === undefined) return;
+        const heard: number[] = [];
+        // More than enough: what is not heard within a second is not heard.
+        for (let i = 1; i <= 100 && heard.length < 5; i += 1) {
+          await here.exchange(Uint8Array.of(i, 255 - i));
+          for (const [first = 0, second = 0] of await there.exchange(undefined)) {
+            expect(second).toBe(255 - first);
+            heard.push(first);
+          }
+        }
+        expect(heard).toHaveLength(5);
+        expect(heard).toEqual([...new Set(heard)].sort((a, b) => a - b));
+        expect(await here.exchange(undefined)).toEqual([]);
+        expect(await there.exchange(undefined)).toEqual([]);
+      } finally {
+        await other.close();
+      }
+    },
+  );
 };

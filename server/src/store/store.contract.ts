@@ -4,7 +4,7 @@ import type { Store } from './store.ts';
 import { testCandles, testPages, testReports } from './store-reports.contract.ts';
 import type { EngineUnderTest } from './store-samples.contract.ts';
 import { testAdministration, testFollowing, testRetention } from './store-upkeep.contract.ts';
-import { testUsage } from './store-usage.contract.ts';
+import { testNodes, testUsage } from './store-usage.contract.ts';
 
 export const testStoreContract = (name: string, createEngine: () => Promise<EngineUnderTest>): void => {
   let engine: EngineUnderTest;
@@ -45,5 +45,10 @@ export const testStoreContract = (name: string, createEngine: () => Promise<Engi
     () => store,
     () => engine,
     reopen,
+  );
+  testNodes(
+    contract,
+    () => store,
+    () => engine,
   );
 };

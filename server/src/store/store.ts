@@ -251,6 +251,15 @@ export type UsageStore = {
   readonly list: (userId: string, fromDay: string) => Promise<readonly UsageRow[]>;
 };
 
+/** How the nodes that share a store tell each other what need not last, such as the tokens that they gave. */
+export type NodeExchange = {
+  /**
+   * Tells the other nodes something, if there is something, and hears what each of them told since the last call. What is older than a
+   * second is heard by nobody. One call at a time.
+   */
+  readonly exchange: (told: Uint8Array | undefined) => Promise<readonly Uint8Array[]>;
+};
+
 /** What a store tells while it runs: the seconds that a durable append took, readers found gone whose places were freed. */
 export type StoreEvent =
   | { readonly kind: 'committed'; readonly seconds: number }
@@ -262,6 +271,8 @@ export type Store = {
   readonly quarantine: Quarantine;
   readonly admin: AdminStore;
   readonly usage: UsageStore;
+  /** Undefined where one node has the store to itself. */
+  readonly nodes: NodeExchange | undefined;
   /** Writes a consistent copy into an empty folder while others read and write; it opens as a store. */
   readonly backup: (folder: string) => Promise<void>;
   /** Ends what is under way, then lets go of files and locks. */

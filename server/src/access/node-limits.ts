@@ -1,0 +1,68 @@
+// Owns how nodes on one store hold one limit (D86): a few times a second each tells the others which tokens it gave, and takes theirs as
+// given. Between two of these each decides alone; while the store is away every node has the whole limit for itself.
+import type { NodeExchange } from '../store/store.ts';
+import type { SpentTokens } from './rate-limit.ts';
+
+/** Tokens by the table of buckets that they belong to. */
+export type SpentByTable = { readonly accounts: readonly SpentTokens[]; readonly addresses: readonly SpentTokens[] };
+
+/** A node's own side of the exchange. */
+export type NodeLimits = {
+  /** What this node gave since the last call. */
+  readonly collect: () => SpentByTable;
+  /** Takes what the others gave. */
+  readonly hear: (spent: SpentByTable) => void;
+};
+
+/** Begins to exchange; returns the way to stop, which resolves when nothing is under way. */
+export type ShareLimits = (limits: NodeLimits) => () => Promise<void>;
+
+export const exchangeEveryMs = 200;
+/** Buckets that one message tells of; more at once are not told, which only favours their owners. */
+const rowsMax = 10_000;
+
+/** `onTrouble` is told when an exchange fails, once until one works again. */
+export const createLimitSharing =
+  (nodes: NodeExchange, onTrouble: (message: string, error: unknown) => void): ShareLimits =>
+  ({ collect, hear }) => {
+    let isTroubled = false;
+    let underWay: Promise<void> | undefined;
+    const exchange = async (): Promise<void> => {
+      // What a failed exchange was to tell is dropped: told late, it would be held against people for what they did long ago.
+      try {
+        for (const told of await nodes.exchange(encode(collect()))) hear(decode(told));
+        isTroubled = false;
+      } catch (error) {
+        if (!isTroubled) onTrouble('Limits are held by each node alone, since the others cannot be heard.', error);
+        isTroubled = true;
+      }
+    };
+    const timer = setInterval(() => {
+      underWay ??= exchange().finally(() => {
+        underWay = undefined;
+      });
+    }, exchangeEveryMs);
+    return async () => {
+      clearInterval(timer);
+      await underWay;
+    };
+  };
+
+const encode = ({ accounts, addresses }: SpentByTable): Uint8Array | undefined =>
+  accounts.length + addresses.length === 0
+    ? undefined
+    : Buffer.from(JSON.stringify({ accounts: accounts.slice(0, rowsMax), addresses: addresses.slice(0, rowsMax) }));
+
+/** Reads what a node told; what another release may tell and this one does not understand counts as nothing. */
+const decode = (told: Uint8Array): SpentByTable => {
+  const { accounts, addresses } = JSON.parse(Buffer.from(told).toString()) as Readonly<Record<string, unknown>>; // written as an object
+  return { accounts: rowsOf(accounts), addresses: rowsOf(addresses) };
+};
+
+const rowsOf = (value: unknown): readonly SpentTokens[] =>
+  Array.isArray(value) ? value.filter((row): row is SpentTokens => Array.isArray(row) && isRow(row)) : [];
+
+const isRow = ([key, perSecond, tokens]: readonly unknown[]): boolean =>
+  typeof key === 'string' && isAmount(perSecond) && isAmount(tokens);
+
+const isAmount = (value: unknown): boolean => typeof value === 'number' && value > 0 && value <= 1e9;

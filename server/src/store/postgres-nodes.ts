@@ -1,0 +1,41 @@
+// Owns how nodes on one database tell each other what need not last: rows that live for seconds, in a table that no standby has and that
+// a crash empties. Commits of these rows wait for nobody.
+import { randomUUID } from 'node:crypto';
+import type { Run } from './postgres-connection.ts';
+import { numberList, textList } from './postgres-rows.ts';
+import type { Tables } from './postgres-schema.ts';
+import type { NodeExchange } from './store.ts';
+
+/** What is older is heard by nobody: tokens that were given long ago have come back. */
+const heardSeconds = 1;
+/** How long rows are kept, by the database's clock, and how long it is remembered what was heard of a node. */
+const keptSeconds = 5;
+
+type Heard = { readonly turn: number; readonly atMs: number };
+
+export const createNodeExchange = (run: Run, t: Tables): NodeExchange => {
+  const node = randomUUID();
+  const heard = new Map<string, Heard>();
+  let turn = 0;
+  return {
+    exchange: async (told = new Uint8Array()) => {
+      turn += 1;
+      const rows = await run<{ node: string; turn: number; news: Buffer }>(
+        `WITH told AS (
+           INSERT INTO ${t.nodeNews} (node, turn, news) SELECT $1::text, $2::bigint, $3::bytea WHERE length($3::bytea) > 0
+         ), gone AS (
+           DELETE FROM ${t.nodeNews} WHERE told_at < now() - interval '${keptSeconds} seconds'
+         )
+         SELECT n.node, n.turn, n.news FROM ${t.nodeNews} AS n
+         LEFT JOIN unnest($4::text[], $5::bigint[]) AS known(node, turn) ON known.node = n.node
+         WHERE n.node <> $1::text AND n.turn > coalesce(known.turn, 0) AND n.told_at >= now() - interval '${heardSeconds} seconds'
+         ORDER BY n.node, n.turn`,
+        [node, turn, told, textList([...heard.keys()]), numberList([...heard.values()].map((one) => one.turn))],
+      );
+      const nowMs = performance.now();
+      for (const row of rows) heard.set(row.node, { turn: row.turn, atMs: nowMs });
+      for (const [name, { atMs }] of heard) if (nowMs - atMs > keptSeconds * 1_000) heard.delete(name);
+      return rows.map(({ news }) => news);
+    },
+  };
+};
