@@ -28,7 +28,14 @@ const layers: Readonly<Record<string, readonly string[]>> = {
   'server/src/live': ['protocol', 'server/src/store', 'server/src/access', 'server/src/http'],
   'server/src/observe': ['protocol', 'server/src/http', 'server/src/ingest', 'server/src/live', 'server/src/store'],
   'server/src/log': ['protocol', 'server/src/http', 'server/src/memo', 'server/src/observe'],
-  'server/src/metrics': ['protocol', 'server/src/http', 'server/src/ingest', 'server/src/live', 'server/src/observe'],
+  'server/src/metrics': [
+    'protocol',
+    'server/src/http',
+    'server/src/ingest',
+    'server/src/live',
+    'server/src/observe',
+    'server/src/store',
+  ],
   'server/src/ops': ['server/src/metrics', 'server/src/observe', 'server/src/url-host'],
   'server/src/app': [
     'server/src/access',

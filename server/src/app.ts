@@ -21,6 +21,8 @@ import type { Store } from './store/store.ts';
 
 export type NodeSettings = {
   readonly store: string;
+  /** Databases that follow the store's. */
+  readonly readStores: readonly string[];
   /** Processes that divide the connections to a database. */
   readonly processes: number;
   readonly listen: { readonly host: string; readonly port: number };
@@ -70,7 +72,11 @@ const inlining = '--max-inlined-bytecode-size-cumulative=3000';
 
 /** Opens the store for writing, the door, and retention. */
 export const openWritePath = async (settings: NodeSettings, observe: Observe): Promise<WritePath> => {
-  const store = await openStore(settings.store, 'write', observe, settings.processes);
+  const store = await openStore(settings.store, 'write', {
+    tell: observe,
+    share: settings.processes,
+    replicas: settings.readStores,
+  });
   const onFailure = (error: unknown) => observe({ kind: 'adminReloadFailed', error });
   const view = await openAdminView(store.admin, onFailure);
   const verifier = openVerifier(settings.verifierThreads);

@@ -50,6 +50,11 @@ export const parseList = (raw: string): readonly string[] | undefined => {
   const items = raw.split(',').map((item) => item.trim());
   return items.every((item) => /^[\w.:-]+$/.test(item)) ? items : undefined;
 };
+/** Addresses separated by commas; the commas inside of one are its own. */
+export const parseDatabases = (raw: string): readonly string[] | undefined => {
+  const urls = raw.split(/,(?=\s*postgres(?:ql)?:)/).map((url) => url.trim());
+  return urls.every((url) => /^postgres(?:ql)?:\/\/\S+$/.test(url)) ? urls : undefined;
+};
 export const formatList = (items: readonly string[]): string => items.join(',');
 
 export const logLevels = ['debug', 'info', 'warn', 'error', 'silent'] as const;

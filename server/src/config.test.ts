@@ -10,6 +10,7 @@ test('config: without any source every setting has its default', () => {
   const { values, sources } = resolve({});
   expect(values).toEqual({
     store: 'lmdb:./data',
+    readStore: undefined,
     network: 'testnet',
     key: undefined,
     keyFile: './data/sealpost.key',
@@ -84,7 +85,7 @@ test('config: a bad value is refused with the setting, the source and what is ex
 
 test('config: a key of the file that is no setting is refused, and so is a file that is no object', () => {
   expect(() => resolve({ file: file({ retentonDays: 3 }) })).toThrow(
-    'sealpost.json sets retentonDays, which is no setting. Settings are: store, network,',
+    'sealpost.json sets retentonDays, which is no setting. Settings are: store, readStore, network,',
   );
   expect(() => resolve({ file: file([]) })).toThrow('sealpost.json must hold a JSON object of setting → value.');
 });

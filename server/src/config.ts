@@ -6,6 +6,7 @@ import {
   formatListen,
   logLevels,
   onOrOff,
+  parseDatabases,
   parseList,
   parseListen,
   parseRetentionBytes,
@@ -47,6 +48,15 @@ export const settingsTable = {
     format: hidePassword,
     expected: 'the address of a store, lmdb:FOLDER or postgres://USER@HOST/DATABASE',
     help: 'where reports and administrative records are kept',
+  }),
+  readStore: row({
+    env: 'SEALPOST_READ_STORE',
+    flag: '--read-store <urls>',
+    defaultText: undefined,
+    parse: parseDatabases,
+    format: (urls) => formatList(urls.map(hidePassword)),
+    expected: 'addresses of databases separated by commas, postgres://USER@HOST/DATABASE, each of one server',
+    help: 'replicas of a store in PostgreSQL that answer for history where they have got far enough',
   }),
   network: row({
     env: 'SEALPOST_NETWORK',

@@ -192,6 +192,12 @@ const toLine = (observation: Observation, slowMs: number): Line => {
       const { count } = observation;
       return { level: count > 0 ? 'info' : 'debug', fields: { event, count } };
     }
+    case 'statements':
+      return { level: 'debug', fields: { event, change: observation.change } };
+    case 'statementFailed':
+      return { level: 'debug', fields: { event, reason: observation.reason } }; // the request that fails by it tells more
+    case 'historyRead':
+      return { level: 'debug', fields: { event, by: observation.by } };
     case 'started':
       return { level: 'info', fields: { event, version: observation.version, addresses: observation.addresses } };
     case 'draining':

@@ -8,6 +8,7 @@ import { refusals } from './ingest/refusals.ts';
 import { endings } from './live/connections.ts';
 import type { LiveEvent } from './live/tally.ts';
 import { countedCodes, type Listener } from './observe.ts';
+import { historyReaders, type StoreEvent, statementFailures } from './store/store.ts';
 
 /** What is looked up when somebody asks for the metrics. One that throws leaves its metric without a value, not the others. */
 export type Readings = {
@@ -64,6 +65,7 @@ export const createMetrics = ({ readings, staleAfterSeconds }: MetricsOptions): 
     aggregator: 'max',
     registers: [registry],
   });
+  const database = createDatabaseMetrics(registry);
   const live = createLiveMetrics(registry);
   registerReadings(registry, readings, staleAfterSeconds);
   collectDefaultMetrics({ register: registry });
@@ -82,6 +84,10 @@ export const createMetrics = ({ readings, staleAfterSeconds }: MetricsOptions): 
           return addCommitted(observation.seconds, 1);
         case 'staleReaders':
           return staleReaders.set(observation.count);
+        case 'statements':
+        case 'statementFailed':
+        case 'historyRead':
+          return database(observation);
         case 'visible':
           return addVisible(observation.seconds, observation.count);
         case 'liveOpened':
@@ -173,6 +179,33 @@ const createRequestMetrics = (registry: Registry) => {
       if (shedding.includes(code)) shed.inc();
     },
     dropped: (): void => shed.inc(),
+  };
+};
+
+const createDatabaseMetrics = (registry: Registry) => {
+  const active = new Gauge({
+    name: 'store_statements_active',
+    help: 'Readings that wait for a connection to the database or run on one.',
+    registers: [registry],
+  });
+  const countFailure = createCounts(
+    registry,
+    'store_statement_failures_total',
+    'Readings that the database did not answer, by reason.',
+    'reason',
+    statementFailures,
+  );
+  const countHistory = createCounts(
+    registry,
+    'store_history_reads_total',
+    'Readings of history where there are replicas, by who answered and why.',
+    'by',
+    historyReaders,
+  );
+  return (event: StoreEvent): void => {
+    if (event.kind === 'statements') active.inc(event.change);
+    else if (event.kind === 'statementFailed') countFailure(event.reason, 1);
+    else if (event.kind === 'historyRead') countHistory(event.by, 1);
   };
 };
 

@@ -175,6 +175,7 @@ const dayMs = 86_400_000;
 /** The settings as the parts of a node take them. */
 const toNodeSettings = (settings: Settings, version: string): NodeSettings => ({
   store: settings.store,
+  readStores: settings.readStore ?? [],
   processes: settings.workers === 0 ? 1 : settings.workers + 1,
   listen: settings.listen,
   ...(settings.tlsCert !== undefined &&

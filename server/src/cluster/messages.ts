@@ -25,6 +25,9 @@ export const workerKeyVariable = 'SEALPOST_KEY';
 /** The variable that a worker finds the store's address in, which may hold a password. */
 export const workerStoreVariable = 'SEALPOST_STORE';
 
+/** The variable that a worker finds the addresses of replicas in, which may hold passwords too: a list in JSON. */
+export const workerReadStoreVariable = 'SEALPOST_READ_STORE';
+
 export type ToWorker =
   /** Open; `limits` is where the buckets stand. */
   | { readonly kind: 'start'; readonly settings: WorkerSettings; readonly limits: SpentLimits }

@@ -13,6 +13,7 @@ import {
   type ToWorker,
   type WorkerSettings,
   workerKeyVariable,
+  workerReadStoreVariable,
   workerStoreVariable,
 } from './messages.ts';
 import { createWorkerTotals } from './totals.ts';
@@ -159,7 +160,12 @@ const createMembers = ({ settings, key, writeLog }: WorkersOptions) => {
   const take = (member: Member, message: FromWorker): void => {
     const { id } = member.worker;
     if (message.kind === 'hello') {
-      const node = { ...settings.node, store: '', listen: { ...settings.node.listen, port: port.toAsk() } };
+      const node = {
+        ...settings.node,
+        store: '',
+        readStores: [],
+        listen: { ...settings.node.listen, port: port.toAsk() },
+      };
       send(member, { kind: 'start', settings: { ...settings, node }, limits: limits.join(id) });
     } else if (message.kind === 'ready') {
       if (port.accept(message.url)) member.url = message.url;
@@ -180,6 +186,7 @@ const createMembers = ({ settings, key, writeLog }: WorkersOptions) => {
     const worker = cluster.fork({
       [workerKeyVariable]: key ?? '',
       [workerStoreVariable]: settings.node.store,
+      [workerReadStoreVariable]: JSON.stringify(settings.node.readStores),
       SEALPOST_INGEST_TOKEN: '',
     });
     const member: Member = {

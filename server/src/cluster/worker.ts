@@ -16,6 +16,7 @@ import {
   type ToWorker,
   type WorkerSettings,
   workerKeyVariable,
+  workerReadStoreVariable,
   workerStoreVariable,
 } from './messages.ts';
 
@@ -123,8 +124,12 @@ const open = async ({ node, logLevel, keyFile }: WorkerSettings, first: SpentLim
   const reporting = createReporting(logLevel, () => read?.activeRequests() ?? 0);
   const { limits, log, metrics } = reporting;
   limits.hear(first);
-  const store = await openStore(process.env[workerStoreVariable] ?? '', 'read', undefined, node.processes);
   const observe = createObserver([log.observe, metrics.observe]);
+  const store = await openStore(process.env[workerStoreVariable] ?? '', 'read', {
+    tell: observe,
+    share: node.processes,
+    replicas: JSON.parse(process.env[workerReadStoreVariable] ?? '[]') as readonly string[], // the primary's own list
+  });
   const view = await openAdminView(store.admin, (error) => observe({ kind: 'adminReloadFailed', error }));
   read = await openReadPath(node, store, view, box, observe, limits.limiters);
   const listening = read;

@@ -4,23 +4,31 @@ import { openLmdbStore, requireEmptyFolder } from './lmdb.ts';
 import type { Migrated } from './postgres-schema.ts';
 import { type Store, StoreError, type StoreEvent } from './store.ts';
 
-/**
- * Opens `lmdb:FOLDER`, a bare folder, or `postgres://…`. `tell` hears what the engine observes; `share` is how many processes of a node
- * divide its connections to a database.
- */
+export type OpenOptions = {
+  /** Hears what the engine observes. */
+  readonly tell?: (event: StoreEvent) => void;
+  /** How many processes of a node divide its connections to a database. */
+  readonly share?: number;
+  /** Databases that follow the store's and answer readings of history, where they have got far enough. */
+  readonly replicas?: readonly string[];
+};
+
+/** Opens `lmdb:FOLDER`, a bare folder, or `postgres://…`. */
 export const openStore = async (
   url: string,
   mode: 'read' | 'write',
-  tell: (event: StoreEvent) => void = () => {},
-  share = 1,
+  { tell = () => {}, share = 1, replicas = [] }: OpenOptions = {},
 ): Promise<Store> => {
   const scheme = /^([a-z][a-z0-9+]+):/.exec(url)?.[1];
+  const isDatabase = scheme === 'postgres' || scheme === 'postgresql';
+  if (!isDatabase && replicas.length > 0)
+    throw new StoreError('store_url_unknown', 'A read store goes with a store in PostgreSQL: --store postgres://….');
   if (scheme === undefined) return openLmdbStore(url, mode, tell);
   if (scheme === 'lmdb') return openLmdbStore(url.slice('lmdb:'.length), mode, tell);
-  if (scheme === 'postgres' || scheme === 'postgresql') {
+  if (isDatabase) {
     // The driver is loaded by those who use it.
     const { openPostgresStore } = await import('./postgres.ts');
-    const store = await openPostgresStore(url, mode, { tell, share });
+    const store = await openPostgresStore(url, mode, { tell, share, replicas });
     const whole: Store = { ...store, backup: (folder) => copyToFolder(whole, folder) };
     return whole;
   }

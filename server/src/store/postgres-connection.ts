@@ -2,7 +2,7 @@
 // that is away or stuck keeps none of its promises, its time-outs included (D80).
 import postgres from 'postgres';
 import type { PostgresAddress } from './postgres-address.ts';
-import { StoreError } from './store.ts';
+import { type StatementFailure, StoreError, type StoreEvent } from './store.ts';
 
 export type Parameter = string | number | Uint8Array;
 
@@ -86,10 +86,17 @@ const toStoreError = (error: unknown): unknown => {
   return typeof code === 'string' && /^[A-Z][A-Z_]+$/.test(code) ? unavailable(`is away: ${code}`, error) : error;
 };
 
+export type PoolOptions = Pick<ClientOptions, 'isFleeting'> & { readonly tell?: (event: StoreEvent) => void };
+
 export type Pool = { readonly run: Run; readonly close: () => Promise<void> };
 
 /** Connections for statements on their own. One that has no answer in time fails, and when nothing else had one either, all are made anew. */
-export const openPool = (address: PostgresAddress, max: number, boundMs: number, isFleeting = false): Pool => {
+export const openPool = (
+  address: PostgresAddress,
+  max: number,
+  boundMs: number,
+  { isFleeting = false, tell = () => {} }: PoolOptions = {},
+): Pool => {
   const open = () => openClient(address, { max, statementMs: boundMs, isFleeting });
   let client = open();
   let waiting = 0;
@@ -102,27 +109,39 @@ export const openPool = (address: PostgresAddress, max: number, boundMs: number,
     answeredAt = performance.now();
     stuck.end({ timeout: 0 }).catch(() => {}); // nobody waits for it
   };
+  const failed = (reason: StatementFailure, error: Error): Error => {
+    tell({ kind: 'statementFailed', reason });
+    return error;
+  };
+  const ended = (): void => {
+    waiting -= 1;
+    tell({ kind: 'statements', change: -1 });
+  };
   const run: Run = async <Row>(text: string, parameters?: readonly Parameter[]): Promise<readonly Row[]> => {
     if (closed) throw new StoreError('store_closed', 'The store is closed.');
-    if (waiting >= max * waitingPerConnection) throw unavailable(`has ${waiting} readings waiting already`);
+    if (waiting >= max * waitingPerConnection)
+      throw failed('exhausted', unavailable(`has ${waiting} readings waiting already`));
     waiting += 1;
+    tell({ kind: 'statements', change: 1 });
     const asked = runOn(client)<Row>(text, parameters).then(
       (rows) => {
-        waiting -= 1;
+        ended();
         answeredAt = performance.now();
         return rows;
       },
       (error: unknown) => {
-        waiting -= 1;
+        ended();
         if (sqlState(error) !== undefined) answeredAt = performance.now();
         throw toStoreError(error);
       },
     );
-    const rows = await within(boundMs, asked);
+    const rows = await within(boundMs, asked).catch((error: unknown) => {
+      throw error instanceof StoreError ? failed('away', error) : error;
+    });
     if (rows !== timedOut) return rows;
     asked.catch(() => {});
     renew();
-    throw unavailable(`did not answer within ${boundMs} ms`);
+    throw failed('late', unavailable(`did not answer within ${boundMs} ms`));
   };
   return {
     run,

@@ -1,8 +1,9 @@
-// Owns what a process knows of the newest reports: `latest` in memory, and the last ones in the order of appending. It is fed by the
-// database: a notification wakes it, a look four times a second does when none comes, and what it reads is ordered by position (D82).
+// Owns how a process comes to know the newest reports. It is fed by the database: a notification wakes it, a look four times a second does
+// when none comes, and what it reads is ordered by position (D82).
 import type { FeedId } from '@sealpost/protocol';
 import type { Place } from './postgres-append.ts';
 import type { Run } from './postgres-connection.ts';
+import { createNewest, createRecent, type Reached } from './postgres-memory.ts';
 import type { Partitions } from './postgres-partitions.ts';
 import {
   decodeKeys,
@@ -15,22 +16,17 @@ import {
   reportColumns,
 } from './postgres-rows.ts';
 import type { Tables } from './postgres-schema.ts';
-import { renderReport } from './rendered-report.ts';
-import { type Appended, CorruptRecordError, type LatestReport, reportTag, type StoredReport } from './store.ts';
+import { createTurns } from './postgres-turns.ts';
+import { type Appended, CorruptRecordError, type LatestReport, type StoredReport } from './store.ts';
 
 /** How often the counters are looked at, whether or not a notification came. */
 const pollMs = 250;
-/** Reports kept in memory for those who follow: some 8 MB. */
-const recentMax = 8_192;
 /** Reports read at once. */
 const batchMax = 1_000;
 /** Batches of keys read at once. */
 const keyBatchesMax = 64;
 
 type Counters = { position: number; admin: number; trimmed: number };
-
-/** How far the database was read: a position, and the checksum of the batch that ends there, as far as it is known. */
-type Reached = { readonly position: number; readonly mark: number | undefined };
 
 export type Feed = {
   readonly latest: (feedId: FeedId) => LatestReport | undefined;
@@ -39,6 +35,14 @@ export type Feed = {
   readonly onAdminChanged: (wake: () => void) => () => void;
   /** Reports that are stored, whoever stored them: `latest` is no older than these. */
   readonly learn: (reports: readonly StoredReport[]) => void;
+  /** What was just read for somebody: `latest` is no older than this either. */
+  readonly notice: (feedId: FeedId, row: ReportRow) => void;
+  /** From which position on a database has the `latest` of a stream; 0 without any, undefined while it is not known. */
+  readonly positionOf: (feedId: FeedId) => number | undefined;
+  /** How far this process has followed. */
+  readonly reached: () => Reached;
+  /** Was the batch that ends at a position this one? */
+  readonly recognizes: (reached: Reached) => boolean;
   /** What this process itself appended, known before it is read back. */
   readonly appended: (place: Place, reports: readonly StoredReport[]) => void;
   /** Looks now; resolves when what was committed before is known. */
@@ -58,7 +62,7 @@ export const openFeed = async (parts: FeedParts): Promise<Feed> => {
   const seen: Counters = await readCounters(parts.run, parts.tables);
   const memory = createMemory(parts, await readReached(parts.run, parts.tables, seen.position));
   const { newest, recent, learn } = memory;
-  await learn(await readHeads(parts.run, parts.tables));
+  await memory.loadHeads();
   const appended = createListeners();
   const admin = createListeners();
   const step = async (): Promise<void> => {
@@ -72,7 +76,7 @@ export const openFeed = async (parts: FeedParts): Promise<Feed> => {
       // A database that lost what it had told, and may have got other reports in its place: those who follow go on from where it is
       // now. `latest` never goes back.
       recent.skipTo(await readReached(parts.run, parts.tables, now.position));
-      await learn(await readHeads(parts.run, parts.tables));
+      await memory.loadHeads();
       seen.position = now.position;
       appended.tell();
     }
@@ -94,11 +98,18 @@ export const openFeed = async (parts: FeedParts): Promise<Feed> => {
     onAppended: appended.add,
     onAdminChanged: admin.add,
     learn: (reports) => void learn(reports).catch(() => {}), // what a failure leaves unknown is slower to read, and is asked again
+    notice: (feedId, row) => {
+      if (row.observations > newest.observedMs(feedId)) learn([decodeReport(feedId, row)]).catch(() => {}); // as above
+    },
+    positionOf: newest.position,
+    reached: recent.reached,
+    recognizes: recent.recognizes,
     appended: ({ first, mark, markBefore }, reports) => {
       const { position, mark: known } = recent.reached();
       // With somebody else's before it, it waits for its turn.
       if (first !== position + 1 || markBefore !== known) return lookSoon();
       const entries = reports.map((report, i) => ({ position: first + i, report }));
+      for (const one of entries) newest.offer(one.report, one.position);
       seen.position = position + reports.length;
       recent.add(entries, { position: seen.position, mark });
       appended.tell();
@@ -116,18 +127,28 @@ const createMemory = (parts: FeedParts, start: Reached) => {
   const { run, tables: t, partitions } = parts;
   const newest = createNewest();
   const recent = createRecent(start);
-  const learn = async (reports: readonly StoredReport[]): Promise<void> => {
-    for (const report of reports) newest.offer(report);
+  /** `positions` are those of the reports, or of later ones. */
+  const learn = async (reports: readonly StoredReport[], positions: readonly number[] = []): Promise<void> => {
+    for (const [i, report] of reports.entries()) newest.offer(report, positions[i]);
     if (reports.some(({ observationsMs }) => partitions.known(observationsMs) === undefined))
       await partitions.refresh();
+  };
+  const loadHeads = async (): Promise<void> => {
+    const heads = await readHeads(run, t);
+    // What is read after them is no earlier than any of them.
+    const { position } = await readCounters(run, t);
+    await learn(
+      heads,
+      heads.map(() => position),
+    );
   };
   const follow = async (upTo: number): Promise<void> => {
     const position = (): number => recent.reached().position;
     for (let before = -1; before < position() && position() < upTo; ) {
       before = position();
       const next = await readAppended(parts, before, batchMax, true);
-      if (next.missed) await learn(await readHeads(run, t));
-      await learn(next.reports);
+      if (next.missed) await loadHeads();
+      await learn(next.reports, next.positions);
       // Meanwhile this process may have appended and gone ahead.
       const fresh = next.reports.flatMap((report, i) => {
         const at = next.positions[i] as number; // one each
@@ -145,7 +166,7 @@ const createMemory = (parts: FeedParts, start: Reached) => {
     newest.forget([...before].filter(([feedId]) => !kept.has(feedId)));
     recent.skipTo(recent.reached());
   };
-  return { newest, recent, learn, follow, forgetTrimmed };
+  return { newest, recent, learn, loadHeads, follow, forgetTrimmed };
 };
 
 const createListeners = () => {
@@ -159,119 +180,6 @@ const createListeners = () => {
       for (const wake of [...listeners]) wake();
     },
   };
-};
-
-/** One step at a time; whoever wakes during one is served by the next. */
-const createTurns = (step: () => Promise<void>) => {
-  let running: Promise<void> | undefined;
-  let next: Promise<void> | undefined;
-  let stopped = false;
-  const begin = (): Promise<void> => {
-    running = (stopped ? Promise.resolve() : step()).finally(() => {
-      running = undefined;
-    });
-    return running;
-  };
-  const wake = (): Promise<void> => {
-    if (running === undefined) return begin();
-    next ??= running
-      .catch(() => {})
-      .then(() => {
-        next = undefined;
-        return begin();
-      });
-    return next;
-  };
-  return {
-    wake,
-    stop: async (): Promise<void> => {
-      stopped = true;
-      await (next ?? running)?.catch(() => {});
-    },
-  };
-};
-
-type Newest = { readonly report: StoredReport; latest?: LatestReport };
-
-/** The newest report of each stream, rendered when it is asked for the first time. */
-const createNewest = () => {
-  const newest = new Map<FeedId, Newest>();
-  return {
-    get: (feedId: FeedId): LatestReport | undefined => {
-      const known = newest.get(feedId);
-      if (known === undefined) return undefined;
-      known.latest ??= renderLatest(known.report);
-      return known.latest;
-    },
-    offer: (report: StoredReport): void => {
-      if ((newest.get(report.feedId)?.report.observationsMs ?? -1) < report.observationsMs)
-        newest.set(report.feedId, { report });
-    },
-    all: (): ReadonlyMap<FeedId, Newest> => new Map(newest),
-    /** Forgets these, unless a newer one came meanwhile. */
-    forget: (entries: readonly (readonly [FeedId, Newest])[]): void => {
-      for (const [feedId, entry] of entries) if (newest.get(feedId) === entry) newest.delete(feedId);
-    },
-  };
-};
-
-const renderLatest = (report: StoredReport): LatestReport => ({
-  validFromMs: report.validFromMs,
-  observationsMs: report.observationsMs,
-  tag: reportTag(report.fullReport),
-  json: `{"report":${renderReport(report)}}`,
-});
-
-type Recent = { readonly position: number; readonly report: StoredReport };
-
-/** The last reports in the order of appending, without holes after `from`. */
-const createRecent = (start: Reached) => {
-  let entries: Recent[] = [];
-  let from = start.position;
-  let reached = start;
-  return {
-    reached: (): Reached => reached,
-    add: (fresh: readonly Recent[], to: Reached): void => {
-      entries.push(...fresh);
-      if (to.position > reached.position) reached = { position: to.position, mark: to.mark };
-      // Cut now and then, not at every report.
-      if (entries.length <= 2 * recentMax) return;
-      const gone = entries.length - recentMax;
-      from = (entries[gone - 1] as Recent).position; // there are more than that
-      entries = entries.slice(gone);
-    },
-    skipTo: (to: Reached): void => {
-      entries = [];
-      from = to.position;
-      reached = to;
-    },
-    /** Undefined when it is not here, or nothing is: then the database may know more. */
-    after: (position: number, limit: number): Appended | undefined => {
-      if (position < from || position >= reached.position) return undefined;
-      const found = firstAfter(entries, position);
-      const wanted = entries.slice(found, found + limit);
-      if (wanted.length === 0) return undefined;
-      const isAll = found + wanted.length === entries.length;
-      return {
-        reports: wanted.map(({ report }) => report),
-        positions: wanted.map((entry) => entry.position),
-        position: isAll ? reached.position : (wanted.at(-1) as Recent).position, // there is one
-        missed: false,
-      };
-    },
-  };
-};
-
-/** Where the entries after a position begin. */
-const firstAfter = (entries: readonly Recent[], position: number): number => {
-  let low = 0;
-  let high = entries.length;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if ((entries[middle] as Recent).position > position) high = middle;
-    else low = middle + 1;
-  }
-  return low;
 };
 
 /** The counters, and at the same moment the mark of the batch that ends at a position; undefined where none does. */

@@ -22,6 +22,7 @@ import {
   type RenderedPage,
   type RenderedReport,
   type ReportPage,
+  type ReportStore,
   type ScanCursor,
   type ScannedReport,
   type StoredReport,
@@ -52,11 +53,25 @@ const renderRows = (feedId: FeedId, rows: readonly ReportRow[]): Buffer => {
   return text;
 };
 
-/** Where to read: statements, tables, and which partitions may be named. */
-type Source = { readonly run: Run; readonly t: Tables; readonly partitions: Partitions };
+/** Told of the newest row that a reading found of a stream. */
+type Notice = (feedId: FeedId, row: ReportRow) => void;
 
-export const createReportReads = (run: Run, t: Tables, partitions: Partitions) => {
-  const source: Source = { run, t, partitions };
+/** Where to read: statements, tables, and which partitions may be named. */
+type Source = { readonly run: Run; readonly t: Tables; readonly partitions: Partitions; readonly notice: Notice };
+
+/** Readings of history, all of them for one or more streams. */
+export type HistoryReads = Pick<
+  ReportStore,
+  'at' | 'page' | 'renderedAt' | 'renderedPage' | 'neighbours' | 'windows' | 'candles'
+>;
+
+export const createReportReads = (
+  run: Run,
+  t: Tables,
+  partitions: Partitions,
+  notice: Notice = () => {},
+): HistoryReads => {
+  const source: Source = { run, t, partitions, notice };
   const { retried } = partitions;
   const at = (feedIds: readonly FeedId[], seconds: number) => retried(() => readAt(source, feedIds, seconds));
   const pageRows = (feedId: FeedId, fromSeconds: number, limit: number) =>
@@ -79,13 +94,15 @@ export const createReportReads = (run: Run, t: Tables, partitions: Partitions) =
       readWindows(source, feedId, fromSeconds, toSeconds, limit),
     candles: (feedId: FeedId, fromSeconds: number, toSeconds: number) =>
       readCandles(source, feedId, fromSeconds, toSeconds),
-    /** The rows under keys, in the order asked; undefined where retention has removed one. */
-    byKeys: (keys: readonly ReportKey[]) => retried(() => readKeys(run, t, partitions, keys)),
   };
 };
 
+/** Reads the rows under keys, in the order asked; undefined where retention has removed one. */
+export const createKeyReads = (run: Run, t: Tables, partitions: Partitions) => (keys: readonly ReportKey[]) =>
+  partitions.retried(() => readKeys(run, t, partitions, keys));
+
 const readAt = async (
-  { run, t, partitions }: Source,
+  { run, t, partitions, notice }: Source,
   feedIds: readonly FeedId[],
   seconds: number,
 ): Promise<readonly (StoredReport | undefined)[]> => {
@@ -102,6 +119,7 @@ const readAt = async (
     for (const row of rows) {
       const feedId = wanted[row.n - 1] as FeedId; // ordinals count from one
       seen.add(feedId);
+      notice(feedId, row);
       if (secondOf(row.valid_from) <= seconds) found.set(feedId, decodeReport(feedId, row));
     }
     return wanted.filter((feedId) => !seen.has(feedId));
@@ -114,7 +132,7 @@ const readAt = async (
 };
 
 const readPage = async (
-  { run, t, partitions }: Source,
+  { run, t, partitions, notice }: Source,
   feedId: FeedId,
   fromSeconds: number,
   limit: number,
@@ -129,6 +147,8 @@ const readPage = async (
   const near = leaf === undefined ? [] : await ask(leaf);
   const rows = near.length > limit ? near : await ask(t.reports);
   const more = rows.length > limit;
+  const last = rows.at(-1);
+  if (last !== undefined) notice(feedId, last);
   const secondAt = (i: number) => rows[i] && secondOf(rows[i].observations);
   const end = more ? wholeSecondsEnd(secondAt, limit) : rows.length;
   return { rows: rows.slice(0, end), more };

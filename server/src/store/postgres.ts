@@ -7,7 +7,8 @@ import { listen, openPool, openWriter, type Pool, type Writer } from './postgres
 import { type Feed, openFeed } from './postgres-feed.ts';
 import { createNodeExchange } from './postgres-nodes.ts';
 import { createPartitions, type Partitions } from './postgres-partitions.ts';
-import { createReportReads, scanReports } from './postgres-reads.ts';
+import { createKeyReads, createReportReads, type HistoryReads, scanReports } from './postgres-reads.ts';
+import { createReplicaReads } from './postgres-replicas.ts';
 import { readStats, trimPartition } from './postgres-retention.ts';
 import { lookAtLayout, migratePostgres, type Tables, tablesOf } from './postgres-schema.ts';
 import { createUsageStore } from './postgres-usage.ts';
@@ -16,16 +17,23 @@ import { type ReportStore, type Store, StoreError, type StoreEvent } from './sto
 /** Bound of readings that go through everything: scans, counts, a start. */
 const longReadMs = 60_000;
 
-/** How a process takes part: `share` is how many processes of the node divide its connections. */
-export type PostgresOptions = { readonly tell: (event: StoreEvent) => void; readonly share: number };
+/** How a process takes part. */
+export type PostgresOptions = {
+  readonly tell: (event: StoreEvent) => void;
+  /** How many processes of the node divide its connections. */
+  readonly share: number;
+  /** Addresses of servers that follow the primary, each of one server. */
+  readonly replicas: readonly string[];
+};
 
 /** Opens the store at `postgres://…`. To write, a schema is made where there is none; the migrations of later releases are the operator's. */
 export const openPostgresStore = async (
   url: string,
   mode: 'read' | 'write',
-  { tell, share }: PostgresOptions,
+  options: PostgresOptions,
 ): Promise<Omit<Store, 'backup'>> => {
   const address = parseAddress(url);
+  const replicas = options.replicas.map((replica) => parseReplica(replica, address));
   let layout = await lookAtLayout(url);
   if (layout === undefined) {
     if (mode === 'read')
@@ -36,17 +44,31 @@ export const openPostgresStore = async (
     await migratePostgres(url);
     layout = await lookAtLayout(url);
   }
-  const connections = openConnections(address, share);
+  const connections = openConnections(address, replicas, options);
   try {
-    return await compose(address, mode, layout?.partitionMs ?? 0, connections, tell);
+    return await compose(address, mode, layout?.partitionMs ?? 0, connections, options.tell);
   } catch (error) {
     await connections.close();
     throw error;
   }
 };
 
+const parseReplica = (url: string, { schema }: PostgresAddress): PostgresAddress => {
+  const address = parseAddress(url);
+  const refuse = (what: string) => new StoreError('store_url_unknown', `${address.shown}: ${what}`);
+  if (address.schema !== schema)
+    throw refuse(
+      `a read store is a copy of the store, so its schema is ${schema} too. Add schema=${schema} to the address.`,
+    );
+  // How far a server has got is asked of that server.
+  if (/^[^/]*\/\/[^/?]*,/.test(address.url))
+    throw refuse('a read store is one server. Name several as addresses of their own, with commas between them.');
+  return address;
+};
+
 type Connections = {
   readonly reads: Pool;
+  readonly replicas: readonly Pool[];
   /** For what may take long. */
   readonly slow: Pool;
   /** For following: never behind readers. */
@@ -57,21 +79,29 @@ type Connections = {
   readonly close: () => Promise<void>;
 };
 
-const openConnections = (address: PostgresAddress, share: number): Connections => {
-  const reads = openPool(address, Math.max(1, Math.floor(address.connections / share)), address.readMs);
+const openConnections = (
+  address: PostgresAddress,
+  others: readonly PostgresAddress[],
+  { share, tell }: PostgresOptions,
+): Connections => {
+  const openReads = (server: PostgresAddress): Pool =>
+    openPool(server, Math.max(1, Math.floor(server.connections / share)), server.readMs, { tell });
+  const reads = openReads(address);
+  const replicas = others.map(openReads);
   const slow = openPool(address, 1, longReadMs);
   const watch = openPool(address, 1, Math.max(address.readMs, 5_000));
-  const news = openPool(address, 1, address.readMs, true);
+  const news = openPool(address, 1, address.readMs, { isFleeting: true });
   const writer = openWriter(address);
   return {
     reads,
+    replicas,
     slow,
     watch,
     news,
     writer,
     close: async () => {
       await writer.close();
-      await Promise.all([reads.close(), slow.close(), watch.close(), news.close()]);
+      await Promise.all([reads, ...replicas, slow, watch, news].map((pool) => pool.close()));
     },
   };
 };
@@ -87,7 +117,7 @@ const compose = async (
   const tables = tablesOf(address.schema);
   const partitions = createPartitions(slow.run, tables, partitionMs);
   await partitions.refresh();
-  const { byKeys } = createReportReads(watch.run, tables, partitions);
+  const byKeys = createKeyReads(watch.run, tables, partitions);
   const feed = await openFeed({ run: watch.run, tables, partitions, byKeys });
   const deafen = listen(address, tables.channel, () => void feed.look().catch(() => {}));
   let closed = false;
@@ -123,11 +153,18 @@ type Parts = {
   readonly tell: (event: StoreEvent) => void;
 };
 
-const createReports = ({ tables, partitions, feed, connections, writable, tell }: Parts): ReportStore => {
+const createHistory = ({ tables, partitions, feed, connections, tell }: Parts): HistoryReads => {
+  const { reads, replicas } = connections;
+  const on = ({ run }: Pool) => ({ run, reads: createReportReads(run, tables, partitions, feed.notice) });
+  if (replicas.length === 0) return on(reads).reads;
+  return createReplicaReads({ primary: on(reads), replicas: replicas.map(on), tables, feed, tell });
+};
+
+const createReports = (parts: Parts): ReportStore => {
+  const { tables, partitions, feed, connections, writable, tell } = parts;
   const { reads, slow } = connections;
-  const { byKeys: _, ...readings } = createReportReads(reads.run, tables, partitions);
   return {
-    ...readings,
+    ...createHistory(parts),
     append: async (batch) => {
       const { write } = writable();
       if (batch.length === 0) return [];

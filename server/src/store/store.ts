@@ -260,10 +260,23 @@ export type NodeExchange = {
   readonly exchange: (told: Uint8Array | undefined) => Promise<readonly Uint8Array[]>;
 };
 
-/** What a store tells while it runs: the seconds that a durable append took, readers found gone whose places were freed. */
+/**
+ * What a store tells while it runs: the seconds that a durable append took; readers found gone whose places were freed; statements that
+ * begin or end at a database, and why one failed; who answered a reading of history, a replica, or the primary because that is behind or away.
+ */
 export type StoreEvent =
   | { readonly kind: 'committed'; readonly seconds: number }
-  | { readonly kind: 'staleReaders'; readonly count: number };
+  | { readonly kind: 'staleReaders'; readonly count: number }
+  | { readonly kind: 'statements'; readonly change: 1 | -1 }
+  | { readonly kind: 'statementFailed'; readonly reason: StatementFailure }
+  | { readonly kind: 'historyRead'; readonly by: HistoryReader };
+
+/** Too many were waiting already; it had no answer in time; the database refused it or could not be reached. */
+export const statementFailures = ['exhausted', 'late', 'away'] as const;
+export type StatementFailure = (typeof statementFailures)[number];
+
+export const historyReaders = ['replica', 'behind', 'away'] as const;
+export type HistoryReader = (typeof historyReaders)[number];
 
 /** Everything that is remembered. */
 export type Store = {
