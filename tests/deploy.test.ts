@@ -4,11 +4,12 @@ import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { get } from 'node:http';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
-import { delimiter, join } from 'node:path';
+import { join } from 'node:path';
 import { signRequest } from '@sealpost/protocol';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { settingsTable } from '../server/src/config.ts';
 import { createCertificate } from './certificates.ts';
+import { createDebianPrograms, type ProgramName } from './debian-programs.ts';
 import { openEvents, openSocket } from './live-clients.ts';
 import { createWorld, type Server, startServer, type World } from './real-program.ts';
 import { createSignedReports, secondStream } from './signed-reports.ts';
@@ -23,11 +24,14 @@ const write = (name: string, text: string): string => {
   return path;
 };
 
-/** The path of a program of this machine; undefined when it is not installed. */
-const findProgram = (name: string): string | undefined =>
-  [...(process.env.PATH ?? '').split(delimiter), '/usr/sbin', '/usr/local/sbin']
-    .map((place) => join(place, name))
-    .find((path) => existsSync(path));
+const debian = createDebianPrograms();
+afterAll(debian.remove);
+
+/** The path of a program; without one the test that asks is skipped. */
+const findProgram = (name: ProgramName, skip: (why: string) => never): string => {
+  const found = debian.find(name);
+  return 'path' in found ? found.path : skip(found.missing);
+};
 
 /** Runs a program to its end; a failure is thrown with what it said. */
 const run = (program: string, args: readonly string[]): string =>
@@ -178,14 +182,12 @@ test('deploy: YAML is indented by two spaces, without tabs, and names no key twi
 });
 
 test('deploy: promtool accepts the rules and what Prometheus is told', ({ skip }) => {
-  const promtool = findProgram('promtool');
-  if (promtool === undefined) return skip('promtool is not installed');
+  const promtool = findProgram('promtool', skip);
   expect(run(promtool, ['check', 'config', join(root, 'deploy/prometheus/prometheus.yaml')])).toContain('rules found');
 });
 
 test('deploy: nginx accepts the file as it is, with TLS', ({ skip }) => {
-  const nginx = findProgram('nginx');
-  if (nginx === undefined) return skip('nginx is not installed');
+  const nginx = findProgram('nginx', skip);
   const { cert, key } = createCertificate('streams.example.com');
   const text = readText('deploy/nginx.conf')
     .replaceAll(/\bnode([12]):/g, '127.0.0.$1:')
@@ -195,8 +197,7 @@ test('deploy: nginx accepts the file as it is, with TLS', ({ skip }) => {
 });
 
 test('deploy: systemd knows every option of the unit, and finds little to attack', ({ skip }) => {
-  const analyze = findProgram('systemd-analyze');
-  if (analyze === undefined) return skip('systemd-analyze is not installed');
+  const analyze = findProgram('systemd-analyze', skip);
   const unit = join(root, 'deploy/systemd/sealpost.service');
   // Its warnings about options that it does not know come with exit code 0.
   execFileSync('sh', [
@@ -208,7 +209,7 @@ test('deploy: systemd knows every option of the unit, and finds little to attack
 
 /** A proxy's file as it is written, but for this machine: two nodes that are one, and a port of its own. */
 type Proxy = {
-  readonly program: string;
+  readonly program: ProgramName;
   readonly file: string;
   readonly adapt: (text: string, port: number) => string;
   readonly check: (path: string) => readonly string[];
@@ -348,8 +349,7 @@ for (const [n, proxy] of proxies.entries()) {
   test(`deploy: signed requests, sockets and event streams pass ${proxy.program} as it is configured`, async ({
     skip,
   }) => {
-    const path = findProgram(proxy.program);
-    if (path === undefined) return skip(`${proxy.program} is not installed`);
+    const path = findProgram(proxy.program, skip);
     const { url, child } = await startProxy(proxy, path);
     try {
       for (const target of targets())

@@ -1,0 +1,69 @@
+// Programs of Debian for tests. One that the machine lacks is unpacked from its package into a folder of its own: nothing is installed,
+// and no service starts.
+import { execFileSync } from 'node:child_process';
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { delimiter, join } from 'node:path';
+
+/** The packages that hold a program, and what of its libraries a small machine lacks. */
+const packages = {
+  nginx: ['nginx'],
+  haproxy: ['haproxy', 'liblua5.3-0', 'libopentracing1', 'libopentracing-c-wrapper0'],
+  caddy: ['caddy'],
+  promtool: ['prometheus'],
+  'systemd-analyze': ['systemd'],
+} as const;
+
+export type ProgramName = keyof typeof packages;
+
+const findInstalled = (name: string): string | undefined =>
+  [...(process.env.PATH ?? '').split(delimiter), '/usr/sbin', '/usr/local/sbin']
+    .map((place) => join(place, name))
+    .find((path) => existsSync(path));
+
+export type DebianPrograms = {
+  /** The path of a program, or why there is none. */
+  readonly find: (name: ProgramName) => { readonly path: string } | { readonly missing: string };
+  readonly remove: () => void;
+};
+
+/** A place for what has to be unpacked. */
+export const createDebianPrograms = (): DebianPrograms => {
+  const folder = mkdtempSync(join(tmpdir(), 'sealpost-debian-'));
+  return {
+    find: (name) => {
+      const installed = findInstalled(name);
+      if (installed !== undefined) return { path: installed };
+      try {
+        return { path: unpack(name, join(folder, name)) };
+      } catch (error) {
+        return {
+          missing: `${name} is not installed, and cannot be had: ${error instanceof Error ? error.message : error}`,
+        };
+      }
+    },
+    remove: () => rmSync(folder, { recursive: true, force: true }),
+  };
+};
+
+const quiet = { stdio: 'pipe' } as const;
+
+const unpack = (name: ProgramName, folder: string): string => {
+  mkdirSync(folder);
+  const download = () => execFileSync('apt-get', ['download', ...packages[name]], { ...quiet, cwd: folder });
+  try {
+    download();
+  } catch {
+    execFileSync('apt-get', ['update'], quiet); // a new machine knows of no package yet
+    download();
+  }
+  for (const file of readdirSync(folder)) execFileSync('dpkg', ['-x', join(folder, file), folder]);
+  const found = ['usr/bin', 'usr/sbin'].map((place) => join(folder, place, name)).find((path) => existsSync(path));
+  if (found === undefined) throw new Error(`there is no ${name} in ${packages[name].join(', ')}`);
+  const libraries = readdirSync(join(folder, 'usr')).includes('lib') ? join(folder, 'usr/lib') : folder;
+  const places = [libraries, ...readdirSync(libraries).map((entry) => join(libraries, entry))];
+  const path = join(folder, `run-${name}`);
+  writeFileSync(path, `#!/bin/sh\nLD_LIBRARY_PATH='${places.join(':')}' exec '${found}' "$@"\n`);
+  chmodSync(path, 0o755);
+  return path;
+};
