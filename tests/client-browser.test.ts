@@ -269,22 +269,22 @@ describe.each([
       await close();
     }, 60_000);
 
-    test('the network is gone for a while, and nobody is told: every report once, in order', async () => {
+    test('the network is gone for ten seconds, and nobody is told: every report once, in order', async () => {
       const from = network.nextSecond();
       const { received, receive, states, close } = await openStream({ from, silenceMs: 500 });
       await network.ingest(3);
       await receive(3);
       const told = (await states()).length;
-      await network.vanish(receive, () =>
+      const noticed = () =>
         expect
           .poll(async () => (await states()).slice(told).map(({ phase }) => phase), { timeout: 20_000 })
-          .toContain('reconnecting'),
-      );
+          .toContain('reconnecting');
+      await network.vanish(receive, noticed, 10_000);
       expect(received).toEqual(await network.storedFrom(from));
       await close();
     }, 60_000);
 
-    test('with high availability there is one connection to each origin, and no report comes twice', async () => {
+    test('with high availability there is one connection to each origin: one and then the other goes down, every report comes once', async () => {
       const from = network.nextSecond();
       const { received, receive, states, close } = await openStream({ from, ha: true });
       const origins = async () =>
@@ -292,6 +292,8 @@ describe.each([
       await expect.poll(async () => (await origins()).sort(), { timeout: 30_000 }).toEqual(['001', '002']);
       await network.ingest(20);
       await receive(20);
+      await network.takeDownInTurn(receive);
+      expect((await states()).map(({ phase }) => phase)).toContain('reconnecting');
       expect(received).toEqual(await network.storedFrom(from));
       await close();
     }, 60_000);

@@ -64,17 +64,10 @@ test.each(transports)(
     const { reports, received, receive, states } = openStream({ transport, from, ha: true });
     await network.ingest(5);
     await receive(5);
-    for (const origin of ['001', '002']) {
-      network.proxy.downOrigins.clear();
-      network.proxy.downOrigins.add(origin);
-      network.proxy.drop(`X-Cll-Origin: ${origin}`);
-      await network.ingest(10);
-      await receive(10);
-    }
+    await network.takeDownInTurn(receive);
     expect(received).toEqual(await network.storedFrom(from));
     const origins = states.flatMap((state) => ('origin' in state && state.phase === 'live' ? [state.origin] : []));
     expect(new Set(origins)).toEqual(new Set(['001', '002']));
-    network.proxy.downOrigins.clear();
     reports.close();
   },
   60_000,

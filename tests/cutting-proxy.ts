@@ -11,21 +11,30 @@ export type CuttingProxy = {
   /** Nothing passes any more, and nobody is told. */
   readonly freeze: () => void;
   readonly thaw: () => void;
-  /** Drops every connection whose head holds a text. */
+  /** Drops every connection whose last request has a text in its head, in any case. */
   readonly drop: (text: string) => void;
   readonly close: () => Promise<void>;
 };
 
+const requestLine = /^[A-Z]+ \S+ HTTP\/1\.1\r\n/;
+
 export const openCuttingProxy = async (port: number): Promise<CuttingProxy> => {
-  const pairs = new Map<Socket, { readonly upstream: Socket; readonly head: string }>();
+  const pairs = new Map<Socket, { readonly upstream: Socket; head: string }>();
   const waiting: (() => void)[] = [];
   let isFrozen = false;
 
+  const isDown = (head: string): boolean => proxy.downOrigins.has(/^x-cll-origin: *(\S+)/im.exec(head)?.[1] ?? '');
   const join = (client: Socket, first: Buffer): void => {
     const head = String(first);
-    if ([...proxy.downOrigins].some((origin) => head.includes(`X-Cll-Origin: ${origin}`))) return void client.destroy();
+    if (isDown(head)) return void client.destroy();
     const upstream = connect(proxy.upstreamPort, '127.0.0.1');
-    pairs.set(client, { upstream, head });
+    const pair = { upstream, head };
+    pairs.set(client, pair);
+    client.on('data', (bytes) => {
+      if (!requestLine.test(String(bytes))) return;
+      pair.head = String(bytes); // browsers send several requests over one connection
+      if (isDown(pair.head)) drop();
+    });
     const drop = (): void => {
       pairs.delete(client);
       client.destroy();
@@ -75,7 +84,7 @@ export const openCuttingProxy = async (port: number): Promise<CuttingProxy> => {
       for (const go of waiting.splice(0)) go();
     },
     drop: (text) => {
-      for (const [client, { head }] of pairs) if (head.includes(text)) client.destroy();
+      for (const [client, { head }] of pairs) if (head.toLowerCase().includes(text.toLowerCase())) client.destroy();
     },
     close: async () => {
       eachSocket((socket) => void socket.destroy());

@@ -20,8 +20,10 @@ export type FailingNetwork = {
   readonly storedFrom: (from: number) => Promise<readonly unknown[]>;
   /** Kills the server in mid-stream, 20 reports after its beginning, and starts another on the same store. */
   readonly killInMidStream: (receive: Receive) => Promise<void>;
-  /** Lets everything that is sent vanish, until the stream has noticed and later, while reports come in. */
-  readonly vanish: (receive: Receive, noticed: () => Promise<void>) => Promise<void>;
+  /** Lets everything that is sent vanish, until the stream has noticed and for so long at least, while reports come in. */
+  readonly vanish: (receive: Receive, noticed: () => Promise<void>, forMs?: number) => Promise<void>;
+  /** Takes one of the two origins down, then the other, while reports come in. */
+  readonly takeDownInTurn: (receive: Receive) => Promise<void>;
   readonly close: () => Promise<void>;
 };
 
@@ -69,15 +71,27 @@ export const openFailingNetwork = async (): Promise<FailingNetwork> => {
       await ingest(5);
       await receive(5);
     },
-    vanish: async (receive, noticed) => {
+    vanish: async (receive, noticed, forMs = 0) => {
+      const over = new Promise((resolve) => setTimeout(resolve, forMs));
       proxy.freeze();
       await ingest(30);
       await noticed();
+      await over;
       await ingest(10);
       proxy.thaw();
       await receive(40);
       await ingest(3);
       await receive(3);
+    },
+    takeDownInTurn: async (receive) => {
+      for (const origin of ['001', '002']) {
+        proxy.downOrigins.clear();
+        proxy.downOrigins.add(origin);
+        proxy.drop(`X-Cll-Origin: ${origin}`);
+        await ingest(10);
+        await receive(10);
+      }
+      proxy.downOrigins.clear();
     },
     close: async () => {
       await server.stop();
