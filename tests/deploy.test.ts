@@ -2,7 +2,6 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { get } from 'node:http';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { signRequest } from '@sealpost/protocol';
@@ -10,6 +9,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { settingsTable } from '../server/src/config.ts';
 import { createCertificate } from './certificates.ts';
 import { createDebianPrograms, type ProgramName } from './debian-programs.ts';
+import { freePort } from './free-port.ts';
 import { openEvents, openSocket } from './live-clients.ts';
 import { createWorld, type Server, startServer, type World } from './real-program.ts';
 import { createSignedReports, secondStream } from './signed-reports.ts';
@@ -266,14 +266,6 @@ afterAll(async () => {
   await server?.stop();
   world?.remove();
 });
-
-const freePort = (): Promise<number> =>
-  new Promise((resolve) => {
-    const holder = createServer().listen(0, '127.0.0.1', () => {
-      const { port } = holder.address() as { port: number }; // it listens on a port
-      holder.close(() => resolve(port));
-    });
-  });
 
 /** A GET of a target as it is written; fetch would tidy it up. */
 const statusOf = (url: string, target: string, headers = {}, localAddress = '127.0.0.1'): Promise<number> =>

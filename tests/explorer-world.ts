@@ -19,6 +19,7 @@ import { join } from 'node:path';
 import type { Browser, Page } from 'playwright-core';
 import { openBrowser, openBrowserTimeoutMs } from './browser.ts';
 import { buildExplorer } from './explorer-build.ts';
+import { freePort } from './free-port.ts';
 import { startCommand } from './real-program.ts';
 
 export type PageOptions = {
@@ -69,7 +70,7 @@ const viewports = {
 export const openExplorerWorld = async (): Promise<ExplorerWorld> => {
   const folder = mkdtempSync(join(tmpdir(), 'sealpost-explorer-'));
   const [{ browser, close: closeBrowser }] = await Promise.all([openBrowser(), buildExplorer()]);
-  const first = await startDemo(folder, 0);
+  const first = await startDemo(folder, await freePort());
   let running = first;
   const { url, userId, secret, feedIds } = first;
   const opened = new Set<WatchedPage>();

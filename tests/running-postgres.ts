@@ -3,10 +3,10 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { chmodSync, chownSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import postgres from 'postgres';
+import { freePort } from './free-port.ts';
 
 export type RunningPostgres = {
   readonly port: number;
@@ -33,14 +33,6 @@ const findBinaries = (): { readonly initdb: string; readonly server: string } =>
     execFileSync('node', ['scripts/hydrate-symlinks.js'], { cwd: home });
   return { initdb: join(home, 'native/bin/initdb'), server: join(home, 'native/bin/postgres') };
 };
-
-const freePort = (): Promise<number> =>
-  new Promise((resolve) => {
-    const probe = createServer().listen(0, '127.0.0.1', () => {
-      const { port } = probe.address() as { port: number }; // it listens on TCP
-      probe.close(() => resolve(port));
-    });
-  });
 
 /** PostgreSQL refuses to run as root: then it runs as nobody. */
 const unprivileged: { uid: number; gid: number } | Record<string, never> =
