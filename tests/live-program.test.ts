@@ -1,6 +1,7 @@
 // Live delivery by the real program: the published TypeScript SDK unmodified, an event stream over a restart, workers, and a drain.
 import { createRequire } from 'node:module';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { freePort } from './free-port.ts';
 import { openEvents, openSocket, type SocketClient } from './live-clients.ts';
 import { createWorld, type Server, startServer, type World } from './real-program.ts';
 import { createSignedReports } from './signed-reports.ts';
@@ -25,11 +26,13 @@ const serve = (world: World, args: readonly string[] = []): Promise<Server> =>
 
 let world: World;
 let server: Server;
+let port: number;
 let seconds = Math.floor(Date.now() / 1_000) + 10;
 
 beforeAll(async () => {
   world = await createWorld();
-  server = await serve(world);
+  port = await freePort();
+  server = await serve(world, ['--listen', `127.0.0.1:${port}`]);
 }, 60_000);
 afterAll(async () => {
   await server?.stop();
@@ -99,7 +102,6 @@ test('published SDK: comes back after a restart of the server, and an event stre
   const times = [await ingestNext(), await ingestNext()];
   await expect.poll(() => sdk.received).toEqual(times);
   await expect.poll(() => before.events.length).toBe(2);
-  const { port } = server;
   expect((await server.stop()).code).toBe(0);
   await before.closed;
   server = await serve(world, ['--listen', `127.0.0.1:${port}`]);
