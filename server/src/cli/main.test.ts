@@ -141,7 +141,7 @@ test('cli: a reader that leaves ends a command quietly, wrong usage ends it with
   expect([wrong.code, wrong.stdout, wrong.stderr]).toEqual([
     2,
     '',
-    "error: unknown option '--nonsense'. See: sealpost --help.\n",
+    "error: unknown option '--nonsense'. See: sealpost ingest --help.\n",
   ]);
   expect([help.code, help.stderr]).toEqual([0, '']);
   expect(help.stdout).toMatch(/Exit codes:\n {2}0 +done/);

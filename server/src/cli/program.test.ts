@@ -65,11 +65,15 @@ test('program: bad usage is one line on stderr and 2', async () => {
     const { code, stdout, stderr } = await run(...args);
     return [code, stdout, stderr];
   };
-  expect(await refusal('ingest')).toEqual([2, '', "error: missing required argument 'FILE'. See: sealpost --help.\n"]);
+  expect(await refusal('ingest')).toEqual([
+    2,
+    '',
+    "error: missing required argument 'FILE'. See: sealpost ingest --help.\n",
+  ]);
   expect(await refusal('store', 'stat')).toEqual([
     2,
     '',
-    "error: unknown command 'stat' (Did you mean stats?). See: sealpost --help.\n",
+    "error: unknown command 'stat' (Did you mean stats?). See: sealpost store --help.\n",
   ]);
   expect(await refusal('ingest', '/nowhere/at.all')).toEqual([
     2,

@@ -52,7 +52,6 @@ export const createProgram = (session: Session): Command => {
     .configureOutput({
       writeOut: (text) => void session.write(text).catch(() => {}), // help for a reader that has left
       writeErr: (text) => void session.stderr.write(text),
-      outputError: (text, write) => write(`${toOneLine(text)} See: sealpost --help.\n`),
     });
   addDemoCommand(program, session);
   addServeCommand(program, session);
@@ -74,7 +73,16 @@ export const createProgram = (session: Session): Command => {
   addQuarantineCommand(program, session);
   addAuditCommand(program, session);
   addConfigCommand(program, session);
+  leadToHelp(program, 'sealpost');
   return program;
+};
+
+/** Has every command end an error with the way to its own help. */
+const leadToHelp = (command: Command, words: string): void => {
+  const outputError = (text: string, write: (line: string) => void) =>
+    write(`${toOneLine(text)} See: ${words} --help.\n`);
+  command.configureOutput({ outputError });
+  for (const child of command.commands) leadToHelp(child, `${words} ${child.name()}`);
 };
 
 const toOneLine = (text: string): string => text.trim().replaceAll('\n', ' ').replace(/\.?$/, '.');
