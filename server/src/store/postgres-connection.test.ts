@@ -5,6 +5,8 @@ import { type CuttingProxy, openCuttingProxy } from '../../../tests/cutting-prox
 import { startPostgres } from '../../../tests/running-postgres.ts';
 import { createSignedReports, secondStream } from '../../../tests/signed-reports.ts';
 import { openStore } from './open.ts';
+import { parseAddress } from './postgres-address.ts';
+import { openWriter } from './postgres-connection.ts';
 import type { Store, StoredReport } from './store.ts';
 
 const { report } = await createSignedReports();
@@ -86,6 +88,17 @@ test('postgres: a network that swallows everything is a failure in time, and con
   const outcomes = await eventually(() => store.reports.append(run(5, 2)));
   for (const outcome of outcomes) expect(['stored', 'duplicate']).toContain(outcome);
   expect(await eventually(() => store.reports.position())).toBe(7);
+});
+
+test('postgres: a connection that ends in the middle of a transaction ends that one, not the process', async () => {
+  const proxy = await openProxy();
+  const writer = openWriter(parseAddress(through(proxy, 'cut', 'read_ms=2000&write_ms=4000')));
+  opened.push(writer);
+  const cut = writer.write((send) => send('SELECT pg_sleep(60)')).catch((error: unknown) => error);
+  while ((await database`SELECT 1 FROM pg_stat_activity WHERE wait_event = 'PgSleep'`).length === 0);
+  proxy.drop('');
+  expect(await cut).toMatchObject(unavailable);
+  expect(await eventually(() => writer.write((send) => send('SELECT 1 AS one')))).toEqual([{ one: 1 }]);
 });
 
 test('postgres: with all connections taken, readings beyond the bound are refused at once and the others in time', async () => {

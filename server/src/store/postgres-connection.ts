@@ -81,10 +81,19 @@ const toStoreError = (error: unknown): unknown => {
   if (state === diskFull)
     return new StoreError('store_disk_full', 'The disk of the database is full.', { cause: error });
   if (state !== undefined) return passing.test(state) ? unavailable(`refuses: ${error.message}`, error) : error;
-  // What the driver and the network throw has a code in capitals: CONNECTION_CLOSED, ECONNREFUSED.
-  const code = (error as NodeJS.ErrnoException).code; // undefined on any other error
-  return typeof code === 'string' && /^[A-Z][A-Z_]+$/.test(code) ? unavailable(`is away: ${code}`, error) : error;
+  const code = networkCode(error);
+  return code === undefined ? error : unavailable(`is away: ${code}`, error);
 };
+
+/** What the driver and the network throw has a code in capitals, CONNECTION_CLOSED or ECONNREFUSED; undefined of any other error. */
+const networkCode = (error: unknown): string | undefined => {
+  const code = (error as NodeJS.ErrnoException | undefined)?.code; // whatever it is, it has one or not
+  return typeof code === 'string' && /^[A-Z][A-Z_]+$/.test(code) ? code : undefined;
+};
+
+/** Fails as it is told to, but where the connection is gone: then the driver would write ROLLBACK to it, which ends the process. It hears of the end by itself. */
+const failUnlessGone = (error: unknown): Promise<never> =>
+  networkCode(error) === undefined ? Promise.reject(error) : new Promise(() => {});
 
 export type PoolOptions = Pick<ClientOptions, 'isFleeting'> & { readonly tell?: (event: StoreEvent) => void };
 
@@ -189,7 +198,7 @@ export const openWriter = (address: PostgresAddress): Writer => {
     const isCommitting = () => job.state === 'committing';
     try {
       const result = await client.begin(async (transaction) => {
-        const value = await act(runOn(transaction));
+        const value = await act(runOn(transaction)).catch(failUnlessGone);
         // Given up meanwhile: what throws here is rolled back.
         if (job.state === 'done') throw unavailable(`did not take this within ${boundMs} ms`);
         job.state = 'committing';
@@ -199,9 +208,9 @@ export const openWriter = (address: PostgresAddress): Writer => {
       return (result as { value: T }).value; // the driver's type unwraps promises
     } catch (error) {
       if (error instanceof StoreError) throw error;
+      // A server that became a standby: the next connection may find the new primary. One that ended may hold half of a statement.
+      if (sqlState(error) === '25006' || networkCode(error) !== undefined) renew();
       if (isCommitting()) throw outcomeUnknown(error instanceof Error ? error.message : String(error), error);
-      // A server that became a standby: the next connection may find the new primary.
-      if (sqlState(error) === '25006') renew();
       throw toStoreError(error);
     }
   };
