@@ -101,6 +101,20 @@ test('postgres: a connection that ends in the middle of a transaction ends that 
   expect(await eventually(() => writer.write((send) => send('SELECT 1 AS one')))).toEqual([{ one: 1 }]);
 });
 
+test('postgres: connections that are given up while they are being made do not come alive when the database is back', async () => {
+  const proxy = await openProxy();
+  const store = await openAt(through(proxy, 'given_up', 'connections=4&read_ms=300&write_ms=1000'));
+  await eventually(() => store.reports.append(run(0, 5)));
+  await server.kill();
+  for (let i = 0; i < 4; i++)
+    await Promise.allSettled(Array.from({ length: 8 }, () => store.reports.at([stream], t0)));
+  await server.start();
+  await eventually(() => store.reports.at([stream], t0));
+  await store.close();
+  const left = () => database`SELECT 1 FROM pg_stat_activity WHERE application_name = 'sealpost'`;
+  await expect.poll(async () => (await eventually(async () => left())).length).toBe(0);
+});
+
 test('postgres: with all connections taken, readings beyond the bound are refused at once and the others in time', async () => {
   const store = await openAt(server.url('taken', 'connections=2&read_ms=800&write_ms=20000'));
   await store.reports.append(run(0, 5));

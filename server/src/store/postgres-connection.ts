@@ -2,6 +2,7 @@
 // that is away or stuck keeps none of its promises, its time-outs included (D80).
 import postgres from 'postgres';
 import type { PostgresAddress } from './postgres-address.ts';
+import { createSockets } from './postgres-sockets.ts';
 import { type StatementFailure, StoreError, type StoreEvent } from './store.ts';
 
 export type Parameter = string | number | Uint8Array;
@@ -22,9 +23,11 @@ type ClientOptions = {
   readonly onNotice?: (notice: { readonly [field: string]: string }) => void;
 };
 
-const openClient = (address: PostgresAddress, { max, statementMs, isFleeting, onNotice }: ClientOptions): Client =>
-  postgres<{ bigint: postgres.PostgresType<number> }>(address.url, {
+const openClient = (address: PostgresAddress, { max, statementMs, isFleeting, onNotice }: ClientOptions): Client => {
+  const sockets = createSockets();
+  const client = postgres<{ bigint: postgres.PostgresType<number> }>(address.url, {
     max,
+    ...({ socket: sockets.open } as object), // the driver's types know nothing of it
     // Statements name their types: no round trip to ask for them.
     fetch_types: false,
     idle_timeout: 60,
@@ -41,6 +44,9 @@ const openClient = (address: PostgresAddress, { max, statementMs, isFleeting, on
       ...(isFleeting && { synchronous_commit: 'off' }),
     },
   });
+  const { end } = client;
+  return Object.assign(client, { end: (options?: { timeout?: number }) => end(options).finally(sockets.destroy) });
+};
 
 const runOn =
   (client: postgres.Sql | postgres.TransactionSql): Run =>
@@ -54,7 +60,8 @@ const timedOut = Symbol('timed out');
 const within = async <T>(ms: number, promise: PromiseLike<T>): Promise<T | typeof timedOut> => {
   let timer: NodeJS.Timeout | undefined;
   const bound = new Promise<typeof timedOut>((resolve) => {
-    timer = setTimeout(() => resolve(timedOut), ms);
+    // An answer that came while this process was held up is heard first.
+    timer = setTimeout(() => setImmediate(resolve, timedOut), ms);
   });
   try {
     return await Promise.race([promise, bound]);
