@@ -50,16 +50,17 @@ export const defaultRules: IngestRules = {
   network: 'testnet',
 };
 
-/** Opens a door that knows these streams and signers. */
+/** Opens a door that knows these streams and signers, on a store in a folder unless another is opened. */
 export const openDoor = async (
   streams: readonly Stream[],
   signerSets: SignerSets,
   nowMs: () => number,
   rules: Partial<IngestRules> = {},
   threads = 1,
+  open: (folder: string) => Promise<Store> = (folder) => openStore(folder, 'write'),
 ): Promise<Door> => {
   const folder = mkdtempSync(join(tmpdir(), 'sealpost-door-'));
-  const store = await openStore(folder, 'write');
+  const store = await open(folder);
   const sets = [...signerSets.values()].map((set) => ({
     ...set,
     addedAt: '2025-01-01T00:00:00.000000Z',

@@ -10,7 +10,8 @@ import { createNetwork } from '@sealpost/simulator';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { act, type Door, openDoor, testStream } from '../../../tests/door.ts';
 import { createSignedReports, millisecondStream, secondStream } from '../../../tests/signed-reports.ts';
-import type { StoredReport } from '../store/store.ts';
+import { openStore } from '../store/open.ts';
+import { type Store, type StoredReport, StoreError } from '../store/store.ts';
 import type { LineResult } from './report-line.ts';
 
 const { report, signerSets } = await createSignedReports();
@@ -223,6 +224,36 @@ test('ingest: batches that wait for room all pass, in the order of submission', 
   } finally {
     await small.close();
   }
+});
+
+test('ingest: where the store does not answer, those who wait for their turn fail with the one whose turn it is', async () => {
+  let asked = 0;
+  let isSilent = true;
+  let waited = (): void => {};
+  const silence = new Promise<void>((resolve) => {
+    waited = resolve;
+  });
+  const openSilent = async (folder: string): Promise<Store> => {
+    const store = await openStore(folder, 'write');
+    const append: Store['reports']['append'] = async (batch) => {
+      asked += 1;
+      if (!isSilent) return store.reports.append(batch);
+      await silence;
+      throw new StoreError('store_unavailable', 'It did not answer.');
+    };
+    return { ...store, reports: { ...store.reports, append } };
+  };
+  const { ingest, close } = await openDoor(streams, signerSets, () => clockMs, {}, 1, openSilent);
+  const lines = [700, 701, 702, 703].map((ago) => line(report(live, now - ago, now - ago)));
+  const submitted = lines.map((text) => ingest.submit([text], 1));
+  await expect.poll(() => asked).toBe(1);
+  waited();
+  for (const one of await Promise.allSettled(submitted))
+    expect(one).toMatchObject({ status: 'rejected', reason: { code: 'store_unavailable' } });
+  expect(asked).toBe(1);
+  isSilent = false;
+  for (const text of lines) expect(await ingest.submit([text], 1)).toMatchObject([{ result: 'stored' }]);
+  await close();
 });
 
 test('ingest: a stream and a signer set that are registered meanwhile count at once', async () => {

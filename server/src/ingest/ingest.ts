@@ -2,7 +2,14 @@
 // refused goes to quarantine with its reason. A result is given only when it is durable.
 import { type FeedId, type NetworkType, parseFeedId, timeResolutionOf, toReportJson } from '@sealpost/protocol';
 import type { AdminView } from '../store/admin-snapshot.ts';
-import type { AppendOutcome, NewReport, QuarantinedReport, Store, StoredReport } from '../store/store.ts';
+import {
+  type AppendOutcome,
+  type NewReport,
+  type QuarantinedReport,
+  type Store,
+  type StoredReport,
+  StoreError,
+} from '../store/store.ts';
 import { Refusal, type RefusalCode } from './refusals.ts';
 import { type LineResult, parseReportLine, type ReportLine } from './report-line.ts';
 import { disagreeingField, type Verdict, type VerifiedReport } from './verification.ts';
@@ -84,7 +91,7 @@ export const createIngest = (parts: IngestParts): Ingest => {
     try {
       await decide(passing);
       await turn.come;
-      await append(passing);
+      await append(passing).catch(turn.fail);
     } finally {
       turn.done();
     }
@@ -97,7 +104,7 @@ export const createIngest = (parts: IngestParts): Ingest => {
     submit: (lines, firstLine) => room.enter(lines.length, () => pass(lines, firstLine)),
     close: async () => {
       stopView();
-      await turns.take().come;
+      await turns.over();
       await verifier.close();
     },
   };
@@ -250,21 +257,39 @@ const toLineResult = ({ refusal, outcome, report }: Passing, line: number): Line
   message: refusal?.message ?? null,
 });
 
-/** Appends keep the order of submission, or a batch that verified faster would make an earlier one late. */
+/**
+ * Appends keep the order of submission, or a batch that verified faster would make an earlier one late. Where a store does not answer, those
+ * who wait fail together with the one whose turn it is: each by itself would wait for all before it to fail.
+ */
 const createTurns = () => {
   let last: Promise<void> = Promise.resolve();
-  return {
-    take: () => {
-      const come = last;
-      let done = (): void => {};
-      const mine = new Promise<void>((resolve) => {
-        done = resolve;
+  let taken = 0;
+  let failed = { upTo: 0, error: undefined as unknown };
+  const take = () => {
+    const number = ++taken;
+    const come = last.then(() => {
+      if (number > failed.upTo) return;
+      throw new StoreError('store_unavailable', 'The store did not answer those before. Try again soon.', {
+        cause: failed.error,
       });
-      last = come.then(() => mine);
-      return { come, done };
-    },
+    });
+    come.catch(() => {}); // whoever fails before its turn does not wait for it
+    let done = (): void => {};
+    const mine = new Promise<void>((resolve) => {
+      done = resolve;
+    });
+    last = last.then(() => mine);
+    const fail = (error: unknown): never => {
+      if (isSilence(error)) failed = { upTo: taken, error };
+      throw error;
+    };
+    return { come, done, fail };
   };
+  return { take, over: () => last };
 };
+
+const isSilence = (error: unknown): boolean =>
+  error instanceof StoreError && ['store_unavailable', 'store_outcome_unknown'].includes(error.code);
 
 /** Lets in as many lines at once as there is room for; the rest wait their turn, first come first served. */
 const createRoom = (capacity: number) => {
