@@ -19,6 +19,8 @@ export type RunningPostgres = {
   readonly folder: string;
   /** kill -9 of all its processes; the files stay. */
   readonly kill: () => Promise<void>;
+  /** Stops all its processes where they are: connections stay open, and nothing is answered any more. */
+  readonly freeze: () => void;
   /** Starts it again on the same files and port. */
   readonly start: () => Promise<void>;
   /** Ends it and removes its files. */
@@ -128,6 +130,9 @@ const run = async (folder: string, durable: boolean): Promise<RunningPostgres> =
     kill: async () => {
       for (const pid of processesOf(folder)) process.kill(pid, 'SIGKILL');
       await end();
+    },
+    freeze: () => {
+      for (const pid of processesOf(folder)) process.kill(pid, 'SIGSTOP');
     },
     start,
     stop: async () => {

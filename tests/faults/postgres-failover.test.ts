@@ -2,9 +2,8 @@
 import { afterEach, expect, test } from 'vitest';
 import { openStore } from '../../server/src/store/open.ts';
 import type { Store, StoredReport } from '../../server/src/store/store.ts';
-import { type CuttingProxy, openCuttingProxy } from '../cutting-proxy.ts';
-import { type RunningPostgres, startPostgres, startStandby } from '../running-postgres.ts';
 import { createSignedReports, secondStream } from '../signed-reports.ts';
+import { openPostgresPair, type PostgresPair } from './postgres-pair.ts';
 
 const { report } = await createSignedReports();
 const stream = secondStream(1);
@@ -15,30 +14,14 @@ afterEach(async () => {
   for (const close of closing.splice(0).reverse()) await close();
 });
 
-type Pair = { readonly primary: RunningPostgres; readonly standby: RunningPostgres; readonly proxy: CuttingProxy };
-
-/** A primary, its standby, and the one address that leads to whichever is the primary. */
-const openPair = async (isSynchronous: boolean): Promise<Pair> => {
-  const primary = await startPostgres();
-  closing.push(primary.stop);
-  const standby = await startStandby(primary);
-  closing.push(standby.stop);
-  const proxy = await openCuttingProxy(primary.port);
-  closing.push(proxy.close);
-  const database = primary.connect();
-  if (isSynchronous) {
-    await database`ALTER SYSTEM SET synchronous_standby_names = 'standby'`;
-    await database`SELECT pg_reload_conf()`;
-  }
-  const wanted = isSynchronous ? 'sync' : 'async';
-  while ((await database`SELECT sync_state FROM pg_stat_replication`)[0]?.sync_state !== wanted);
-  await database.end();
-  return { primary, standby, proxy };
+const openPair = async (isSynchronous: boolean): Promise<PostgresPair> => {
+  const pair = await openPostgresPair(isSynchronous);
+  closing.push(pair.close);
+  return pair;
 };
 
-const openAt = async ({ url }: CuttingProxy): Promise<Store> => {
-  const address = `postgres://postgres@127.0.0.1:${new URL(url).port}/postgres`;
-  const store = await openStore(`${address}?read_ms=1500&write_ms=2000`, 'write');
+const openAt = async (url: string): Promise<Store> => {
+  const store = await openStore(`${url}${url.includes('?') ? '&' : '?'}read_ms=1500&write_ms=2000`, 'write');
   closing.push(store.close);
   return store;
 };
@@ -64,13 +47,9 @@ const createSender = ({ reports }: Store) => {
   };
 };
 
-const promote = async ({ primary, standby, proxy }: Pair): Promise<void> => {
-  await primary.kill();
-  const database = standby.connect();
-  await database`SELECT pg_promote(true)`;
-  await database.end();
-  proxy.upstreamPort = standby.port;
-  proxy.drop('');
+const failOver = async ({ kill, promote }: PostgresPair): Promise<void> => {
+  await kill();
+  await promote();
 };
 
 const lostOf = async ({ reports }: Store, acknowledged: readonly StoredReport[]): Promise<number> => {
@@ -88,13 +67,13 @@ const lostOf = async ({ reports }: Store, acknowledged: readonly StoredReport[])
 
 test('failover: with a synchronous standby nothing acknowledged is lost, and latest never goes back', async () => {
   const pair = await openPair(true);
-  const [writer, reader] = [await openAt(pair.proxy), await openAt(pair.proxy)];
+  const [writer, reader] = [await openAt(pair.url), await openAt(pair.url)];
   const { acknowledged, sendUntil } = createSender(writer);
   const seen: number[] = [];
   reader.reports.onAppended(() => seen.push(reader.reports.latest(stream)?.observationsMs ?? 0));
   await sendUntil(200);
   const rest = sendUntil(400);
-  await promote(pair);
+  await failOver(pair);
   await rest;
   expect(await lostOf(writer, acknowledged)).toBe(0);
   expect((await writer.reports.stats()).reports).toBe(400);
@@ -103,18 +82,26 @@ test('failover: with a synchronous standby nothing acknowledged is lost, and lat
     await new Promise<void>((resolve) => void reader.reports.onAppended(resolve));
 }, 120_000);
 
-test('failover: the control, a standby that nobody waits for, loses what was acknowledged', async () => {
+test('failover: of two hosts the primary is written and read, and the standby only once it is the primary', async () => {
   const pair = await openPair(false);
-  const writer = await openAt(pair.proxy);
+  const writer = await openAt(pair.hostsUrl);
   const { acknowledged, sendUntil } = createSender(writer);
   await sendUntil(50);
-  const [primary, standby] = [pair.primary.connect(), pair.standby.connect()];
-  await standby`ALTER SYSTEM SET primary_conninfo = ''`;
-  await standby`SELECT pg_reload_conf()`;
-  while ((await primary`SELECT 1 FROM pg_stat_replication`).length > 0);
-  await Promise.all([primary.end(), standby.end()]);
+  await pair.kill();
+  await expect(writer.reports.at([stream], t0)).rejects.toMatchObject({ code: 'store_unavailable' });
+  await pair.promote();
   await sendUntil(70);
-  await promote(pair);
-  const after = await openAt(pair.proxy);
+  expect(await lostOf(writer, acknowledged.slice(50))).toBe(0);
+}, 120_000);
+
+test('failover: the control, a standby that nobody waits for, loses what was acknowledged', async () => {
+  const pair = await openPair(false);
+  const writer = await openAt(pair.url);
+  const { acknowledged, sendUntil } = createSender(writer);
+  await sendUntil(50);
+  await pair.cutOff();
+  await sendUntil(70);
+  await failOver(pair);
+  const after = await openAt(pair.url);
   expect(await lostOf(after, acknowledged)).toBeGreaterThan(0);
 }, 120_000);

@@ -3,8 +3,10 @@ import { openCuttingProxy } from '../cutting-proxy.ts';
 import { type RunningPostgres, startPostgres, startStandby } from '../running-postgres.ts';
 
 export type PostgresPair = {
-  /** Where the primary is, whichever that is, without parameters. */
+  /** Where the primary is, whichever that is. */
   readonly url: string;
+  /** Both servers, of which the primary is wanted. */
+  readonly hostsUrl: string;
   /** Takes the standby away from the primary: what is committed from now on, it never hears of. */
   readonly cutOff: () => Promise<void>;
   /** kill -9 of all processes of the primary: whoever is connected is told by the network. */
@@ -32,6 +34,7 @@ export const openPostgresPair = async (isSynchronous: boolean): Promise<Postgres
   let isSilent = false;
   return {
     url: `postgres://postgres@127.0.0.1:${new URL(proxy.url).port}/postgres`,
+    hostsUrl: `postgres://postgres@127.0.0.1:${primary.port},127.0.0.1:${standby.port}/postgres?target_session_attrs=primary`,
     cutOff: () => cutOff(primary, standby),
     kill: async () => {
       isSilent = false;

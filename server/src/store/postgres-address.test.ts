@@ -22,6 +22,12 @@ test('postgres address: ours is taken out, the driver’s stays, and the passwor
   });
 });
 
+test('postgres address: whoever asks for a writable server gets the primary, which the driver tells from a standby', () => {
+  expect(parseAddress('postgres://a,b/db?target_session_attrs=read-write').url).toBe(
+    'postgres://a,b/db?target_session_attrs=primary',
+  );
+});
+
 test('postgres address: a parameter that cannot be used is refused by name, without the password', () => {
   const refusal = (query: string) => {
     try {

@@ -44,6 +44,8 @@ export const parseAddress = (url: string): PostgresAddress => {
   const connections = takeNumber('connections', defaults.connections, 1, 1_000);
   const readMs = takeNumber('read_ms', defaults.readMs, 50, 600_000);
   const writeMs = takeNumber('write_ms', defaults.writeMs, 50, 600_000);
+  // Asked for a writable server, the driver takes a hot standby as well.
+  if (parameters.get('target_session_attrs') === 'read-write') parameters.set('target_session_attrs', 'primary');
   const rest = parameters.toString();
   return { url: rest === '' ? place : `${place}?${rest}`, shown, schema, connections, readMs, writeMs };
 };

@@ -106,8 +106,7 @@ test('postgres: connections that are given up while they are being made do not c
   const store = await openAt(through(proxy, 'given_up', 'connections=4&read_ms=300&write_ms=1000'));
   await eventually(() => store.reports.append(run(0, 5)));
   await server.kill();
-  for (let i = 0; i < 4; i++)
-    await Promise.allSettled(Array.from({ length: 8 }, () => store.reports.at([stream], t0)));
+  for (let i = 0; i < 4; i++) await Promise.allSettled(Array.from({ length: 8 }, () => store.reports.at([stream], t0)));
   await server.start();
   await eventually(() => store.reports.at([stream], t0));
   await store.close();
