@@ -193,8 +193,8 @@ test('postgres: the control, a plain insert that is cancelled while it waits, is
 });
 
 test('postgres: a commit that takes too long, or whose connection is ended, is unknown, and the retry finds one row', async () => {
-  const store = await openAt(server.url('slow', 'read_ms=20000&write_ms=1500'));
-  await store.reports.append(run(0, 1));
+  const store = await openAt(server.url('slow', 'read_ms=20000&write_ms=4000'));
+  await eventually(() => store.reports.append(run(0, 1)));
   await withoutStandby(async () => {
     await expect(store.reports.append(run(1, 1))).rejects.toMatchObject({ code: 'store_outcome_unknown' });
     await database`SELECT pg_terminate_backend(${await waitingForStandby()})`;
