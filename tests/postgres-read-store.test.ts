@@ -11,8 +11,8 @@ let server: Server;
 beforeAll(async () => {
   primary = await startPostgres();
   standby = await startStandby(primary);
-  world = await createWorld(primary.url('served', 'read_ms=2000'));
-  const replica = standby.url('served', 'read_ms=2000').replace('postgres@', 'postgres:hush@');
+  world = await createWorld(primary.url('served', 'read_ms=10000'));
+  const replica = standby.url('served', 'read_ms=10000').replace('postgres@', 'postgres:hush@');
   server = await startServer(world, ['--workers', '2', '--read-store', replica]);
 }, 120_000);
 afterAll(async () => {

@@ -34,7 +34,7 @@ const patience = { timeout: 20_000 };
 const openNode = async (schema: string) => {
   const answered: HistoryReader[] = [];
   const store = await openStore(primary.url(schema), 'write', {
-    replicas: [standby.url(schema, 'read_ms=1000')],
+    replicas: [standby.url(schema, 'read_ms=10000')],
     tell: (event) => void (event.kind === 'historyRead' && answered.push(event.by)),
   });
   opened.push(store);
