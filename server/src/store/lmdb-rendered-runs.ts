@@ -3,50 +3,69 @@
 // has changed.
 import type { FeedId } from '@sealpost/protocol';
 import { keysFrom, type ReportTables } from './lmdb-report-tables.ts';
-import { renderedLength, secondOf, wholeSecondsEnd, writeReport } from './rendered-report.ts';
-import { type Block, openBlock } from './report-block.ts';
+import { createReportWriter, renderedLength, secondOf, wholeSecondsEnd } from './rendered-report.ts';
+import { type Block, copyBlockIndex, openBlock } from './report-block.ts';
 import type { RenderedPage } from './store.ts';
 
-/** Bytes of rendered runs that are kept at most: some 150 of 64 reports. */
-const bytesKept = 16 * 1024 * 1024;
+/** Bytes of rendered runs that are kept at most: some 7,000 reports. */
+const bytesKept = 12 * 1024 * 1024;
 
 /** Pages that are kept until something is written; they hold on to their runs. */
 const pagesKept = 32;
 
 const comma = ','.charCodeAt(0);
 
-/** A run whose reports lie side by side, each with a comma after it, rendered as they are asked for. */
-type RenderedRun = {
-  readonly checksum: number;
-  readonly bytes: number;
-  readonly block: Block;
-  /** The reports from one index up to another, without the last comma. */
-  readonly slice: (from: number, to: number) => Buffer;
+/** Reports of a run that were first asked for together: side by side, each with a comma after it. */
+type Piece = {
+  readonly from: number;
+  readonly to: number;
+  /** Where each of them begins, and where the next one would. */
+  readonly starts: readonly number[];
+  readonly text: Buffer;
 };
 
-const renderRun = (feedId: FeedId, stream: number, value: Buffer): RenderedRun => {
-  const block = openBlock(stream, value);
+/**
+ * A run, rendered as far as it was asked for; its record is read again for the rest. Every 30 MB or so that are made of either have V8 collect
+ * its garbage, which is a fifth of what a page costs that is asked for once.
+ */
+type RenderedRun = {
+  readonly checksum: number;
+  readonly index: Pick<Block, 'count' | 'window' | 'firstAtOrAfter'>;
+  /** The record, lent by LMDB until the next get. */
+  readonly lend: () => Buffer;
+  readonly pieces: Piece[];
+  bytes: number;
+};
+
+const renderPiece = (feedId: FeedId, block: Block, from: number, to: number): Piece => {
   const starts = [0];
-  for (let i = 0; i < block.count; i++)
-    starts.push((starts[i] as number) + renderedLength(feedId, block.window(i), block.fullReportBytes(i)) + 1); // one start each
-  const length = starts[block.count] as number;
-  const text = Buffer.allocUnsafeSlow(length);
-  const rendered = new Uint8Array(block.count);
-  const render = (i: number): void => {
-    const start = starts[i] as number; // one each
+  let end = 0;
+  for (let i = from; i < to; i++) {
+    end += renderedLength(feedId, block.window(i), block.fullReportBytes(i)) + 1;
+    starts.push(end);
+  }
+  const text = Buffer.allocUnsafeSlow(end);
+  const writeReport = createReportWriter(feedId);
+  for (let i = from; i < to; i++) {
     const window = block.window(i);
-    text[writeReport(text, start, feedId, window, block.lend(i, window))] = comma;
-    rendered[i] = 1;
-  };
-  return {
-    checksum: checksumOf(value),
-    bytes: length + value.length,
-    block,
-    slice: (from, to) => {
-      for (let i = from; i < to; i++) if (rendered[i] === 0) render(i);
-      return text.subarray(starts[from], (starts[to] as number) - 1);
-    },
-  };
+    text[writeReport(text, starts[i - from] as number, window, block.lend(i, window).digits)] = comma; // one start each
+  }
+  return { from, to, starts, text };
+};
+
+/** The reports from one index up to another, without the last comma; what is missing is rendered. */
+const cutRun = (run: RenderedRun, from: number, to: number, render: (from: number, to: number) => Piece): Buffer[] => {
+  const cuts: Buffer[] = [];
+  let at = from;
+  while (at < to) {
+    const known = run.pieces.find((piece) => piece.from <= at && at < piece.to);
+    const nextKnown = run.pieces.reduce((first, piece) => (piece.from > at ? Math.min(first, piece.from) : first), to);
+    const piece = known ?? render(at, nextKnown);
+    const end = Math.min(to, piece.to);
+    cuts.push(piece.text.subarray(piece.starts[at - piece.from], (piece.starts[end - piece.from] as number) - 1)); // one start each
+    at = end;
+  }
+  return cuts;
 };
 
 // A run's first word covers its index, which holds the checksum of each report.
@@ -75,6 +94,11 @@ const createKept = (bytesMax: number) => {
       return older;
     },
     keep,
+    /** Counts what was added to one that was just given or kept. */
+    grow: (run: RenderedRun, bytes: number): void => {
+      run.bytes += bytes;
+      youngBytes += bytes;
+    },
   };
 };
 
@@ -111,46 +135,59 @@ export const createPageRenderer = (
 const createRunPages = (tables: ReportTables, streamOf: (feedId: FeedId) => number | undefined) => {
   const kept = createKept(bytesKept);
 
-  const runAt = (table: 'blocks' | 'tail', feedId: FeedId, stream: number, key: Buffer): RenderedRun => {
-    const value = tables[table].getBinaryFast(key) as Buffer; // lent until the next get; the key was just seen in this snapshot
+  const runAt = (table: 'blocks' | 'tail', stream: number, key: Buffer): RenderedRun => {
+    const lend = () => tables[table].getBinaryFast(key) as Buffer; // the key was just seen in this snapshot
+    const value = lend();
     const name = `${table}${key.toString('latin1')}`;
     const known = kept.get(name);
-    if (known?.checksum === checksumOf(value)) return known;
-    const run = renderRun(feedId, stream, tables[table].get(key) as Buffer); // a copy of our own
+    const checksum = checksumOf(value);
+    if (known?.checksum === checksum) return known;
+    const index = copyBlockIndex(value);
+    const run = { checksum, index: openBlock(stream, index), lend, pieces: [], bytes: index.length };
     kept.keep(name, run);
     return run;
   };
 
+  const cut = (feedId: FeedId, stream: number, { run, from, to }: Segment): Buffer[] =>
+    cutRun(run, from, to, (start, end) => {
+      const piece = renderPiece(feedId, openBlock(stream, run.lend()), start, end);
+      run.pieces.push(piece);
+      kept.grow(run, piece.text.length);
+      return piece;
+    });
+
   /** Every run of a stream that ends at or after a moment. */
-  function* runsFrom(feedId: FeedId, stream: number, ms: number): Generator<RenderedRun> {
+  function* runsFrom(stream: number, ms: number): Generator<RenderedRun> {
     for (const table of ['blocks', 'tail'] as const) {
-      for (const key of tables[table].getKeys(keysFrom(stream, ms))) yield runAt(table, feedId, stream, key);
+      for (const key of tables[table].getKeys(keysFrom(stream, ms))) yield runAt(table, stream, key);
     }
   }
 
   return (feedId: FeedId, fromSeconds: number, limit: number): RenderedPage => {
     const stream = streamOf(feedId);
-    const segments: Segment[] = [];
+    if (stream === undefined) return { json: [], lastMs: undefined, more: false };
+    const found: Segment[] = [];
     let wanted = limit + 1; // one more tells whether there is more
-    for (const run of stream === undefined ? [] : runsFrom(feedId, stream, fromSeconds * 1_000)) {
-      const from = run.block.firstAtOrAfter(fromSeconds * 1_000);
-      const to = Math.min(run.block.count, from + wanted);
-      segments.push({ run, from, to });
+    for (const run of runsFrom(stream, fromSeconds * 1_000)) {
+      const from = run.index.firstAtOrAfter(fromSeconds * 1_000);
+      const to = Math.min(run.index.count, from + wanted);
+      found.push({ run, from, to });
       wanted -= to - from;
       if (wanted === 0) break;
     }
-    if (wanted > 0) return toPage(segments, false);
-    const end = wholeSecondsEnd((i) => secondAt(segments, i), limit);
-    return toPage(takeReports(segments, end), true);
-  };
-};
-
-const toPage = (segments: readonly Segment[], more: boolean): RenderedPage => {
-  const last = segments.at(-1);
-  return {
-    json: segments.map(({ run, from, to }) => run.slice(from, to)),
-    lastMs: last?.run.block.window(last.to - 1).observationsMs,
-    more,
+    const more = wanted === 0;
+    const segments = more
+      ? takeReports(
+          found,
+          wholeSecondsEnd((i) => secondAt(found, i), limit),
+        )
+      : found;
+    const last = segments.at(-1);
+    return {
+      json: segments.flatMap((segment) => cut(feedId, stream, segment)),
+      lastMs: last?.run.index.window(last.to - 1).observationsMs,
+      more,
+    };
   };
 };
 
@@ -158,7 +195,7 @@ const toPage = (segments: readonly Segment[], more: boolean): RenderedPage => {
 const secondAt = (segments: readonly Segment[], index: number): number | undefined => {
   let before = 0;
   for (const { run, from, to } of segments) {
-    if (index < before + to - from) return secondOf(run.block.window(from + index - before).observationsMs);
+    if (index < before + to - from) return secondOf(run.index.window(from + index - before).observationsMs);
     before += to - from;
   }
   return undefined;

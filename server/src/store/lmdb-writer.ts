@@ -66,20 +66,18 @@ export const openWriter = (folder: string, tell: (event: StoreEvent) => void, ch
   });
   thread.on('error', stop);
   thread.on('exit', () => stop('its thread has ended'));
-  const ask = <T>(request: WriterRequest, transfer: readonly ArrayBuffer[] = []): Promise<T> => {
+  const ask = <T>(request: WriterRequest): Promise<T> => {
     if (stopped !== undefined) return Promise.reject(stopped);
     if (full && isFull(folder, 'ENOSPC')) return Promise.reject(diskFullError(folder));
     full = false;
     return new Promise((resolve, reject) => {
       waiting.push({ act: request.act, resolve: resolve as (result: unknown) => void, reject });
-      thread.postMessage(request, transfer);
+      thread.postMessage(request);
     });
   };
   return {
-    append: (batch) => {
-      const packed = packBatch(batch);
-      return ask({ act: 'append', ...packed }, [packed.bytes.buffer]);
-    },
+    // Copied, not transferred: once any memory of a process was taken from it, V8 looks at every access to bytes whether they are still there.
+    append: (batch) => ask({ act: 'append', ...packBatch(batch) }),
     trim: (retention) => ask({ act: 'trim', retention }),
     quarantine: (refused) => ask({ act: 'quarantine', refused }),
     writes: () => (waiting.length > 0 || stopped !== undefined ? undefined : writes),

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { createSignedReports, secondStream } from '../../../tests/signed-reports.ts';
-import { packReport, unpackedBytes, unpackReport } from './packed-report.ts';
+import { lendUnpacked, packReport, unpackedBytes, unpackReport } from './packed-report.ts';
 import { CorruptRecordError } from './store.ts';
 
 const { report } = await createSignedReports();
@@ -15,7 +15,7 @@ test('packed report: a real report takes less than half of its bytes alone, less
   expect(unpackReport(packReport(next, base), base)).toEqual(next);
 });
 
-test('packed report: any bytes come back, with any base or none', () => {
+test('packed report: any bytes come back, and their digits, with any base or none', () => {
   const words = fc.array(
     fc.oneof(
       fc.constant(Buffer.alloc(32)),
@@ -33,6 +33,8 @@ test('packed report: any bytes come back, with any base or none', () => {
     fc.property(bytes, fc.option(bytes, { nil: undefined }), (report, base) => {
       const packed = packReport(report, base);
       expect(unpackReport(packed, base)).toEqual(report);
+      const lentBase = base && { bytes: base, digits: Buffer.from(base.toString('hex')) };
+      expect(lendUnpacked(packed, 0, packed.length, lentBase).digits.toString()).toBe(report.toString('hex'));
       expect(unpackedBytes(packed, 0, packed.length)).toBe(report.length);
     }),
     { numRuns: 2_000 },

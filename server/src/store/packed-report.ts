@@ -53,56 +53,112 @@ const packWord = (report: Uint8Array, start: number, packed: Buffer, at: number)
   return at + 1 + length;
 };
 
+/** A full report as its bytes, and as the hex digits of them that it is sent in. */
+export type Unpacked = { readonly bytes: Buffer; readonly digits: Buffer };
+
 /** Undoes `packReport`. Bytes that cannot be a packed report are a `CorruptRecordError`. */
-export const unpackReport = (packed: Uint8Array, base?: Uint8Array): Buffer => {
-  const report = Buffer.allocUnsafe(unpackedBytes(packed, 0, packed.length));
-  unpackInto(report, packed, 0, packed.length, base);
-  return report;
+export const unpackReport = (packed: Uint8Array, base?: Uint8Array): Buffer =>
+  Buffer.from(lendUnpacked(packed, 0, packed.length, base && withDigits(base)).bytes);
+
+const withDigits = (bytes: Uint8Array): Unpacked => {
+  const report = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
+  return { bytes: report, digits: Buffer.from(report.toString('hex'), 'latin1') };
 };
 
-/** As `unpackReport`, of a part of some bytes, into a buffer that has room for `unpackedBytes`. */
-export const unpackInto = (
-  report: Uint8Array,
-  bytes: Uint8Array,
+/** A report that was lent, to be kept. */
+export const keepUnpacked = ({ bytes, digits }: Unpacked): Unpacked => ({
+  bytes: Buffer.from(bytes),
+  digits: Buffer.from(digits),
+});
+
+const latin1 = (text: string): ArrayBuffer => Uint8Array.from(Buffer.from(text, 'latin1')).buffer;
+
+/** Copies bytes, and writes the digits of each beside them. Arrays that are arguments V8 reads and writes twice as fast as any others. */
+const copyBytes = (
+  source: Uint8Array,
   from: number,
-  end: number,
-  base?: Uint8Array,
+  length: number,
+  target: Uint8Array,
+  pairs: Uint16Array,
+  to: number,
+  pairOf: Uint16Array,
 ): void => {
-  if (from >= end) throw new CorruptRecordError('a packed report is empty');
-  const words = bytes[from] as number; // before the end
-  if (words === rawMarker) {
-    report.set(bytes.subarray(from + 1, end));
-    return;
+  for (let i = 0; i < length; i++) {
+    const byte = source[from + i] as number; // inside the record
+    target[to + i] = byte;
+    pairs[to + i] = pairOf[byte] as number; // one for each byte
   }
-  const length = words * wordBytes;
-  // Most words are the base's: all of them are copied at once, and the others written over.
-  if (base !== undefined) report.set(base.length > length ? base.subarray(0, length) : base);
-  let at = from + 1 + ((words + 7) >> 3);
-  for (let word = 0; word < words; word++) {
-    const start = word * wordBytes;
-    const same = (bytes[from + 1 + (word >> 3)] as number) & (1 << (word & 7)); // a short mask fails below, by its words
-    if (same === 0) at = unpackWord(bytes, at, end, report, start);
-    else if (base === undefined || start + wordBytes > base.length) {
-      throw new CorruptRecordError('a packed report leans on a word that its base lacks');
-    }
-  }
-  if (at !== end) throw new CorruptRecordError('a packed report has bytes left over');
 };
 
-const unpackWord = (bytes: Uint8Array, at: number, limit: number, report: Uint8Array, start: number): number => {
-  const header = at < limit ? (bytes[at] as number) : 255; // inside the record
-  if (header > leftAligned + wordBytes) throw new CorruptRecordError('a packed report is cut short');
-  const left = header > leftAligned;
-  const length = left ? header - leftAligned : header;
-  const from = at + 1;
-  const end = start + wordBytes;
-  if (from + length > limit) throw new CorruptRecordError('a packed report is cut short');
-  const to = left ? start : end - length;
-  for (let i = start; i < to; i++) report[i] = 0;
-  for (let i = 0; i < length; i++) report[to + i] = bytes[from + i] as number; // inside the record
-  for (let i = to + length; i < end; i++) report[i] = 0;
-  return from + length;
+const fillEights = (eights: Float64Array, from: number, count: number, value: number): void => {
+  for (let i = 0; i < count; i++) eights[from + i] = value;
 };
+
+/**
+ * Makes room that reports are unpacked into, one after the other. Bytes and digits are written at once, and only where a word is not the
+ * base's: of 736 bytes that is 184, and takes less than half of unpacking and then rendering. Padding is written eight bytes at a time.
+ */
+const createRoom = () => {
+  const room = Buffer.from(new ArrayBuffer(wordsMax * wordBytes));
+  const roomDigits = Buffer.from(new ArrayBuffer(2 * room.length));
+  const pairs = new Uint16Array(roomDigits.buffer);
+  const eights = new Float64Array(room.buffer);
+  const digitEights = new Float64Array(roomDigits.buffer);
+  /** The two digits of each byte, and eight of nothing, as they lie in memory. */
+  const pairOf = new Uint16Array(latin1(Buffer.from(Array.from({ length: 256 }, (_, byte) => byte)).toString('hex')));
+  const zeroDigits = new Float64Array(latin1('00000000'))[0] as number; // made with one
+
+  const unpackWord = (bytes: Uint8Array, at: number, limit: number, start: number): number => {
+    const header = at < limit ? (bytes[at] as number) : 255; // inside the record
+    if (header > leftAligned + wordBytes) throw new CorruptRecordError('a packed report is cut short');
+    const left = header > leftAligned;
+    const length = left ? header - leftAligned : header;
+    const from = at + 1;
+    if (from + length > limit) throw new CorruptRecordError('a packed report is cut short');
+    if (length < wordBytes) {
+      fillEights(eights, start >> 3, wordBytes >> 3, 0);
+      fillEights(digitEights, start >> 2, wordBytes >> 2, zeroDigits);
+    }
+    const to = left ? start : start + wordBytes - length;
+    copyBytes(bytes, from, length, room, pairs, to, pairOf);
+    return from + length;
+  };
+
+  let lent: Unpacked = { bytes: room, digits: roomDigits };
+  /** So much of the room; most reports of a stream have the same length, and a new view costs as much as a checksum. */
+  const lend = (length: number): Unpacked => {
+    if (lent.bytes.length !== length) {
+      lent = { bytes: room.subarray(0, length), digits: roomDigits.subarray(0, 2 * length) };
+    }
+    return lent;
+  };
+
+  return (bytes: Uint8Array, from: number, end: number, base?: Unpacked): Unpacked => {
+    if (from >= end) throw new CorruptRecordError('a packed report is empty');
+    const words = bytes[from] as number; // before the end
+    if (words === rawMarker) return withDigits(bytes.subarray(from + 1, end));
+    const unpacked = lend(words * wordBytes);
+    if (base !== undefined) {
+      // Most words are the base's: all of them are copied at once, and the others written over.
+      room.set(base.bytes.length > room.length ? base.bytes.subarray(0, room.length) : base.bytes);
+      roomDigits.set(base.digits.length > roomDigits.length ? base.digits.subarray(0, roomDigits.length) : base.digits);
+    }
+    let at = from + 1 + ((words + 7) >> 3);
+    for (let word = 0; word < words; word++) {
+      const start = word * wordBytes;
+      const same = (bytes[from + 1 + (word >> 3)] as number) & (1 << (word & 7)); // a short mask fails below, by its words
+      if (same === 0) at = unpackWord(bytes, at, end, start);
+      else if (base === undefined || start + wordBytes > base.bytes.length) {
+        throw new CorruptRecordError('a packed report leans on a word that its base lacks');
+      }
+    }
+    if (at !== end) throw new CorruptRecordError('a packed report has bytes left over');
+    return unpacked;
+  };
+};
+
+/** As `unpackReport`, of a part of some bytes, in memory that is used again by the next call. */
+export const lendUnpacked = createRoom();
 
 /** Length of the full report behind a packed one, without unpacking it. */
 export const unpackedBytes = (bytes: Uint8Array, from: number, end: number): number => {

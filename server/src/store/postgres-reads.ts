@@ -14,7 +14,7 @@ import {
   reportColumns,
 } from './postgres-rows.ts';
 import type { Tables } from './postgres-schema.ts';
-import { renderedLength, renderReport, secondOf, wholeSecondsEnd, writeReport } from './rendered-report.ts';
+import { createReportWriter, renderedLength, renderReport, secondOf, wholeSecondsEnd } from './rendered-report.ts';
 import {
   CorruptRecordError,
   type MinuteCandle,
@@ -45,10 +45,11 @@ const renderRows = (feedId: FeedId, rows: readonly ReportRow[]): Buffer => {
   const reports = rows.map((row) => decodeReport(feedId, row));
   const length = reports.reduce((sum, one) => sum + 1 + renderedLength(feedId, one, one.fullReport.length), -1);
   const text = Buffer.allocUnsafe(length);
+  const writeReport = createReportWriter(feedId);
   let end = 0;
   for (const report of reports) {
     if (end > 0) end += text.write(',', end, 'latin1');
-    end = writeReport(text, end, feedId, report, report.fullReport as Buffer); // unpacked just now
+    end = writeReport(text, end, report, Buffer.from((report.fullReport as Buffer).toString('hex'), 'latin1')); // unpacked just now
   }
   return text;
 };

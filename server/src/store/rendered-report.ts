@@ -32,21 +32,50 @@ const hexOf = (bytes: Uint8Array): string =>
 
 const namesLength = renderHead('' as FeedId, { validFromMs: 0, observationsMs: 0 }).length - 2;
 
-/** Writes a report as on the wire; returns where it ends. */
-export const writeReport = (
-  text: Buffer,
-  start: number,
-  feedId: FeedId,
-  window: Window,
-  fullReport: Buffer,
-): number => {
-  const digits = start + text.write(renderHead(feedId, window), start, 'latin1');
-  const end = digits + text.write(fullReport.toString('hex'), digits, 'latin1');
-  // Two bytes are written sooner than a call is made.
-  text[end] = closing.charCodeAt(0);
-  text[end + 1] = closing.charCodeAt(1);
-  return end + closing.length;
+/** Writes a report as on the wire, given the hex digits of the full report; returns where it ends. */
+export type WriteReport = (text: Buffer, start: number, window: Window, digits: Buffer) => number;
+
+/** Makes a writer of a stream's reports: their heads differ in two times alone, and a copy takes a fifth of putting a text together. */
+export const createReportWriter = (feedId: FeedId): WriteReport => {
+  const someTime = { validFromMs: tenDigitsMin * 1_000, observationsMs: tenDigitsMin * 1_000 };
+  const head = Buffer.from(renderHead(feedId, someTime), 'latin1');
+  const validFromAt = head.indexOf(`:${tenDigitsMin}`) + 1;
+  const observationsAt = head.indexOf(`:${tenDigitsMin}`, validFromAt) + 1;
+  const writeHead = (text: Buffer, start: number, window: Window): number => {
+    const validFrom = secondOf(window.validFromMs);
+    const observations = secondOf(window.observationsMs);
+    if (!hasTenDigits(validFrom) || !hasTenDigits(observations))
+      return start + text.write(renderHead(feedId, window), start, 'latin1');
+    text.set(head, start);
+    writeTenDigits(text, start + validFromAt, validFrom);
+    writeTenDigits(text, start + observationsAt, observations);
+    return start + head.length;
+  };
+  return (text, start, window, digits) => {
+    const digitsAt = writeHead(text, start, window);
+    text.set(digits, digitsAt);
+    const end = digitsAt + digits.length;
+    // Two bytes are written sooner than a call is made.
+    text[end] = closing.charCodeAt(0);
+    text[end + 1] = closing.charCodeAt(1);
+    return end + closing.length;
+  };
 };
+
+const tenDigitsMin = 1e9;
+/** 2001 to 2106: what fits into 32 bits is divided as an integer. */
+const hasTenDigits = (seconds: number): boolean => seconds >= tenDigitsMin && seconds < 2 ** 32;
+
+const writeTenDigits = (text: Buffer, at: number, seconds: number): void => {
+  let rest = seconds >>> 0;
+  for (let i = at + 9; i >= at; i--) {
+    const tenth = (rest / 10) >>> 0;
+    text[i] = rest - tenth * 10 + zero;
+    rest = tenth;
+  }
+};
+
+const zero = '0'.charCodeAt(0);
 
 /** How many characters a report takes, all of them ASCII, before its bytes are at hand. */
 export const renderedLength = (feedId: FeedId, window: Window, fullReportBytes: number): number =>
@@ -57,4 +86,4 @@ export const renderedLength = (feedId: FeedId, window: Window, fullReportBytes: 
   2 * fullReportBytes +
   closing.length;
 
-const digitsOf = (seconds: number): number => (seconds >= 1e9 && seconds < 1e10 ? 10 : String(seconds).length); // 2001 to 2286 without making a text
+const digitsOf = (seconds: number): number => (hasTenDigits(seconds) ? 10 : String(seconds).length); // without making a text

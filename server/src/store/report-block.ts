@@ -1,7 +1,7 @@
 // Owns the stored form of a run of reports of one stream: an index of windows, then each report packed against the first.
 // One block per 64 reports instead of one key each: less than half the disk, and a page reads two records instead of 100 (D50).
 import { crc32 } from 'node:zlib';
-import { packReport, unpackedBytes, unpackInto, unpackReport } from './packed-report.ts';
+import { keepUnpacked, lendUnpacked, packReport, type Unpacked, unpackedBytes } from './packed-report.ts';
 import { CorruptRecordError, type Window } from './store.ts';
 
 /** A report inside its stream: no feed id, which the stream's number stands for. */
@@ -9,16 +9,6 @@ export type BlockReport = Window & { readonly fullReport: Uint8Array };
 
 /** Reports in a closed run. */
 export const blockReports = 64;
-
-/** What `lend` lends: room for the longest record, whose packed length has two bytes. */
-const lentRoom = Buffer.alloc(2 ** 16);
-let lent = lentRoom;
-
-/** So many bytes of it; most reports of a stream have the same length, and a new view costs as much as a checksum. */
-const lentBytes = (length: number): Buffer => {
-  if (lent.length !== length) lent = lentRoom.subarray(0, length);
-  return lent;
-};
 
 const headBytes = 6; // checksum of the rest of the index, then the count
 const entryBytes = 18; // validFromMs 6, observationsMs 6, checksum 4, packed length 2
@@ -63,10 +53,16 @@ export type Block = {
   readonly report: (i: number) => BlockReport;
   /** The length of a full report, without unpacking it. */
   readonly fullReportBytes: (i: number) => number;
-  /** A full report as `report` gives it, of that window, in bytes that are used again by the next call for any block. */
-  readonly lend: (i: number, window: Window) => Buffer;
+  /** A full report as `report` gives it, of that window, in memory that is used again by the next call for any block. */
+  readonly lend: (i: number, window: Window) => Unpacked;
   /** Sum of the lengths of all full reports, without unpacking them. */
   readonly reportBytes: () => number;
+};
+
+/** A copy of a block's index alone, without its reports: opened as a block, it tells their windows. */
+export const copyBlockIndex = (bytes: Buffer): Buffer => {
+  const indexEnd = bytes.length < headBytes ? 0 : headBytes + bytes.readUInt16BE(4) * entryBytes;
+  return Buffer.from(bytes.subarray(0, Math.min(bytes.length, indexEnd)));
 };
 
 /** Opens a block; one whose index is not what was written is a `CorruptRecordError`. */
@@ -82,27 +78,20 @@ export const openBlock = (stream: number, bytes: Buffer): Block => {
     observationsMs: observationsAt(i),
   });
   const startOf = createStarts(bytes, count, indexEnd);
-  const packedAt = (i: number): Buffer => bytes.subarray(startOf(i), startOf(i + 1));
-  let base: Buffer | undefined;
-  const baseOf = (i: number): Buffer | undefined => {
-    if (i > 0) base ??= unpackReport(packedAt(0));
+  const fullReportBytes = (i: number) => unpackedBytes(bytes, startOf(i), startOf(i + 1));
+  let base: Unpacked | undefined;
+  const baseOf = (i: number): Unpacked | undefined => {
+    if (i > 0) base ??= keepUnpacked(lendUnpacked(bytes, startOf(0), startOf(1)));
     return i > 0 ? base : undefined;
   };
-  const check = (i: number, span: Window, fullReport: Buffer): void =>
-    checkReport(stream, span, fullReport, bytes.readUInt32BE(headBytes + i * entryBytes + 12));
+  const lend = (i: number, span: Window): Unpacked => {
+    const unpacked = lendUnpacked(bytes, startOf(i), startOf(i + 1), baseOf(i));
+    checkReport(stream, span, unpacked.bytes, bytes.readUInt32BE(headBytes + i * entryBytes + 12));
+    return unpacked;
+  };
   const report = (i: number): BlockReport => {
     const span = window(i);
-    const fullReport = unpackReport(packedAt(i), baseOf(i));
-    check(i, span, fullReport);
-    return { ...span, fullReport };
-  };
-  const fullReportBytes = (i: number) => unpackedBytes(bytes, startOf(i), startOf(i + 1));
-  const lend = (i: number, span: Window): Buffer => {
-    const base = baseOf(i); // which may be unpacked just now
-    const fullReport = lentBytes(fullReportBytes(i));
-    unpackInto(fullReport, bytes, startOf(i), startOf(i + 1), base);
-    check(i, span, fullReport);
-    return fullReport;
+    return { ...span, fullReport: Buffer.from(lend(i, span).bytes) };
   };
   const reportBytes = () =>
     Array.from({ length: count }, (_, i) => fullReportBytes(i)).reduce((sum, length) => sum + length, 0);

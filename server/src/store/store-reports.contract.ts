@@ -64,6 +64,20 @@ export const testReports = (contract: Contract, store: () => Store, reopen: () =
     for (const limit of [1, 2, 3, 7, 64, 100]) await expectSamePage(store(), fine, t0, limit);
   });
 
+  contract('a page is the same whatever of it was asked for before', async () => {
+    await store().reports.append(run(stream, t0, 200));
+    for (const [from, limit] of [
+      [40, 3],
+      [20, 2],
+      [50, 60],
+      [21, 1],
+      [10, 35],
+      [0, 150],
+      [0, 200],
+    ] as const)
+      await expectSamePage(store(), stream, t0 + from, limit);
+  });
+
   contract(
     'the same report again is a duplicate, other bytes under its key are a conflict, and neither changes anything',
     async () => {
