@@ -40,8 +40,8 @@ const findBinaries = (): { readonly initdb: string; readonly server: string } =>
 const unprivileged: { uid: number; gid: number } | Record<string, never> =
   process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {};
 
-/** When its standard input closes, which it does however its parent ends, the shell ends the server. */
-const watched = '"$0" "$@" & pid=$!; cat > /dev/null; kill -QUIT $pid; wait $pid';
+/** When its standard input closes, which it does however its parent ends, the shell ends the server; when the server ends, so does the shell. */
+const watched = '"$0" "$@" & pid=$!; exec 3<&0; { cat <&3 > /dev/null; kill -QUIT $pid; } & wait $pid';
 
 const settings = (port: number, durable: boolean): readonly string[] =>
   Object.entries({
@@ -114,9 +114,8 @@ const run = async (folder: string, durable: boolean): Promise<RunningPostgres> =
     child = await launch(findBinaries().server, ['-D', `${folder}/data`, ...settings(port, durable)], folder);
   };
   const end = async (): Promise<void> => {
-    if (child === undefined || child.exitCode !== null) return;
-    const gone = new Promise((resolve) => child?.once('exit', resolve));
-    child.stdin?.end();
+    const gone = child?.exitCode === null && new Promise((resolve) => child?.once('exit', resolve));
+    child?.stdin?.end();
     await gone;
   };
   await start();
@@ -128,11 +127,15 @@ const run = async (folder: string, durable: boolean): Promise<RunningPostgres> =
     url: (schema, parameters = 'read_ms=20000&write_ms=20000') => `${base}?schema=${schema}&${parameters}`,
     connect: () => postgres(base, { max: 4, onnotice: () => {} }),
     kill: async () => {
-      for (const pid of processesOf(folder)) process.kill(pid, 'SIGKILL');
+      const server = serverOf(folder);
+      // Held, it makes no more children: one that is overlooked would keep the next start from using the files.
+      process.kill(server, 'SIGSTOP');
+      for (const pid of [...childrenOf(server), server]) process.kill(pid, 'SIGKILL');
       await end();
     },
     freeze: () => {
-      for (const pid of processesOf(folder)) process.kill(pid, 'SIGSTOP');
+      const server = serverOf(folder);
+      for (const pid of [server, ...childrenOf(server)]) process.kill(pid, 'SIGSTOP');
     },
     start,
     stop: async () => {
@@ -142,15 +145,15 @@ const run = async (folder: string, durable: boolean): Promise<RunningPostgres> =
   };
 };
 
-/** The server's own process and its children, which it started. */
-const processesOf = (folder: string): readonly number[] => {
-  const server = Number(readFileSync(join(folder, 'data/postmaster.pid'), 'utf8').split('\n')[0]);
+const serverOf = (folder: string): number =>
+  Number(readFileSync(join(folder, 'data/postmaster.pid'), 'utf8').split('\n')[0]);
+
+const childrenOf = (server: number): readonly number[] => {
   const listed = execFileSync('ps', ['-e', '-o', 'pid=,ppid='], { encoding: 'utf8' });
-  const children = listed.split('\n').flatMap((line) => {
+  return listed.split('\n').flatMap((line) => {
     const [pid, parent] = line.trim().split(/\s+/).map(Number);
     return parent === server && pid !== undefined ? [pid] : [];
   });
-  return [server, ...children];
 };
 
 const launch = (server: string, args: readonly string[], folder: string): Promise<ChildProcess> =>
