@@ -12,8 +12,10 @@ export const createTurns = (step: () => Promise<void>) => {
     return running;
   };
   const wake = (): Promise<void> => {
+    // Asked before the rest: when a step has just ended, the next one is about to begin.
+    if (next !== undefined) return next;
     if (running === undefined) return begin();
-    next ??= running
+    next = running
       .catch(() => {})
       .then(() => {
         next = undefined;
