@@ -10,6 +10,8 @@ import type { NodeExchange } from './store.ts';
 const heardSeconds = 1;
 /** How long rows are kept, by the database's clock, and how long it is remembered what was heard of a node. */
 const keptSeconds = 5;
+/** Rows further ahead of the database's clock were told before it was put back, nobody knows when. */
+const aheadSeconds = 1;
 
 type Heard = { readonly turn: number; readonly atMs: number };
 
@@ -24,11 +26,13 @@ export const createNodeExchange = (run: Run, t: Tables): NodeExchange => {
         `WITH told AS (
            INSERT INTO ${t.nodeNews} (node, turn, news) SELECT $1::text, $2::bigint, $3::bytea WHERE length($3::bytea) > 0
          ), gone AS (
-           DELETE FROM ${t.nodeNews} WHERE told_at < now() - interval '${keptSeconds} seconds'
+           DELETE FROM ${t.nodeNews}
+           WHERE told_at NOT BETWEEN now() - interval '${keptSeconds} seconds' AND now() + interval '${aheadSeconds} seconds'
          )
          SELECT n.node, n.turn, n.news FROM ${t.nodeNews} AS n
          LEFT JOIN unnest($4::text[], $5::bigint[]) AS known(node, turn) ON known.node = n.node
-         WHERE n.node <> $1::text AND n.turn > coalesce(known.turn, 0) AND n.told_at >= now() - interval '${heardSeconds} seconds'
+         WHERE n.node <> $1::text AND n.turn > coalesce(known.turn, 0)
+           AND n.told_at BETWEEN now() - interval '${heardSeconds} seconds' AND now() + interval '${aheadSeconds} seconds'
          ORDER BY n.node, n.turn`,
         [node, turn, told, textList([...heard.keys()]), numberList([...heard.values()].map((one) => one.turn))],
       );
