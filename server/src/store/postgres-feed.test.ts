@@ -5,8 +5,10 @@ import { createSignedReports, secondStream } from '../../../tests/signed-reports
 import { openStore } from './open.ts';
 import { parseAddress } from './postgres-address.ts';
 import { appendBatch } from './postgres-append.ts';
-import { openWriter, type Run } from './postgres-connection.ts';
-import { spanner } from './postgres-partitions.ts';
+import { openPool, openWriter, type Run } from './postgres-connection.ts';
+import { openFeed } from './postgres-feed.ts';
+import { createPartitions, spanner } from './postgres-partitions.ts';
+import { createKeyReads } from './postgres-reads.ts';
 import { migratePostgres, tablesOf } from './postgres-schema.ts';
 import type { Store, StoredReport } from './store.ts';
 
@@ -185,6 +187,18 @@ const lossOf = (schema: string): readonly string[] => {
   ];
 };
 
+/** The loss and what comes in its place, in one transaction: nobody can look between them. */
+const losing = (schema: string): ((plain: Run) => Run) => {
+  let isLost = false;
+  return (plain) => async (text, parameters) => {
+    if (!isLost && !text.includes('advisory')) {
+      isLost = true;
+      for (const statement of lossOf(schema)) await plain(statement);
+    }
+    return plain(text, parameters);
+  };
+};
+
 test('postgres feed: after a database lost its last batch, latest does not go back and those who follow go on', async () => {
   const store = await openStore(server.url('behind'), 'write');
   const other = openOther('behind');
@@ -219,18 +233,7 @@ test.each([
     await store.reports.append(run(1, 0, 3));
     await store.reports.append(run(1, 3, 2));
     await expect.poll(() => reader.reports.latest(secondStream(1))?.observationsMs, patience).toBe((t0 + 4) * 1_000);
-    // In one transaction: nobody can look between the loss and what comes in its place.
-    let isLost = false;
-    const losing =
-      (plain: Run): Run =>
-      async (text, parameters) => {
-        if (!isLost && !text.includes('advisory')) {
-          isLost = true;
-          for (const statement of lossOf(schema)) await plain(statement);
-        }
-        return plain(text, parameters);
-      };
-    await other.append(run(2, 0, count), undefined, losing);
+    await other.append(run(2, 0, count), undefined, losing(schema));
     for (const { reports } of [store, reader]) {
       await expect.poll(() => reports.latest(secondStream(2))?.observationsMs, patience).toBe((t0 + count - 1) * 1_000);
       expect(reports.latest(secondStream(1))?.observationsMs).toBe((t0 + 4) * 1_000);
@@ -242,6 +245,143 @@ test.each([
     );
   } finally {
     await other.close();
+    await reader.close();
+    await store.close();
+  }
+});
+
+test('postgres feed: a batch over more partitions than a pool takes statements is followed', async () => {
+  const url = server.url('spread');
+  await migratePostgres(url, 60_000);
+  const store = await openStore(url, 'write');
+  const reader = await openStore(url, 'read');
+  const spread = (n: number) => Array.from({ length: 60 }, (_, i) => report(secondStream(n), t0 + 60 * i, t0 + 60 * i));
+  const newest = (n: number) => reader.reports.latest(secondStream(n))?.observationsMs;
+  try {
+    await store.reports.append(spread(1));
+    await expect.poll(() => newest(1), patience).toBe((t0 + 59 * 60) * 1_000); // all partitions are known by then
+    await store.reports.append(spread(2));
+    await expect.poll(() => newest(2), patience).toBe((t0 + 59 * 60) * 1_000);
+    expect((await reader.reports.appendedAfter(0, 200)).reports).toHaveLength(120);
+  } finally {
+    await reader.close();
+    await store.close();
+  }
+});
+
+test('postgres feed: many who ask at once for what is no longer in memory are all answered', async () => {
+  const store = await openStore(server.url('herd'), 'write');
+  await store.reports.append(run(1, 0, 20));
+  const restarted = await openStore(server.url('herd'), 'read');
+  try {
+    const asked = Array.from({ length: 200 }, () => restarted.reports.appendedAfter(0, 256));
+    for (const { reports } of await Promise.all(asked)) expect(reports).toHaveLength(20);
+  } finally {
+    await restarted.close();
+    await store.close();
+  }
+});
+
+test('postgres feed: a damaged batch keeps nobody from following those after it', async () => {
+  const store = await openStore(server.url('damaged'), 'write');
+  const reader = await openStore(server.url('damaged'), 'read');
+  const other = openOther('damaged');
+  try {
+    const damaging =
+      (plain: Run): Run =>
+      async (text, parameters) => {
+        const rows = await plain(text, parameters);
+        if (text.includes('INSERT INTO damaged.appended'))
+          await plain('UPDATE damaged.appended SET keys = set_byte(keys, 10, 255 - get_byte(keys, 10))');
+        return rows as never; // as they came
+      };
+    await other.append(run(1, 0, 2), undefined, damaging);
+    await store.reports.append(run(2, 0, 2));
+    for (const { reports } of [store, reader])
+      for (const n of [1, 2])
+        await expect.poll(() => reports.latest(secondStream(n))?.observationsMs, patience).toBe((t0 + 1) * 1_000);
+    expect((await reader.reports.appendedAfter(2, 10)).reports.map(keyOf)).toEqual(run(2, 0, 2).map(keyOf));
+  } finally {
+    await other.close();
+    await reader.close();
+    await store.close();
+  }
+});
+
+/** A feed of its own, one of whose statements can be made to fail once. */
+const openFailing = async (schema: string, partitionMs: number) => {
+  const pool = openPool(parseAddress(server.url(schema)), 1, 20_000);
+  const tables = tablesOf(schema);
+  let failing: string | undefined;
+  const sometimes: Run = async (text, parameters) => {
+    if (failing === undefined || !text.includes(failing)) return pool.run(text, parameters);
+    failing = undefined;
+    throw new Error('away for a moment');
+  };
+  const partitions = createPartitions(sometimes, tables, partitionMs);
+  await partitions.refresh();
+  const source = { run: sometimes, byKeys: createKeyReads(sometimes, tables, partitions) };
+  const feed = await openFeed({ ...source, tables, partitions, others: source });
+  return {
+    feed,
+    fail: (text: string): void => {
+      failing = text;
+    },
+    hasFailed: () => failing === undefined,
+    close: async () => {
+      await feed.close();
+      await pool.close();
+    },
+  };
+};
+
+test('postgres feed: what retention removed is forgotten also where the first attempt to hear of it failed', async () => {
+  const url = server.url('forgotten');
+  await migratePostgres(url, 60_000);
+  const store = await openStore(url, 'write');
+  await store.reports.append([...run(1, 0, 1), ...run(2, 600, 1)]);
+  const { feed, fail, hasFailed, close } = await openFailing('forgotten', 60_000);
+  try {
+    expect(feed.latest(secondStream(1))?.observationsMs).toBe(t0 * 1_000);
+    fail('SELECT feed_id FROM forgotten.heads');
+    expect(await store.reports.trim({ beforeMs: (t0 + 300) * 1_000, bytesMax: 1e12 })).toMatchObject({ removed: 1 });
+    await expect.poll(hasFailed, patience).toBe(true);
+    await expect.poll(() => feed.latest(secondStream(1)), patience).toBeUndefined();
+    expect(feed.latest(secondStream(2))?.observationsMs).toBe((t0 + 600) * 1_000);
+  } finally {
+    await close();
+    await store.close();
+  }
+});
+
+test('postgres feed: a loss is made good also where the first attempt failed', async () => {
+  const store = await openStore(server.url('flaky'), 'write');
+  const other = openOther('flaky');
+  await store.reports.append(run(1, 0, 3));
+  await store.reports.append(run(1, 3, 2));
+  const { feed, fail, hasFailed, close } = await openFailing('flaky', 86_400_000);
+  try {
+    fail('SELECT h.feed_id');
+    await other.append(run(2, 0, 2), undefined, losing('flaky'));
+    await expect.poll(hasFailed, patience).toBe(true);
+    await expect.poll(() => feed.latest(secondStream(2))?.observationsMs, patience).toBe((t0 + 1) * 1_000);
+  } finally {
+    await close();
+    await other.close();
+    await store.close();
+  }
+});
+
+test('postgres feed: a damaged newest report fails no reading of those before it', async () => {
+  const store = await openStore(server.url('torn'), 'write');
+  await store.reports.append(run(1, 0, 3));
+  await database`UPDATE torn.reports SET record = set_byte(record, 20, 255 - get_byte(record, 20))
+    WHERE observations = ${(t0 + 2) * 1_000}`;
+  const reader = await openStore(server.url('torn'), 'read');
+  try {
+    expect((await reader.reports.page(secondStream(1), t0, 2)).reports.map(keyOf)).toEqual(run(1, 0, 2).map(keyOf));
+    await expect(reader.reports.page(secondStream(1), t0, 3)).rejects.toThrow('does not match its checksum');
+  } finally {
     await reader.close();
     await store.close();
   }

@@ -50,11 +50,17 @@ export type Feed = {
   readonly close: () => Promise<void>;
 };
 
-export type FeedParts = {
+/** Where to read what was appended: statements, and the rows under keys. */
+type Source = {
   readonly run: Run;
+  readonly byKeys: (keys: readonly ReportKey[]) => Promise<readonly (ReportRow | undefined)[]>;
+};
+
+export type FeedParts = Source & {
   readonly tables: Tables;
   readonly partitions: Partitions;
-  readonly byKeys: (keys: readonly ReportKey[]) => Promise<readonly (ReportRow | undefined)[]>;
+  /** For whoever asks for what is no longer in memory: many may at once, and following must not wait behind them. */
+  readonly others: Source;
 };
 
 /** Loads the newest report of every stream and follows from there. */
@@ -69,14 +75,15 @@ export const openFeed = async (parts: FeedParts): Promise<Feed> => {
     const known = recent.reached();
     const now = await readCounters(parts.run, parts.tables, known.position);
     if (now.trimmed !== seen.trimmed) {
-      seen.trimmed = now.trimmed;
       await memory.forgetTrimmed();
+      seen.trimmed = now.trimmed; // not before: what failed is done again
     }
     if (now.position < known.position || (known.mark !== undefined && now.mark !== known.mark)) {
       // A database that lost what it had told, and may have got other reports in its place: those who follow go on from where it is
-      // now. `latest` never goes back.
-      recent.skipTo(await readReached(parts.run, parts.tables, now.position));
+      // now. `latest` never goes back. The loss is noticed until all of this has worked.
+      const there = await readReached(parts.run, parts.tables, now.position);
       await memory.loadHeads();
+      recent.skipTo(there);
       seen.position = now.position;
       appended.tell();
     }
@@ -94,12 +101,13 @@ export const openFeed = async (parts: FeedParts): Promise<Feed> => {
   return {
     latest: newest.get,
     appendedAfter: async (position, limit) =>
-      recent.after(position, limit) ?? (await readAppended(parts, position, limit, false)),
+      recent.after(position, limit) ?? (await readAppended(parts.others, parts.tables, position, limit, false)),
     onAppended: appended.add,
     onAdminChanged: admin.add,
     learn: (reports) => void learn(reports).catch(() => {}), // what a failure leaves unknown is slower to read, and is asked again
     notice: (feedId, row) => {
-      if (row.observations > newest.observedMs(feedId)) learn([decodeReport(feedId, row)]).catch(() => {}); // as above
+      const report = row.observations > newest.observedMs(feedId) ? intact(feedId, row) : undefined;
+      if (report !== undefined) learn([report]).catch(() => {}); // as above
     },
     positionOf: newest.position,
     reached: recent.reached,
@@ -146,7 +154,7 @@ const createMemory = (parts: FeedParts, start: Reached) => {
     const position = (): number => recent.reached().position;
     for (let before = -1; before < position() && position() < upTo; ) {
       before = position();
-      const next = await readAppended(parts, before, batchMax, true);
+      const next = await readAppended(parts, t, before, batchMax, true);
       if (next.missed) await loadHeads();
       await learn(next.reports, next.positions);
       // Meanwhile this process may have appended and gone ahead.
@@ -210,27 +218,34 @@ const readHeads = async (run: Run, t: Tables): Promise<readonly StoredReport[]> 
   return rows.flatMap((row) => intact(feedIdOfBytes(row.feed_id), row) ?? []);
 };
 
-// A damaged newest report is no reason not to start: the stream has no latest until its next one, and `store verify` tells.
-const intact = (feedId: FeedId, row: ReportRow): StoredReport | undefined => {
+const unlessDamaged = <T>(decode: () => T): T | undefined => {
   try {
-    return decodeReport(feedId, row);
+    return decode();
   } catch (error) {
     if (error instanceof CorruptRecordError) return undefined;
     throw error;
   }
 };
 
+// A damaged newest report is no reason not to start: the stream has no latest until its next one, and `store verify` tells.
+const intact = (feedId: FeedId, row: ReportRow): StoredReport | undefined =>
+  unlessDamaged(() => decodeReport(feedId, row));
+
+// Nor is a damaged batch one to follow no further: which reports were in it, the newest ones of all streams tell.
+const intactKeys = (keys: Buffer): readonly ReportKey[] | undefined => unlessDamaged(() => decodeKeys(keys));
+
 type KeyAt = ReportKey & { readonly position: number };
 
-/** Reads what follows a position. A damaged report ends the answer before it, or is the error; `lenient` leaves it out. */
+/** Reads what follows a position. A damaged report ends the answer before it, or is the error; `lenient` leaves it out, and a damaged batch. */
 const readAppended = async (
-  parts: FeedParts,
+  { run, byKeys }: Source,
+  t: Tables,
   position: number,
   limit: number,
   lenient: boolean,
 ): Promise<Appended & Reached> => {
-  const { keys, missed, marks } = await readKeysAfter(parts.run, parts.tables, position, limit);
-  const rows = await parts.byKeys(keys);
+  const { keys, missed, marks } = await readKeysAfter(run, t, position, limit, lenient);
+  const rows = await byKeys(keys);
   const reports: StoredReport[] = [];
   const positions: number[] = [];
   let reached = position;
@@ -246,11 +261,11 @@ const readAppended = async (
   }
   if (keys.length > 0) return { reports, positions, position: reached, missed, mark: marks.get(reached) };
   // Whoever is ahead of the database, after it lost something, goes on from where it is.
-  const now = (await readCounters(parts.run, parts.tables)).position;
+  const now = (await readCounters(run, t)).position;
   return { reports, positions, position: Math.min(position, now), missed: missed || now < position, mark: undefined };
 };
 
-const readKeysAfter = async (run: Run, t: Tables, position: number, limit: number) => {
+const readKeysAfter = async (run: Run, t: Tables, position: number, limit: number, lenient: boolean) => {
   const keys: KeyAt[] = [];
   const marks = new Map<number, number>();
   let after = position;
@@ -262,8 +277,9 @@ const readKeysAfter = async (run: Run, t: Tables, position: number, limit: numbe
       [after, Math.min(limit, keyBatchesMax)],
     );
     for (const batch of batches) {
-      if (keys.length === 0 && batch.first_position > position + 1) missed = true;
-      for (const [i, key] of decodeKeys(batch.keys).entries()) {
+      const found = lenient ? intactKeys(batch.keys) : decodeKeys(batch.keys);
+      if (found === undefined || (keys.length === 0 && batch.first_position > position + 1)) missed = true;
+      for (const [i, key] of (found ?? []).entries()) {
         const at = batch.first_position + i;
         if (at > position && keys.length < limit) keys.push({ ...key, position: at });
       }

@@ -212,11 +212,16 @@ const readCandles = async (
   }));
 };
 
+/** Partitions that a reading of keys names; keys of more are asked of the parent in one statement, since a pool takes only so many. */
+const keyTablesMax = 8;
+
 const readKeys = async (run: Run, t: Tables, partitions: Partitions, keys: readonly ReportKey[]) => {
   const found: (ReportRow | undefined)[] = keys.map(() => undefined);
+  const tables = keys.map(({ observationsMs }) => partitions.known(observationsMs)?.reports ?? t.reports);
+  const isNear = new Set(tables).size <= keyTablesMax;
   const groups = new Map<string, number[]>();
-  for (const [i, { observationsMs }] of keys.entries()) {
-    const table = partitions.known(observationsMs)?.reports ?? t.reports;
+  for (const [i, near] of tables.entries()) {
+    const table = isNear ? near : t.reports;
     const group = groups.get(table);
     if (group === undefined) groups.set(table, [i]);
     else group.push(i);

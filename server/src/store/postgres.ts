@@ -117,8 +117,8 @@ const compose = async (
   const tables = tablesOf(address.schema);
   const partitions = createPartitions(slow.run, tables, partitionMs);
   await partitions.refresh();
-  const byKeys = createKeyReads(watch.run, tables, partitions);
-  const feed = await openFeed({ run: watch.run, tables, partitions, byKeys });
+  const source = ({ run }: Pool) => ({ run, byKeys: createKeyReads(run, tables, partitions) });
+  const feed = await openFeed({ ...source(watch), tables, partitions, others: source(reads) });
   const deafen = listen(address, tables.channel, () => void feed.look().catch(() => {}));
   let closed = false;
   const writable = (): Writer => {
