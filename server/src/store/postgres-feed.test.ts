@@ -291,7 +291,7 @@ test('postgres feed: a damaged batch keeps nobody from following those after it'
       (plain: Run): Run =>
       async (text, parameters) => {
         const rows = await plain(text, parameters);
-        if (text.includes('INSERT INTO damaged.appended'))
+        if (text.includes('INSERT INTO "damaged".appended'))
           await plain('UPDATE damaged.appended SET keys = set_byte(keys, 10, 255 - get_byte(keys, 10))');
         return rows as never; // as they came
       };
@@ -343,7 +343,7 @@ test('postgres feed: what retention removed is forgotten also where the first at
   const { feed, fail, hasFailed, close } = await openFailing('forgotten', 60_000);
   try {
     expect(feed.latest(secondStream(1))?.observationsMs).toBe(t0 * 1_000);
-    fail('SELECT feed_id FROM forgotten.heads');
+    fail('SELECT feed_id FROM "forgotten".heads');
     expect(await store.reports.trim({ beforeMs: (t0 + 300) * 1_000, bytesMax: 1e12 })).toMatchObject({ removed: 1 });
     await expect.poll(hasFailed, patience).toBe(true);
     await expect.poll(() => feed.latest(secondStream(1)), patience).toBeUndefined();

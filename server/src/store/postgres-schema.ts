@@ -25,21 +25,24 @@ export type Tables = {
   readonly channel: string;
 };
 
+/** Schemas are quoted, since words of the language may be names of theirs. */
+const quoted = (schema: string): string => `"${schema}"`;
+
 export const tablesOf = (schema: string): Tables => ({
   schema,
-  reports: `${schema}.reports`,
-  candles: `${schema}.candles`,
-  heads: `${schema}.heads`,
-  partitions: `${schema}.partitions`,
-  appended: `${schema}.appended`,
-  counters: `${schema}.counters`,
-  records: `${schema}.records`,
-  audit: `${schema}.audit`,
-  quarantine: `${schema}.quarantine`,
-  usage: `${schema}.usage`,
-  nodeNews: `${schema}.node_news`,
-  migrations: `${schema}.migrations`,
-  layout: `${schema}.layout`,
+  reports: `${quoted(schema)}.reports`,
+  candles: `${quoted(schema)}.candles`,
+  heads: `${quoted(schema)}.heads`,
+  partitions: `${quoted(schema)}.partitions`,
+  appended: `${quoted(schema)}.appended`,
+  counters: `${quoted(schema)}.counters`,
+  records: `${quoted(schema)}.records`,
+  audit: `${quoted(schema)}.audit`,
+  quarantine: `${quoted(schema)}.quarantine`,
+  usage: `${quoted(schema)}.usage`,
+  nodeNews: `${quoted(schema)}.node_news`,
+  migrations: `${quoted(schema)}.migrations`,
+  layout: `${quoted(schema)}.layout`,
   channel: `${schema}_changed`,
 });
 
@@ -114,7 +117,7 @@ export const migratePostgres = async (url: string, partitionMs = dayMs): Promise
     return await writer.write(async (run) => {
       await takeLock(run, t, 'migrate');
       const known = await run('SELECT 1 FROM pg_namespace WHERE nspname = $1', [t.schema]);
-      if (known.length === 0) await run(`CREATE SCHEMA ${t.schema}`);
+      if (known.length === 0) await run(`CREATE SCHEMA ${quoted(t.schema)}`);
       const [table] = await run<{ found: string | null }>('SELECT to_regclass($1)::text AS found', [t.migrations]);
       if (table?.found == null)
         await run(
