@@ -7,7 +7,7 @@ import type { Run } from './postgres-connection.ts';
 import type { HistoryReads } from './postgres-reads.ts';
 import { createReplicaReads } from './postgres-replicas.ts';
 import { tablesOf } from './postgres-schema.ts';
-import type { HistoryReader, Store, StoredReport } from './store.ts';
+import { type HistoryReader, type Store, type StoredReport, StoreError } from './store.ts';
 
 const { report } = await createSignedReports();
 const primary = await startPostgres();
@@ -105,6 +105,47 @@ test('replicas: what history has shown once stays, also where latest tells nothi
   expect(await answerer(2)).toEqual({ kind: 'historyRead', by: 'replica' });
   replicaAt = 12;
   expect(await answerer(1)).toEqual({ kind: 'historyRead', by: 'replica' });
+});
+
+test('replicas: what the primary showed without telling where it was stays, whoever is still reading', async () => {
+  const by: unknown[] = [];
+  let primaryAt: number | undefined;
+  let latestAt = 10;
+  let held: Promise<void> | undefined;
+  const run = (position: () => number | undefined): Run =>
+    (async () => {
+      if (position() === undefined) throw new StoreError('store_unavailable', 'away');
+      return [{ value: position(), mark: null, mark_at: null }];
+    }) as Run; // nothing else is asked
+  const answering = async () => {
+    await held;
+    return [undefined];
+  };
+  const { at } = createReplicaReads({
+    primary: { run: run(() => primaryAt), reads: { at: async () => [undefined] } as unknown as HistoryReads }, // as above
+    replicas: [{ run: run(() => 10), reads: { at: answering } as unknown as HistoryReads }],
+    tables: tablesOf('any'),
+    feed: { positionOf: () => latestAt, reached: () => ({ position: 10, mark: undefined }), recognizes: () => true },
+    tell: (event) => by.push(event.kind === 'historyRead' && event.by),
+  });
+  const read = () => at([secondStream(1)], t0);
+  await read();
+  let release = (): void => {};
+  held = new Promise((resolve) => {
+    release = resolve;
+  });
+  const early = read(); // on the replica, which has all that was shown until now
+  latestAt = 11;
+  await read(); // on the primary, which may show anything
+  latestAt = 10;
+  release();
+  await early;
+  await read();
+  expect(by).toEqual(['replica', 'behind', 'replica', 'behind']);
+  primaryAt = 10;
+  await read(); // the primary again, which tells where it is this time
+  await read();
+  expect(by.slice(4)).toEqual(['behind', 'replica']);
 });
 
 test('replicas: latest is no older than the history that was shown', async () => {

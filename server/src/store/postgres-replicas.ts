@@ -30,15 +30,16 @@ export const createReplicaReads = ({ primary, replicas: servers, tables, feed, t
   const replicas = servers.map((server) => createReplica(server, tables, feed));
   const shown = createShown(feed);
   const route = async <T>(feedIds: readonly FeedId[], read: Read<T>): Promise<T> => {
-    const tried = (await chooseReplica(replicas, feedIds)?.tryTo(read, shown.upTo(feedIds))) ?? 'away';
+    const { upTo, note } = shown.begin(feedIds);
+    const tried = (await chooseReplica(replicas, feedIds)?.tryTo(read, upTo)) ?? 'away';
     tell({ kind: 'historyRead', by: typeof tried === 'string' ? tried : 'replica' });
     if (typeof tried !== 'string') {
-      shown.note(feedIds, tried.position);
+      note(tried.position);
       return tried.answer;
     }
     const answer = await read(primary.reads);
     const end = await readEnd(primary.run, tables).catch(() => undefined);
-    shown.note(feedIds, end?.position ?? Number.POSITIVE_INFINITY);
+    note(end?.position);
     return answer;
   };
   return {
@@ -55,16 +56,28 @@ export const createReplicaReads = ({ primary, replicas: servers, tables, feed, t
 /** How far a server must have got so that nothing is missing that was shown of a stream; Infinity: only the primary is sure to. */
 const createShown = ({ positionOf }: Pick<Feed, 'positionOf'>) => {
   const positions = new Map<FeedId, number>();
+  /** Streams that the primary answered for without telling afterwards where it was, by the moment of that. */
+  const unsure = new Map<FeedId, number>();
+  let moment = 0;
   const upToOne = (feedId: FeedId): number =>
-    Math.max(positions.get(feedId) ?? 0, positionOf(feedId) ?? Number.POSITIVE_INFINITY);
+    unsure.has(feedId)
+      ? Number.POSITIVE_INFINITY
+      : Math.max(positions.get(feedId) ?? 0, positionOf(feedId) ?? Number.POSITIVE_INFINITY);
   return {
-    upTo: (feedIds: readonly FeedId[]): number => Math.max(0, ...feedIds.map(upToOne)),
-    /** A server that was at `position` afterwards has answered. The primary, which alone answers after an Infinity, bounds it again. */
-    note: (feedIds: readonly FeedId[], position: number): void => {
-      for (const feedId of feedIds) {
-        const before = positions.get(feedId) ?? 0;
-        positions.set(feedId, Number.isFinite(before) ? Math.max(before, position) : position);
-      }
+    /** A reading of streams begins. */
+    begin: (feedIds: readonly FeedId[]) => {
+      const began = ++moment;
+      /** A server has answered that was at `position` afterwards. Readings that began before something unsure was shown make it no surer. */
+      const note = (position: number | undefined): void => {
+        for (const feedId of feedIds) {
+          if (position === undefined) unsure.set(feedId, ++moment);
+          else {
+            positions.set(feedId, Math.max(positions.get(feedId) ?? 0, position));
+            if ((unsure.get(feedId) ?? began) < began) unsure.delete(feedId);
+          }
+        }
+      };
+      return { upTo: Math.max(0, ...feedIds.map(upToOne)), note };
     },
   };
 };
