@@ -30,25 +30,57 @@ const load = async (admin: AdminStore): Promise<AdminSnapshot> => {
   };
 };
 
-/** Loads the records and keeps them fresh. A reload that fails leaves the last good ones and is reported to `onFailure`. */
+/** After a reload that failed, the next one. */
+const retryMs = 1_000;
+
+/** Loads the records and keeps them fresh. A reload that fails leaves the last good ones, is reported to `onFailure`, and is tried again. */
 export const openAdminView = async (admin: AdminStore, onFailure: (error: unknown) => void): Promise<AdminView> => {
-  let snapshot = await load(admin);
   const listeners = new Set<() => void>();
+  let snapshot: AdminSnapshot;
+  let isStale = true;
+  let isLoading = false;
+  let isClosed = false;
+  let timer: NodeJS.Timeout | undefined;
+  // One at a time: an answer from before a change must not come after the one from after it.
   const reload = async (): Promise<void> => {
+    isLoading = true;
     try {
-      snapshot = await load(admin);
-      for (const wake of [...listeners]) wake();
-    } catch (error) {
-      onFailure(error);
+      while (isStale) {
+        isStale = false;
+        snapshot = await load(admin);
+        for (const wake of [...listeners]) wake();
+      }
+    } finally {
+      isLoading = false;
     }
   };
-  const stop = admin.onChanged(() => void reload());
+  const reloadSoon = (): void => {
+    isStale = true;
+    if (isLoading || isClosed) return;
+    clearTimeout(timer);
+    reload().catch((error: unknown) => {
+      onFailure(error);
+      timer = setTimeout(reloadSoon, retryMs).unref();
+    });
+  };
+  const stop = admin.onChanged(reloadSoon); // before the first load: none comes between
+  const close = (): void => {
+    isClosed = true;
+    clearTimeout(timer);
+    stop();
+  };
+  try {
+    await reload();
+  } catch (error) {
+    close();
+    throw error;
+  }
   return {
     current: () => snapshot,
     onReload: (wake) => {
       listeners.add(wake);
       return () => listeners.delete(wake);
     },
-    close: stop,
+    close,
   };
 };
