@@ -100,3 +100,28 @@ test('copy: one that was cut short goes on, and a target that holds something el
     await to.close();
   }
 }, 60_000);
+
+test('copy: a quarantine full of long lines fits into the bounds of a database, both ways, and one that was cut short goes on', async () => {
+  const refused = (n: number) => ({
+    atMs: n,
+    code: 'c',
+    message: 'm',
+    feedId: null,
+    observationsMs: null,
+    line: String(n).padEnd(8_000, 'x'),
+  });
+  const from = await openStore(join(root, 'full'), 'write');
+  const database = await openStore(server.url('full', 'read_ms=1000&write_ms=5000'), 'write');
+  const last = await openStore(join(root, 'full-back'), 'write');
+  try {
+    const lines = Array.from({ length: 10_000 }, (_, n) => refused(n));
+    for (let i = 0; i < lines.length; i += 1_000) await from.quarantine.add(lines.slice(i, i + 1_000));
+    await database.quarantine.add(lines.slice(0, 100));
+    await copyStore(from, database);
+    await copyStore(database, last);
+    for (const { quarantine } of [database, last])
+      expect((await quarantine.list(10_000)).map(({ atMs }) => atMs)).toEqual(lines.map(({ atMs }) => atMs).reverse());
+  } finally {
+    for (const store of [from, database, last]) await store.close();
+  }
+}, 120_000);

@@ -1,5 +1,6 @@
 // Owns moving a store to another engine: reports, administrative records with their log, quarantine and usage, through the contract alone.
 // It may be run again: what is there is recognised. At the end every report is read back and compared.
+import { isDeepStrictEqual } from 'node:util';
 import {
   decodeFullReport,
   decodeReportBody,
@@ -36,6 +37,7 @@ export type CopyOptions = { readonly onProgress?: (progress: CopyProgress) => vo
 const reportsPerBatch = 1_000;
 const entriesPerBatch = 1_000;
 const quarantineMax = 10_000;
+const linesPerBatch = 250;
 
 /** Copies everything; resolves when the copy is complete and compared. Refuses a target that holds something else. */
 export const copyStore = async (from: Store, to: Store, { onProgress, signal }: CopyOptions = {}): Promise<Copied> => {
@@ -189,9 +191,13 @@ const compareRun = async (to: ReportStore, feedId: FeedId, wanted: readonly Stor
     );
 };
 
-const copyQuarantine = async (from: Store, to: Store): Promise<void> => {
-  if ((await to.quarantine.count()) > 0) return;
-  await to.quarantine.add([...(await from.quarantine.list(quarantineMax))].reverse());
+// Oldest first and some at a time, as much as one transaction takes in its time. A target that has others keeps those.
+const copyQuarantine = async ({ quarantine: from }: Store, { quarantine: to }: Store): Promise<void> => {
+  const lines = [...(await from.list(quarantineMax))].reverse();
+  const copied = await to.count();
+  const [last] = await to.list(1);
+  if (!isDeepStrictEqual(last, lines[copied - 1])) return;
+  for (let i = copied; i < lines.length; i += linesPerBatch) await to.add(lines.slice(i, i + linesPerBatch));
 };
 
 // Counts add up, so each account's are taken over once.

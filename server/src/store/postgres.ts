@@ -130,7 +130,7 @@ const compose = async (
   const parts = { address, tables, partitions, feed, connections, writable, tell };
   return {
     reports: createReports(parts),
-    quarantine: createQuarantine(reads.run, writer, tables),
+    quarantine: createQuarantine(slow.run, writer, tables), // ten thousand lines may be asked for
     admin: createAdminStore(reads.run, writer, tables, feed),
     usage: createUsageStore(reads.run, writer, tables),
     nodes: createNodeExchange(news.run, tables),
