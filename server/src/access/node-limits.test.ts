@@ -94,6 +94,38 @@ test('node limits: a failing exchange is told once until one works, and what it 
   await stop();
 });
 
+test('node limits: what was given while an exchange was stuck is dropped, not told when it has ended', async () => {
+  const told: (string | undefined)[] = [];
+  let release = (): void => {};
+  let stuck: Promise<void> | undefined = new Promise((resolve) => {
+    release = resolve;
+  });
+  const nodes: NodeExchange = {
+    exchange: async (news) => {
+      told.push(news && Buffer.from(news).toString());
+      await stuck;
+      return [];
+    },
+  };
+  const limiter = createSharedLimiter(10);
+  const stop = createLimitSharing(nodes, () => {})({
+    collect: () => ({ accounts: limiter.drain(), addresses: [] }),
+    hear: () => {},
+  });
+  await vi.advanceTimersByTimeAsync(exchangeEveryMs);
+  for (let second = 0; second < 20; second += 1) {
+    limiter.take('meanwhile', 10, performance.now());
+    await vi.advanceTimersByTimeAsync(1_000);
+  }
+  stuck = undefined;
+  release();
+  await vi.advanceTimersByTimeAsync(exchangeEveryMs);
+  limiter.take('after', 10, performance.now());
+  await vi.advanceTimersByTimeAsync(exchangeEveryMs);
+  expect(told).toEqual([undefined, undefined, '{"accounts":[["after",10,1]],"addresses":[]}']);
+  await stop();
+});
+
 test('node limits: what a node of another release tells, and this one does not understand, counts as nothing', async () => {
   const strange = { accounts: [['a', 10, 1], ['b', '10', 1], ['c', 10, -1], 'd', null, [7, 1, 1]], sockets: [1] };
   const heard: unknown[] = [];

@@ -18,6 +18,8 @@ export type NodeLimits = {
 export type ShareLimits = (limits: NodeLimits) => () => Promise<void>;
 
 export const exchangeEveryMs = 200;
+/** Tokens that were given over a longer time are not told: most of them have come back. */
+const tellMaxMs = 1_000;
 /** Buckets that one message tells of; more at once are not told, which only favours their owners. */
 const rowsMax = 10_000;
 
@@ -27,10 +29,18 @@ export const createLimitSharing =
   ({ collect, hear }) => {
     let isTroubled = false;
     let underWay: Promise<void> | undefined;
+    let collectedAtMs = performance.now();
+    /** What was given since the last call, unless that was too long ago: an exchange may take as long as a reading of the store. */
+    const collectInTime = (): SpentByTable => {
+      const sinceMs = performance.now() - collectedAtMs;
+      collectedAtMs += sinceMs;
+      const spent = collect();
+      return sinceMs > tellMaxMs ? { accounts: [], addresses: [] } : spent;
+    };
     const exchange = async (): Promise<void> => {
       // What a failed exchange was to tell is dropped: told late, it would be held against people for what they did long ago.
       try {
-        for (const told of await nodes.exchange(encode(collect()))) hear(decode(told));
+        for (const told of await nodes.exchange(encode(collectInTime()))) hear(decode(told));
         isTroubled = false;
       } catch (error) {
         if (!isTroubled) onTrouble('Limits are held by each node alone, since the others cannot be heard.', error);
