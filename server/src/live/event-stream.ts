@@ -2,7 +2,7 @@
 // appending and none twice (D67). Late reports are among them.
 import type { ServerResponse } from 'node:http';
 import { ApiError, type FeedId } from '@sealpost/protocol';
-import type { ReportStore } from '../store/store.ts';
+import { type Appended, CorruptRecordError, type ReportStore } from '../store/store.ts';
 import type { Ending, Line } from './connections.ts';
 import type { Hub } from './hub.ts';
 import { renderMessage } from './message.ts';
@@ -141,7 +141,7 @@ const catchUp = async (
   // A position ahead of all is of another store, or of one that was put back.
   if (after > newest || after < newest - resumeReportsMax) return giveUp();
   for (let position = after; !response.destroyed; ) {
-    const next = await reports.appendedAfter(position, catchUpBatch);
+    const next = await appendedAfter(reports, position);
     if (next.missed) return giveUp();
     const oldest = oldestMs();
     for (const [i, report] of next.reports.entries()) {
@@ -152,6 +152,17 @@ const catchUp = async (
     position = next.position;
     if (next.reports.length < catchUpBatch && position >= hub.position()) return begin(position);
     await drained(response);
+  }
+};
+
+/** What follows a position. A damaged report nobody can have: it is passed over, or whoever resumes before it never gets further. */
+const appendedAfter = async (reports: Pick<ReportStore, 'appendedAfter'>, position: number): Promise<Appended> => {
+  for (let from = position; ; from += 1) {
+    try {
+      return await reports.appendedAfter(from, catchUpBatch);
+    } catch (error) {
+      if (!(error instanceof CorruptRecordError)) throw error;
+    }
   }
 };
 
