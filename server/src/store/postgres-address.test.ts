@@ -1,4 +1,6 @@
+import { inspect } from 'node:util';
 import { expect, test } from 'vitest';
+import { hidePassword } from '../url-password.ts';
 import { parseAddress } from './postgres-address.ts';
 
 test('postgres address: ours is taken out, the driver’s stays, and the password is not shown', () => {
@@ -42,4 +44,23 @@ test('postgres address: a parameter that cannot be used is refused by name, with
   );
   expect(refusal('read_ms=fast')).toContain('the parameter read_ms is "fast"');
   expect(refusal('schema=a;drop')).toContain('the parameter schema takes up to 40 small letters');
+});
+
+test.each([
+  'postgres://me:sec/ret@h/db',
+  'postgres://me:sec?ret@h/db',
+  'postgres://me:se%cret@h/db',
+  'postgres://me:secret@h:99999/db',
+])('postgres address: %s cannot be read, which is said without the password', (url) => {
+  const refused = (() => {
+    try {
+      return parseAddress(url);
+    } catch (error) {
+      return error;
+    }
+  })();
+  expect(refused).toMatchObject({ name: 'StoreError', code: 'store_url_unknown' });
+  expect(inspect(refused)).toMatch(/^StoreError: The address of the database cannot be read\./);
+  expect(inspect(refused).split('\n')[0]).not.toMatch(/sec|ret/);
+  expect(hidePassword('postgres://me:sec/ret@h/db')).toBe('postgres://me:***@h/db');
 });

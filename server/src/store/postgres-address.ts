@@ -20,9 +20,28 @@ export type PostgresAddress = {
 
 const defaults = { schema: 'sealpost', connections: 10, readMs: 1_000, writeMs: 5_000 };
 
+/** Can the driver read this? What it throws otherwise holds the password. */
+const isReadable = (place: string): boolean => {
+  const [authority = ''] = place.slice(place.indexOf('://') + 3).split('/');
+  const hosts = authority.slice(authority.indexOf('@') + 1);
+  const [first = ''] = hosts.split(',');
+  try {
+    const { username, password } = new URL(place.replace(hosts, first));
+    decodeURIComponent(username + password + hosts);
+    return true;
+  } catch {
+    return false;
+  }
+};
+
 /** Takes an address apart; one that cannot be used is a `store_url_unknown` that says why. */
 export const parseAddress = (url: string): PostgresAddress => {
   const [place = '', query = ''] = url.split(/\?(.*)/s);
+  if (!isReadable(place))
+    throw new StoreError(
+      'store_url_unknown',
+      'The address of the database cannot be read. It is postgres://USER:PASSWORD@HOST:PORT/DATABASE; a user and a password have % written as %25, / as %2F, ? as %3F, # as %23, @ as %40.',
+    );
   const parameters = new URLSearchParams(query);
   const shown = hidePassword(place);
   const refuse = (what: string) => new StoreError('store_url_unknown', `${shown}: ${what}`);
