@@ -2,7 +2,7 @@
 // that is away or stuck keeps none of its promises, its time-outs included (D80).
 import postgres from 'postgres';
 import type { PostgresAddress } from './postgres-address.ts';
-import { createSockets } from './postgres-sockets.ts';
+import { createRoute, createSockets, type Route } from './postgres-sockets.ts';
 import { type StatementFailure, StoreError, type StoreEvent } from './store.ts';
 
 export type Parameter = string | number | Uint8Array;
@@ -16,6 +16,8 @@ const waitingPerConnection = 50;
 type Client = postgres.Sql<{ bigint: number }>;
 
 type ClientOptions = {
+  /** Handed on from a client to the one that takes its place. */
+  readonly route: Route;
   readonly max: number;
   readonly statementMs: number;
   /** Is what is written allowed to be lost when the database crashes? Then no commit waits for disk or standby. */
@@ -23,8 +25,9 @@ type ClientOptions = {
   readonly onNotice?: (notice: { readonly [field: string]: string }) => void;
 };
 
-const openClient = (address: PostgresAddress, { max, statementMs, isFleeting, onNotice }: ClientOptions): Client => {
-  const sockets = createSockets();
+const openClient = (address: PostgresAddress, options: ClientOptions): Client => {
+  const { route, max, statementMs, isFleeting, onNotice } = options;
+  const sockets = createSockets(route);
   const client = postgres<{ bigint: postgres.PostgresType<number> }>(address.url, {
     max,
     ...({ socket: sockets.open } as object), // the driver's types know nothing of it
@@ -113,7 +116,8 @@ export const openPool = (
   boundMs: number,
   { isFleeting = false, tell = () => {} }: PoolOptions = {},
 ): Pool => {
-  const open = () => openClient(address, { max, statementMs: boundMs, isFleeting });
+  const route = createRoute();
+  const open = () => openClient(address, { route, max, statementMs: boundMs, isFleeting });
   let client = open();
   let waiting = 0;
   let answeredAt = performance.now();
@@ -190,7 +194,8 @@ export const openWriter = (address: PostgresAddress): Writer => {
   const onNotice = ({ severity, message = '' }: { readonly [field: string]: string }): void => {
     if (severity === 'WARNING') warnings.push(message);
   };
-  const open = () => openClient(address, { max: 1, statementMs: Math.ceil(boundMs * 0.8), onNotice });
+  const route = createRoute();
+  const open = () => openClient(address, { route, max: 1, statementMs: Math.ceil(boundMs * 0.8), onNotice });
   let client = open();
   let last: Promise<unknown> = Promise.resolve();
   let closed = false;
@@ -248,7 +253,7 @@ export const openWriter = (address: PostgresAddress): Writer => {
 
 /** Hears the notifications of a channel on a connection of its own, which is made again when it breaks: `wake` is called then as well. */
 export const listen = (address: PostgresAddress, channel: string, wake: () => void): (() => Promise<void>) => {
-  const client = openClient(address, { max: 1, statementMs: address.readMs });
+  const client = openClient(address, { route: createRoute(), max: 1, statementMs: address.readMs });
   // Whoever listens looks by itself too: a channel that cannot be had costs speed alone.
   client.listen(channel, wake, wake).catch(() => {});
   return () => client.end({ timeout: 1 });
