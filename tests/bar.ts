@@ -2,6 +2,7 @@
 // Results and their dates go into docs/reliability.md.
 import { spawn } from 'node:child_process';
 import { createHealthyStore, runFlips } from './faults/corruption.ts';
+import { runFailovers } from './faults/failover.ts';
 import { runKillLoop } from './faults/kill.ts';
 import { runPowerCuts } from './faults/power-cut.ts';
 import { buildPrograms, type Programs } from './faults/programs.ts';
@@ -56,6 +57,11 @@ const bars: Readonly<Record<string, Bar>> = {
         healthy.remove();
       }
     },
+  },
+  32: {
+    name: 'PostgreSQL fail-overs under two nodes',
+    count: 50,
+    run: (_, count) => runFailovers(count, progress('fail-over', count)),
   },
 };
 

@@ -21,17 +21,55 @@ export type FailoverPlan = {
   readonly isSynchronous: boolean;
 };
 
-export const fullFailover: FailoverPlan = { seconds: 60, writesPerSecond: 200, readsPerSecond: 300, end: 'killed', awaySeconds: 0, isSynchronous: true };
+const full: FailoverPlan = {
+  seconds: 60,
+  writesPerSecond: 200,
+  readsPerSecond: 300,
+  end: 'killed',
+  awaySeconds: 0,
+  isSynchronous: true,
+};
+
+/** How the runs of a bar differ, by turns. */
+const turns: readonly Partial<FailoverPlan>[] = [
+  { end: 'killed', awaySeconds: 0 },
+  { end: 'killed', awaySeconds: 3 },
+  { end: 'silent', awaySeconds: 3 },
+];
+
+/** So many fail-overs at full figures, and a control without a synchronous standby: a run in which that loses nothing is void. */
+export const runFailovers = async (count: number, onRun: (run: number) => void) => {
+  const runs: (FailoverFigures & Pick<FailoverPlan, 'end' | 'awaySeconds'>)[] = [];
+  for (let i = 0; i < count; i++) {
+    const plan = { ...full, ...turns[i % turns.length] };
+    onRun(i);
+    runs.push({ end: plan.end, awaySeconds: plan.awaySeconds, ...(await runFailover(plan)) });
+  }
+  const control = await runFailover({ ...full, seconds: 30, isSynchronous: false });
+  const sum = (figure: (run: (typeof runs)[number]) => number) => runs.reduce((total, run) => total + figure(run), 0);
+  return {
+    acknowledged: sum((run) => run.acknowledged),
+    lost: sum((run) => run.lost),
+    latestWentBack: sum((run) => run.latestWentBack),
+    wrong: sum((run) => run.wrong),
+    nodesEnded: sum((run) => run.nodesEnded),
+    controlLost: control.lost,
+    runs,
+    control,
+  };
+};
 
 const token = 'a-token-for-two-nodes';
 const pause = (seconds: number) => new Promise((resolve) => setTimeout(resolve, seconds * 1_000));
 /** The bounds that an address has unless it names others (D80). */
 const [readMs, writeMs] = [1_000, 5_000];
+/** After this everything is expected to go well again. */
+const settledSeconds = 3;
 /** What a machine with more to do than it has cores for may add to any answer. */
 const slackMs = 1_000;
 const historyMs = readMs + slackMs;
-/** A report is looked for by a reading, then written. */
-const ingestMs = readMs + writeMs + slackMs;
+/** A report is looked for by a reading, waits for one before it, and is written. */
+const ingestMs = readMs + 2 * writeMs + slackMs;
 const boundsMs = {
   latest: slackMs,
   at: historyMs,
@@ -42,39 +80,38 @@ const boundsMs = {
   readyz: 2_000 + slackMs,
 };
 
+type FailoverFigures = Awaited<ReturnType<typeof runFailover>>;
+
 /** One fail-over at a plan's figures, and all that came of it. */
 export const runFailover = async (plan: FailoverPlan) => {
   const { report } = await createSignedReports();
   const streams = Array.from({ length: plan.writesPerSecond }, (_, i) => secondStream(i + 1));
   const pair = await openPostgresPair(plan.isSynchronous);
-  const world = await createWorld(pair.url);
+  // Nodes know both servers: a proxy in this process would have to share its turns with the load.
+  const world = await createWorld(pair.hostsUrl);
   const nodes: Server[] = [];
   try {
-    const t0 = performance.now();
     await addStreams(world, streams);
-    console.error('DEBUG streams', performance.now() - t0);
     for (let i = 0; i < 2; i++)
       nodes.push(await startServer(world, ['--log-level', 'warn'], { SEALPOST_INGEST_TOKEN: token }));
-    console.error('DEBUG nodes', performance.now() - t0);
     const { readsPerSecond } = plan;
     const load = await startLoad({ nodes, world, report, streams, readsPerSecond, token, boundsMs });
-    console.error('DEBUG loaded', performance.now() - t0);
     await pause(plan.seconds / 2 - 2);
     if (!plan.isSynchronous) await pair.cutOff();
     await pause(2);
-    console.error('T', Date.now()/1000, 'ENDING');
     const ended = performance.now();
     if (plan.end === 'killed') await pair.kill();
     else pair.silence();
     await pause(plan.awaySeconds);
     await pair.promote();
-    console.error('T', Date.now()/1000, 'PROMOTED');
     const awayMs = Math.round(performance.now() - ended);
-    await pause(plan.seconds / 2 - plan.awaySeconds);
+    await pause(settledSeconds);
+    load.tally.settle();
+    await pause(plan.seconds / 2 - plan.awaySeconds - settledSeconds);
     const longestWithoutMs = await load.stop();
-    const lost = await Promise.all(nodes.map((node) => countLost(node, world, load.acknowledged)));
-    console.error('DEBUG compared', performance.now() - t0);
-    const { answers, slowestMs, beyondBound } = load.tally;
+    const { answers, slowestMs, beyondBound, failedOnceSettled } = load.tally;
+    const standing = nodes.filter(({ child }) => child.exitCode === null && child.signalCode === null);
+    const lost = await Promise.all(standing.map((node) => countLost(node, world, load.acknowledged)));
     return {
       ...load.counts(),
       lost: Math.max(...lost),
@@ -83,16 +120,13 @@ export const runFailover = async (plan: FailoverPlan) => {
       longestWithoutMs,
       slowestMs,
       beyondBound,
-      nodesEnded: nodes.filter(({ child }) => child.exitCode !== null || child.signalCode !== null).length,
+      failedOnceSettled,
+      nodesEnded: nodes.length - standing.length,
     };
   } finally {
-    let t = performance.now(); // DEBUG
-    const lap = (w: string) => { console.error('DEBUG', w, performance.now() - t); t = performance.now(); };
-    await Promise.all(nodes.map(async ({ stop }) => { const f = await stop(); lap('node ' + f.code); if (process.env.FO_LOG) require('node:fs').writeFileSync(process.env.FO_LOG + nodes.length + Math.random(), f.stdout + f.stderr) }));
-    lap('nodes stopped');
+    await Promise.all(nodes.map(({ stop }) => stop()));
     world.remove();
     await pair.close();
-    lap('pair closed');
   }
 };
 

@@ -14,6 +14,8 @@ const givenUpMs = 20_000;
 const againAfterMs = 200;
 /** Parts of a second in which reports are sent, each in one request. */
 const partsPerSecond = 10;
+/** Reports in one request, and requests under way to one node. */
+const [linesMax, requestsMax] = [256, 2];
 const bulkStreams = 10;
 const pageLimit = 10;
 const probesPerSecond = 4;
@@ -34,9 +36,17 @@ const ask = (url: string, { method, headers, body }: Asked): Promise<Answer> =>
       response.on('end', () => resolve({ status: response.statusCode ?? 0, body: text }));
       response.on('error', () => resolve({ status: 'failed', body: '' }));
     });
-    asked.on('error', ({ name }) => resolve({ status: name === 'AbortError' ? 'none' : 'failed', body: '' }));
+    asked.on('error', ({ name, code }: NodeJS.ErrnoException) => {
+      // A connection that was closed for idleness while this was sent: any client tries again.
+      if (asked.reusedSocket && code === 'ECONNRESET') resolve(ask(url, { method, headers, ...(body && { body }) }));
+      else resolve({ status: name === 'AbortError' ? 'none' : 'failed', body: '' });
+    });
     asked.end(body);
   });
+
+const addOne = (counts: Record<string, number>, name: string | number): void => {
+  counts[name] = (counts[name] ?? 0) + 1;
+};
 
 /** What must not be without a good answer for long. */
 const seriesNames = ['latest', 'history', 'write', 'livez', 'readyz'] as const;
@@ -47,6 +57,8 @@ const createTally = (nodes: number) => {
   const answers: Record<string, Record<string, number>> = {};
   const slowestMs: Record<string, number> = {};
   const beyondBound: Record<string, number> = {};
+  const failedOnceSettled: Record<string, number> = {};
+  let isSettled = false;
   let begun = performance.now();
   const goodAt = new Map<string, number>();
   const withoutMs = new Map<string, number>();
@@ -60,11 +72,17 @@ const createTally = (nodes: number) => {
     answers,
     slowestMs,
     beyondBound,
+    failedOnceSettled,
+    /** From here on nothing is expected to fail. */
+    settle: (): void => {
+      isSettled = true;
+    },
     count: (kind: Kind, status: Answer['status'], tookMs: number, boundMs: number): void => {
-      const counts = (answers[kind] ??= {});
-      counts[status] = (counts[status] ?? 0) + 1;
+      answers[kind] ??= {};
+      addOne(answers[kind], status);
       slowestMs[kind] = Math.round(Math.max(slowestMs[kind] ?? 0, tookMs));
-      if (tookMs > boundMs) beyondBound[kind] = (beyondBound[kind] ?? 0) + 1;
+      if (tookMs > boundMs) addOne(beyondBound, kind);
+      if (isSettled && status !== 200) addOne(failedOnceSettled, kind);
     },
     /** Gaps are counted from here on. */
     begin: (): void => {
@@ -88,7 +106,7 @@ const createTally = (nodes: number) => {
 type Tally = ReturnType<typeof createTally>;
 
 /** Reports of one second, sent together. */
-type Sending = { readonly second: number; readonly feedIds: readonly FeedId[] };
+type Sending = { readonly second: number; readonly feedIds: readonly FeedId[]; left: number };
 
 export type LoadParts = {
   readonly nodes: readonly Server[];
@@ -114,8 +132,6 @@ const measured = async (
   const { url, opsUrl } = nodes[node] as Server; // by its index
   const began = performance.now();
   const answer = await ask(`${kind === 'ingest' || kind.endsWith('z') ? opsUrl : url}${path}`, asked);
-  if (process.env.FO_TRACE && (answer.status !== 200 || performance.now() - began > 700)) // DEBUG
-    console.error(`T ${Date.now() / 1000} ${kind} ${node} ${answer.status} ${Math.round(performance.now() - began)} ${answer.status === 200 ? '' : answer.body.slice(0, 130).trim()}`);
   tally.count(kind, answer.status, performance.now() - began, boundsMs[kind]);
   return answer;
 };
@@ -123,46 +139,71 @@ const measured = async (
 /** What was acknowledged: the report of each stream and second as it was sent. */
 export type Acknowledged = ReadonlyMap<FeedId, ReadonlyMap<number, string>>;
 
-/** Sends reports, each until it is acknowledged, to one node after the other. */
+/** A report on its way. */
+type Line = { readonly feedId: FeedId; readonly text: string; readonly fullReport: string; readonly sending: Sending };
+
+/** Sends reports, each until it is acknowledged: what one node does not take goes to the next, a few requests at a time. */
 const createSender = (meter: Meter, floors: readonly Map<FeedId, number>[]) => {
   const { nodes, report, streams, tally, token } = meter;
   const acknowledged = new Map<FeedId, Map<number, string>>(streams.map((feedId) => [feedId, new Map()]));
   const complete: Sending[] = [];
   const counts = { sent: 0, acknowledged: 0, refused: 0 };
-  const note = (node: number, feedId: FeedId, second: number, fullReport: string): void => {
-    acknowledged.get(feedId)?.set(second, fullReport);
-    floors[node]?.set(feedId, Math.max(floors[node].get(feedId) ?? 0, second));
-    counts.acknowledged += 1;
-    tally.good('write', node);
-  };
-  const send = async (sending: Sending, first: number, isOver: () => boolean): Promise<void> => {
-    const { second, feedIds } = sending;
-    const waiting = new Map(
-      feedIds.map((feedId) => {
-        const one = report(feedId, second, second);
-        return [feedId, toReportJson(feedId, one, `0x${Buffer.from(one.fullReport).toString('hex')}`)] as const;
-      }),
-    );
-    counts.sent += waiting.size;
-    for (let node = first; waiting.size > 0; node = (node + 1) % nodes.length) {
-      const lines = [...waiting.values()];
-      const { status, body } = await measured(meter, 'ingest', node, '/ingest', {
-        method: 'POST',
-        headers: { Authorization: `Bearer ${token}` },
-        body: lines.map((line) => `${JSON.stringify(line)}\n`).join(''),
-      });
-      for (const { line, result } of status === 200 ? parseResults(body) : []) {
-        const { feedID, fullReport } = lines[line - 1] as (typeof lines)[number]; // numbered as they were sent
-        if (!waiting.delete(feedID as FeedId)) continue;
-        if (result === 'refused') counts.refused += 1;
-        else note(node, feedID as FeedId, second, fullReport);
-      }
-      if (waiting.size > 0 && isOver()) return;
-      if (waiting.size > 0) await new Promise((resolve) => setTimeout(resolve, againAfterMs));
+  const queues = nodes.map((): Line[] => []);
+  const queueOf = (node: number) => queues[node % nodes.length] as Line[]; // one each
+  const settle = ({ feedId, fullReport, sending }: Line, node: number, result: string): void => {
+    if (result === 'refused') {
+      counts.refused += 1;
+      return;
     }
-    complete.push(sending);
+    counts.acknowledged += 1;
+    acknowledged.get(feedId)?.set(sending.second, fullReport);
+    floors[node]?.set(feedId, Math.max(floors[node].get(feedId) ?? 0, sending.second));
+    tally.good('write', node);
+    sending.left -= 1;
+    if (sending.left === 0) complete.push(sending);
   };
-  return { acknowledged, complete, counts, send };
+  /** Tells whether all of the lines were settled. */
+  const post = async (lines: readonly Line[], node: number): Promise<boolean> => {
+    const { status, body } = await measured(meter, 'ingest', node, '/ingest', {
+      method: 'POST',
+      headers: { Authorization: `Bearer ${token}` },
+      body: lines.map(({ text }) => text).join(''),
+    });
+    const results = new Map(status === 200 ? parseResults(body).map(({ line, result }) => [line, result]) : []);
+    const left = lines.filter((line, i) => {
+      const result = results.get(i + 1);
+      if (result !== undefined) settle(line, node, result);
+      return result === undefined;
+    });
+    queueOf(node + 1).unshift(...left);
+    return left.length === 0;
+  };
+  return {
+    acknowledged,
+    complete,
+    counts,
+    /** Makes a report of each stream and hands it to a node's senders. */
+    offer: (second: number, feedIds: readonly FeedId[], node: number): void => {
+      const sending = { second, feedIds, left: feedIds.length };
+      for (const feedId of feedIds) {
+        const one = report(feedId, second, second);
+        const fullReport = `0x${Buffer.from(one.fullReport).toString('hex')}` as const;
+        const text = `${JSON.stringify(toReportJson(feedId, one, fullReport))}\n`;
+        queueOf(node).push({ feedId, text, fullReport, sending });
+        counts.sent += 1;
+      }
+    },
+    /** Sends what there is until it is over and nothing is left, or no longer taken. */
+    run: async (node: number, isOver: () => boolean): Promise<void> => {
+      for (;;) {
+        const lines = queueOf(node).splice(0, linesMax);
+        if (lines.length === 0 && isOver()) return;
+        const isSettled = lines.length > 0 && (await post(lines, node));
+        if (lines.length > 0 && !isSettled && isOver()) return;
+        if (!isSettled) await new Promise((resolve) => setTimeout(resolve, lines.length === 0 ? 5 : againAfterMs));
+      }
+    },
+  };
 };
 
 // A store that fails in the middle ends the answer with a line that has no result.
@@ -234,12 +275,13 @@ const createReader = (
   return { counts, read };
 };
 
-/** Calls so many times a second until told to stop: what is due and was not done is made good. Resolves when all calls have. */
-const paced = async (perSecond: number, isOver: () => boolean, act: (i: number) => Promise<void>): Promise<void> => {
+/** Calls so many times a second until told to stop; what is due and was not done is made good, a few calls at a time. */
+const paced = async (perSecond: number, isOver: () => boolean, act: (i: number) => unknown): Promise<void> => {
   const begun = performance.now();
-  const underWay: Promise<void>[] = [];
+  const burst = Math.ceil(perSecond / 20);
+  const underWay: unknown[] = [];
   for (let done = 0; !isOver(); ) {
-    const due = ((performance.now() - begun) * perSecond) / 1_000;
+    const due = Math.min(done + burst, ((performance.now() - begun) * perSecond) / 1_000);
     for (; done < due; done++) underWay.push(act(done));
     await new Promise((resolve) => setTimeout(resolve, 10));
   }
@@ -247,7 +289,7 @@ const paced = async (perSecond: number, isOver: () => boolean, act: (i: number) 
 };
 
 export type Load = {
-  readonly tally: Pick<Tally, 'answers' | 'slowestMs' | 'beyondBound'>;
+  readonly tally: Pick<Tally, 'answers' | 'slowestMs' | 'beyondBound' | 'failedOnceSettled' | 'settle'>;
   readonly acknowledged: Acknowledged;
   readonly counts: () => {
     readonly sent: number;
@@ -275,18 +317,19 @@ export const startLoad = async (parts: LoadParts): Promise<Load> => {
   const isOver = () => over;
   const perPart = Math.ceil(streams.length / partsPerSecond);
   const firstSecond = Math.floor(Date.now() / 1_000);
-  const sendPart = (i: number): Promise<void> => {
+  const offerPart = (i: number): void => {
     const part = i % partsPerSecond;
-    const feedIds = streams.slice(part * perPart, (part + 1) * perPart);
     const seconds = Math.floor(i / partsPerSecond);
     // A stream goes through another node every second.
-    return sender.send({ second: firstSecond + seconds, feedIds }, (i + seconds) % nodes.length, isOver);
+    sender.offer(firstSecond + seconds, streams.slice(part * perPart, (part + 1) * perPart), i + seconds);
   };
-  for (const node of nodes.keys())
-    await sender.send({ second: firstSecond - nodes.length + node, feedIds: streams }, node, isOver);
+  const senders = nodes.flatMap((_, node) => Array.from({ length: requestsMax }, () => sender.run(node, isOver)));
+  for (const node of nodes.keys()) sender.offer(firstSecond - nodes.length + node, streams, node);
+  while (sender.complete.length < nodes.length) await new Promise((resolve) => setTimeout(resolve, 10));
   meter.tally.begin();
   const running = [
-    paced(partsPerSecond, isOver, sendPart),
+    ...senders,
+    paced(partsPerSecond, isOver, offerPart),
     paced(readsPerSecond, isOver, reader.read),
     paced(probesPerSecond * nodes.length, isOver, async (i) => {
       for (const kind of ['livez', 'readyz'] as const) {

@@ -3,6 +3,7 @@ import { afterEach, expect, test } from 'vitest';
 import { openStore } from '../../server/src/store/open.ts';
 import type { Store, StoredReport } from '../../server/src/store/store.ts';
 import { createSignedReports, secondStream } from '../signed-reports.ts';
+import { runFailover } from './failover.ts';
 import { openPostgresPair, type PostgresPair } from './postgres-pair.ts';
 
 const { report } = await createSignedReports();
@@ -93,6 +94,19 @@ test('failover: of two hosts the primary is written and read, and the standby on
   await sendUntil(70);
   expect(await lostOf(writer, acknowledged.slice(50))).toBe(0);
 }, 120_000);
+
+test('failover: two nodes under load lose nothing, answer nothing wrong, and need no restart', async () => {
+  const figures = await runFailover({
+    seconds: 16,
+    writesPerSecond: 20,
+    readsPerSecond: 30,
+    end: 'killed',
+    awaySeconds: 1,
+    isSynchronous: true,
+  });
+  expect(figures).toMatchObject({ lost: 0, refused: 0, latestWentBack: 0, wrong: 0, nodesEnded: 0 });
+  expect(figures.acknowledged).toBe(figures.sent);
+}, 180_000);
 
 test('failover: the control, a standby that nobody waits for, loses what was acknowledged', async () => {
   const pair = await openPair(false);
