@@ -1,4 +1,5 @@
 // The real program with workers: several processes behind one port, on one store, with one limit.
+import { execFileSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { Agent, request as httpRequest } from 'node:http';
@@ -11,7 +12,8 @@ import { createSecretBox } from '../server/src/access/secrets.ts';
 import { openStore } from '../server/src/store/open.ts';
 import { createCertificate } from './certificates.ts';
 import { act } from './door.ts';
-import { createWorld, type Server, startServer, type World } from './real-program.ts';
+import { freePort } from './free-port.ts';
+import { createWorld, type Program, type Server, startCommand, startServer, type World } from './real-program.ts';
 import { createSignedReports } from './signed-reports.ts';
 
 const { report } = await createSignedReports();
@@ -171,6 +173,46 @@ test('workers: one that is killed is replaced, no total goes back, and the write
   await reach(server, 3);
   expect(await requestsTotal(server)).toBeGreaterThan(before);
   expect(workerPids(server).filter(isAlive)).toHaveLength(2);
+}, 120_000);
+
+/** The workers of a program that is starting, by the process table. */
+const workersOf = ({ child }: Program): readonly number[] => {
+  const listed = execFileSync('ps', ['-e', '-o', 'pid=,ppid=,args='], { encoding: 'utf8' }).split('\n');
+  const rows = listed.flatMap((line) => {
+    const [, pid, parent, args = ''] = /^\s*(\d+)\s+(\d+)\s+(.*)$/.exec(line) ?? [];
+    return pid === undefined ? [] : [{ pid: Number(pid), parent: Number(parent), args }];
+  });
+  const family = new Set([child.pid]);
+  for (const _ of rows) for (const { pid, parent } of rows) if (family.has(parent)) family.add(pid);
+  return rows.filter(({ pid, args }) => family.has(pid) && args.includes('cluster/worker')).map(({ pid }) => pid);
+};
+
+test('workers: one that ends while the others are still starting is replaced too', async () => {
+  const other = await createWorld();
+  const port = await freePort();
+  const listen = ['--listen', `127.0.0.1:${port}`, '--ingest-listen', '127.0.0.1:0'];
+  const places = ['--store', other.store, '--key-file', other.keyFile];
+  const program = startCommand(['serve', ...twoWorkers, ...listen, ...places], other.folder);
+  try {
+    await until(() => workersOf(program).length === 2);
+    const [slow, quick] = workersOf(program) as [number, number]; // two of them
+    process.kill(slow, 'SIGSTOP');
+    await until(() =>
+      fetch(`http://127.0.0.1:${port}/time`).then(
+        ({ ok }) => ok,
+        () => false,
+      ),
+    );
+    process.kill(quick, 'SIGKILL');
+    await until(() => !isAlive(quick));
+    process.kill(slow, 'SIGCONT');
+    await program.printed(/"event":"started"/);
+    await until(() => workersOf(program).length === 2);
+  } finally {
+    program.child.kill('SIGTERM');
+    await program.finished;
+    other.remove();
+  }
 }, 120_000);
 
 test('workers: a port that is taken ends the command with a line that says so', async () => {

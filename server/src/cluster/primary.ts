@@ -236,8 +236,9 @@ export const openWorkers = async (options: WorkersOptions): Promise<Workers> => 
   const replacements = new Set<NodeJS.Timeout>();
   let phase: 'opening' | 'open' | 'ending' = 'opening';
   const keepOne = (earlyEnds: number): Member =>
-    start(({ failure, startedMs }, how) => {
-      if (phase !== 'open') return;
+    start(({ failure, startedMs, url }, how) => {
+      // While workers are being opened, one that cannot open is the end of all; one that could is replaced like any other.
+      if (phase === 'ending' || (phase === 'opening' && url === undefined)) return;
       const early = performance.now() - startedMs < steadyMs ? earlyEnds + 1 : 0;
       const message = `A worker has ended (${how}). Another takes its place.`;
       options.observe({ kind: 'warning', code: 'worker_ended', message, ...(failure && { error: failure }) });
