@@ -308,14 +308,15 @@ test('postgres feed: a damaged batch keeps nobody from following those after it'
   }
 });
 
-/** A feed of its own, one of whose statements can be made to fail once. */
+/** A feed of its own, some of whose statements can be made to fail, once or for good. */
 const openFailing = async (schema: string, partitionMs: number) => {
   const pool = openPool(parseAddress(server.url(schema)), 1, 20_000);
   const tables = tablesOf(schema);
   let failing: string | undefined;
+  let isForGood = false;
   const sometimes: Run = async (text, parameters) => {
     if (failing === undefined || !text.includes(failing)) return pool.run(text, parameters);
-    failing = undefined;
+    if (!isForGood) failing = undefined;
     throw new Error('away for a moment');
   };
   const partitions = createPartitions(sometimes, tables, partitionMs);
@@ -324,8 +325,9 @@ const openFailing = async (schema: string, partitionMs: number) => {
   const feed = await openFeed({ ...source, tables, partitions, others: source });
   return {
     feed,
-    fail: (text: string): void => {
+    fail: (text: string, forGood = false): void => {
       failing = text;
+      isForGood = forGood;
     },
     hasFailed: () => failing === undefined,
     close: async () => {
@@ -368,6 +370,45 @@ test('postgres feed: a loss is made good also where the first attempt failed', a
   } finally {
     await close();
     await other.close();
+    await store.close();
+  }
+});
+
+test('postgres feed: changes of administrative records are heard also where reports cannot be read', async () => {
+  const store = await openStore(server.url('apart'), 'write');
+  const { feed, fail, close } = await openFailing('apart', 86_400_000);
+  try {
+    fail('"apart".reports', true);
+    await store.reports.append(run(1, 0, 3));
+    const heard = new Promise<void>((resolve) => feed.onAdminChanged(resolve));
+    await store.admin.log({ atMs: 1, actor: 'test', action: 'look', detail: {} });
+    await heard;
+    expect(feed.latest(secondStream(1))).toBeUndefined();
+  } finally {
+    await close();
+    await store.close();
+  }
+});
+
+test('postgres feed: a reading that takes long does not keep the first report of a day from those who follow', async () => {
+  const url = server.url('slowly');
+  await migratePostgres(url, 60_000);
+  const store = await openStore(url, 'write');
+  const reader = await openStore(url, 'read');
+  const held = await database.reserve();
+  try {
+    await held`BEGIN`;
+    await held`LOCK TABLE slowly.quarantine IN ACCESS EXCLUSIVE MODE`;
+    const counted = reader.quarantine.count();
+    const wake = woken(reader);
+    await store.reports.append(run(1, 0, 1));
+    await wake;
+    expect(reader.reports.latest(secondStream(1))?.observationsMs).toBe(t0 * 1_000);
+    await held`COMMIT`;
+    expect(await counted).toBe(0);
+  } finally {
+    held.release();
+    await reader.close();
     await store.close();
   }
 });

@@ -74,6 +74,9 @@ export const openFeed = async (parts: FeedParts): Promise<Feed> => {
   const step = async (): Promise<void> => {
     const known = recent.reached();
     const now = await readCounters(parts.run, parts.tables, known.position);
+    // Before anything that may take long or fail: whose access has ended does not wait for reports.
+    if (now.admin !== seen.admin) admin.tell();
+    seen.admin = now.admin;
     if (now.trimmed !== seen.trimmed) {
       await memory.forgetTrimmed();
       seen.trimmed = now.trimmed; // not before: what failed is done again
@@ -91,9 +94,6 @@ export const openFeed = async (parts: FeedParts): Promise<Feed> => {
     await memory.follow(now.position);
     seen.position = recent.reached().position;
     if (seen.position > before) appended.tell();
-    if (now.admin === seen.admin) return;
-    seen.admin = now.admin;
-    admin.tell();
   };
   const looking = createTurns(step);
   const lookSoon = () => void looking.wake().catch(() => {}); // a failure is made good by the next look

@@ -3,6 +3,7 @@
 import type { Run } from './postgres-connection.ts';
 import { sqlState } from './postgres-connection.ts';
 import type { Tables } from './postgres-schema.ts';
+import { createTurns } from './postgres-turns.ts';
 
 /** One span of time and the tables that hold it. */
 export type Partition = {
@@ -46,10 +47,10 @@ export const spanner = (t: Tables, partitionMs: number): ((ms: number) => Partit
 export const createPartitions = (run: Run, t: Tables, partitionMs: number): Partitions => {
   const spanOf = spanner(t, partitionMs);
   let known = new Map<number, Partition>();
-  const refresh = async (): Promise<void> => {
+  const { wake: refresh } = createTurns(async () => {
     const rows = await run<{ start_ms: number }>(`SELECT start_ms FROM ${t.partitions}`);
     known = new Map(rows.map(({ start_ms }) => [start_ms, spanOf(start_ms)]));
-  };
+  });
   return {
     spanOf,
     known: (ms) => known.get(Math.floor(ms / partitionMs) * partitionMs),

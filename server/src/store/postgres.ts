@@ -115,7 +115,7 @@ const compose = async (
 ): Promise<Omit<Store, 'backup'>> => {
   const { reads, slow, watch, news, writer } = connections;
   const tables = tablesOf(address.schema);
-  const partitions = createPartitions(slow.run, tables, partitionMs);
+  const partitions = createPartitions(watch.run, tables, partitionMs); // followers wait for it
   await partitions.refresh();
   const source = ({ run }: Pool) => ({ run, byKeys: createKeyReads(run, tables, partitions) });
   const feed = await openFeed({ ...source(watch), tables, partitions, others: source(reads) });
