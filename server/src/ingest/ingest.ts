@@ -64,13 +64,14 @@ export const createIngest = (parts: IngestParts): Ingest => {
   useSigners();
   const stopView = view.onReload(useSigners);
   const room = createRoom(rules.linesInFlightMax);
+  const questions = createRoom(questionsMax);
   const turns = createTurns();
 
   const decide = async (passing: readonly Passing[]): Promise<void> => {
     const newestOf = createNewest(store);
     for (const one of passing) attempt(one, () => parse(one));
     const known = passing.filter((one) => isUndecided(one) && mayBeStored(one, newestOf));
-    await Promise.all(known.map((one) => recogniseDuplicate(store, one)));
+    await Promise.all(known.map((one) => questions.enter(1, () => recogniseDuplicate(store, one))));
     const undecided = passing.filter(isUndecided);
     const verdicts = await verifier.verify(undecided.map(({ line }) => (line as ReportLine).fullReport)); // parsed, or it would be refused
     for (const [i, one] of undecided.entries()) attempt(one, () => admit(one, verdicts[i] as Verdict, parts)); // one each
@@ -137,6 +138,9 @@ const recogniseDuplicate = async (store: Store, one: Passing): Promise<void> => 
   one.report = twin;
   one.outcome = 'duplicate';
 };
+
+/** Look-ups of duplicates at once, of all who send: a database refuses more than its connections take. */
+const questionsMax = 16;
 
 /** More than any network signs for a stream in a second. */
 const reportsPerSecondMax = 100;
