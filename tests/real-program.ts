@@ -137,14 +137,15 @@ export const startServer = async (
   return { ...program, url, port: Number(new URL(url).port), opsUrl, stop };
 };
 
-/** A signed GET with the machine's clock. */
+/** A signed GET, with the machine's clock unless another time is given. */
 export const fetchSigned = async (
   url: string,
   target: string,
   { userId, secret }: { readonly userId: string; readonly secret: string },
+  timestampMs = Date.now(),
 ): Promise<Response> => {
   const response = await fetch(`${url}${target}`, {
-    headers: signRequest({ method: 'GET', target, userId, timestampMs: Date.now() }, secret),
+    headers: signRequest({ method: 'GET', target, userId, timestampMs }, secret),
   });
   await requireDocumented('GET', target, response);
   return response;

@@ -87,7 +87,8 @@ export const openWritePath = async (settings: NodeSettings, observe: Observe): P
     bytesMax: settings.retentionBytes,
     everyMs: retentionEveryMs,
   };
-  const stopRetention = startRetention(store.reports, rules, Date.now, (error) =>
+  const streams = () => view.current().streams.values();
+  const stopRetention = startRetention(store.reports, streams, rules, Date.now, (error) =>
     observe({ kind: 'warning', code: 'trim_failed', message: 'Old reports could not be removed.', error }),
   );
   return {

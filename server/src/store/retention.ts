@@ -1,4 +1,7 @@
-// Owns keeping the store within its bounds while it runs: slice after slice, with a pause between them, far from any request.
+// Owns keeping the store within its bounds while it runs: slice after slice, with a pause between them, far from any request. Age is
+// counted from the newest observation, or from the clock where that is earlier: what a clock that is ahead removed would be gone (D52).
+import type { Stream } from '@sealpost/protocol';
+import { readFreshness } from './freshness.ts';
 import type { ReportStore } from './store.ts';
 
 export type RetentionRules = {
@@ -15,15 +18,23 @@ const pauseMs = 5;
 /** Trims now and then until stopped. A failure is told and tried again in the next round. */
 export const startRetention = (
   reports: ReportStore,
+  streams: () => Iterable<Stream>,
   rules: RetentionRules,
   nowMs: () => number,
   onFailure: (error: unknown) => void,
 ): (() => Promise<void>) => {
   let stopped = false;
   let timer: NodeJS.Timeout | undefined;
+  const oldestMs = async (): Promise<number> => {
+    const now = nowMs();
+    const { lagMs } = await readFreshness(reports, streams(), now);
+    // Without any report there is nothing to be old.
+    return lagMs === undefined ? 0 : Math.max(0, now - lagMs - rules.retentionMs);
+  };
   const round = async (): Promise<void> => {
+    const beforeMs = await oldestMs();
     for (let more = true; more && !stopped; ) {
-      ({ more } = await reports.trim({ beforeMs: nowMs() - rules.retentionMs, bytesMax: rules.bytesMax }));
+      ({ more } = await reports.trim({ beforeMs, bytesMax: rules.bytesMax }));
       if (more) await new Promise((resolve) => setTimeout(resolve, pauseMs));
     }
   };
