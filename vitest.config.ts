@@ -35,9 +35,9 @@ export default defineConfig({
     include: ['**/*.{test,fuzz}.ts'],
     exclude: ['**/node_modules/**', '**/dist/**'],
     maxWorkers: '100%', // by itself it leaves a core free, which here is half of the machine
-    testTimeout: 30_000,
+    testTimeout: 60_000, // a program that starts on a busy machine takes its time
     expect: { poll: { timeout: 10_000 } }, // by itself one second, which is no promise of ours
-    hookTimeout: 60_000, // removing an installed package takes a while on a busy machine
+    hookTimeout: 90_000, // so do several, and removing an installed package
     sequence: { sequencer: LongestFirst },
   },
 });

@@ -230,7 +230,7 @@ describe.each([
     let network: FailingNetwork;
     beforeAll(async () => {
       network = await openFailingNetwork();
-    }, 30_000);
+    }, 60_000);
     afterAll(() => network?.close());
 
     /** A stream over Server-Sent Events, which both have, through the network that fails. */

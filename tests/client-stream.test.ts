@@ -6,7 +6,7 @@ import { type FailingNetwork, openFailingNetwork } from './failing-network.ts';
 let network: FailingNetwork;
 beforeAll(async () => {
   network = await openFailingNetwork();
-}, 30_000);
+}, 60_000);
 afterAll(() => network?.close());
 
 const openStream = (options: StreamOptions) => {

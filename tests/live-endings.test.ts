@@ -85,7 +85,7 @@ test('endings: a silent client is pinged, and ended when it does not answer; an 
   silent.webSocket.terminate();
   answering.webSocket.close();
   stream.close();
-}, 30_000);
+}, 60_000);
 
 // `npm run bar -- 23` has the full count.
 const idleCount = Number(process.env.SEALPOST_IDLE_SOCKETS ?? 1_000);
