@@ -17,15 +17,16 @@ export type BenchNode = {
   readonly stop: () => Promise<void>;
 };
 
-/** Opens one with everything on, and limits that nothing here reaches. Its streams are those of the bench unless others are given. */
+/** Opens one with everything on, and limits that nothing here reaches. Streams and store are the bench's own unless others are given. */
 export const openBenchNode = async (
   streams: readonly Stream[] = benchStreams.map((feedId) => testStream(feedId)),
+  address?: string,
 ): Promise<BenchNode> => {
   const folder = mkdtempSync(join(tmpdir(), 'sealpost-bench-'));
   const key = randomBytes(32);
   writeFileSync(join(folder, 'key'), key.toString('hex'), { mode: 0o600 });
   const flags = {
-    store: folder,
+    store: address ?? folder,
     keyFile: join(folder, 'key'),
     listen: '127.0.0.1:0',
     ingestListen: '127.0.0.1:0',

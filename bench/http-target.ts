@@ -1,5 +1,5 @@
-// A server to be measured, in a process of its own: `api` is a whole node with everything on, `bare` answers the same bytes with
-// nothing but node:http.
+// A server to be measured, in a process of its own: `api` is a whole node with everything on, its store where an address says or in a
+// folder of its own, `bare` answers the same bytes with nothing but node:http.
 import { createServer } from 'node:http';
 import { openBenchNode } from './bench-node.ts';
 import { benchStreams, rekeyedReports } from './rekeyed-reports.ts';
@@ -23,10 +23,8 @@ const answerParent = (learn: (answer: BareAnswer) => void): void => {
   });
 };
 
-const seconds = 2_400;
-
-const serveApi = async (): Promise<void> => {
-  const { node, userId, secret, stop } = await openBenchNode();
+const serveApi = async (seconds: number, address: string | undefined): Promise<void> => {
+  const { node, userId, secret, stop } = await openBenchNode(undefined, address);
   const from = Math.floor(Date.now() / 1_000) - seconds;
   for (const batch of rekeyedReports(from, seconds)) await node.write.store.reports.append(batch);
   answerParent(() => {});
@@ -50,5 +48,6 @@ const serveBare = (): void => {
   process.once('SIGTERM', () => process.exit());
 };
 
-if (process.argv[2] === 'api') await serveApi();
+const [mode, seconds = '2400', address] = process.argv.slice(2);
+if (mode === 'api') await serveApi(Number(seconds), address);
 else serveBare();

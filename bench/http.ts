@@ -17,8 +17,9 @@ const connections = 16;
 const requestsBeforeMemory = 1_000_000;
 const coldRequests = 1_000;
 
-const startTarget = <T extends Target>(mode: 'api' | 'bare'): Promise<T> => {
-  const child = spawn(process.execPath, [fileURLToPath(new URL('./http-target.mjs', import.meta.url)), mode], {
+const startTarget = <T extends Target>(mode: 'api' | 'bare', ...args: readonly string[]): Promise<T> => {
+  const program = fileURLToPath(new URL('./http-target.mjs', import.meta.url));
+  const child = spawn(process.execPath, [program, mode, ...args], {
     stdio: ['ignore', openSync('/dev/null', 'w'), 'inherit', 'ipc'],
   });
   return new Promise((resolve) =>
@@ -101,7 +102,7 @@ const cpuPerRequest = async (target: Target, count: number, requests: () => Buff
   return ((await ask<number>(target, { ask: 'cpu' })) - before) / count;
 };
 
-const median = (values: readonly number[]): number =>
+export const median = (values: readonly number[]): number =>
   [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0;
 
 /** What node adds by itself, on either side. */
@@ -158,6 +159,29 @@ const bulkPath = ({ feedIds }: Api, at: number): string =>
   `/api/v1/reports/bulk?feedIDs=${feedIds.join(',')}&timestamp=${at}`;
 const pagePath = (feedId: string, from: number): string =>
   `/api/v1/reports/page?feedID=${feedId}&startTimestamp=${from}&limit=100`;
+
+/** Seconds of reports that a node holds of which nothing but `latest` is asked. */
+const fewSeconds = '20';
+
+/** CPU of `latest` of a node whose store is at an address, and of one with a store of its own, by turns. */
+export const benchLatestOn = async (address: string): Promise<readonly [number, number]> => {
+  const nodes = [await startTarget<Api>('api', fewSeconds, address), await startTarget<Api>('api', fewSeconds)];
+  const requests = 20_000;
+  const taken = nodes.map((): number[] => []);
+  try {
+    // The first round is for the compilers.
+    for (let round = 0; round <= rounds; round++)
+      for (const [i, node] of nodes.entries()) {
+        const path = latestPath(node.feedIds[0] ?? '');
+        const cpu = await cpuPerRequest(node, requests, repeat(node, path, requests));
+        if (round > 0) taken[i]?.push(cpu);
+      }
+  } finally {
+    for (const { child } of nodes) child.kill('SIGTERM');
+  }
+  const [theirs = [], own = []] = taken;
+  return [median(theirs), median(own)];
+};
 
 /** Every so many seconds, so that no two of them share a run of 64 reports. */
 const secondsApart = (api: Api, step: number): readonly number[] =>

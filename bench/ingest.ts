@@ -1,8 +1,9 @@
 // Verified and durable ingest against the bare recovery of the same signatures on the same cores.
 import { availableParallelism } from 'node:os';
 import { createSimulation } from '@sealpost/simulator';
+import type { Store } from '../server/src/store/store.ts';
 import { startThread } from '../server/src/threads.ts';
-import { openDoor } from '../tests/door.ts';
+import { type Door, openDoor } from '../tests/door.ts';
 import type { Measurement } from './measure.ts';
 
 const seconds = 2_400;
@@ -43,33 +44,56 @@ const measureRecovery = async (signatures: number, reports: readonly string[]): 
   return took;
 };
 
-export const benchIngest = async (): Promise<readonly Measurement[]> => {
+const from = 1_763_200_000;
+
+export type IngestLoad = {
+  /** Opens the door for these lines, on a store in a folder unless another is opened. */
+  readonly openFor: (open?: (folder: string) => Promise<Store>) => Promise<Door>;
+  readonly batches: readonly (readonly string[])[];
+};
+
+/** Really signed lines of so many seconds of the simulated network, in batches. */
+export const createIngestLoad = async (seconds: number): Promise<IngestLoad> => {
   const { network, streams, deliverAt } = await createSimulation({ seed: 'bench' });
-  const from = 1_763_200_000;
   const lines = Array.from({ length: seconds }, (_, i) =>
     [...deliverAt(from + i)].map(({ report }) => JSON.stringify(report)),
   ).flat();
   const nowMs = () => (from + seconds) * 1_000;
   const catalog = streams.map(({ stream }) => stream);
-  const door = await openDoor(
-    catalog,
-    new Map([[network.signerSet.configDigest, network.signerSet]]),
-    nowMs,
-    {},
-    availableParallelism(),
-  );
-  const batches = Array.from({ length: Math.ceil(lines.length / batchLines) }, (_, i) =>
-    lines.slice(i * batchLines, (i + 1) * batchLines),
-  );
-  const warmUp = batches.splice(0, warmUpLines / batchLines);
-  await Promise.all(warmUp.map((batch) => door.ingest.submit(batch, 1)));
-  const measured = batches.reduce((sum, batch) => sum + batch.length, 0);
+  const signers = new Map([[network.signerSet.configDigest, network.signerSet]]);
+  return {
+    openFor: (open) => openDoor(catalog, signers, nowMs, {}, availableParallelism(), open),
+    batches: Array.from({ length: Math.ceil(lines.length / batchLines) }, (_, i) =>
+      lines.slice(i * batchLines, (i + 1) * batchLines),
+    ),
+  };
+};
+
+/** Takes the lines in that come before the clock starts; returns the others. */
+export const warmUp = async (door: Door, batches: IngestLoad['batches']): Promise<IngestLoad['batches']> => {
+  const count = warmUpLines / batchLines;
+  await Promise.all(batches.slice(0, count).map((batch) => door.ingest.submit(batch, 1)));
+  return batches.slice(count);
+};
+
+/** Seconds until all of the batches are durable. */
+export const secondsToTakeIn = (door: Door, batches: IngestLoad['batches']): Promise<number> =>
+  secondsFor(() => Promise.all(batches.map((batch) => door.ingest.submit(batch, 1))));
+
+export const linesOf = (batches: IngestLoad['batches']): number =>
+  batches.reduce((sum, batch) => sum + batch.length, 0);
+
+export const benchIngest = async (): Promise<readonly Measurement[]> => {
+  const { openFor, batches: all } = await createIngestLoad(seconds);
+  const door = await openFor();
+  const batches = await warmUp(door, all);
+  const measured = linesOf(batches);
   const recovery = await measureRecovery(
     measured * signaturesPerReport,
-    fullReportsOf(lines.slice(0, recoveredReports)),
+    fullReportsOf(all.flat().slice(0, recoveredReports)),
   );
-  const ingest = await secondsFor(() => Promise.all(batches.map((batch) => door.ingest.submit(batch, 1))));
-  const again = await secondsFor(() => Promise.all(batches.map((batch) => door.ingest.submit(batch, 1))));
+  const ingest = await secondsToTakeIn(door, batches);
+  const again = await secondsToTakeIn(door, batches);
   await door.close();
   return [
     { name: 'bare recovery by ox WASM, all cores', value: measured / recovery, unit: 'reports/s' },
