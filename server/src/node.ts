@@ -1,9 +1,8 @@
 // Owns a whole node: write path, read path in this process or in workers, private listener, log and metrics, and how it stops without
 // a client noticing. Commands say with which settings.
 import { openSecretBox } from './access/key.ts';
-import { createSharedLimiter } from './access/limit-exchange.ts';
+import { createSharedLimiters } from './access/limit-exchange.ts';
 import { createLimitSharing, type ShareLimits } from './access/node-limits.ts';
-import { bucketsMax } from './access/rate-limit.ts';
 import type { SecretBox } from './access/secrets.ts';
 import { type NodeSettings, openReadPath, openWritePath, type ReadPath, type WritePath } from './app.ts';
 import { openWorkers } from './cluster/primary.ts';
@@ -151,16 +150,9 @@ const openSingle = async (
   shareLimits: ShareLimits | undefined,
 ): Promise<ReadPath> => {
   if (shareLimits === undefined) return openReadPath(node, store, view, box, observe);
-  const accounts = createSharedLimiter(bucketsMax.accounts);
-  const addresses = createSharedLimiter(bucketsMax.addresses);
-  const read = await openReadPath(node, store, view, box, observe, { accounts, addresses });
-  const stopSharing = shareLimits({
-    collect: () => ({ accounts: accounts.drain(), addresses: addresses.drain() }),
-    hear: (spent) => {
-      accounts.hear(spent.accounts, performance.now());
-      addresses.hear(spent.addresses, performance.now());
-    },
-  });
+  const { limiters, drain, hear } = createSharedLimiters();
+  const read = await openReadPath(node, store, view, box, observe, limiters);
+  const stopSharing = shareLimits({ collect: drain, hear });
   return {
     ...read,
     drain: async () => {

@@ -1,6 +1,6 @@
 // Owns how several processes hold one limit (D63): each gives tokens at once from its own buckets, and every few milliseconds hears what
 // the others gave. What was given twice meanwhile is a debt in every bucket, so that over time no token is given twice.
-import { createRateLimiter, type RateLimiter, type SpentTokens } from './rate-limit.ts';
+import { bucketsMax, createRateLimiter, type RateLimiter, type SpentTokens } from './rate-limit.ts';
 
 /** A limiter that remembers what it gave since it was last asked. */
 export type SharedLimiter = RateLimiter & {
@@ -46,6 +46,25 @@ export const createSharedLimiter = (keysMax: number): SharedLimiter => {
     },
     drain: tally.drain,
     hear: (spent, nowMs) => spendAll(limiter, spent, nowMs),
+  };
+};
+
+/** Tokens by the table of buckets that they belong to. */
+export type SpentByTable = { readonly accounts: readonly SpentTokens[]; readonly addresses: readonly SpentTokens[] };
+
+/** A process's own share in the limits of accounts and of addresses. */
+export const createSharedLimiters = () => {
+  const accounts = createSharedLimiter(bucketsMax.accounts);
+  const addresses = createSharedLimiter(bucketsMax.addresses);
+  return {
+    limiters: { accounts, addresses },
+    /** What was given since the last call. */
+    drain: (): SpentByTable => ({ accounts: accounts.drain(), addresses: addresses.drain() }),
+    /** Takes what others gave. */
+    hear: (spent: SpentByTable): void => {
+      accounts.hear(spent.accounts, performance.now());
+      addresses.hear(spent.addresses, performance.now());
+    },
   };
 };
 

@@ -1,16 +1,12 @@
 // Owns what a primary and its workers tell each other. No message holds a secret: key and store reach a worker by its environment.
-import type { SpentTokens } from '../access/rate-limit.ts';
+import type { SpentByTable } from '../access/limit-exchange.ts';
 import type { NodeSettings } from '../app.ts';
 import type { AccountCount } from '../live/shared-counts.ts';
 import type { LogLevel } from '../log.ts';
 import type { MetricValues } from '../metrics.ts';
 
-/** Tokens by the table of buckets that they belong to, and how many live connections accounts have where that has changed. */
-export type SpentLimits = {
-  readonly accounts: readonly SpentTokens[];
-  readonly addresses: readonly SpentTokens[];
-  readonly connections: readonly AccountCount[];
-};
+/** Tokens, and how many live connections accounts have where that has changed. */
+export type SpentLimits = SpentByTable & { readonly connections: readonly AccountCount[] };
 
 /** What a worker needs to know. */
 export type WorkerSettings = {

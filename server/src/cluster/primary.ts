@@ -1,8 +1,8 @@
 // Owns the workers, seen from the primary: starting them on one port, replacing those that end, passing on what they tell, and ending
 // them without a client noticing (D63). What a worker does is worker.ts's.
 import cluster, { type Worker } from 'node:cluster';
-import { createLimitExchange } from '../access/limit-exchange.ts';
-import type { ShareLimits, SpentByTable } from '../access/node-limits.ts';
+import { createLimitExchange, type SpentByTable } from '../access/limit-exchange.ts';
+import type { ShareLimits } from '../access/node-limits.ts';
 import { bucketsMax } from '../access/rate-limit.ts';
 import { createCountExchange } from '../live/shared-counts.ts';
 import type { MetricValues } from '../metrics.ts';

@@ -1,8 +1,7 @@
 // Owns a worker process: the public listener over the store, open for reading only. It hears when to begin and to end from the
 // primary, and tells it what tokens it gave, its log and its metrics (D63). Without a primary it ends.
 import { openSecretBox } from '../access/key.ts';
-import { createSharedLimiter } from '../access/limit-exchange.ts';
-import { bucketsMax } from '../access/rate-limit.ts';
+import { createSharedLimiters } from '../access/limit-exchange.ts';
 import { openReadPath, type ReadPath } from '../app.ts';
 import { createSharedCounts } from '../live/shared-counts.ts';
 import { openLog } from '../log.ts';
@@ -33,19 +32,13 @@ const tell = (message: FromWorker): Promise<void> =>
   });
 
 const createLimits = () => {
-  const accounts = createSharedLimiter(bucketsMax.accounts);
-  const addresses = createSharedLimiter(bucketsMax.addresses);
+  const { limiters, drain, hear } = createSharedLimiters();
   const connections = createSharedCounts();
   return {
-    limiters: { accounts, addresses, connections },
-    drain: (): SpentLimits => ({
-      accounts: accounts.drain(),
-      addresses: addresses.drain(),
-      connections: connections.drain(),
-    }),
+    limiters: { ...limiters, connections },
+    drain: (): SpentLimits => ({ ...drain(), connections: connections.drain() }),
     hear: (limits: SpentLimits): void => {
-      accounts.hear(limits.accounts, performance.now());
-      addresses.hear(limits.addresses, performance.now());
+      hear(limits);
       connections.hear(limits.connections);
     },
   };

@@ -251,9 +251,11 @@ const readAppended = async (
   let reached = position;
   for (const [i, key] of keys.entries()) {
     const row = rows[i];
-    const damaged = row !== undefined && !lenient && intact(key.feedId, row) === undefined;
-    if (damaged && reports.length > 0) break;
-    const report = row && (lenient ? intact(key.feedId, row) : decodeReport(key.feedId, row));
+    const report = row && intact(key.feedId, row);
+    if (row !== undefined && report === undefined && !lenient) {
+      if (reports.length > 0) break;
+      decodeReport(key.feedId, row); // throws what is wrong with it
+    }
     reached = key.position;
     if (report === undefined) continue;
     reports.push(report);
