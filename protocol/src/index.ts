@@ -13,3 +13,4 @@ export * from './report-json.ts';
 export * from './report-schemas.ts';
 export * from './report-signature.ts';
 export * from './request-signing.ts';
+export * from './stream-names.ts';

@@ -1,0 +1,130 @@
+// Finds a stream by the name that a person gives it: a pair such as `BTC/USD`, a full name, or a feed ID (D98). Pure, so that client and
+// command line agree; where the entries come from is for the caller to decide.
+import type { Stream } from './catalog.ts';
+
+/** What an entry needs to be found. Entries of other servers may lack the rest. */
+export type NamedStream = { readonly feedId: string; readonly name: string } & {
+  readonly [K in (typeof telling)[number] | 'baseAsset' | 'quoteAsset' | 'status']?: string | undefined;
+} & { readonly hidden?: boolean | undefined };
+
+/** Fields by which two streams of one pair may differ, the most telling one first. */
+const telling = [
+  'attributeType',
+  'networkType',
+  'status',
+  'feedType',
+  'serviceLevel',
+  'marketHours',
+] as const satisfies readonly (keyof Stream)[];
+
+/** What a name matched. `several` has at least two streams; `near` are the streams whose names are most alike, possibly none. */
+export type StreamMatch<S extends NamedStream> =
+  | { readonly found: 'one'; readonly stream: S }
+  | { readonly found: 'several'; readonly streams: readonly S[] }
+  | { readonly found: 'none'; readonly near: readonly S[] };
+
+/** Streams that a message lists at most. */
+const listedMax = 10;
+/** Similar names that a message suggests at most. */
+const nearMax = 3;
+/** Characters of a name that is still compared for likeness: the comparison takes time by the square. */
+const comparedMax = 60;
+
+const pairsOf = ({ name, baseAsset, quoteAsset }: NamedStream): readonly string[] => {
+  const pairs = [name.split('-', 1)[0] ?? ''];
+  if (baseAsset && quoteAsset) pairs.push(`${baseAsset}/${quoteAsset}`);
+  return pairs.map((pair) => pair.toLowerCase()).filter((pair) => pair.includes('/'));
+};
+
+/**
+ * Matches a name without regard to case: first as a feed ID or full name, then as a pair. A stream that ended loses against those that
+ * did not, and a hidden one against listed ones, so that neither makes a name ambiguous that was not.
+ */
+export const matchStreams = <S extends NamedStream>(name: string, entries: readonly S[]): StreamMatch<S> => {
+  const wanted = name.trim().toLowerCase();
+  const exact = entries.filter((one) => one.feedId.toLowerCase() === wanted || one.name.toLowerCase() === wanted);
+  const matching = exact.length > 0 ? exact : entries.filter((one) => pairsOf(one).includes(wanted));
+  const current = prefer(matching, ({ status }) => status !== 'decommissioned');
+  const streams = prefer(current, ({ hidden }) => hidden !== true);
+  const [stream, ...others] = streams;
+  if (stream === undefined) return { found: 'none', near: nearTo(wanted, entries) };
+  return others.length === 0 ? { found: 'one', stream } : { found: 'several', streams };
+};
+
+const prefer = <T>(all: readonly T[], isPreferred: (one: T) => boolean): readonly T[] => {
+  const preferred = all.filter(isPreferred);
+  return preferred.length > 0 ? preferred : all;
+};
+
+const plain = (text: string): string => text.toLowerCase().replace(/[^\p{L}\p{N}]/gu, '');
+
+/** Streams whose pair or name is written almost like this; the closest first. */
+const nearTo = <S extends NamedStream>(wanted: string, entries: readonly S[]): readonly S[] => {
+  const asked = plain(wanted);
+  if (asked === '' || asked.length > comparedMax) return [];
+  const distanceMax = Math.min(3, Math.ceil(asked.length / 3));
+  const distances = entries.map((stream) => {
+    const spellings = [...pairsOf(stream), stream.name].map(plain).filter(({ length }) => length <= comparedMax);
+    // Half of a pair, as in `BTC`, is as good as one typing error.
+    const isHalf = pairsOf(stream).some((pair) => pair.split('/').some((asset) => plain(asset) === asked));
+    return { stream, distance: Math.min(isHalf ? 1 : Infinity, ...spellings.map((one) => distanceOf(asked, one))) };
+  });
+  const near = distances.filter(({ distance }) => distance <= distanceMax);
+  return near
+    .sort((a, b) => a.distance - b.distance)
+    .slice(0, nearMax)
+    .map(({ stream }) => stream);
+};
+
+/** How many letters must be added, left out or replaced to get from one text to the other. */
+const distanceOf = (from: string, to: string): number => {
+  let row = Array.from({ length: to.length + 1 }, (_, i) => i);
+  for (const [i, letter] of [...from].entries()) {
+    const next = [i + 1];
+    for (let j = 1; j < row.length; j += 1) {
+      const replaced = (row[j - 1] as number) + (letter === to[j - 1] ? 0 : 1); // rows have one length
+      next.push(Math.min(replaced, (row[j] as number) + 1, (next[j - 1] as number) + 1));
+    }
+    row = next;
+  }
+  return row.at(-1) as number; // a row has at least one item
+};
+
+/** A stream among several: its name and key, and the values that not all of them share. */
+export type StreamDifference = {
+  readonly name: string;
+  readonly feedId: string;
+  readonly differs: Readonly<Record<string, string>>;
+};
+
+/** What tells several streams apart. The schema version is read from the feed ID. */
+export const distinguishStreams = (streams: readonly NamedStream[]): readonly StreamDifference[] => {
+  const rows = streams.map((stream) => ({
+    ...stream,
+    schemaVersion: `V${Number.parseInt(stream.feedId.slice(3, 6), 16)}`,
+  }));
+  const fields = ([...telling, 'schemaVersion'] as const).filter(
+    (key) => new Set(rows.map((row) => row[key])).size > 1,
+  );
+  return rows.map((row) => ({
+    name: row.name,
+    feedId: row.feedId,
+    differs: Object.fromEntries(fields.map((key) => [key, row[key] ?? 'unknown'])),
+  }));
+};
+
+/** Why a name does not stand for one stream, and which names would; one line for each stream that matches. */
+export const explainMatch = (name: string, match: Exclude<StreamMatch<NamedStream>, { found: 'one' }>): string => {
+  if (match.found === 'none') {
+    const near = [...new Set(match.near.map((stream) => stream.name))];
+    return `No stream is named ${JSON.stringify(name)}.${near.length === 0 ? '' : ` Similar: ${near.join(', ')}.`}`;
+  }
+  const lines = distinguishStreams(match.streams).map(({ name: full, feedId, differs }) => {
+    const values = Object.entries(differs).map(([key, value]) => `${key} ${value}`);
+    return `  ${full}  ${feedId}${values.length === 0 ? '' : `  (${values.join(', ')})`}`;
+  });
+  const more = lines.length > listedMax ? [`  and ${lines.length - listedMax} more`] : [];
+  return [`${JSON.stringify(name)} matches ${lines.length} streams. Give a full name or a feed ID:`]
+    .concat(lines.slice(0, listedMax), more)
+    .join('\n');
+};
