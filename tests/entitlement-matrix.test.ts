@@ -162,12 +162,12 @@ afterAll(() => service.close());
 
 const mayRead = (reader: Reader, row: Row): boolean => row.kind !== 'unknown' && reader.may(row);
 
-/** The whole answer, but for what differs from answer to answer: the date, and the request id, which also has a length. */
+/** The whole answer, but for what differs from answer to answer: the date, the feed id asked for, and the request id, which also has a length. */
 const blank = ({ status, headers, text, json }: Reply): string => {
-  const { requestId = '' } = json as { readonly requestId?: string };
+  const { requestId = '', feedID = '' } = json as { readonly requestId?: string; readonly feedID?: string };
   const length = Number(headers['content-length']) - requestId.length;
   const blanked = { ...headers, date: '', 'x-request-id': '', 'content-length': length };
-  return JSON.stringify([status, Object.entries(blanked), text.replace(requestId, '')]);
+  return JSON.stringify([status, Object.entries(blanked), text.replace(requestId, '').replaceAll(feedID, '')]);
 };
 
 const deviate = (reader: Reader, what: string, { status, text }: Reply): void =>

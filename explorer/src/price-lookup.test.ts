@@ -67,5 +67,5 @@ test('a moment before the first report, and a stream without any, are told so', 
   expect(explainMiss(miss({ reason: 'before_first', next: window(1_794_734_911, 1_794_734_911) }), 0)).toBe(
     'The reports of this stream that are kept begin at 2026-11-15 09:28:31 UTC.',
   );
-  expect(explainMiss(miss({ reason: 'no_reports' }), 0)).toBe('This stream has no report yet.');
+  expect(explainMiss(miss({ reason: 'no_reports' }), 0)).toBe('This stream has no reports.');
 });

@@ -73,7 +73,7 @@ export const explainMiss = (
   { seconds, reason, previous, next }: Extract<Lookup, { kind: 'miss' }>,
   nowSeconds: number,
 ): string => {
-  if (reason === 'no_reports') return 'This stream has no report yet.';
+  if (reason === 'no_reports') return 'This stream has no reports.';
   if (reason === 'before_first' && next !== undefined)
     return `The reports of this stream that are kept begin at ${at(next.validFromTimestamp)}.`;
   if (reason === 'not_yet' && previous !== undefined) {

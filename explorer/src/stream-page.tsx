@@ -106,7 +106,7 @@ const ReadableStreamPage = ({ stream }: { readonly stream: CatalogEntry }) => {
             <RangeButtons range={range} />
             <Chart feedId={feedId} name={pairOf(stream)} range={range} spans={spans} candles={candles} />
           </section>
-          <StreamReports feedId={feedId} spans={spans} candles={candles.candles} />
+          <StreamReports feedId={feedId} status={stream.status} spans={spans} candles={candles.candles} />
         </div>
         <div class="stack stream-side">
           <PriceAt feedId={feedId} />

@@ -1,5 +1,6 @@
 // Owns the tables beside the chart: the last reports, each with its permalink, and the candles. They say what the canvas draws.
 import type { Candle } from '@sealpost/client';
+import type { CatalogEntry } from '@sealpost/protocol';
 import { type Span, spanOf } from './chart-spans.ts';
 import { useExplorer } from './explorer.ts';
 import { formatInterval, formatPrice, formatUtc } from './format.ts';
@@ -10,10 +11,12 @@ const reportsShown = 12;
 
 export const StreamReports = ({
   feedId,
+  status,
   spans,
   candles,
 }: {
   readonly feedId: string;
+  readonly status: CatalogEntry['status'];
   readonly spans: readonly Span[];
   readonly candles: readonly Candle[] | undefined;
 }) => {
@@ -25,7 +28,11 @@ export const StreamReports = ({
     <section class="card stack" aria-labelledby="reports-title">
       <h2 id="reports-title">Last reports</h2>
       {shown.length === 0 ? (
-        <p class="muted">No report yet. They are listed here as they come.</p>
+        <p class="muted">
+          {status === 'decommissioned'
+            ? 'This stream is decommissioned. None of its reports are left.'
+            : 'No reports yet. New ones appear here.'}
+        </p>
       ) : (
         <ReportTable feedId={feedId} spans={shown} />
       )}

@@ -93,7 +93,7 @@ describe('report bulk', () => {
     expect(ran).toEqual({
       code: 1,
       stdout: `${wire(first)}\n${missing}\n`,
-      stderr: `warning: no report of ${eth}: the moment is before its oldest report.\nwarning: no report of NEW/USD-Streams-CexPrice: it has no report yet.\n`,
+      stderr: `warning: no report of ${eth}: the moment is before its oldest report.\nwarning: no report of NEW/USD-Streams-CexPrice: it has no reports.\n`,
     });
   });
 });

@@ -80,7 +80,7 @@ const missReasons: Readonly<Record<string, string>> = {
   not_yet: 'the moment is after its newest report',
   gap: 'the moment falls into a gap',
   before_first: 'the moment is before its oldest report',
-  no_reports: 'it has no report yet',
+  no_reports: 'it has no reports',
 };
 
 const readBulk = async (reading: Reading): Promise<void> => {

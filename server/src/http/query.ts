@@ -40,7 +40,9 @@ export const authorise = (
   readable: ReadonlySet<FeedId> | undefined,
 ): void => {
   const { feedId, feedIds = [] } = query;
-  const all = (feedId === undefined || readable?.has(feedId)) && feedIds.every((one) => readable?.has(one));
-  if (all) return;
-  throw new ApiError('stream_not_accessible');
+  const isRefused = (one: FeedId): boolean => readable?.has(one) !== true;
+  const refused = feedId !== undefined && isRefused(feedId) ? feedId : feedIds.find(isRefused);
+  if (refused === undefined) return;
+  const text = `Stream ${refused} does not exist or this account may not read it.`;
+  throw new ApiError('stream_not_accessible', text, { feedID: refused });
 };

@@ -8,7 +8,7 @@ import { missError, oldestMs, visibleNeighbours } from './report-miss.ts';
 export const reportAt: Handler<'reportAt'> = async ({ feedId, timestamp }, context) => {
   const [found] = await context.reports.at([feedId], timestamp);
   if (found === undefined || found.observationsMs < oldestMs(context))
-    throw missError(await visibleNeighbours(context, feedId, timestamp));
+    throw missError(context, feedId, await visibleNeighbours(context, feedId, timestamp));
   const tag = reportTag(found.fullReport);
   const cacheControl = 'private, no-cache';
   if (isNotModified(context.ifNoneMatch, tag)) return { status: 304, cacheControl, tag };

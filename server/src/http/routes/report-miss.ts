@@ -9,11 +9,18 @@ export type MissReason = 'not_yet' | 'gap' | 'before_first' | 'no_reports';
 export const oldestMs = ({ nowMs, retentionDays }: Pick<RouteContext, 'nowMs' | 'retentionDays'>): number =>
   nowMs - retentionDays * 86_400_000;
 
-const texts: Readonly<Record<MissReason, string>> = {
+const texts: Readonly<Record<Exclude<MissReason, 'no_reports'>, string>> = {
   not_yet: 'No report holds at this moment yet: it is after the newest one.',
   gap: 'No report holds at this moment: it falls into a gap.',
   before_first: 'No report holds at this moment: it is before the oldest one kept.',
-  no_reports: 'The stream has no report yet.',
+};
+
+/** Why a stream has no visible report: whether one is still to come decides if it is worth asking again. */
+const explainNoReports = ({ reports, admin, retentionDays }: RouteContext, feedId: FeedId): string => {
+  const decommissionedAt = admin.streams.get(feedId)?.decommissionedAt;
+  if (decommissionedAt) return `The stream was decommissioned on ${decommissionedAt.slice(0, 10)} and has no reports.`;
+  if (reports.latest(feedId) !== undefined) return `The stream has no report in the last ${retentionDays} days.`;
+  return 'The stream has no report yet.';
 };
 
 /** The reason that two neighbours give. */
@@ -43,9 +50,10 @@ const toSeconds = (window: Window | undefined) =>
       };
 
 /** The 404 that explains itself. */
-export const missError = (neighbours: Neighbours): ApiError => {
+export const missError = (context: RouteContext, feedId: FeedId, neighbours: Neighbours): ApiError => {
   const reason = reasonOf(neighbours);
-  return new ApiError('report_not_found', texts[reason], {
+  const text = reason === 'no_reports' ? explainNoReports(context, feedId) : texts[reason];
+  return new ApiError('report_not_found', text, {
     reason,
     previous: toSeconds(neighbours.previous),
     next: toSeconds(neighbours.next),
