@@ -325,13 +325,14 @@ describe('GET /api/v1/reports/page', () => {
     expect((await call(page(now))).json).toEqual({ reports: [] });
   });
 
-  test('limit bounds the number of reports; a link leads on while there is more', async () => {
+  test('limit bounds the number of reports; a link leads on while there is more, and marks the last page', async () => {
     const visited = [];
     let target: string | undefined = page(now - 60, '&limit=2');
     while (target !== undefined) {
       const reply: Reply = await call(target);
       visited.push(...reply.json.reports);
       target = /^<([^>]+)>; rel="next"$/.exec(reply.headers.link ?? '')?.[1];
+      if (target === undefined) expect(reply.headers.link).toMatch(/^<[^>]+&limit=2>; rel="last"$/);
     }
     expect(visited).toEqual(btcReports.map((one) => wire(one)));
   });

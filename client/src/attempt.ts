@@ -7,7 +7,7 @@ import { exchange } from './exchange.ts';
 import type { Settings } from './options.ts';
 import type { AnswerDetails } from './requester.ts';
 
-export type Answered = { readonly body: object; readonly details: AnswerDetails; readonly more: boolean };
+export type Answered = { readonly body: object; readonly details: AnswerDetails; readonly more: boolean | undefined };
 
 /** What an attempt came to. */
 export type Outcome = Answered | SealpostError;
@@ -19,6 +19,13 @@ const routeOf = (path: string): Route | undefined => Object.values(routes).find(
 
 /** Are credentials needed for a path, of use, or not looked at? */
 export const authOf = (path: string): Route['auth'] => routeOf(path)?.auth ?? 'required';
+
+/** What the Link header says about a next page; undefined where it says nothing: `Link` is an extension (D95). */
+const moreOf = (headers: Headers): boolean | undefined => {
+  const link = headers.get('Link') ?? '';
+  if (/\brel="?next\b/.test(link)) return true;
+  return /\brel="?last\b/.test(link) ? false : undefined;
+};
 
 /** Tries once. Throws only when the call is over. */
 export const attempt = async (
@@ -39,7 +46,7 @@ export const attempt = async (
       return {
         body: readBody(answer, url.host),
         details: detailsOf(answer.status, answer.headers),
-        more: /rel="next"/.test(answer.headers.get('Link') ?? ''),
+        more: moreOf(answer.headers),
       };
     const refusal = toError(answer, url.host, clock.now().machineMs);
     const correction = call.hasCorrectedClock ? undefined : clock.correct(refusal, signed);

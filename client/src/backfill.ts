@@ -1,6 +1,8 @@
 // Owns reading what a stream has not delivered yet, over REST: page by page, from the last delivered report on, or from the oldest moment
 // that the server still keeps.
 import { SealpostError } from './errors.ts';
+import { continueAfter, type Place } from './page-walk.ts';
+import { page, type ReportPage } from './reads.ts';
 import { parseReceived, type ReceivedReport, stepMsOf } from './received-report.ts';
 import type { Requester } from './requester.ts';
 
@@ -29,33 +31,28 @@ const oldestKept = (error: unknown, start: number): number | undefined => {
   return typeof oldestTimestamp === 'number' && oldestTimestamp > start ? Math.ceil(oldestTimestamp) : undefined;
 };
 
-type Page = { readonly start: number; readonly reports: readonly unknown[]; readonly more: boolean | undefined };
-
 /** A page from a second on, or from the oldest that is kept. That one moves on between two questions, so each asks a little later. */
 const readPage = async (
   requester: Pick<Requester, 'get'>,
   feedId: string,
   from: number,
   signal: AbortSignal,
-): Promise<Page> => {
+): Promise<ReportPage & { readonly start: number }> => {
   let start = from;
-  for (let tries = 1; ; tries += 1) {
-    const target = `/api/v1/reports/page?feedID=${feedId}&startTimestamp=${start}&limit=${pageReports}`;
+  for (let tries = 1; ; tries += 1)
     try {
-      const { body, more } = await requester.get<{ readonly reports: readonly unknown[] }>(target, { signal });
-      return { start, reports: body.reports, more };
+      return { start, ...(await page(requester, feedId, start, pageReports, { signal })) };
     } catch (error) {
       const oldest = oldestKept(error, start);
       if (oldest === undefined || tries > oldestTriesMax) throw error;
       start = oldest + 2 ** (tries - 1) - 1;
     }
-  }
 };
 
 /**
  * Everything stored that was observed after `lastMs`, in pages, oldest first, to the end as it is when the last page is read; `onGap` hears
- * what is no longer kept, before the page that follows it. A short page is the last one, unless the stream counts milliseconds: those pages
- * end on a whole second.
+ * what is no longer kept, before the page that follows it. The last page is the one that the server says is the last, or an empty one: a
+ * short page may be all that a server returns at once.
  */
 export async function* readAfter(
   requester: Pick<Requester, 'get'>,
@@ -64,15 +61,20 @@ export async function* readAfter(
   signal: AbortSignal,
   onGap: (gap: StreamGap) => void,
 ): AsyncGenerator<readonly ReceivedReport[], void> {
-  for (let after = lastMs; ; ) {
-    const from = secondAfter(feedId, after);
-    const { start, reports, more } = await readPage(requester, feedId, from, signal);
-    if (start > from) onGap({ feedId, from, to: start });
-    const found = reports.map(parseReceived).filter(({ observationsMs }) => observationsMs > after);
-    const last = found.at(-1);
-    if (last === undefined) return;
-    yield found;
-    after = last.observationsMs;
-    if (more === false || (more !== true && stepMsOf(feedId) === 1_000 && reports.length < pageReports)) return;
+  let place: Place | undefined = { start: secondAfter(feedId, lastMs) };
+  for (let after = lastMs; place !== undefined; ) {
+    const { start, more, ...read } = await readPage(requester, feedId, place.start, signal);
+    if (start > place.start) {
+      onGap({ feedId, from: place.start, to: start });
+      place = { start };
+    }
+    const reports = read.reports.map(parseReceived);
+    const found = reports.filter(({ observationsMs }) => observationsMs > after);
+    const { accept, next } = continueAfter(feedId, place, { reports, more }, found.length);
+    if (accept && found.length > 0) {
+      yield found;
+      after = found.at(-1)?.observationsMs ?? after;
+    }
+    place = next;
   }
 }

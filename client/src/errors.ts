@@ -18,6 +18,10 @@ const clientFailures = {
     retry: false,
     advice: 'Correct the base URL, or look at what stands in front of the server: the answer is not Sealpost’s.',
   },
+  invalid_page: {
+    retry: false,
+    advice: 'Reading on would lose or repeat reports. Report it to whoever runs the server.',
+  },
 } as const satisfies Record<string, { readonly retry: boolean; readonly advice: string }>;
 
 export type ClientFailure = keyof typeof clientFailures;

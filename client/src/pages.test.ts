@@ -6,12 +6,20 @@ import type { PagesOptions } from './pages.ts';
 const feedId = `0x0003${'0'.repeat(59)}1`;
 const feedIdMs = `0x1003${'0'.repeat(59)}1`;
 
+/** What a server does: ours links pages, others may not, and may return less than is asked for. */
+type Manners = { readonly headers?: object; readonly links?: boolean; readonly cap?: number };
+
 /** A server that has a report for each of these moments, in milliseconds, and one more page of them with every pause. */
-const serving = (feedID: string, stored: number[], arriving: number[][] = [], headers = {}) => {
+const serving = (
+  feedID: string,
+  stored: number[],
+  arriving: number[][] = [],
+  { headers = {}, links = true, cap = 1_000 }: Manners = {},
+) => {
   const slept: number[] = [];
   const answer = ({ url }: Asked): Scripted => {
     const query = new URL(url).searchParams;
-    const [start, limit] = [Number(query.get('startTimestamp')), Number(query.get('limit'))];
+    const [start, limit] = [Number(query.get('startTimestamp')), Math.min(cap, Number(query.get('limit')))];
     const found = stored.filter((ms) => Math.floor(ms / 1_000) >= start);
     const reports = found.slice(0, limit).map((ms) => ({
       feedID,
@@ -19,8 +27,8 @@ const serving = (feedID: string, stored: number[], arriving: number[][] = [], he
       observationsTimestamp: Math.floor(ms / 1_000),
       fullReport: `0x${ms.toString(16).padStart(8, '0')}`,
     }));
-    const link = found.length > limit ? { Link: '</next>; rel="next"' } : {};
-    return { status: 200, body: { reports }, headers: { ...headers, ...link } };
+    const link = { Link: `</api/v1/reports/page>; rel="${found.length > limit ? 'next' : 'last'}"` };
+    return { status: 200, body: { reports }, headers: { ...headers, ...(links && link) } };
   };
   const { fetch, asked } = scriptedFetch(answer);
   const client = createClient({
@@ -81,7 +89,7 @@ test('pages: following a stream of milliseconds loses nothing of a second that w
 
 test('pages: with no request left, the time in which one more is granted is waited', async () => {
   const headers = { 'RateLimit-Limit': '10', 'RateLimit-Remaining': '0', 'RateLimit-Reset': '1' };
-  const { read, slept } = serving(feedId, seconds(1, 2, 3), [], headers);
+  const { read, slept } = serving(feedId, seconds(1, 2, 3), [], { headers });
   expect(await read({ from: 1, limit: 1 })).toEqual([seconds(1), seconds(2), seconds(3)]);
   expect(slept).toEqual([100, 100]);
 });
@@ -93,4 +101,37 @@ test('pages: an abort ends following with a typed error', async () => {
   expect((await iterator.next()).done).toBe(false);
   controller.abort('enough');
   await expect(iterator.next()).rejects.toMatchObject({ code: 'aborted', cause: 'enough' });
+});
+
+test.each([{ cap: 1_000 }, { cap: 500 }, { cap: 7 }])(
+  'pages: a server that links nothing and returns $cap reports at most is read until a page is empty',
+  async ({ cap }) => {
+    const stored = Array.from({ length: 2_991 }, (_, i) => (i + 1) * 1_000);
+    const { read, asked } = serving(feedId, stored, [], { links: false, cap });
+    expect((await read({ from: 1 })).flat()).toEqual(stored);
+    expect(asked).toHaveLength(Math.ceil(2_991 / cap) + 1);
+    expect((await read({ from: 11, to: 2_000 })).flat()).toEqual(stored.slice(10, 2_000));
+  },
+);
+
+test('pages: following a server that links nothing gives each report once', async () => {
+  const { read } = serving(feedId, seconds(1, 2), [seconds(3), [], seconds(4, 5, 6)], { links: false, cap: 1 });
+  expect((await read({ from: 1, to: 5, follow: true })).flat()).toEqual(seconds(1, 2, 3, 4, 5));
+  const fine = serving(feedIdMs, [1_000, 2_100], [[2_600, 2_900], [3_000], [4_000]], { links: false });
+  expect((await fine.read({ from: 1, to: 3, follow: true })).flat()).toEqual([1_000, 2_100, 2_600, 2_900, 3_000]);
+});
+
+test('pages: following a span of one second waits for its report', async () => {
+  const { read } = serving(feedId, [], [[], seconds(8)], { links: false });
+  expect(await read({ from: 8, to: 8, follow: true })).toEqual([seconds(8)]);
+});
+
+test('pages: a report that a page has twice is given once', async () => {
+  const { read } = serving(feedId, seconds(1, 1, 2, 2, 2), [], { links: false });
+  expect((await read({ from: 1 })).flat()).toEqual(seconds(1, 2));
+});
+
+test('pages: the last second that the API can name ends the reading', async () => {
+  const { read } = serving(feedId, seconds(2 ** 32 - 2, 2 ** 32 - 1), [], { links: false });
+  expect((await read({ from: 2 ** 32 - 2 })).flat()).toHaveLength(2);
 });

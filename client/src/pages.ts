@@ -3,7 +3,9 @@ import { limits, type ReportJson, timeResolutionOf } from '@sealpost/protocol';
 import { readFeedId, readSeconds } from './arguments.ts';
 import { abortedBy, type Sleep } from './call.ts';
 import { readWhole } from './options.ts';
+import { continueAfter, type Place, type WalkedPage } from './page-walk.ts';
 import { page, type ReportPage } from './reads.ts';
+import { parseReceived } from './received-report.ts';
 import type { CallOptions, Requester } from './requester.ts';
 
 export type PagesOptions = CallOptions & {
@@ -21,9 +23,6 @@ export type PagesOptions = CallOptions & {
 
 const pollMaxMs = 3_600_000;
 
-/** Where reading goes on, and the reports of that very second that are known already. */
-type Place = { readonly start: number; readonly known: ReadonlySet<string> };
-
 /**
  * Pages of a span, oldest first, none of them empty. A page is asked for only when the one before has been used up. Reports that arrive
  * late, behind what was read already, are not seen by following: read the span again, or look at its coverage.
@@ -39,24 +38,39 @@ export async function* pages(
   // The last second is over once it has its one report; a stream that counts milliseconds may have more to come.
   const overAt = timeResolutionOf(readFeedId(feedId)) === 'seconds' ? end : end + 1;
   const pollMs = readWhole('pollMs', options.pollMs ?? 1_000, 100, pollMaxMs);
-  let place: Place = { start: readSeconds(from, 'from'), known: new Set() };
+  const start = readSeconds(from, 'from');
+  const known = createKnown(start - 1);
+  let place: Place = { start };
   while (place.start <= end) {
-    const read = await page(requester, feedId, place.start, limit, options);
-    const reports = read.reports.filter((one) => one.observationsTimestamp <= end && !place.known.has(one.fullReport));
+    const read = await page(requester, feedId, place.start, place.isRecheck ? limits.pageLimitMax : limit, options);
+    const fresh = read.reports.filter((one, i, all) => known.isNew(one) && one.fullReport !== all[i - 1]?.fullReport);
+    const { accept, next } = continueAfter(feedId, place, toWalked(read), fresh.length);
+    const reports = accept ? fresh.filter(({ observationsTimestamp }) => observationsTimestamp <= end) : [];
+    if (accept) known.add(fresh);
     if (reports.length > 0) yield { ...read, reports };
-    const newest = read.reports.at(-1);
-    if ((newest?.observationsTimestamp ?? 0) >= overAt || !(read.more || follow)) return;
-    place = read.more ? { start: read.nextStartTimestamp, known: new Set() } : lastSecondOf(read.reports, place);
-    await pause(read.more ? pacingMs(read) : pollMs, options.signal, sleep);
+    if (known.second() >= overAt || (next === undefined && !follow)) return;
+    // The newest second may not be over: it is asked for again.
+    place = next ?? { start: Math.max(start, known.second()) };
+    await pause(next === undefined ? pollMs : pacingMs(read), options.signal, sleep);
   }
 }
 
-// The newest second may not be over: it is asked for again, and what is known of it left out.
-const lastSecondOf = (reports: readonly ReportJson[], place: Place): Place => {
-  const start = reports.at(-1)?.observationsTimestamp;
-  if (start === undefined) return place;
-  const known = reports.filter((one) => one.observationsTimestamp === start).map((one) => one.fullReport);
-  return { start, known: new Set(known) };
+const toWalked = ({ reports, more }: ReportPage): WalkedPage => ({ reports: reports.map(parseReceived), more });
+
+/** What was read of the newest second, so that reading it again gives only what is new. */
+const createKnown = (before: number) => {
+  let [second, fullReports] = [before, new Set<string>()];
+  return {
+    second: () => second,
+    isNew: ({ observationsTimestamp: at, fullReport }: ReportJson): boolean =>
+      at > second || (at === second && !fullReports.has(fullReport)),
+    add: (reports: readonly ReportJson[]): void => {
+      for (const { observationsTimestamp: at, fullReport } of reports) {
+        if (at > second) [second, fullReports] = [at, new Set()];
+        fullReports.add(fullReport);
+      }
+    },
+  };
 };
 
 /** With no request left, the time in which the server grants one more. */

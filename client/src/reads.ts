@@ -2,6 +2,8 @@
 import { type Body, type FeedId, type ReportJson, routes, type SignerSetsJson } from '@sealpost/protocol';
 import { readFeedId, readFeedIds, readLimit, readResolution, readSeconds, targetOf } from './arguments.ts';
 import { SealpostError } from './errors.ts';
+import { checkPage } from './page-walk.ts';
+import { parseReceived } from './received-report.ts';
 import type { AnswerDetails, CallOptions, Requester } from './requester.ts';
 
 /** What every result carries beside its values. */
@@ -22,7 +24,7 @@ export type BulkReports = WithDetails & {
 export type ReportPage = WithDetails & {
   /** Oldest first. */
   readonly reports: readonly ReportJson[];
-  /** Are there reports after this page already? */
+  /** May there be reports after this page already? A server without `Link` headers does not say: then true unless the page is empty. */
   readonly more: boolean;
   /** Where to go on, now or later. */
   readonly nextStartTimestamp: number;
@@ -46,10 +48,12 @@ const isReport = (raw: unknown): raw is ReportJson => {
   );
 };
 
-/** The reports of an answer, each of a stream that was asked for. */
+/** The reports of an answer, each of a stream that was asked for; servers may write feed ids in any case. */
 const checkReports = (raw: unknown, feedIds: readonly FeedId[], details: AnswerDetails): readonly ReportJson[] => {
   const asked: readonly string[] = feedIds;
-  if (Array.isArray(raw) && raw.every((one) => isReport(one) && asked.includes(one.feedID))) return raw;
+  if (!Array.isArray(raw) || !raw.every(isReport)) throw strange(details);
+  const reports = raw.map((one) => ({ ...one, feedID: one.feedID.toLowerCase() }));
+  if (reports.every(({ feedID }) => asked.includes(feedID))) return reports;
   throw strange(details);
 };
 
@@ -112,14 +116,12 @@ export const page = async (
   const start = { feedID, startTimestamp: readSeconds(startTimestamp, 'startTimestamp') };
   const query = limit === undefined ? start : { ...start, limit: readLimit(limit) };
   const target = targetOf(routes.reportPage.path, query);
-  const { body, details, more = false } = await requester.get<Partial<Body<'Reports'>>>(target, options);
+  const { body, details, more } = await requester.get<Partial<Body<'Reports'>>>(target, options);
   const reports = checkReports(body.reports, [feedID], details);
-  // Whoever goes on page by page would never come to an end.
-  const leadsOn = reports.every((one) => one.observationsTimestamp >= startTimestamp) && (reports.length > 0 || !more);
-  if (!leadsOn) throw strange(details);
+  checkPage(reports.map(parseReceived), startTimestamp, more);
   const last = reports.at(-1);
   const nextStartTimestamp = last === undefined ? startTimestamp : last.observationsTimestamp + 1;
-  return { reports, more, nextStartTimestamp, details };
+  return { reports, more: more ?? last !== undefined, nextStartTimestamp, details };
 };
 
 const spanQuery = (feedId: string, { from, to }: Span) => ({

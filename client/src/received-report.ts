@@ -34,6 +34,10 @@ const toReceived = (report: ReportJson): ReceivedReport => {
   };
 };
 
+/** Where a report's window begins. Version 1 has no window: its moment says nothing about what came before. */
+export const windowStartMs = ({ report, validFromMs }: ReceivedReport): number =>
+  report.feedID.slice(3, 6) === '001' ? 0 : validFromMs;
+
 const isMoment = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;
 
 /** Reads a report's JSON, its window in seconds or in milliseconds; throws on anything else. Only the four fields of an answer are kept. */

@@ -27,8 +27,8 @@ export type Requester = {
   ) => Promise<{
     readonly body: T;
     readonly details: AnswerDetails;
-    /** Does the answer link to a next page? */
-    readonly more?: boolean;
+    /** Does a page link to a next one? Undefined where the server sends no link. */
+    readonly more?: boolean | undefined;
   }>;
   /** The three headers for a target, signed now with the corrected clock; for streams, which open their own connections. */
   readonly sign: (method: 'GET' | 'HEAD', target: string) => Readonly<Record<string, string>>;

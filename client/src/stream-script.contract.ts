@@ -62,6 +62,8 @@ export type ScriptedService = {
   readonly headRefusals: Refusal[];
   /** Origins that do not answer. */
   readonly down: Set<string | undefined>;
+  /** Whether pages say if there is a next one, as ours do. */
+  readonly manners: { links: boolean };
   /** Appends, and pushes to every open connection unless told otherwise. */
   readonly append: (report: ReportJson, pushed?: boolean) => void;
   readonly live: () => ScriptedConnection[];
@@ -75,7 +77,7 @@ const answerOf = ({ status, headers = {}, code = 'overloaded', details }: Refusa
 
 type Script = Pick<
   ScriptedService,
-  'stored' | 'connections' | 'pages' | 'attempts' | 'refusals' | 'pageRefusals' | 'headRefusals' | 'down'
+  'stored' | 'connections' | 'pages' | 'attempts' | 'refusals' | 'pageRefusals' | 'headRefusals' | 'down' | 'manners'
 >;
 
 /** A service with these origins; none: a plain one. */
@@ -89,6 +91,7 @@ export const createScriptedService = (origins: readonly string[] = []): Scripted
     pageRefusals: [],
     headRefusals: [],
     down: new Set(),
+    manners: { links: true },
   };
   const live = (): ScriptedConnection[] => script.connections.filter(({ isOpen }) => isOpen);
   return {
@@ -115,8 +118,10 @@ const createScriptedRequester = (script: Script, origins: readonly string[]): Re
       .filter(({ feedID }) => feedID === query.get('feedID'))
       .filter(({ observationsTimestamp }) => observationsTimestamp >= Number(query.get('startTimestamp')))
       .sort((a, b) => a.observationsTimestamp - b.observationsTimestamp);
-    const body = { reports: reports.slice(0, Number(query.get('limit'))) } as T; // as a page is
-    return { body, details: { status: 200, requestId: 'r', rateLimit: undefined, serverTimeMs: undefined } };
+    const limit = Number(query.get('limit'));
+    const body = { reports: reports.slice(0, limit) } as T; // as a page is
+    const details = { status: 200, requestId: 'r', rateLimit: undefined, serverTimeMs: undefined };
+    return { body, details, more: script.manners.links ? reports.length > limit : undefined };
   },
   sign: () => ({ Authorization: 'user', 'X-Authorization-Signature-SHA256': secretCanary }),
   baseUrls: ['http://scripted'],

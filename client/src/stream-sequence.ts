@@ -2,7 +2,7 @@
 // have missed is read over REST before anything later is delivered.
 
 import type { StreamGap } from './backfill.ts';
-import type { ReceivedReport } from './received-report.ts';
+import { type ReceivedReport, windowStartMs } from './received-report.ts';
 import { backOffMs, type ReconnectRules, sleep } from './stream-pause.ts';
 
 /** One connection from its opening on, or resumed where it was cut; only its identity counts. */
@@ -48,10 +48,6 @@ export type Sequence = {
 const heldMax = 256;
 /** A window that begins later than this after the last observation leaves a gap; milliseconds. */
 const gapMs = 1_000;
-
-/** Where a report's window begins. Version 1 has no window: its moment says nothing about what came before. */
-const windowStartMs = ({ report, validFromMs }: ReceivedReport): number =>
-  report.feedID.slice(3, 6) === '001' ? 0 : validFromMs;
 
 type Lane = {
   readonly feedId: string;

@@ -67,8 +67,14 @@ const createPushers = (service: ScriptedService) => {
   return { begin, push };
 };
 
-const run = async (transport: 'sse' | 'websocket', steps: readonly Step[], queueMax: number): Promise<void> => {
+const run = async (
+  transport: 'sse' | 'websocket',
+  steps: readonly Step[],
+  queueMax: number,
+  links: boolean,
+): Promise<void> => {
   const service = createScriptedService(['001', '002']);
+  service.manners.links = links;
   const { reports, reached } = watch(service, [feedA, feedB], { transport, ha: true, from: 1_000, queueMax });
   const pushers = createPushers(service);
   const ends = [999, 999];
@@ -121,8 +127,11 @@ test.each(['sse', 'websocket'] as const)(
   'stream over %s: whatever is cut, repeated, late or missing, every stored report comes once and in order',
   async (transport) => {
     await fc.assert(
-      fc.asyncProperty(fc.array(step, { maxLength: 60 }), fc.constantFrom(2, 1_000), (steps, queueMax) =>
-        run(transport, steps, queueMax),
+      fc.asyncProperty(
+        fc.array(step, { maxLength: 60 }),
+        fc.constantFrom(2, 1_000),
+        fc.boolean(),
+        (steps, queueMax, links) => run(transport, steps, queueMax, links),
       ),
       { numRuns: 150 },
     );

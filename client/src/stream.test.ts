@@ -98,6 +98,17 @@ describe.each(['sse', 'websocket'] as const)('stream over %s', (transport) => {
     reports.close();
   });
 
+  test('from: a server whose pages link nothing is read to the end as well', async () => {
+    const service = createScriptedService();
+    service.manners.links = false;
+    for (let at = 500; at < 3_500; at += 1) service.append(second(at));
+    const { reached, take, reports } = watch(service, [feedA], { transport, from: 500 });
+    await reached(isLive);
+    service.append(second(3_500));
+    expect(await take(3_001)).toEqual(Array.from({ length: 3_001 }, (_, i) => 500 + i));
+    reports.close();
+  });
+
   test('a slow consumer holds the connection back, and still gets everything', async () => {
     const service = createScriptedService();
     const { reached, take, reports } = watch(service, [feedA], { transport, queueMax: 4 });

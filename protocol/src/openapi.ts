@@ -182,8 +182,10 @@ const headerTable = {
     on: ({ answers }, status) => 304 in answers && (status === 200 || status === 304),
   },
   Link: {
-    description: 'The target of the next page, relative, with rel="next"; absent on the last page.',
-    schema: { type: 'string' },
+    description:
+      'The target of the next page, relative, with rel="next"; on the last page its own target with rel="last".',
+    required: true,
+    schema: { type: 'string', pattern: '^</api/v1/reports/page\\?[^<>]+>; rel="(?:next|last)"$' },
     on: (route, status) => asks(route, 'limit') && status === 200,
   },
   'X-Cll-Available-Origins': {
