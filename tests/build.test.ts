@@ -1,0 +1,40 @@
+// When the commands of a checkout may run dist/: a checkout made of nothing but times of files.
+import { copyFileSync, mkdirSync, mkdtempSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { afterAll, expect, test } from 'vitest';
+import { root } from './source-tree.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'sealpost-build-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+const builtAt = 1_700_000_000;
+const write = (path: string, atSeconds: number): void => {
+  mkdirSync(dirname(join(folder, path)), { recursive: true });
+  writeFileSync(join(folder, path), '');
+  utimesSync(join(folder, path), atSeconds, atSeconds);
+};
+
+test('build: dist/ is up to date until a source, a manifest or the lock file is newer than the build', async () => {
+  const sources = ['protocol', 'client', 'simulator', 'server'].flatMap((name) => [
+    `${name}/src/deep/file.ts`,
+    `${name}/package.json`,
+    `${name}/tsconfig.json`,
+  ]);
+  const inputs = [...sources, 'tsconfig.base.json', 'package-lock.json'];
+  for (const path of inputs) write(path, builtAt - 1);
+  copyFileSync(join(root, 'build.mjs'), join(folder, 'build.mjs'));
+  const { isFresh } = (await import(pathToFileURL(join(folder, 'build.mjs')).href)) as { isFresh: () => boolean }; // plain JavaScript
+  expect(isFresh(), 'nothing was built yet').toBe(false);
+  write('server/dist/.built', builtAt);
+  expect(isFresh()).toBe(true);
+  for (const path of inputs) {
+    write(path, builtAt);
+    expect(isFresh(), path).toBe(false);
+    write(path, builtAt - 1);
+  }
+  expect(isFresh()).toBe(true);
+  write('client/src/added.ts', builtAt + 1);
+  expect(isFresh(), 'a new file').toBe(false);
+});
