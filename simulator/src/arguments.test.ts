@@ -77,12 +77,19 @@ test.each<[Partial<RawOptions>, string]>([
   [{ late: [`${btcName},-2m,-1m`] }, `--late has the value "${btcName},-2m,-1m", expected FEED,FROM,TO,DELAY.`],
   [{ late: [`${btcName},-2m,-1m,0`] }, '--late has the value "0", expected a whole number from 1 to 2592000.'],
   [
-    { streams: 'GOLD' },
-    '--streams has the value "GOLD", expected the feed id or name of a simulated stream, such as AAPL/USD-Streams-EquityPrice, AAPL/USD-Streams-TokenizedPrice, AERO/USD-Streams-DexPrice.',
+    { streams: 'PLATINUM' },
+    '--streams: No stream is named "PLATINUM". Such as AAPL/USD-Streams-EquityPrice, AAPL/USD-Streams-TokenizedPrice, AERO/USD-Streams-DexPrice.',
   ],
   [{ live: true }, '--from belongs to a span and has no use with --live.'],
 ])('%o is refused by name', (wrong, message) => {
   expect(() => parseSettings({ ...raw, ...wrong }, now)).toThrow(new UsageError(message));
+});
+
+test('a pair names its stream; one of several streams is asked for by its full name', () => {
+  expect(parseSettings({ ...raw, streams: 'link/usd' }, now).simulation.feedIds).toHaveLength(1);
+  expect(() => parseSettings({ ...raw, streams: 'ETH/USD' }, now)).toThrow(
+    /^--streams: "ETH\/USD" matches \d streams\. Give a full name or a feed ID:\n {2}ETH\/USD-Streams-/,
+  );
 });
 
 test('a span needs its beginning and its directory', () => {

@@ -1,5 +1,12 @@
 // Owns the command line's values: raw texts of options become settings once, here. A refusal names the option and what it takes.
-import { type FeedId, type NetworkType, networkTypes, oraclesMax } from '@sealpost/protocol';
+import {
+  explainMatch,
+  type FeedId,
+  matchStreams,
+  type NetworkType,
+  networkTypes,
+  oraclesMax,
+} from '@sealpost/protocol';
 import { workersMax } from './history.ts';
 import { networkProfiles } from './network.ts';
 import type { Gap, Late } from './schedule.ts';
@@ -123,11 +130,14 @@ const parseStreams = (raw: string | undefined, known: readonly SimulatedStream[]
 };
 
 const parseStream = (option: string, raw: string, known: readonly SimulatedStream[]): FeedId => {
-  const wanted = raw.trim().toLowerCase();
-  const found = known.find(({ stream }) => stream.feedId === wanted || stream.name.toLowerCase() === wanted);
-  if (found !== undefined) return found.stream.feedId;
+  const match = matchStreams(
+    raw,
+    known.map(({ stream }) => stream),
+  );
+  if (match.found === 'one') return match.stream.feedId;
   const examples = known.slice(0, 3).map(({ stream }) => stream.name);
-  throw refuse(option, raw, `the feed id or name of a simulated stream, such as ${examples.join(', ')}`);
+  const advice = match.found === 'none' && match.near.length === 0 ? ` Such as ${examples.join(', ')}.` : '';
+  throw new UsageError(`${option}: ${explainMatch(raw, match)}${advice}`);
 };
 
 const parseGap = (raw: string, streams: readonly SimulatedStream[], now: number): Gap => {

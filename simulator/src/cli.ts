@@ -35,7 +35,7 @@ const createCommand = (): Command =>
     .option('--network <type>', 'testnet (4 oracles, 2 sign) or mainnet (16 oracles, 6 sign)', 'testnet')
     .option('-n, --oracles <count>', 'oracles in the network')
     .option('-f, --faulty <count>', 'oracles that may fail; one more than these sign each report')
-    .option('--streams <list>', 'only these streams, by name or feed id, separated by commas')
+    .option('--streams <list>', 'only these streams, by pair, name or feed ID, separated by commas')
     .option('--gap <feed,from,to>', 'observations that are never made; repeatable', collect)
     .option('--late <feed,from,to,delay>', 'observations delivered that many seconds late; repeatable', collect)
     .option('--workers <count>', 'signing threads; 0 signs on the main one (default: one per core)')

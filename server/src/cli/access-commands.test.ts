@@ -324,6 +324,22 @@ test('entitle: entitlements are added, removed and replaced, with old and new in
   });
 });
 
+test('entitle: a stream is named by its pair, in account create too; a name that fits several or none is refused', async () => {
+  await run('init');
+  await importStreams();
+  const named = `feed:${(await json('stream', 'list')).feeds[0].name.toLowerCase().split('-')[0]}`;
+  const { feedId } = (await json('stream', 'list')).feeds[0];
+  expect((await json('account', 'create', '--name', 'acme', '--entitle', named)).entitlements).toEqual([
+    `feed:${feedId}`,
+  ]);
+  expect((await json('entitle', 'acme', '--remove', named)).entitlements).toEqual([]);
+  expect((await json('entitle', 'acme', '--add', named)).entitlements).toEqual([`feed:${feedId}`]);
+  expect(await refusal('entitle', 'acme', '--set', 'feed:XYZ/ABC')).toEqual([
+    2,
+    'error: No stream is named "XYZ/ABC". See the streams with: sealpost stream list.\n',
+  ]);
+});
+
 test('entitle: an unknown stream is pointed out, what is no entitlement is refused', async () => {
   await run('init');
   await importStreams();
@@ -332,7 +348,7 @@ test('entitle: an unknown stream is pointed out, what is no entitlement is refus
   expect(await run('entitle', 'acme', '--add', `feed:${unknown}`)).toEqual({
     code: 0,
     stdout: 'acme may read 0 streams now.\n',
-    stderr: `warning: feed:${unknown} names no stream of the catalog, and counts once there is one.\n`,
+    stderr: `warning: feed:${unknown} is not in the catalog. It takes effect once the stream is added.\n`,
   });
   const entitle = (...args: string[]) => refusal('entitle', 'acme', ...args);
   expect(await entitle()).toEqual([2, 'error: Nothing to change. Give --add, --remove or --set.\n']);

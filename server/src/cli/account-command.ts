@@ -32,6 +32,7 @@ import { asUsage, CommandError, exitCodes, usageError } from './failure.ts';
 import { formatCount, formatNumberOf, renderPairs, renderTable } from './formats.ts';
 import { printJson, type Session } from './session.ts';
 import { withNewStore, withStore } from './store-access.ts';
+import { resolveEntitlements } from './stream-argument.ts';
 
 export const addAccountCommand = (program: Command, session: Session): void => {
   const account = program
@@ -82,7 +83,7 @@ export const collected = (option: unknown): readonly string[] | undefined =>
 /** Tells of entitlements to streams that are not in the catalog: a typing error, or a stream still to come. */
 export const warnOfUnknownFeeds = async (session: Session, admin: AdminStore, entitlements: readonly string[]) => {
   for (const feedId of unknownFeeds(entitlements, await listStreams(admin)))
-    session.stderr.write(`warning: feed:${feedId} names no stream of the catalog, and counts once there is one.\n`);
+    session.stderr.write(`warning: feed:${feedId} is not in the catalog. It takes effect once the stream is added.\n`);
 };
 
 const listStreams = async (admin: AdminStore): Promise<ReadonlyMap<FeedId, Stream>> =>
@@ -102,7 +103,7 @@ const addCreate = (parent: Command, session: Session): void => {
     .requiredOption('--name <text>', 'what to call it, unique')
     .option(
       '--entitle <entitlement>',
-      'public, feed:FEED_ID or filter:QUERY; repeatable (default: none, it may read nothing)',
+      'public, feed:FEED or filter:QUERY; repeatable (default: none, it may read nothing)',
       collectOption,
     )
     .option(
@@ -118,7 +119,7 @@ const addCreate = (parent: Command, session: Session): void => {
     ['Every public stream', 'sealpost account create --name acme --entitle public'],
     [
       'Crypto and one hidden stream, faster pages',
-      'sealpost account create --name desk --entitle filter:asset_class=Crypto --entitle feed:0x0003… --limit reportPage=50',
+      'sealpost account create --name desk --entitle filter:asset_class=Crypto --entitle feed:SUI/USD --limit reportPage=50',
     ],
   ]);
 };
@@ -127,7 +128,8 @@ const createAccount = async (session: Session, options: RawOptions): Promise<voi
   const { values } = await readSettings(session, options);
   const box = openSecretBox(values);
   const [secret, secretId, nowMs] = [createSecret(), createSecretId(), session.nowMs()];
-  const bare = asUsage(() => parseAccount(options, nowMs));
+  const entitle = await resolveEntitlements(values.store, collected(options.entitle) ?? []);
+  const bare = asUsage(() => parseAccount({ ...options, entitle }, nowMs));
   const account = addSecret(bare, secretId, box.seal(bare.userId, secret), nowMs);
   const { userId, name, entitlements, rateLimits } = account;
   await withNewStore(values.store, async ({ admin }) => {

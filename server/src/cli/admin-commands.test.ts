@@ -96,7 +96,7 @@ test('stream: what cannot be added or set is refused, and changes nothing', asyn
   ]);
   expect(await refusal('stream', 'set', 'ETH/USD', '--hidden', 'true')).toEqual([
     2,
-    'error: "ETH/USD" is neither the feed id nor the name of a stream. See them with: sealpost stream list.\n',
+    'error: No stream is named "ETH/USD". Similar: BTC/USD. See the streams with: sealpost stream list.\n',
   ]);
   expect(await refusal('stream', 'decommission', 'BTC/USD')).toEqual([
     1,

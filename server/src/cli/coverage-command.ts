@@ -8,14 +8,14 @@ import { CommandError, exitCodes } from './failure.ts';
 import { type Column, formatCount, formatSecond, renderPairs, renderTable } from './formats.ts';
 import { printJson, type Session } from './session.ts';
 import { withStore } from './store-access.ts';
-import { findReadableStream } from './stream-argument.ts';
+import { feedForms, findReadableStream } from './stream-argument.ts';
 import { parseSpan, timeForms } from './time-arguments.ts';
 
 export const addCoverageCommand = (program: Command, session: Session): void => {
   const command = program
     .command('coverage')
     .description('Measure how complete a stream is: seconds in which some report holds, and the gaps between them.')
-    .argument('<FEED>', 'feed id or name')
+    .argument('<FEED>', feedForms)
     .option('--from <time>', 'first second (default: that of the oldest report)')
     .option('--to <time>', 'last second, included (default: that of the newest report)')
     .option('--json', 'print one line of JSON')

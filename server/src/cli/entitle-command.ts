@@ -8,14 +8,15 @@ import { asUsage, usageError } from './failure.ts';
 import { formatNumberOf } from './formats.ts';
 import { printJson, type Session } from './session.ts';
 import { withStore } from './store-access.ts';
+import { resolveEntitlements } from './stream-argument.ts';
 
-const forms = 'public, feed:FEED_ID or filter:QUERY; repeatable';
+const forms = 'public, feed:FEED or filter:QUERY; repeatable';
 
 export const addEntitleCommand = (program: Command, session: Session): void => {
   const command = program
     .command('entitle')
     .description(
-      'Change what an account may read: every public stream, one stream by id, or public streams by a filter.',
+      'Change what an account may read: every public stream, one stream by feed ID or name, or public streams by a filter.',
     )
     .argument('<USER>', 'user id or name')
     .option('--add <entitlement>', `give it: ${forms}`, collectOption)
@@ -25,7 +26,7 @@ export const addEntitleCommand = (program: Command, session: Session): void => {
     .action((user: string, options: RawOptions) => entitle(session, user, options));
   addSettings(command, ['store']);
   addExamples(command, [
-    ['One hidden stream more', 'sealpost entitle acme --add feed:0x0003…'],
+    ['One more stream', 'sealpost entitle acme --add feed:BTC/USD-Streams-CexPrice'],
     ['Crypto alone', 'sealpost entitle acme --set filter:asset_class=Crypto'],
     ['Nothing', 'sealpost entitle acme --set none'],
   ]);
@@ -33,7 +34,10 @@ export const addEntitleCommand = (program: Command, session: Session): void => {
 
 const entitle = async (session: Session, user: string, options: RawOptions): Promise<void> => {
   const { values } = await readSettings(session, options);
-  const change = asUsage(() => parseChange(options));
+  const resolve = async (raws: readonly string[] | undefined) => raws && resolveEntitlements(values.store, raws);
+  const [add, remove, set] = [collected(options.add), collected(options.remove), collected(options.set)];
+  const named = { add: await resolve(add), remove: await resolve(remove), set: await resolve(set) };
+  const change = asUsage(() => parseChange(named));
   const [account, readable] = await withStore(values.store, async ({ admin }) => {
     const changed = await changeAccount(session, admin, user, 'account.entitle', (current) => ({
       ...current,
@@ -46,8 +50,9 @@ const entitle = async (session: Session, user: string, options: RawOptions): Pro
   await session.write(`${account.name} may read ${formatNumberOf(readable, 'stream')} now.\n`);
 };
 
-const parseChange = (options: RawOptions): EntitlementChange => {
-  const [add, remove, set] = [collected(options.add), collected(options.remove), collected(options.set)];
+type GivenChange = { readonly [K in 'add' | 'remove' | 'set']: readonly string[] | undefined };
+
+const parseChange = ({ add, remove, set }: GivenChange): EntitlementChange => {
   if (set === undefined && add === undefined && remove === undefined)
     throw usageError('Nothing to change. Give --add, --remove or --set.');
   if (set === undefined) return { add: (add ?? []).map(parseNewEntitlement), remove: (remove ?? []).map(toStored) };

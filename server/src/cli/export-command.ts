@@ -15,7 +15,7 @@ import { addExamples, addSettings, type RawOptions, readSettings } from './comma
 import { interruptedCode, usageError } from './failure.ts';
 import type { Session } from './session.ts';
 import { withStore } from './store-access.ts';
-import { findReadableStream } from './stream-argument.ts';
+import { feedForms, findReadableStream } from './stream-argument.ts';
 import { parseSpan, timeForms } from './time-arguments.ts';
 
 export const addExportCommand = (program: Command, session: Session): void => {
@@ -24,7 +24,7 @@ export const addExportCommand = (program: Command, session: Session): void => {
     .description(
       'Write the reports of a stream to stdout, by observation. Numbers in CSV are exact integers, never rounded.',
     )
-    .argument('<FEED>', 'feed id or name')
+    .argument('<FEED>', feedForms)
     .option('--from <time>', 'first observation (default: the oldest)')
     .option('--to <time>', 'last observation, included (default: the newest)')
     .option('--format <format>', Object.keys(formats).join(' or '), 'ndjson')

@@ -166,10 +166,20 @@ describe('failures of the server and the way to it', () => {
     );
   });
 
+  test('a pair names its stream, and several streams of one pair are listed', async () => {
+    expect((await run(['report', 'latest', 'btc/usd', '--raw'])).stdout).toBe(`${hexOf(third)}\n`);
+    const { code, stderr } = await latest('TEST/USD');
+    expect(code).toBe(2);
+    expect(stderr).toMatch(
+      /^error: "TEST\/USD" matches 6 streams\. Give a full name or a feed ID:\n {2}BTC\/USD-Streams-/,
+    );
+    expect(stderr).toContain(`  EUR/USD-Streams-ForexPrice  ${forbidden}`);
+  });
+
   test('a name that is not in the catalog is wrong usage', async () => {
-    expect(await latest('XYZ/USD')).toMatchObject({
+    expect(await latest('XYZ/ABC')).toMatchObject({
       code: 2,
-      stderr: 'error: "XYZ/USD" is no stream in the catalog of the server. Give its feed id.\n',
+      stderr: 'error: No stream is named "XYZ/ABC". See the streams with: sealpost stream list --url http://HOST.\n',
     });
     expect(await latest('0x12')).toMatchObject({ code: 2 });
   });

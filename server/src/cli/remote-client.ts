@@ -2,9 +2,10 @@
 // what to do. Which server and which user is credentials.ts.
 import { type Client, type ClientOptions, SealpostError } from '@sealpost/client';
 import { type CatalogEntry, type FeedId, parseFeedId } from '@sealpost/protocol';
-import { asUsage, CommandError, exitCodes, interruptedCode, usageError } from './failure.ts';
+import { asUsage, CommandError, exitCodes, interruptedCode } from './failure.ts';
 import { formatSecond } from './formats.ts';
 import type { Session } from './session.ts';
+import { pickStream } from './stream-argument.ts';
 
 /** How a command's client behaves: it waits where the server asks for it, and what it mends by itself is told on stderr. */
 export const clientOptions = (
@@ -27,13 +28,14 @@ export const findRemoteFeeds = async (
   raws: readonly string[],
   signal: AbortSignal,
 ): Promise<readonly RemoteFeed[]> => {
-  const feeds = await explainRemote(url, () => lookUpFeeds(client, raws, signal));
+  const feeds = await explainRemote(url, () => lookUpFeeds(client, url, raws, signal));
   if (feeds.length > 0) return feeds;
   throw new CommandError(exitCodes.refused, `The user may read no stream of ${url.host}. Ask its operator for access.`);
 };
 
 const lookUpFeeds = async (
   client: Client,
+  url: URL,
   raws: readonly string[],
   signal: AbortSignal,
 ): Promise<readonly RemoteFeed[]> => {
@@ -41,7 +43,7 @@ const lookUpFeeds = async (
   const nameOf = (feedId: FeedId): string => catalog.find((entry) => entry.feedId === feedId)?.name ?? feedId;
   const feedIds =
     raws.length > 0
-      ? raws.map((raw) => pickFeed(raw, catalog).feedId)
+      ? raws.map((raw) => pickFeed(raw, catalog, url).feedId)
       : (await client.feeds({ signal })).feeds.map(({ feedID }) => parseFeedId(feedID));
   return feedIds.map((feedId) => ({ feedId, name: nameOf(feedId) }));
 };
@@ -49,21 +51,20 @@ const lookUpFeeds = async (
 /** The streams that were named; the catalog is asked for only where a name needs it. */
 export const readRemoteFeeds = async (
   client: Client,
+  url: URL,
   raws: readonly string[],
   signal: AbortSignal,
 ): Promise<readonly RemoteFeed[]> => {
   const catalog = raws.every(isFeedId) ? [] : (await client.discovery({ hidden: true }, { signal })).feeds;
-  return raws.map((raw) => pickFeed(raw, catalog));
+  return raws.map((raw) => pickFeed(raw, catalog, url));
 };
 
 const isFeedId = (raw: string): boolean => raw.startsWith('0x');
 
-const pickFeed = (raw: string, catalog: readonly CatalogEntry[]): RemoteFeed => {
+const pickFeed = (raw: string, catalog: readonly CatalogEntry[], url: URL): RemoteFeed => {
   if (isFeedId(raw)) return { feedId: asUsage(() => parseFeedId(raw, 'FEED')), name: raw };
-  const [found, ...others] = catalog.filter(({ name }) => name.toLowerCase() === raw.toLowerCase());
-  if (found !== undefined && others.length === 0) return { feedId: parseFeedId(found.feedId), name: found.name };
-  const what = found === undefined ? 'is no stream in the catalog of the server' : 'names several streams';
-  throw usageError(`"${raw}" ${what}. Give its feed id.`);
+  const { feedId, name } = pickStream(raw, catalog, `sealpost stream list --url ${url.origin}`);
+  return { feedId: parseFeedId(feedId), name };
 };
 
 /** Runs what talks to a server; its failures become one line that says what to do. */

@@ -9,12 +9,13 @@ import { type Column, formatDuration, formatSecond, renderTable } from './format
 import { explainRemote, type RemoteFeed, readRemoteFeeds } from './remote-client.ts';
 import { addDecode, addVerify, formatInstant } from './report-inspection.ts';
 import { printJson, type Session } from './session.ts';
+import { feedForms } from './stream-argument.ts';
 import { parseSpan, parseTime, timeForms } from './time-arguments.ts';
 
 export const addReportCommand = (program: Command, session: Session): void => {
   const report = program.command('report').description('Read reports of a server; take reports apart and verify them.');
   for (const [name, about, feeds, examples, run] of readings) {
-    const command = report.command(name).description(about).argument(feeds, 'feed id or name');
+    const command = report.command(name).description(about).argument(feeds, feedForms);
     if (name === 'at' || name === 'bulk') command.requiredOption('--timestamp <time>', `moment: ${timeForms}`);
     if (name === 'page') addPageOptions(command);
     command
@@ -56,7 +57,7 @@ const runReading = async (
   const client = openClient(url, session);
   const signal = session.interruption();
   await explainRemote(url, async () => {
-    const feeds = await readRemoteFeeds(client, raws, signal);
+    const feeds = await readRemoteFeeds(client, url, raws, signal);
     const nowSeconds = Math.floor(session.nowMs() / 1_000);
     const reading = { session, client, call: { signal }, feeds, options, nowSeconds };
     await run(reading, feeds[0] as RemoteFeed); // the argument is required

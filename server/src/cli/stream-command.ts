@@ -18,7 +18,7 @@ import { asUsage, CommandError, exitCodes, usageError } from './failure.ts';
 import { formatNumberOf, renderTable } from './formats.ts';
 import { printJson, type Session } from './session.ts';
 import { withNewStore, withStore } from './store-access.ts';
-import { findStream } from './stream-argument.ts';
+import { feedForms, findStream } from './stream-argument.ts';
 import { parseTime, timeForms } from './time-arguments.ts';
 
 /** Texts of a stream: field, flag, help, and what `add` takes when the flag is absent. */
@@ -145,7 +145,7 @@ const addSet = (parent: Command, session: Session): void => {
   const command = parent
     .command('set')
     .description('Change fields of a stream, or move it from testing to live.')
-    .argument('<FEED>', 'feed id or name')
+    .argument('<FEED>', feedForms)
     .action((feed: string, options: RawOptions) => setStream(session, feed, options));
   for (const [, flag, help] of textOptions) command.option(flag, help);
   command
@@ -213,7 +213,7 @@ const addDecommission = (parent: Command, session: Session): void => {
     .description(
       'End a live stream: it takes no new report, stays listed, and stays readable until retention ends. For good.',
     )
-    .argument('<FEED>', 'feed id or name')
+    .argument('<FEED>', feedForms)
     .option('--json', 'print the stream as one line of JSON')
     .action((feed: string, options: RawOptions) => decommission(session, feed, options));
   addSettings(command, ['store']);

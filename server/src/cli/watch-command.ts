@@ -13,7 +13,7 @@ export const addWatchCommand = (program: Command, session: Session): void => {
   const command = program
     .command('watch')
     .description('Watch prices live: a table on a terminal, one line of JSON for each report elsewhere.')
-    .argument('[FEED...]', 'feed ids or names (default: every stream that the user may read)')
+    .argument('[FEED...]', 'feed IDs, names, or pairs such as BTC/USD (default: every stream that the user may read)')
     .option('--json', 'print one line of JSON for each report on a terminal too')
     .action((feeds: readonly string[], options: RawOptions) => watch(session, feeds, options));
   addExamples(addAccessOptions(command), [
