@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { comeBackMs, createEndpoints, parseBaseUrls } from './endpoints.ts';
+import { comeBackMs, createEndpoints, parseBaseUrls, parseWsUrls } from './endpoints.ts';
 
 const [a, b] = ['http://a.test', 'http://b.test'];
 
@@ -40,4 +40,26 @@ test.each([
 ])('base URLs: %o and %o are refused, without being repeated', (baseUrl, baseUrls) => {
   expect(() => parseBaseUrls(baseUrl, baseUrls)).toThrow(expect.objectContaining({ code: 'invalid_option' }));
   expect(() => parseBaseUrls(baseUrl, baseUrls)).not.toThrow(/hidden/);
+});
+
+test('WebSocket URLs: either scheme will do, and without any the base URLs are used', () => {
+  expect(parseWsUrls('wss://WS.example.org/', undefined, [a])).toEqual(['https://ws.example.org']);
+  expect(parseWsUrls(undefined, ['ws://w.test:8080', 'http://w.test:8080', 'https://x.test'], [a])).toEqual([
+    'http://w.test:8080',
+    'https://x.test',
+  ]);
+  expect(parseWsUrls(undefined, undefined, [a, b])).toEqual([a, b]);
+});
+
+test.each([
+  ['wss://a.test', ['wss://b.test']],
+  [undefined, []],
+  ['ws.example.org', undefined],
+  ['wss://a.test/api/v1/ws', undefined],
+  ['wss://user:hidden@a.test', undefined],
+  [undefined, ['wss://a.test', 7]],
+  ['', undefined],
+])('WebSocket URLs: %o and %o are refused, without being repeated', (wsUrl, wsUrls) => {
+  expect(() => parseWsUrls(wsUrl, wsUrls, [a])).toThrow(expect.objectContaining({ code: 'invalid_option' }));
+  expect(() => parseWsUrls(wsUrl, wsUrls, [a])).not.toThrow(/hidden/);
 });

@@ -39,13 +39,29 @@ export const parseBaseUrls = (baseUrl: unknown, baseUrls: unknown): readonly str
   return [...new Set(raw.map(parseBaseUrl))];
 };
 
+/**
+ * Reads the addresses of live connections, as `ws(s)://` or `http(s)://`; the base URLs where none is given. The result has `http(s)://`, like a
+ * base URL.
+ */
+export const parseWsUrls = (wsUrl: unknown, wsUrls: unknown, baseUrls: readonly string[]): readonly string[] => {
+  if (wsUrl === undefined && wsUrls === undefined) return baseUrls;
+  if (wsUrl !== undefined && wsUrls !== undefined)
+    throw new SealpostError('invalid_option', 'Give either wsUrl or wsUrls.');
+  const raw: readonly unknown[] = Array.isArray(wsUrls) ? wsUrls : [wsUrl];
+  if (raw.length === 0) throw new SealpostError('invalid_option', 'wsUrls is empty, expected at least one address.');
+  const toHttp = (one: unknown): unknown => (typeof one === 'string' ? one.replace(/^ws(?=s?:)/i, 'http') : one);
+  return [...new Set(raw.map((one) => parseAddress(toHttp(one), 'wsUrl', 'wss://ws.example.org')))];
+};
+
+const parseBaseUrl = (raw: unknown): string => parseAddress(raw, 'baseUrl', 'https://api.example.org');
+
 // Not repeated in the error: an address with a user and a password in it is refused here too.
-const parseBaseUrl = (raw: unknown): string => {
+const parseAddress = (raw: unknown, option: string, example: string): string => {
   const url = typeof raw === 'string' && URL.canParse(raw) ? new URL(raw) : undefined;
   const isBare = url !== undefined && `${url.origin}/` === url.href;
   if (isBare && ['http:', 'https:'].includes(url.protocol)) return url.origin;
   throw new SealpostError(
     'invalid_option',
-    'A base URL is not the address of a server, expected scheme, host and port, such as https://api.example.org.',
+    `${option} is not the address of a server, expected scheme, host and port, such as ${example}.`,
   );
 };

@@ -1,7 +1,7 @@
 // Owns what a client is made with: names, defaults, bounds. The secret goes into a function that signs, and nowhere else.
 import { parseUserId, signRequest } from '@sealpost/protocol';
 import { type Sleep, sleepOnTimer } from './call.ts';
-import { parseBaseUrls } from './endpoints.ts';
+import { parseBaseUrls, parseWsUrls } from './endpoints.ts';
 import { SealpostError } from './errors.ts';
 
 /** Something that the client mended by itself, and that someone should look at. */
@@ -15,6 +15,10 @@ export type ClientOptions = {
   readonly baseUrl?: string | undefined;
   /** Several servers of one deployment, in order of preference: the next is asked where one does not answer or answers 5xx. */
   readonly baseUrls?: readonly string[] | undefined;
+  /** Where live connections go, if that is another host: `wss://` or `https://`, host and port. The base URLs unless given. */
+  readonly wsUrl?: string | undefined;
+  /** Several of them, in order of preference: the next is tried where one does not answer. Give this, or `wsUrl`. */
+  readonly wsUrls?: readonly string[] | undefined;
   /** A UUID. With neither user id nor secret, what is open to everyone can be read. */
   readonly userId?: string | undefined;
   readonly secret?: string | undefined;
@@ -41,8 +45,10 @@ export type ClientOptions = {
 export type Sign = (method: 'GET' | 'HEAD', target: string, timestampMs: number) => Readonly<Record<string, string>>;
 
 export type Settings = Readonly<
-  Required<Omit<ClientOptions, 'baseUrl' | 'baseUrls' | 'userId' | 'secret'>> & {
+  Required<Omit<ClientOptions, 'baseUrl' | 'baseUrls' | 'wsUrl' | 'wsUrls' | 'userId' | 'secret'>> & {
     baseUrls: readonly string[];
+    /** With `http(s)://`; the base URLs unless given. */
+    wsUrls: readonly string[];
     sign: Sign | undefined;
   }
 >;
@@ -53,7 +59,7 @@ export const timeoutMaxMs = 2 ** 31 - 1;
 
 /** Reads the options; what is wrong is named, what may be a secret is not repeated. */
 export const readOptions = (options: ClientOptions): Settings => ({
-  baseUrls: parseBaseUrls(options.baseUrl, options.baseUrls),
+  ...readAddresses(options),
   sign: createSign(options.userId, options.secret),
   // Bound: browsers refuse a fetch that is called as a method of something else.
   fetch: options.fetch ?? globalThis.fetch.bind(globalThis),
@@ -66,6 +72,11 @@ export const readOptions = (options: ClientOptions): Settings => ({
   random: options.random ?? Math.random,
   sleep: options.sleep ?? sleepOnTimer,
 });
+
+const readAddresses = ({ baseUrl, baseUrls, wsUrl, wsUrls }: ClientOptions) => {
+  const bases = parseBaseUrls(baseUrl, baseUrls);
+  return { baseUrls: bases, wsUrls: parseWsUrls(wsUrl, wsUrls, bases) };
+};
 
 /** Reads a whole number within bounds. */
 export const readWhole = (name: string, value: number, min: number, max: number): number => {

@@ -34,6 +34,8 @@ export type Requester = {
   readonly sign: (method: 'GET' | 'HEAD', target: string) => Readonly<Record<string, string>>;
   /** Where to connect, in order of preference, without a slash at the end. */
   readonly baseUrls: readonly string[];
+  /** Where WebSockets connect and origins are asked for, in the same form; the base URLs unless the deployment has other hosts for them. */
+  readonly wsUrls: readonly string[];
   readonly fetch: typeof fetch;
   /** The corrected clock, in milliseconds. */
   readonly nowMs: () => number;

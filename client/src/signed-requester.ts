@@ -33,6 +33,9 @@ export const createRequester = (settings: Settings): Requester => {
     get baseUrls() {
       return baseUrls.inOrder();
     },
+    get wsUrls() {
+      return settings.wsUrls === settings.baseUrls ? baseUrls.inOrder() : settings.wsUrls;
+    },
     fetch: settings.fetch,
     nowMs,
   };

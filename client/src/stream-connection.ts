@@ -46,8 +46,8 @@ export const keepConnection = async (
   const connect = createAttempts(origin, parts, () => tell({ phase: 'live' }));
   tell({ phase: 'connecting' });
   for (let [failures, turn] = [0, 0]; !signal.aborted; turn += 1) {
-    const urls = requester.baseUrls;
-    const { ended, liveMs, retryAfterMs } = await connect(urls[turn % urls.length] as string); // there is at least one
+    const [baseUrl, wsUrl] = [requester.baseUrls, requester.wsUrls].map((urls) => urls[turn % urls.length]);
+    const { ended, liveMs, retryAfterMs } = await connect(baseUrl as string, wsUrl as string); // there is at least one of each
     if (signal.aborted) return;
     if (liveMs >= reconnect.stableMs) failures = 0;
     // One that was live is tried at the same place first.
@@ -66,7 +66,7 @@ const createAttempts = (origin: string | undefined, parts: ConnectionParts, onLi
   let at: { readonly baseUrl: string; readonly position: string } | undefined;
   let hasCorrectedClock = false;
 
-  const attempt = async (baseUrl: string): Promise<Attempt> => {
+  const attempt = async (baseUrl: string, wsUrl: string): Promise<Attempt> => {
     const position = at?.baseUrl === baseUrl ? at.position : undefined;
     let openedMs: number | undefined;
     const handlers = {
@@ -92,7 +92,7 @@ const createAttempts = (origin: string | undefined, parts: ConnectionParts, onLi
       },
     };
     const { sign, fetch, nowMs } = requester;
-    const request = { baseUrl, feedIds, origin, sign, fetch, nowMs, position, valve, silenceMs, signal };
+    const request = { baseUrl, wsUrl, feedIds, origin, sign, fetch, nowMs, position, valve, silenceMs, signal };
     const liveMs = (): number => (openedMs === undefined ? 0 : Math.max(1, performance.now() - openedMs));
     try {
       return { ended: await transport(request, handlers), liveMs: liveMs() };

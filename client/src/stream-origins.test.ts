@@ -86,3 +86,38 @@ test('ha: a refused question ends the stream with what a call with a body says',
   await expect(watch(service, [feedA], { ha: true }).take(1)).rejects.toMatchObject({ code: 'unauthorized' });
   expect(service.attempts).toEqual([]);
 });
+
+/** A service whose WebSockets are on other hosts than its REST API. */
+const apart = (origins: readonly string[], wsUrls: readonly string[]) => {
+  const service = createScriptedService(origins);
+  const heads: string[] = [];
+  const fetch = (url: RequestInfo | URL, init?: RequestInit) => {
+    if (init?.method === 'HEAD') heads.push(String(url));
+    return service.requester.fetch(url, init);
+  };
+  return { service: { ...service, requester: { ...service.requester, wsUrls, fetch } }, heads };
+};
+
+test('wsUrls: sockets and the question for origins go there, events and pages to the base URL', async () => {
+  const { service, heads } = apart(['001'], ['https://ws.test']);
+  const socket = watch(service, [feedA], { transport: 'websocket', ha: true });
+  await socket.reached(isLive);
+  expect(service.attempts.map(({ url }) => url)).toEqual([`wss://ws.test/api/v1/ws?feedIDs=${feedA}`]);
+  socket.reports.close();
+  const events = watch(service, [feedA], { transport: 'sse', ha: true });
+  await events.reached(isLive);
+  expect(service.attempts[1]?.url).toBe(`http://scripted/api/v1/reports/stream?feedIDs=${feedA}`);
+  expect(heads).toEqual(['https://ws.test/', 'https://ws.test/']);
+  events.reports.close();
+});
+
+test('wsUrls: the next one is tried where one fails, and kept while it works', async () => {
+  const { service } = apart([], ['http://a.test', 'http://b.test']);
+  service.refusals.push({ status: 503 });
+  const { reached, reports } = watch(service, [feedA], { transport: 'websocket' });
+  await reached(isLive);
+  service.live()[0]?.cut();
+  await reached((state) => isLive(state) && service.attempts.length === 3);
+  expect(service.attempts.map(({ url }) => new URL(url).host)).toEqual(['a.test', 'b.test', 'b.test']);
+  reports.close();
+});

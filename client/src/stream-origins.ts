@@ -14,7 +14,7 @@ export const parseOrigins = (header: string | null): readonly string[] => {
   return [...new Set(names.map((name) => name.trim()).filter((name) => name !== ''))].slice(0, originsMax);
 };
 
-const askOnce = async (requester: Requester, baseUrl: string, signal: AbortSignal): Promise<readonly string[]> => {
+const askOnce = async (requester: Requester, url: string, signal: AbortSignal): Promise<readonly string[]> => {
   const controller = new AbortController();
   const abort = (): void => controller.abort();
   const watchdog = createWatchdog(handshakeMs, abort);
@@ -29,12 +29,9 @@ const askOnce = async (requester: Requester, baseUrl: string, signal: AbortSigna
       credentials: 'omit',
       signal: controller.signal,
     } as const;
-    const response = await requester.fetch(`${baseUrl}/`, init);
+    const response = await requester.fetch(`${url}/`, init);
     if (response.status !== 200)
-      throw toRefusal(
-        { status: response.status, headers: response.headers, text: '' },
-        { baseUrl, nowMs: requester.nowMs },
-      );
+      throw toRefusal({ status: response.status, headers: response.headers, text: '' }, url, requester.nowMs);
     return parseOrigins(response.headers.get('X-Cll-Available-Origins'));
   } finally {
     watchdog.stop();
@@ -42,7 +39,7 @@ const askOnce = async (requester: Requester, baseUrl: string, signal: AbortSigna
   }
 };
 
-/** Asks one base URL after the other until one answers; `onFailure` is told why each did not. */
+/** Asks the hosts of WebSockets, as the published SDKs do, one after the other until one answers; `onFailure` is told why each did not. */
 export const askOrigins = async (
   requester: Requester,
   reconnect: ReconnectRules,
@@ -52,7 +49,7 @@ export const askOrigins = async (
 ): Promise<readonly string[]> => {
   let hasCorrectedClock = false;
   for (let failures = 0; !signal.aborted; failures += 1) {
-    const urls = requester.baseUrls;
+    const urls = requester.wsUrls;
     try {
       return await askOnce(requester, urls[failures % urls.length] as string, signal); // there is at least one
     } catch (error) {

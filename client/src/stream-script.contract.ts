@@ -125,6 +125,7 @@ const createScriptedRequester = (script: Script, origins: readonly string[]): Re
   },
   sign: () => ({ Authorization: 'user', 'X-Authorization-Signature-SHA256': secretCanary }),
   baseUrls: ['http://scripted'],
+  wsUrls: ['http://scripted'],
   fetch: (url, init) => scriptedFetch(script, origins, String(url), init ?? {}),
   nowMs: () => 1_000_000,
 });

@@ -52,7 +52,8 @@ const run = async (
     const text = await response.text().finally(handshake.stop);
     throw toRefusal(
       { status: response.status, headers: response.headers, text: text.slice(0, refusalCharactersMax) },
-      request,
+      request.baseUrl,
+      request.nowMs,
     );
   }
   handlers.opened();

@@ -12,8 +12,10 @@ export type ConnectionHandlers = {
 };
 
 export type ConnectionRequest = {
-  /** Scheme, host and port. */
+  /** Scheme, host and port, of the REST API. */
   readonly baseUrl: string;
+  /** The same, of WebSockets. */
+  readonly wsUrl: string;
   readonly feedIds: readonly string[];
   readonly origin: string | undefined;
   readonly sign: (method: 'GET', target: string) => Readonly<Record<string, string>>;
@@ -39,8 +41,8 @@ export const originHeaders = (origin: string | undefined): Readonly<Record<strin
   origin === undefined ? {} : { [originHeader]: origin };
 
 /** The typed error of a refused request. */
-export const toRefusal = (answer: RawAnswer, { baseUrl, nowMs }: Pick<ConnectionRequest, 'baseUrl' | 'nowMs'>): Error =>
-  toError(answer, new URL(baseUrl).host, nowMs());
+export const toRefusal = (answer: RawAnswer, url: string, nowMs: () => number): Error =>
+  toError(answer, new URL(url).host, nowMs());
 
 /** Rings after `ms` without `touch`; silent while stopped. */
 export const createWatchdog = (ms: number, ring: () => void) => {

@@ -12,7 +12,7 @@ export const createWebSocketTransport =
   (openSocket: OpenSocket): Transport =>
   (request, handlers) =>
     new Promise((resolve, reject) => {
-      const { baseUrl, feedIds, origin, sign, valve, silenceMs, signal } = request;
+      const { wsUrl, feedIds, origin, sign, nowMs, valve, silenceMs, signal } = request;
       const target = targetOf(feedIds);
       let isOver = false;
       const end = (settle: () => void): void => {
@@ -50,7 +50,7 @@ export const createWebSocketTransport =
       };
       const stopListening = valve.onChange(onValve);
       const socket = openSocket(
-        `ws${baseUrl.slice('http'.length)}${target}`,
+        `ws${wsUrl.slice('http'.length)}${target}`,
         {
           ...sign('GET', target),
           ...originHeaders(origin),
@@ -66,7 +66,7 @@ export const createWebSocketTransport =
           alive: () => {
             if (!isOver && !valve.isFull()) watchdog.touch();
           },
-          refused: (answer) => end(() => reject(toRefusal(answer, request))),
+          refused: (answer) => end(() => reject(toRefusal(answer, wsUrl, nowMs))),
           closed: (reason) => end(() => resolve(reason)),
         },
       );
