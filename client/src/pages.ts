@@ -43,7 +43,7 @@ export async function* pages(
   let place: Place = { start };
   while (place.start <= end) {
     const read = await page(requester, feedId, place.start, place.isRecheck ? limits.pageLimitMax : limit, options);
-    const fresh = read.reports.filter((one, i, all) => known.isNew(one) && one.fullReport !== all[i - 1]?.fullReport);
+    const fresh = read.reports.filter((one, i, all) => known.isNew(one) && !isSame(one, all[i - 1]));
     const { accept, next } = continueAfter(feedId, place, toWalked(read), fresh.length);
     const reports = accept ? fresh.filter(({ observationsTimestamp }) => observationsTimestamp <= end) : [];
     if (accept) known.add(fresh);
@@ -54,6 +54,9 @@ export async function* pages(
     await pause(next === undefined ? pollMs : pacingMs(read), options.signal, sleep);
   }
 }
+
+const isSame = (a: ReportJson, b: ReportJson | undefined): boolean =>
+  a.observationsTimestamp === b?.observationsTimestamp && a.fullReport === b.fullReport;
 
 const toWalked = ({ reports, more }: ReportPage): WalkedPage => ({ reports: reports.map(parseReceived), more });
 
