@@ -36,7 +36,7 @@ const showConfig = async (session: Session, options: RawOptions): Promise<void> 
 
 // A misspelt variable would otherwise do nothing, in silence.
 /** Read by the commands that ask a server, and by no setting. */
-const readingVariables = ['SEALPOST_URL', 'SEALPOST_USER_ID', 'SEALPOST_SECRET'];
+const readingVariables = ['SEALPOST_URL', 'SEALPOST_WS_URL', 'SEALPOST_USER_ID', 'SEALPOST_SECRET'];
 
 const warnOfUnknownVariables = ({ env, stderr }: Session): void => {
   const known = [

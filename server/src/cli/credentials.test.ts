@@ -1,7 +1,8 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
-import { btc, hexOf, openReadingSample, third } from './reading-sample.contract.ts';
+import { readWsUrl } from './credentials.ts';
+import { against, btc, hexOf, openReadingSample, third } from './reading-sample.contract.ts';
 
 const { service, alice, folder, file, run, close } = await openReadingSample();
 afterAll(close);
@@ -88,4 +89,48 @@ describe('credentials', () => {
       });
     },
   );
+});
+
+describe('WebSockets on another host', () => {
+  const url = new URL('https://api.example.org');
+  const read = (
+    options: { wsUrl?: string },
+    env: NodeJS.ProcessEnv = {},
+    user: { url?: string; wsUrl?: string } = {},
+  ) => readWsUrl({ env }, options, url, user);
+
+  test('the flag counts before the profile, the profile before the variable; without any there is none', () => {
+    const env = { SEALPOST_WS_URL: 'wss://c.test' };
+    const user = { wsUrl: 'https://b.test' };
+    expect(read({ wsUrl: 'wss://a.test:8443' }, env, user)).toBe('https://a.test:8443');
+    expect(read({}, env, user)).toBe('https://b.test');
+    expect(read({}, env)).toBe('https://c.test');
+    expect(read({})).toBeUndefined();
+  });
+
+  test('those of a profile and of the variables count only for their own server', () => {
+    expect(read({}, {}, { url: 'https://other.test', wsUrl: 'wss://b.test' })).toBeUndefined();
+    expect(read({}, { SEALPOST_URL: 'https://other.test', SEALPOST_WS_URL: 'wss://c.test' })).toBeUndefined();
+    expect(read({}, { SEALPOST_URL: 'https://api.example.org/', SEALPOST_WS_URL: 'wss://c.test' })).toBe(
+      'https://c.test',
+    );
+  });
+
+  test('watch opens its WebSocket there and asks the server for the rest', async () => {
+    const asked: string[] = [];
+    const refuse: Parameters<typeof against>[0] = ({ url: target = '' }, response) => {
+      asked.push(target);
+      response.writeHead(401).end('{"error":"No.","code":"unauthorized"}');
+    };
+    const ran = await against(refuse, (wsUrl) => run(['watch', btc, '--ws-url', wsUrl.replace('http', 'ws')]));
+    expect(ran).toMatchObject({ code: 1, stderr: expect.stringContaining('No. Check user id and secret') });
+    expect(asked).toEqual([`/api/v1/ws?feedIDs=${btc}`]);
+  });
+
+  test('an address that is none is refused by name', async () => {
+    expect(await run(['watch', '--ws-url', 'ws.example.org'])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('--ws-url is not the address of a server'),
+    });
+  });
 });

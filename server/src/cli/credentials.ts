@@ -18,15 +18,16 @@ export type Signer = (method: string, target: string, timestampMs: number) => Re
 export type OpenClient = (
   url: URL,
   session: Pick<Session, 'stderr' | 'nowMs'>,
-  changes?: Pick<ClientOptions, 'onWarning'>,
+  changes?: Pick<ClientOptions, 'onWarning' | 'wsUrl'>,
 ) => Client;
 
-/** A user who can sign; `from` says where it was found, `url` is the profile's, where it has one. */
+/** A user who can sign; `from` says where it was found, `url` and `wsUrl` are the profile's, where it has them. */
 export type User = {
   readonly from: string;
   readonly sign: Signer;
   readonly openClient: OpenClient;
   readonly url?: string;
+  readonly wsUrl?: string;
 };
 
 const urlDefault = 'http://127.0.0.1:7401';
@@ -42,18 +43,52 @@ export const addUserOptions = (command: Command): Command =>
 export const addAccessOptions = (command: Command): Command =>
   addUserOptions(command.option('--url <url>', `server (the profile’s, else $${urlVariable}, default: ${urlDefault})`));
 
+const wsUrlVariable = 'SEALPOST_WS_URL';
+
+/** Adds the flag of commands with live connections. */
+export const addWsUrlOption = (command: Command): Command =>
+  command.option(
+    '--ws-url <url>',
+    `server for WebSockets, wss:// or https:// (the profile’s wsUrl, else $${wsUrlVariable}, default: the server)`,
+  );
+
+/** Finds where the WebSockets of a server are, if elsewhere. Those of a profile and of the variables count only for their own server. */
+export const readWsUrl = (
+  { env }: Pick<Session, 'env'>,
+  options: RawOptions,
+  url: URL,
+  user: Pick<User, 'url' | 'wsUrl'>,
+): string | undefined => {
+  const isSame = (raw: string): boolean => URL.canParse(raw) && new URL(raw).origin === url.origin;
+  const [place, raw] =
+    [
+      ['--ws-url', options.wsUrl],
+      ['The wsUrl of the profile', isSame(user.url ?? url.href) ? user.wsUrl : undefined],
+      [wsUrlVariable, isSame(env[urlVariable] || url.href) ? env[wsUrlVariable] || undefined : undefined],
+    ].find(([, value]) => value !== undefined) ?? [];
+  return raw === undefined
+    ? undefined
+    : parseServerUrl(String(place), String(raw).replace(/^ws(?=s?:)/i, 'http')).origin;
+};
+
 /** Finds server and user. The flag counts before the profile, the profile before the variables. */
 export const readAccess = async (
   session: Session,
   options: RawOptions,
-): Promise<{ readonly url: URL; readonly sign: Signer; readonly openClient: OpenClient }> => {
+): Promise<{
+  readonly url: URL;
+  readonly wsUrl: string | undefined;
+  readonly sign: Signer;
+  readonly openClient: OpenClient;
+}> => {
   const user = await readUser(session, options);
   const [place, raw] = [
     ['--url', options.url],
     ['The url of the profile', user.url],
     [urlVariable, session.env[urlVariable] || undefined],
   ].find(([, value]) => value !== undefined) ?? ['', urlDefault];
-  return { url: parseServerUrl(String(place), String(raw)), sign: user.sign, openClient: user.openClient };
+  const url = parseServerUrl(String(place), String(raw));
+  return { url, wsUrl: readWsUrl(session, options, url, user), sign: user.sign, openClient: user.openClient };
 };
 
 /** Reads the address of a server: scheme, host and port only, because a path would be part of what is signed. */
@@ -79,7 +114,13 @@ export const readUser = async (session: Session, { profile, profiles }: RawOptio
   );
 };
 
-const createUser = (from: string, place: string, userId: string, secret: string, url?: string): User => {
+const createUser = (
+  from: string,
+  place: string,
+  userId: string,
+  secret: string,
+  addresses: Pick<User, 'url' | 'wsUrl'> = {},
+): User => {
   try {
     parseUserId(userId);
   } catch {
@@ -88,10 +129,10 @@ const createUser = (from: string, place: string, userId: string, secret: string,
   const sign: Signer = (method, target, timestampMs) => signRequest({ method, target, userId, timestampMs }, secret);
   const openClient: OpenClient = (at, session, changes = {}) =>
     createClient({ ...clientOptions(at, session), userId, secret, ...changes });
-  return { from, sign, openClient, ...(url === undefined ? {} : { url }) };
+  return { from, sign, openClient, ...addresses };
 };
 
-const profileForm = '{"url", "userId", and "secretFile" or "secret"}';
+const profileForm = '{"url", "userId", and "secretFile" or "secret"}, with "wsUrl" where WebSockets are elsewhere';
 
 const readProfile = async (path: string, name: string): Promise<User> => {
   const all = parseObject(await readPrivateFile(path), path);
@@ -104,14 +145,16 @@ const readProfile = async (path: string, name: string): Promise<User> => {
   const texts = new Map(
     fields.filter((field): field is [string, string] => typeof field[1] === 'string' && !!field[1]),
   );
-  const isKnown = (key: string) => ['url', 'userId', 'secret', 'secretFile'].includes(key);
+  const isKnown = (key: string) => ['url', 'wsUrl', 'userId', 'secret', 'secretFile'].includes(key);
   const [userId, inline, file] = [texts.get('userId'), texts.get('secret'), texts.get('secretFile')];
   const isWhole = texts.size === fields.length && fields.every(([key]) => isKnown(key));
   if (!isWhole || userId === undefined || (inline === undefined) === (file === undefined))
     throw usageError(`${place} is incomplete or has something else, expected ${profileForm}, texts all.`);
   const secret = inline ?? (await readPrivateFile(resolve(dirname(path), file ?? ''))).trim();
   if (secret === '') throw usageError(`${place} has an empty secret file.`);
-  return createUser(`profile ${name}`, `The userId of profile ${name}`, userId, secret, texts.get('url'));
+  const [url, wsUrl] = [texts.get('url'), texts.get('wsUrl')];
+  const addresses = { ...(url !== undefined && { url }), ...(wsUrl !== undefined && { wsUrl }) };
+  return createUser(`profile ${name}`, `The userId of profile ${name}`, userId, secret, addresses);
 };
 
 // The parser's own message quotes the text, which holds secrets.

@@ -3,7 +3,7 @@ import { decode, formatDecimal, type StreamState } from '@sealpost/client';
 import { type FeedId, parseFeedId, type ReportJson } from '@sealpost/protocol';
 import type { Command } from 'commander';
 import { addExamples, type RawOptions } from './command-options.ts';
-import { addAccessOptions, readAccess } from './credentials.ts';
+import { addAccessOptions, addWsUrlOption, readAccess } from './credentials.ts';
 import { interruptedCode } from './failure.ts';
 import { type Column, renderTable } from './formats.ts';
 import { explainRemote, findRemoteFeeds, type RemoteFeed } from './remote-client.ts';
@@ -16,15 +16,15 @@ export const addWatchCommand = (program: Command, session: Session): void => {
     .argument('[FEED...]', 'feed IDs, names, or pairs such as BTC/USD (default: every stream that the user may read)')
     .option('--json', 'print one line of JSON for each report on a terminal too')
     .action((feeds: readonly string[], options: RawOptions) => watch(session, feeds, options));
-  addExamples(addAccessOptions(command), [
+  addExamples(addWsUrlOption(addAccessOptions(command)), [
     ['Two prices', 'sealpost watch BTC/USD-Streams-CexPrice ETH/USD-Streams-CexPrice --profile demo'],
     ['For a program', 'sealpost watch --profile demo | jq .price'],
   ]);
 };
 
 const watch = async (session: Session, raws: readonly string[], options: RawOptions): Promise<void> => {
-  const { url, openClient } = await readAccess(session, options);
-  const client = openClient(url, session);
+  const { url, wsUrl, openClient } = await readAccess(session, options);
+  const client = openClient(url, session, { wsUrl });
   const signal = session.interruption();
   const feeds = await findRemoteFeeds(client, url, raws, signal);
   const isTable = session.isTerminal === true && options.json !== true;
