@@ -108,6 +108,14 @@ test('tidy: only the demo imports the simulator', () => {
   offenders(others, 'The service serves any network; the simulated one is a guest.');
 });
 
+test('tidy: only the environment calls lmdb, and its reads without a copy', () => {
+  const others = sources
+    .filter(({ path }) => path.startsWith('server/') && path !== 'server/src/store/lmdb-environment.ts')
+    .filter(({ path, imports, text }) => imports.includes('lmdb') || (!isTest(path) && text.includes('getBinaryFast')))
+    .map(({ path }) => path);
+  offenders(others, 'lmdb returns its whole read buffer under a false length; `viewRecord` returns the record.');
+});
+
 test('tidy: no import cycles between files', () => {
   const graph = new Map(sources.map(({ path, imports }) => [path, imports]));
   const done = new Set<string>();

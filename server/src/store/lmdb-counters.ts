@@ -1,4 +1,5 @@
 // Owns what is counted in the reports environment, in one small record that every change of reports writes again.
+import { viewRecord } from './lmdb-environment.ts';
 import type { ReportTables } from './lmdb-report-tables.ts';
 
 export type Counters = { reports: number; reportBytes: number };
@@ -22,6 +23,6 @@ export const writeCounters = (tables: ReportTables, { reports, reportBytes }: Co
 
 /** A number that changes whenever reports were written or removed. */
 export const changesOf = (tables: ReportTables): number => {
-  const value = tables.meta.getBinaryFast(countersKey);
+  const value = viewRecord(tables.meta, countersKey);
   return value === undefined || value.length < 22 ? 0 : value.readUIntBE(16, 6);
 };

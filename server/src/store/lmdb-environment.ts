@@ -3,12 +3,16 @@
 import { closeSync, existsSync, fstatSync, ftruncateSync, openSync, readSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Database, open, type RootDatabase } from 'lmdb';
+import type { RecordBytes } from './record-bytes.ts';
 import { StoreError } from './store.ts';
 
-/** A table of binary keys and values. */
-export type Table = Database<Buffer, Buffer>;
+/** A table of binary keys and values. `viewRecord` reads without a copy. */
+export type Table = Omit<Database<Buffer, Buffer>, 'getBinaryFast'>;
 
-export type Environment = { readonly root: RootDatabase<Buffer, Buffer>; readonly folder: string };
+export type Environment = {
+  readonly root: Omit<RootDatabase<Buffer, Buffer>, 'getBinaryFast'>;
+  readonly folder: string;
+};
 
 /** The file that holds an environment's pages. */
 export const pagesFile = (folder: string): string => join(folder, 'data.mdb');
@@ -51,6 +55,16 @@ export const openEnvironment = (folder: string, readOnly: boolean): Environment 
 /** Opens a table of the environment, creating it where that is possible; undefined when a reader comes before it was made. */
 export const openTable = ({ root }: Environment, name: string): Table =>
   root.openDB<Buffer, Buffer>(name, { encoding: 'binary', keyEncoding: 'binary' });
+
+/**
+ * A record without a copy: the next read of any table overwrites it. lmdb returns its 16 MB read buffer with an overridden `length`, which
+ * native code ignores, and from Node 24 on also `subarray` and `toString` (D90). The view has exactly the record's bytes; it costs 0.15 µs, a
+ * copy of 1,700 bytes 1.8 µs.
+ */
+export const viewRecord = (table: Table, key: Buffer): RecordBytes | undefined => {
+  const shared = (table as Database<Buffer, Buffer>).getBinaryFast(key); // openTable made it
+  return shared?.subarray(0, shared.length);
+};
 
 const metaMagic = 0xbeefc0de;
 const metaAt = 24;

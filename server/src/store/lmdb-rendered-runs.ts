@@ -2,7 +2,9 @@
 // used only while the record behind it still has the checksum that it was rendered from, so that no process serves what another one
 // has changed.
 import type { FeedId } from '@sealpost/protocol';
+import { viewRecord } from './lmdb-environment.ts';
 import { keysFrom, type ReportTables } from './lmdb-report-tables.ts';
+import type { RecordBytes } from './record-bytes.ts';
 import { createReportWriter, renderedLength, secondOf, wholeSecondsEnd } from './rendered-report.ts';
 import { type Block, copyBlockIndex, openBlock } from './report-block.ts';
 import type { RenderedPage } from './store.ts';
@@ -31,8 +33,8 @@ type Piece = {
 type RenderedRun = {
   readonly checksum: number;
   readonly index: Pick<Block, 'count' | 'window' | 'firstAtOrAfter'>;
-  /** The record, lent by LMDB until the next get. */
-  readonly lend: () => Buffer;
+  /** The record, without a copy: the next read overwrites it. */
+  readonly view: () => RecordBytes;
   readonly pieces: Piece[];
   bytes: number;
 };
@@ -69,7 +71,7 @@ const cutRun = (run: RenderedRun, from: number, to: number, render: (from: numbe
 };
 
 // A run's first word covers its index, which holds the checksum of each report.
-const checksumOf = (value: Buffer): number => (value.length < 4 ? -1 : value.readUInt32BE(0));
+const checksumOf = (value: RecordBytes): number => (value.length < 4 ? -1 : value.readUInt32BE(0));
 
 /** Runs by key, those used last: when half of the bound is used up, what was not asked for since is forgotten. */
 const createKept = (bytesMax: number) => {
@@ -136,21 +138,21 @@ const createRunPages = (tables: ReportTables, streamOf: (feedId: FeedId) => numb
   const kept = createKept(bytesKept);
 
   const runAt = (table: 'blocks' | 'tail', stream: number, key: Buffer): RenderedRun => {
-    const lend = () => tables[table].getBinaryFast(key) as Buffer; // the key was just seen in this snapshot
-    const value = lend();
+    const view = () => viewRecord(tables[table], key) as RecordBytes; // the key was just seen in this snapshot
+    const value = view();
     const name = `${table}${key.toString('latin1')}`;
     const known = kept.get(name);
     const checksum = checksumOf(value);
     if (known?.checksum === checksum) return known;
     const index = copyBlockIndex(value);
-    const run = { checksum, index: openBlock(stream, index), lend, pieces: [], bytes: index.length };
+    const run = { checksum, index: openBlock(stream, index), view, pieces: [], bytes: index.length };
     kept.keep(name, run);
     return run;
   };
 
   const cut = (feedId: FeedId, stream: number, { run, from, to }: Segment): Buffer[] =>
     cutRun(run, from, to, (start, end) => {
-      const piece = renderPiece(feedId, openBlock(stream, run.lend()), start, end);
+      const piece = renderPiece(feedId, openBlock(stream, run.view()), start, end);
       run.pieces.push(piece);
       kept.grow(run, piece.text.length);
       return piece;

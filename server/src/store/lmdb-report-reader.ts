@@ -3,6 +3,7 @@
 import type { FeedId } from '@sealpost/protocol';
 import { readCandles } from './lmdb-candles.ts';
 import { changesOf } from './lmdb-counters.ts';
+import { viewRecord } from './lmdb-environment.ts';
 import { createPageRenderer } from './lmdb-rendered-runs.ts';
 import {
   decodeAppended,
@@ -16,6 +17,7 @@ import {
   streamKey,
   streamOfKey,
 } from './lmdb-report-tables.ts';
+import type { RecordBytes } from './record-bytes.ts';
 import { renderReport, secondOf, wholeSecondsEnd } from './rendered-report.ts';
 import { type Block, type BlockReport, openBlock } from './report-block.ts';
 import {
@@ -172,8 +174,8 @@ const createLatestReader = (tables: ReportTables): ((stream: number) => LatestRe
   return (stream) => {
     const known = decoded.get(stream) ?? { key: streamKey(stream), checksum: -1, report: undefined };
     decoded.set(stream, known);
-    // Lent by LMDB until the next get: it is looked at and decoded at once, and no copy is made.
-    const value = tables.latest.getBinaryFast(known.key);
+    // Decoded before the next read overwrites it.
+    const value = viewRecord(tables.latest, known.key);
     if (value === undefined) return undefined;
     const checksum = value.length < 4 ? -1 : value.readUInt32BE(0);
     if (known.report !== undefined && known.checksum === checksum) return known.report;
@@ -190,7 +192,7 @@ export const lastPosition = (tables: ReportTables): number =>
 /** Later than any observation: keys hold 48 bits of milliseconds. */
 export const momentMax = 2 ** 48 - 1;
 
-const openRun = ({ key, value }: { readonly key: Buffer; readonly value: Buffer }): Block =>
+const openRun = ({ key, value }: { readonly key: Buffer; readonly value: RecordBytes }): Block =>
   openBlock(streamOfKey(key), value);
 const foundIn = (run: Block, i: number): FoundReport => ({ window: run.window(i), read: () => run.report(i) });
 
@@ -205,13 +207,13 @@ function* foundFrom(tables: ReportTables, stream: number, observationsMs: number
 }
 
 /**
- * The first report observed at or after a moment. The bytes of its run are lent by LMDB until the next get: whoever wants the report
- * unpacked does it at once, and no block of 14 KB is copied for one report.
+ * The first report observed at or after a moment. It is read from a view that the next read of the store overwrites, so the caller
+ * unpacks it at once; no block of 14 KB is copied for one report.
  */
 export const findFirst = (tables: ReportTables, stream: number, observationsMs: number): FoundReport | undefined => {
   for (const table of [tables.blocks, tables.tail]) {
     for (const key of table.getKeys({ ...keysFrom(stream, observationsMs), limit: 1 })) {
-      const value = table.getBinaryFast(key) as Buffer; // the key was just seen in this snapshot
+      const value = viewRecord(table, key) as RecordBytes; // the key was just seen in this snapshot
       const run = openRun({ key, value });
       return foundIn(run, run.firstAtOrAfter(observationsMs)); // its last report is at or after the moment, or its key would not be
     }

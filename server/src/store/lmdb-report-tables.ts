@@ -2,6 +2,7 @@
 // which is observed after every block. Both hold runs of one form, keyed by stream number and the run's last observation.
 import { crc32 } from 'node:zlib';
 import { type Environment, openTable, type Table } from './lmdb-environment.ts';
+import type { RecordBytes } from './record-bytes.ts';
 import { CorruptRecordError, type LatestReport, type Window } from './store.ts';
 
 export type ReportTables = {
@@ -91,15 +92,15 @@ export const encodeLatest = (
   return value;
 };
 
-export const decodeLatest = (stream: number, value: Buffer): LatestReport => {
-  if (value.length < latestHeadBytes || crc32(value.subarray(4), stream) !== value.readUInt32BE(0)) {
+export const decodeLatest = (stream: number, value: RecordBytes): LatestReport => {
+  if (value.length < latestHeadBytes || crc32(value.subarray(4, value.length), stream) !== value.readUInt32BE(0)) {
     throw new CorruptRecordError(`the newest report of stream ${stream} does not match its checksum`);
   }
   return {
     validFromMs: value.readUIntBE(4, 6),
     observationsMs: value.readUIntBE(10, 6),
     tag: value.toString('latin1', 16, latestHeadBytes),
-    json: value.toString('latin1', latestHeadBytes),
+    json: value.toString('latin1', latestHeadBytes, value.length),
   };
 };
 

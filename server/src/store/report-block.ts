@@ -2,6 +2,7 @@
 // One block per 64 reports instead of one key each: less than half the disk, and a page reads two records instead of 100 (D50).
 import { crc32 } from 'node:zlib';
 import { keepUnpacked, lendUnpacked, packReport, type Unpacked, unpackedBytes } from './packed-report.ts';
+import type { RecordBytes } from './record-bytes.ts';
 import { CorruptRecordError, type Window } from './store.ts';
 
 /** A report inside its stream: no feed id, which the stream's number stands for. */
@@ -60,13 +61,13 @@ export type Block = {
 };
 
 /** A copy of a block's index alone, without its reports: opened as a block, it tells their windows. */
-export const copyBlockIndex = (bytes: Buffer): Buffer => {
+export const copyBlockIndex = (bytes: RecordBytes): Buffer => {
   const indexEnd = bytes.length < headBytes ? 0 : headBytes + bytes.readUInt16BE(4) * entryBytes;
   return Buffer.from(bytes.subarray(0, Math.min(bytes.length, indexEnd)));
 };
 
 /** Opens a block; one whose index is not what was written is a `CorruptRecordError`. */
-export const openBlock = (stream: number, bytes: Buffer): Block => {
+export const openBlock = (stream: number, bytes: RecordBytes): Block => {
   const count = bytes.length < headBytes ? 0 : bytes.readUInt16BE(4);
   const indexEnd = headBytes + count * entryBytes;
   if (count === 0 || indexEnd > bytes.length || crc32(bytes.subarray(4, indexEnd), stream) !== bytes.readUInt32BE(0)) {
@@ -107,7 +108,7 @@ export const openBlock = (stream: number, bytes: Buffer): Block => {
 };
 
 // Lengths are summed once per block, on the first report that is read. The last is cut at the end of the bytes, which its words then miss.
-const createStarts = (bytes: Buffer, count: number, indexEnd: number): ((i: number) => number) => {
+const createStarts = (bytes: RecordBytes, count: number, indexEnd: number): ((i: number) => number) => {
   let starts: number[] | undefined;
   const sum = (): number[] => {
     const ends = [indexEnd];
