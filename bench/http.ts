@@ -155,6 +155,7 @@ const compare = async (api: Api, bare: Target, comparison: Comparison): Promise<
 };
 
 const latestPath = (feedId: string): string => `/api/v1/reports/latest?feedID=${feedId}`;
+const latestManyPath = ({ feedIds }: Api): string => `/api/v1/reports/latest?feedIDs=${feedIds.join(',')}`;
 const bulkPath = ({ feedIds }: Api, at: number): string =>
   `/api/v1/reports/bulk?feedIDs=${feedIds.join(',')}&timestamp=${at}`;
 const pagePath = (feedId: string, from: number): string =>
@@ -194,6 +195,7 @@ export const benchHttp = async (): Promise<readonly Measurement[]> => {
   try {
     const figures = [
       ...(await compare(api, bare, { name: 'latest', path: latestPath(first), requests: 20_000 })),
+      ...(await compare(api, bare, { name: 'latest of 24', path: latestManyPath(api), requests: 2_000 })),
       ...(await compare(api, bare, {
         name: 'bulk of 24',
         path: bulkPath(api, last),

@@ -113,6 +113,7 @@ type Asked = { readonly route: string; readonly target: (feedId: FeedId) => stri
 const singles: readonly Asked[] = [
   { route: 'at', target: (id) => `/api/v1/reports?feedID=${id}&timestamp=${moment}`, without: 404 },
   { route: 'latest', target: (id) => `/api/v1/reports/latest?feedID=${id}`, without: 404 },
+  { route: 'latest of several', target: (id) => `/api/v1/reports/latest?feedIDs=${id}`, without: 206 },
   { route: 'bulk', target: (id) => `/api/v1/reports/bulk?feedIDs=${id}&timestamp=${moment}`, without: 206 },
   { route: 'page', target: (id) => `/api/v1/reports/page?feedID=${id}&startTimestamp=${now - 60}`, without: 200 },
   {
@@ -200,7 +201,7 @@ test('entitlements: unknown, forbidden and hidden streams are one answer, byte f
   expect([...forbidden].map((text) => JSON.parse(text)[0])).toEqual([401]);
 });
 
-test('entitlements: a bulk request with one stream that may not be read fails whole, 600 random mixes', async () => {
+test('entitlements: a bulk or a latest of several with one stream that may not be read fails whole, 600 random mixes', async () => {
   let state = 7;
   const roll = (sides: number): number => {
     state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
@@ -216,14 +217,14 @@ test('entitlements: a bulk request with one stream that may not be read fails wh
       const stray = mix % 3 === 1 ? [rows[roll(rows.length)] as Row] : []; // below the length
       const asked = [...new Set([...chosen, ...stray])];
       const ids = asked.map(({ feedId }) => feedId);
-      const reply = await service.call(`/api/v1/reports/bulk?feedIDs=${ids.join(',')}&timestamp=${moment}`, {
-        as: account.credentials,
-      });
+      const target =
+        mix % 2 === 0 ? `bulk?timestamp=${moment}&feedIDs=${ids.join(',')}` : `latest?feedIDs=${ids.join(',')}`;
+      const reply = await service.call(`/api/v1/reports/${target}`, { as: account.credentials });
       const there = asked.filter(({ hasReports }) => hasReports).map(({ feedId }) => feedId);
       const expected = asked.every((row) => mayRead(account, row)) ? (there.length === asked.length ? 200 : 206) : 401;
       const given = reply.json.reports?.map(({ feedID }: { readonly feedID: string }) => feedID);
       const same = expected === 401 ? given === undefined : given?.join() === there.join();
-      if (reply.status !== expected || !same) deviate(account, `bulk of ${ids.join()}`, reply);
+      if (reply.status !== expected || !same) deviate(account, target, reply);
       seen.set(expected, (seen.get(expected) ?? 0) + 1);
     }
   });

@@ -55,6 +55,8 @@ const replaced =
   (material: Material): string =>
     signed([])(material).replace(from, to);
 
+const ofSeveral = (target: string): string => target.replace('?feedID=', '?feedIDs=');
+
 export const goodCases: readonly RawCase[] = [
   { name: 'a signed request', bytes: signed([]), outcomes: [[200]] },
   { name: 'header names in capitals', bytes: replaced('X-Authorization-T', 'X-AUTHORIZATION-T'), outcomes: [[200]] },
@@ -72,6 +74,12 @@ export const goodCases: readonly RawCase[] = [
   { name: 'an expectation', bytes: signed(['Expect: 100-continue']), outcomes: [[200]] },
   { name: 'an expectation that nobody knows', bytes: signed(['Expect: nonsense']), outcomes: [[200]] },
   { name: 'an offer of HTTP/2', bytes: signed(['Upgrade: h2c', 'HTTP2-Settings: AAMAAABk']), outcomes: [[200]] },
+  { name: 'several streams', bytes: spelled(ofSeveral), outcomes: [[200]] },
+  {
+    name: 'several streams, the argument’s name percent-encoded',
+    bytes: spelled((target) => ofSeveral(target).replace('feedIDs', '%66eed%49Ds')),
+    outcomes: [[200]],
+  },
   {
     name: 'names of object members',
     bytes: signed(['__proto__: x', 'constructor: x', 'toString: x']),
@@ -97,6 +105,24 @@ export const goodCases: readonly RawCase[] = [
 ];
 
 export const badCases: readonly RawCase[] = [
+  {
+    name: 'one stream and several',
+    bytes: spelled((target) => `${target}&feedIDs=`),
+    outcomes: bad,
+    code: 'malformed_argument',
+  },
+  {
+    name: 'several streams, twice',
+    bytes: spelled((target) => `${ofSeveral(target)}&feed%49Ds=1`),
+    outcomes: bad,
+    code: 'repeated_argument',
+  },
+  {
+    name: 'several streams in bytes that are not UTF-8',
+    bytes: spelled((target) => `${ofSeveral(target)}%ff`),
+    outcomes: bad,
+    code: 'malformed_target',
+  },
   { name: 'Authorization twice', bytes: twice(0), outcomes: bad, code: 'repeated_header' },
   { name: 'the timestamp twice', bytes: twice(1), outcomes: bad, code: 'repeated_header' },
   { name: 'the signature twice', bytes: twice(2), outcomes: bad, code: 'repeated_header' },

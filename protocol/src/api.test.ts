@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { limits, type Route, routes } from './api.ts';
+import { formOf, limits, type Route, routeLabel, routes } from './api.ts';
 import { bodies } from './bodies.ts';
 
 const rows = Object.entries<Route>(routes);
@@ -22,8 +22,18 @@ test('routes: everything under /api/ needs authentication, discovery alone may b
   }
 });
 
-test('routes: no two share method and path', () => {
-  expect(new Set(rows.map(([, { method, path }]) => `${method} ${path}`)).size).toBe(rows.length);
+test('routes: no two share method and path, but for forms, which an argument tells apart', () => {
+  expect(new Set(rows.map(([, route]) => `${route.method} ${routeLabel(route)}`)).size).toBe(rows.length);
+  const forms = rows.filter(([, route]) => formOf(route) !== undefined);
+  expect(forms.map(([name, route]) => [name, routeLabel(route)])).toEqual([
+    ['reportLatestMany', '/api/v1/reports/latest?feedIDs'],
+  ]);
+  for (const [, { method, path, auth, query }] of forms) {
+    const [plain, ...others] = rows.filter(([, one]) => one.path === path && formOf(one) === undefined);
+    expect([plain?.[1].method, plain?.[1].auth, others]).toEqual([method, auth, []]);
+    for (const { insteadOf } of Object.values(query))
+      if (insteadOf) expect(plain?.[1].query[insteadOf]?.required).toBe(true);
+  }
 });
 
 test('routes: required arguments are those of the specification', () => {

@@ -56,6 +56,8 @@ export type Parameter = {
   readonly as: string;
   readonly required?: true;
   readonly default?: number | boolean;
+  /** Another form of the same path: a request with this argument is of the row that names it, and the argument named here is refused (D99). */
+  readonly insteadOf?: string;
   readonly about: string;
 };
 
@@ -82,6 +84,12 @@ const feedIds = {
   as: 'feedIds',
   required: true,
   about: 'Streams to read, separated by commas.',
+} as const;
+const missing = {
+  kind: 'boolean',
+  as: 'missing',
+  default: false,
+  about: 'Name the streams without data in a 206.',
 } as const;
 const seconds = <A extends string>(as: A, about: string) => ({ kind: 'seconds', as, required: true, about }) as const;
 const names = <A extends string>(as: A, about: string) => ({ kind: 'names', as, about }) as const;
@@ -145,6 +153,15 @@ export const routes = {
     query: { feedID: feedId },
     answers: { 200: 'OneReport', 304: null, 404: 'ReportMiss' },
   },
+  reportLatestMany: {
+    method: 'GET',
+    path: '/api/v1/reports/latest',
+    transport: 'http',
+    auth: 'required',
+    about: 'The newest reports of several streams, in the order asked for. An extension of ours.',
+    query: { feedIDs: { ...feedIds, insteadOf: 'feedID' }, missing },
+    answers: { 200: 'Reports', 206: 'PartialReports' },
+  },
   reportBulk: {
     method: 'GET',
     path: '/api/v1/reports/bulk',
@@ -154,7 +171,7 @@ export const routes = {
     query: {
       feedIDs: feedIds,
       timestamp: seconds('timestamp', 'Moment for which the reports are returned.'),
-      missing: { kind: 'boolean', as: 'missing', default: false, about: 'Name the streams without data in a 206.' },
+      missing,
     },
     answers: { 200: 'Reports', 206: 'PartialReports' },
   },
@@ -294,6 +311,16 @@ export const routes = {
 } as const satisfies Record<string, Route>;
 
 export type RouteName = keyof typeof routes;
+
+/** The argument that makes a request one of this route's where several routes share method and path; undefined for the others. */
+export const formOf = ({ query }: Route): string | undefined =>
+  Object.keys(query).find((name) => query[name]?.insteadOf !== undefined);
+
+/** A route's path, with the argument that makes a request one of its form: what documents, logs and metrics call it. */
+export const routeLabel = (route: Route): string => {
+  const form = formOf(route);
+  return form === undefined ? route.path : `${route.path}?${form}`;
+};
 
 /** Does a route's answer go on for as long as the connection? */
 export const isLive = ({ transport, contentType }: Route): boolean =>

@@ -1,80 +1,30 @@
 // Owns the OpenAPI 3.1 document, derived from the tables of routes, bodies and errors. What it adds is what those tables do
 // not say: which headers an answer carries, and which codes a route can answer with. A door of its own keeps it out of the bundle.
 import { candleResolutions, isLive, limits, type Parameter, type ParameterKind, type Route, routes } from './api.ts';
-import { type BodyName, type BodySchema, bodies } from './bodies.ts';
+import { type BodyName, bodies } from './bodies.ts';
 import { type ErrorCode, errorTable } from './errors.ts';
+import type {
+  ApiKey,
+  Header,
+  Headers,
+  Method,
+  OpenApiDocument,
+  OpenApiOperation,
+  OpenApiParameter,
+  OpenApiResponse,
+  ValueSchema,
+} from './openapi-document.ts';
+import { mergeForms } from './openapi-forms.ts';
 import { secondsMax } from './parameters.ts';
 import { authHeaders } from './request-signing.ts';
 
-/** Schema of a query argument or a header. */
-export type ValueSchema = {
-  readonly type: 'string' | 'integer' | 'boolean' | 'array';
-  readonly items?: ValueSchema;
-  readonly enum?: readonly number[];
-  readonly default?: number | boolean;
-} & { readonly [K in 'pattern' | 'format']?: string } & {
-  readonly [K in 'minLength' | 'minimum' | 'maximum' | 'minItems' | 'maxItems']?: number;
-};
-
-export type OpenApiParameter = {
-  readonly name: string;
-  readonly in: 'query' | 'header';
-  readonly required: boolean;
-  readonly description: string;
-  readonly schema: ValueSchema;
-  /** Lists are one argument with commas. */
-  readonly style?: 'form';
-  readonly explode?: false;
-};
-
-type Reference = { readonly $ref: string };
-type Headers = Readonly<Record<string, Reference>>;
-
-/** An answer in full, or a shared one with its description replaced, as OpenAPI 3.1 allows. */
-export type OpenApiResponse = {
-  readonly description: string;
-  readonly $ref?: string;
-  readonly headers?: Headers;
-  readonly content?: { readonly 'application/json'?: { readonly schema: Reference } } & {
-    readonly [T in NonNullable<Route['contentType']>]?: { readonly schema: ValueSchema };
-  };
-};
-
-export type OpenApiOperation = {
-  readonly operationId: string;
-  readonly tags: readonly string[];
-  readonly summary: string;
-  readonly description?: string;
-  readonly security: readonly Readonly<Record<string, readonly string[]>>[];
-  readonly parameters: readonly OpenApiParameter[];
-  readonly responses: Readonly<Record<string, OpenApiResponse>>;
-  readonly 'x-transport'?: 'websocket';
-};
-
-type Method = 'get' | 'head';
-type ApiKey = { readonly type: 'apiKey'; readonly in: 'header'; readonly name: string; readonly description: string };
-type Header = { readonly description: string; readonly required?: true; readonly schema: ValueSchema };
-
-export type OpenApiDocument = {
-  readonly openapi: '3.1.0';
-  readonly info: {
-    readonly title: string;
-    readonly version: string;
-    readonly description: string;
-    readonly license: { readonly name: string; readonly identifier: string };
-  };
-  readonly servers: readonly { readonly url: string }[];
-  readonly tags: readonly { readonly name: string; readonly description: string }[];
-  readonly paths: Readonly<Record<string, { readonly [M in Method]?: OpenApiOperation }>>;
-  readonly components: {
-    readonly securitySchemes: Readonly<Record<keyof typeof authHeaders, ApiKey>>;
-    readonly headers: Readonly<Record<string, Header>>;
-    readonly responses: Readonly<Record<string, OpenApiResponse>>;
-    readonly schemas: Readonly<Record<BodyName, BodySchema>>;
-  };
-  /** The error table, for readers of the document alone. */
-  readonly 'x-errors': readonly ({ readonly code: ErrorCode } & (typeof errorTable)[ErrorCode])[];
-};
+export type {
+  OpenApiDocument,
+  OpenApiOperation,
+  OpenApiParameter,
+  OpenApiResponse,
+  ValueSchema,
+} from './openapi-document.ts';
 
 /** Bounds that a deployment may set and its document tells. */
 export type DocumentedBounds = { readonly [K in 'feedIdsMax' | 'retentionDays' | 'requestsPerSecond']: number };
@@ -392,7 +342,9 @@ const pathsOf = (bounds: DocumentedBounds): OpenApiDocument['paths'] => {
   const paths: Record<string, { [M in Method]?: OpenApiOperation }> = {};
   for (const [name, route] of Object.entries<Route>(routes)) {
     for (const method of methodsOf(route)) {
-      paths[route.path] = { ...paths[route.path], [method]: toOperation(name, route, method, bounds) };
+      const [known, operation] = [paths[route.path]?.[method], toOperation(name, route, method, bounds)];
+      const merged = known === undefined ? operation : mergeForms(known, operation);
+      paths[route.path] = { ...paths[route.path], [method]: merged };
     }
   }
   return paths;

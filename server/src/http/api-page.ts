@@ -252,7 +252,10 @@ const handshake = `--http1.1 -N -o - -H 'Connection: Upgrade' -H 'Upgrade: webso
   -H 'Sec-WebSocket-Version: 13' -H "Sec-WebSocket-Key: $(openssl rand -base64 16)" `;
 
 const toCurl = ({ path, method, operation }: Operation, serverUrl: string): string => {
-  const named = operation.parameters.filter(({ name }) => Object.hasOwn(exampleValues, name));
+  const known = operation.parameters.filter(({ name }) => Object.hasOwn(exampleValues, name));
+  // A path with two forms takes one stream or several, never both.
+  const takesOne = known.some(({ name }) => name === 'feedID');
+  const named = takesOne ? known.filter(({ name }) => name !== 'feedIDs') : known;
   const query = named.map(({ name }) => `${name}=${exampleValues[name]}`).join('&');
   const target = query === '' ? path : `"${path}?${query}"`;
   const goesOn = operation.responses[200]?.content?.['text/event-stream'] !== undefined;

@@ -23,6 +23,7 @@ import { reportBulk } from './routes/report-bulk.ts';
 import { reportCandles } from './routes/report-candles.ts';
 import { reportCoverage } from './routes/report-coverage.ts';
 import { reportLatest } from './routes/report-latest.ts';
+import { reportLatestMany } from './routes/report-latest-many.ts';
 import { reportPage } from './routes/report-page.ts';
 import { signers } from './routes/signers.ts';
 import { createStatusRoute } from './routes/status.ts';
@@ -67,6 +68,7 @@ const fixedHandlers: Handlers = {
   feeds,
   reportAt,
   reportLatest,
+  reportLatestMany,
   reportBulk,
   reportPage,
   reportCoverage,

@@ -145,16 +145,16 @@ test('explorer: a folder that is no build of ours is not kept in memory', () => 
 
 test('explorer: a route comes before a file of the same path, and methods are those of both', () => {
   const find = open({ time: 'not the clock', 'api/v1/feeds': 'not the feeds' });
-  expect(matchRoute('GET', '/time', find)).toMatchObject({ name: 'time' });
-  expect(matchRoute('GET', '/api/v1/feeds', find)).toMatchObject({ name: 'feeds' });
-  expect(matchRoute('HEAD', '/', find)).toMatchObject({ name: 'origins' });
-  expect(matchRoute('GET', '/', find)).toHaveProperty('file');
-  expect(matchRoute('HEAD', '/inspect', find)).toHaveProperty('file');
+  expect(matchRoute('GET', { path: '/time', query: '' }, find)).toMatchObject({ name: 'time' });
+  expect(matchRoute('GET', { path: '/api/v1/feeds', query: '' }, find)).toMatchObject({ name: 'feeds' });
+  expect(matchRoute('HEAD', { path: '/', query: '' }, find)).toMatchObject({ name: 'origins' });
+  expect(matchRoute('GET', { path: '/', query: '' }, find)).toHaveProperty('file');
+  expect(matchRoute('HEAD', { path: '/inspect', query: '' }, find)).toHaveProperty('file');
   const allow = 'GET, HEAD, OPTIONS';
   for (const path of ['/', '/inspect', '/assets/main-1a2b.js']) {
-    expect(matchRoute('OPTIONS', path, find)).toEqual({ allow });
+    expect(matchRoute('OPTIONS', { path, query: '' }, find)).toEqual({ allow });
     for (const method of ['POST', 'get', 'DELETE'])
-      expect(() => matchRoute(method, path, find)).toThrow(
+      expect(() => matchRoute(method, { path, query: '' }, find)).toThrow(
         new ApiError('method_not_allowed', `This path answers ${allow}.`, { allow }),
       );
   }

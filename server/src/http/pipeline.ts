@@ -80,15 +80,15 @@ export const createPipeline = (parts: PipelineParts): Pipeline => {
     const nowMs = parts.nowMs();
     const headers = readHeaders(rawHeaders);
     passage.headers = headers;
-    const { path, query: raw } = parseTarget(url);
+    const target = parseTarget(url);
     checkFraming(headers, passage.request.httpVersion);
-    const matched = matchRoute(method, path, parts.findFile);
+    const matched = matchRoute(method, target, parts.findFile);
     if (!('name' in matched)) return answerBeside(passage, matched, headers);
     const { name, route } = matched;
     passage.route = name;
     const address = gate.addressOf(socket.remoteAddress, headers.forwardedFor);
     passage.caller = gate.admit(route, method, url, headers, address, nowMs);
-    const query = readQuery(name, raw, nowMs);
+    const query = readQuery(name, target.query, nowMs);
     passage.rate = gate.limit(passage.caller, name, route, address, passage.startedMs);
     const readable = passage.caller && gate.readableOf(passage.caller);
     authorise(query, readable);

@@ -7,13 +7,13 @@ test.each([
   ['/time', 'GET, HEAD, OPTIONS'],
   ['/', 'HEAD, OPTIONS'],
 ])('target: %s tells OPTIONS, and any method that it refuses, that it answers %s', (path, allow) => {
-  expect(matchRoute('OPTIONS', path)).toEqual({ allow });
+  expect(matchRoute('OPTIONS', { path, query: '' })).toEqual({ allow });
   for (const method of ['POST', 'TRACE', 'get', ...(path === '/' ? ['GET'] : [])])
-    expect(() => matchRoute(method, path)).toThrow(
+    expect(() => matchRoute(method, { path, query: '' })).toThrow(
       new ApiError('method_not_allowed', `This path answers ${allow}.`, { allow }),
     );
 });
 
 test('target: OPTIONS of an unknown path is as unknown as any', () => {
-  expect(() => matchRoute('OPTIONS', '/nothing')).toThrow(new ApiError('route_not_found'));
+  expect(() => matchRoute('OPTIONS', { path: '/nothing', query: '' })).toThrow(new ApiError('route_not_found'));
 });

@@ -1,6 +1,6 @@
 // Owns the request target: what is refused before anything else, and which route it names. Paths are compared as they are received,
 // so that no other spelling of a route reaches it (D3, D27).
-import { ApiError, type Route, type RouteName, routes } from '@sealpost/protocol';
+import { ApiError, formOf, type Route, type RouteName, routeLabel, routes, splitQuery } from '@sealpost/protocol';
 import { memoise } from '../memo.ts';
 import type { FindFile, ServedFile } from './explorer.ts';
 
@@ -39,11 +39,25 @@ const checkEncoding = (text: string): void => {
   }
 };
 
-type Known = { readonly name: RouteName; readonly route: Route };
+type Known = {
+  readonly name: RouteName;
+  readonly route: Route;
+  /** Is a query of this form of the path? Absent: every query is. */
+  readonly hasForm?: (query: string) => boolean;
+};
+
+// The look at the text leaves the other form as it was: no query is taken apart that may not have the argument, in any spelling.
+const formTest = (argument: string) => {
+  const isGiven = memoise((query) => splitQuery(query).has(argument));
+  return (query: string): boolean => (query.includes(argument) || query.includes('%')) && isGiven(query);
+};
 
 const byPath = new Map<string, Known[]>();
 for (const [name, route] of Object.entries<Route>(routes)) {
-  byPath.set(route.path, [...(byPath.get(route.path) ?? []), { name: name as RouteName, route }]);
+  const form = formOf(route);
+  const known: Known = { name: name as RouteName, route, ...(form !== undefined && { hasForm: formTest(form) }) }; // the table's own keys
+  const others = byPath.get(route.path) ?? [];
+  byPath.set(route.path, form === undefined ? [...others, known] : [known, ...others]);
 }
 
 /** What a path answers, for browsers that ask with OPTIONS. */
@@ -56,12 +70,15 @@ type Found = { readonly file: ServedFile };
 export type Beside = Allowed | Found;
 
 /**
- * The route of a path and method, or else the file of the path. OPTIONS has none: it is answered for the path alone. Files are looked
+ * The route of a target and method, or else the file of the path. OPTIONS has none: it is answered for the path alone. Files are looked
  * for last, so that they cost the routes nothing and can take none of them over.
  */
-export const matchRoute = (method: string, path: string, findFile?: FindFile): Known | Beside => {
+export const matchRoute = (method: string, { path, query }: Target, findFile?: FindFile): Known | Beside => {
   const known = byPath.get(path) ?? [];
-  const match = known.find(({ route }) => route.method === method || (route.method === 'GET' && method === 'HEAD'));
+  const match = known.find(
+    ({ route, hasForm }) =>
+      (route.method === method || (route.method === 'GET' && method === 'HEAD')) && hasForm?.(query) !== false,
+  );
   if (match !== undefined) return match;
   const file = findFile?.(path);
   if (file !== undefined && (method === 'GET' || method === 'HEAD')) return { file };
@@ -76,9 +93,9 @@ export const matchRoute = (method: string, path: string, findFile?: FindFile): K
 /** What a request may have asked for: a route, or any file of the explorer. */
 export type ServedName = RouteName | 'explorer';
 
-/** What logs and metrics call it: the path of a route, and one word for all files. */
+/** What logs and metrics call it: the path of a route, with the argument that makes it another form, and one word for all files. */
 export const servedLabels: Readonly<Record<ServedName, string>> = {
-  ...(Object.fromEntries(Object.entries<Route>(routes).map(([name, { path }]) => [name, path])) as Record<
+  ...(Object.fromEntries(Object.entries<Route>(routes).map(([name, route]) => [name, routeLabel(route)])) as Record<
     RouteName,
     string
   >), // the table's own keys

@@ -1,0 +1,83 @@
+// The types of the OpenAPI 3.1 document: as much of the standard as openapi.ts writes.
+import type { Route } from './api.ts';
+import type { BodyName, BodySchema } from './bodies.ts';
+import type { ErrorCode, errorTable } from './errors.ts';
+import type { authHeaders } from './request-signing.ts';
+
+/** Schema of a query argument or a header. */
+export type ValueSchema = {
+  readonly type: 'string' | 'integer' | 'boolean' | 'array';
+  readonly items?: ValueSchema;
+  readonly enum?: readonly number[];
+  readonly default?: number | boolean;
+} & { readonly [K in 'pattern' | 'format']?: string } & {
+  readonly [K in 'minLength' | 'minimum' | 'maximum' | 'minItems' | 'maxItems']?: number;
+};
+
+export type OpenApiParameter = {
+  readonly name: string;
+  readonly in: 'query' | 'header';
+  readonly required: boolean;
+  readonly description: string;
+  readonly schema: ValueSchema;
+  /** Lists are one argument with commas. */
+  readonly style?: 'form';
+  readonly explode?: false;
+};
+
+export type Reference = { readonly $ref: string };
+/** One of several bodies, where a path has several forms. */
+export type OneOf = { readonly oneOf: readonly Reference[] };
+export type Headers = Readonly<Record<string, Reference | Header>>;
+
+/** An answer in full, or a shared one with its description replaced, as OpenAPI 3.1 allows. */
+export type OpenApiResponse = {
+  readonly description: string;
+  readonly $ref?: string;
+  readonly headers?: Headers;
+  readonly content?: { readonly 'application/json'?: { readonly schema: Reference | OneOf } } & {
+    readonly [T in NonNullable<Route['contentType']>]?: { readonly schema: ValueSchema };
+  };
+};
+
+export type OpenApiOperation = {
+  readonly operationId: string;
+  readonly tags: readonly string[];
+  readonly summary: string;
+  readonly description?: string;
+  readonly security: readonly Readonly<Record<string, readonly string[]>>[];
+  readonly parameters: readonly OpenApiParameter[];
+  readonly responses: Readonly<Record<string, OpenApiResponse>>;
+  readonly 'x-transport'?: 'websocket';
+};
+
+export type Method = 'get' | 'head';
+export type ApiKey = {
+  readonly type: 'apiKey';
+  readonly in: 'header';
+  readonly name: string;
+  readonly description: string;
+};
+/** A header of an answer. */
+export type Header = { readonly description: string; readonly required?: true; readonly schema: ValueSchema };
+
+export type OpenApiDocument = {
+  readonly openapi: '3.1.0';
+  readonly info: {
+    readonly title: string;
+    readonly version: string;
+    readonly description: string;
+    readonly license: { readonly name: string; readonly identifier: string };
+  };
+  readonly servers: readonly { readonly url: string }[];
+  readonly tags: readonly { readonly name: string; readonly description: string }[];
+  readonly paths: Readonly<Record<string, { readonly [M in Method]?: OpenApiOperation }>>;
+  readonly components: {
+    readonly securitySchemes: Readonly<Record<keyof typeof authHeaders, ApiKey>>;
+    readonly headers: Readonly<Record<string, Header>>;
+    readonly responses: Readonly<Record<string, OpenApiResponse>>;
+    readonly schemas: Readonly<Record<BodyName, BodySchema>>;
+  };
+  /** The error table, for readers of the document alone. */
+  readonly 'x-errors': readonly ({ readonly code: ErrorCode } & (typeof errorTable)[ErrorCode])[];
+};
