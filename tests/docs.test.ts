@@ -20,7 +20,7 @@ test('docs: every decision that code or documents cite exists, and none has two 
     ...documents.map((path) => [path, readText(path)] as const),
   ];
   for (const [path, text] of texts) {
-    for (const [number] of text.matchAll(/\bD[1-9]\d?\b/g))
+    for (const [number] of text.matchAll(/\bD[1-9]\d{0,2}\b/g))
       expect(decided, `${path} cites ${number}`).toContain(number);
   }
 });

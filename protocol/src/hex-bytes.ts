@@ -1,6 +1,9 @@
 // Owns hex → bytes where every report passes: the text becomes bytes in one native call, then a table turns pairs of digits into
 // bytes. Half the time of a decoder that asks the string for each character, and nothing is allocated.
 
+/** Bytes as text: `0x` and two hex digits each. */
+export type Hex = `0x${string}`;
+
 const notDigit = 0xff;
 const digitValues = new Uint8Array(256).fill(notDigit);
 for (const [value, digit] of [...'0123456789abcdef'].entries()) {

@@ -1,16 +1,16 @@
 // Owns who signed a report: the digest, the recovered addresses, and the verdict on a quorum (D18, D19).
-import * as Hash from 'ox/Hash';
-import * as Hex from 'ox/Hex';
-import * as Secp256k1 from 'ox/Secp256k1';
+import { secp256k1 } from '@noble/curves/secp256k1.js';
+import { keccak_256 } from '@noble/hashes/sha3.js';
+import { bytesToHex } from '@noble/hashes/utils.js';
 import { type Address, parseAddress } from './address.ts';
 import type { Body } from './bodies.ts';
 import { malformedArgument } from './errors.ts';
-import { writeHex } from './hex-bytes.ts';
+import { type Hex, writeHex } from './hex-bytes.ts';
 import { type FullReport, fullReportBytesMax, type Signature } from './report.ts';
 
 /** The oracles behind one config digest: any f + 1 of them make a quorum. */
 export type SignerSet = {
-  readonly configDigest: Hex.Hex;
+  readonly configDigest: Hex;
   readonly f: number;
   readonly addresses: readonly Address[];
 };
@@ -30,9 +30,9 @@ export type SignatureEngine = {
 
 /** The engine in plain JavaScript. */
 export const portableEngine: SignatureEngine = {
-  keccak256: (bytes) => Hash.keccak256(bytes, { as: 'Bytes' }),
+  keccak256: (bytes) => keccak_256(bytes),
   recoverPublicKey: (signature, digest) =>
-    Secp256k1.noble.Signature.fromBytes(signature, 'recovered').recoverPublicKey(digest).toBytes(false),
+    secp256k1.Signature.fromBytes(signature, 'recovered').recoverPublicKey(digest).toBytes(false),
 };
 
 /** The part of a report under its signatures. */
@@ -77,7 +77,7 @@ const recoverAddress = ({ r, s, v }: Signature, digest: Uint8Array, engine: Sign
 
 /** The address of an uncompressed public key (65 bytes, leading 0x04). */
 export const addressOf = (publicKey: Uint8Array, engine: SignatureEngine = portableEngine): Address =>
-  Hex.fromBytes(engine.keccak256(publicKey.subarray(1)).subarray(12));
+  `0x${bytesToHex(engine.keccak256(publicKey.subarray(1)).subarray(12))}`;
 
 /** Every way a quorum can fail, with the sentence that explains it. */
 export const verificationFailures = {
@@ -152,7 +152,7 @@ export const parseSignerSet = (configDigest: string, raw: unknown, at = 'signers
       `more than 3f = ${3 * (f as number)} and at most ${oraclesMax} addresses`,
     );
   }
-  return { configDigest: configDigest.toLowerCase() as Hex.Hex, f: f as number, addresses: parsed };
+  return { configDigest: configDigest.toLowerCase() as Hex, f: f as number, addresses: parsed };
 };
 
 /** Reads a signers file or the answer of `/signers.json`. */

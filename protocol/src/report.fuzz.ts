@@ -1,5 +1,7 @@
 import fc from 'fast-check';
+import * as AbiParameters from 'ox/AbiParameters';
 import { expect, test } from 'vitest';
+import { appendFeeToken } from './fee-token.ts';
 import { parseFeedId, type TimeResolution } from './feed-id.ts';
 import { decodeFullReport, decodeReportBody, encodeFullReport, encodeReportBody, ReportFormatError } from './report.ts';
 import { type Field, type FieldType, type ReportBody, reportSchemas } from './report-schemas.ts';
@@ -33,6 +35,10 @@ const bodyOf = (version: number, fields: readonly Field[], resolution: TimeResol
 
 const signature = fc.record({ r: hexBytes(32), s: hexBytes(32), v: fc.integer({ min: 0, max: 255 }) });
 
+/** The ABI types that a body of this schema has, for an encoder other than ours. */
+const abiTypesOf = (fields: readonly Field[], resolution: TimeResolution) =>
+  fields.map(({ type }) => ({ type: type === 'time' ? (resolution === 'seconds' ? 'uint32' : 'uint64') : type }));
+
 for (const [version, { fields }] of Object.entries(reportSchemas)) {
   for (const resolution of ['seconds', 'milliseconds'] as const) {
     test(`report: version ${version} in ${resolution}, decode undoes encode`, () => {
@@ -43,18 +49,57 @@ for (const [version, { fields }] of Object.entries(reportSchemas)) {
         { numRuns: 100 },
       );
     });
+
+    test(`report: version ${version} in ${resolution}, ox encodes to the same bytes`, () => {
+      const types = abiTypesOf(fields, resolution);
+      fc.assert(
+        fc.property(bodyOf(Number(version), fields, resolution), (body) => {
+          const named = body as unknown as Record<string, `0x${string}` | number | bigint>;
+          const values = fields.map(({ name }, i) =>
+            types[i]?.type === 'uint64' ? BigInt(named[name] as number) : (named[name] as bigint),
+          );
+          expect(encodeReportBody(body)).toBe(AbiParameters.encode(types, values));
+        }),
+        { numRuns: 100 },
+      );
+    });
   }
 }
 
+const fullReports = fc.record({
+  context: fc.record({ configDigest: hexBytes(32), epochAndRound: hexBytes(32), extraHash: hexBytes(32) }),
+  body: fc.integer({ min: 0, max: 500 }).chain(hexBytes),
+  signatures: fc.array(signature, { maxLength: 32 }),
+});
+
 test('full report: decode undoes encode for any context, body and signatures', () => {
-  const full = fc.record({
-    context: fc.record({ configDigest: hexBytes(32), epochAndRound: hexBytes(32), extraHash: hexBytes(32) }),
-    body: fc.integer({ min: 0, max: 500 }).chain(hexBytes),
-    signatures: fc.array(signature, { maxLength: 32 }),
-  });
   fc.assert(
-    fc.property(full, (report) => {
+    fc.property(fullReports, (report) => {
       expect(decodeFullReport(encodeFullReport(report))).toEqual(report);
+    }),
+    { numRuns: 300 },
+  );
+});
+
+const envelopeTypes = ['bytes32[3]', 'bytes', 'bytes32[]', 'bytes32[]', 'bytes32'] as const;
+
+test('full report: ox encodes to the same bytes, with a fee token and without', () => {
+  fc.assert(
+    fc.property(fullReports, hexBytes(20), ({ context, body, signatures }, token) => {
+      const vs = Buffer.concat([Buffer.from(signatures.map(({ v }) => v)), Buffer.alloc(32 - signatures.length)]);
+      const values = [
+        [context.configDigest, context.epochAndRound, context.extraHash],
+        body,
+        signatures.map(({ r }) => r),
+        signatures.map(({ s }) => s),
+        `0x${vs.toString('hex')}`,
+      ] as const;
+      const fullReport = encodeFullReport({ context, body, signatures });
+      expect(fullReport).toBe(AbiParameters.encode(AbiParameters.from(envelopeTypes), values));
+      const argument = AbiParameters.encode(AbiParameters.from(['address']), [token]);
+      expect(appendFeeToken(fullReport, token)).toBe(
+        AbiParameters.encode(AbiParameters.from([...envelopeTypes, 'bytes']), [...values, argument]),
+      );
     }),
     { numRuns: 300 },
   );

@@ -1,6 +1,6 @@
-import type * as Hex from 'ox/Hex';
 import { expect, expectTypeOf, test } from 'vitest';
 import { parseFeedId, schemaVersionOf, timeResolutionOf } from './feed-id.ts';
+import type { Hex } from './hex-bytes.ts';
 import {
   decodeFullReport,
   decodeReportBody,
@@ -15,7 +15,7 @@ import { toReportJson } from './report-json.ts';
 import { type ReportBodyOf, reportSchemas } from './report-schemas.ts';
 import vectors from './vectors/reports.json' with { type: 'json' };
 
-const hex = (text: string) => text as Hex.Hex;
+const hex = (text: string) => text as Hex;
 const sample = vectors.reports[2] as (typeof vectors.reports)[number];
 const reasonOf = (act: () => unknown): string => {
   try {
@@ -139,6 +139,11 @@ test('body: a value that its field cannot hold is not encoded', () => {
     { expiresAt: 2 ** 32 },
     { observationsTimestamp: 1.5 },
     { price: undefined },
+    { price: 1 },
+    { linkFee: '1' },
+    { expiresAt: 1n },
+    { observationsTimestamp: Number.NaN },
+    { expiresAt: -1 },
   ]) {
     expect(reasonOf(() => encodeReportBody({ ...body, ...wrong } as unknown as ReportBodyOf<3>))).toBe(
       'malformed_body',
@@ -151,4 +156,40 @@ test('body: its version and its feed id must agree', () => {
   const feedId = parseFeedId(`0x0002${body.feedId.slice(6)}`);
   expect(schemaVersionOf(feedId)).toBe(2);
   expect(() => encodeReportBody({ ...body, feedId })).toThrow('A version 3 body has a feed id of version 2.');
+});
+
+test('body: the field that cannot be encoded is named', () => {
+  const body = decodeReportBody(hex(sample.body)) as ReportBodyOf<3>;
+  expect(() => encodeReportBody({ ...body, ask: 2n ** 191n })).toThrow('ask is missing or out of range.');
+});
+
+test('full report: a value that has no place in it is not encoded, and is named', () => {
+  const full = decodeFullReport(sample.fullReport);
+  const first = full.signatures[0] as (typeof full.signatures)[number];
+  const cases = [
+    [{ context: { ...full.context, extraHash: '0x00' } }, 'extraHash is not 0x and 64 hex digits'],
+    [{ body: '0x0' }, 'its body is not 0x and an even number of hex digits'],
+    [{ body: `${full.body}\n` }, 'its body is not 0x and an even number of hex digits'],
+    [{ signatures: [first, { ...first, r: `0x${'0'.repeat(63)}g` }] }, 'r of signature 1 is not 0x and 64 hex digits'],
+    [{ signatures: [{ ...first, s: `0x${'0'.repeat(66)}` }] }, 's of signature 0 is not 0x and 64 hex digits'],
+    [{ signatures: [{ ...first, v: 256 }] }, 'v of signature 0 is not one byte'],
+    [{ signatures: [{ ...first, v: -1 }] }, 'v of signature 0 is not one byte'],
+    [{ signatures: Array(33).fill(first) }, 'it has 33 signatures'],
+  ] as const;
+  for (const [wrong, why] of cases) {
+    const encode = () => encodeFullReport({ ...full, ...wrong } as typeof full);
+    expect(encode).toThrow(`The report cannot be encoded: ${why}.`);
+    expect(reasonOf(encode)).toBe('malformed_envelope');
+  }
+});
+
+test('full report: hex in upper case is encoded in lower case', () => {
+  const upper = (text: string) => `0x${text.slice(2).toUpperCase()}` as const;
+  const { context, body, signatures } = decodeFullReport(sample.fullReport);
+  const shouted = {
+    context: { ...context, configDigest: upper(context.configDigest) },
+    body: upper(body),
+    signatures: signatures.map((one) => ({ ...one, r: upper(one.r), s: upper(one.s) })),
+  };
+  expect(encodeFullReport(shouted)).toBe(sample.fullReport);
 });

@@ -1,9 +1,9 @@
 // Owns the bytes of a report: the full report (context, body, signatures) and its body, encoded and decoded (D17, D18).
-// ox encodes; decoding accepts that one sequence of bytes per value and nothing else, which ABI decoders do not promise.
+// Decoding accepts the one sequence of bytes that encoding gives and nothing else, which ABI decoders do not promise.
 // Who signed it is report-signature.ts.
-import * as AbiParameters from 'ox/AbiParameters';
-import type * as Hex from 'ox/Hex';
+import { arrayTail, bytesTail, encodeTuple, encodeWord, hexWord, isHexBytes, type WordType } from './abi-words.ts';
 import { type FeedId, schemaVersionOf, type TimeResolution, timeResolutionOf } from './feed-id.ts';
+import type { Hex } from './hex-bytes.ts';
 import {
   type Field,
   type FieldType,
@@ -28,12 +28,12 @@ export class ReportFormatError extends Error {
 }
 
 /** One signature: r and s as 32-byte hex, v the recovery id, which must be 0 or 1 to verify. */
-export type Signature = { readonly r: Hex.Hex; readonly s: Hex.Hex; readonly v: number };
+export type Signature = { readonly r: Hex; readonly s: Hex; readonly v: number };
 
 /** A full report taken apart; `body` is still ABI-encoded because its bytes are what was signed. */
 export type FullReport = {
-  readonly context: { readonly configDigest: Hex.Hex; readonly epochAndRound: Hex.Hex; readonly extraHash: Hex.Hex };
-  readonly body: Hex.Hex;
+  readonly context: { readonly configDigest: Hex; readonly epochAndRound: Hex; readonly extraHash: Hex };
+  readonly body: Hex;
   readonly signatures: readonly Signature[];
 };
 
@@ -45,30 +45,39 @@ const wordDigits = 64;
 const envelopeHeadWords = 7;
 const signaturesMax = 32; // vs holds one byte each
 
-/** The tuple that a full report is the ABI encoding of. */
-export const envelopeParameters = [
-  { type: 'bytes32[3]' },
-  { type: 'bytes' },
-  { type: 'bytes32[]' },
-  { type: 'bytes32[]' },
-  { type: 'bytes32' },
-] as const;
+/** Joins context, body and signatures into `fullReport`, lower-case hex. A value that has no place in it is rejected. */
+export const encodeFullReport = (report: FullReport): Hex => encodeEnvelope(report);
 
-/** The values of that tuple, in order. */
-export const toEnvelopeValues = ({ context, body, signatures }: FullReport) => {
-  const vs = signatures.map(({ v }) => v.toString(16).padStart(2, '0')).join('');
-  return [
-    [context.configDigest, context.epochAndRound, context.extraHash],
-    body,
-    signatures.map(({ r }) => r),
-    signatures.map(({ s }) => s),
-    `0x${vs.padEnd(wordBytes * 2, '0')}`,
-  ] as const;
+/**
+ * ABI-encodes the tuple (bytes32[3] context, bytes body, bytes32[] rs, bytes32[] ss, bytes32 vs). `appended` adds elements of
+ * type `bytes` after these five.
+ */
+export const encodeEnvelope = ({ context, body, signatures }: FullReport, appended: readonly Hex[] = []): Hex => {
+  const wordOf = (name: string, value: string): string => {
+    const word = hexWord(value);
+    if (word === undefined) throw unencodable(`${name} is not 0x and 64 hex digits`);
+    return word;
+  };
+  if (signatures.length > signaturesMax) throw unencodable(`it has ${signatures.length} signatures`);
+  if (!isHexBytes(body)) throw unencodable('its body is not 0x and an even number of hex digits');
+  const vs = signatures.map(({ v }, i) => {
+    if (!Number.isInteger(v) || v < 0 || v > 255) throw unencodable(`v of signature ${i} is not one byte`);
+    return v.toString(16).padStart(2, '0');
+  });
+  return encodeTuple([
+    wordOf('configDigest', context.configDigest),
+    wordOf('epochAndRound', context.epochAndRound),
+    wordOf('extraHash', context.extraHash),
+    bytesTail(body),
+    arrayTail(signatures.map(({ r }, i) => wordOf(`r of signature ${i}`, r))),
+    arrayTail(signatures.map(({ s }, i) => wordOf(`s of signature ${i}`, s))),
+    vs.join('').padEnd(wordDigits, '0'),
+    ...appended.map(bytesTail),
+  ]);
 };
 
-/** Joins context, body and signatures into `fullReport`, lower-case hex. */
-export const encodeFullReport = (report: FullReport): Hex.Hex =>
-  AbiParameters.encode(envelopeParameters, toEnvelopeValues(report));
+const unencodable = (what: string) =>
+  new ReportFormatError('malformed_envelope', `The report cannot be encoded: ${what}.`);
 
 /** Takes `fullReport` apart. Anything but the one canonical encoding is refused. */
 export const decodeFullReport = (fullReport: string): FullReport => {
@@ -138,23 +147,8 @@ const smallNumber = (word: string): number | undefined =>
     ? Number.parseInt(word.slice(-8), 16)
     : undefined;
 
-type AbiField = { readonly name: string; readonly type: string };
-
-const abiFieldsOf = (fields: readonly Field[], resolution: TimeResolution): readonly AbiField[] =>
-  fields.map(({ name, type }) => ({
-    name,
-    type: type === 'time' ? (resolution === 'seconds' ? 'uint32' : 'uint64') : type,
-  }));
-
-const abiFieldsByResolution = (resolution: TimeResolution) =>
-  Object.fromEntries(
-    Object.entries(reportSchemas).map(([version, { fields }]) => [version, abiFieldsOf(fields, resolution)]),
-  ) as Record<SchemaVersion, readonly AbiField[]>; // keyed by the table itself
-
-const abiFields = {
-  seconds: abiFieldsByResolution('seconds'),
-  milliseconds: abiFieldsByResolution('milliseconds'),
-};
+const wordTypeOf = (type: FieldType, resolution: TimeResolution): WordType =>
+  type === 'time' ? (resolution === 'seconds' ? 'uint32' : 'time64') : type;
 
 const layoutOf = (feedId: FeedId): { version: SchemaVersion; resolution: TimeResolution } => {
   const version = schemaVersionOf(feedId);
@@ -165,7 +159,7 @@ const layoutOf = (feedId: FeedId): { version: SchemaVersion; resolution: TimeRes
 };
 
 /** Encodes a body by the schema of its own feed id; a value that its field cannot hold is refused. */
-export const encodeReportBody = (body: ReportBody): Hex.Hex => {
+export const encodeReportBody = (body: ReportBody): Hex => {
   const { version, resolution } = layoutOf(body.feedId);
   if (version !== body.version) {
     throw new ReportFormatError(
@@ -173,18 +167,17 @@ export const encodeReportBody = (body: ReportBody): Hex.Hex => {
       `A version ${body.version} body has a feed id of version ${version}.`,
     );
   }
-  const fields = abiFields[resolution][version];
-  const named = body as unknown as Record<string, string | number | bigint>; // looped over by the table's names
-  try {
-    const values = fields.map(({ name, type }) => (type === 'uint64' ? BigInt(named[name] as bigint) : named[name]));
-    return AbiParameters.encode(fields, values);
-  } catch (cause) {
-    throw new ReportFormatError('malformed_body', 'A field of the body is missing or out of range.', { cause });
-  }
+  const named = body as unknown as Record<string, unknown>; // looped over by the table's names
+  const words = reportSchemas[version].fields.map(({ name, type }: Field) => {
+    const word = encodeWord(wordTypeOf(type, resolution), named[name]);
+    if (word === undefined) throw new ReportFormatError('malformed_body', `${name} is missing or out of range.`);
+    return word;
+  });
+  return `0x${words.join('')}`;
 };
 
 /** Decodes a body by the schema of the feed id it begins with; every number must lie within its type. */
-export const decodeReportBody = (body: Hex.Hex): ReportBody => {
+export const decodeReportBody = (body: Hex): ReportBody => {
   const { version, resolution } = layoutOf(body.slice(0, 2 + wordDigits) as FeedId); // a short slice names no known schema or fails the length check
   const { fields } = reportSchemas[version];
   if (body.length !== 2 + fields.length * wordDigits) {
