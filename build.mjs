@@ -53,6 +53,7 @@ const buildPackages = async () => {
   await compile('protocol');
   await Promise.all([compile('client'), compile('simulator')]);
   await compile('server');
+  (await import('./packaging/commonjs.mjs')).writeCommonJsEntries();
   for (const file of packages.flatMap(outputs)) if (modifiedMs(file) < startedMs - clockStepMs) rmSync(file);
   writeFileSync(stamp, '');
   utimesSync(stamp, startedMs / 1_000, startedMs / 1_000);

@@ -1,54 +1,71 @@
 // Packs every package, installs the tarballs together in an empty project, and uses them as a stranger would: with types.
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { checkPackage, createPackageFromTarballData } from '@arethetypeswrong/core';
+import { publint } from 'publint';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { listFiles, readJson, root, workspaces } from './source-tree.ts';
+import { readJson, readText, root, workspaces } from './source-tree.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'sealpost-package-'));
-const stage = join(folder, 'stage');
+const tarballs = join(folder, 'tarballs');
 const stranger = join(folder, 'stranger');
+/** A project that installs nothing but the client. */
+const reader = join(folder, 'reader');
 /** Folder → name of the packages that are published; the explorer goes out as files of the server's. */
 const published = new Map([...workspaces()].filter(([folder]) => readJson(`${folder}/package.json`).private !== true));
 const run = (command: string, args: readonly string[], cwd = stranger): string =>
   execFileSync(command, args, { cwd, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
 
-// Built in a copy: a dist/ that comes and goes in the work tree would change what other tests run.
-const stageCopy = (): void => {
-  for (const path of listFiles('').filter(Boolean)) cpSync(join(root, path), join(stage, path));
-  mkdirSync(join(stage, 'node_modules/@sealpost'), { recursive: true });
-  const entries = readdirSync(join(root, 'node_modules')).filter(
-    (name) => name !== '@sealpost' && ![...workspaces().values()].includes(name),
-  );
-  for (const name of entries) symlinkSync(join(root, 'node_modules', name), join(stage, 'node_modules', name));
-  for (const [workspace, name] of workspaces()) {
-    symlinkSync(join(stage, workspace), join(stage, 'node_modules', name));
-    const own = join(root, workspace, 'node_modules');
-    if (existsSync(own)) symlinkSync(own, join(stage, workspace, 'node_modules'));
-  }
+const tarballOf = (name: string): string =>
+  join(tarballs, `${name.replace('@', '').replace('/', '-')}-${readJson('client/package.json').version}.tgz`);
+
+/** Installs tarballs in a new project. No package may need its install script: people, and this project, switch them off (D108). */
+const install = (project: string, names: readonly string[]): void => {
+  mkdirSync(project);
+  writeFileSync(join(project, 'package.json'), JSON.stringify({ name: 'stranger', private: true, type: 'module' }));
+  const options = ['--ignore-scripts', '--prefer-offline', '--no-audit', '--no-fund'];
+  run('npm', ['install', ...options, ...names.map(tarballOf)], project);
 };
 
+let packed = '';
+
 beforeAll(() => {
-  stageCopy();
-  mkdirSync(stranger);
-  run('npm', ['run', 'build'], stage);
-  for (const workspace of published.keys())
-    run('npm', ['pack', '--pack-destination', stranger], join(stage, workspace));
-  writeFileSync(join(stranger, 'package.json'), JSON.stringify({ name: 'stranger', private: true, type: 'module' }));
-  const tarballs = readdirSync(stranger).filter((name) => name.endsWith('.tgz'));
-  run('npm', [
-    'install',
-    '--ignore-scripts',
-    '--prefer-offline',
-    '--no-audit',
-    '--no-fund',
-    ...tarballs.map((name) => `./${name}`),
-  ]);
-}, 180_000);
+  packed = run(process.execPath, [join(root, 'packaging/pack.mjs'), tarballs], root);
+  install(stranger, [...published.values()]);
+  install(reader, ['@sealpost/protocol', '@sealpost/client']);
+}, 240_000);
 
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+test('package: pack says how to install what it packed', () => {
+  expect(
+    readdirSync(tarballs)
+      .map((name) => join(tarballs, name))
+      .sort(),
+  ).toEqual([...published.values()].map(tarballOf).sort());
+  expect(packed).toContain(`Packed ${published.size} packages into ${tarballs}.`);
+  expect(packed).toMatch(/^ {2}npm install -g (?:\S+\.tgz ?){4}$/m);
+});
+
+/** Every file below a folder, relative to it. */
+const filesBelow = (place: string): readonly string[] =>
+  readdirSync(place, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name).slice(place.length + 1));
+
+test('package: the client installs 5 packages and at most 5 MB', () => {
+  const files = filesBelow(join(reader, 'node_modules'));
+  const installed = files.flatMap((path) => /^((?:@[^/]+\/)?[^/]+)\/package\.json$/.exec(path)?.[1] ?? []);
+  expect(installed.sort()).toEqual(['@noble/curves', '@noble/hashes', '@sealpost/client', '@sealpost/protocol', 'ws']);
+  expect(files.filter((path) => /node_modules\//.test(path))).toEqual([]);
+  const bytes = files.reduce((sum, path) => sum + statSync(join(reader, 'node_modules', path)).size, 0);
+  expect(bytes).toBeGreaterThan(1_000_000);
+  expect(bytes).toBeLessThan(5_000_000);
+});
 
 test('package: every package installs from its tarball', () => {
   expect(Object.keys(JSON.parse(run('npm', ['ls', '--json', '--depth=0'])).dependencies).sort()).toEqual(
@@ -73,6 +90,32 @@ test('package: a stranger imports them and the values come out', () => {
     await store.close();
     console.log(JSON.stringify([version, vectors.reports.length, network.signerSet.addresses.length, Object.keys(headers).length]));`;
   expect(JSON.parse(run('node', ['--no-warnings', '--input-type=module', '--eval', script]))).toEqual([3, 16, 4, 3]);
+});
+
+test('package: require() gives the same classes as import', () => {
+  const script = `
+    const { createClient, decode, SealpostError } = require('@sealpost/client');
+    const { parseFeedId } = require('@sealpost/protocol');
+    const { signRequest } = require('@sealpost/protocol/request-signing');
+    const { reports } = require('@sealpost/protocol/vectors/reports.json');
+    const { createNetwork } = require('@sealpost/simulator');
+    const { openStore } = require('sealpost');
+    decode(reports[0].fullReport);
+    const types = [createClient, parseFeedId, signRequest, createNetwork, openStore].map((value) => typeof value);
+    import('@sealpost/client').then((module) => console.log(JSON.stringify([new Set(types).size, types[0], module.SealpostError === SealpostError])));`;
+  writeFileSync(join(stranger, 'required.cjs'), script);
+  expect(JSON.parse(run('node', ['required.cjs']))).toEqual([1, 'function', true]);
+});
+
+test('package: where Node cannot require() an ES module, the error says what to do', () => {
+  writeFileSync(
+    join(stranger, 'old.cjs'),
+    "try { require('@sealpost/client'); } catch ({ message }) { console.log(message); }",
+  );
+  const { engines } = readJson('client/package.json') as { engines: { node: string } };
+  expect(run('node', ['--no-experimental-require-module', 'old.cjs'])).toBe(
+    `@sealpost/client is an ES module, which require() loads on Node ${engines.node}. On older releases use: await import('@sealpost/client').\n`,
+  );
 });
 
 /** Compiles a stranger's file in strict mode, the shipped types included. */
@@ -146,20 +189,85 @@ test('package: the types of simulator and server compile beside Node’s', () =>
   );
 });
 
-test('package: tarballs hold what publishing needs and no tests', () => {
-  for (const workspace of published.keys()) {
-    const [packed] = JSON.parse(run('npm', ['pack', '--dry-run', '--json'], join(stage, workspace)));
-    const paths = packed.files.map(({ path }: { path: string }) => path) as string[];
-    expect(paths).toContain('dist/index.js');
-    expect(paths).toContain('dist/index.d.ts');
-    expect(paths.filter((path) => /\.(test|fuzz|bench)\./.test(path))).toEqual([]);
-    expect(readJson(`${workspace}/package.json`).license).toBe('Apache-2.0');
+const require = createRequire(import.meta.url);
+const compilers = {
+  'TypeScript 7': join(root, 'node_modules/typescript/bin/tsc'),
+  // The checker of types brings the last release that knows node10.
+  'TypeScript 5': createRequire(require.resolve('@arethetypeswrong/core')).resolve('typescript/bin/tsc'),
+};
+
+const consumer = `
+  import { createClient, decode, SealpostError, verify } from '@sealpost/client';
+  import { type FeedId, parseFeedId } from '@sealpost/protocol';
+  import { signRequest } from '@sealpost/protocol/request-signing';
+  export const feedId: FeedId = parseFeedId('x');
+  export const read = async () => decode((await createClient({ baseUrl: 'x' }).latest(feedId)).report).price satisfies bigint;
+  export const code = (error: unknown) => (error instanceof SealpostError ? error.code : undefined);
+  export const all = [verify, signRequest];
+  // @ts-expect-error seconds are a number
+  void createClient({ baseUrl: 'x' }).at('0x00', '1763200000');`;
+
+test.each([
+  { moduleResolution: 'node10', module: 'CommonJS', files: ['a.ts'], compiler: 'TypeScript 5' },
+  { moduleResolution: 'node16', module: 'Node16', files: ['a.cts', 'b.mts'], compiler: 'TypeScript 5' },
+  { moduleResolution: 'nodenext', module: 'NodeNext', files: ['a.cts', 'b.mts'], compiler: 'TypeScript 7' },
+  { moduleResolution: 'bundler', module: 'ESNext', files: ['a.ts'], compiler: 'TypeScript 7' },
+] as const)(
+  'package: strict types are found by $moduleResolution of $compiler in $files',
+  ({ compiler, files, ...options }) => {
+    const place = join(stranger, options.moduleResolution);
+    mkdirSync(place);
+    for (const file of files) writeFileSync(join(place, file), consumer);
+    const lib = ['ES2023', 'DOM', 'DOM.AsyncIterable'];
+    const strict = { strict: true, noEmit: true, target: 'ES2022', lib, types: [], skipLibCheck: false };
+    writeFileSync(join(place, 'tsconfig.json'), JSON.stringify({ compilerOptions: { ...strict, ...options }, files }));
+    run(process.execPath, [compilers[compiler], '-p', place]);
+  },
+);
+
+test('package: every package has its license, its README and its address, and no test code', () => {
+  for (const [workspace, name] of published) {
+    const place = join(stranger, 'node_modules', name);
+    const paths = filesBelow(place);
+    for (const path of ['LICENSE', 'README.md', 'dist/index.js', 'dist/index.d.ts', 'dist/cjs/index.d.ts'])
+      expect(paths, name).toContain(path);
+    expect(readText(`${workspace}/LICENSE`)).toBe(readText('LICENSE'));
+    expect(paths.filter((path) => /\.(test|fuzz|bench|contract)\.|(^|\/)\.[^/]+$/.test(path))).toEqual([]);
+    const testing = paths
+      .filter((path) => /\.[jt]s$/.test(path))
+      .filter((path) => {
+        const text = readFileSync(join(place, path), 'utf8');
+        return /from '(vitest|fast-check)'|from '[./]*tests\//.test(text);
+      });
+    expect(testing).toEqual([]);
+    const address = 'https://github.com/sealpost/sealpost';
+    expect(JSON.parse(readFileSync(join(place, 'package.json'), 'utf8'))).toMatchObject({
+      license: 'Apache-2.0',
+      repository: { type: 'git', url: `git+${address}.git`, directory: workspace },
+      homepage: expect.stringContaining(address),
+      bugs: `${address}/issues`,
+      keywords: expect.arrayContaining(['signed-reports']),
+      main: './dist/index.js',
+      types: './dist/index.d.ts',
+    });
   }
 });
 
-test('package: publint finds nothing to say', () => {
-  for (const workspace of published.keys())
-    run(join(root, 'node_modules/.bin/publint'), ['--strict'], join(stage, workspace));
+test.each([...published.values()])(
+  'package: publint and arethetypeswrong have nothing to say about %s',
+  async (name) => {
+    const tarball = readFileSync(tarballOf(name));
+    const { messages } = await publint({ pack: { tarball: new Uint8Array(tarball).buffer }, strict: true });
+    expect(messages).toEqual([]);
+    const analysis = await checkPackage(createPackageFromTarballData(new Uint8Array(tarball)));
+    expect(analysis.types && analysis.problems).toEqual([]);
+  },
+);
+
+test('package: only packages that work without them have install scripts', () => {
+  const { packages } = readJson('package-lock.json') as { packages: Record<string, Record<string, unknown>> };
+  const scripted = Object.entries(packages).filter(([, entry]) => entry.hasInstallScript === true && !entry.dev);
+  expect(scripted.map(([path]) => path.replace(/^.*node_modules\//, '')).sort()).toEqual(['lmdb', 'msgpackr-extract']);
 });
 
 test('package: the commands run from their tarballs', () => {
@@ -167,7 +275,27 @@ test('package: the commands run from their tarballs', () => {
   expect(run(join(stranger, 'node_modules/.bin/sealpost-sim'), ['--help'])).toContain('--seed');
 });
 
-test('package: the installed server has the explorer, and serves it', async () => {
+/** Reads the newest price of a demo with the client that was installed alone, by import and by require(). */
+const expectPrices = (demo: { url: string; userId: string; secret: string }): void => {
+  const body = `
+    const client = createClient({ baseUrl: demo.url, userId: demo.userId, secret: demo.secret });
+    const { feeds } = await client.discovery({ baseAsset: 'BTC', quoteAsset: 'USD', status: 'live' });
+    const { report } = await client.latest(feeds[0].feedId);
+    const streamed = (await client.stream([feeds[0].feedId])[Symbol.asyncIterator]().next()).value;
+    const { signers } = await client.signers();
+    console.log(verify(report, signers).ok, verify(streamed, signers).ok, typeof decode(report).price);
+    process.exit(0);`;
+  const names = '{ createClient, decode, verify }';
+  const given = `const demo = ${JSON.stringify(demo)};`;
+  writeFileSync(join(reader, 'read.mjs'), `import ${names} from '@sealpost/client'; ${given} ${body}`);
+  writeFileSync(
+    join(reader, 'read.cjs'),
+    `const ${names} = require('@sealpost/client'); ${given} (async () => {${body}})();`,
+  );
+  for (const file of ['read.mjs', 'read.cjs']) expect(run('node', [file], reader)).toBe('true true bigint\n');
+};
+
+test('package: the installed server serves the explorer, and prices to the installed client', async () => {
   const paths = readdirSync(join(stranger, 'node_modules/sealpost/public'), { recursive: true }).map(String);
   expect(paths).toContain('index.html');
   expect(paths.filter((path) => path.startsWith('.') || path.endsWith('.map'))).toEqual([]);
@@ -180,6 +308,7 @@ test('package: the installed server has the explorer, and serves it', async () =
     const page = await (await fetch(JSON.parse(String(line)).url)).text();
     const script = /<script type="module"[^>]* src="([^"]+)"/.exec(page)?.[1] ?? '';
     expect((await fetch(new URL(script, JSON.parse(String(line)).url))).status).toBe(200);
+    expectPrices(JSON.parse(String(line)));
   } finally {
     const ended = once(child, 'exit');
     child.kill('SIGTERM');

@@ -1,0 +1,74 @@
+// Builds every package in a copy of the sources and packs them into one folder: `npm run pack [-- FOLDER]`, dist-packages by default.
+// A copy, because a dist/ in the work tree may hold files whose sources are gone, and may change while it is packed.
+import { execFileSync } from 'node:child_process';
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { basename, join, relative, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const readManifest = (folder) => JSON.parse(readFileSync(join(root, folder, 'package.json'), 'utf8'));
+const { workspaces } = readManifest('.');
+const names = new Map(workspaces.map((folder) => [folder, readManifest(folder).name]));
+
+const run = (command, args, cwd) =>
+  execFileSync(command, args, { cwd, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
+
+/** Copies what a build reads. The explorer's built files come along: they are built again only when its sources have changed. */
+const copySources = (stage) => {
+  const isSource = (path) => !/^(node_modules|dist|data.*|public-.*)$/.test(basename(path));
+  for (const path of [
+    'package.json',
+    'package-lock.json',
+    'tsconfig.base.json',
+    'build.mjs',
+    'packaging',
+    ...workspaces,
+  ])
+    cpSync(join(root, path), join(stage, path), { recursive: true, filter: isSource });
+};
+
+/** The packages that are installed, except ours: those are the copies. */
+const linkPackages = (stage) => {
+  mkdirSync(join(stage, 'node_modules/@sealpost'), { recursive: true });
+  const installed = readdirSync(join(root, 'node_modules'));
+  for (const name of installed.filter((name) => name !== '@sealpost' && ![...names.values()].includes(name)))
+    symlinkSync(join(root, 'node_modules', name), join(stage, 'node_modules', name));
+  for (const [folder, name] of names) {
+    symlinkSync(join(stage, folder), join(stage, 'node_modules', name));
+    const own = join(root, folder, 'node_modules');
+    if (existsSync(own)) symlinkSync(own, join(stage, folder, 'node_modules'));
+  }
+};
+
+const pack = (stage, target) => {
+  copySources(stage);
+  linkPackages(stage);
+  run('npm', ['run', 'build'], stage);
+  const published = workspaces.filter((folder) => readManifest(folder).private !== true);
+  return published.map((folder) => {
+    const [packed] = JSON.parse(run('npm', ['pack', '--json', '--pack-destination', target], join(stage, folder)));
+    return [names.get(folder), join(target, packed.filename)];
+  });
+};
+
+const target = resolve(process.argv[2] ?? join(root, 'dist-packages'));
+rmSync(target, { recursive: true, force: true });
+mkdirSync(target, { recursive: true });
+const stage = mkdtempSync(join(tmpdir(), 'sealpost-pack-'));
+try {
+  const tarballs = new Map(pack(stage, target));
+  const list = (...wanted) => wanted.map((name) => `./${relative(process.cwd(), tarballs.get(name))}`).join(' ');
+  process.stdout.write(`Packed ${tarballs.size} packages into ${target}.
+
+Install the server, with the commands sealpost and sealpost-sim:
+  npm install -g ${list(...tarballs.keys())}
+Install the client in a project:
+  npm install ${list('@sealpost/protocol', '@sealpost/client')}
+`);
+} catch (error) {
+  process.stderr.write(`error: ${error.message}\n${error.stdout ?? ''}${error.stderr ?? ''}`);
+  process.exitCode = 1;
+} finally {
+  rmSync(stage, { recursive: true, force: true });
+}
