@@ -23,16 +23,16 @@ describe('credentials', () => {
       code: 2,
       stdout: '',
       stderr:
-        'error: No credentials: SEALPOST_USER_ID and SEALPOST_SECRET not set. Set SEALPOST_USER_ID and SEALPOST_SECRET, or use --profile.\n',
+        'error: No credentials. Save them with: sealpost login URL. Or set SEALPOST_USER_ID and SEALPOST_SECRET.\n',
     });
     expect((await latest({ SEALPOST_USER_ID: alice.userId })).stderr).toContain(
-      'No credentials: SEALPOST_SECRET not set.',
+      'SEALPOST_USER_ID is set, but SEALPOST_SECRET is not. Set both.',
     );
   });
 
   test('a secret in place of the user id is not repeated', async () => {
     const ran = await latest({ SEALPOST_USER_ID: alice.secret, SEALPOST_SECRET: alice.userId });
-    expect(ran).toMatchObject({ code: 2, stderr: 'error: SEALPOST_USER_ID is not a user id, expected a UUID.\n' });
+    expect(ran).toMatchObject({ code: 2, stderr: 'error: SEALPOST_USER_ID is not a user ID, expected a UUID.\n' });
   });
 
   test('a profile has url and user, from a file or the one at home; its secret may be in a file beside it', async () => {
@@ -77,6 +77,15 @@ describe('credentials', () => {
       'has no profile __proto__. It has: a, b, c.',
     );
     expect((await latest({}, '--profile', 'a', '--profiles', join(folder, 'none.json'))).code).toBe(2);
+  });
+
+  test('an address may lack its scheme: this machine is asked over http', async () => {
+    for (const host of ['localhost', '127.0.0.1'])
+      expect(
+        (await run(['report', 'latest', btc, '--raw', '--url', `${host}:${new URL(service.url).port}`])).code,
+      ).toBe(0);
+    const remote = await run(['report', 'latest', btc, '--url', 'nowhere.invalid']);
+    expect([remote.code, remote.stderr.startsWith('error: nowhere.invalid has no address in DNS')]).toEqual([3, true]);
   });
 
   test.each(['ftp://host', 'http://host/path', 'http://user:pass@host', 'http://host?x', 'host'])(
@@ -128,7 +137,7 @@ describe('WebSockets on another host', () => {
   });
 
   test('an address that is none is refused by name', async () => {
-    expect(await run(['watch', '--ws-url', 'ws.example.org'])).toMatchObject({
+    expect(await run(['watch', '--ws-url', 'wss://ws.example.org/live'])).toMatchObject({
       code: 2,
       stderr: expect.stringContaining('--ws-url is not the address of a server'),
     });

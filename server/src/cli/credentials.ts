@@ -1,13 +1,20 @@
-// Owns how a reading command finds its server and its user: --url, variables, or a profile. The secret never leaves this file:
-// commands get a function that signs, and no message repeats what may be a secret.
-import { open } from 'node:fs/promises';
-import { homedir, platform } from 'node:os';
-import { dirname, join, resolve } from 'node:path';
+// Finds the server and the user of a reading command: --url, variables, or a profile (D110). Commands get a function that signs instead of
+// the secret, and no message repeats what may be a secret.
 import { type Client, type ClientOptions, createClient } from '@sealpost/client';
 import { parseUserId, signRequest } from '@sealpost/protocol';
 import type { Command } from 'commander';
-import { type RawOptions, unreadable } from './command-options.ts';
+import type { RawOptions } from './command-options.ts';
 import { usageError } from './failure.ts';
+import {
+  demoFiles,
+  findDemoProfile,
+  findProfile,
+  type Profile,
+  profileDefault,
+  profilesFileOf,
+  readProfiles,
+  readSecret,
+} from './profiles.ts';
 import { clientOptions } from './remote-client.ts';
 import type { Session } from './session.ts';
 
@@ -28,28 +35,41 @@ export type User = {
   readonly openClient: OpenClient;
   readonly url?: string;
   readonly wsUrl?: string;
+  /** The server that was asked for by name, where a profile applies without being named. */
+  readonly server?: URL;
 };
 
-const urlDefault = 'http://127.0.0.1:7401';
-const [urlVariable, userIdVariable, secretVariable] = ['SEALPOST_URL', 'SEALPOST_USER_ID', 'SEALPOST_SECRET'];
+/** Where a server is looked for when nothing names one. */
+export const urlDefault = 'http://127.0.0.1:7401';
+
+/** Variables that name a server and a user. */
+export const serverVariables = {
+  url: 'SEALPOST_URL',
+  wsUrl: 'SEALPOST_WS_URL',
+  userId: 'SEALPOST_USER_ID',
+  secret: 'SEALPOST_SECRET',
+} as const;
 
 /** Adds the flags that say who reads. There is none for a secret: other users of a machine see command lines. */
 export const addUserOptions = (command: Command): Command =>
   command
-    .option('--profile <name>', `user of the profile file (default: $${userIdVariable} and $${secretVariable})`)
+    .option(
+      '--profile <name>',
+      `saved credentials (default: $${serverVariables.userId} and $${serverVariables.secret}, else the profile default)`,
+    )
     .option('--profiles <file>', 'profile file (default: ~/.config/sealpost/profiles.json)');
 
 /** Adds the flags that say from where, and who reads. */
 export const addAccessOptions = (command: Command): Command =>
-  addUserOptions(command.option('--url <url>', `server (the profile’s, else $${urlVariable}, default: ${urlDefault})`));
-
-const wsUrlVariable = 'SEALPOST_WS_URL';
+  addUserOptions(
+    command.option('--url <url>', `server (default: the profile’s, else $${serverVariables.url}, else ${urlDefault})`),
+  );
 
 /** Adds the flag of commands with live connections. */
 export const addWsUrlOption = (command: Command): Command =>
   command.option(
     '--ws-url <url>',
-    `server for WebSockets, wss:// or https:// (the profile’s wsUrl, else $${wsUrlVariable}, default: the server)`,
+    `server for WebSockets, wss:// or https:// (the profile’s wsUrl, else $${serverVariables.wsUrl}, default: the server)`,
   );
 
 /** Finds where the WebSockets of a server are, if elsewhere. Those of a profile and of the variables count only for their own server. */
@@ -59,19 +79,22 @@ export const readWsUrl = (
   url: URL,
   user: Pick<User, 'url' | 'wsUrl'>,
 ): string | undefined => {
-  const isSame = (raw: string): boolean => URL.canParse(raw) && new URL(raw).origin === url.origin;
+  const isSame = (raw: string): boolean => originOf(parseServerUrl('The address', raw)) === originOf(url);
   const [place, raw] =
     [
       ['--ws-url', options.wsUrl],
       ['The wsUrl of the profile', isSame(user.url ?? url.href) ? user.wsUrl : undefined],
-      [wsUrlVariable, isSame(env[urlVariable] || url.href) ? env[wsUrlVariable] || undefined : undefined],
+      [
+        serverVariables.wsUrl,
+        isSame(env[serverVariables.url] || url.href) ? env[serverVariables.wsUrl] || undefined : undefined,
+      ],
     ].find(([, value]) => value !== undefined) ?? [];
   return raw === undefined
     ? undefined
     : parseServerUrl(String(place), String(raw).replace(/^ws(?=s?:)/i, 'http')).origin;
 };
 
-/** Finds server and user. The flag counts before the profile, the profile before the variables. */
+/** Finds server and user. The flag counts before a profile that was named, that before the variable, and this before other profiles. */
 export const readAccess = async (
   session: Session,
   options: RawOptions,
@@ -82,106 +105,110 @@ export const readAccess = async (
   readonly openClient: OpenClient;
 }> => {
   const user = await readUser(session, options);
-  const [place, raw] = [
-    ['--url', options.url],
-    ['The url of the profile', user.url],
-    [urlVariable, session.env[urlVariable] || undefined],
-  ].find(([, value]) => value !== undefined) ?? ['', urlDefault];
-  const url = parseServerUrl(String(place), String(raw));
+  const url = user.server ?? readServer(session, options, user.url);
   return { url, wsUrl: readWsUrl(session, options, url, user), sign: user.sign, openClient: user.openClient };
 };
 
-/** Reads the address of a server: scheme, host and port only, because a path would be part of what is signed. */
+/** Finds the server: --url, the profile's, the variable's, or the default. */
+export const readServer = ({ env }: Session, { url }: RawOptions, profileUrl?: string): URL => {
+  const [place, raw] = [
+    ['--url', url],
+    ['The url of the profile', profileUrl],
+    [serverVariables.url, env[serverVariables.url] || undefined],
+  ].find(([, value]) => value !== undefined) ?? ['', urlDefault];
+  return parseServerUrl(String(place), String(raw));
+};
+
+const isLoopback = (host: string): boolean => /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(host);
+
+/** Reads the address of a server: scheme, host and port only, because a path would be part of what is signed. A scheme may be missing. */
 export const parseServerUrl = (place: string, raw: string): URL => {
-  const url = URL.canParse(raw) ? new URL(raw) : undefined;
+  // A port, a dot or `localhost` tells a host from a word that was meant as something else.
+  const isHostPort = /^(localhost|\[[0-9a-f:]+\]|[^:/?#@]+\.[^:/?#@]+|[^:/?#@]+(?=:\d))(:\d+)?\/?$/i.test(raw);
+  const scheme = isLoopback(raw.replace(/(:\d+)?\/?$/, '').toLowerCase()) ? 'http' : 'https';
+  const whole = isHostPort ? `${scheme}://${raw}` : raw;
+  const url = URL.canParse(whole) ? new URL(whole) : undefined;
   const isBare = url !== undefined && `${url.origin}/` === url.href;
   if (isBare && ['http:', 'https:'].includes(url.protocol)) return url;
   throw usageError(`${place} is not the address of a server, expected scheme, host and port, such as ${urlDefault}.`);
 };
 
-/** Finds the user: that of --profile, else that of the variables. */
-export const readUser = async (session: Session, { profile, profiles }: RawOptions): Promise<User> => {
-  if (profile !== undefined) {
-    const path = profiles ?? join(session.env.HOME || homedir(), '.config', 'sealpost', 'profiles.json');
-    return readProfile(String(path), String(profile));
-  }
-  if (profiles !== undefined) throw usageError('--profiles needs the name of a profile. Give it with --profile NAME.');
-  const [userId, secret] = [session.env[userIdVariable], session.env[secretVariable]];
-  if (userId && secret) return createUser(`${userIdVariable} and ${secretVariable}`, userIdVariable, userId, secret);
-  const missing = [userId ? [] : [userIdVariable], secret ? [] : [secretVariable]].flat().join(' and ');
-  throw usageError(
-    `No credentials: ${missing} not set. Set ${userIdVariable} and ${secretVariable}, or use --profile.`,
-  );
+/**
+ * Finds the user: that of --profile, of the variables, of the profile default, or of a demo in ./data. The last two are used for the server
+ * that they were saved for; `server` is the one that is asked, where a command has it as an argument.
+ */
+export const readUser = async (session: Session, options: RawOptions, server?: URL): Promise<User> => {
+  const found = await findUser(session, options, server);
+  if (found !== undefined) return found;
+  const { userId, secret } = serverVariables;
+  throw usageError(`No credentials. Save them with: sealpost login URL. Or set ${userId} and ${secret}.`);
 };
 
-const createUser = (
-  from: string,
-  place: string,
-  userId: string,
-  secret: string,
-  addresses: Pick<User, 'url' | 'wsUrl'> = {},
-): User => {
+/** As `readUser`; undefined where no credentials are configured. */
+export const findUser = async (session: Session, options: RawOptions, server?: URL): Promise<User | undefined> => {
+  const { profile, profiles } = options;
+  if (profile !== undefined || profiles !== undefined)
+    return readNamed(session, String(profile ?? profileDefault), profiles);
+  const [userId, secret] = [session.env[serverVariables.userId], session.env[serverVariables.secret]];
+  if (userId && secret)
+    return createUser(
+      `${serverVariables.userId} and ${serverVariables.secret}`,
+      serverVariables.userId,
+      userId,
+      secret,
+    );
+  if (userId || secret) {
+    const [set, missing] = userId
+      ? [serverVariables.userId, serverVariables.secret]
+      : [serverVariables.secret, serverVariables.userId];
+    throw usageError(`${set} is set, but ${missing} is not. Set both.`);
+  }
+  return findImplicit(session, options, server);
+};
+
+const readNamed = async (session: Session, name: string, profiles: unknown): Promise<User> => {
+  const file = profiles === undefined ? profilesFileOf(session.env) : String(profiles);
+  const demo = profiles === undefined && name === demoFiles.profile ? await findDemoProfile(session) : undefined;
+  const found = (await findProfile(file, name)) ?? demo;
+  if (found !== undefined) return openProfile(found);
+  const known = Object.keys(await readProfiles(file)).join(', ') || 'none';
+  throw usageError(`${file} has no profile ${name}. It has: ${known}. Save one with: sealpost login URL.`);
+};
+
+const openProfile = async (profile: Profile): Promise<User> => {
+  const { name, userId, url, wsUrl } = profile;
+  const user = createUser(`profile ${name}`, `The userId of profile ${name}`, userId, await readSecret(profile));
+  return { ...user, ...(url !== undefined && { url }), ...(wsUrl !== undefined && { wsUrl }) };
+};
+
+/** The profile that applies without being named, and the server: credentials never go to another one than they were saved for. */
+const findImplicit = async (session: Session, options: RawOptions, server?: URL): Promise<User | undefined> => {
+  const isNamed = server !== undefined || options.url !== undefined || !!session.env[serverVariables.url];
+  const asked = isNamed ? (server ?? readServer(session, options)) : undefined;
+  const fits = ({ url }: Profile): boolean =>
+    asked === undefined ||
+    (url !== undefined && originOf(parseServerUrl('The url of the profile', url)) === originOf(asked));
+  const saved = await findProfile(profilesFileOf(session.env), profileDefault);
+  const demo = saved === undefined ? await findDemoProfile(session) : undefined;
+  const found = saved ?? demo;
+  if (found === undefined || !fits(found)) return undefined;
+  if (found === demo) session.stderr.write(`Using profile demo of ./data, ${found.url}.\n`);
+  return { ...(await openProfile(found)), ...(asked && { server: asked }) };
+};
+
+/** The origin, with every name of this machine alike. */
+const originOf = ({ protocol, hostname, port }: URL): string =>
+  `${protocol}//${isLoopback(hostname) ? 'localhost' : hostname}:${port}`;
+
+/** A user who can sign; `place` names the user ID where it is malformed. */
+export const createUser = (from: string, place: string, userId: string, secret: string): User => {
   try {
     parseUserId(userId);
   } catch {
-    throw usageError(`${place} is not a user id, expected a UUID.`); // not repeated: it may be the secret, mixed up
+    throw usageError(`${place} is not a user ID, expected a UUID.`); // not repeated: it may be the secret, mixed up
   }
   const sign: Signer = (method, target, timestampMs) => signRequest({ method, target, userId, timestampMs }, secret);
   const openClient: OpenClient = (at, session, changes = {}) =>
     createClient({ ...clientOptions(at, session), userId, secret, ...changes });
-  return { from, sign, openClient, ...addresses };
-};
-
-const profileForm = '{"url", "userId", and "secretFile" or "secret"}, with "wsUrl" where WebSockets are elsewhere';
-
-const readProfile = async (path: string, name: string): Promise<User> => {
-  const all = parseObject(await readPrivateFile(path), path);
-  const place = `Profile ${name} of ${path}`;
-  if (!Object.hasOwn(all, name)) {
-    const known = Object.keys(all).join(', ') || 'none';
-    throw usageError(`${path} has no profile ${name}. It has: ${known}.`);
-  }
-  const fields = Object.entries(Object(all[name]));
-  const texts = new Map(
-    fields.filter((field): field is [string, string] => typeof field[1] === 'string' && !!field[1]),
-  );
-  const isKnown = (key: string) => ['url', 'wsUrl', 'userId', 'secret', 'secretFile'].includes(key);
-  const [userId, inline, file] = [texts.get('userId'), texts.get('secret'), texts.get('secretFile')];
-  const isWhole = texts.size === fields.length && fields.every(([key]) => isKnown(key));
-  if (!isWhole || userId === undefined || (inline === undefined) === (file === undefined))
-    throw usageError(`${place} is incomplete or has something else, expected ${profileForm}, texts all.`);
-  const secret = inline ?? (await readPrivateFile(resolve(dirname(path), file ?? ''))).trim();
-  if (secret === '') throw usageError(`${place} has an empty secret file.`);
-  const [url, wsUrl] = [texts.get('url'), texts.get('wsUrl')];
-  const addresses = { ...(url !== undefined && { url }), ...(wsUrl !== undefined && { wsUrl }) };
-  return createUser(`profile ${name}`, `The userId of profile ${name}`, userId, secret, addresses);
-};
-
-// The parser's own message quotes the text, which holds secrets.
-const parseObject = (text: string, path: string): Readonly<Record<string, unknown>> => {
-  try {
-    const value: unknown = JSON.parse(text);
-    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return { ...value };
-  } catch {
-    throw usageError(`${path} is not JSON, expected an object of name → ${profileForm}.`);
-  }
-  throw usageError(`${path} is not an object of name → ${profileForm}.`);
-};
-
-const othersMask = 0o077;
-
-/** Reads a file that only its owner may see; modes mean nothing on Windows. */
-const readPrivateFile = async (path: string): Promise<string> => {
-  const fail = (cause: Error): never => {
-    throw unreadable(path, cause);
-  };
-  const handle = await open(path).catch(fail);
-  try {
-    const { mode } = await handle.stat();
-    if ((mode & othersMask) !== 0 && platform() !== 'win32')
-      throw usageError(`${path} holds a secret and is open to others. Run: chmod 600 ${path}`);
-    return await handle.readFile('utf8').catch(fail);
-  } finally {
-    await handle.close();
-  }
+  return { from, sign, openClient };
 };

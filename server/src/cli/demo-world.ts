@@ -7,6 +7,7 @@ import { type FeedId, formatDate, type Stream, schemaVersionOf } from '@sealpost
 import { createNetwork, createStreams } from '@sealpost/simulator';
 import { createSecret, createSecretBox, parseKey } from '../access/secrets.ts';
 import type { Account, Act, RegisteredSignerSet, Store } from '../store/store.ts';
+import { demoFiles } from './profiles.ts';
 
 /** What is kept in the demo's folder beside the store. Only its owner may read it. */
 export type DemoWorld = {
@@ -16,13 +17,13 @@ export type DemoWorld = {
   readonly ingestToken: string;
 };
 
-const worldFile = (folder: string) => join(folder, 'demo.json');
+const worldFile = (folder: string) => join(folder, demoFiles.world);
 
 /** The file with the demo's key-encryption key. */
 export const demoKeyFile = (folder: string): string => join(folder, 'sealpost.key');
 
 /** The profile file that the printed commands name. */
-export const demoProfilesFile = (folder: string): string => join(folder, 'profiles.json');
+export const demoProfilesFile = (folder: string): string => join(folder, demoFiles.profiles);
 
 /** Finds the demo of a folder, or makes one. */
 export const openDemoWorld = (folder: string): DemoWorld => {
@@ -44,7 +45,10 @@ const writePrivate = (path: string, text: string): void => writeFileSync(path, t
 
 /** Writes the profile that lets the CLI read as the demo account. */
 export const writeDemoProfile = (folder: string, url: string, { userId, secret }: DemoWorld): void =>
-  writePrivate(demoProfilesFile(folder), `${JSON.stringify({ demo: { url, userId, secret } }, null, 2)}\n`);
+  writePrivate(
+    demoProfilesFile(folder),
+    `${JSON.stringify({ [demoFiles.profile]: { url, userId, secret } }, null, 2)}\n`,
+  );
 
 /** Registers catalog, signers and account, where they are not yet. */
 export const registerDemo = async (store: Store, folder: string, world: DemoWorld, nowMs: number): Promise<void> => {

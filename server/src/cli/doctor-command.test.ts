@@ -43,6 +43,13 @@ describe('doctor', () => {
     });
   });
 
+  test('without URL it is the server of SEALPOST_URL; the scheme may be missing', async () => {
+    const [port, { userId, secret }] = [new URL(service.url).port, alice];
+    const env = { SEALPOST_URL: `localhost:${port}`, SEALPOST_USER_ID: userId, SEALPOST_SECRET: secret };
+    expect((await run(['doctor'], { env })).code).toBe(0);
+    expect((await run(['doctor', `localhost:${port}`])).code).toBe(0);
+  });
+
   test('nobody there, and somebody else there: the rest is not checked', async () => {
     const url = await against(
       () => {},
@@ -84,7 +91,7 @@ describe('doctor', () => {
     const none = await doctor({ env: {} });
     expect([none.marks, none.step('credentials')?.fix]).toEqual([
       '✓✓✓✓✗––––',
-      'No credentials: SEALPOST_USER_ID and SEALPOST_SECRET not set. Set SEALPOST_USER_ID and SEALPOST_SECRET, or use --profile.',
+      'No credentials. Save them with: sealpost login URL. Or set SEALPOST_USER_ID and SEALPOST_SECRET.',
     ]);
     const wrong = await doctor({ as: { ...alice, secret: 'another' } });
     expect([wrong.marks, wrong.step('accepted')?.fix]).toEqual([

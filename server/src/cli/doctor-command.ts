@@ -10,7 +10,15 @@ import {
 import { type CatalogEntry, type ReportJson, skewMaxMs } from '@sealpost/protocol';
 import type { Command } from 'commander';
 import { addExamples, type RawOptions } from './command-options.ts';
-import { addUserOptions, parseServerUrl, readUser } from './credentials.ts';
+import {
+  addUserOptions,
+  findUser,
+  parseServerUrl,
+  readServer,
+  readUser,
+  serverVariables,
+  urlDefault,
+} from './credentials.ts';
 import { CommandError, exitCodes } from './failure.ts';
 import { formatDuration, formatNumberOf } from './formats.ts';
 import { clientOptions, describeRemote } from './remote-client.ts';
@@ -22,9 +30,9 @@ export const addDoctorCommand = (program: Command, session: Session): void => {
     .description(
       'Check what reading from a server needs: address, clock, credentials, streams, fresh and signed reports.',
     )
-    .argument('<URL>', 'address of the server: scheme, host and port')
+    .argument('[URL]', `server ($${serverVariables.url}, else the profile’s, default: ${urlDefault})`)
     .option('--json', 'print every step as one line of JSON')
-    .action((url: string, options: RawOptions) => examine(session, url, options));
+    .action((url: string | undefined, options: RawOptions) => examine(session, url, options));
   addUserOptions(command);
   addExamples(command, [
     ['With the user of SEALPOST_USER_ID and SEALPOST_SECRET', 'sealpost doctor http://127.0.0.1:7401'],
@@ -97,7 +105,7 @@ const checkClock = async ({ anyone, call, session }: Findings): Promise<Outcome>
 
 const checkCredentials = async ({ session, url, options }: Findings): Promise<Outcome> => {
   try {
-    const { from, openClient } = await readUser(session, options);
+    const { from, openClient } = await readUser(session, options, url);
     const warnings: ClientWarning[] = [];
     const reader = openClient(url, session, { onWarning: (warning) => void warnings.push(warning) });
     return pass(`Taken from ${from}.`, { reader, warnings });
@@ -185,8 +193,8 @@ type StepResult = {
   readonly fix?: string;
 };
 
-const examine = async (session: Session, rawUrl: string, options: RawOptions): Promise<void> => {
-  const url = parseServerUrl('URL', rawUrl);
+const examine = async (session: Session, rawUrl: string | undefined, options: RawOptions): Promise<void> => {
+  const url = await findServer(session, rawUrl, options);
   const anyone = createClient({ ...clientOptions(url, session), retries: 0 });
   let found: Found = { session, url, options, anyone, call: { signal: session.interruption() } };
   const results: StepResult[] = [];
@@ -200,6 +208,17 @@ const examine = async (session: Session, rawUrl: string, options: RawOptions): P
   const ok = results.every(({ result }) => result === 'passed');
   if (options.json) await printJson(session, { url: url.origin, ok, steps: results });
   if (!ok) session.exitWith(exitCodes.refused);
+};
+
+/** The server of the argument, else as other commands find it. Credentials that cannot be used are a step's to tell. */
+const findServer = async (session: Session, rawUrl: string | undefined, options: RawOptions): Promise<URL> => {
+  if (rawUrl !== undefined) return parseServerUrl('URL', rawUrl);
+  const quiet = { ...session, stderr: { write: () => {} } };
+  const user = await findUser(quiet, options).catch((error: unknown) => {
+    if (error instanceof CommandError) return undefined;
+    throw error;
+  });
+  return user?.server ?? readServer(session, {}, user?.url);
 };
 
 /** The outcome; undefined when something is missing that the step needs. */

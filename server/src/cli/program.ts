@@ -12,6 +12,7 @@ import { explainFailure } from './failure.ts';
 import { addFollowCommand } from './follow-command.ts';
 import { addIngestCommand } from './ingest-command.ts';
 import { addInitCommand } from './init-command.ts';
+import { addLoginCommands } from './login-command.ts';
 import { addQuarantineCommand } from './quarantine-command.ts';
 import { addReportCommand } from './report-command.ts';
 import { addSecretCommand } from './secret-command.ts';
@@ -59,6 +60,7 @@ export const createProgram = (session: Session): Command => {
   addAccountCommand(program, session);
   addSecretCommand(program, session);
   addEntitleCommand(program, session);
+  addLoginCommands(program, session);
   addReportCommand(program, session);
   addSignCommand(program, session);
   addDoctorCommand(program, session);

@@ -277,6 +277,11 @@ describe('sign', () => {
     expect((await run(['sign', 'POST', '/'])).stdout).toContain('globoff\nrequest = "POST"\nurl');
   });
 
+  test('get means GET', async () => {
+    const args = ['/api/v1/feeds', '--json'];
+    expect((await run(['sign', 'get', ...args])).stdout).toBe((await run(['sign', 'GET', ...args])).stdout);
+  });
+
   test('the server accepts what --headers and --json print', async () => {
     const lines = (await run(['sign', 'GET', '/api/v1/feeds', '--headers'])).stdout.trim().split('\n');
     const fromLines = Object.fromEntries(lines.map((line) => line.split(': ') as [string, string]));
@@ -286,7 +291,7 @@ describe('sign', () => {
   });
 
   test.each([
-    [['get', '/'], 'METHOD is "get", expected upper case'],
+    [['G3T', '/'], 'METHOD is "G3T", expected letters only'],
     [['GET', 'api'], 'TARGET must begin with /'],
     [['GET', '/a b'], 'TARGET must begin with /'],
     [['GET', '/a#b'], 'TARGET must begin with /'],

@@ -9,6 +9,8 @@ export type Ran = { readonly code: number; readonly stdout: string; readonly std
 export type SampleOptions = {
   readonly env?: NodeJS.ProcessEnv;
   readonly stdin?: string;
+  /** Empty unless given: nothing of the machine gets into a test. */
+  readonly cwd?: string;
   /** The command's clock, which stands still; the machine's unless given. */
   readonly nowMs?: number;
   readonly interruption?: AbortSignal;
@@ -18,7 +20,8 @@ export type SampleOptions = {
 export const runCommand = async (args: readonly string[], options: SampleOptions = {}): Promise<Ran> => {
   const ran = { code: 0, stdout: '', stderr: '' };
   const session: Session = {
-    env: options.env ?? {},
+    env: { HOME: '/nonexistent', ...options.env },
+    cwd: options.cwd ?? '/nonexistent',
     stdin: Readable.from(options.stdin === undefined ? [] : [Buffer.from(options.stdin)]),
     stderr: {
       write: (text) => {

@@ -10,9 +10,14 @@ export type MessageStream = {
   readonly write: (text: string) => unknown;
 };
 
+/** Standard input: a terminal can stop echoing. */
+export type Input = Readable & { readonly isTTY?: boolean; readonly setRawMode?: (on: boolean) => unknown };
+
 export type Session = {
   readonly env: NodeJS.ProcessEnv;
-  readonly stdin: Readable;
+  readonly stdin: Input;
+  /** The folder that the command runs in. */
+  readonly cwd: string;
   readonly stderr: MessageStream;
   /** Is stdout a terminal, where a table may be drawn again in place? */
   readonly isTerminal?: boolean;
@@ -33,6 +38,7 @@ export type Session = {
 export const createSession = (host: NodeJS.Process): Session => ({
   env: host.env,
   stdin: host.stdin,
+  cwd: host.cwd(),
   stderr: host.stderr,
   isTerminal: host.stdout.isTTY === true,
   paint: createPaint(host.stdout, host.env),

@@ -9,7 +9,7 @@ export const addSignCommand = (program: Command, session: Session): void => {
   const command = program
     .command('sign')
     .description('Sign one request and print it as a config file of curl. Send it at once: it is good for 5 seconds.')
-    .argument('<METHOD>', 'in upper case, such as GET')
+    .argument('<METHOD>', 'such as GET, in any case')
     .argument('<TARGET>', 'path and query exactly as they are to be sent, such as /api/v1/feeds')
     .option('--headers', 'print the three headers only, one to a line')
     .option('--json', 'print url, method and headers as one line of JSON')
@@ -24,10 +24,11 @@ export const addSignCommand = (program: Command, session: Session): void => {
   ]);
 };
 
-const sign = async (session: Session, method: string, target: string, options: RawOptions): Promise<void> => {
+const sign = async (session: Session, rawMethod: string, target: string, options: RawOptions): Promise<void> => {
+  const method = rawMethod.toUpperCase(); // what is signed is what curl sends
   if (options.headers && options.json) throw usageError('--headers and --json exclude each other.');
   if (!/^[A-Z]+$/.test(method))
-    throw usageError(`METHOD is "${method}", expected upper case, such as GET: it is signed as it is.`);
+    throw usageError(`METHOD is ${JSON.stringify(rawMethod)}, expected letters only, such as GET.`);
   if (!/^\/[!"$-~]*$/.test(target))
     throw usageError('TARGET must begin with / and be of printable ASCII without space and #. Encode the rest with %.');
   const access = await readAccess(session, options);

@@ -1,0 +1,123 @@
+// Profile files: servers and users by name, for the commands that read from a server (D110). A file is written for its owner only, and one
+// that others may read is refused. No message repeats what may be a secret.
+import { chmod, mkdir, open, realpath, rename, rm, writeFile } from 'node:fs/promises';
+import { homedir, platform } from 'node:os';
+import { dirname, isAbsolute, join, resolve } from 'node:path';
+import { unreadable } from './command-options.ts';
+import { usageError } from './failure.ts';
+import type { Session } from './session.ts';
+
+/** The profile that `sealpost login` writes, and that commands use, when none is named. */
+export const profileDefault = 'default';
+
+/** A user of a server, as the file has it; the secret is in it or in a file beside it. */
+export type Profile = {
+  readonly name: string;
+  readonly file: string;
+  readonly url?: string;
+  readonly wsUrl?: string;
+  readonly userId: string;
+  readonly secret?: string;
+  readonly secretFile?: string;
+};
+
+const profileForm = '{"url", "userId", and "secretFile" or "secret"}, with "wsUrl" where WebSockets are elsewhere';
+
+/** The profile file of this user: in the XDG config folder, which must be absolute to count. */
+export const profilesFileOf = ({ XDG_CONFIG_HOME: xdg, HOME: home }: NodeJS.ProcessEnv): string =>
+  join(xdg && isAbsolute(xdg) ? xdg : join(home || homedir(), '.config'), 'sealpost', 'profiles.json');
+
+/** What a demo keeps in its folder, `./data` unless told otherwise. */
+export const demoFiles = { folder: 'data', world: 'demo.json', profiles: 'profiles.json', profile: 'demo' } as const;
+
+/** The profile of a demo in ./data; undefined where there is none. */
+export const findDemoProfile = async ({ cwd }: Pick<Session, 'cwd'>): Promise<Profile | undefined> => {
+  const folder = join(cwd, demoFiles.folder);
+  const marker = await readPrivateFile(join(folder, demoFiles.world)).catch(() => undefined);
+  return marker === undefined ? undefined : findProfile(join(folder, demoFiles.profiles), demoFiles.profile);
+};
+
+/** One profile of a file; undefined where the file or the profile is not there. */
+export const findProfile = async (file: string, name: string): Promise<Profile | undefined> => {
+  const all = await readProfiles(file);
+  return Object.hasOwn(all, name) ? parseProfile(file, name, all[name]) : undefined;
+};
+
+/** Every profile of a file, as it is there; none where there is no file. */
+export const readProfiles = async (file: string): Promise<Readonly<Record<string, unknown>>> => {
+  const text = await readPrivateFile(file).catch((error: Error) => {
+    if (Object(error.cause).code === 'ENOENT') return '{}';
+    throw error;
+  });
+  return parseObject(text, file);
+};
+
+/** Every profile of a file that can be used, by name. */
+export const listProfiles = async (file: string): Promise<readonly Profile[]> =>
+  Object.entries(await readProfiles(file)).map(([name, fields]) => parseProfile(file, name, fields));
+
+const parseProfile = (file: string, name: string, value: unknown): Profile => {
+  const fields = Object.entries(Object(value));
+  const texts = new Map(
+    fields.filter((field): field is [string, string] => typeof field[1] === 'string' && !!field[1]),
+  );
+  const isKnown = (key: string) => ['url', 'wsUrl', 'userId', 'secret', 'secretFile'].includes(key);
+  const isWhole = texts.size === fields.length && fields.every(([key]) => isKnown(key));
+  const userId = texts.get('userId');
+  if (!isWhole || userId === undefined || texts.has('secret') === texts.has('secretFile'))
+    throw usageError(
+      `Profile ${name} of ${file} is incomplete or has something else, expected ${profileForm}, all texts.`,
+    );
+  return { ...Object.fromEntries(texts), name, file, userId };
+};
+
+/** The secret of a profile. */
+export const readSecret = async ({ name, file, secret, secretFile }: Profile): Promise<string> => {
+  const read = secret ?? (await readPrivateFile(resolve(dirname(file), secretFile ?? ''))).trim();
+  if (read === '') throw usageError(`Profile ${name} of ${file} has an empty secret file.`);
+  return read;
+};
+
+/** Replaces the profiles of a file, whole or not at all; the file and the folder are made for their owner only. */
+export const writeProfiles = async (file: string, profiles: Readonly<Record<string, unknown>>): Promise<void> => {
+  const target = await realpath(file).catch(() => file); // a link to the file stays a link
+  await mkdir(dirname(target), { recursive: true, mode: 0o700 });
+  const partial = `${target}.${process.pid}`;
+  try {
+    await writeFile(partial, `${JSON.stringify(profiles, null, 2)}\n`, { mode: 0o600 });
+    await chmod(partial, 0o600); // one that was left behind keeps its own mode
+    await rename(partial, target);
+  } catch (error) {
+    await rm(partial, { force: true });
+    throw error;
+  }
+};
+
+// The parser's own message quotes the text, which holds secrets.
+const parseObject = (text: string, path: string): Readonly<Record<string, unknown>> => {
+  try {
+    const value: unknown = JSON.parse(text);
+    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return { ...value };
+  } catch {
+    throw usageError(`${path} is not JSON, expected an object of name → ${profileForm}.`);
+  }
+  throw usageError(`${path} is not an object of name → ${profileForm}.`);
+};
+
+const othersMask = 0o077;
+
+/** Reads a file that only its owner may see; modes mean nothing on Windows. */
+const readPrivateFile = async (path: string): Promise<string> => {
+  const fail = (cause: Error): never => {
+    throw unreadable(path, cause);
+  };
+  const handle = await open(path).catch(fail);
+  try {
+    const { mode } = await handle.stat();
+    if ((mode & othersMask) !== 0 && platform() !== 'win32')
+      throw usageError(`${path} holds a secret and is open to others. Run: chmod 600 ${path}`);
+    return await handle.readFile('utf8').catch(fail);
+  } finally {
+    await handle.close();
+  }
+};
