@@ -1,6 +1,7 @@
 // Owns the everyday client: one object, a function for each call. What each does is in the file of the call.
 
 import { type DiscoveryFilters, discovery } from './discovery.ts';
+import { createLatestMany } from './latest-many.ts';
 import { type ClientOptions, readOptions } from './options.ts';
 import { type PagesOptions, pages } from './pages.ts';
 import { at, bulk, candles, coverage, feeds, latest, page, type Span, signers, status, time } from './reads.ts';
@@ -12,9 +13,15 @@ import { type StreamOptions, stream } from './stream.ts';
 export const createClient = (options: ClientOptions) => {
   const settings = readOptions(options);
   const requester: Requester = createRequester(settings);
+  const latestMany = createLatestMany(requester, settings.sleep, () => performance.now());
   return Object.freeze({
     /** The newest report of a stream. */
     latest: (feedId: string, call?: CallOptions) => latest(requester, feedId, call),
+    /**
+     * The newest reports of several streams; streams without one are in `missing`. One request for 100 streams where the server has the
+     * extension, elsewhere one for each, in the pace of the account's rate limit. `timeoutMs` is for all of them, without it for each.
+     */
+    latestMany: (feedIds: readonly string[], call?: CallOptions) => latestMany(feedIds, call),
     /** The report whose window holds a second; where none does, the error's details say why and what lies around it. */
     at: (feedId: string, timestamp: number, call?: CallOptions) => at(requester, feedId, timestamp, call),
     /** The reports of several streams at a second; streams without one are in `missing`. */

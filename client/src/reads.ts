@@ -97,6 +97,15 @@ export const bulk = async (
   const seconds = readSeconds(timestamp, 'timestamp');
   const target = targetOf(routes.reportBulk.path, { feedIDs: asked.join(','), timestamp: seconds, missing: true });
   const { body, details } = await requester.get<Partial<Body<'PartialReports'>>>(target, options);
+  return readReports(body, asked, details);
+};
+
+/** The reports of several streams, and which of them have none, also where the server does not name these. */
+export const readReports = (
+  body: Partial<Body<'PartialReports'>>,
+  asked: readonly FeedId[],
+  details: AnswerDetails,
+): BulkReports => {
   const reports = checkReports(body.reports, asked, details);
   const there = new Set(reports.map(({ feedID }) => feedID));
   const told = new Map((body.missing ?? []).map((one) => [one.feedID, one]));

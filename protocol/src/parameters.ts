@@ -67,6 +67,7 @@ export const parseFeedIds = (raw: string, argument: string, max: number): readon
     {
       argument,
       expected: `at most ${max} feed ids`,
+      feedIdsMax: max,
     },
   );
 };

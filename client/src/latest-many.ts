@@ -1,0 +1,210 @@
+// The newest reports of many streams: in one request where the server has the extension, else one by one in the pace of the rate limit (D100).
+import { type Body, errorTable, type FeedId, limits, type ReportJson, routes } from '@sealpost/protocol';
+import { readFeedIds, targetOf } from './arguments.ts';
+import { abortedBy, openCall, type Sleep } from './call.ts';
+import { SealpostError } from './errors.ts';
+import { createPace, type Pace } from './pace.ts';
+import { type BulkReports, latest, type MissingReport, readReports } from './reads.ts';
+import type { AnswerDetails, CallOptions, Requester } from './requester.ts';
+
+/** How long a server without the extension is not asked for it again: it may be upgraded meanwhile. */
+const lackingMs = 600_000;
+/** Refusals for pace of one request before the call gives up: someone else uses up the account's limit. */
+const refusalsMax = 5;
+/** Single requests under way at once: enough for the default limit while each takes 800 ms. */
+const inFlightMax = 8;
+
+/** What is known of a server. */
+type Known = { readonly many: Pace; readonly single: Pace; lacksUntilMs: number; feedIdsMax: number };
+
+export type LatestMany = (feedIds: readonly string[], options?: CallOptions) => Promise<BulkReports>;
+
+type ManyRequester = Pick<Requester, 'get' | 'baseUrls'>;
+
+/** Remembers for each base URL whether it has the extension, and its pace: calls at the same time share them. */
+export const createLatestMany = (requester: ManyRequester, sleep: Sleep, monotonicMs: () => number): LatestMany => {
+  const servers = new Map<string, Known>();
+  const known = (): Known => {
+    const url = requester.baseUrls[0] ?? '';
+    const pace = () => createPace(sleep, monotonicMs);
+    const server = servers.get(url) ?? { many: pace(), single: pace(), lacksUntilMs: 0, feedIdsMax: limits.feedIdsMax };
+    servers.set(url, server);
+    return server;
+  };
+  return async (feedIds, options = {}) => {
+    const asked = readFeedIds(feedIds);
+    const call = openMany(options);
+    const { signal } = call.options;
+    try {
+      if (known().lacksUntilMs <= monotonicMs()) {
+        const found = await askTogether(requester, asked, known, call);
+        if (!(found instanceof SealpostError)) return found;
+        // Where both forms are one endpoint, the question took a request of its limit.
+        await known().single.turn(signal);
+      }
+      const found = await askEach(requester, asked, known().single, signal);
+      known().lacksUntilMs = monotonicMs() + lackingMs;
+      return found;
+    } catch (error) {
+      if (!signal.aborted) throw error;
+      throw signal.reason instanceof SealpostError ? signal.reason : abortedBy(signal);
+    } finally {
+      call.close();
+    }
+  };
+};
+
+type ManyCall = { readonly options: CallOptions & { readonly signal: AbortSignal }; readonly close: () => void };
+
+/** A time-out that the caller gives is for all requests together; the client's own is for each, since a pace may take minutes. */
+const openMany = (options: CallOptions): ManyCall => {
+  const { timeoutMs, signal } = options;
+  if (timeoutMs === undefined) return { options: { signal: signal ?? new AbortController().signal }, close: () => {} };
+  const { close, ...call } = openCall(options, timeoutMs);
+  return { options: { signal: call.signal }, close };
+};
+
+/** Asks in the pace; a refusal for pace is waited out. */
+const inPace = async <T extends { readonly details: AnswerDetails }>(
+  pace: Pace,
+  signal: AbortSignal,
+  ask: () => Promise<T>,
+): Promise<T> => {
+  for (let refusals = 1; ; refusals += 1) {
+    await pace.turn(signal);
+    try {
+      const answer = await ask();
+      pace.learn(answer.details.rateLimit);
+      return answer;
+    } catch (error) {
+      if (!(error instanceof SealpostError) || error.status === undefined) throw error;
+      pace.learn(undefined);
+      if (error.status !== 429 || refusals >= refusalsMax) throw error;
+      const { retryAfterSeconds } = error.details;
+      pace.hold(typeof retryAfterSeconds === 'number' ? Math.max(1, retryAfterSeconds) * 1_000 : 1_000);
+    }
+  }
+};
+
+/** The codes of ours that say that a server of ours lacks the extension; any other says that it has it. */
+const lackingCodes: readonly string[] = ['missing_argument', 'route_not_found'];
+/** Failures of the client itself that say nothing about the server. */
+const tellingNothing: readonly string[] = [
+  'network_error',
+  'timeout',
+  'aborted',
+  'missing_credentials',
+  'invalid_option',
+];
+
+/** Does a refusal leave it open that the server takes one stream at a time only? Asked for one, it then tells what is really wrong. */
+const mayLack = ({ code }: SealpostError): boolean =>
+  lackingCodes.includes(code) || !(Object.hasOwn(errorTable, code) || tellingNothing.includes(code));
+
+/** One request for as many streams as the server takes. Returns the refusal where it may not know the extension. */
+const askTogether = async (
+  requester: ManyRequester,
+  asked: readonly FeedId[],
+  known: () => Known,
+  call: ManyCall,
+): Promise<BulkReports | SealpostError> => {
+  const reports: ReportJson[] = [];
+  const missing: MissingReport[] = [];
+  let details: AnswerDetails | undefined;
+  for (let start = 0; start < asked.length; ) {
+    const { many, feedIdsMax } = known();
+    const chunk = asked.slice(start, start + feedIdsMax);
+    const target = targetOf(routes.reportLatestMany.path, { feedIDs: chunk.join(','), missing: true });
+    try {
+      const answer = await inPace(many, call.options.signal, () =>
+        requester.get<Partial<Body<'PartialReports'>>>(target, call.options),
+      );
+      const found = readReports(answer.body, chunk, answer.details);
+      reports.push(...found.reports);
+      missing.push(...found.missing);
+      details = answer.details;
+      start += chunk.length;
+    } catch (error) {
+      if (!(error instanceof SealpostError)) throw error;
+      const { feedIdsMax: told } = error.details;
+      const isLess = typeof told === 'number' && Number.isInteger(told) && told > 0 && told < chunk.length;
+      if (isLess) known().feedIdsMax = told;
+      else if (mayLack(error)) return error;
+      else throw error;
+    }
+  }
+  return { reports, missing, details: details as AnswerDetails }; // at least one stream was asked for
+};
+
+/** A report, or why there is none. */
+type Found = ReportJson | SealpostError;
+
+/** One request for each stream. The first that fails ends the others. */
+const askEach = async (
+  requester: ManyRequester,
+  asked: readonly FeedId[],
+  pace: Pace,
+  signal: AbortSignal,
+): Promise<BulkReports> => {
+  const controller = new AbortController();
+  const abort = (): void => controller.abort(signal.reason);
+  signal.addEventListener('abort', abort, { once: true });
+  const found = new Map<FeedId, Found>();
+  let [details, failure]: [AnswerDetails | undefined, unknown] = [undefined, undefined];
+  const ask = async (feedId: FeedId): Promise<void> => {
+    try {
+      const own = { signal: controller.signal };
+      const one = await inPace(pace, own.signal, () => latest(requester, feedId, own));
+      found.set(feedId, one.report);
+      details = one.details;
+    } catch (error) {
+      if (error instanceof SealpostError && error.status === 404) found.set(feedId, error);
+      else {
+        failure ??= error;
+        controller.abort(error);
+      }
+    }
+  };
+  const inFlight = new Set<Promise<void>>();
+  for (const feedId of asked) {
+    // The first answer tells the limit: until then a second request may be one too many.
+    if (inFlight.size >= (pace.isKnown() ? inFlightMax : 1)) await Promise.race(inFlight);
+    if (controller.signal.aborted || signal.aborted) break;
+    const task = ask(feedId).finally(() => inFlight.delete(task));
+    inFlight.add(task);
+  }
+  await Promise.all(inFlight);
+  signal.removeEventListener('abort', abort);
+  signal.throwIfAborted();
+  if (failure !== undefined) throw failure;
+  return gather(asked, found, details);
+};
+
+/** What was found, in the order asked for. Where nothing but bare 404 came, it is the path that the server does not have. */
+const gather = (
+  asked: readonly FeedId[],
+  found: ReadonlyMap<FeedId, Found>,
+  details: AnswerDetails | undefined,
+): BulkReports => {
+  const reports: ReportJson[] = [];
+  const misses: (MissingReport & { readonly error: SealpostError })[] = [];
+  for (const feedID of asked) {
+    const one = found.get(feedID);
+    if (one instanceof SealpostError)
+      misses.push({
+        feedID,
+        error: one,
+        ...(one.details.reason === 'no_reports' && { reason: 'no_reports' as const }),
+      });
+    else if (one !== undefined) reports.push(one);
+  }
+  const isBare = misses.every(({ error: { code } }) => code === 'http_404' || code === 'route_not_found');
+  const { requestId } = misses[0]?.error ?? {};
+  if (reports.length === 0 && isBare) throw misses[0]?.error;
+  const missing = misses.map(({ error: _, ...miss }) => miss);
+  return {
+    reports,
+    missing,
+    details: details ?? { status: 404, requestId, rateLimit: undefined, serverTimeMs: undefined },
+  };
+};
