@@ -179,7 +179,9 @@ test('explorer: requests for files are one route in the log and the metrics, wha
   await server.printed(/"userId":null,"route":"explorer","method":"GET","status":200/);
   expect(server.output()).not.toContain('canary-of-a-query');
   const metrics = await (await fetch(`${server.opsUrl}/metrics`)).text();
-  expect(metrics).toMatch(/http_server_request_duration_seconds_count\{[^}]*http_route="explorer"[^}]*\} [1-9]/);
+  expect(metrics).toMatch(
+    /^sealpost_http_server_request_duration_seconds_count\{[^}]*http_route="explorer"[^}]*\} [1-9]/m,
+  );
   expect(metrics).not.toContain('http_route="/inspect"');
 });
 

@@ -81,7 +81,7 @@ const metric = async (name: string): Promise<number> => {
   const text = await (await fetch(`${server.opsUrl}/metrics`)).text();
   return Number(new RegExp(`^${name.replace(/[{}"]/g, '\\$&')} (\\d+)$`, 'm').exec(text)?.[1]);
 };
-const sockets = 'live_connections{http_route="/api/v1/ws"}';
+const sockets = 'sealpost_live_connections{http_route="/api/v1/ws"}';
 
 test('published SDK: its stream, on one connection and on one to each of two origins, gets every report once', async () => {
   const [plain, both] = [await sdkStream(false), await sdkStream(true)];

@@ -63,9 +63,9 @@ test('observed: requests become usage of their account, and every observation a 
   await sendNonsense(node.url);
 
   const metrics = await (await fetch(`${node.opsUrl}/metrics`)).text();
-  expect(metrics).toContain('\nreport_ingest_to_visible_seconds_count 1\n');
-  expect(metrics).toContain('\nstore_commit_seconds_count 1\n');
-  expect(metrics).toContain('\nstore_stale_readers 0\n');
+  expect(metrics).toContain('\nsealpost_report_ingest_to_visible_seconds_count 1\n');
+  expect(metrics).toContain('\nsealpost_store_commit_seconds_count 1\n');
+  expect(metrics).toContain('\nsealpost_store_stale_readers 0\n');
   expect(metrics).toMatch(
     /_count\{http_request_method="_OTHER",http_route="unmatched",http_response_status_code="400"\} 1\n/,
   );

@@ -24,7 +24,7 @@ afterAll(async () => {
 
 const countBy = async (by: string): Promise<number> => {
   const text = await (await fetch(`${server.opsUrl}/metrics`)).text();
-  return Number(new RegExp(`^store_history_reads_total\\{by="${by}"\\} (\\d+)$`, 'm').exec(text)?.[1]);
+  return Number(new RegExp(`^sealpost_store_history_reads_total\\{by="${by}"\\} (\\d+)$`, 'm').exec(text)?.[1]);
 };
 
 test('read store: pages come from the replica, go on while the primary is away, and from the primary while the replica is', async () => {

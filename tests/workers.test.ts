@@ -123,7 +123,7 @@ const reach = (server: Server, count: number): Promise<void> =>
   });
 const requestsTotal = async ({ opsUrl }: Server): Promise<number> => {
   const text = await (await fetch(`${opsUrl}/metrics`)).text();
-  const counts = [...text.matchAll(/^http_server_request_duration_seconds_count\{.*\} (\d+)$/gm)];
+  const counts = [...text.matchAll(/^sealpost_http_server_request_duration_seconds_count\{.*\} (\d+)$/gm)];
   return counts.reduce((sum, [, count]) => sum + Number(count), 0);
 };
 

@@ -26,7 +26,7 @@ test('metrics: a request is counted in its bucket, by the path of its route, its
   metrics.observe(request({ durationMs: 30_000 }));
   const text = await textOf(metrics);
   const labels = 'http_request_method="GET",http_route="/api/v1/reports/latest",http_response_status_code="200"';
-  const name = 'http_server_request_duration_seconds';
+  const name = 'sealpost_http_server_request_duration_seconds';
   expect(text).toContain(`${name}_bucket{le="0.0005",${labels}} 2\n`);
   expect(text).toContain(`${name}_bucket{le="10",${labels}} 2\n`);
   expect(text).toContain(`${name}_bucket{le="+Inf",${labels}} 3\n`);
@@ -42,8 +42,8 @@ test('metrics: what a scanner sends makes no new series', async () => {
   const metrics = open();
   for (const method of ['BREW', 'PROPFIND', 'POST', 'TRACE'])
     metrics.observe(request({ route: null, method, status: 405, code: 'method_not_allowed' }));
-  expect(linesOf(await textOf(metrics), 'http_server_request_duration_seconds_count')).toEqual([
-    'http_server_request_duration_seconds_count{http_request_method="_OTHER",http_route="unmatched",http_response_status_code="405"} 4',
+  expect(linesOf(await textOf(metrics), 'sealpost_http_server_request_duration_seconds_count')).toEqual([
+    'sealpost_http_server_request_duration_seconds_count{http_request_method="_OTHER",http_route="unmatched",http_response_status_code="405"} 4',
   ]);
 });
 
@@ -59,24 +59,24 @@ test('metrics: the code of an answer decides what else it counts as', async () =
   answer(404, 'report_not_found');
   metrics.observe({ kind: 'connectionDropped' });
   const text = await textOf(metrics);
-  expect(linesOf(text, 'auth_failures_total')).toEqual([
-    'auth_failures_total{reason="missing_header"} 0',
-    'auth_failures_total{reason="malformed_header"} 0',
-    'auth_failures_total{reason="repeated_header"} 0',
-    'auth_failures_total{reason="clock_skew"} 1',
-    'auth_failures_total{reason="unauthorized"} 2',
-    'auth_failures_total{reason="stream_not_accessible"} 0',
-    'auth_failures_total{reason="too_many_failures"} 1',
+  expect(linesOf(text, 'sealpost_auth_failures_total')).toEqual([
+    'sealpost_auth_failures_total{reason="missing_header"} 0',
+    'sealpost_auth_failures_total{reason="malformed_header"} 0',
+    'sealpost_auth_failures_total{reason="repeated_header"} 0',
+    'sealpost_auth_failures_total{reason="clock_skew"} 1',
+    'sealpost_auth_failures_total{reason="unauthorized"} 2',
+    'sealpost_auth_failures_total{reason="stream_not_accessible"} 0',
+    'sealpost_auth_failures_total{reason="too_many_failures"} 1',
   ]);
-  expect(text).toContain('\nrate_limited_total 2\n');
-  expect(text).toContain('\nshed_total 2\n');
+  expect(text).toContain('\nsealpost_rate_limited_total 2\n');
+  expect(text).toContain('\nsealpost_shed_total 2\n');
 });
 
 test('metrics: stale readers are those of the last check', async () => {
   const metrics = open();
-  expect(await textOf(metrics)).toContain('\nstore_stale_readers 0\n');
+  expect(await textOf(metrics)).toContain('\nsealpost_store_stale_readers 0\n');
   for (const count of [3, 1]) metrics.observe({ kind: 'staleReaders', count });
-  expect(await textOf(metrics)).toContain('\nstore_stale_readers 1\n');
+  expect(await textOf(metrics)).toContain('\nsealpost_store_stale_readers 1\n');
 });
 
 test('metrics: reports are counted by result, and every result is there before it happens', async () => {
@@ -84,12 +84,12 @@ test('metrics: reports are counted by result, and every result is there before i
   metrics.observe({ kind: 'ingested', result: 'stored', count: 40 });
   metrics.observe({ kind: 'ingested', result: 'duplicate', count: 2 });
   metrics.observe({ kind: 'refused', code: 'conflicting_report', feedId: null, message: '' });
-  const lines = linesOf(await textOf(metrics), 'reports_ingested_total');
+  const lines = linesOf(await textOf(metrics), 'sealpost_reports_ingested_total');
   expect(lines).toHaveLength(2 + Object.keys(refusals).length);
   expect(lines.filter((line) => !line.endsWith(' 0'))).toEqual([
-    'reports_ingested_total{result="stored"} 40',
-    'reports_ingested_total{result="duplicate"} 2',
-    'reports_ingested_total{result="conflicting_report"} 1',
+    'sealpost_reports_ingested_total{result="stored"} 40',
+    'sealpost_reports_ingested_total{result="duplicate"} 2',
+    'sealpost_reports_ingested_total{result="conflicting_report"} 1',
   ]);
 });
 
@@ -98,19 +98,21 @@ test('metrics: commits and the way to visibility are timed, a batch once for eac
   metrics.observe({ kind: 'committed', seconds: 0.004 });
   metrics.observe({ kind: 'visible', seconds: 0.02, count: 256 });
   const text = await textOf(metrics);
-  expect(text).toContain('store_commit_seconds_bucket{le="0.0025"} 0\nstore_commit_seconds_bucket{le="0.005"} 1\n');
-  expect(text).toContain('report_ingest_to_visible_seconds_bucket{le="0.025"} 256\n');
-  expect(text).toContain('report_ingest_to_visible_seconds_count 256\n');
+  expect(text).toContain(
+    'sealpost_store_commit_seconds_bucket{le="0.0025"} 0\nsealpost_store_commit_seconds_bucket{le="0.005"} 1\n',
+  );
+  expect(text).toContain('sealpost_report_ingest_to_visible_seconds_bucket{le="0.025"} 256\n');
+  expect(text).toContain('sealpost_report_ingest_to_visible_seconds_count 256\n');
 });
 
 test('metrics: staleness is the worst of all streams and the number over the threshold, read when asked', async () => {
   let staleness: number[] = [];
   const metrics = open({ stalenessSeconds: () => staleness });
-  expect(await textOf(metrics)).toContain('\nstream_staleness_seconds 0\n');
+  expect(await textOf(metrics)).toContain('\nsealpost_stream_staleness_seconds 0\n');
   staleness = [1, 60, 61.5, Number.POSITIVE_INFINITY];
   const text = await textOf(metrics);
-  expect(text).toContain('\nstream_staleness_seconds 61.5\n');
-  expect(text).toContain('\nstreams_stale 2\n');
+  expect(text).toContain('\nsealpost_stream_staleness_seconds 61.5\n');
+  expect(text).toContain('\nsealpost_streams_stale 2\n');
 });
 
 test('metrics: a reading that fails is left out, and everything else is still there', async () => {
@@ -120,12 +122,12 @@ test('metrics: a reading that fails is left out, and everything else is still th
     return 5;
   };
   const metrics = open({ storeMapBytes: async () => failing(), stalenessSeconds: () => [failing()] });
-  expect(linesOf(await textOf(metrics), 'store_map_bytes')).toEqual(['store_map_bytes 5']);
+  expect(linesOf(await textOf(metrics), 'sealpost_store_map_bytes')).toEqual(['sealpost_store_map_bytes 5']);
   broken = true;
   const text = await textOf(metrics);
-  for (const name of ['store_map_bytes', 'stream_staleness_seconds', 'streams_stale'])
+  for (const name of ['sealpost_store_map_bytes', 'sealpost_stream_staleness_seconds', 'sealpost_streams_stale'])
     expect(linesOf(text, name)).toEqual([]);
-  expect(linesOf(text, 'http_server_active_requests')).toEqual(['http_server_active_requests 3']);
+  expect(linesOf(text, 'sealpost_http_server_active_requests')).toEqual(['sealpost_http_server_active_requests 3']);
 });
 
 test('metrics: the values of several processes add up, after a way as JSON', async () => {
@@ -135,16 +137,16 @@ test('metrics: the values of several processes add up, after a way as JSON', asy
   two.observe(request({ route: 'time', code: null }));
   const parts = JSON.parse(JSON.stringify([await one.values(), await two.values()]));
   const text = await renderMetrics(await sumMetrics(parts));
-  const counts = linesOf(text, 'http_server_request_duration_seconds_count').map(
+  const counts = linesOf(text, 'sealpost_http_server_request_duration_seconds_count').map(
     (line) => line.split('http_route=')[1],
   );
   expect(counts).toEqual([
     '"/api/v1/reports/latest",http_response_status_code="200"} 2',
     '"/time",http_response_status_code="200"} 1',
   ]);
-  expect(text).toContain('\nhttp_server_active_requests 6\n');
-  expect(text).toContain('\nstore_map_bytes 8192\n');
-  expect(text).toContain('\nstream_staleness_seconds 70\n');
+  expect(text).toContain('\nsealpost_http_server_active_requests 6\n');
+  expect(text).toContain('\nsealpost_store_map_bytes 8192\n');
+  expect(text).toContain('\nsealpost_stream_staleness_seconds 70\n');
   expect(text).toMatch(/\nprocess_start_time_seconds \d{10}\n/);
   expect(text).not.toMatch(/ (null|undefined|NaN|Nan)$/m);
 });
@@ -154,9 +156,9 @@ test('metrics: the counts of a process that is gone stay in the sum, its reading
   gone.observe(request({ status: 503, code: 'overloaded' }));
   here.observe(request());
   const text = await renderMetrics(await sumMetrics([totalsOf(await gone.values()), await here.values()]));
-  expect(text).toContain('\nshed_total 1\n');
-  expect(linesOf(text, 'http_server_request_duration_seconds_count')).toHaveLength(2);
-  expect(text).toContain('\nhttp_server_active_requests 3\n');
+  expect(text).toContain('\nsealpost_shed_total 1\n');
+  expect(linesOf(text, 'sealpost_http_server_request_duration_seconds_count')).toHaveLength(2);
+  expect(text).toContain('\nsealpost_http_server_active_requests 3\n');
 });
 
 test('metrics: counts equal what was sent, status by status', async () => {
@@ -170,7 +172,7 @@ test('metrics: counts equal what was sent, status by status', async () => {
     metrics.observe(request({ route: names[i % names.length] as RouteName, status, durationMs: (i % 300) / 10 })); // as above
   }
   const counted = new Map<number, number>();
-  for (const line of linesOf(await textOf(metrics), 'http_server_request_duration_seconds_count')) {
+  for (const line of linesOf(await textOf(metrics), 'sealpost_http_server_request_duration_seconds_count')) {
     const [, status, count] = /status_code="(\d+)"} (\d+)$/.exec(line) ?? [];
     counted.set(Number(status), (counted.get(Number(status)) ?? 0) + Number(count));
   }
@@ -186,14 +188,14 @@ test('metrics: live connections are counted while they last, their reports, and 
   metrics.observe({ kind: 'liveEnded', route: 'socket', ...over, reason: 'too_slow', closeCode: 1013 });
   metrics.observe({ kind: 'liveEnded', route: 'socket', ...over, reason: null, closeCode: 1000 });
   const text = await textOf(metrics);
-  expect(linesOf(text, 'live_connections').sort()).toEqual([
-    'live_connections{http_route="/api/v1/reports/stream"} 1',
-    'live_connections{http_route="/api/v1/ws"} 1',
-    'live_connections{http_route="/api/v2/ws"} 0',
+  expect(linesOf(text, 'sealpost_live_connections').sort()).toEqual([
+    'sealpost_live_connections{http_route="/api/v1/reports/stream"} 1',
+    'sealpost_live_connections{http_route="/api/v1/ws"} 1',
+    'sealpost_live_connections{http_route="/api/v2/ws"} 0',
   ]);
-  expect(text).toContain('live_messages_total{http_route="/api/v1/ws"} 24\n');
-  expect(linesOf(text, 'live_dropped_total').filter((line) => !line.endsWith(' 0'))).toEqual([
-    'live_dropped_total{reason="too_slow"} 1',
+  expect(text).toContain('sealpost_live_messages_total{http_route="/api/v1/ws"} 24\n');
+  expect(linesOf(text, 'sealpost_live_dropped_total').filter((line) => !line.endsWith(' 0'))).toEqual([
+    'sealpost_live_dropped_total{reason="too_slow"} 1',
   ]);
 });
 
@@ -242,3 +244,9 @@ test.runIf(process.platform === 'linux')(
     expect(documented.sort(byName)).toEqual(known.sort(byName));
   },
 );
+
+test('metrics: every name begins with sealpost_, except those that Node programs share', async () => {
+  const names = (await open().values()).map(({ name }) => name);
+  expect(names.filter((name) => !/^(sealpost|process|nodejs)_/.test(name))).toEqual([]);
+  expect(names.filter((name) => name.startsWith('sealpost_'))).toHaveLength(18);
+});

@@ -1,4 +1,4 @@
-// Owns the metrics: what is counted, under which names (OpenTelemetry's, in Prometheus spelling), and how the values of several
+// Owns the metrics: what is counted, under which names (sealpost_ and OpenTelemetry's, in Prometheus spelling), and how the values of several
 // processes add up. docs/metrics.md is held against them by a test. No label ever holds a user, a stream or a raw path.
 import { isLive, type Route, routes } from '@sealpost/protocol';
 import { type Aggregator, AggregatorRegistry, Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
@@ -50,17 +50,22 @@ export const metricsContentType = Registry.PROMETHEUS_CONTENT_TYPE;
 export const createMetrics = ({ readings, staleAfterSeconds }: MetricsOptions): Metrics => {
   const registry = new Registry();
   const requests = createRequestMetrics(registry);
-  const countReports = createCounts(registry, 'reports_ingested_total', 'Reports that came in, by result.', 'result', [
-    'stored',
-    'duplicate',
-    ...Object.keys(refusals),
-  ]);
-  const visible = createHistogram('report_ingest_to_visible_seconds', 'From a report’s arrival until readers see it.');
-  const committed = createHistogram('store_commit_seconds', 'Time that a durable commit takes.');
+  const countReports = createCounts(
+    registry,
+    'sealpost_reports_ingested_total',
+    'Reports that came in, by result.',
+    'result',
+    ['stored', 'duplicate', ...Object.keys(refusals)],
+  );
+  const visible = createHistogram(
+    'sealpost_report_ingest_to_visible_seconds',
+    'From a report’s arrival until readers see it.',
+  );
+  const committed = createHistogram('sealpost_store_commit_seconds', 'Time that a durable commit takes.');
   const addVisible = visible.series({});
   const addCommitted = committed.series({});
   const staleReaders = new Gauge({
-    name: 'store_stale_readers',
+    name: 'sealpost_store_stale_readers',
     help: 'Readers of the store found gone at the last check, a minute ago at most.',
     aggregator: 'max',
     registers: [registry],
@@ -154,7 +159,10 @@ const createCounts = (registry: Registry, name: string, help: string, label: str
 };
 
 const createRequestMetrics = (registry: Registry) => {
-  const duration = createHistogram('http_server_request_duration_seconds', 'Requests, with the time to their answers.');
+  const duration = createHistogram(
+    'sealpost_http_server_request_duration_seconds',
+    'Requests, with the time to their answers.',
+  );
   const seriesOf = createRequestSeries(duration.series);
   const authFailures: readonly string[] = countedCodes.authFailure;
   const limited: readonly string[] = countedCodes.rateLimited;
@@ -162,13 +170,13 @@ const createRequestMetrics = (registry: Registry) => {
   const registers = [registry];
   const countFailure = createCounts(
     registry,
-    'auth_failures_total',
+    'sealpost_auth_failures_total',
     'Requests that were not let in, by reason.',
     'reason',
     authFailures,
   );
-  const rateLimited = new Counter({ name: 'rate_limited_total', help: 'Requests over a limit.', registers });
-  const shed = new Counter({ name: 'shed_total', help: 'Requests and connections turned away.', registers });
+  const rateLimited = new Counter({ name: 'sealpost_rate_limited_total', help: 'Requests over a limit.', registers });
+  const shed = new Counter({ name: 'sealpost_shed_total', help: 'Requests and connections turned away.', registers });
   return {
     duration,
     answered: ({ route, method, status, code, durationMs }: RequestEvent): void => {
@@ -184,20 +192,20 @@ const createRequestMetrics = (registry: Registry) => {
 
 const createDatabaseMetrics = (registry: Registry) => {
   const active = new Gauge({
-    name: 'store_statements_active',
+    name: 'sealpost_store_statements_active',
     help: 'Readings that wait for a connection to the database or run on one.',
     registers: [registry],
   });
   const countFailure = createCounts(
     registry,
-    'store_statement_failures_total',
+    'sealpost_store_statement_failures_total',
     'Readings that the database did not answer, by reason.',
     'reason',
     statementFailures,
   );
   const countHistory = createCounts(
     registry,
-    'store_history_reads_total',
+    'sealpost_store_history_reads_total',
     'Readings of history where there are replicas, by who answered and why.',
     'by',
     historyReaders,
@@ -213,16 +221,22 @@ const createLiveMetrics = (registry: Registry) => {
   const registers = [registry];
   const paths = Object.values<Route>(routes).flatMap((route) => (isLive(route) ? [route.path] : []));
   const open = new Gauge({
-    name: 'live_connections',
+    name: 'sealpost_live_connections',
     help: 'Live connections that are open.',
     labelNames: ['http_route'],
     registers,
   });
   for (const path of paths) open.set({ http_route: path }, 0);
-  const sent = createCounts(registry, 'live_messages_total', 'Reports sent to live readers.', 'http_route', paths);
+  const sent = createCounts(
+    registry,
+    'sealpost_live_messages_total',
+    'Reports sent to live readers.',
+    'http_route',
+    paths,
+  );
   const dropped = createCounts(
     registry,
-    'live_dropped_total',
+    'sealpost_live_dropped_total',
     'Live connections that the server ended, by reason.',
     'reason',
     Object.keys(endings),
@@ -273,16 +287,16 @@ const registerReadings = (registry: Registry, readings: Readings, staleAfterSeco
         }
       },
     });
-  read('http_server_active_requests', 'Requests under way.', 'sum', readings.activeRequests);
+  read('sealpost_http_server_active_requests', 'Requests under way.', 'sum', readings.activeRequests);
   // All processes look at one store, so what they read of it is not added up.
-  read('store_map_bytes', 'Bytes of the store’s files.', 'max', readings.storeMapBytes);
+  read('sealpost_store_map_bytes', 'Bytes of the store’s files.', 'max', readings.storeMapBytes);
   registerStaleness(registry, readings.stalenessSeconds, staleAfterSeconds);
 };
 
 // Both values come from one pass over the streams, made when the first of them is collected.
 const registerStaleness = (registry: Registry, read: Readings['stalenessSeconds'], staleAfterSeconds: number): void => {
   const greatest = new Gauge({
-    name: 'stream_staleness_seconds',
+    name: 'sealpost_stream_staleness_seconds',
     help: 'Seconds since the newest observation of the stalest stream that has one.',
     aggregator: 'max',
     registers: [registry],
@@ -298,7 +312,7 @@ const registerStaleness = (registry: Registry, read: Readings['stalenessSeconds'
     },
   });
   const stale = new Gauge({
-    name: 'streams_stale',
+    name: 'sealpost_streams_stale',
     help: 'Streams staler than the threshold, or without any observation.',
     aggregator: 'max',
     registers: [registry],

@@ -93,7 +93,7 @@ test('ops: /metrics is the text that Prometheus reads', async () => {
   const { url } = await open({ metrics: async () => renderMetrics(await metrics.values()) });
   const response = await fetch(`${url}/metrics?name=any`);
   expect(response.headers.get('content-type')).toBe('text/plain; version=0.0.4; charset=utf-8');
-  expect(await response.text()).toContain('# TYPE http_server_request_duration_seconds histogram\n');
+  expect(await response.text()).toContain('# TYPE sealpost_http_server_request_duration_seconds histogram\n');
 });
 
 test.each([

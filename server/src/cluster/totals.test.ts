@@ -21,8 +21,8 @@ const shown = async (parts: readonly (readonly MetricValues[])[]) => {
   const text = await renderMetrics(await sumMetrics(parts));
   const numberOf = (name: string): number => Number(new RegExp(`^${name}(?:\\{.*\\})? (\\d+)$`, 'm').exec(text)?.[1]);
   return {
-    requests: numberOf('http_server_request_duration_seconds_count'),
-    active: numberOf('http_server_active_requests'),
+    requests: numberOf('sealpost_http_server_request_duration_seconds_count'),
+    active: numberOf('sealpost_http_server_active_requests'),
   };
 };
 
