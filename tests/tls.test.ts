@@ -88,6 +88,9 @@ test('tls: SIGHUP brings a new certificate to new connections, open ones go on; 
   install(createCertificate('second'));
   serving.child.kill('SIGHUP');
   await expect.poll(shownName, { timeout: 10_000 }).toBe('second');
+  await serving.printed(
+    /"event":"reloaded","settings":\["tlsCert","tlsKey"\],"certificate":\{"names":"[^"]*second[^"]*","validTo":"20[^"]+Z"\}/,
+  );
   expect((await open.ask(latest())).status).toBe(200);
 
   writeFileSync(files.cert, 'not a certificate\n');
@@ -107,6 +110,8 @@ test('tls: SIGHUP brings a new certificate to new connections, open ones go on; 
   await expect.poll(shownName, { timeout: 10_000 }).toBe('fourth');
   expect((await open.ask(latest())).status).toBe(200);
   open.close();
+  await serving.printed(/"reloaded"[\s\S]*"reloaded"/);
+  expect(serving.output().match(/"event":"reloaded"/g)).toHaveLength(2);
   expect(serving.output()).not.toContain('PRIVATE KEY');
 }, 60_000);
 

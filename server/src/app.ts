@@ -1,5 +1,6 @@
 // THE COMPOSITION ROOT of a running node: the one file that sees every part. It opens them in the order of the flow, closes them
 // against it, and owns nothing else.
+import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { setFlagsFromString } from 'node:v8';
 import type { SecretBox } from './access/secrets.ts';
@@ -13,7 +14,7 @@ import { openVerifier } from './ingest/verifier.ts';
 import { watchVisibility } from './ingest/visibility.ts';
 import { type LiveRules, openLive } from './live/live.ts';
 import type { SharedCounts } from './live/shared-counts.ts';
-import { createObserver, type Listener as Observe } from './observe.ts';
+import { createObserver, type Listener as Observe, type ReloadedCertificate } from './observe.ts';
 import { type AdminView, openAdminView } from './store/admin-snapshot.ts';
 import { openStore } from './store/open.ts';
 import { startRetention } from './store/retention.ts';
@@ -177,13 +178,21 @@ export const openReadPath = async (
     reloadTls: () => {
       try {
         const renewed = readTls();
-        if (renewed !== undefined) listener.useTls(renewed);
+        if (renewed === undefined) return observe({ kind: 'reloaded', settings: [] });
+        listener.useTls(renewed);
+        observe({ kind: 'reloaded', settings: ['tlsCert', 'tlsKey'], certificate: describeCertificate(renewed.cert) });
       } catch (error) {
         const message = 'The new certificate cannot be used; the old one stays.';
         observe({ kind: 'warning', code: 'tls_reload_failed', message, error });
       }
     },
   };
+};
+
+const describeCertificate = (pem: string | Buffer): ReloadedCertificate => {
+  const { subject, subjectAltName, validTo } = new X509Certificate(pem);
+  const names = [subject?.replaceAll('\n', ', '), subjectAltName].filter((name) => name !== undefined).join(', ');
+  return { names, validTo: new Date(validTo).toISOString() };
 };
 
 const missingExplorer = (error: unknown) =>

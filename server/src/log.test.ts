@@ -165,11 +165,12 @@ test.each([
   ['silent', []],
   ['error', ['stopped']],
   ['warn', ['connectionDropped', 'stopped']],
-  ['info', ['started', 'request', 'draining', 'connectionDropped', 'stopped']],
-  ['debug', ['started', 'request', 'ingested', 'visible', 'draining', 'connectionDropped', 'stopped']],
+  ['info', ['started', 'reloaded', 'request', 'draining', 'connectionDropped', 'stopped']],
+  ['debug', ['started', 'reloaded', 'request', 'ingested', 'visible', 'draining', 'connectionDropped', 'stopped']],
 ] as const)('log: at level %s the events are %j', (level, expected) => {
   const log = open({ level });
   log.observe({ kind: 'started', version: '0.1.0', addresses: { api: 'http://127.0.0.1:7400' } });
+  log.observe({ kind: 'reloaded', settings: [] });
   log.observe(request());
   log.observe({ kind: 'ingested', result: 'stored', count: 3 });
   log.observe({ kind: 'visible', seconds: 0.01, count: 3 });

@@ -204,6 +204,11 @@ const toLine = (observation: Observation, slowMs: number): Line => {
       return { level: 'info', fields: { event, reason: observation.reason } };
     case 'stopped':
       return { level: observation.clean ? 'info' : 'error', fields: { event, clean: observation.clean } };
+    case 'reloaded': {
+      const { settings, certificate } = observation;
+      const shown = certificate && { names: cut(certificate.names), validTo: certificate.validTo };
+      return { level: 'info', fields: { event, settings, ...(shown && { certificate: shown }) } };
+    }
     case 'slow': {
       const { what, durationMs, limitMs } = observation;
       return { level: 'warn', fields: { event, what, durationMs: roundMs(durationMs), limitMs }, complaint: what };

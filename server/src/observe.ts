@@ -12,7 +12,12 @@ import type { StoreEvent } from './store/store.ts';
 export type LifecycleObservation =
   | { readonly kind: 'started'; readonly version: string; readonly addresses: Readonly<Record<string, string>> }
   | { readonly kind: 'draining'; readonly reason: string }
-  | { readonly kind: 'stopped'; readonly clean: boolean };
+  | { readonly kind: 'stopped'; readonly clean: boolean }
+  /** Settings whose files were read again; none where nothing can be. */
+  | { readonly kind: 'reloaded'; readonly settings: readonly string[]; readonly certificate?: ReloadedCertificate };
+
+/** Whom the certificate now in use is for, and until when, ISO 8601. */
+export type ReloadedCertificate = { readonly names: string; readonly validTo: string };
 
 /** What an operator should look at. `code` and `what` are words of ours, few and fixed: complaints are counted by them. */
 export type Complaint =
