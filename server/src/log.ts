@@ -204,11 +204,8 @@ const toLine = (observation: Observation, slowMs: number): Line => {
       return { level: 'info', fields: { event, reason: observation.reason } };
     case 'stopped':
       return { level: observation.clean ? 'info' : 'error', fields: { event, clean: observation.clean } };
-    case 'reloaded': {
-      const { settings, certificate } = observation;
-      const shown = certificate && { names: cut(certificate.names), validTo: certificate.validTo };
-      return { level: 'info', fields: { event, settings, ...(shown && { certificate: shown }) } };
-    }
+    case 'reloaded':
+      return reloadedLine(observation);
     case 'slow': {
       const { what, durationMs, limitMs } = observation;
       return { level: 'warn', fields: { event, what, durationMs: roundMs(durationMs), limitMs }, complaint: what };
@@ -237,6 +234,11 @@ const toLine = (observation: Observation, slowMs: number): Line => {
     case 'connectionDropped':
       return { level: 'warn', fields: { event }, complaint: 'connection_dropped' };
   }
+};
+
+const reloadedLine = ({ kind: event, settings, certificate }: Extract<Observation, { kind: 'reloaded' }>): Line => {
+  const shown = certificate && { certificate: { names: cut(certificate.names), validTo: certificate.validTo } };
+  return { level: 'info', fields: { event, settings, ...shown } };
 };
 
 const liveLine = (ended: Extract<Observation, { kind: 'liveEnded' }>): Line => {
