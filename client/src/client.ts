@@ -2,47 +2,69 @@
 
 import { type DiscoveryFilters, discovery } from './discovery.ts';
 import { createLatestMany } from './latest-many.ts';
+import { createNamedCalls } from './named-calls.ts';
 import { type ClientOptions, readOptions } from './options.ts';
 import { type PagesOptions, pages } from './pages.ts';
 import { at, bulk, candles, coverage, feeds, latest, page, type Span, signers, status, time } from './reads.ts';
 import type { CallOptions, Requester } from './requester.ts';
 import { createRequester } from './signed-requester.ts';
-import { type StreamOptions, stream } from './stream.ts';
+import { type ReportStream, type StreamOptions, stream } from './stream.ts';
+import { streamByName } from './stream-by-name.ts';
+import { createStreamLookup, isStreamName } from './stream-lookup.ts';
 
-/** Makes a client. Wrong options throw here, and nothing is sent yet. The secret cannot be read back from what it returns. */
+/**
+ * Makes a client. Wrong options throw here, and nothing is sent yet. The secret cannot be read back from what it returns. Where a call takes a
+ * feed ID, a pair (`BTC/USD`) or a full name of the catalog will do as well.
+ */
 export const createClient = (options: ClientOptions) => {
   const settings = readOptions(options);
   const requester: Requester = createRequester(settings);
-  const latestMany = createLatestMany(requester, settings.sleep, () => performance.now());
+  const monotonicMs = () => performance.now();
+  const { sign, timeoutMs, sleep, random } = settings;
+  const lookup = createStreamLookup({ requester, isSigned: sign !== undefined, timeoutMs, monotonicMs });
+  const { ofOne, ofAll } = createNamedCalls(lookup, monotonicMs);
+  const latestMany = createLatestMany(requester, sleep, monotonicMs);
+  async function* pagesOf(feedId: string, span: PagesOptions) {
+    yield* pages(requester, await lookup.one(feedId, span), span, sleep);
+  }
+  const streamOf = (feedIds: readonly string[], live: StreamOptions = {}): ReportStream => {
+    if (!Array.isArray(feedIds) || !feedIds.some(isStreamName)) return stream(requester, feedIds, live);
+    const lookUp = (signal: AbortSignal) => lookup.all(feedIds, { signal });
+    return streamByName({ lookUp, open: (ids) => stream(requester, ids, live), random }, live);
+  };
   return Object.freeze({
     /** The newest report of a stream. */
-    latest: (feedId: string, call?: CallOptions) => latest(requester, feedId, call),
+    latest: (feedId: string, call?: CallOptions) => ofOne(feedId, call, (id, rest) => latest(requester, id, rest)),
     /**
      * The newest reports of several streams; streams without one are in `missing`. One request for 100 streams where the server has the
      * extension, elsewhere one for each, in the pace of the account's rate limit. `timeoutMs` is for all of them, without it for each.
      */
-    latestMany: (feedIds: readonly string[], call?: CallOptions) => latestMany(feedIds, call),
+    latestMany: (feedIds: readonly string[], call?: CallOptions) => ofAll(feedIds, call, latestMany),
     /** The report whose window holds a second; where none does, the error's details say why and what lies around it. */
-    at: (feedId: string, timestamp: number, call?: CallOptions) => at(requester, feedId, timestamp, call),
+    at: (feedId: string, timestamp: number, call?: CallOptions) =>
+      ofOne(feedId, call, (id, rest) => at(requester, id, timestamp, rest)),
     /** The reports of several streams at a second; streams without one are in `missing`. */
     bulk: (feedIds: readonly string[], timestamp: number, call?: CallOptions) =>
-      bulk(requester, feedIds, timestamp, call),
+      ofAll(feedIds, call, (ids, rest) => bulk(requester, ids, timestamp, rest)),
     /** Reports of one stream, oldest first, from a second on; 10 unless `limit` says otherwise, 1,000 at most. */
     page: (feedId: string, startTimestamp: number, limit?: number, call?: CallOptions) =>
-      page(requester, feedId, startTimestamp, limit, call),
+      ofOne(feedId, call, (id, rest) => page(requester, id, startTimestamp, limit, rest)),
     /** A span of a stream, page by page; with `follow` it goes on with the present. */
-    pages: (feedId: string, span: PagesOptions) => pages(requester, feedId, span, settings.sleep),
+    pages: pagesOf,
     /** Reports of these streams as they come, each once and in order; from a second of the past on, where `from` is given. */
-    stream: (feedIds: readonly string[], live?: StreamOptions) => stream(requester, feedIds, live),
+    stream: streamOf,
     /** The catalog, filtered. Works without credentials. */
     discovery: (filters?: DiscoveryFilters, call?: CallOptions) => discovery(requester, filters, call),
+    /** The catalog entry of a stream by feed ID, pair or full name. Works without credentials. */
+    findStream: (name: string, call?: CallOptions) => lookup.entry(name, call),
     /** Feed ids of the streams that this account may read. */
     feeds: (call?: CallOptions) => feeds(requester, call),
     /** Gaps and completeness of a stream in a span of at most a day. */
-    coverage: (feedId: string, span: Span, call?: CallOptions) => coverage(requester, feedId, span, call),
+    coverage: (feedId: string, span: Span, call?: CallOptions) =>
+      ofOne(feedId, call, (id, rest) => coverage(requester, id, span, rest)),
     /** Open, high, low and close, in buckets of 60, 300 or 3600 seconds. */
     candles: (feedId: string, span: Span & { readonly resolution: number }, call?: CallOptions) =>
-      candles(requester, feedId, span, call),
+      ofOne(feedId, call, (id, rest) => candles(requester, id, span, rest)),
     /** The signer sets that reports verify against. Works without credentials. */
     signers: (call?: CallOptions) => signers(requester, call),
     /** The server's clock. Works without credentials. */

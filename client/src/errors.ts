@@ -14,6 +14,14 @@ const clientFailures = {
   },
   timeout: { retry: true, advice: 'Try again, or allow more time with timeoutMs.' },
   aborted: { retry: false, advice: 'The signal given to the call ended it.' },
+  unknown_stream: {
+    retry: false,
+    advice: 'Give a name of the catalog: discovery() lists them, details.similar has those that are written alike.',
+  },
+  ambiguous_stream: {
+    retry: false,
+    advice: 'Give the full name or the feed ID of one stream: details.streams lists them with what differs.',
+  },
   unexpected_answer: {
     retry: false,
     advice: 'Correct the base URL, or look at what stands in front of the server: the answer is not Sealpost’s.',

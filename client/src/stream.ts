@@ -57,16 +57,18 @@ type Settings = {
   readonly reconnect: ReconnectRules;
 };
 
+/** Throws where an option is out of its bounds. */
+export const checkStreamOptions = (options: StreamOptions): Omit<Settings, 'groups'> => ({
+  from: options.from === undefined ? undefined : readWhole('from', options.from, 0, 2 ** 32 - 1),
+  queueMax: readWhole('queueMax', options.queueMax ?? 1_000, 1, 1_000_000),
+  silenceMs: readWhole('silenceMs', options.silenceMs ?? 30_000, 1, 2 ** 31 - 1),
+  reconnect: { ...defaultReconnect, ...options.reconnect },
+});
+
 const readStreamOptions = (feedIds: readonly string[], options: StreamOptions): Settings => {
   const ids = readArgument(() => [...new Set(feedIds.map((id) => parseFeedId(id)))]);
   if (ids.length === 0) throw new SealpostError('invalid_option', 'No feed id is given, expected at least one.');
-  return {
-    groups: splitFeedIds(ids),
-    from: options.from === undefined ? undefined : readWhole('from', options.from, 0, 2 ** 32 - 1),
-    queueMax: readWhole('queueMax', options.queueMax ?? 1_000, 1, 1_000_000),
-    silenceMs: readWhole('silenceMs', options.silenceMs ?? 30_000, 1, 2 ** 31 - 1),
-    reconnect: { ...defaultReconnect, ...options.reconnect },
-  };
+  return { groups: splitFeedIds(ids), ...checkStreamOptions(options) };
 };
 
 const warnOfGap = ({ feedId, from, to }: StreamGap): void => {
