@@ -4,21 +4,20 @@ import { constants } from 'node:os';
 import { pipeline } from 'node:stream/promises';
 import { Command, CommanderError } from 'commander';
 import { parseSettings, type RawOptions, type Settings, UsageError } from './arguments.ts';
-import { fileNames, writeHistory } from './history-files.ts';
+import { fileNames, type Written, writeHistory } from './history-files.ts';
 import { followClock } from './live.ts';
 import { renderReport } from './live-lines.ts';
-import { createProgress, formatCount } from './progress.ts';
+import { createProgress, formatNumberOf } from './progress.ts';
 import { createStreams } from './streams.ts';
 
 const examples = `
 Times are Unix seconds, RFC 3339 dates, now, or relative to now: -2d, -1h, -30m, +45s.
 
 Examples:
-  An hour of every stream, the same on every machine:
-    sealpost-sim --seed demo --from 2025-11-03T14:00:00Z --to 2025-11-03T15:00:00Z --out ./hour
-  The last ten minutes of two streams, one of them with a hole of a minute:
-    sealpost-sim --from -10m --out ./gap --streams BTC/USD-Streams-CexPrice,ETH/USD-Streams-CexPrice \\
-      --gap ETH/USD-Streams-CexPrice,-5m,-4m
+  The last hour of every stream; the same seed and span give the same bytes on every machine:
+    sealpost-sim --seed demo --from -1h --out ./hour
+  The last ten minutes of two streams, one of them with a gap of a minute:
+    sealpost-sim --from -10m --out ./gap --streams BTC/USD-Streams-CexPrice,LINK/USD --gap LINK/USD,-5m,-4m
   Reports as their second comes, for another program:
     sealpost-sim --live --streams BTC/USD-Streams-CexPrice | head -5`;
 
@@ -60,8 +59,15 @@ const writeSpan = async (settings: SpanSettings, signal: AbortSignal): Promise<v
   const { seed, networkType } = simulation;
   const summary = settings.json
     ? JSON.stringify({ out, networkType, seed, ...span, ...written, elapsedMs })
-    : `${formatCount(written.reports)} reports of ${written.streams} streams in ${out}, ${elapsedMs / 1_000} s.`;
+    : `${formatNumberOf(written.reports, 'report')} of ${describeStreams(written)} in ${out}, ${elapsedMs / 1_000} s.`;
   await pipeline([`${summary}\n`], process.stdout, { end: false });
+};
+
+/** Streams with reports, and those that are in the catalog only: decommissioned before the span. */
+const describeStreams = ({ streams, streamsWithReports }: Written): string => {
+  const others = streams - streamsWithReports;
+  const rest = others === 0 ? '' : ` (${formatNumberOf(others, 'more stream')} in the catalog without reports)`;
+  return `${formatNumberOf(streamsWithReports, 'stream')}${rest}`;
 };
 
 const follow = async ({ simulation }: LiveSettings, signal: AbortSignal): Promise<void> => {

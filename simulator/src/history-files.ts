@@ -14,7 +14,13 @@ export const fileNames = { catalog: 'catalog.json', signers: 'signers.json', rep
 type FileName = (typeof fileNames)[keyof typeof fileNames];
 
 /** What a run has written. */
-type Written = { readonly streams: number; readonly reports: number; readonly signaturesPerReport: number };
+export type Written = {
+  /** In the catalog. */
+  readonly streams: number;
+  readonly streamsWithReports: number;
+  readonly reports: number;
+  readonly signaturesPerReport: number;
+};
 
 /** Writes the three files into a directory, which is made when missing; `onBatch` hears of each batch written. */
 export const writeHistory = async (
@@ -28,10 +34,12 @@ export const writeHistory = async (
   const { network, streams } = await createSimulation(options);
   const signerSets = new Map([[network.signerSet.configDigest, network.signerSet]]);
   let reports = 0;
+  const reported = new Set<string>();
   const lines = async function* () {
     for await (const batch of generateHistory(options)) {
       yield batch.map(({ report }) => `${JSON.stringify(report)}\n`).join('');
       reports += batch.length;
+      for (const { report } of batch) reported.add(report.feedID);
       onBatch(batch);
     }
   };
@@ -45,7 +53,8 @@ export const writeHistory = async (
     await Promise.all(names.map((name) => rm(partialPath(name), { force: true })));
     throw cause;
   }
-  return { streams: streams.length, reports, signaturesPerReport: network.signerSet.f + 1 };
+  const signaturesPerReport = network.signerSet.f + 1;
+  return { streams: streams.length, streamsWithReports: reported.size, reports, signaturesPerReport };
 };
 
 const toJsonText = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`;

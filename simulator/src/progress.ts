@@ -15,7 +15,11 @@ export const renderProgress = (fraction: number, reports: number, elapsedMs: num
 };
 
 /** A number with its thousands apart. */
-export const formatCount = (count: number): string => count.toLocaleString('en-US');
+const formatCount = (count: number): string => count.toLocaleString('en-US');
+
+/** A count with its noun, in the plural where it needs one. */
+export const formatNumberOf = (count: number, noun: string): string =>
+  `${formatCount(count)} ${noun}${count === 1 ? '' : 's'}`;
 
 const formatDuration = (seconds: number): string => {
   const two = (value: number) => `${value}`.padStart(2, '0');

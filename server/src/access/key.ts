@@ -14,6 +14,7 @@ import {
   writeSync,
 } from 'node:fs';
 import { dirname, resolve } from 'node:path';
+import { describeFileFailure } from '../file-failure.ts';
 import { createSecretBox, parseKey, readKeyFile, type SecretBox, SecretBoxError } from './secrets.ts';
 
 /** The settings that lead to the key. */
@@ -60,8 +61,7 @@ const readableMode = (path: string): number | undefined => {
     if (mode !== undefined) accessSync(path, constants.R_OK);
     return mode;
   } catch (cause) {
-    const what = cause instanceof Error ? cause.message : String(cause);
-    throw new SecretBoxError(`The key file ${path} cannot be read (${what}). Run this as the file’s owner.`, { cause });
+    throw new SecretBoxError(`${describeFileFailure(path, cause)}. Run this as the owner of the key file.`, { cause });
   }
 };
 

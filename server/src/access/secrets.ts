@@ -2,6 +2,7 @@
 // recompute an HMAC, so it can be sealed but not hashed (D60).
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import { describeFileFailure } from '../file-failure.ts';
 
 /** Seals and opens secrets of users. */
 export type SecretBox = {
@@ -72,6 +73,7 @@ export const readKeyFile = (path: string): readonly Buffer[] => {
     return readFileSync(path, 'utf8').trim().split('\n').map(parseKey);
   } catch (cause) {
     if (cause instanceof SecretBoxError) throw cause;
+    if (Object(cause).code !== 'ENOENT') throw new SecretBoxError(`${describeFileFailure(path, cause)}.`, { cause });
     throw new SecretBoxError(`There is no key-encryption key in ${path}. Create one with: sealpost init.`, { cause });
   }
 };

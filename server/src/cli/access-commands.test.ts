@@ -69,7 +69,7 @@ test('init: store and key are made once, the key for its owner alone, and a seco
   const { keyId } = openKeyFile(keyFile);
   expect([first.code, first.stderr]).toEqual([0, '']);
   expect(first.stdout).toContain(`Store ${store} created.\nKey ${keyId} created in ${keyFile}.\n`);
-  expect(first.stdout).toContain('Next:\n  sealpost stream import catalog.json\n');
+  expect(first.stdout).toContain('\n  sealpost stream import catalog.json\n');
   const key = readFileSync(keyFile, 'utf8');
   expect([statSync(keyFile).mode & 0o777, first.stdout.includes(key.trim())]).toEqual([0o600, false]);
 

@@ -80,7 +80,7 @@ test('stream: what cannot be added or set is refused, and changes nothing', asyn
   };
   expect(await refusal('stream', 'add', feedId, ...addArguments)).toEqual([
     1,
-    `error: ${feedId} is in the catalog as BTC/USD. Change it with: sealpost stream set.\n`,
+    `error: ${feedId} is in the catalog as BTC/USD. Change it with: sealpost stream set --store ${store}.\n`,
   ]);
   expect(await refusal('stream', 'add', '0x12', ...addArguments)).toEqual([
     2,
@@ -96,7 +96,7 @@ test('stream: what cannot be added or set is refused, and changes nothing', asyn
   ]);
   expect(await refusal('stream', 'set', 'ETH/USD', '--hidden', 'true')).toEqual([
     2,
-    'error: No stream is named "ETH/USD". Similar: BTC/USD. See the streams with: sealpost stream list.\n',
+    `error: No stream is named "ETH/USD". Similar: BTC/USD. See the streams with: sealpost stream list --store ${store}.\n`,
   ]);
   expect(await refusal('stream', 'decommission', 'BTC/USD')).toEqual([
     1,

@@ -3,18 +3,24 @@
 import { readFile } from 'node:fs/promises';
 import { type Command, Option } from 'commander';
 import { type ResolvedSettings, resolveSettings, type SettingName, settingNames, settingsTable } from '../config.ts';
+import { describeFileFailure } from '../file-failure.ts';
 import { usageError } from './failure.ts';
 import type { Session } from './session.ts';
 
 /** The options of a command as commander gives them. */
 export type RawOptions = Readonly<Record<string, unknown>>;
 
-/** Adds the flags of the settings that a command uses, and --config. */
-export const addSettings = (command: Command, names: readonly SettingName[]): Command => {
+/** Adds the flags of the settings that a command uses, and --config. `defaults` are the command's own. */
+export const addSettings = (
+  command: Command,
+  names: readonly SettingName[],
+  defaults: Readonly<Partial<Record<SettingName, string>>> = {},
+): Command => {
   for (const name of names) {
     const { flag, help, env, defaultText } = settingsTable[name];
     if (flag === undefined) continue;
-    const origin = defaultText === undefined ? `$${env}` : `$${env}, default: ${defaultText}`;
+    const text = defaults[name] ?? defaultText;
+    const origin = text === undefined ? `$${env}` : `$${env}, default: ${text}`;
     command.addOption(new Option(flag, `${help} (${origin})`));
   }
   return command.option('--config <file>', 'JSON file with settings ($SEALPOST_CONFIG)');
@@ -54,9 +60,9 @@ export const readJsonFile = async (path: string): Promise<unknown> => {
   }
 };
 
-/** The error for a file that the command line names and nobody can read. */
+/** The error for a file that the command line names and that cannot be read. */
 export const unreadable = (path: string, cause: Error): Error =>
-  usageError(`${path} cannot be read (${cause.message}). Name a file that can.`, { cause });
+  usageError(describeFileFailure(path, cause), { cause });
 
 /** Reads the whole number of an option. */
 export const parseCount = (option: string, raw: string, min: number, max: number): number => {

@@ -5,7 +5,7 @@ import { type Coverage, coverageOf, windowsTouching } from '../store/coverage.ts
 import type { Store } from '../store/store.ts';
 import { addExamples, addSettings, type RawOptions, readSettings } from './command-options.ts';
 import { CommandError, exitCodes } from './failure.ts';
-import { type Column, formatCount, formatSecond, renderPairs, renderTable } from './formats.ts';
+import { type Column, formatCount, formatNumberOf, formatSecond, renderPairs, renderTable } from './formats.ts';
 import { printJson, type Session } from './session.ts';
 import { withStore } from './store-access.ts';
 import { feedForms, findReadableStream } from './stream-argument.ts';
@@ -57,7 +57,7 @@ const renderCoverage = ({ paint }: Session, coverage: Coverage & { readonly name
     ['stream', name],
     ['span', `${formatSecond(from)} to ${formatSecond(to)}`],
     ['reports', formatCount(reports)],
-    ['covered', `${formatCount(coveredSeconds)} of ${formatCount(to - from + 1)} seconds, ${percent} %`],
+    ['covered', `${formatCount(coveredSeconds)} of ${formatNumberOf(to - from + 1, 'second')}, ${percent} %`],
     ['median interval', medianIntervalMs === null ? '–' : `${medianIntervalMs / 1_000} s`],
     ['gaps', formatCount(gapCount)],
   ]);

@@ -1,8 +1,10 @@
 // The command `sealpost demo`: a whole service on this machine with a simulated oracle network, every part of it the real one.
 import { resolve } from 'node:path';
+import type { FeedId, Stream } from '@sealpost/protocol';
 import type { Command } from 'commander';
 import type { Settings } from '../config.ts';
 import { type Node, openNode } from '../node.ts';
+import { StoreError } from '../store/store.ts';
 import { startThread } from '../threads.ts';
 import { addExamples, addSettings, parseCount, type RawOptions, readSettings } from './command-options.ts';
 import type { DemoBatch, DemoThreadOptions } from './demo-thread.ts';
@@ -15,6 +17,9 @@ import {
   registerDemo,
   writeDemoProfile,
 } from './demo-world.ts';
+import { CommandError, exitCodes } from './failure.ts';
+import { formatNumberOf } from './formats.ts';
+import { demoFiles, findProfile } from './profiles.ts';
 import { createProgress } from './progress.ts';
 import { printJson, type Session } from './session.ts';
 import { readVersion } from './version.ts';
@@ -22,17 +27,22 @@ import { readVersion } from './version.ts';
 const recentSeconds = 120;
 const pastMinutesMax = 1_440;
 const demoBytesMax = 2 * 2 ** 30;
+const portMax = 65_534; // the private listener has the next one
+const logLevelDefault = 'warn';
 
 export const addDemoCommand = (program: Command, session: Session): void => {
   const command = program
     .command('demo')
     .description('Run the whole service with a simulated oracle network: nothing to set up.')
-    .option('--dir <folder>', 'where the demo keeps its store, key and credentials', './data')
+    .option('--dir <folder>', 'where the demo keeps its store, key and credentials', `./${demoFiles.folder}`)
     .option('--port <port>', 'of the API; 0 takes a free one, and so does the private listener then', '7401')
     .option('--past <minutes>', 'how much of the past is signed in the background', '60')
     .option('--json', 'print one line of JSON when ready, and nothing else')
     .action((options: RawOptions) => demo(session, options));
-  addSettings(command, ['store', 'requestsPerSecond', 'logLevel']);
+  addSettings(command, ['store', 'requestsPerSecond', 'logLevel'], {
+    store: 'the folder of --dir',
+    logLevel: logLevelDefault,
+  });
   addExamples(command, [
     ['As it comes', 'sealpost demo'],
     [
@@ -43,11 +53,12 @@ export const addDemoCommand = (program: Command, session: Session): void => {
 };
 
 const demo = async (session: Session, options: RawOptions): Promise<void> => {
-  const folder = resolve(String(options.dir));
-  const port = parseCount('--port', String(options.port), 0, 65_535);
+  const folder = resolve(session.cwd, String(options.dir));
+  const port = parseCount('--port', String(options.port), 0, portMax);
   const pastSeconds = 60 * parseCount('--past', String(options.past), recentSeconds / 60, pastMinutesMax);
-  const { values } = await readSettings(session, options);
+  const { values, sources } = await readSettings(session, options);
   const world = openDemoWorld(folder);
+  const isLogAsked = sources.logLevel !== 'default';
   const settings: Settings = {
     ...values,
     // Only as a flag: a variable may name a store that is no playground.
@@ -58,15 +69,16 @@ const demo = async (session: Session, options: RawOptions): Promise<void> => {
     listen: { host: '127.0.0.1', port },
     ingestListen: { host: '127.0.0.1', port: port === 0 ? 0 : port + 1 },
     retentionBytes: demoBytesMax,
-    logLevel: options.logLevel === undefined ? 'warn' : values.logLevel,
+    logLevel: isLogAsked ? values.logLevel : logLevelDefault,
   };
   const signal = session.interruption();
+  const toStderr = (line: string): void => void session.stderr.write(line);
   const node = await openNode({
     settings,
     version: readVersion(),
     ingestToken: world.ingestToken,
-    logTo: { write: (line) => void session.stderr.write(line) },
-  });
+    logTo: { write: isLogAsked ? toStderr : createQuietLog(toStderr) },
+  }).catch((error: unknown) => explainStart(error, folder));
   await registerDemo(node.write.store, folder, world, session.nowMs());
   writeDemoProfile(folder, node.url, world);
   const stopFeed = await feed(session, node, world, pastSeconds, options.json === true, () =>
@@ -78,6 +90,40 @@ const demo = async (session: Session, options: RawOptions): Promise<void> => {
   });
   await stopFeed();
   await node.stop(String(signal.reason));
+};
+
+const probeMs = 2_000;
+
+/** Says what keeps a demo from starting, where it is another program: the demo that already runs in this folder, or whoever has the port. */
+const explainStart = async (error: unknown, folder: string): Promise<never> => {
+  const { code, port } = Object(error);
+  if (error instanceof StoreError && code === 'store_locked') {
+    const url = (await findProfile(demoProfilesFile(folder), demoFiles.profile).catch(() => undefined))?.url;
+    const answers =
+      url !== undefined &&
+      (await fetch(`${url}/time`, { signal: AbortSignal.timeout(probeMs) }).catch(() => undefined))?.ok;
+    if (answers)
+      throw new CommandError(
+        exitCodes.unavailable,
+        `A demo is already running in ${folder}: ${url}. Use it, or stop it first.`,
+      );
+  }
+  if (code === 'EADDRINUSE') {
+    const text = `Port ${port} is in use by another program. Stop that, or use free ports: sealpost demo --port 0.`;
+    throw new CommandError(exitCodes.unavailable, text, { cause: error });
+  }
+  throw error;
+};
+
+/** Passes log lines on, but slow commits once: while an hour of history is written, a laptop's disk is slow every second. */
+export const createQuietLog = (write: (line: string) => void): ((line: string) => void) => {
+  let isTold = false;
+  return (line) => {
+    const isSlowCommit = /"event":"committed".*"slow":true|"event":"suppressed","of":"committed"/.test(line);
+    if (!isSlowCommit) return write(line);
+    if (!isTold) write('warning: this disk is slow: a commit took more than 1 s. --log-level warn shows each.\n');
+    isTold = true;
+  };
 };
 
 /** Feeds the node from the simulator's thread; calls back once the last minutes are in. */
@@ -135,26 +181,46 @@ const announce = async (
   hasExplorer: boolean,
   json: boolean,
 ): Promise<void> => {
-  const feedIds = demoFeedIds(node.write.store, node.write.view.current().streams.values());
+  const streams = [...node.write.view.current().streams.values()];
+  const feedIds = demoFeedIds(node.write.store, streams);
   if (json) return printJson(session, { url: node.url, opsUrl: node.opsUrl, userId, secret, feedIds });
-  const target = `/api/v1/reports/latest?feedID=${feedIds[0]}`;
-  const profile = `--profile demo --profiles ${demoProfilesFile(folder)}`;
+  // Commands in the folder that ./data is in find the demo's profile by themselves.
+  const isFound = folder === resolve(session.cwd, demoFiles.folder);
+  const profile = isFound ? '' : ` --profile ${demoFiles.profile} --profiles ${demoProfilesFile(folder)}`;
+  // npm sets this for what it starts: then the command is in no PATH.
+  const sealpost = session.env.npm_command === undefined ? 'sealpost' : 'npx sealpost';
   await session.write(`
-Sealpost is ready: ${feedIds.length} streams, signed live by a simulated network of 4 oracles.
-
-${hasExplorer ? `Open it, signed in:\n\n  ${signInLink(node.url, userId, secret)}\n` : ''}
+Sealpost is ready: ${formatNumberOf(streams.length, 'stream')}, signed live by a simulated network of 4 oracles.
+${describeReports(streams, feedIds)}
+${hasExplorer ? `\nOpen the explorer, signed in:\n\n  ${signInLink(node.url, userId, secret)}\n` : ''}
   API      ${node.url}
   private  ${node.opsUrl}  (/readyz /metrics)
-  user id  ${userId}
-  secret   ${secret}
 
-Try it, in another terminal:
+In another terminal${isFound ? ', in the same folder' : ''}:
 
-  curl -s --config <(npx sealpost sign GET '${target}' ${profile})
-  npx sealpost watch ${profile}
-  SEALPOST_URL=${node.url} SEALPOST_USER_ID=${userId} SEALPOST_SECRET=${secret} npx tsx --conditions=source examples/latest.ts
+  ${sealpost} watch${profile}
+  ${sealpost} report latest LINK/USD${profile}
+
+For code, curl and other folders:
+
+  export SEALPOST_URL=${node.url}
+  export SEALPOST_USER_ID=${userId}
+  export SEALPOST_SECRET=${secret}
+  curl -s --config <(${sealpost} sign GET /api/v1/feeds)
 
 `);
+};
+
+/** How many streams have reports, and why the others have none. */
+const describeReports = (streams: readonly Stream[], feedIds: readonly FeedId[]): string => {
+  const others = streams.filter(({ feedId }) => !feedIds.includes(feedId));
+  if (others.length === 0) return 'All of them have reports.';
+  const ended = others.filter(({ status }) => status === 'decommissioned').map(({ name }) => name);
+  const why =
+    ended.length === others.length
+      ? `${ended.join(', ')} ${ended.length === 1 ? 'is' : 'are'} decommissioned`
+      : 'the others have none yet';
+  return `${feedIds.length} have reports; ${why}.`;
 };
 
 /** Signs in through the fragment, which no browser sends and the page takes out of the address bar at once. */

@@ -8,7 +8,6 @@ import {
   openReadingSample,
   type RunOptions,
   signerSets,
-  silent,
   third,
 } from './reading-sample.contract.ts';
 
@@ -33,10 +32,10 @@ describe('doctor', () => {
       stdout: `✓ reachable    HOST answers after 0 ms.
 ✓ sealpost     GET /time answers as Sealpost does.
 ✓ clock        This clock is 0 ms ahead of the server’s (± 0 ms), 5000 ms are tolerated.
-✓ catalog      The catalog lists 5 streams.
+✓ catalog      The catalog lists 5 public streams.
 ✓ credentials  Taken from SEALPOST_USER_ID and SEALPOST_SECRET.
 ✓ accepted     The server accepts the signature.
-✓ streams      5 streams readable: BTC/USD-Streams-CexPrice, ETH/USD-Streams-CexPrice, ${silent} and 2 more.
+✓ streams      5 streams readable, 1 of them hidden: BTC/USD-Streams-CexPrice, ETH/USD-Streams-CexPrice, NEW/USD-Streams-CexPrice and 2 more.
 ✓ fresh        The latest report of BTC/USD-Streams-CexPrice is 00:11 old.
 ✓ signatures   That report is signed by ${[...signerSets.values()].map(({ f }) => f + 1)} signers of /signers.json.
 `,

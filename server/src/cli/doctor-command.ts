@@ -126,19 +126,23 @@ const checkAccepted = async ({ reader, call, warnings }: Findings): Promise<Outc
 
 const checkCatalog = async ({ anyone, call }: Findings): Promise<Outcome> => {
   const { feeds } = await anyone.discovery({}, call);
-  return pass(`The catalog lists ${formatNumberOf(feeds.length, 'stream')}.`, { catalog: feeds });
+  return pass(`The catalog lists ${formatNumberOf(feeds.length, 'public stream')}.`, { catalog: feeds });
 };
 
 const streamsShown = 3;
 
-const checkStreams = async ({ feedIds, catalog }: Findings): Promise<Outcome> => {
+const checkStreams = async ({ reader, call, feedIds, catalog }: Findings): Promise<Outcome> => {
   if (feedIds.length === 0)
     return fail('This account may read no stream.', 'Ask whoever runs the server for an entitlement.');
-  const names = feedIds.slice(0, streamsShown).map((id) => catalog.find(({ feedId }) => feedId === id)?.name ?? id);
+  const hidden = feedIds.filter((id) => !catalog.some(({ feedId }) => feedId === id));
+  const listed = hidden.length === 0 ? catalog : (await reader.discovery({ hidden: true }, call)).feeds;
+  const names = feedIds.slice(0, streamsShown).map((id) => listed.find(({ feedId }) => feedId === id)?.name ?? id);
   const rest = feedIds.length - names.length;
   const list = `${names.join(', ')}${rest > 0 ? ` and ${rest} more` : ''}`;
-  return pass(`${formatNumberOf(feedIds.length, 'stream')} readable: ${list}.`, {
-    stream: pickStream(feedIds, catalog),
+  // Without this a reader wonders why there are more streams than the catalog lists.
+  const which = hidden.length === 0 ? '' : `, ${hidden.length} of them hidden`;
+  return pass(`${formatNumberOf(feedIds.length, 'stream')} readable${which}: ${list}.`, {
+    stream: pickStream(feedIds, listed),
   });
 };
 
@@ -163,7 +167,8 @@ const checkFresh = async ({ reader, call, session, offsetMs, stream }: Findings)
 
 const checkSignatures = async ({ anyone, call, report }: Findings): Promise<Outcome> => {
   const verdict = verify(report, (await anyone.signers(call)).signers);
-  if (verdict.ok) return pass(`That report is signed by ${verdict.signers.length} signers of /signers.json.`);
+  if (verdict.ok)
+    return pass(`That report is signed by ${formatNumberOf(verdict.signers.length, 'signer')} of /signers.json.`);
   return fail(`That report does not verify: ${verdict.message}`, 'Do not use it. Tell whoever runs the server.');
 };
 
@@ -181,7 +186,7 @@ const steps: readonly Step[] = [
   { name: 'catalog', needs: ['isSealpost'], check: checkCatalog },
   { name: 'credentials', needs: [], check: checkCredentials },
   { name: 'accepted', needs: ['isSealpost', 'reader'], check: checkAccepted },
-  { name: 'streams', needs: ['feedIds', 'catalog'], check: checkStreams },
+  { name: 'streams', needs: ['reader', 'feedIds', 'catalog'], check: checkStreams },
   { name: 'fresh', needs: ['reader', 'offsetMs', 'stream'], check: checkFresh },
   { name: 'signatures', needs: ['report'], check: checkSignatures },
 ];

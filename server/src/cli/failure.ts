@@ -3,6 +3,7 @@ import { constants } from 'node:os';
 import { ApiError } from '@sealpost/protocol';
 import { CommanderError } from 'commander';
 import { SettingError } from '../config.ts';
+import { describeFileFailure } from '../file-failure.ts';
 import { CorruptRecordError, StoreError } from '../store/store.ts';
 
 /** Every exit code with its meaning; an interrupted command adds 128 + the signal's number, 130 for SIGINT. */
@@ -59,9 +60,18 @@ export const explainFailure = (error: unknown): { readonly exitCode: number; rea
     const text = `The store is damaged: ${error.message}. See how far with: sealpost store verify, then restore a backup.`;
     return { exitCode: exitCodes.unavailable, text };
   }
-  if (isSystemError(error)) return { exitCode: exitCodes.unavailable, text: `${error.message}.` };
+  if (isSystemError(error)) return { exitCode: exitCodes.unavailable, text: explainSystem(error) };
   const trace = error instanceof Error ? error.stack : String(error);
   return { exitCode: exitCodes.unavailable, text: `Unexpected, please report it: ${trace}` };
+};
+
+const explainSystem = (error: NodeJS.ErrnoException): string => {
+  const { code, message, path } = error;
+  const { address, port } = Object(error);
+  if (code === 'EADDRINUSE') return `Another program is using ${address}:${port}. Stop it, or choose another address.`;
+  if (code === 'EACCES' && port !== undefined)
+    return `Permission denied: ${address}:${port}. Ports below 1024 need a privilege; choose another address.`;
+  return path === undefined ? `${message}.` : describeFileFailure(path, error);
 };
 
 // A failure of the operating system, such as ENOENT.

@@ -38,10 +38,14 @@ const ingestFile = async (session: Session, file: string, options: RawOptions): 
   const lines = readWholeLines(input.stream, signal, (bytes) => {
     read = bytes;
   });
-  const results = await ingestLines(session, settings, options, lines);
-  await reportResults(session, options, results, signal, (count) => ({
-    fraction: input.bytes === undefined ? undefined : Math.min(1, read / input.bytes),
-    count,
-    label: `lines  ${formatBytes(read)}`,
-  }));
+  try {
+    const results = await ingestLines(session, settings, options, lines);
+    await reportResults(session, options, results, signal, (count) => ({
+      fraction: input.bytes === undefined ? undefined : Math.min(1, read / input.bytes),
+      count,
+      label: `lines  ${formatBytes(read)}`,
+    }));
+  } finally {
+    await input.close(); // also where the store could not be opened and nothing was read
+  }
 };

@@ -6,19 +6,34 @@ import { unreadable } from './command-options.ts';
 import { usageError } from './failure.ts';
 import type { Session } from './session.ts';
 
-/** Bytes to read, and how many there are; undefined where nobody knows. */
-export type IngestInput = { readonly stream: Readable; readonly bytes: number | undefined };
+/** Bytes to read, and how many there are; undefined where nobody knows. Whoever opens it closes it, read or not. */
+export type IngestInput = {
+  readonly stream: Readable;
+  readonly bytes: number | undefined;
+  readonly close: () => Promise<void>;
+};
 
 /** Opens a file, or standard input for `-`. */
 export const openInput = async ({ stdin }: Session, file: string): Promise<IngestInput> => {
-  if (file === '-') return { stream: stdin, bytes: undefined };
+  if (file === '-') return { stream: stdin, bytes: undefined, close: async () => {} };
   const handle = await open(file).catch((cause: Error) => {
     throw unreadable(file, cause);
   });
-  const stat = await handle.stat();
-  if (!stat.isDirectory()) return { stream: handle.createReadStream(), bytes: stat.isFile() ? stat.size : undefined };
-  await handle.close();
-  throw usageError(`${file} is a folder. Name a file of reports, such as ${file}/reports.ndjson.`);
+  // A handle that nobody closes is closed by the garbage collector, with a warning on stderr.
+  const stat = await handle.stat().catch(async (cause: Error) => {
+    await handle.close();
+    throw unreadable(file, cause);
+  });
+  if (stat.isDirectory()) {
+    await handle.close();
+    throw usageError(`${file} is a folder. Name a file of reports, such as ${file}/reports.ndjson.`);
+  }
+  const stream = handle.createReadStream({ autoClose: false });
+  const close = async (): Promise<void> => {
+    stream.destroy();
+    await handle.close();
+  };
+  return { stream, bytes: stat.isFile() ? stat.size : undefined, close };
 };
 
 /**

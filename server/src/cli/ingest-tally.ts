@@ -1,6 +1,6 @@
 // Owns counting what became of lines, and the summary of it.
 import type { LineResult } from '../ingest/report-line.ts';
-import { formatCount } from './formats.ts';
+import { formatCount, formatNumberOf } from './formats.ts';
 import type { Paint } from './paint.ts';
 
 /** Refusals of one code: how many, and the first of them. */
@@ -55,9 +55,9 @@ export const renderTally = (tally: IngestTally, interrupted: boolean, { green, r
   const reasons = [...tally.refusals].map(
     ([code, { count, firstLine, message }]) => `${row('', count)}  ${code}, first in line ${firstLine}: ${message}`,
   );
-  const head = `${formatCount(lines)} lines in ${(elapsedMs / 1_000).toFixed(1)} s, ${rate}/s`;
+  const head = `${formatNumberOf(lines, 'line')} in ${(elapsedMs / 1_000).toFixed(1)} s, ${rate}/s`;
   return [
-    interrupted ? `${head} ${yellow('(interrupted; run it again to go on)')}` : head,
+    interrupted ? `${head} ${yellow('(interrupted; run it again to resume)')}` : head,
     green(row('stored', stored)),
     row('duplicate', duplicate),
     refused === 0 ? row('refused', 0) : red(row('refused', refused)),

@@ -39,7 +39,7 @@ const initialize = async (session: Session, options: RawOptions): Promise<void> 
   const { values } = await readSettings(session, options);
   const storeCreated = !(await storeExists(values.store));
   const done = await withNewStore(values.store, (store) => prepareKey(session, store, values, storeCreated));
-  await (options.json ? printJson(session, done) : session.write(render(done)));
+  await (options.json ? printJson(session, done) : session.write(session.hint(render(done))));
 };
 
 const storeExists = (url: string): Promise<boolean> =>
@@ -82,10 +82,12 @@ const render = ({ store, storeCreated, keyFile, keyCreated, keyId }: Initialized
     keyCreated ? `Key ${keyId} created in ${keyFile}.` : `Key ${keyId} ${place}, and left as it is.`,
     'Keep a copy of the key apart from the backups of the store: without it no stored secret can be used.',
     '',
-    'Next:',
+    'Next, with the catalog and the signers of your oracle network (sealpost-sim --out DIR writes both for a simulated one):',
+    '',
     '  sealpost stream import catalog.json',
     '  sealpost signers import signers.json',
     '  sealpost account create --name NAME --entitle public',
+    '  sealpost serve',
     '',
   ].join('\n');
 };

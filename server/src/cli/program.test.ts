@@ -1,4 +1,6 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Command } from 'commander';
@@ -75,11 +77,7 @@ test('program: bad usage is one line on stderr and 2', async () => {
     '',
     "error: unknown command 'stat' (Did you mean stats?). See: sealpost store --help.\n",
   ]);
-  expect(await refusal('ingest', '/nowhere/at.all')).toEqual([
-    2,
-    '',
-    "error: /nowhere/at.all cannot be read (ENOENT: no such file or directory, open '/nowhere/at.all'). Name a file that can.\n",
-  ]);
+  expect(await refusal('ingest', '/nowhere/at.all')).toEqual([2, '', 'error: No such file: /nowhere/at.all\n']);
   expect(await refusal('ingest', folder)).toEqual([
     2,
     '',
@@ -115,18 +113,48 @@ test('program: a store that is not there, of no known kind, or locked is explain
   ]);
 });
 
+// One that is left open is closed by the garbage collector, which Node announces as a deprecated practice.
+test.runIf(process.platform === 'linux')(
+  'program: a file of reports is closed, also where nothing of it was read',
+  async () => {
+    const file = join(folder, 'unread.ndjson');
+    writeFileSync(file, '{}\n');
+    const isOpen = () =>
+      readdirSync('/proc/self/fd').some((fd) => {
+        try {
+          return readlinkSync(`/proc/self/fd/${fd}`) === file;
+        } catch {
+          return false; // the folder's own descriptor, closed by now
+        }
+      });
+    const refused = createServer((_, response) => response.writeHead(401).end('{}'));
+    await new Promise<void>((resolve) => refused.listen(0, '127.0.0.1', resolve));
+    const { port } = refused.address() as AddressInfo; // it listens on a port
+    const to = ['--to', `http://127.0.0.1:${port}`];
+    const env = { SEALPOST_INGEST_TOKEN: 'a-token-of-sixteen' };
+    const ran = [
+      await runCommand(['ingest', file, '--store', door.folder]),
+      await runCommand(['ingest', file, ...to], { env }),
+      await runCommand(['ingest', file, ...to]),
+      await runCommand(['report', 'decode', file]),
+    ];
+    refused.close();
+    expect([ran.map(({ code }) => code), isOpen()]).toEqual([[3, 3, 2, 1], false]);
+  },
+);
+
 test('program: ingest asks for streams and signers before it refuses everything', async () => {
   const store = join(folder, 'fresh');
   const ingest = () => runCommand(['ingest', '-', '--store', store], { stdin: '{}\n' });
   expect([(await ingest()).code, (await ingest()).stderr]).toEqual([
     1,
-    'error: No stream is registered, so every report would be refused. First run: sealpost stream import catalog.json.\n',
+    `error: No stream is registered, so every report would be refused. First run: sealpost stream import catalog.json --store ${store}.\n`,
   ]);
   const catalog = join(folder, 'catalog.json');
   writeFileSync(catalog, JSON.stringify([testStream(stream)]));
   await runCommand(['stream', 'import', catalog, '--store', store]);
   expect((await ingest()).stderr).toBe(
-    'error: No signer set is registered, so every report would be refused. First run: sealpost signers import signers.json.\n',
+    `error: No signer set is registered, so every report would be refused. First run: sealpost signers import signers.json --store ${store}.\n`,
   );
 });
 
@@ -207,7 +235,10 @@ test('program: stats and verify look at a store that is being written to', async
   });
   expect((await run('store', 'stats')).stdout).toMatch(/^reports +1,502$/m);
   const { code, stdout } = await run('store', 'verify', '--signatures', '--verifier-threads', '1');
-  expect([code, stdout]).toEqual([0, '1,502 reports of 2 streams checked. Nothing is wrong.\n']);
+  expect([code, stdout]).toEqual([
+    0,
+    '1,502 reports of 2 streams checked. 1 other stream in the catalog has no reports. Nothing is wrong.\n',
+  ]);
 });
 
 test('program: an empty quarantine and an empty log say so', async () => {

@@ -10,6 +10,7 @@ import { addEntitleCommand } from './entitle-command.ts';
 import { addExportCommand } from './export-command.ts';
 import { explainFailure } from './failure.ts';
 import { addFollowCommand } from './follow-command.ts';
+import { completeHints, givenFlags } from './hints.ts';
 import { addIngestCommand } from './ingest-command.ts';
 import { addInitCommand } from './init-command.ts';
 import { addLoginCommands } from './login-command.ts';
@@ -91,11 +92,17 @@ const toOneLine = (text: string): string => text.trim().replaceAll('\n', ' ').re
 
 /** Runs one command to its end. An error becomes one line on stderr and the exit code. */
 export const runProgram = async (session: Session, args: readonly string[]): Promise<void> => {
+  let given: ReturnType<typeof givenFlags> = [];
+  const hint = (text: string): string => completeHints(program, given, text);
+  const program = createProgram({ ...session, hint });
+  program.hook('preAction', (_, command) => {
+    given = givenFlags(command);
+  });
   try {
-    await createProgram(session).parseAsync(args, { from: 'user' });
+    await program.parseAsync(args, { from: 'user' });
   } catch (error) {
     const { exitCode, text } = explainFailure(error);
-    if (text !== undefined) session.stderr.write(`error: ${text}\n`);
+    if (text !== undefined) session.stderr.write(`error: ${hint(text)}\n`);
     session.exitWith(exitCode);
   }
 };

@@ -159,7 +159,7 @@ describe('failures of the server and the way to it', () => {
       /^error: unauthorized: .* \(request ID\) Check user id and secret, and that the account is not disabled\.\n$/,
     );
     expect((await latest(forbidden)).stderr).toMatch(
-      /^error: stream_not_accessible: .* See the streams .*: sealpost doctor URL\.\n$/,
+      /^error: stream_not_accessible: .* See the streams .*: sealpost doctor http:\/\/HOST\.\n$/,
     );
     expect((await run(['report', 'at', btc, '--timestamp', '-40d'])).stderr).toBe(
       'error: timestamp_out_of_bounds: Timestamp out of bounds. Timestamp must be within the last 30 days. (request ID) Ask for a later moment.\n',

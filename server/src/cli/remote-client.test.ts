@@ -29,7 +29,12 @@ describe('a failed call', () => {
 
   test.each([
     [refusal('unauthorized', 401), 1, 'unauthorized: What happened. (request r-1)', 'Check user id and secret'],
-    [refusal('clock_skew', 400), 1, 'clock_skew: What happened. (request r-1)', 'sealpost doctor URL'],
+    [
+      refusal('clock_skew', 400),
+      1,
+      'clock_skew: What happened. (request r-1)',
+      'sealpost doctor https://streams.example.com',
+    ],
     [refusal('rate_limited', 429), 1, 'rate_limited: What happened. (request r-1)', 'Run this again'],
     [refusal('store_unavailable', 503), 3, 'store_unavailable: What happened. (request r-1)', 'Try again'],
     [refusal('of_a_later_release', 409), 1, 'of_a_later_release: What happened. (request r-1)', ''],

@@ -92,7 +92,7 @@ export const describeRemote = (error: SealpostError, url: URL): RemoteFailure =>
     return { exitCode, problem: `${url.host} ${what} (${cause}).`, advice };
   const told = message.includes(url.host) ? message : `${url.host}: ${message}`;
   const problem = requestId === undefined ? told : `${code}: ${message} (request ${requestId})`;
-  return { exitCode, problem, advice: adviceOn(error) };
+  return { exitCode, problem, advice: adviceOn(error).replace(/\bdoctor URL\b/, `doctor ${url.origin}`) };
 };
 
 const failuresOnTheWay: readonly string[] = ['network_error', 'timeout', 'unexpected_answer'];

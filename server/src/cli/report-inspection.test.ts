@@ -59,7 +59,7 @@ describe('report decode and verify', () => {
   test.each([
     ['0x12zz', 1, 'REPORT is no report (malformed_hex)'],
     ['0x1234', 1, 'REPORT is no report (malformed_envelope)'],
-    ['no-such-file', 2, 'no-such-file cannot be read'],
+    ['no-such-file', 2, 'No such file: no-such-file'],
     ['-', 2, 'There is no report to decode.'],
   ])('decode %s: exit code %i', async (source, code, text) => {
     const ran = await run(['report', 'decode', source], { env: {} });

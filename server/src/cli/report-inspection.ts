@@ -44,13 +44,17 @@ const reportForms = 'fullReport as hex, a file, or - for standard input; a line 
 async function* readFullReports(session: Session, source: string): AsyncGenerator<FullReport> {
   if (/^(0x[^/]*|[0-9a-f]{65,})$/i.test(source)) return yield parseFullReport(source, 'REPORT');
   const interruption = session.interruption();
-  const { stream } = await openInput(session, source);
+  const { stream, close } = await openInput(session, source);
   let line = 0;
-  for await (const bytes of readWholeLines(stream, interruption, () => {})) {
-    for (const text of Buffer.from(bytes).toString('utf8').replace(/\n$/, '').split('\n')) {
-      line += 1;
-      if (text.trim() !== '') yield parseFullReport(unwrap(text.trim()), `Line ${line}`);
+  try {
+    for await (const bytes of readWholeLines(stream, interruption, () => {})) {
+      for (const text of Buffer.from(bytes).toString('utf8').replace(/\n$/, '').split('\n')) {
+        line += 1;
+        if (text.trim() !== '') yield parseFullReport(unwrap(text.trim()), `Line ${line}`);
+      }
     }
+  } finally {
+    await close();
   }
   if (interruption.aborted) throw new CommandError(interruptedCode(interruption), 'Interrupted.');
 }

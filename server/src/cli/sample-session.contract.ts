@@ -34,6 +34,7 @@ export const runCommand = async (args: readonly string[], options: SampleOptions
     write: async (text) => {
       ran.stdout += text;
     },
+    hint: (text) => text,
     interruption: () => options.interruption ?? new AbortController().signal,
     exitWith: (code) => {
       ran.code = code;

@@ -5,6 +5,7 @@ import type { Command } from 'commander';
 import { requireOpeningKey } from '../access/account-changes.ts';
 import { openSecretBox } from '../access/key.ts';
 import { type SettingName, type Settings, settingNames } from '../config.ts';
+import { describeFileFailure } from '../file-failure.ts';
 import { openNode } from '../node.ts';
 import { StoreError } from '../store/store.ts';
 import { withKeyFailures } from './account-command.ts';
@@ -76,7 +77,9 @@ const requireUsableTls = ({ tlsCert, tlsKey }: Settings): void => {
   try {
     createSecureContext({ cert: readFileSync(tlsCert), key: readFileSync(tlsKey) });
   } catch (cause) {
-    const what = cause instanceof Error ? cause.message : String(cause);
+    const { code, path, message } = Object(cause);
+    if (code !== undefined && path !== undefined) throw usageError(describeFileFailure(path, cause), { cause });
+    const what = message ?? String(cause);
     throw usageError(
       `TLS cannot use ${tlsCert} with the key in ${tlsKey} (${what}). Both are PEM, and belong together.`,
     );

@@ -28,6 +28,8 @@ export type Session = {
   readonly actor: () => string;
   /** Writes to stdout as it is, at the reader's pace; a reader that has left is an EPIPE. */
   readonly write: (text: string) => Promise<void>;
+  /** Completes the commands that a text suggests with the flags of this run: see hints.ts. */
+  readonly hint: (text: string) => string;
   /** From the first call on, SIGINT and SIGTERM abort this instead of ending the process. */
   readonly interruption: () => AbortSignal;
   /** The code to end with once everything is done; 0 when never called. */
@@ -45,6 +47,7 @@ export const createSession = (host: NodeJS.Process): Session => ({
   nowMs: () => Date.now(),
   actor: () => `cli:${userName()}@${hostname()}`,
   write: (text) => writeTo(host.stdout, text),
+  hint: (text) => text,
   interruption: createInterruption(host),
   exitWith: (code) => {
     host.exitCode = code;

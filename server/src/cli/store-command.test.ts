@@ -58,7 +58,7 @@ test('store: neither backup nor restore overwrites anything', async () => {
   const none = await runCommand(['store', 'restore', join(folder, 'none'), '--store', join(folder, 'x')]);
   expect([none.code, none.stderr]).toEqual([
     2,
-    `error: There is no folder ${folder}/none. Name one that sealpost store backup has written.\n`,
+    `error: No such folder: ${folder}/none. Name the folder of a backup.\n`,
   ]);
 });
 

@@ -41,8 +41,9 @@ const addStats = (parent: Command, session: Session): void => {
 
 const showStats = async (session: Session, options: RawOptions): Promise<void> => {
   const { values } = await readSettings(session, options);
-  const stats = await withStore(values.store, async ({ reports, quarantine }) => ({
+  const stats = await withStore(values.store, async ({ admin, reports, quarantine }) => ({
     ...(await reports.stats()),
+    catalogStreams: (await admin.list('stream')).length,
     quarantined: await quarantine.count(),
   }));
   const diskBytesPerByte = stats.reportBytes === 0 ? null : stats.fileBytes / stats.reportBytes;
@@ -51,6 +52,7 @@ const showStats = async (session: Session, options: RawOptions): Promise<void> =
   await session.write(
     renderPairs([
       ['store', store],
+      ['streams in the catalog', formatCount(stats.catalogStreams)],
       ['streams with reports', formatCount(stats.streams)],
       ['reports', formatCount(stats.reports)],
       ['bytes of reports', formatBytes(stats.reportBytes)],
@@ -81,9 +83,12 @@ const addVerify = (parent: Command, session: Session): void => {
 const verifyStore = async (session: Session, options: RawOptions): Promise<void> => {
   const { values } = await readSettings(session, options);
   const signal = session.interruption();
-  const result = await withStore(values.store, (store) =>
-    options.signatures ? checkWithSignatures(session, store, values, signal) : check(session, store, { signal }),
-  );
+  const result = await withStore(values.store, async (store) => ({
+    ...(await (options.signatures
+      ? checkWithSignatures(session, store, values, signal)
+      : check(session, store, { signal }))),
+    catalogStreams: (await store.admin.list('stream')).length,
+  }));
   if (result.problemCount > 0) session.exitWith(exitCodes.refused);
   if (!result.complete) session.exitWith(interruptedCode(signal));
   await (options.json ? printJson(session, result) : session.write(renderCheck(session, result)));
@@ -115,10 +120,22 @@ const check = async ({ stderr }: Session, { reports }: Store, options: CheckOpti
 
 const renderCheck = (
   { paint }: Session,
-  { reports, streams, problemCount, problems, complete }: CheckResult,
+  {
+    reports,
+    streams,
+    problemCount,
+    problems,
+    complete,
+    catalogStreams,
+  }: CheckResult & { readonly catalogStreams: number },
 ): string => {
   const checked = `${formatNumberOf(reports, 'report')} of ${formatNumberOf(streams, 'stream')} checked`;
-  const head = complete ? `${checked}.` : `${checked} before the interruption.`;
+  const without = Math.max(0, catalogStreams - streams);
+  const others =
+    without === 0
+      ? ''
+      : ` ${formatNumberOf(without, 'other stream')} in the catalog ${without === 1 ? 'has' : 'have'} no reports.`;
+  const head = complete ? `${checked}.${others}` : `${checked} before the interruption.`;
   if (problemCount === 0) return `${head} ${paint.green('Nothing is wrong.')}\n`;
   const advice = 'Restore a backup: sealpost store restore --help.';
   const lines = problems.map((problem, i) => `${i === 0 ? 'First' : 'Then'}: ${renderProblem(problem)}.`);
@@ -173,8 +190,7 @@ const addRestore = (parent: Command, session: Session): void => {
 const restore = async (session: Session, folder: string, options: RawOptions): Promise<void> => {
   const { values } = await readSettings(session, options);
   const target = folderOf(values.store);
-  if (!existsSync(folder))
-    throw usageError(`There is no folder ${folder}. Name one that sealpost store backup has written.`);
+  if (!existsSync(folder)) throw usageError(`No such folder: ${folder}. Name the folder of a backup.`);
   requireNoStore(target, 'Stop the server that uses it, move its folders reports and admin away, then run this again.');
   const stats = await withStore(folder, async (backup) => {
     await checkQuickly(backup, folder);

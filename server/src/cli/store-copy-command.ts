@@ -32,7 +32,7 @@ const copy = async (session: Session, options: RawOptions): Promise<void> => {
   const signal = session.interruption();
   const copied = await withStore(from, (source) => copyInto(session, source, to, signal)).catch((error: unknown) => {
     if (signal.aborted)
-      throw new CommandError(interruptedCode(signal), 'Interrupted. Run the same command again: it goes on.');
+      throw new CommandError(interruptedCode(signal), 'Interrupted. Run the command again to resume.');
     throw error;
   });
   if (copied.damaged > 0) session.exitWith(exitCodes.refused);
@@ -40,9 +40,9 @@ const copy = async (session: Session, options: RawOptions): Promise<void> => {
   const damaged =
     copied.damaged === 0
       ? ''
-      : `${formatNumberOf(copied.damaged, 'damaged record')} left out: see sealpost store verify.\n`;
+      : `${formatNumberOf(copied.damaged, 'damaged record')} left out. See: sealpost store verify --store ${hidePassword(from)}.\n`;
   await session.write(
-    `${formatNumberOf(copied.reports, 'report')} in ${hidePassword(to)}, ${copied.duplicates} of them from before, all compared.\n${damaged}`,
+    `${formatNumberOf(copied.reports, 'report')} in ${hidePassword(to)}, ${copied.duplicates} already present; all verified.\n${damaged}`,
   );
 };
 

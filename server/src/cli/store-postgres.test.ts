@@ -27,7 +27,7 @@ test('store migrate: makes the tables once, and says what it did', async () => {
   const store = address('made');
   expect(await runCommand(['store', 'stats', '--store', store])).toMatchObject({
     code: 3,
-    stderr: `error: There is no store in ${hidden(store).split('?')[0]}. Make one with: sealpost store migrate.\n`,
+    stderr: `error: There is no store in ${hidden(store).split('?')[0]}. Make one with: sealpost store migrate --store '${hidden(store)}'.\n`,
   });
   const both = await Promise.all([1, 2].map(() => runCommand(['store', 'migrate', '--store', store, '--json'])));
   expect(both.map(({ stdout }) => JSON.parse(stdout)).sort((a, b) => a.from - b.from)).toEqual([
@@ -70,7 +70,7 @@ test('store migrate: a store of an older release is refused until it is migrated
   }
   expect(await runCommand(['store', 'stats', '--store', store])).toMatchObject({
     code: 3,
-    stderr: expect.stringContaining('has schema 1; this release needs 2. Run: sealpost store migrate.'),
+    stderr: expect.stringContaining('has schema 1; this release needs 2. Run: sealpost store migrate --store '),
   });
   const { stdout } = await runCommand(['store', 'migrate', '--store', store, '--json']);
   expect(JSON.parse(stdout)).toEqual({ store: shown('young'), from: 1, to: 2 });
@@ -87,7 +87,7 @@ test('store copy: to a database and back, compared; stats and verify are as befo
   await source.close();
   expect(await runCommand(['store', 'copy', '--from', from, '--to', to])).toMatchObject({
     code: 0,
-    stdout: `150 reports in ${shown('moved')}, 0 of them from before, all compared.\n`,
+    stdout: `150 reports in ${shown('moved')}, 0 already present; all verified.\n`,
   });
   const again = await runCommand(['store', 'copy', '--from', to, '--to', back, '--json']);
   expect(JSON.parse(again.stdout)).toEqual({

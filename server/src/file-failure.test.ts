@@ -1,0 +1,21 @@
+import { readFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { expect, test } from 'vitest';
+import { describeFileFailure } from './file-failure.ts';
+
+const failureOf = (path: string): unknown => {
+  try {
+    return readFileSync(path);
+  } catch (error) {
+    return error;
+  }
+};
+
+test('file failure: what the system says of a file becomes one plain sentence', () => {
+  expect(describeFileFailure('nope', failureOf('nope'))).toBe('No such file: nope');
+  expect(describeFileFailure('/etc/passwd/x', failureOf('/etc/passwd/x'))).toBe('No such file: /etc/passwd/x');
+  expect(describeFileFailure(tmpdir(), failureOf(tmpdir()))).toBe(`Not a file but a folder: ${tmpdir()}`);
+  const denied = Object.assign(new Error('EACCES: permission denied'), { code: 'EACCES' });
+  expect(describeFileFailure('/root/key', denied)).toBe('Permission denied: /root/key');
+  expect(describeFileFailure('a', new Error('odd'))).toBe('a: odd');
+});
