@@ -84,16 +84,51 @@ const strangeAnswer = (host: string, { status, requestId }: AnswerDetails): Seal
     requestId,
   });
 
+/** Characters of a server's own words that an error repeats. */
+const saidCharactersMax = 500;
+
+/** The words of an error body: `message` or `error`, as text or one level down, or those of RFC 9457. */
+const wordsOf = ({ message, error, detail, title }: Readonly<Record<string, unknown>>): string | undefined => {
+  const inner = Object(error) as { readonly message?: unknown }; // looked at below
+  const said = [message, error, inner.message, detail, title].find(
+    (words) => typeof words === 'string' && words !== '',
+  );
+  return typeof said === 'string' ? said.slice(0, saidCharactersMax) : undefined;
+};
+
+const inferredCodes: Readonly<Record<number, string>> = {
+  400: 'bad_request',
+  401: 'unauthorized',
+  403: 'unauthorized',
+  404: 'not_found',
+  429: 'rate_limited',
+};
+
+/** Such a server does not say which of them it is. */
+const adviceOnUnauthorized = 'Check user id and secret, and that the account may read every stream that is asked for.';
+
+/** The published sentence, which also tells how far back a server goes. */
+const outOfBounds = /timestamp out of bounds(?:.*last (\d{1,4}) days)?/is;
+
+/** What an error without a code means, by its status and its words. */
+const infer = (status: number, said: string, nowMs: number): { readonly code: string; readonly details: object } => {
+  const [matched, days] = (status === 400 && outOfBounds.exec(said)) || [];
+  if (matched === undefined) return { code: inferredCodes[status] ?? `http_${status}`, details: {} };
+  const oldestTimestamp = Math.floor(nowMs / 1_000) - Number(days) * 86_400;
+  return { code: 'timestamp_out_of_bounds', details: days === undefined ? {} : { oldestTimestamp } };
+};
+
 /** The error that an answer other than 2xx is. */
 export const toError = ({ status, headers, text }: RawAnswer, host: string, nowMs: number): SealpostError => {
   const answer = detailsOf(status, headers);
-  const { error, message, code, requestId, ...rest } = Object(parseJson(text)) as Readonly<Record<string, unknown>>; // each is looked at below
+  const body = Object(parseJson(text)) as Readonly<Record<string, unknown>>; // each field is looked at below
+  const { error, message, code, requestId, ...rest } = body;
   const pauseMs = retryAfterMs(headers, nowMs);
-  const details = pauseMs === undefined ? rest : { ...rest, retryAfterSeconds: Math.ceil(pauseMs / 1_000) };
-  const said = [message, error].find((words) => typeof words === 'string');
+  const pause = pauseMs === undefined ? {} : { retryAfterSeconds: Math.ceil(pauseMs / 1_000) };
+  const said = wordsOf(body);
   const id = answer.requestId ?? (typeof requestId === 'string' ? requestId : undefined);
-  if (typeof code === 'string' && typeof said === 'string')
-    return new SealpostError(code, said, { status, requestId: id, details });
+  if (typeof code === 'string' && said !== undefined)
+    return new SealpostError(code, said, { status, requestId: id, details: { ...rest, ...pause } });
   const location = headers.get('Location');
   if (status < 400 && location !== null)
     return new SealpostError('unexpected_answer', `${host} redirects to ${location} (${status}).`, {
@@ -102,10 +137,15 @@ export const toError = ({ status, headers, text }: RawAnswer, host: string, nowM
       details: { location },
     });
   if (status < 400) return strangeAnswer(host, answer);
+  const date = answer.serverTimeMs === undefined ? {} : { serverDateMs: answer.serverTimeMs };
   // A proxy's page, say: nothing of it is repeated, the status speaks.
-  return new SealpostError(`http_${status}`, `${host} answers ${status}.`, {
+  const { code: inferred, details } =
+    said === undefined ? { code: `http_${status}`, details: {} } : infer(status, said, answer.serverTimeMs ?? nowMs);
+  return new SealpostError(inferred, said ?? `${host} answers ${status}.`, {
     status,
     requestId: id,
-    details: pauseMs === undefined ? {} : details,
+    details: { ...details, ...date, ...pause },
+    isInferred: true,
+    ...(inferred === 'unauthorized' && { advice: adviceOnUnauthorized }),
   });
 };

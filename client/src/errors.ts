@@ -26,6 +26,7 @@ const clientFailures = {
     retry: false,
     advice: 'Correct the base URL, or look at what stands in front of the server: the answer is not Sealpost’s.',
   },
+  not_supported: { retry: false, advice: 'Use a server that has it.' },
   invalid_page: {
     retry: false,
     advice: 'Reading on would lose or repeat reports. Report it to whoever runs the server.',
@@ -61,6 +62,10 @@ export type SealpostErrorParts = {
   /** What the server tells beside its text: `reason`, `argument`, `serverTimeMs`… */
   readonly details?: Readonly<Record<string, unknown>>;
   readonly cause?: unknown;
+  /** Instead of what the code advises. */
+  readonly advice?: string;
+  /** The server gave no code: it is inferred from the status. */
+  readonly isInferred?: boolean;
 };
 
 /** Why a call failed. */
@@ -75,6 +80,8 @@ export class SealpostError extends Error {
   /** May the same call succeed later, unchanged? */
   readonly retryable: boolean;
   readonly details: Readonly<Record<string, unknown>>;
+  /** True where the server gave no code of its own, as servers other than Sealpost: the code is inferred from the status. */
+  readonly isInferred: boolean;
 
   constructor(code: SealpostErrorCode, message: string, parts: SealpostErrorParts = {}) {
     super(message, parts.cause === undefined ? undefined : { cause: parts.cause });
@@ -82,7 +89,8 @@ export class SealpostError extends Error {
     this.status = parts.status;
     this.requestId = parts.requestId;
     this.retryable = isRetryable(code, parts.status);
-    this.advice = adviceOn(code, this.retryable);
+    this.advice = parts.advice ?? adviceOn(code, this.retryable);
+    this.isInferred = parts.isInferred ?? false;
     this.details = parts.details ?? {};
   }
 

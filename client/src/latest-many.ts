@@ -98,8 +98,8 @@ const tellingNothing: readonly string[] = [
 ];
 
 /** Does a refusal leave it open that the server takes one stream at a time only? Asked for one, it then tells what is really wrong. */
-const mayLack = ({ code }: SealpostError): boolean =>
-  lackingCodes.includes(code) || !(Object.hasOwn(errorTable, code) || tellingNothing.includes(code));
+const mayLack = ({ code, isInferred }: SealpostError): boolean =>
+  lackingCodes.includes(code) || isInferred || !(Object.hasOwn(errorTable, code) || tellingNothing.includes(code));
 
 /** One request for as many streams as the server takes. Returns the refusal where it may not know the extension. */
 const askTogether = async (

@@ -42,7 +42,10 @@ export async function* pages(
   const known = createKnown(start - 1);
   let place: Place = { start };
   while (place.start <= end) {
-    const read = await page(requester, feedId, place.start, place.isRecheck ? limits.pageLimitMax : limit, options);
+    const read = await page(requester, feedId, place.start, place.isRecheck ? limits.pageLimitMax : limit, {
+      ...options,
+      retryRateLimited: true,
+    });
     const fresh = read.reports.filter((one, i, all) => known.isNew(one) && !isSame(one, all[i - 1]));
     const { accept, next } = continueAfter(feedId, place, toWalked(read), fresh.length);
     const reports = accept ? fresh.filter(({ observationsTimestamp }) => observationsTimestamp <= end) : [];

@@ -2,9 +2,10 @@
 import { type Body, type FeedId, type ReportJson, routes, type SignerSetsJson } from '@sealpost/protocol';
 import { readFeedId, readFeedIds, readLimit, readResolution, readSeconds, targetOf } from './arguments.ts';
 import { SealpostError } from './errors.ts';
+import { readExtension, withExtension } from './extensions.ts';
 import { checkPage } from './page-walk.ts';
 import { parseReceived } from './received-report.ts';
-import type { AnswerDetails, CallOptions, Requester } from './requester.ts';
+import type { AnswerDetails, CallOptions, InnerCallOptions, Requester } from './requester.ts';
 
 /** What every result carries beside its values. */
 type WithDetails = { readonly details: AnswerDetails };
@@ -33,7 +34,7 @@ export type ReportPage = WithDetails & {
 /** A span of seconds, both ends included. */
 export type Span = { readonly from: number; readonly to: number };
 
-type Get = Pick<Requester, 'get'>;
+type Get = Pick<Requester, 'get' | 'lacks'>;
 
 const strange = ({ status, requestId }: AnswerDetails): SealpostError =>
   new SealpostError('unexpected_answer', 'The answer does not have the form of this call’s.', { status, requestId });
@@ -57,13 +58,21 @@ const checkReports = (raw: unknown, feedIds: readonly FeedId[], details: AnswerD
   throw strange(details);
 };
 
+/** A 404 that says something, from a server that gives no codes, is about the report: the route is one of the specification's. */
+const asMiss = (error: unknown): never => {
+  if (!(error instanceof SealpostError) || error.code !== 'not_found') throw error;
+  const { message, status, requestId, details, isInferred } = error;
+  const advice = 'Ask for another moment, or a little later.';
+  throw new SealpostError('report_not_found', message, { status, requestId, details, isInferred, advice });
+};
+
 const readReport = async (
   requester: Get,
   target: string,
   feedId: FeedId,
   options?: CallOptions,
 ): Promise<OneReport> => {
-  const { body, details } = await requester.get<Partial<Body<'OneReport'>>>(target, options);
+  const { body, details } = await requester.get<Partial<Body<'OneReport'>>>(target, options).catch(asMiss);
   const [report] = checkReports([body.report], [feedId], details);
   return { report: report as ReportJson, details }; // one went in, and was checked
 };
@@ -95,8 +104,11 @@ export const bulk = async (
 ): Promise<BulkReports> => {
   const asked = readFeedIds(feedIds);
   const seconds = readSeconds(timestamp, 'timestamp');
-  const target = targetOf(routes.reportBulk.path, { feedIDs: asked.join(','), timestamp: seconds, missing: true });
-  const { body, details } = await requester.get<Partial<Body<'PartialReports'>>>(target, options);
+  const query = { feedIDs: asked.join(','), timestamp: seconds };
+  const { body, details } = await withExtension(requester, 'missing', (extended) => {
+    const target = targetOf(routes.reportBulk.path, extended ? { ...query, missing: true } : query);
+    return requester.get<Partial<Body<'PartialReports'>>>(target, options);
+  });
   return readReports(body, asked, details);
 };
 
@@ -108,7 +120,7 @@ export const readReports = (
 ): BulkReports => {
   const reports = checkReports(body.reports, asked, details);
   const there = new Set(reports.map(({ feedID }) => feedID));
-  const told = new Map((body.missing ?? []).map((one) => [one.feedID, one]));
+  const told = new Map((Array.isArray(body.missing) ? body.missing : []).map((one) => [one.feedID, one]));
   const missing = asked.filter((feedID) => !there.has(feedID)).map((feedID) => told.get(feedID) ?? { feedID });
   return { reports, missing, details };
 };
@@ -119,7 +131,7 @@ export const page = async (
   feedId: string,
   startTimestamp: number,
   limit?: number,
-  options?: CallOptions,
+  options?: InnerCallOptions,
 ): Promise<ReportPage> => {
   const feedID = readFeedId(feedId);
   const start = { feedID, startTimestamp: readSeconds(startTimestamp, 'startTimestamp') };
@@ -147,7 +159,9 @@ export const coverage = async (
   options?: CallOptions,
 ): Promise<WithDetails & { readonly coverage: Body<'Coverage'> }> => {
   const target = targetOf(routes.reportCoverage.path, spanQuery(feedId, span));
-  const { body, details } = await requester.get<Body<'Coverage'>>(target, options);
+  const { body, details } = await readExtension('coverage', 'Read the span with pages() and compare the windows.', () =>
+    requester.get<Body<'Coverage'>>(target, options),
+  );
   if (!Array.isArray(body.gaps)) throw strange(details);
   return { coverage: body, details };
 };
@@ -171,9 +185,8 @@ export const candles = async (
   options?: CallOptions,
 ): Promise<WithDetails & { readonly candles: readonly Candle[] }> => {
   const query = { ...spanQuery(feedId, span), resolution: readResolution(resolution) };
-  const { body, details } = await requester.get<Partial<Body<'Candles'>>>(
-    targetOf(routes.reportCandles.path, query),
-    options,
+  const { body, details } = await readExtension('candles', 'Read the span with pages() and decode the prices.', () =>
+    requester.get<Partial<Body<'Candles'>>>(targetOf(routes.reportCandles.path, query), options),
   );
   if (!Array.isArray(body.candles)) throw strange(details);
   const exact = body.candles.map((one) => ({
@@ -191,7 +204,11 @@ export const feeds = async (
   requester: Get,
   options?: CallOptions,
 ): Promise<WithDetails & { readonly feeds: Body<'Feeds'>['feeds'] }> => {
-  const { body, details } = await requester.get<Partial<Body<'Feeds'>>>(routes.feeds.path, options);
+  const { body, details } = await readExtension(
+    'list of readable streams',
+    'List the catalog with discovery(), and name the streams that you may read yourself.',
+    () => requester.get<Partial<Body<'Feeds'>>>(routes.feeds.path, options),
+  );
   if (!Array.isArray(body.feeds) || body.feeds.some((one) => typeof one?.feedID !== 'string')) throw strange(details);
   return { feeds: body.feeds, details };
 };
@@ -201,18 +218,30 @@ export const signers = async (
   requester: Get,
   options?: CallOptions,
 ): Promise<WithDetails & { readonly signers: SignerSetsJson }> => {
-  const { body, details } = await requester.get<SignerSetsJson>(routes.signers.path, options);
+  const { body, details } = await readExtension(
+    'signer sets',
+    'Pass a signer set to verify, from a file that you keep.',
+    () => requester.get<SignerSetsJson>(routes.signers.path, options),
+  );
   return { signers: body, details };
 };
 
-/** The clock that signed timestamps are compared with. */
+/** The clock that signed timestamps are compared with; on a server that does not tell it, that of its Date header, in whole seconds. */
 export const time = async (
   requester: Get,
   options?: CallOptions,
 ): Promise<WithDetails & { readonly serverTimeMs: number }> => {
-  const { body, details } = await requester.get<Partial<Body<'ServerTime'>>>(routes.time.path, options);
-  if (!Number.isSafeInteger(body.serverTimeMs)) throw strange(details);
-  return { serverTimeMs: body.serverTimeMs as number, details }; // just checked
+  const read = () => requester.get<Partial<Body<'ServerTime'>>>(routes.time.path, options);
+  try {
+    const { body, details } = await readExtension('time', 'Compare the clocks in another way.', read);
+    if (!Number.isSafeInteger(body.serverTimeMs)) throw strange(details);
+    return { serverTimeMs: body.serverTimeMs as number, details }; // just checked
+  } catch (error) {
+    const { code, status = 0, requestId, details } = error as SealpostError; // looked at only where it is one
+    if (code !== 'not_supported' || typeof details.serverDateMs !== 'number') throw error;
+    const serverTimeMs = details.serverDateMs;
+    return { serverTimeMs, details: { status, requestId, rateLimit: undefined, serverTimeMs } };
+  }
 };
 
 /** How the service is. */
@@ -220,7 +249,11 @@ export const status = async (
   requester: Get,
   options?: CallOptions,
 ): Promise<WithDetails & { readonly status: Body<'Status'> }> => {
-  const { body, details } = await requester.get<Body<'Status'>>(routes.status.path, options);
+  const { body, details } = await readExtension(
+    'status',
+    'Read a report with latest() to see whether the service works.',
+    () => requester.get<Body<'Status'>>(routes.status.path, options),
+  );
   if (typeof body.ready !== 'boolean') throw strange(details);
   return { status: body, details };
 };

@@ -8,6 +8,12 @@ export type CallOptions = {
   readonly timeoutMs?: number;
 };
 
+/** A call of the client's own. */
+export type InnerCallOptions = CallOptions & {
+  /** Wait and try again on 429, whatever the client was told. */
+  readonly retryRateLimited?: boolean;
+};
+
 /** What an answer tells beside its body: what other SDKs hide. */
 export type AnswerDetails = {
   readonly status: number;
@@ -23,7 +29,7 @@ export type Requester = {
   /** GET of a target (path and query); resolves with the parsed body of a 2xx, rejects with a typed error. */
   readonly get: <T>(
     target: string,
-    options?: CallOptions,
+    options?: InnerCallOptions,
   ) => Promise<{
     readonly body: T;
     readonly details: AnswerDetails;
@@ -36,6 +42,8 @@ export type Requester = {
   readonly baseUrls: readonly string[];
   /** Where WebSockets connect and origins are asked for, in the same form; the base URLs unless the deployment has other hosts for them. */
   readonly wsUrls: readonly string[];
+  /** Extensions that the server has refused, by name; they are not asked for again (D96). */
+  readonly lacks?: Set<string>;
   readonly fetch: typeof fetch;
   /** The corrected clock, in milliseconds. */
   readonly nowMs: () => number;

@@ -5,7 +5,7 @@ import { type Clock, createClock } from './clock.ts';
 import { createEndpoints, type Endpoints } from './endpoints.ts';
 import { SealpostError } from './errors.ts';
 import { readWhole, type Settings, timeoutMaxMs } from './options.ts';
-import type { CallOptions, Requester } from './requester.ts';
+import type { InnerCallOptions, Requester } from './requester.ts';
 import { nextStep, pauseMs } from './retry-rules.ts';
 
 /** Makes the requester. The secret stays in the function that signs. */
@@ -17,13 +17,13 @@ export const createRequester = (settings: Settings): Requester => {
     return machineMs + offsetMs;
   };
   return {
-    get: async <T>(target: string, options: CallOptions = {}) => {
+    get: async <T>(target: string, options: InnerCallOptions = {}) => {
       if (settings.sign === undefined && authOf(target.replace(/\?.*$/s, '')) === 'required')
         throw new SealpostError('missing_credentials', 'This call needs a user id and a secret.');
       const timeoutMs = readWhole('timeoutMs', options.timeoutMs ?? settings.timeoutMs, 1, timeoutMaxMs);
       const call = openCall(options, timeoutMs);
       try {
-        const { body, ...rest } = await answerTo(target, call, settings, baseUrls, clock);
+        const { body, ...rest } = await answerTo(target, call, withOptions(settings, options), baseUrls, clock);
         return { body: body as T, ...rest }; // whoever asks for a shape checks it
       } finally {
         call.close();
@@ -37,9 +37,13 @@ export const createRequester = (settings: Settings): Requester => {
       return settings.wsUrls === settings.baseUrls ? baseUrls.inOrder() : settings.wsUrls;
     },
     fetch: settings.fetch,
+    lacks: new Set(),
     nowMs,
   };
 };
+
+const withOptions = (settings: Settings, { retryRateLimited }: InnerCallOptions): Settings =>
+  retryRateLimited === undefined ? settings : { ...settings, retryRateLimited };
 
 /** Round after round, with pauses between them. */
 const answerTo = async (

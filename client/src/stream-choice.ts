@@ -1,38 +1,56 @@
-// Owns which transport a stream uses, and that it goes on over another where the first turns out not to pass.
+// Chooses the transport of a stream, and goes on with another one where the server, or something in front of it, does not have the first.
 import { SealpostError } from './errors.ts';
+import { isAbsent } from './extensions.ts';
 import type { OpenSocket } from './socket.ts';
+import { polling } from './stream-poll.ts';
 import { serverSentEvents } from './stream-sse.ts';
 import type { Transport } from './stream-transport.ts';
 import { createWebSocketTransport } from './stream-websocket.ts';
 
-export type TransportName = 'auto' | 'websocket' | 'sse';
+export type TransportName = 'auto' | 'websocket' | 'sse' | 'poll';
 
-/** The transport by its name; `auto` is a WebSocket where there is one. */
+/**
+ * The transport by its name. `auto` is a WebSocket where there is one, then events, then polling; `sse` begins with events. `websocket` and
+ * `poll` are that and nothing else.
+ */
 export const chooseTransport = async (
   wanted: TransportName,
   load: () => Promise<OpenSocket | undefined>,
 ): Promise<Transport> => {
-  const openSocket = wanted === 'sse' ? undefined : await load();
-  if (openSocket !== undefined) {
-    const sockets = createWebSocketTransport(openSocket);
-    return wanted === 'auto' ? createFallback(sockets, serverSentEvents) : sockets;
-  }
-  if (wanted !== 'websocket') return serverSentEvents;
+  if (wanted === 'poll') return polling;
+  const openSocket = await load();
+  const sockets = openSocket === undefined ? [] : [createWebSocketTransport(openSocket)];
+  if (wanted === 'auto') return createFallback([...sockets, serverSentEvents, polling]);
+  if (wanted === 'sse') return createFallback([serverSentEvents, ...sockets, polling]);
+  const [socket] = sockets;
+  if (socket !== undefined) return socket;
   throw new SealpostError(
     'invalid_option',
     'transport is websocket, which needs the package ws in Node and cannot be had in a browser. Use sse, or install ws.',
   );
 };
 
-/** The first, until the server is seen not to get the upgrade: a proxy that does not know WebSockets leaves it out, and always will. */
-const createFallback = (first: Transport, second: Transport): Transport => {
-  let current = first;
-  return (request, handlers) => {
+/** Something in front of the server leaves the upgrade out, and always will. */
+const isWithoutUpgrade = (error: unknown): boolean => error instanceof SealpostError && error.status === 426;
+
+/** The first, until it is seen to be absent; then the next one for good. One that has worked is not absent. */
+const createFallback = (transports: readonly Transport[]): Transport => {
+  let [current, hasWorked] = [0, false];
+  const run: Transport = async (request, handlers) => {
     const used = current;
-    return used(request, handlers).catch((error: unknown) => {
-      if (used === second || !(error instanceof SealpostError) || error.code !== 'upgrade_required') throw error;
-      current = second;
-      return second(request, handlers);
-    });
+    const opened = (): void => {
+      hasWorked = true;
+      handlers.opened();
+    };
+    try {
+      return await (transports[used] as Transport)(request, { ...handlers, opened }); // never beyond the last
+    } catch (error) {
+      const isMissing = isWithoutUpgrade(error) || (!hasWorked && isAbsent(error));
+      if (!isMissing || used === transports.length - 1) throw error;
+      // Of several connections only the first moves on.
+      current = Math.max(current, used + 1);
+      return run(request, handlers);
+    }
   };
+  return run;
 };

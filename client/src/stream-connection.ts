@@ -1,5 +1,8 @@
 // Owns keeping one connection: opened, lost, waited for and opened again, until the stream ends or the server refuses for good.
+import { routes } from '@sealpost/protocol';
+import { isSkewedByDate } from './clock.ts';
 import { SealpostError } from './errors.ts';
+import { isAbsent } from './extensions.ts';
 import type { Requester } from './requester.ts';
 import { backOffMs, type ReconnectRules, sleep } from './stream-pause.ts';
 import type { Valve } from './stream-queue.ts';
@@ -91,8 +94,9 @@ const createAttempts = (origin: string | undefined, parts: ConnectionParts, onLi
         at = id === undefined ? undefined : { baseUrl, position: id };
       },
     };
-    const { sign, fetch, nowMs } = requester;
-    const request = { baseUrl, wsUrl, feedIds, origin, sign, fetch, nowMs, position, valve, silenceMs, signal };
+    const { get, sign, fetch, nowMs } = requester;
+    const startedMs = nowMs();
+    const request = { baseUrl, wsUrl, feedIds, origin, get, sign, fetch, nowMs, position, valve, silenceMs, signal };
     const liveMs = (): number => (openedMs === undefined ? 0 : Math.max(1, performance.now() - openedMs));
     try {
       return { ended: await transport(request, handlers), liveMs: liveMs() };
@@ -104,7 +108,7 @@ const createAttempts = (origin: string | undefined, parts: ConnectionParts, onLi
         at = undefined;
         return failed;
       }
-      if (hasCorrectedClock || !isClockRefusal(error)) throw error;
+      if (hasCorrectedClock || !isClockRefusal(error, startedMs)) throw error;
       hasCorrectedClock = true;
       await correctClock(requester, signal);
       return failed;
@@ -118,15 +122,21 @@ const createAttempts = (origin: string | undefined, parts: ConnectionParts, onLi
 const isPositionRefusal = (error: unknown): boolean =>
   error instanceof SealpostError && error.details.header === 'Last-Event-ID';
 
-const isClockRefusal = (error: unknown): boolean => error instanceof SealpostError && error.code === 'clock_skew';
+const isClockRefusal = (error: unknown, signedMs: number): boolean =>
+  error instanceof SealpostError && (error.code === 'clock_skew' || isSkewedByDate(error, signedMs));
 
 /** Lets the requester correct its clock, as it does in any signed call; throws what no correction helps against. */
 export const correctClock = async (requester: Requester, signal: AbortSignal): Promise<void> => {
-  try {
-    await requester.get('/api/v1/feeds', { signal });
-  } catch (error) {
-    if (isFinal(error)) throw error;
-  }
+  // Small, and on nearly every server; the other one is in the specification.
+  for (const target of [routes.feeds.path, routes.discovery.path])
+    try {
+      await requester.get(target, { signal });
+      return;
+    } catch (error) {
+      if (isAbsent(error)) continue;
+      if (isFinal(error)) throw error;
+      return;
+    }
 };
 
 const wordsOf = (error: unknown): string => (error instanceof Error ? error.message : 'the connection failed');

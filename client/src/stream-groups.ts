@@ -32,8 +32,10 @@ export type GroupsParts = Omit<ConnectionParts, 'feedIds' | 'sequence'> & {
   readonly teller: StateTeller;
 };
 
-const isUnknownOrigin = (error: unknown): error is SealpostError =>
-  error instanceof SealpostError && error.code === 'unknown_origin';
+/** Where a server gives no codes, a 400 may mean it too; `isNamed`: an origin was named. */
+const mayBeUnknownOrigin = (error: unknown, isNamed: boolean): error is SealpostError =>
+  error instanceof SealpostError &&
+  (error.code === 'unknown_origin' || (isNamed && error.isInferred && error.status === 400));
 
 /** Keeps all connections until the stream ends; rejects with what ends it. */
 export const keepConnections = async (parts: GroupsParts): Promise<void> => {
@@ -41,8 +43,10 @@ export const keepConnections = async (parts: GroupsParts): Promise<void> => {
   const tellAll = (reason: string, delayMs: number): void => {
     for (const group of groups.keys()) teller.connection(group, undefined, { phase: 'reconnecting', reason, delayMs });
   };
+  let refused: { readonly error: SealpostError; readonly origins: readonly string[] } | undefined;
   for (let failures = 0; !signal.aborted; failures += 1) {
     const origins = ha ? await askOrigins(requester, reconnect, random, signal, tellAll) : [];
+    if (refused?.error.isInferred && String(refused.origins) === String(origins)) throw refused.error;
     const connections = groups.length * origins.length;
     if (connections > connectionsMax) {
       const count = groups.flatMap(({ feedIds }) => feedIds).length;
@@ -52,7 +56,8 @@ export const keepConnections = async (parts: GroupsParts): Promise<void> => {
       return await keepRound(parts, origins.length > 0 ? origins : [undefined]);
     } catch (error) {
       // The service has other origins than it had; which ones, it tells when it is asked again.
-      if (!isUnknownOrigin(error)) throw error;
+      if (!mayBeUnknownOrigin(error, origins.length > 0)) throw error;
+      refused = { error, origins };
       const delayMs = backOffMs(reconnect, failures, random);
       tellAll(error.message, delayMs);
       await sleep(delayMs, signal);

@@ -87,6 +87,43 @@ test('ha: a refused question ends the stream with what a call with a body says',
   expect(service.attempts).toEqual([]);
 });
 
+test.each([404, 405, 501])(
+  'ha: a service that answers the question with %i gets one plain connection',
+  async (status) => {
+    const service = createScriptedService(['001']);
+    service.headRefusals.push({ status });
+    const { reached, reports } = watch(service, [feedA], { ha: true });
+    await reached(isLive);
+    expect(service.attempts).toMatchObject([{ origin: undefined }]);
+    expect(service.pages).toEqual([]);
+    reports.close();
+  },
+);
+
+test('ha: a service that refuses the question and answers calls gets one plain connection', async () => {
+  const service = createScriptedService(['001']);
+  service.headRefusals.push({ status: 403 }, { status: 403 });
+  const { reached, reports } = watch(service, [feedA], { ha: true });
+  await reached(isLive);
+  expect(service.attempts).toMatchObject([{ origin: undefined }]);
+  expect(service.pages).toEqual(['/api/v1/feeds']);
+  reports.close();
+});
+
+test('ha: a 400 without a code has the origins asked for again, and is the error where they are the same', async () => {
+  const origins = ['001'];
+  const service = createScriptedService(origins);
+  const { reached, take } = watch(service, [feedA], { transport: 'websocket', ha: true });
+  await reached(isLive);
+  origins.splice(0, 1, '002');
+  service.refusals.push({ status: 400, code: null });
+  service.live()[0]?.cut();
+  await reached((state) => isLive(state) && 'origin' in state && state.origin === '002');
+  service.refusals.push({ status: 400, code: null });
+  service.live()[0]?.cut();
+  await expect(take(1)).rejects.toMatchObject({ code: 'bad_request' });
+});
+
 /** A service whose WebSockets are on other hosts than its REST API. */
 const apart = (origins: readonly string[], wsUrls: readonly string[]) => {
   const service = createScriptedService(origins);

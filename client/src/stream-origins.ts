@@ -1,5 +1,6 @@
 // Owns which origins a stream connects to: what the service tells in answer to HEAD /.
 
+import { isAbsent } from './extensions.ts';
 import type { Requester } from './requester.ts';
 import { correctClock, isFinal, retryAfterMsOf } from './stream-connection.ts';
 import { backOffMs, type ReconnectRules, sleep } from './stream-pause.ts';
@@ -30,9 +31,9 @@ const askOnce = async (requester: Requester, url: string, signal: AbortSignal): 
       signal: controller.signal,
     } as const;
     const response = await requester.fetch(`${url}/`, init);
-    if (response.status !== 200)
-      throw toRefusal({ status: response.status, headers: response.headers, text: '' }, url, requester.nowMs);
-    return parseOrigins(response.headers.get('X-Cll-Available-Origins'));
+    if (response.status === 200) return parseOrigins(response.headers.get('X-Cll-Available-Origins'));
+    const { status, headers: told } = response;
+    throw toRefusal({ status, headers: told, text: '' }, url, requester.nowMs);
   } finally {
     watchdog.stop();
     signal.removeEventListener('abort', abort);
@@ -54,9 +55,10 @@ export const askOrigins = async (
       return await askOnce(requester, urls[failures % urls.length] as string, signal); // there is at least one
     } catch (error) {
       if (signal.aborted) break;
+      // A server without this question has no origins, nor has one that answers a signed GET and refuses this.
+      if (isAbsent(error) || (isFinal(error) && hasCorrectedClock)) return [];
       if (isFinal(error)) {
         // An answer to HEAD has no body: a GET tells the time, or what is really wrong.
-        if (hasCorrectedClock) throw error;
         hasCorrectedClock = true;
         await correctClock(requester, signal);
       }

@@ -52,6 +52,12 @@ describe.each(['sse', 'websocket'] as const)('stream over %s', (transport) => {
     const { status } = errorTable[code];
     service.refusals.push({ status, code });
     const { reached, take, states, reports } = watch(service, [feedA], { transport });
+    if (transport === 'sse' && [404, 405, 426].includes(status) && meaning === 'ends') {
+      // No event stream there: a WebSocket is tried instead.
+      await reached(isLive);
+      expect(service.attempts.map(({ url }) => new URL(url).protocol)).toEqual(['http:', 'ws:']);
+      return reports.close();
+    }
     if (meaning === 'ends') {
       await expect(take(1)).rejects.toMatchObject({ code, status });
       expect(service.attempts).toHaveLength(1);
@@ -153,6 +159,81 @@ test('stream: where a proxy passes no WebSocket, auto goes on over events', asyn
     '/api/v1/reports/stream',
   ]);
   reports.close();
+});
+
+test.each([
+  ['nothing of it', { status: 404, code: null }],
+  ['no such route', { status: 404, code: 'route_not_found' }],
+  ['no GET', { status: 405, code: null }],
+])('stream: a server that says %s of sockets and events is polled, and every report comes once', async (_, refusal) => {
+  for (const links of [true, false]) {
+    const service = createScriptedService();
+    service.manners.links = links;
+    for (let at = 900; at < 1_000; at += 1) service.append(second(at));
+    service.refusals.push(refusal, refusal);
+    const { reached, take, reports } = watch(service, [feedA], { from: 950 });
+    await reached(isLive);
+    service.append(second(1_000));
+    expect(await take(51)).toEqual(Array.from({ length: 51 }, (_, i) => 950 + i));
+    service.append(second(1_001));
+    service.append(second(1_002));
+    expect(await take(2)).toEqual([1_001, 1_002]);
+    expect(service.attempts.map(({ url }) => new URL(url).pathname)).toEqual(['/api/v1/ws', '/api/v1/reports/stream']);
+    reports.close();
+  }
+});
+
+test('stream: a transport that has worked is not taken as absent by a 404 in its place', async () => {
+  const service = createScriptedService();
+  const { reached, take } = watch(service, [feedA]);
+  await reached(isLive);
+  service.refusals.push({ status: 404, code: null });
+  service.live()[0]?.cut();
+  await expect(take(1)).rejects.toMatchObject({ code: 'not_found', status: 404 });
+});
+
+test('stream over poll: begins with now, waits where it asks too often, and ends with a refusal', async () => {
+  const service = createScriptedService();
+  service.append(second(999));
+  service.pageRefusals.push({ status: 429, code: null, headers: { 'Retry-After': '0' } });
+  const { reached, take } = watch(service, [feedA], { transport: 'poll' });
+  await reached(isLive);
+  service.append(second(1_000));
+  expect(await take(1)).toEqual([1_000]);
+  service.pageRefusals.push({ status: 401, code: null });
+  await expect(take(1)).rejects.toMatchObject({ code: 'unauthorized', message: 'Scripted 401.' });
+  expect(service.attempts).toEqual([]);
+});
+
+test('stream over poll: a stream without a report is polled for its first one', async () => {
+  const service = createScriptedService();
+  const { reached, take, reports } = watch(service, [feedA], { transport: 'poll' });
+  await reached(isLive);
+  service.append(second(1_000));
+  expect(await take(1)).toEqual([1_000]);
+  reports.close();
+});
+
+test('stream: a refusal without a code is checked against the Date header, once', async () => {
+  const date = new Date(createScriptedService().requester.nowMs() + 60_000).toUTCString();
+  const skewed = { status: 401, code: null, headers: { Date: date } };
+  for (const transport of ['websocket', 'sse'] as const) {
+    const service = createScriptedService();
+    service.refusals.push(skewed);
+    const { reached, reports } = watch(service, [feedA], { transport });
+    await reached(isLive);
+    expect(service.pages).toEqual(['/api/v1/feeds']);
+    reports.close();
+    service.refusals.push(skewed, skewed);
+    await expect(watch(service, [feedA], { transport }).take(1)).rejects.toMatchObject({ code: 'unauthorized' });
+    // A server without the small list has the catalog.
+    service.refusals.push(skewed);
+    service.pageRefusals.push({ status: 404, code: null });
+    const again = watch(service, [feedA], { transport });
+    await again.reached(isLive);
+    expect(service.pages.slice(-2)).toEqual(['/api/v1/feeds', '/api/v1/discovery']);
+    again.reports.close();
+  }
 });
 
 test('stream over sse: a position that is gone is told as missed; what lies between is read over REST', async () => {

@@ -25,7 +25,8 @@ export const scriptedReport = (
 export type Refusal = {
   readonly status: number;
   readonly headers?: Record<string, string>;
-  readonly code?: string;
+  /** Null: the answer has no code, as from a server that is not ours. */
+  readonly code?: string | null;
   readonly details?: Record<string, unknown>;
 };
 
@@ -72,7 +73,7 @@ export type ScriptedService = {
 const answerOf = ({ status, headers = {}, code = 'overloaded', details }: Refusal) => ({
   status,
   headers: new Headers(headers),
-  text: JSON.stringify({ message: `Scripted ${status}.`, code, requestId: 'r', ...details }),
+  text: JSON.stringify({ error: `Scripted ${status}.`, ...(code !== null && { code, requestId: 'r' }), ...details }),
 });
 
 type Script = Pick<
@@ -118,9 +119,13 @@ const createScriptedRequester = (script: Script, origins: readonly string[]): Re
       .filter(({ feedID }) => feedID === query.get('feedID'))
       .filter(({ observationsTimestamp }) => observationsTimestamp >= Number(query.get('startTimestamp')))
       .sort((a, b) => a.observationsTimestamp - b.observationsTimestamp);
+    const details = { status: 200, requestId: 'r', rateLimit: undefined, serverTimeMs: undefined };
+    if (target.startsWith('/api/v1/reports/latest?')) {
+      if (reports.length === 0) throw toError(answerOf({ status: 404, code: null }), 'scripted', 0);
+      return { body: { report: reports.at(-1) } as T, details }; // as a report is
+    }
     const limit = Number(query.get('limit'));
     const body = { reports: reports.slice(0, limit) } as T; // as a page is
-    const details = { status: 200, requestId: 'r', rateLimit: undefined, serverTimeMs: undefined };
     return { body, details, more: script.manners.links ? reports.length > limit : undefined };
   },
   sign: () => ({ Authorization: 'user', 'X-Authorization-Signature-SHA256': secretCanary }),

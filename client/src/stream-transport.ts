@@ -1,6 +1,7 @@
 // Owns what a transport is to a stream: one connection, from the request to its end. Two files implement it.
 import { type RawAnswer, toError } from './answer.ts';
 import type { ReceivedReport } from './received-report.ts';
+import type { Requester } from './requester.ts';
 import type { Valve } from './stream-queue.ts';
 
 /** What a connection tells while it lasts. */
@@ -19,6 +20,7 @@ export type ConnectionRequest = {
   readonly feedIds: readonly string[];
   readonly origin: string | undefined;
   readonly sign: (method: 'GET', target: string) => Readonly<Record<string, string>>;
+  readonly get: Requester['get'];
   readonly fetch: typeof fetch;
   readonly nowMs: () => number;
   /** Where to go on, as the server called it; only where a transport knows positions. */

@@ -20,7 +20,7 @@ export type StreamOptions = {
   readonly from?: number;
   /** One connection per origin of the service, so that one of them may fail. */
   readonly ha?: boolean;
-  /** `auto`: a WebSocket in Node, Server-Sent Events in browsers and where something in between passes no WebSocket. */
+  /** `auto`: a WebSocket in Node, else Server-Sent Events, else polling, as the server has them. */
   readonly transport?: TransportName;
   /** Reports that wait for the consumer, about; connections are held back at this number. 1,000 unless said otherwise. */
   readonly queueMax?: number;
