@@ -70,9 +70,18 @@ export type Program = {
 
 const sealpost = join(root, 'server/bin/sealpost.js');
 
-/** Starts a command. Nothing of this process's own environment but the path gets through. */
-export const startCommand = (args: readonly string[], cwd: string, env: NodeJS.ProcessEnv = {}): Program => {
-  const child = spawn(process.execPath, [sealpost, ...args], {
+/** Starts a command. */
+export const startCommand = (args: readonly string[], cwd: string, env: NodeJS.ProcessEnv = {}): Program =>
+  startProgram([sealpost, ...args], cwd, env);
+
+/** Starts a program of Node's. Nothing of this process's own environment but the path gets through. */
+export const startProgram = (
+  args: readonly string[],
+  cwd: string,
+  env: NodeJS.ProcessEnv = {},
+  node = process.execPath,
+): Program => {
+  const child = spawn(node, args, {
     cwd,
     env: { PATH: process.env.PATH, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],

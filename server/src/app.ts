@@ -4,21 +4,23 @@ import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { setFlagsFromString } from 'node:v8';
 import type { SecretBox } from './access/secrets.ts';
-import { createUsageCounter } from './access/usage.ts';
+import { createUsageCounter, type UsageCounter } from './access/usage.ts';
 import { type ApiRules, createApi, type Limiters } from './http/api.ts';
 import { explorerFolder, openExplorer } from './http/explorer.ts';
-import { watchPressure } from './http/pressure.ts';
+import { type Pressure, watchPressure } from './http/pressure.ts';
 import { type HttpListener, type ListenOptions, openHttpServer } from './http/server.ts';
 import { createIngest, type Ingest, type IngestRules } from './ingest/ingest.ts';
 import { openVerifier } from './ingest/verifier.ts';
 import { watchVisibility } from './ingest/visibility.ts';
-import { type LiveRules, openLive } from './live/live.ts';
+import { type Live, type LiveRules, openLive } from './live/live.ts';
 import type { SharedCounts } from './live/shared-counts.ts';
 import { createObserver, type Listener as Observe, type ReloadedCertificate } from './observe.ts';
+import type { StartWatch } from './start-watch.ts';
 import { type AdminView, openAdminView } from './store/admin-snapshot.ts';
 import { openStore } from './store/open.ts';
 import { startRetention } from './store/retention.ts';
 import type { Store } from './store/store.ts';
+import { hidePassword } from './url-password.ts';
 
 export type NodeSettings = {
   readonly store: string;
@@ -71,16 +73,44 @@ const retentionEveryMs = 60_000;
 /** The life of a request is many small functions: V8 puts fewer of them together unless told otherwise, for a twentieth more CPU (D64). */
 const inlining = '--max-inlined-bytecode-size-cumulative=3000';
 
-/** Opens the store for writing, the door, and retention. */
-export const openWritePath = async (settings: NodeSettings, observe: Observe): Promise<WritePath> => {
-  const store = await openStore(settings.store, 'write', {
-    tell: observe,
-    share: settings.processes,
-    replicas: settings.readStores,
-  });
+/** Opens the store for writing, the door, and retention. What was opened before a part that fails is closed again. */
+export const openWritePath = async (
+  settings: NodeSettings,
+  observe: Observe,
+  starting: StartWatch,
+): Promise<WritePath> => {
+  const store = await starting.part(`the store ${hidePassword(settings.store)}`, () =>
+    openStore(settings.store, 'write', {
+      tell: observe,
+      share: settings.processes,
+      replicas: settings.readStores,
+      starting,
+    }),
+  );
+  try {
+    return await openDoor(settings, store, observe, starting);
+  } catch (error) {
+    await store.close();
+    throw error;
+  }
+};
+
+const openDoor = async (
+  settings: NodeSettings,
+  store: Store,
+  observe: Observe,
+  starting: StartWatch,
+): Promise<WritePath> => {
   const onFailure = (error: unknown) => observe({ kind: 'adminReloadFailed', error });
-  const view = await openAdminView(store.admin, onFailure);
+  const view = await starting.part('the catalog and the accounts', () => openAdminView(store.admin, onFailure));
   const verifier = openVerifier(settings.verifierThreads);
+  try {
+    await starting.part('the threads that verify signatures', verifier.ready);
+  } catch (error) {
+    view.close();
+    await verifier.close();
+    throw error;
+  }
   const door = createIngest({ store, view, verifier, rules: settings.ingest, nowMs: Date.now, observe });
   const ingest = watchVisibility(door, () => performance.now(), observe);
   const rules = {
@@ -105,7 +135,7 @@ export const openWritePath = async (settings: NodeSettings, observe: Observe): P
   };
 };
 
-/** Opens the public listener over a store that someone else closes. */
+/** Opens the public listener over a store that someone else closes. What was opened before a part that fails is closed again. */
 export const openReadPath = async (
   settings: NodeSettings,
   store: Store,
@@ -115,7 +145,6 @@ export const openReadPath = async (
   limiters?: SharedLimits,
 ): Promise<ReadPath> => {
   setFlagsFromString(inlining);
-  let draining = false;
   const monotonicMs = () => performance.now();
   const pressure = watchPressure(settings.lagMaxMs, monotonicMs);
   const usage = createUsageCounter({
@@ -139,6 +168,32 @@ export const openReadPath = async (
         error,
       }),
   });
+  try {
+    return await openListener(settings, store, view, box, observe, { pressure, usage, live }, limiters);
+  } catch (error) {
+    await live.drain(0);
+    pressure.stop();
+    await usage.stop();
+    throw error;
+  }
+};
+
+type ReadParts = {
+  readonly pressure: Pressure;
+  readonly usage: UsageCounter;
+  readonly live: Live;
+};
+
+const openListener = async (
+  settings: NodeSettings,
+  store: Store,
+  view: AdminView,
+  box: SecretBox,
+  observe: Observe,
+  { pressure, usage, live }: ReadParts,
+  limiters: SharedLimits | undefined,
+): Promise<ReadPath> => {
+  let draining = false;
   const { handle, activeRequests, newRequestId } = createApi({
     store,
     view,
@@ -146,7 +201,7 @@ export const openReadPath = async (
     rules: settings.api,
     url: () => listener.url,
     nowMs: Date.now,
-    monotonicMs,
+    monotonicMs: () => performance.now(),
     isDraining: () => draining,
     isOverloaded: pressure.isHigh,
     observe: createObserver([observe, usage.observe]),

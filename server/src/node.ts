@@ -12,6 +12,7 @@ import { type Log, openLog } from './log.ts';
 import { createMetrics, type MetricValues, renderMetrics, sumMetrics } from './metrics.ts';
 import { createObserver, type Listener } from './observe.ts';
 import { type OpsListener, openOpsListener } from './ops.ts';
+import { closeFailedStart, type StartWatch, unwatchedStart } from './start-watch.ts';
 import type { AdminView } from './store/admin-snapshot.ts';
 import { lateReason, readFreshness } from './store/freshness.ts';
 import type { Store } from './store/store.ts';
@@ -32,13 +33,16 @@ export type NodeOptions = {
   readonly ingestToken: string | undefined;
   /** Where log lines go; standard output when absent. */
   readonly logTo?: { readonly write: (line: string) => void };
+  /** Says what the start waits for. */
+  readonly starting?: StartWatch;
 };
 
 /** A stream is behind when its newest report is older than this. */
 const staleAfterSeconds = 60;
 
 /** Opens a node; it answers when this resolves. What was opened before a part that fails is closed again. */
-export const openNode = async ({ settings, version, ingestToken, logTo }: NodeOptions): Promise<Node> => {
+export const openNode = async (options: NodeOptions): Promise<Node> => {
+  const { settings, version, ingestToken, logTo, starting = unwatchedStart } = options;
   const log = openLog({
     level: settings.logLevel,
     nowMs: Date.now,
@@ -66,11 +70,11 @@ export const openNode = async ({ settings, version, ingestToken, logTo }: NodeOp
   const open = async (): Promise<Node> => {
     const box = openSecretBox(settings);
     const nodeSettings = toNodeSettings(settings, version);
-    const opened = await openWritePath(nodeSettings, observe);
+    const opened = await openWritePath(nodeSettings, observe, starting);
     write = opened;
-    const listening = await openFront(settings, nodeSettings, opened, box, observe, log);
+    const listening = await openFront(settings, nodeSettings, opened, box, observe, log, starting);
     front = listening;
-    ops = await openOpsListener({
+    const opsOptions = {
       ...settings.ingestListen,
       checks: {
         draining: () => (stopping === undefined ? undefined : 'this node is shutting down'),
@@ -81,7 +85,8 @@ export const openNode = async ({ settings, version, ingestToken, logTo }: NodeOp
       metrics: async () => renderMetrics(await sumMetrics([await metrics.values(), ...(await listening.values())])),
       ...(ingestToken !== undefined && { ingest: createIngestHandler(opened.ingest, ingestToken) }),
       observe,
-    });
+    };
+    ops = await starting.part('the private listener', () => openOpsListener(opsOptions));
     observe({ kind: 'started', version, addresses: { api: listening.url, private: ops.url } });
     const stop = async (reason: string): Promise<void> => {
       observe({ kind: 'draining', reason });
@@ -95,7 +100,7 @@ export const openNode = async ({ settings, version, ingestToken, logTo }: NodeOp
   try {
     return await open();
   } catch (error) {
-    await close();
+    await closeFailedStart(close);
     log.close();
     throw error;
   }
@@ -119,6 +124,7 @@ const openFront = async (
   box: SecretBox,
   observe: Listener,
   log: Log,
+  starting: StartWatch,
 ): Promise<Front> => {
   const shareLimits =
     store.nodes &&
@@ -126,7 +132,9 @@ const openFront = async (
       observe({ kind: 'warning', code: 'limits_not_shared', message, error }),
     );
   if (count === 0) {
-    const read = await openSingle(node, store, view, box, observe, shareLimits);
+    const read = await starting.part('the API to listen', () =>
+      openSingle(node, store, view, box, observe, shareLimits),
+    );
     return { ...read, check: () => undefined, values: async () => [] };
   }
   const workers = await openWorkers({
@@ -136,6 +144,7 @@ const openFront = async (
     observe,
     shareLimits,
     writeLog: log.pass,
+    starting,
   });
   return { ...workers, activeRequests: () => 0 };
 };

@@ -18,6 +18,18 @@ export const startThread = (module: string, callerUrl: string, workerData: unkno
   });
 };
 
+/** Whether a thread has come to run, for those who wait for it. */
+export const createReadiness = () => {
+  let reached = (): void => {};
+  let fail = (_: Error): void => {};
+  const ready = new Promise<void>((resolve, reject) => {
+    reached = resolve;
+    fail = reject;
+  });
+  ready.catch(() => {}); // a thread that nobody waited for fails what it is asked
+  return { wait: () => ready, reached, fail };
+};
+
 /** A module beside the caller as a program for child processes; without `execArgv` they take over that of this process. */
 export const programBeside = (
   module: string,

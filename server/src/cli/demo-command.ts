@@ -4,10 +4,10 @@ import type { FeedId, Stream } from '@sealpost/protocol';
 import type { Command } from 'commander';
 import type { Settings } from '../config.ts';
 import { type Node, openNode } from '../node.ts';
+import { closeFailedStart, type StartWatch, watchStart } from '../start-watch.ts';
 import { StoreError } from '../store/store.ts';
-import { startThread } from '../threads.ts';
 import { addExamples, addSettings, parseCount, type RawOptions, readSettings } from './command-options.ts';
-import type { DemoBatch, DemoThreadOptions } from './demo-thread.ts';
+import { type FeedOptions, recentSeconds, startFeed } from './demo-feed.ts';
 import {
   type DemoWorld,
   demoFeedIds,
@@ -20,11 +20,9 @@ import {
 import { CommandError, exitCodes } from './failure.ts';
 import { formatNumberOf } from './formats.ts';
 import { demoFiles, findProfile } from './profiles.ts';
-import { createProgress } from './progress.ts';
 import { printJson, type Session } from './session.ts';
 import { readVersion } from './version.ts';
 
-const recentSeconds = 120;
 const pastMinutesMax = 1_440;
 const demoBytesMax = 2 * 2 ** 30;
 const portMax = 65_534; // the private listener has the next one
@@ -73,23 +71,20 @@ const demo = async (session: Session, options: RawOptions): Promise<void> => {
   };
   const signal = session.interruption();
   const toStderr = (line: string): void => void session.stderr.write(line);
-  const node = await openNode({
-    settings,
-    version: readVersion(),
-    ingestToken: world.ingestToken,
-    logTo: { write: isLogAsked ? toStderr : createQuietLog(toStderr) },
-  }).catch((error: unknown) => explainStart(error, folder));
-  await registerDemo(node.write.store, folder, world, session.nowMs());
-  writeDemoProfile(folder, node.url, world);
-  const stopFeed = await feed(session, node, world, pastSeconds, options.json === true, () =>
-    announce(session, node, folder, world, settings.explorer, options.json === true),
-  );
-  await new Promise<void>((done) => {
-    if (signal.aborted) done();
-    signal.addEventListener('abort', () => done(), { once: true });
-  });
-  await stopFeed();
-  await node.stop(String(signal.reason));
+  const starting = watchStart((text) => toStderr(`${text}\n`));
+  const run = { session, signal, starting, folder, world, pastSeconds, json: options.json === true };
+  try {
+    const node = await openNode({
+      settings,
+      version: readVersion(),
+      ingestToken: world.ingestToken,
+      logTo: { write: isLogAsked ? toStderr : createQuietLog(toStderr) },
+      starting,
+    }).catch((error: unknown) => explainStart(error, folder));
+    await runDemo(node, run, () => announce(session, node, folder, world, settings.explorer, run.json));
+  } finally {
+    starting.end();
+  }
 };
 
 const probeMs = 2_000;
@@ -126,51 +121,42 @@ export const createQuietLog = (write: (line: string) => void): ((line: string) =
   };
 };
 
-/** Feeds the node from the simulator's thread; calls back once the last minutes are in. */
-const feed = async (
-  session: Session,
-  node: Node,
-  world: DemoWorld,
-  pastSeconds: number,
-  quiet: boolean,
-  onReady: () => Promise<void>,
-): Promise<() => Promise<void>> => {
-  const now = Math.floor(session.nowMs() / 1_000);
-  const newest =
-    Math.max(
-      0,
-      ...demoFeedIds(node.write.store, node.write.view.current().streams.values()).map(
-        (feedId) => node.write.store.reports.latest(feedId)?.observationsMs ?? 0,
-      ),
-    ) / 1_000;
-  const known = newest > now - pastSeconds;
-  const workerData: DemoThreadOptions = {
-    seed: world.seed,
-    now,
-    recentFrom: Math.max(now - recentSeconds, known ? newest + 1 : 0),
-    pastFrom: known ? Math.max(now - pastSeconds, newest + 1) : now - pastSeconds,
-  };
-  const thread = startThread('./demo-thread', import.meta.url, workerData);
-  const bar = createProgress(session.stderr);
-  let past = 0;
-  let underWay = Promise.resolve();
-  const take = async ({ part, lines, last }: DemoBatch): Promise<void> => {
-    if (lines.length > 0) await node.write.ingest.submit(lines, 1);
-    if (part === 'past') past += lines.length;
-    if (part === 'past' && !quiet && !last)
-      bar.update({ fraction: undefined, count: past, label: 'reports of the past' });
-    if (part === 'past' && last) bar.end();
-    if (part === 'recent' && last) await onReady();
-    thread.postMessage('taken');
-  };
-  thread.on('message', (batch: DemoBatch) => {
-    underWay = Promise.allSettled([underWay, take(batch)]).then(() => {});
+type DemoRun = FeedOptions & {
+  readonly signal: AbortSignal;
+  readonly starting: StartWatch;
+  readonly folder: string;
+};
+
+/** Feeds a node until the demo is interrupted, and stops it. Rejects when any part fails. */
+const runDemo = async (node: Node, run: DemoRun, onReady: () => Promise<void>): Promise<void> => {
+  try {
+    await feedUntilInterrupted(node, run, onReady);
+  } catch (error) {
+    await closeFailedStart(() => node.stop('the demo failed'));
+    throw error;
+  }
+  await node.stop(String(run.signal.reason));
+};
+
+const feedUntilInterrupted = async (node: Node, run: DemoRun, onReady: () => Promise<void>): Promise<void> => {
+  const { session, signal, starting, folder, world } = run;
+  const interrupted = new Promise<void>((resolve) => {
+    if (signal.aborted) resolve();
+    signal.addEventListener('abort', () => resolve(), { once: true });
   });
-  thread.on('error', (error) => session.stderr.write(`error: the simulated network has stopped: ${error.message}\n`));
-  return async () => {
-    await thread.terminate();
-    await underWay;
-  };
+  await starting.part('the demo account', () => registerDemo(node.write.store, folder, world, session.nowMs()));
+  writeDemoProfile(folder, node.url, world);
+  const feed = startFeed(node, run);
+  try {
+    await starting.part('the first reports of the simulated network', () =>
+      Promise.race([feed.ready, feed.failed, interrupted]),
+    );
+    starting.end();
+    if (!signal.aborted) await onReady();
+    await Promise.race([feed.failed, interrupted]);
+  } finally {
+    await feed.stop();
+  }
 };
 
 const announce = async (

@@ -6,7 +6,8 @@ import { requireOpeningKey } from '../access/account-changes.ts';
 import { openSecretBox } from '../access/key.ts';
 import { type SettingName, type Settings, settingNames } from '../config.ts';
 import { describeFileFailure } from '../file-failure.ts';
-import { openNode } from '../node.ts';
+import { type Node, openNode } from '../node.ts';
+import { closeFailedStart, watchStart } from '../start-watch.ts';
 import { StoreError } from '../store/store.ts';
 import { withKeyFailures } from './account-command.ts';
 import { addExamples, addSettings, type RawOptions, readSettings } from './command-options.ts';
@@ -46,11 +47,20 @@ const serve = async (session: Session, options: RawOptions): Promise<void> => {
     );
   }
   requireUsableTls(settings);
-  await withKeyFailures(() => requireKey(settings));
+  const starting = watchStart((text) => void session.stderr.write(`${text}\n`));
+  const open = async (): Promise<Node> => {
+    await starting.part('the accounts of the store', () => withKeyFailures(() => requireKey(settings)));
+    const ingestToken = await readIngestToken(resolved);
+    return openNode({ settings, version: readVersion(), ingestToken, starting });
+  };
   const signal = session.interruption();
-  const node = await openNode({ settings, version: readVersion(), ingestToken: await readIngestToken(resolved) });
-  if (options.json === true) await printJson(session, { url: node.url, opsUrl: node.opsUrl });
-  else session.stderr.write(`Sealpost answers at ${node.url}, privately at ${node.opsUrl}.\n`);
+  const node = await open().finally(starting.end);
+  try {
+    await announce(session, node, options);
+  } catch (error) {
+    await closeFailedStart(() => node.stop('the start failed'));
+    throw error;
+  }
   const reload = (): void => node.reloadTls();
   process.on('SIGHUP', reload);
   await new Promise<void>((resolve) => {
@@ -59,6 +69,11 @@ const serve = async (session: Session, options: RawOptions): Promise<void> => {
   });
   process.off('SIGHUP', reload);
   await node.stop(String(signal.reason));
+};
+
+const announce = async (session: Session, { url, opsUrl }: Node, options: RawOptions): Promise<void> => {
+  if (options.json === true) await printJson(session, { url, opsUrl });
+  else session.stderr.write(`Sealpost answers at ${url}, privately at ${opsUrl}.\n`);
 };
 
 // With another key than the one that sealed the secrets a server would start, and answer none of its accounts.

@@ -7,6 +7,7 @@ import { bucketsMax } from '../access/rate-limit.ts';
 import { createCountExchange } from '../live/shared-counts.ts';
 import type { MetricValues } from '../metrics.ts';
 import type { Listener } from '../observe.ts';
+import type { StartWatch } from '../start-watch.ts';
 import { programBeside } from '../threads.ts';
 import {
   type FromWorker,
@@ -28,6 +29,7 @@ export type WorkersOptions = {
   readonly shareLimits: ShareLimits | undefined;
   /** Takes lines of the workers' logs. */
   readonly writeLog: (lines: readonly string[]) => void;
+  readonly starting: StartWatch;
 };
 
 export type Workers = {
@@ -149,6 +151,23 @@ const createPort = (configured: number, members: ReadonlyMap<number, Member>) =>
   };
 };
 
+const killUnready = (member: Member): void => {
+  if (member.url !== undefined) return;
+  member.failure = new Error(`A worker was not ready after ${startMaxMs / 1_000} s, and was killed.`);
+  member.worker.process.kill('SIGKILL');
+};
+
+/** Calls back when a worker has ended, or could not even begin. */
+const onceEnded = (member: Member, onEnd: (how: string) => void): void => {
+  const { worker } = member;
+  worker.on('error', (error: NodeJS.ErrnoException) => {
+    if (worker.process.pid !== undefined) return; // its exit follows
+    member.failure = error;
+    onEnd(error.message);
+  });
+  worker.once('exit', (code, signal) => onEnd(signal ?? `exit code ${code}`));
+};
+
 /** Starts processes and listens to what they tell. */
 const createMembers = ({ settings, key, writeLog }: WorkersOptions) => {
   const members = new Map<number, Member>();
@@ -197,16 +216,15 @@ const createMembers = ({ settings, key, writeLog }: WorkersOptions) => {
       failure: undefined,
       waiting: new Set(),
     };
-    const late = setTimeout(() => member.url ?? worker.process.kill('SIGKILL'), startMaxMs).unref();
+    const late = setTimeout(() => killUnready(member), startMaxMs).unref();
     members.set(worker.id, member);
     worker.on('message', (message: FromWorker) => take(member, message));
-    worker.on('error', () => {}); // it ends, which is told
-    worker.once('exit', (code, signal) => {
+    onceEnded(member, (how) => {
       clearTimeout(late);
       members.delete(worker.id);
       limits.leave(worker.id);
       totals.ended(worker.id);
-      onEnd(member, signal ?? `exit code ${code}`);
+      onEnd(member, how);
       for (const wake of [...member.waiting]) wake();
     });
     return member;
@@ -257,11 +275,12 @@ export const openWorkers = async (options: WorkersOptions): Promise<Workers> => 
     await Promise.all(all.map((member) => endOne(member, drainMs)));
   };
   const firsts = Array.from({ length: options.count }, () => keepOne(0));
-  await Promise.all(firsts.map((member) => until(member, () => member.url !== undefined, startMaxMs)));
+  const isUp = (member: Member) => until(member, () => member.url !== undefined, startMaxMs + endMarginMs);
+  await Promise.all(firsts.map((member) => options.starting.part(`worker ${member.worker.id}`, () => isUp(member))));
   const failed = firsts.find(({ url }) => url === undefined);
   if (failed !== undefined) {
     await endAll(undefined);
-    throw failed.failure ?? new Error('A worker ended while it was starting; its last words are above.');
+    throw failed.failure ?? new Error('A worker ended while it was starting. See its output above.');
   }
   phase = 'open';
   const stopSharing = options.shareLimits && limits.share(options.shareLimits);

@@ -3,22 +3,24 @@ import { parentPort } from 'node:worker_threads';
 import type { SignerSets } from '@sealpost/protocol';
 import * as WasmHash from 'ox/wasm/Hash';
 import * as WasmSecp256k1 from 'ox/wasm/Secp256k1';
-import { verifyFullReport } from './verification.ts';
+import { type Verdict, verifyFullReport } from './verification.ts';
 
 export type VerifierRequest =
   | { readonly signerSets: SignerSets; readonly reports?: never }
   /** Full reports, separated by commas: one text crosses threads faster than many. */
   | { readonly signerSets?: never; readonly reports: string };
 
+/** The first message says that the thread runs; each other one is the verdicts on a batch. */
+export type VerifierAnswer = 'ready' | readonly Verdict[];
+
 const { keccak256 } = await WasmHash.engine();
 const { recoverPublicKey } = await WasmSecp256k1.engine();
 const engine = { keccak256, recoverPublicKey };
 let signerSets: SignerSets = new Map();
+const answer = (message: VerifierAnswer): void => parentPort?.postMessage(message);
 
 parentPort?.on('message', (request: VerifierRequest) => {
   if (request.signerSets !== undefined) signerSets = request.signerSets;
-  else
-    parentPort?.postMessage(
-      request.reports.split(',').map((fullReport) => verifyFullReport(fullReport, signerSets, engine)),
-    );
+  else answer(request.reports.split(',').map((fullReport) => verifyFullReport(fullReport, signerSets, engine)));
 });
+answer('ready');

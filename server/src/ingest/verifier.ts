@@ -1,11 +1,13 @@
 // Owns the verifier: threads that check signatures, so that no request loop ever does.
 import type { Worker } from 'node:worker_threads';
 import type { SignerSets } from '@sealpost/protocol';
-import { startThread } from '../threads.ts';
+import { createReadiness, startThread } from '../threads.ts';
 import type { Verdict } from './verification.ts';
-import type { VerifierRequest } from './verifier-thread.ts';
+import type { VerifierAnswer, VerifierRequest } from './verifier-thread.ts';
 
 export type Verifier = {
+  /** Resolves once every thread runs; rejects when one ends before. */
+  readonly ready: () => Promise<void>;
   /** Verdicts in the order of the full reports. */
   readonly verify: (fullReports: readonly string[]) => Promise<readonly Verdict[]>;
   /** The sets that reports are checked against from now on. */
@@ -24,6 +26,9 @@ export const openVerifier = (threadCount: number): Verifier => {
   const leastBusy = () =>
     threads.reduce((least, thread) => (thread.waiting.length < least.waiting.length ? thread : least));
   return {
+    ready: async () => {
+      await Promise.all(threads.map(({ ready }) => ready()));
+    },
     verify: async (fullReports) => {
       if (fullReports.length === 0) return [];
       const size = Math.min(chunkReportsMax, Math.ceil(fullReports.length / threadCount));
@@ -44,6 +49,7 @@ export const openVerifier = (threadCount: number): Verifier => {
 
 type VerifierThread = {
   readonly worker: Worker;
+  readonly ready: () => Promise<void>;
   readonly waiting: readonly Waiting[];
   readonly ask: (fullReports: readonly string[]) => Promise<readonly Verdict[]>;
 };
@@ -51,12 +57,18 @@ type VerifierThread = {
 const openVerifierThread = (): VerifierThread => {
   const worker = startThread('./verifier-thread', import.meta.url, undefined);
   const waiting: Waiting[] = [];
+  const readiness = createReadiness();
   let failure: Error | undefined;
   const fail = (cause: unknown): void => {
-    failure ??= new Error('A thread that checks signatures has ended.', { cause });
+    const why = cause instanceof Error ? cause.message : `exit code ${cause}`;
+    failure ??= new Error(`A thread that verifies signatures has ended: ${why}`, { cause });
+    readiness.fail(failure);
     for (const { reject } of waiting.splice(0)) reject(failure);
   };
-  worker.on('message', (verdicts: readonly Verdict[]) => waiting.shift()?.resolve(verdicts));
+  worker.on('message', (message: VerifierAnswer) => {
+    if (message === 'ready') readiness.reached();
+    else waiting.shift()?.resolve(message);
+  });
   worker.on('error', fail);
   worker.on('exit', fail);
   const ask = (fullReports: readonly string[]): Promise<readonly Verdict[]> =>
@@ -67,5 +79,5 @@ const openVerifierThread = (): VerifierThread => {
       const reports = fullReports.map((text) => text.replaceAll(',', ';')).join(',');
       worker.postMessage({ reports } satisfies VerifierRequest);
     });
-  return { worker, waiting, ask };
+  return { worker, ready: readiness.wait, waiting, ask };
 };

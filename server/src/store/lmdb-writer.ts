@@ -1,7 +1,7 @@
 // Owns the caller's side of the writer thread, and what happens when the disk fails: full means wait for space, anything else
 // means stop, because after a failed flush nobody knows what the disk holds (D51).
 import { statfsSync } from 'node:fs';
-import { startThread } from '../threads.ts';
+import { createReadiness, startThread } from '../threads.ts';
 import type { PackedBatch, WriterAnswer, WriterRemark, WriterRequest } from './lmdb-writer-thread.ts';
 import {
   type AppendOutcome,
@@ -14,6 +14,8 @@ import {
 } from './store.ts';
 
 export type Writer = {
+  /** Resolves once the thread has opened the store; rejects when it ends before. */
+  readonly ready: () => Promise<void>;
   readonly append: (batch: readonly NewReport[]) => Promise<readonly AppendOutcome[]>;
   readonly trim: (retention: Retention) => Promise<{ removed: number; more: boolean }>;
   readonly quarantine: (refused: readonly QuarantinedReport[]) => Promise<void>;
@@ -37,13 +39,16 @@ export const openWriter = (folder: string, tell: (event: StoreEvent) => void, ch
   const waiting: Waiting[] = [];
   let stopped: StoreError | undefined;
   let full = false;
+  let hasEnded = false;
   let writes = 0;
+  const readiness = createReadiness();
   const stop = (cause: unknown): void => {
     stopped ??= new StoreError(
       'store_stopped',
       `Writing to ${folder} has stopped: ${String(cause)}. Check the disk, then restart.`,
       { cause },
     );
+    readiness.fail(stopped);
     for (const { reject } of waiting.splice(0)) reject(stopped);
   };
   const judge = ({ message, code, corrupt }: NonNullable<WriterAnswer['error']>): Error => {
@@ -57,6 +62,7 @@ export const openWriter = (folder: string, tell: (event: StoreEvent) => void, ch
     return new StoreError('store_write_failed', `Writing to ${folder} failed: ${message}. Nothing of it was promised.`);
   };
   thread.on('message', (message: WriterAnswer | WriterRemark) => {
+    readiness.reached(); // the first message is that of the reader check, once everything is open
     if ('staleReaders' in message) return tell({ kind: 'staleReaders', count: message.staleReaders });
     const { act, resolve, reject } = waiting.shift() as Waiting; // answers come in the order asked
     writes += 1;
@@ -65,7 +71,10 @@ export const openWriter = (folder: string, tell: (event: StoreEvent) => void, ch
     resolve(message.result);
   });
   thread.on('error', stop);
-  thread.on('exit', () => stop('its thread has ended'));
+  thread.on('exit', () => {
+    hasEnded = true;
+    stop('its thread has ended');
+  });
   const ask = <T>(request: WriterRequest): Promise<T> => {
     if (stopped !== undefined) return Promise.reject(stopped);
     if (full && isFull(folder, 'ENOSPC')) return Promise.reject(diskFullError(folder));
@@ -76,12 +85,14 @@ export const openWriter = (folder: string, tell: (event: StoreEvent) => void, ch
     });
   };
   return {
+    ready: readiness.wait,
     // Copied, not transferred: once any memory of a process was taken from it, V8 looks at every access to bytes whether they are still there.
     append: (batch) => ask({ act: 'append', ...packBatch(batch) }),
     trim: (retention) => ask({ act: 'trim', retention }),
     quarantine: (refused) => ask({ act: 'quarantine', refused }),
     writes: () => (waiting.length > 0 || stopped !== undefined ? undefined : writes),
     close: async () => {
+      if (hasEnded) return;
       const ended = new Promise((resolve) => thread.once('exit', resolve));
       thread.postMessage({ act: 'close' } satisfies WriterRequest);
       waiting.push({ act: 'close', resolve: () => {}, reject: () => {} });

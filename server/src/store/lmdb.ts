@@ -3,6 +3,7 @@
 import { randomUUID } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { type StartWatch, unwatchedStart } from '../start-watch.ts';
 import { createAdminStore } from './lmdb-admin.ts';
 import { readCounters } from './lmdb-counters.ts';
 import { type Environment, openEnvironment, pagesFile } from './lmdb-environment.ts';
@@ -35,6 +36,7 @@ export const openLmdbStore = async (
   folder: string,
   mode: 'read' | 'write',
   tell: (event: StoreEvent) => void = () => {},
+  starting: StartWatch = unwatchedStart,
 ): Promise<Store> => {
   const reportsFolder = join(folder, 'reports');
   const adminFolder = join(folder, 'admin');
@@ -48,11 +50,14 @@ export const openLmdbStore = async (
   mkdirSync(adminFolder, { recursive: true, mode: 0o700 });
   const admin = openEnvironment(adminFolder, false);
   const unlock = mode === 'write' ? await lockOrClose(admin, reportsFolder) : undefined;
+  let reports: OpenReports | undefined;
   try {
-    const reports = openReports(reportsFolder, folder, mode);
+    reports = openReports(reportsFolder, folder, mode);
     const writer = mode === 'write' ? openWriter(reportsFolder, tell) : undefined;
+    if (writer !== undefined) await starting.part('the thread that writes to the store', writer.ready);
     return composeStore(folder, admin, reports, writer, unlock);
   } catch (error) {
+    await reports?.environment.root.close();
     unlock?.();
     await admin.root.close();
     throw error;

@@ -1,4 +1,5 @@
 // Owns the way from a store's URL to its engine.
+import { type StartWatch, unwatchedStart } from '../start-watch.ts';
 import { copyStore } from './copy.ts';
 import { openLmdbStore, requireEmptyFolder } from './lmdb.ts';
 import type { Migrated } from './postgres-schema.ts';
@@ -11,20 +12,22 @@ export type OpenOptions = {
   readonly share?: number;
   /** Databases that follow the store's and answer readings of history, where they have got far enough. */
   readonly replicas?: readonly string[];
+  /** Says what the opening waits for. */
+  readonly starting?: StartWatch;
 };
 
 /** Opens `lmdb:FOLDER`, a bare folder, or `postgres://…`. */
 export const openStore = async (
   url: string,
   mode: 'read' | 'write',
-  { tell = () => {}, share = 1, replicas = [] }: OpenOptions = {},
+  { tell = () => {}, share = 1, replicas = [], starting = unwatchedStart }: OpenOptions = {},
 ): Promise<Store> => {
   const scheme = /^([a-z][a-z0-9+]+):/.exec(url)?.[1];
   const isDatabase = scheme === 'postgres' || scheme === 'postgresql';
   if (!isDatabase && replicas.length > 0)
     throw new StoreError('store_url_unknown', 'A read store goes with a store in PostgreSQL: --store postgres://….');
-  if (scheme === undefined) return openLmdbStore(url, mode, tell);
-  if (scheme === 'lmdb') return openLmdbStore(url.slice('lmdb:'.length), mode, tell);
+  if (scheme === undefined) return openLmdbStore(url, mode, tell, starting);
+  if (scheme === 'lmdb') return openLmdbStore(url.slice('lmdb:'.length), mode, tell, starting);
   if (isDatabase) {
     // The driver is loaded by those who use it.
     const { openPostgresStore } = await import('./postgres.ts');

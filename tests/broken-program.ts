@@ -1,0 +1,30 @@
+// The built program with one of its modules replaced, to see how a start fails.
+import { execFileSync } from 'node:child_process';
+import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { type Program, startProgram } from './real-program.ts';
+import { root } from './source-tree.ts';
+
+/** Modules of dist/ → what stands there instead. */
+export type Replacements = Readonly<Record<string, string>>;
+
+const folders: string[] = [];
+
+/** Builds the packages unless they are up to date. */
+export const requireBuild = (): void => {
+  execFileSync(process.execPath, ['build.mjs'], { cwd: root, stdio: ['ignore', 'ignore', 'inherit'] });
+};
+
+/** Starts a command of a copy of the build with some modules replaced. */
+export const startBroken = (replacements: Replacements, args: readonly string[], cwd: string): Program => {
+  const folder = mkdtempSync(join(root, 'data-broken-')); // inside the project, so that packages are found
+  folders.push(folder);
+  cpSync(join(root, 'server/dist'), join(folder, 'dist'), { recursive: true });
+  cpSync(join(root, 'server/package.json'), join(folder, 'package.json'));
+  for (const [module, source] of Object.entries(replacements)) writeFileSync(join(folder, 'dist', module), source);
+  return startProgram([join(folder, 'dist/cli/main.js'), ...args], cwd);
+};
+
+export const removeBroken = (): void => {
+  for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true });
+};
