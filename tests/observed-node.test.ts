@@ -38,7 +38,10 @@ test('observed: requests become usage of their account, and every observation a 
   const { userId, secret } = JSON.parse(
     await run('account', 'create', '--name', 'acme', '--entitle', 'public', '--json'),
   );
-  const flags = { listen: '127.0.0.1:0', ingestListen: '127.0.0.1:0', requestsPerSecond: '3', logLevel: 'silent' };
+  const flags = {
+    ...{ listen: '127.0.0.1:0', ingestListen: '127.0.0.1:0', requestsPerSecond: '3', logLevel: 'silent' },
+    lagMaxMs: '60000', // what is counted here is not load: a busy machine must not shed a request
+  };
   const { values: settings } = resolveSettings({ flags, env, file: undefined });
   const node = await openNode({ settings, version: '1.2.3', ingestToken: undefined });
   const sets = [...signerSets.values()].map((set) => ({ ...set, addedAt: '', retiredAt: null }));
@@ -73,6 +76,11 @@ test('observed: requests become usage of their account, and every observation a 
   expect([ready, version]).toEqual([true, '1.2.3']);
   await node.stop('test');
 
+  const [secretShown] = JSON.parse(await run('account', 'show', 'acme', '--json')).secrets;
+  const usedAtMs = Date.parse(secretShown.lastUsedAt);
+  expect(usedAtMs % 60_000).toBe(0);
+  expect(Math.abs(Date.now() - usedAtMs)).toBeLessThan(180_000);
+  expect(await run('account', 'show', 'acme')).toMatch(/active, last used \d{4}-\d\d-\d\dT\d\d:\d\dZ$/m);
   const { usage } = JSON.parse(await run('account', 'usage', 'acme', '--json'));
   const counted = usage.map(({ route, requests }: { route: string; requests: number }) => [route, requests]);
   expect(counted).toEqual([

@@ -147,11 +147,6 @@ export const openReadPath = async (
   setFlagsFromString(inlining);
   const monotonicMs = () => performance.now();
   const pressure = watchPressure(settings.lagMaxMs, monotonicMs);
-  const usage = createUsageCounter({
-    usage: store.usage,
-    nowMs: Date.now,
-    onTrouble: (message, error) => observe({ kind: 'warning', code: 'usage_not_stored', message, error }),
-  });
   const live = await openLive({
     store,
     view,
@@ -167,6 +162,12 @@ export const openReadPath = async (
         message: 'New reports could not be read for live readers.',
         error,
       }),
+  });
+  const usage = createUsageCounter({
+    usage: store.usage,
+    nowMs: Date.now,
+    secretsInUse: live.opened,
+    onTrouble: (message, error) => observe({ kind: 'warning', code: 'usage_not_stored', message, error }),
   });
   try {
     return await openListener(settings, store, view, box, observe, { pressure, usage, live }, limiters);
@@ -205,6 +206,7 @@ const openListener = async (
     isDraining: () => draining,
     isOverloaded: pressure.isHigh,
     observe: createObserver([observe, usage.observe]),
+    onSigned: usage.noteSecret,
     live: live.handlers,
     findFile: settings.explorer ? openExplorer(explorerFolder, (error) => observe(missingExplorer(error))) : undefined,
     ...(limiters && { limiters }),

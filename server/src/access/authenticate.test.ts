@@ -52,12 +52,15 @@ const createAccess = (...first: readonly Account[]) => {
     asked.push(userId);
     return callers.callerOf(userId);
   };
-  const { authenticate } = createAuthenticator(lookUp, 5_000);
+  const signedBy: string[] = [];
+  const { authenticate } = createAuthenticator(lookUp, 5_000, (userId, secretId, atMs) => {
+    signedBy.push(`${userId} ${secretId} ${atMs}`);
+  });
   const replace = (...accounts: readonly Account[]) => {
     snapshot = snapshotOf(accounts);
     for (const wake of wakes) wake();
   };
-  return { authenticate, callers, asked, replace };
+  return { authenticate, callers, asked, signedBy, replace };
 };
 
 const sign = (userId: string, secret: string, changes: Partial<Parameters<typeof signRequest>[0]> = {}): AuthValues => {
@@ -150,19 +153,22 @@ test('authenticate: unknown, disabled, without secret, revoked and wrongly signe
 
 test('authenticate: two active secrets are both good, a revoked one is not, and a change counts at once', () => {
   const account = newAccount('one', 'two');
-  const { authenticate, replace } = createAccess(account);
+  const { authenticate, replace, signedBy } = createAccess(account);
   const codes = () =>
     ['one', 'two', 'three'].map(
       (secret) => failure(() => authenticate('GET', target, sign(account.userId, secret), nowMs)).code,
     );
   expect(codes()).toEqual(['none', 'none', 'unauthorized']);
+  expect(signedBy.splice(0)).toEqual(['one', 'two'].map((secretId) => `${account.userId} ${secretId} ${nowMs}`));
   const rotated = revokeSecret(account, 'one', nowMs);
   replace(rotated);
   expect(codes()).toEqual(['unauthorized', 'none', 'unauthorized']);
   replace(addSecret(rotated, 'three', box.seal(account.userId, 'three'), nowMs));
   expect(codes()).toEqual(['unauthorized', 'none', 'none']);
   replace(switchAccount(account, false, nowMs));
+  signedBy.length = 0;
   expect(codes()).toEqual(['unauthorized', 'unauthorized', 'unauthorized']);
+  expect(signedBy).toEqual([]);
 });
 
 test('authenticate: a doubled leading slash may be signed with one or two, and nothing else is normalised', () => {

@@ -43,10 +43,11 @@ export type Authenticator = {
   readonly secretIdOf: (caller: Caller, method: string, target: string, values: AuthValues) => string | undefined;
 };
 
-/** Makes an authenticator over a look-up by user id in lower case. */
+/** Makes an authenticator over a look-up by user id in lower case. `onSigned` hears of every request that passed, and must not wait. */
 export const createAuthenticator = (
   callerOf: (userId: string) => Caller | undefined,
   skewMaxMs: number,
+  onSigned: (userId: string, secretId: string, nowMs: number) => void = () => {},
 ): Authenticator => {
   const dummyKey = createHmacKey(randomBytes(32));
   const stranger: Caller = { userId: '', keys: [], secretIds: [], rateLimits: {}, bucketKeys: bucketKeysOf('') };
@@ -62,9 +63,11 @@ export const createAuthenticator = (
       // Whoever fails costs two comparisons: neither an unknown user nor one with a single secret can be told by the time taken.
       // Whoever passes knows a secret, and may learn which of two it is.
       const [first = dummyKey, second = dummyKey] = caller.keys;
-      const passes = isSigned(first, signed, signature) || isSigned(second, signed, signature);
-      if (passes && caller !== stranger) return caller;
-      throw new ApiError('unauthorized');
+      const index = isSigned(first, signed, signature) ? 0 : isSigned(second, signed, signature) ? 1 : -1;
+      const secretId = caller.secretIds[index];
+      if (secretId === undefined) throw new ApiError('unauthorized'); // also a stranger, who has none
+      onSigned(caller.userId, secretId, nowMs);
+      return caller;
     },
     secretIdOf: ({ keys, secretIds }, method, target, { userId = '', timestamp = '', signature = '' }) => {
       const signed = signedTexts(method, target, userId, Number(timestamp));

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { UsageRow, UsageStore } from '../store/store.ts';
+import type { SecretUse, UsageRow, UsageStore } from '../store/store.ts';
 import { createUsageCounter, type UsageCounterOptions, usageDay } from './usage.ts';
 
 const noonMs = Date.parse('2025-11-15T12:00:00Z');
@@ -14,13 +14,16 @@ const request = (userId: string | null, route: string | null = 'feeds', code: st
 const open = (options: Partial<UsageCounterOptions> = {}) => {
   const state = { broken: false, nowMs: noonMs };
   const added: UsageRow[][] = [];
+  const used: SecretUse[][] = [];
   const troubles: string[] = [];
   const usage: UsageStore = {
-    add: async (rows) => {
+    add: async (rows, uses = []) => {
       if (state.broken) throw new Error('disk full');
-      added.push([...rows]);
+      if (rows.length > 0) added.push([...rows]);
+      if (uses.length > 0) used.push([...uses]);
     },
     list: async () => [],
+    lastUses: async () => [],
   };
   const counter = createUsageCounter({
     usage,
@@ -29,7 +32,7 @@ const open = (options: Partial<UsageCounterOptions> = {}) => {
     flushEveryMs: 1_000_000,
     ...options,
   });
-  return { ...counter, state, added, troubles };
+  return { ...counter, state, added, used, troubles };
 };
 const row = (userId: string, requests: number, route = 'feeds', day = '2025-11-15') => ({
   userId,
@@ -102,6 +105,7 @@ test('usage: it is stored by itself now and then, and stopping waits for all of 
       arrived();
     },
     list: async () => [],
+    lastUses: async () => [],
   };
   const { observe, stop, flush } = open({ usage, flushEveryMs: 1 });
   observe(request('a'));
@@ -110,4 +114,47 @@ test('usage: it is stored by itself now and then, and stopping waits for all of 
   void flush();
   await stop();
   expect(added).toEqual([row('a', 1), row('b', 1)]);
+});
+
+const use = (secretId: string, minutes: number) => ({ userId: 'a', secretId, usedAtMs: noonMs + minutes * 60_000 });
+
+test('usage: the last use of a secret is stored by the minute, once a minute however often it signs', async () => {
+  const { noteSecret, flush, used } = open();
+  for (const ms of [0, 1, 59_999]) noteSecret('a', 's1', noonMs + ms);
+  noteSecret('a', 's2', noonMs + 30_000);
+  await flush();
+  noteSecret('a', 's1', noonMs + 59_999);
+  await flush();
+  noteSecret('a', 's1', noonMs + 60_000);
+  await flush();
+  expect(used).toEqual([[use('s1', 0), use('s2', 0)], [use('s1', 1)]]);
+});
+
+test('usage: the last use of a secret that could not be stored is stored later, and a later one replaces it', async () => {
+  const { noteSecret, flush, state, used } = open();
+  state.broken = true;
+  noteSecret('a', 's1', noonMs);
+  noteSecret('a', 's2', noonMs);
+  await flush();
+  noteSecret('a', 's1', noonMs + 120_000);
+  await flush();
+  state.broken = false;
+  await flush();
+  expect(used.flat().sort((a, b) => (a.secretId < b.secretId ? -1 : 1))).toEqual([use('s1', 2), use('s2', 0)]);
+});
+
+test('usage: a secret is in use for as long as a connection that it opened is open', async () => {
+  const connections = [
+    { userId: 'a', secretId: 's1' },
+    { userId: 'a', secretId: undefined },
+  ];
+  const { flush, state, used } = open({ secretsInUse: () => connections });
+  await flush();
+  await flush();
+  state.nowMs = noonMs + 60_000;
+  await flush();
+  connections.length = 0;
+  state.nowMs = noonMs + 120_000;
+  await flush();
+  expect(used).toEqual([[use('s1', 0)], [use('s1', 1)]]);
 });

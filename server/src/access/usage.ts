@@ -1,8 +1,9 @@
-// Owns counting what accounts ask for, per account, route and day in UTC: in memory, added to the store every few seconds and at the
-// end. Several processes count side by side; their counts add up in the store.
-import type { UsageRow, UsageStore } from '../store/store.ts';
+// Owns counting what accounts ask for, per account, route and day in UTC, and noting when each secret was last used (D109): in memory, added to
+// the store every few seconds and at the end. Several processes count side by side; their counts add up in the store.
+import type { SecretUse, UsageRow, UsageStore } from '../store/store.ts';
 
 const dayMs = 86_400_000;
+const minuteMs = 60_000;
 
 /** The day of a moment in UTC, or that of so many days before. */
 export const usageDay = (ms: number, daysBefore = 0): string =>
@@ -21,6 +22,8 @@ export type UsageCounterOptions = {
   readonly nowMs: () => number;
   /** Hears of a trouble once, not at every attempt: counts that cannot be stored, or more than can be held. */
   readonly onTrouble: (message: string, error?: unknown) => void;
+  /** The secrets that open connections were opened with: in use for as long as they are open. Asked once a minute. */
+  readonly secretsInUse?: () => Iterable<{ readonly userId: string; readonly secretId: string | undefined }>;
   readonly flushEveryMs?: number;
   /** Accounts times routes and days held at once; requests of others are not counted until there is room. */
   readonly countsMax?: number;
@@ -28,6 +31,8 @@ export type UsageCounterOptions = {
 
 export type UsageCounter = {
   readonly observe: (observation: CountedObservation) => void;
+  /** Notes that a secret signed something. Costs two look-ups in memory. */
+  readonly noteSecret: (userId: string, secretId: string, nowMs: number) => void;
   /** Adds what was counted to the store; resolves also when that failed, and then keeps the counts. */
   readonly flush: () => Promise<void>;
   /** Flushes a last time and counts no more. */
@@ -41,16 +46,22 @@ const countsMaxDefault = 100_000;
 export const createUsageCounter = (options: UsageCounterOptions): UsageCounter => {
   const { usage, nowMs, onTrouble, flushEveryMs = flushEveryMsDefault } = options;
   const counts = createCounts(options.countsMax ?? countsMaxDefault);
+  const uses = createSecretUses(options.countsMax ?? countsMaxDefault);
   const complain = createComplaints(onTrouble);
   let flushed = Promise.resolve();
   const store = async (): Promise<void> => {
+    if (uses.isNewMinute(nowMs()))
+      for (const { userId, secretId } of options.secretsInUse?.() ?? [])
+        if (secretId !== undefined) uses.note(userId, secretId, nowMs());
     const rows = counts.take();
-    if (rows.length === 0) return;
+    const used = uses.take();
+    if (rows.length === 0 && used.length === 0) return;
     try {
-      await usage.add(rows);
+      await usage.add(rows, used);
       complain.wellAgain();
     } catch (error) {
       counts.putBack(rows);
+      uses.putBack(used);
       complain.once('The usage of accounts could not be stored. It is kept in memory and tried again.', error);
     }
   };
@@ -66,6 +77,7 @@ export const createUsageCounter = (options: UsageCounterOptions): UsageCounter =
       if (!counts.add(userId, route, Math.floor(nowMs() / dayMs)))
         complain.once('More accounts ask than can be counted. Some requests are missing in their usage.');
     },
+    noteSecret: uses.note,
     flush,
     stop: async () => {
       clearInterval(timer);
@@ -118,6 +130,49 @@ const createCounts = (max: number) => {
     },
     putBack: (rows: readonly UsageRow[]): void => {
       for (const { userId, day, route, requests } of rows) add(userId, route, Date.parse(day) / dayMs, requests);
+    },
+  };
+};
+
+/** The last minute in which each secret was used. A secret is stored once a minute at most, however often it signs. */
+const createSecretUses = (max: number) => {
+  const minutes = new Map<string, Map<string, number>>();
+  let size = 0;
+  let waiting = new Map<string, SecretUse>();
+  let lastMinute = -1;
+  return {
+    note: (userId: string, secretId: string, nowMs: number): void => {
+      const minute = Math.floor(nowMs / minuteMs);
+      const ofUser = minutes.get(userId) ?? new Map<string, number>();
+      const known = ofUser.get(secretId);
+      if (known === minute) return;
+      if (known === undefined) {
+        if (size >= max) return;
+        size += 1;
+        minutes.set(userId, ofUser);
+      }
+      ofUser.set(secretId, minute);
+      waiting.set(`${userId}/${secretId}`, { userId, secretId, usedAtMs: minute * minuteMs });
+    },
+    /** Is this the first call in its minute? */
+    isNewMinute: (nowMs: number): boolean => {
+      const minute = Math.floor(nowMs / minuteMs);
+      if (minute === lastMinute) return false;
+      lastMinute = minute;
+      return true;
+    },
+    /** Those noted since the last call; none are left. */
+    take: (): readonly SecretUse[] => {
+      const taken = [...waiting.values()];
+      waiting = new Map();
+      return taken;
+    },
+    /** What could not be stored; what was noted since is later, and stays. */
+    putBack: (uses: readonly SecretUse[]): void => {
+      for (const use of uses) {
+        const key = `${use.userId}/${use.secretId}`;
+        if (!waiting.has(key)) waiting.set(key, use);
+      }
     },
   };
 };

@@ -126,10 +126,11 @@ test('account: create prints user id and secret, once and with a word about it, 
     rateLimits: {},
   };
   expect(await json('account', 'list')).toEqual({ accounts: [shown] });
-  expect(await json('account', 'show', 'ACME')).toEqual({ ...shown, readableStreams: 1 });
+  const unused = { id: secretId, createdAt: now, revokedAt: null, lastUsedAt: null };
+  expect(await json('account', 'show', 'ACME')).toEqual({ ...shown, secrets: [unused], readableStreams: 1 });
   expect((await run('account', 'list')).stdout).toMatch(/^acme +\S+ +enabled +1 +public\n1 account\.$/m);
   const text = (await run('account', 'show', user.toUpperCase())).stdout;
-  expect(text).toContain(`secret ${secretId}  created ${now}, active\n`);
+  expect(text).toContain(`secret ${secretId}  created ${now}, active, no use recorded\n`);
   expect(text).toMatch(/^may read now +1 stream$/m);
 });
 

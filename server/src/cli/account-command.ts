@@ -25,7 +25,7 @@ import { readableStreams } from '../access/entitlements.ts';
 import { openSecretBox } from '../access/key.ts';
 import { createSecret, SecretBoxError } from '../access/secrets.ts';
 import { usageDay } from '../access/usage.ts';
-import type { Account, AdminStore } from '../store/store.ts';
+import type { Account, AdminStore, SecretUse } from '../store/store.ts';
 import { changeRecords } from './admin-change.ts';
 import { addExamples, addSettings, parseCount, type RawOptions, readSettings } from './command-options.ts';
 import { asUsage, CommandError, exitCodes, usageError } from './failure.ts';
@@ -206,7 +206,7 @@ const addShow = (parent: Command, session: Session): void => {
   const command = parent
     .command('show')
     .description(
-      'Show an account: its secrets by id and date, entitlements, limits, and how many streams it may read now.',
+      'Show an account: its secrets by ID, with dates and last use, entitlements, limits, and how many streams it may read now.',
     )
     .argument('<USER>', 'user id or name')
     .option('--json', 'print the account as one line of JSON, without secrets')
@@ -217,24 +217,40 @@ const addShow = (parent: Command, session: Session): void => {
 
 const showOne = async (session: Session, user: string, options: RawOptions): Promise<void> => {
   const { values } = await readSettings(session, options);
-  const [account, readable] = await withStore(values.store, async ({ admin }) => {
+  const [account, readable, uses] = await withStore(values.store, async ({ admin, usage }) => {
     const found = await findAccount(admin, user);
-    return [found, await countReadable(admin, found)] as const;
+    return [found, await countReadable(admin, found), await usage.lastUses(found.userId)] as const;
   });
-  const shown = showAccount(account);
+  const shown = withLastUses(showAccount(account), uses);
   if (options.json) return printJson(session, { ...shown, readableStreams: readable });
   await session.write(renderPairs(toPairs(shown, readable)));
 };
 
-const toPairs = (account: ShownAccount, readable: number): readonly (readonly [string, string])[] => [
+type UsedAccount = Omit<ShownAccount, 'secrets'> & {
+  /** The minute in which each secret was last used; null when no use is recorded. */
+  readonly secrets: readonly (ShownAccount['secrets'][number] & { readonly lastUsedAt: string | null })[];
+};
+
+const withLastUses = (account: ShownAccount, uses: readonly SecretUse[]): UsedAccount => ({
+  ...account,
+  secrets: account.secrets.map((secret) => {
+    const use = uses.find(({ secretId }) => secretId === secret.id);
+    return { ...secret, lastUsedAt: use === undefined ? null : formatDate(use.usedAtMs) };
+  }),
+});
+
+const secretText = ({ createdAt, revokedAt, lastUsedAt }: UsedAccount['secrets'][number]): string => {
+  const state = revokedAt === null ? 'active' : `revoked ${revokedAt}`;
+  const use = lastUsedAt === null ? 'no use recorded' : `last used ${lastUsedAt.slice(0, 16)}Z`;
+  return `created ${createdAt}, ${state}, ${use}`;
+};
+
+const toPairs = (account: UsedAccount, readable: number): readonly (readonly [string, string])[] => [
   ['name', account.name],
   ['user id', account.userId],
   ['created', account.createdAt],
   ['state', account.disabledAt === null ? 'enabled' : `disabled since ${account.disabledAt}`],
-  ...account.secrets.map(
-    ({ id, createdAt, revokedAt }) =>
-      [`secret ${id}`, `created ${createdAt}, ${revokedAt === null ? 'active' : `revoked ${revokedAt}`}`] as const,
-  ),
+  ...account.secrets.map((secret) => [`secret ${secret.id}`, secretText(secret)] as const),
   ...account.entitlements.map((entitlement) => ['entitlement', entitlement] as const),
   ...limitPairs(account.rateLimits),
   ['may read now', formatNumberOf(readable, 'stream')],

@@ -51,6 +51,8 @@ export type ApiParts = {
   readonly isDraining: () => boolean;
   readonly isOverloaded: () => boolean;
   readonly observe: (event: RequestEvent) => void;
+  /** Hears which secret signed a request that passed. */
+  readonly onSigned?: (userId: string, secretId: string, nowMs: number) => void;
   /** Handlers of live delivery; without them its routes ask for an upgrade that there is not. */
   readonly live?: Handlers;
   /** The explorer's files; none when absent. */
@@ -104,7 +106,7 @@ export const createApi = (parts: ApiParts): Pipeline & { readonly newRequestId: 
   const callers = createCallers(view, box);
   const newRequestId = createRequestIds();
   const gate = createGate({
-    authenticator: createAuthenticator(callers.callerOf, rules.skewMaxMs),
+    authenticator: createAuthenticator(callers.callerOf, rules.skewMaxMs, parts.onSigned),
     accounts: parts.limiters?.accounts ?? createRateLimiter(bucketsMax.accounts),
     addresses: parts.limiters?.addresses ?? createRateLimiter(bucketsMax.addresses),
     rules,

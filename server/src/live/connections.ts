@@ -83,6 +83,8 @@ export const createConnections = ({ perAccountMax, accessOf, monotonicMs, shared
         if (open.size === 0) whenEmpty?.();
       };
     },
+    /** Who opened those that are open now. */
+    opened: (): Iterable<Opened> => open.values(),
     /** Ends those whose access has ended. */
     review: (): void => {
       const known = new Map([...perAccount.keys()].map((userId) => [userId, accessOf(userId)]));

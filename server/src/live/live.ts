@@ -37,6 +37,8 @@ export type LiveOptions = {
 
 export type Live = {
   readonly handlers: Handlers;
+  /** Who opened the connections that are open now, with which secret. */
+  readonly opened: () => Iterable<Opened>;
   /** Ends all connections within a time, and then everything else. */
   readonly drain: (deadlineMs: number) => Promise<void>;
 };
@@ -79,6 +81,7 @@ export const openLive = async (options: LiveOptions): Promise<Live> => {
         register,
       ),
     },
+    opened: connections.opened,
     drain: async (deadlineMs) => {
       await connections.drain(deadlineMs);
       stopReviews();

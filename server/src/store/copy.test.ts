@@ -37,7 +37,10 @@ const fill = async ({ reports, admin, usage, quarantine }: Store): Promise<void>
   await reports.append([...seconds(1, 700), ...seconds(2, 10), ...fine]);
   await admin.update('account', ['a'], () => [account], act('create'));
   await admin.log(act('look'));
-  await usage.add([{ userId: 'a', day: '2026-01-01', route: 'feeds', requests: 3 }]);
+  await usage.add(
+    [{ userId: 'a', day: '2026-01-01', route: 'feeds', requests: 3 }],
+    [{ userId: 'a', secretId: 's1', usedAtMs: 60_000 }],
+  );
   await quarantine.add(
     [1, 2].map((n) => ({ atMs: n, code: 'c', message: 'm', feedId: null, observationsMs: null, line: 'x' })),
   );
@@ -58,6 +61,7 @@ const contents = async ({ reports, admin, usage, quarantine }: Store) => {
     accounts: await admin.list('account'),
     audit: await admin.auditAfter(0, 10),
     usage: await usage.list('a', '2025-01-01'),
+    secretUses: await usage.lastUses('a'),
     refused: await quarantine.list(10),
   };
 };

@@ -204,6 +204,7 @@ const copyQuarantine = async ({ quarantine: from }: Store, { quarantine: to }: S
 const copyUsage = async (from: Store, to: Store): Promise<void> => {
   for (const { userId } of await from.admin.list('account')) {
     const rows = await from.usage.list(userId, '0000-01-01');
-    if (rows.length > 0 && (await to.usage.list(userId, '0000-01-01')).length === 0) await to.usage.add(rows);
+    const isNew = (await to.usage.list(userId, '0000-01-01')).length === 0;
+    await to.usage.add(isNew ? rows : [], await from.usage.lastUses(userId));
   }
 };

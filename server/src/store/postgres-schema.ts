@@ -18,6 +18,7 @@ export type Tables = {
   readonly audit: string;
   readonly quarantine: string;
   readonly usage: string;
+  readonly secretUses: string;
   readonly nodeNews: string;
   readonly migrations: string;
   readonly layout: string;
@@ -40,6 +41,7 @@ export const tablesOf = (schema: string): Tables => ({
   audit: `${quoted(schema)}.audit`,
   quarantine: `${quoted(schema)}.quarantine`,
   usage: `${quoted(schema)}.usage`,
+  secretUses: `${quoted(schema)}.secret_uses`,
   nodeNews: `${quoted(schema)}.node_news`,
   migrations: `${quoted(schema)}.migrations`,
   layout: `${quoted(schema)}.layout`,
@@ -91,6 +93,13 @@ const migrations: readonly {
     statements: (t) => [
       `CREATE UNLOGGED TABLE ${t.nodeNews} (node text COLLATE "C", turn bigint, told_at timestamptz NOT NULL DEFAULT now(), news bytea NOT NULL,
         PRIMARY KEY (node, turn))`,
+    ],
+  },
+  {
+    name: 'last use of secrets',
+    statements: (t) => [
+      `CREATE TABLE ${t.secretUses} (user_id text COLLATE "C", secret_id text COLLATE "C", used_at_ms bigint NOT NULL,
+        PRIMARY KEY (user_id, secret_id))`,
     ],
   },
 ];

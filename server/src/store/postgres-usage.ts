@@ -1,31 +1,24 @@
-// Owns usage counts in PostgreSQL: one row per account, day and route, added to by any process.
+// Owns usage in PostgreSQL, added to by any process: counts, one row per account, day and route, and the last use of each secret.
 import type { Run, Writer } from './postgres-connection.ts';
 import { numberList, textList } from './postgres-rows.ts';
 import type { Tables } from './postgres-schema.ts';
-import type { UsageRow, UsageStore } from './store.ts';
+import type { SecretUse, UsageRow, UsageStore } from './store.ts';
 import { firstDayKept } from './usage-days.ts';
 
 export const createUsageStore = (run: Run, { write }: Writer, t: Tables): UsageStore => ({
-  add: async (rows) => {
-    if (rows.length === 0) return;
-    const sums = sumUp(rows);
-    const newest = sums
-      .map(({ day }) => day)
-      .sort()
-      .at(-1) as string; // there is one
+  add: async (rows, uses = []) => {
+    if (rows.length === 0 && uses.length === 0) return;
     await write(async (on) => {
-      await on(
-        `INSERT INTO ${t.usage} AS u (user_id, day, route, requests) SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[])
-         ON CONFLICT (user_id, day, route) DO UPDATE SET requests = u.requests + excluded.requests`,
-        [
-          textList(sums.map(({ userId }) => userId)),
-          textList(sums.map(({ day }) => day)),
-          textList(sums.map(({ route }) => route)),
-          numberList(sums.map(({ requests }) => requests)),
-        ],
-      );
-      await on(`DELETE FROM ${t.usage} WHERE day < $1::text COLLATE "C"`, [firstDayKept(newest)]);
+      if (rows.length > 0) await addCounts(on, t, sumUp(rows));
+      if (uses.length > 0) await keepLatest(on, t, latestOf(uses));
     });
+  },
+  lastUses: async (userId) => {
+    const rows = await run<{ secret_id: string; used_at_ms: number }>(
+      `SELECT secret_id, used_at_ms FROM ${t.secretUses} WHERE user_id = $1::text ORDER BY secret_id`,
+      [userId],
+    );
+    return rows.map(({ secret_id, used_at_ms }) => ({ userId, secretId: secret_id, usedAtMs: used_at_ms }));
   },
   list: async (userId, fromDay) => {
     const rows = await run<{ day: string; route: string; requests: number }>(
@@ -35,6 +28,46 @@ export const createUsageStore = (run: Run, { write }: Writer, t: Tables): UsageS
     return rows.map((row) => ({ userId, ...row }));
   },
 });
+
+const addCounts = async (on: Run, t: Tables, sums: readonly UsageRow[]): Promise<void> => {
+  const newest = sums
+    .map(({ day }) => day)
+    .sort()
+    .at(-1) as string; // there is one
+  await on(
+    `INSERT INTO ${t.usage} AS u (user_id, day, route, requests) SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[])
+     ON CONFLICT (user_id, day, route) DO UPDATE SET requests = u.requests + excluded.requests`,
+    [
+      textList(sums.map(({ userId }) => userId)),
+      textList(sums.map(({ day }) => day)),
+      textList(sums.map(({ route }) => route)),
+      numberList(sums.map(({ requests }) => requests)),
+    ],
+  );
+  await on(`DELETE FROM ${t.usage} WHERE day < $1::text COLLATE "C"`, [firstDayKept(newest)]);
+};
+
+const keepLatest = async (on: Run, t: Tables, uses: readonly SecretUse[]): Promise<void> => {
+  await on(
+    `INSERT INTO ${t.secretUses} AS u (user_id, secret_id, used_at_ms) SELECT * FROM unnest($1::text[], $2::text[], $3::bigint[])
+     ON CONFLICT (user_id, secret_id) DO UPDATE SET used_at_ms = greatest(u.used_at_ms, excluded.used_at_ms)`,
+    [
+      textList(uses.map(({ userId }) => userId)),
+      textList(uses.map(({ secretId }) => secretId)),
+      numberList(uses.map(({ usedAtMs }) => usedAtMs)),
+    ],
+  );
+};
+
+/** Each secret once, in one order for all, for the same reason as the counts. */
+const latestOf = (uses: readonly SecretUse[]): readonly SecretUse[] => {
+  const latest = new Map<string, SecretUse>();
+  for (const use of uses) {
+    const key = `${use.userId}/${use.secretId}`;
+    if (use.usedAtMs >= (latest.get(key)?.usedAtMs ?? 0)) latest.set(key, use);
+  }
+  return [...latest].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, use]) => use);
+};
 
 /** Each key once, in one order for all: two nodes that add the same keys never wait for each other in a circle. */
 const sumUp = (rows: readonly UsageRow[]): readonly UsageRow[] => {

@@ -49,6 +49,17 @@ export const testUsage = (
     expect(await store().usage.list('b', oldest)).toEqual([]);
   });
 
+  contract('of the uses of a secret the latest is kept, by account and secret, and survives closing', async () => {
+    const use = (userId: string, secretId: string, usedAtMs: number) => ({ userId, secretId, usedAtMs });
+    expect(await store().usage.lastUses('a')).toEqual([]);
+    await store().usage.add([], [use('a', 's2', 120_000), use('a', 's1', 60_000), use('a', 's2', 180_000)]);
+    await store().usage.add([row('a', '2026-01-02', 'feeds', 1)], [use('ab', 's3', 240_000), use('a', 's2', 60_000)]);
+    await reopen();
+    expect(await store().usage.lastUses('a')).toEqual([use('a', 's1', 60_000), use('a', 's2', 180_000)]);
+    expect(await store().usage.lastUses('ab')).toEqual([use('ab', 's3', 240_000)]);
+    expect(await store().usage.list('a', '2026-01-01')).toEqual([row('a', '2026-01-02', 'feeds', 1)]);
+  });
+
   contract('several processes count and administer at once, and no count is lost', async () => {
     const reader = await engine().open('read');
     try {

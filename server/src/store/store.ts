@@ -243,10 +243,15 @@ export type UsageRow = {
   readonly requests: number;
 };
 
+/** The last time that a secret of an account signed something. There is one for each secret that was ever used, as there is an audit entry. */
+export type SecretUse = { readonly userId: string; readonly secretId: string; readonly usedAtMs: number };
+
 /** How much accounts asked for. Any process adds; days that lie 400 or more before the newest one added are dropped. */
 export type UsageStore = {
-  /** Adds counts to what is kept, all or none of them. Durable when it resolves. */
-  readonly add: (rows: readonly UsageRow[]) => Promise<void>;
+  /** Adds counts to what is kept, all or none of them; of several uses of a secret the latest stays. Durable when it resolves. */
+  readonly add: (rows: readonly UsageRow[], uses?: readonly SecretUse[]) => Promise<void>;
+  /** When each secret of an account was last used, by secret; those that never were are missing. */
+  readonly lastUses: (userId: string) => Promise<readonly SecretUse[]>;
   /** What is kept of an account from a day on, by day and route. */
   readonly list: (userId: string, fromDay: string) => Promise<readonly UsageRow[]>;
 };
