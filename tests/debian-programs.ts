@@ -12,6 +12,8 @@ const packages = {
   caddy: ['caddy'],
   promtool: ['prometheus'],
   'systemd-analyze': ['systemd'],
+  zsh: ['zsh'],
+  fish: ['fish', 'fish-common', 'libpcre2-32-0'],
 } as const;
 
 export type ProgramName = keyof typeof packages;
@@ -58,7 +60,9 @@ const unpack = (name: ProgramName, folder: string): string => {
     download();
   }
   for (const file of readdirSync(folder)) execFileSync('dpkg', ['-x', join(folder, file), folder]);
-  const found = ['usr/bin', 'usr/sbin'].map((place) => join(folder, place, name)).find((path) => existsSync(path));
+  const found = ['usr/bin', 'usr/sbin', 'bin']
+    .map((place) => join(folder, place, name))
+    .find((path) => existsSync(path));
   if (found === undefined) throw new Error(`there is no ${name} in ${packages[name].join(', ')}`);
   const libraries = readdirSync(join(folder, 'usr')).includes('lib') ? join(folder, 'usr/lib') : folder;
   const places = [libraries, ...readdirSync(libraries).map((entry) => join(libraries, entry))];

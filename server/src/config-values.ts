@@ -68,4 +68,5 @@ export const onOrOff = {
   parse: (raw: string): boolean | undefined => (raw === 'on' ? true : raw === 'off' ? false : undefined),
   format: (value: boolean): string => (value ? 'on' : 'off'),
   expected: 'on or off',
+  choices: ['on', 'off'],
 };

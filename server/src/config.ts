@@ -30,6 +30,8 @@ type SettingRow<T, D extends string | undefined> = {
   /** Undefined for a text that is no value. */
   readonly parse: (raw: string) => T | undefined;
   readonly expected: string;
+  /** Every value, where there are few. */
+  readonly choices?: readonly string[];
   readonly help: string;
   /** The value as a text that `parse` takes; `String` when absent. */
   readonly format?: (value: T) => string;
@@ -64,6 +66,7 @@ export const settingsTable = {
     defaultText: 'testnet',
     parse: (raw) => networkTypes.find((type) => type === raw),
     expected: networkTypes.join(' or '),
+    choices: networkTypes,
     help: 'the network that this deployment serves; streams of the other are refused',
   }),
   key: row({
@@ -216,6 +219,7 @@ export const settingsTable = {
     defaultText: 'info',
     parse: (raw) => logLevels.find((level) => level === raw),
     expected: 'debug, info, warn, error or silent',
+    choices: ['debug', 'info', 'warn', 'error', 'silent'],
     help: 'what is logged; requests are at info',
   }),
   retentionDays: row({

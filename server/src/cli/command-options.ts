@@ -21,9 +21,20 @@ export const addSettings = (
     if (flag === undefined) continue;
     const text = defaults[name] ?? defaultText;
     const origin = text === undefined ? `$${env}` : `$${env}, default: ${text}`;
-    command.addOption(new Option(flag, `${help} (${origin})`));
+    command.addOption(withChoices(new Option(flag, `${help} (${origin})`), choicesOf(name)));
   }
   return command.option('--config <file>', 'JSON file with settings ($SEALPOST_CONFIG)');
+};
+
+const choicesOf = (name: SettingName): readonly string[] => {
+  const row = settingsTable[name];
+  return 'choices' in row ? row.choices : [];
+};
+
+/** Names the values of an option for help and completion. Commander's own `choices` would word the refusal in its way. */
+export const withChoices = (option: Option, choices: readonly string[]): Option => {
+  if (choices.length > 0) option.argChoices = [...choices];
+  return option;
 };
 
 /** Adds the examples under a command's help, each with what it is for. */

@@ -9,9 +9,9 @@ import {
   secondsMax,
   toReportJson,
 } from '@sealpost/protocol';
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import type { ReportStore, StoredReport } from '../store/store.ts';
-import { addExamples, addSettings, type RawOptions, readSettings } from './command-options.ts';
+import { addExamples, addSettings, type RawOptions, readSettings, withChoices } from './command-options.ts';
 import { interruptedCode, usageError } from './failure.ts';
 import type { Session } from './session.ts';
 import { withStore } from './store-access.ts';
@@ -27,7 +27,7 @@ export const addExportCommand = (program: Command, session: Session): void => {
     .argument('<FEED>', feedForms)
     .option('--from <time>', 'first observation (default: the oldest)')
     .option('--to <time>', 'last observation, included (default: the newest)')
-    .option('--format <format>', Object.keys(formats).join(' or '), 'ndjson')
+    .addOption(withChoices(new Option('--format <format>', 'of the lines').default('ndjson'), Object.keys(formats)))
     .option('--json', 'the same as --format ndjson')
     .addHelpText('after', `\nTimes are ${timeForms}.`)
     .action((feed: string, options: RawOptions) => exportReports(session, feed, options));

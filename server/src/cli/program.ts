@@ -2,6 +2,8 @@
 import { Command } from 'commander';
 import { addAccountCommand } from './account-command.ts';
 import { addAuditCommand } from './audit-command.ts';
+import { addCandlesCommand } from './candles-command.ts';
+import { addCompletionCommand } from './completion-command.ts';
 import { addConfigCommand } from './config-command.ts';
 import { addCoverageCommand } from './coverage-command.ts';
 import { addDemoCommand } from './demo-command.ts';
@@ -63,6 +65,7 @@ export const createProgram = (session: Session): Command => {
   addEntitleCommand(program, session);
   addLoginCommands(program, session);
   addReportCommand(program, session);
+  addCandlesCommand(program, session);
   addSignCommand(program, session);
   addDoctorCommand(program, session);
   addWatchCommand(program, session);
@@ -76,6 +79,7 @@ export const createProgram = (session: Session): Command => {
   addQuarantineCommand(program, session);
   addAuditCommand(program, session);
   addConfigCommand(program, session);
+  addCompletionCommand(program, session);
   leadToHelp(program, 'sealpost');
   return program;
 };

@@ -9,7 +9,7 @@ import { expect } from 'vitest';
 import { testStream } from '../../../tests/door.ts';
 import { type Credentials, openService } from '../../../tests/running-api.ts';
 import { createSignedReports, millisecondStream, secondStream } from '../../../tests/signed-reports.ts';
-import type { StoredReport } from '../store/store.ts';
+import type { NewReport, StoredReport } from '../store/store.ts';
 import { type Ran, runCommand, type SampleOptions } from './sample-session.contract.ts';
 
 export const { report, signerSets } = await createSignedReports();
@@ -58,7 +58,15 @@ export type RunOptions = SampleOptions & { readonly as?: Credentials };
 export const openReadingSample = async () => {
   const folder = mkdtempSync(join(tmpdir(), 'sealpost-reading-'));
   const service = await openService(sampleStreams, signerSets, () => nowMs);
-  await service.append([first, second, third, report(eth, now - 50, now - 41), fastReport, ...copies]);
+  const priced = (one: StoredReport, price: bigint): NewReport => ({ ...one, price }); // so that there are candles
+  await service.append([
+    priced(first, 97_012_345678901234567890n),
+    priced(second, 97_000n * 10n ** 18n),
+    priced(third, -1n),
+    report(eth, now - 50, now - 41),
+    fastReport,
+    ...copies.map((one) => priced(one, 1n)),
+  ]);
   const alice = await service.addAccount(['filter:asset_class=Crypto', `feed:${silent}`]);
   const hide = (text: string) =>
     text.replace(/\(request [^)]+\)/g, '(request ID)').replaceAll(new URL(service.url).host, 'HOST');

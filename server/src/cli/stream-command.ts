@@ -1,5 +1,7 @@
 // The command `sealpost stream`: the catalog as the operator changes it. Every change is an entry of the audit log.
+import { createClient } from '@sealpost/client';
 import {
+  type CatalogEntry,
   compareStreams,
   formatDate,
   moveStream,
@@ -10,12 +12,21 @@ import {
   parseStream,
   type Stream,
 } from '@sealpost/protocol';
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import type { Store } from '../store/store.ts';
 import { type ChangeSummary, changeRecords, renderSummary } from './admin-change.ts';
-import { addExamples, addSettings, type RawOptions, readJsonFile, readSettings } from './command-options.ts';
+import {
+  addExamples,
+  addSettings,
+  type RawOptions,
+  readJsonFile,
+  readSettings,
+  withChoices,
+} from './command-options.ts';
+import { addAccessOptions, findUser, readServer } from './credentials.ts';
 import { asUsage, CommandError, exitCodes, usageError } from './failure.ts';
 import { formatNumberOf, renderTable } from './formats.ts';
+import { clientOptions, explainRemote } from './remote-client.ts';
 import { printJson, type Session } from './session.ts';
 import { withNewStore, withStore } from './store-access.ts';
 import { feedForms, findStream } from './stream-argument.ts';
@@ -54,7 +65,7 @@ const addAdd = (parent: Command, session: Session): void => {
     else command.option(flag, `${help} (default: ${fallback})`);
   }
   command
-    .requiredOption('--network-type <type>', networkTypes.join(' or '))
+    .addOption(withChoices(new Option('--network-type <type>', 'of the stream').makeOptionMandatory(), networkTypes))
     .option('--hidden', 'list it only to accounts that may see hidden streams')
     .option('--json', 'print the stream as one line of JSON');
   addSettings(command, ['store', 'network']);
@@ -115,19 +126,42 @@ const printStream = (session: Session, { json }: RawOptions, stream: Stream, wha
 const addList = (parent: Command, session: Session): void => {
   const command = parent
     .command('list')
-    .description('List every stream, hidden ones included, by name.')
+    .description(
+      'List every stream of the store by name, hidden ones included; with --url or --profile, the catalog of a server.',
+    )
     .option('--json', 'print the catalog as one line of JSON, in the form that import takes')
     .action((options: RawOptions) => listStreams(session, options));
+  addAccessOptions(command);
   addSettings(command, ['store']);
   addExamples(command, [
     ['Look at the catalog', 'sealpost stream list'],
+    ['Of a server', 'sealpost stream list --url https://streams.example.com'],
     ['Carry it to another store', 'sealpost stream list --json > catalog.json'],
   ]);
 };
 
-const listStreams = async (session: Session, options: RawOptions): Promise<void> => {
+/** The streams of the store. */
+const storedStreams = async (session: Session, options: RawOptions): Promise<readonly ListedStream[]> => {
   const { values } = await readSettings(session, options);
-  const streams = [...(await withStore(values.store, ({ admin }) => admin.list('stream')))].sort(compareStreams);
+  return [...(await withStore(values.store, ({ admin }) => admin.list('stream')))].sort(compareStreams);
+};
+
+/** The catalog of a server: what the user sees of it, or everyone where there is no user. */
+const remoteStreams = async (session: Session, options: RawOptions): Promise<readonly ListedStream[]> => {
+  if (options.store !== undefined) throw usageError('--store and --url exclude each other.');
+  const user = await findUser(session, options);
+  const url = user?.server ?? readServer(session, options, user?.url);
+  const call = { signal: session.interruption() };
+  const client = user === undefined ? createClient(clientOptions(url, session)) : user.openClient(url, session);
+  const { feeds } = await explainRemote(url, () => client.discovery(user && { hidden: true }, call));
+  return feeds;
+};
+
+type ListedStream = Omit<CatalogEntry, 'schemaVersion'> & { readonly hidden?: boolean };
+
+const listStreams = async (session: Session, options: RawOptions): Promise<void> => {
+  const isRemote = [options.url, options.profile, options.profiles].some((option) => option !== undefined);
+  const streams = await (isRemote ? remoteStreams : storedStreams)(session, options);
   if (options.json) return printJson(session, { feeds: streams });
   const columns = ['name', 'feed id', 'network', 'status', 'hidden', 'decommission'].map((title) => ({ title }));
   const rows = streams.map((stream) => [
@@ -149,8 +183,15 @@ const addSet = (parent: Command, session: Session): void => {
     .action((feed: string, options: RawOptions) => setStream(session, feed, options));
   for (const [, flag, help] of textOptions) command.option(flag, help);
   command
-    .option('--status <status>', 'live; for the last move use: sealpost stream decommission')
-    .option('--hidden <true|false>', 'list it only to accounts that may see hidden streams')
+    .addOption(
+      withChoices(new Option('--status <status>', 'for the last move use: sealpost stream decommission'), ['live']),
+    )
+    .addOption(
+      withChoices(new Option('--hidden <switch>', 'list it only to accounts that may see hidden streams'), [
+        'true',
+        'false',
+      ]),
+    )
     .option('--expected-decommission-at <time>', `none, or ${timeForms}`)
     .option('--json', 'print the stream as one line of JSON');
   addSettings(command, ['store']);
