@@ -2,7 +2,7 @@
 // that has none of our extensions.
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
-import { createClient, SealpostError, verify } from '@sealpost/client';
+import { createClient, decode, SealpostError, verify } from '@sealpost/client';
 import { encodeReportBody, parseFeedId, type ReportBody, type ReportJson, toSignerSetsJson } from '@sealpost/protocol';
 import { createNetwork } from '@sealpost/simulator';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -260,5 +260,6 @@ test('client: a report of a later schema is judged by its signatures, and not de
   const fullReport = network.sign(`0x${later.slice(2)}${body.slice(66)}`, 1);
   const report = { feedID: later as string, validFromTimestamp: 1, observationsTimestamp: 1, fullReport };
   expect(verify(report, signers)).toMatchObject({ ok: true, decoded: undefined });
+  expect(() => decode(report)).toThrow(expect.objectContaining({ name: 'SealpostError', code: 'unsupported_schema' }));
   expect(verify({ ...report, feedID: first }, signers)).toMatchObject({ reason: 'mismatched_fields' });
 });

@@ -30,6 +30,8 @@ export type Service = {
   readonly liveEvents: readonly LiveEvent[];
   /** Adds an account with these entitlements; resolves when the service has seen it. */
   readonly addAccount: (entitlements: readonly string[], changes?: Partial<Account>) => Promise<Credentials>;
+  /** Gives the account another secret and revokes those before; resolves when the service has seen it. */
+  readonly rotateSecret: (account: Credentials) => Promise<Credentials>;
   readonly append: (reports: readonly StoredReport[]) => Promise<void>;
   /** A signed request, unless `as` is null. Throws when the answer is not as the OpenAPI document says. */
   readonly call: (target: string, options?: CallOptions) => Promise<Reply>;
@@ -104,18 +106,38 @@ export const openService = async (
   });
   const openApi = createOpenApiWatch();
   const listener = await openHttpServer({ host: '127.0.0.1', port: 0 }, openApi.watch(handle), newRequestId);
+  const nextReload = (): Promise<void> =>
+    new Promise((resolve) => {
+      const stop = view.onReload(() => {
+        stop();
+        resolve();
+      });
+    });
+  const rotateSecret: Service['rotateSecret'] = async ({ userId }) => {
+    const secret = randomBytes(24).toString('base64url');
+    const at = '2026-01-02T00:00:00.000000Z';
+    const added = {
+      id: randomBytes(4).toString('hex'),
+      sealed: box.seal(userId, secret),
+      createdAt: at,
+      revokedAt: null,
+    };
+    const rotated = ([account]: readonly (Account | undefined)[]) => {
+      const { secrets, ...rest } = account as Account; // it was added before
+      return [{ ...rest, secrets: [...secrets.map((one) => ({ ...one, revokedAt: at })), added] }];
+    };
+    const seen = nextReload();
+    await door.store.admin.update('account', [userId], rotated, act);
+    await seen;
+    return { userId, secret };
+  };
   const addAccount: Service['addAccount'] = async (entitlements, changes = {}) => {
     const userId = crypto.randomUUID();
     const secret = randomBytes(24).toString('base64url');
     const secrets = [
       { id: 'one', sealed: box.seal(userId, secret), createdAt: '2026-01-01T00:00:00.000000Z', revokedAt: null },
     ];
-    const seen = new Promise<void>((resolve) => {
-      const stop = view.onReload(() => {
-        stop();
-        resolve();
-      });
-    });
+    const seen = nextReload();
     await door.store.admin.update(
       'account',
       [userId],
@@ -149,6 +171,7 @@ export const openService = async (
     events,
     liveEvents,
     addAccount,
+    rotateSecret,
     append: async (reports) => {
       const outcomes = await door.store.reports.append(reports);
       if (outcomes.some((outcome) => outcome !== 'stored')) throw new Error(`Not stored: ${outcomes}`);

@@ -8,15 +8,18 @@ const answerBytesMax = 64 * 2 ** 20;
 /** An answer with its whole body. */
 export type RawAnswer = { readonly status: number; readonly headers: Headers; readonly text: string };
 
-/** Reads the body to its end; `onChunk` is called as bytes come. */
-export const readText = async (response: Response, onChunk: () => void): Promise<string> => {
-  if (response.body === null) return '';
+/** Reads the body to its end, and counts its bytes; `onChunk` is called as they come. */
+export const readText = async (
+  response: Response,
+  onChunk: () => void,
+): Promise<{ readonly text: string; readonly bytes: number }> => {
+  if (response.body === null) return { text: '', bytes: 0 };
   const reader = response.body.getReader();
   const decoder = new TextDecoder();
   let [text, bytes] = ['', 0];
   for (;;) {
     const { done, value } = await reader.read();
-    if (done) return text + decoder.decode();
+    if (done) return { text: text + decoder.decode(), bytes };
     onChunk();
     bytes += value.length;
     if (bytes > answerBytesMax) {

@@ -1,9 +1,10 @@
 import type { ReportJson } from '@sealpost/protocol/report-json';
 import { expect, test } from 'vitest';
 import { toError } from './answer.ts';
-import { readAfter, type StreamGap } from './backfill.ts';
+import { readAfter } from './backfill.ts';
 import type { Requester } from './requester.ts';
 import { feedA, scriptedReport } from './stream-script.contract.ts';
+import type { StreamGap } from './stream-state.ts';
 
 const exactFeed = `0x1003${'e'.repeat(60)}`;
 const signal = new AbortController().signal;

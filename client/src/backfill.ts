@@ -5,15 +5,7 @@ import { continueAfter, type Place } from './page-walk.ts';
 import { page, type ReportPage } from './reads.ts';
 import { parseReceived, type ReceivedReport, stepMsOf } from './received-report.ts';
 import type { Requester } from './requester.ts';
-
-/** What a stream can no longer deliver. */
-export type StreamGap = {
-  readonly feedId: string;
-  /** Reports observed from this second on… */
-  readonly from: number;
-  /** …to before this second are older than the server keeps. */
-  readonly to: number;
-};
+import type { StreamGap } from './stream-state.ts';
 
 /** Reports of one request: the most that a page may have, so that one second of a millisecond stream always fits. */
 const pageReports = 1_000;

@@ -37,6 +37,21 @@ export const openCall = ({ signal: given }: CallOptions, timeoutMs: number): Cal
   };
 };
 
+/** Waits for a promise that does not look at the signal; rejects with the signal's reason when that is aborted before. */
+export const raceSignal = async <T>(work: Promise<T>, signal: AbortSignal): Promise<T> => {
+  let onAbort: (() => void) | undefined;
+  const ended = new Promise<never>((_, reject) => {
+    onAbort = () => reject(signal.reason);
+    if (signal.aborted) onAbort();
+    else signal.addEventListener('abort', onAbort, { once: true });
+  });
+  try {
+    return await Promise.race([work, ended]);
+  } finally {
+    if (onAbort !== undefined) signal.removeEventListener('abort', onAbort);
+  }
+};
+
 /** Waits on the platform's timer. */
 export const sleepOnTimer: Sleep = (ms, signal) =>
   new Promise((resolve, reject) => {

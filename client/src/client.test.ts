@@ -157,7 +157,7 @@ test('anonymous: what is open to everyone goes out unsigned, the rest not at all
   await client.signers();
   expect((await client.time()).serverTimeMs).toBe(5);
   await client.status();
-  expect(asked.map(({ headers }) => headers)).toEqual([{}, {}, {}, {}]);
+  for (const { headers } of asked) expect(headers).toEqual({ 'User-Agent': 'sealpost-client/0.1.0' });
   for (const call of [client.latest(feedId), client.feeds(), client.bulk([feedId], 7)])
     expect(await codeOf(call)).toBe('missing_credentials');
   expect(asked).toHaveLength(4);

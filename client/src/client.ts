@@ -5,10 +5,23 @@ import { createLatestMany } from './latest-many.ts';
 import { createNamedCalls } from './named-calls.ts';
 import { type ClientOptions, readOptions } from './options.ts';
 import { type PagesOptions, pages } from './pages.ts';
-import { at, bulk, candles, coverage, feeds, latest, page, type Span, signers, status, time } from './reads.ts';
+import {
+  at,
+  bulk,
+  type CandleSpan,
+  candles,
+  coverage,
+  feeds,
+  latest,
+  page,
+  type Span,
+  signers,
+  status,
+  time,
+} from './reads.ts';
 import type { CallOptions, Requester } from './requester.ts';
 import { createRequester } from './signed-requester.ts';
-import { type ReportStream, type StreamOptions, stream } from './stream.ts';
+import { observeStream, type ReportStream, type StreamOptions, stream } from './stream.ts';
 import { streamByName } from './stream-by-name.ts';
 import { createStreamLookup, isStreamName } from './stream-lookup.ts';
 
@@ -20,14 +33,15 @@ export const createClient = (options: ClientOptions) => {
   const settings = readOptions(options);
   const requester: Requester = createRequester(settings);
   const monotonicMs = () => performance.now();
-  const { sign, timeoutMs, sleep, random } = settings;
-  const lookup = createStreamLookup({ requester, isSigned: sign !== undefined, timeoutMs, monotonicMs });
+  const { signer, timeoutMs, sleep, random } = settings;
+  const lookup = createStreamLookup({ requester, isSigned: signer !== undefined, timeoutMs, monotonicMs });
   const { ofOne, ofAll } = createNamedCalls(lookup, monotonicMs);
   const latestMany = createLatestMany(requester, sleep, monotonicMs);
   async function* pagesOf(feedId: string, span: PagesOptions) {
     yield* pages(requester, await lookup.one(feedId, span), span, sleep);
   }
-  const streamOf = (feedIds: readonly string[], live: StreamOptions = {}): ReportStream => {
+  const streamOf = (feedIds: readonly string[], given: StreamOptions = {}): ReportStream => {
+    const live = observeStream(feedIds, given, settings.emit);
     if (!Array.isArray(feedIds) || !feedIds.some(isStreamName)) return stream(requester, feedIds, live);
     const lookUp = (signal: AbortSignal) => lookup.all(feedIds, { signal });
     return streamByName({ lookUp, open: (ids) => stream(requester, ids, live), random }, live);
@@ -63,7 +77,7 @@ export const createClient = (options: ClientOptions) => {
     coverage: (feedId: string, span: Span, call?: CallOptions) =>
       ofOne(feedId, call, (id, rest) => coverage(requester, id, span, rest)),
     /** Open, high, low and close, in buckets of 60, 300 or 3600 seconds. */
-    candles: (feedId: string, span: Span & { readonly resolution: number }, call?: CallOptions) =>
+    candles: (feedId: string, span: CandleSpan, call?: CallOptions) =>
       ofOne(feedId, call, (id, rest) => candles(requester, id, span, rest)),
     /** The signer sets that reports verify against. Works without credentials. */
     signers: (call?: CallOptions) => signers(requester, call),

@@ -10,6 +10,7 @@ import {
   reportSchemas,
   windowOf,
 } from '@sealpost/protocol';
+import { SealpostError } from './errors.ts';
 
 /** A report as it was answered, or its `fullReport` alone. */
 export type AnyReport = Pick<ReportJson, 'fullReport'> | string;
@@ -42,10 +43,29 @@ export type DecodedReport = {
 type Headline = { readonly price: string; readonly bid?: string; readonly ask?: string };
 
 /** The blob of a report. */
-export const fullReportOf = (report: AnyReport): string => (typeof report === 'string' ? report : report.fullReport);
+export const fullReportOf = (report: AnyReport): string => {
+  const { fullReport }: { readonly fullReport?: unknown } =
+    typeof report === 'string' ? { fullReport: report } : Object(report);
+  if (typeof fullReport === 'string') return fullReport;
+  throw new SealpostError('malformed_report', 'This is neither a report nor the text of a full report.');
+};
 
-/** Takes a report apart, without judging its signatures. Throws a ReportFormatError where it is none, or of a schema that is not known. */
-export const decode = (report: AnyReport): DecodedReport => {
+/** Takes a report apart, without judging its signatures. Throws `malformed_report` where it is none, `unsupported_schema` where its schema is not known. */
+export const decode = (report: AnyReport): DecodedReport => readFormat(() => takeApart(report));
+
+/** Runs what reads the bytes of a report: the format's own error becomes the client's. */
+export const readFormat = <T>(read: () => T): T => {
+  try {
+    return read();
+  } catch (error) {
+    if (!(error instanceof ReportFormatError)) throw error;
+    const { reason, message } = error;
+    const code = reason === 'unsupported_schema' ? reason : 'malformed_report';
+    throw new SealpostError(code, message, { details: { reason }, cause: error });
+  }
+};
+
+const takeApart = (report: AnyReport): DecodedReport => {
   const { context, body, signatures } = decodeFullReport(fullReportOf(report));
   const fields = decodeReportBody(body);
   const window = windowOf(fields);
@@ -71,7 +91,7 @@ export const decode = (report: AnyReport): DecodedReport => {
 /** Decodes where the schema is known: later ones can be verified all the same. */
 export const decodeKnown = (report: AnyReport): DecodedReport | undefined => {
   try {
-    return decode(report);
+    return takeApart(report);
   } catch (error) {
     if (error instanceof ReportFormatError && error.reason === 'unsupported_schema') return undefined;
     throw error;

@@ -42,6 +42,8 @@ const readFilter = (name: string, value: unknown): readonly [string, string] => 
   throw malformedArgument(name, value, kind === undefined ? 'no filter of this name' : 'true or false');
 };
 
+export type CatalogResult = { readonly feeds: readonly CatalogEntry[]; readonly details: AnswerDetails };
+
 // Its key and its name; a later server may say other things, and more of them.
 const isEntry = (raw: unknown): boolean => {
   const { feedId, name } = Object(raw) as Readonly<Record<string, unknown>>; // looked at here
@@ -53,7 +55,7 @@ export const discovery = async (
   requester: Pick<Requester, 'get'>,
   filters: DiscoveryFilters = {},
   options?: CallOptions,
-): Promise<{ readonly feeds: readonly CatalogEntry[]; readonly details: AnswerDetails }> => {
+): Promise<CatalogResult> => {
   const given = Object.entries(filters).filter(([, value]) => value !== undefined);
   const query = readArgument(() => Object.fromEntries(given.map(([name, value]) => readFilter(name, value))));
   const { body, details } = await requester.get<Partial<Body<'Catalog'>>>(

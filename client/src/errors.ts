@@ -8,12 +8,22 @@ const clientFailures = {
     retry: false,
     advice: 'Give createClient a userId and a secret. Without them discovery, signers, time and status can be read.',
   },
+  secret_unavailable: {
+    retry: true,
+    advice: 'Look at the function that createClient was given for the secret: the cause is what it threw.',
+  },
   network_error: {
     retry: true,
     advice: 'Look at the network, the base URL and the server; give several base URLs to go on without one of them.',
   },
   timeout: { retry: true, advice: 'Try again, or allow more time with timeoutMs.' },
   aborted: { retry: false, advice: 'The signal given to the call ended it.' },
+  malformed_report: { retry: false, advice: 'Give a report as the API answers it, or its fullReport: this is none.' },
+  unsupported_schema: {
+    retry: false,
+    advice:
+      'Update this package: it does not know the schema of the report. verify judges its signatures all the same.',
+  },
   unknown_stream: {
     retry: false,
     advice: 'Give a name of the catalog: discovery() lists them, details.similar has those that are written alike.',

@@ -11,11 +11,14 @@ export type ExchangeOptions = {
   readonly idleTimeoutMs: number;
 };
 
+/** An answer, and how many bytes its body had. */
+export type ExchangedAnswer = RawAnswer & { readonly bytes: number };
+
 /** Sends a GET. Resolves with any answer; rejects with the signal's reason, or with a `network_error`. */
 export const exchange = async (
   url: URL,
   { fetch, headers, signal, idleTimeoutMs }: ExchangeOptions,
-): Promise<RawAnswer> => {
+): Promise<ExchangedAnswer> => {
   signal.throwIfAborted();
   const controller = new AbortController();
   const onAbort = () => controller.abort(signal.reason);
@@ -31,7 +34,7 @@ export const exchange = async (
     controller.signal.addEventListener('abort', () => reject(controller.signal.reason), { once: true });
   });
   ended.catch(() => {}); // nobody may be waiting any more
-  const send = async (): Promise<RawAnswer> => {
+  const send = async (): Promise<ExchangedAnswer> => {
     // Not followed: a redirect would carry the signed headers to someone else. Not from a browser's cache: what is told of the server's
     // clock and of limits would be that of an earlier answer.
     const init = {
@@ -43,7 +46,7 @@ export const exchange = async (
     } as const;
     const response = await fetch(url.href, init);
     rearm();
-    return { status: response.status, headers: response.headers, text: await readText(response, rearm) };
+    return { status: response.status, headers: response.headers, ...(await readText(response, rearm)) };
   };
   try {
     return await Promise.race([send(), ended]);

@@ -1,10 +1,10 @@
 // Owns the arguments of a verifier contract, with the fee token in the encoding that the contract takes.
 import { appendFeeToken, feeTokenArgument } from '@sealpost/protocol';
-import { type AnyReport, fullReportOf } from './decode.ts';
+import { type AnyReport, fullReportOf, readFormat } from './decode.ts';
 import { readArgument } from './errors.ts';
 
 /** Hex with `0x`. */
-type Hex = `0x${string}`;
+export type Hex = `0x${string}`;
 
 /** `argument`: newer contracts, which take the token apart from the report. `appended`: older ones, which take it inside. */
 export type FeeTokenEncoding = 'argument' | 'appended';
@@ -21,9 +21,9 @@ export function withFeeToken(
   encoding: FeeTokenEncoding = 'argument',
 ): readonly Hex[] {
   const fullReport = fullReportOf(report);
-  return readArgument(() =>
+  const toArguments = (): readonly Hex[] =>
     encoding === 'appended'
       ? [appendFeeToken(fullReport, feeToken ?? '')] // without a token that is refused by name
-      : [fullReport as Hex, feeTokenArgument(feeToken)],
-  );
+      : [fullReport as Hex, feeTokenArgument(feeToken)];
+  return readFormat(() => readArgument(toArguments));
 }

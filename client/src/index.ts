@@ -1,15 +1,46 @@
-// The client's front door.
+// The client's front door: its functions, and every type that a program needs to name what they take and give.
+export type {
+  CatalogEntry,
+  FeedId,
+  ReportBody,
+  ReportJson,
+  RequestToSign,
+  SignerSet,
+  SignerSets,
+  SignerSetsJson,
+  StreamDifference,
+} from '@sealpost/protocol';
 export { signRequest } from '@sealpost/protocol';
-export type { StreamGap } from './backfill.ts';
+export type { Sleep } from './call.ts';
 export { type Client, createClient } from './client.ts';
+export type { ClientEvent, ClientWarning } from './client-events.ts';
+export type { Credentials, CredentialsSource, SecretSource } from './credentials.ts';
 export { type AnyReport, type DecodedReport, decode, formatDecimal } from './decode.ts';
-export type { DiscoveryFilters } from './discovery.ts';
+export type { CatalogResult, DiscoveryFilters } from './discovery.ts';
 export { SealpostError, type SealpostErrorCode } from './errors.ts';
-export { type FeeTokenEncoding, withFeeToken } from './fee-token.ts';
-export type { ClientOptions, ClientWarning } from './options.ts';
+export { type FeeTokenEncoding, type Hex, withFeeToken } from './fee-token.ts';
+export type { ClientOptions } from './options.ts';
 export type { PagesOptions } from './pages.ts';
-export type { BulkReports, Candle, MissingReport, OneReport, ReportPage, Span } from './reads.ts';
+export type {
+  BulkReports,
+  Candle,
+  CandleSpan,
+  CandlesResult,
+  Coverage,
+  CoverageResult,
+  FeedsResult,
+  MissingReport,
+  OneReport,
+  ReportPage,
+  ServiceStatus,
+  SignersResult,
+  Span,
+  StatusResult,
+  TimeResult,
+} from './reads.ts';
 export type { AnswerDetails, CallOptions } from './requester.ts';
 export type { ReportStream, StreamOptions } from './stream.ts';
-export type { StreamState } from './stream-state.ts';
+export type { TransportName } from './stream-choice.ts';
+export type { ReconnectRules } from './stream-pause.ts';
+export type { ConnectionState, StreamGap, StreamState } from './stream-state.ts';
 export { type Verdict, type VerifyFailure, verify } from './verify.ts';

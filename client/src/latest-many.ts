@@ -95,6 +95,7 @@ const tellingNothing: readonly string[] = [
   'aborted',
   'missing_credentials',
   'invalid_option',
+  'secret_unavailable',
 ];
 
 /** Does a refusal leave it open that the server takes one stream at a time only? Asked for one, it then tells what is really wrong. */

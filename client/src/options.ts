@@ -1,14 +1,11 @@
-// Owns what a client is made with: names, defaults, bounds. The secret goes into a function that signs, and nowhere else.
-import { parseUserId, signRequest } from '@sealpost/protocol';
+// Owns what a client is made with: names, defaults, bounds. The secret goes into credentials.ts, and nowhere else.
+import { sendsUserAgent } from '#socket';
 import { type Sleep, sleepOnTimer } from './call.ts';
+import { type ClientEvent, type ClientWarning, type EmitEvent, guard } from './client-events.ts';
+import { type CredentialsSource, createSigner, type SecretSource, type Signer } from './credentials.ts';
 import { parseBaseUrls, parseWsUrls } from './endpoints.ts';
 import { SealpostError } from './errors.ts';
-
-/** Something that the client mended by itself, and that someone should look at. */
-export type ClientWarning = {
-  readonly code: 'clock_skew' | 'failover';
-  readonly message: string;
-};
+import { clientVersion } from './version.ts';
 
 export type ClientOptions = {
   /** Scheme, host and port of the server. Give this, or `baseUrls`. */
@@ -21,7 +18,12 @@ export type ClientOptions = {
   readonly wsUrls?: readonly string[] | undefined;
   /** A UUID. With neither user id nor secret, what is open to everyone can be read. */
   readonly userId?: string | undefined;
-  readonly secret?: string | undefined;
+  /** Or a function that gives the current one, so that it can be rotated: asked every five seconds at most, and again after a 401. */
+  readonly secret?: SecretSource | undefined;
+  /** Instead of `userId` and `secret`, where both are rotated together. */
+  readonly credentials?: CredentialsSource | undefined;
+  /** Your program, as in `my-service/1.4`: put before the client's own name in User-Agent. Browsers send their own. */
+  readonly userAgent?: string | undefined;
   /** Instead of the platform's. */
   readonly fetch?: typeof fetch;
   /** For a whole call, retries included, unless the call says otherwise; 30,000 ms. */
@@ -34,6 +36,8 @@ export type ClientOptions = {
   readonly retryRateLimited?: boolean;
   /** What the client mended by itself; the console's warning unless given. */
   readonly onWarning?: (warning: ClientWarning) => void;
+  /** Told of every attempt, retry, reconnect and gap, for logs and metrics. What it throws changes nothing. */
+  readonly onEvent?: (event: ClientEvent) => void;
   /** This machine's clock, in milliseconds. */
   readonly nowMs?: () => number;
   /** From 0 to below 1; spreads the pauses between retries. */
@@ -41,15 +45,29 @@ export type ClientOptions = {
   readonly sleep?: Sleep;
 };
 
-/** Signs a request; undefined where there are no credentials. */
-export type Sign = (method: 'GET' | 'HEAD', target: string, timestampMs: number) => Readonly<Record<string, string>>;
-
 export type Settings = Readonly<
-  Required<Omit<ClientOptions, 'baseUrl' | 'baseUrls' | 'wsUrl' | 'wsUrls' | 'userId' | 'secret'>> & {
+  Required<
+    Pick<
+      ClientOptions,
+      | 'fetch'
+      | 'timeoutMs'
+      | 'attemptTimeoutMs'
+      | 'retries'
+      | 'retryRateLimited'
+      | 'onWarning'
+      | 'nowMs'
+      | 'random'
+      | 'sleep'
+    >
+  > & {
     baseUrls: readonly string[];
     /** With `http(s)://`; the base URLs unless given. */
     wsUrls: readonly string[];
-    sign: Sign | undefined;
+    /** Undefined where there are no credentials. */
+    signer: Signer | undefined;
+    /** What every request carries beside its signature. */
+    headers: Readonly<Record<string, string>>;
+    emit: EmitEvent;
   }
 >;
 
@@ -60,14 +78,15 @@ export const timeoutMaxMs = 2 ** 31 - 1;
 /** Reads the options; what is wrong is named, what may be a secret is not repeated. */
 export const readOptions = (options: ClientOptions): Settings => ({
   ...readAddresses(options),
-  sign: createSign(options.userId, options.secret),
+  signer: createSigner(options, () => performance.now()),
+  headers: readUserAgent(options.userAgent),
   // Bound: browsers refuse a fetch that is called as a method of something else.
   fetch: options.fetch ?? globalThis.fetch.bind(globalThis),
   timeoutMs: readWhole('timeoutMs', options.timeoutMs ?? 30_000, 1, timeoutMaxMs),
   attemptTimeoutMs: readWhole('attemptTimeoutMs', options.attemptTimeoutMs ?? 5_000, 1, timeoutMaxMs),
   retries: readWhole('retries', options.retries ?? 3, 0, retriesMax),
   retryRateLimited: options.retryRateLimited ?? false,
-  onWarning: options.onWarning ?? warnOnConsole,
+  ...readListeners(options),
   nowMs: options.nowMs ?? Date.now,
   random: options.random ?? Math.random,
   sleep: options.sleep ?? sleepOnTimer,
@@ -87,21 +106,26 @@ export const readWhole = (name: string, value: number, min: number, max: number)
   );
 };
 
-const createSign = (userId: unknown, secret: unknown): Sign | undefined => {
-  if (userId === undefined && secret === undefined) return undefined;
-  if (typeof userId !== 'string' || !isUserId(userId))
-    throw new SealpostError('invalid_option', 'userId is not a user id, expected a UUID.'); // it may be the secret, mixed up
-  if (typeof secret !== 'string' || secret === '')
-    throw new SealpostError('invalid_option', 'secret is missing: userId and secret go together.');
-  return (method, target, timestampMs) => signRequest({ method, target, userId, timestampMs }, secret);
+// One product after the other, as HTTP has it. Browsers would ask the server for permission first, and it grants none.
+const readUserAgent = (own: string | undefined): Readonly<Record<string, string>> => {
+  if (own !== undefined && !/^[\x21-\x7e]+( [\x21-\x7e]+)*$/.test(own))
+    throw new SealpostError(
+      'invalid_option',
+      'userAgent is not a name of printable ASCII characters, such as my-service/1.4.',
+    );
+  const client = `sealpost-client/${clientVersion}`;
+  return sendsUserAgent ? { 'User-Agent': own === undefined ? client : `${own} ${client}` } : {};
 };
 
-const isUserId = (raw: string): boolean => {
-  try {
-    return parseUserId(raw) === raw;
-  } catch {
-    return false;
-  }
+const readListeners = ({ onWarning = warnOnConsole, onEvent }: ClientOptions) => {
+  const [warn, emit] = [guard('onWarning', onWarning), guard('onEvent', onEvent)];
+  return {
+    emit,
+    onWarning: (warning: ClientWarning): void => {
+      emit({ kind: 'warning', ...warning });
+      warn(warning);
+    },
+  };
 };
 
 const warnOnConsole = ({ message }: ClientWarning): void => {

@@ -34,6 +34,22 @@ export type ReportPage = WithDetails & {
 /** A span of seconds, both ends included. */
 export type Span = { readonly from: number; readonly to: number };
 
+/** A span, and the seconds of a candle: 60, 300 or 3600. */
+export type CandleSpan = Span & { readonly resolution: number };
+
+/** Gaps and completeness of a span. */
+export type Coverage = Body<'Coverage'>;
+
+/** How a service is. */
+export type ServiceStatus = Body<'Status'>;
+
+export type CoverageResult = WithDetails & { readonly coverage: Coverage };
+export type CandlesResult = WithDetails & { readonly candles: readonly Candle[] };
+export type FeedsResult = WithDetails & { readonly feeds: readonly { readonly feedID: string }[] };
+export type SignersResult = WithDetails & { readonly signers: SignerSetsJson };
+export type TimeResult = WithDetails & { readonly serverTimeMs: number };
+export type StatusResult = WithDetails & { readonly status: ServiceStatus };
+
 type Get = Pick<Requester, 'get' | 'lacks'>;
 
 const strange = ({ status, requestId }: AnswerDetails): SealpostError =>
@@ -157,7 +173,7 @@ export const coverage = async (
   feedId: string,
   span: Span,
   options?: CallOptions,
-): Promise<WithDetails & { readonly coverage: Body<'Coverage'> }> => {
+): Promise<CoverageResult> => {
   const target = targetOf(routes.reportCoverage.path, spanQuery(feedId, span));
   const { body, details } = await readExtension('coverage', 'Read the span with pages() and compare the windows.', () =>
     requester.get<Body<'Coverage'>>(target, options),
@@ -181,9 +197,9 @@ export type Candle = {
 export const candles = async (
   requester: Get,
   feedId: string,
-  { resolution, ...span }: Span & { readonly resolution: number },
+  { resolution, ...span }: CandleSpan,
   options?: CallOptions,
-): Promise<WithDetails & { readonly candles: readonly Candle[] }> => {
+): Promise<CandlesResult> => {
   const query = { ...spanQuery(feedId, span), resolution: readResolution(resolution) };
   const { body, details } = await readExtension('candles', 'Read the span with pages() and decode the prices.', () =>
     requester.get<Partial<Body<'Candles'>>>(targetOf(routes.reportCandles.path, query), options),
@@ -200,10 +216,7 @@ export const candles = async (
 };
 
 /** The streams that this account may read. */
-export const feeds = async (
-  requester: Get,
-  options?: CallOptions,
-): Promise<WithDetails & { readonly feeds: Body<'Feeds'>['feeds'] }> => {
+export const feeds = async (requester: Get, options?: CallOptions): Promise<FeedsResult> => {
   const { body, details } = await readExtension(
     'list of readable streams',
     'List the catalog with discovery(), and name the streams that you may read yourself.',
@@ -214,10 +227,7 @@ export const feeds = async (
 };
 
 /** The signer sets that the server publishes, to be passed to `verify` or kept in a file. */
-export const signers = async (
-  requester: Get,
-  options?: CallOptions,
-): Promise<WithDetails & { readonly signers: SignerSetsJson }> => {
+export const signers = async (requester: Get, options?: CallOptions): Promise<SignersResult> => {
   const { body, details } = await readExtension(
     'signer sets',
     'Pass a signer set to verify, from a file that you keep.',
@@ -227,10 +237,7 @@ export const signers = async (
 };
 
 /** The clock that signed timestamps are compared with; on a server that does not tell it, that of its Date header, in whole seconds. */
-export const time = async (
-  requester: Get,
-  options?: CallOptions,
-): Promise<WithDetails & { readonly serverTimeMs: number }> => {
+export const time = async (requester: Get, options?: CallOptions): Promise<TimeResult> => {
   const read = () => requester.get<Partial<Body<'ServerTime'>>>(routes.time.path, options);
   try {
     const { body, details } = await readExtension('time', 'Compare the clocks in another way.', read);
@@ -245,10 +252,7 @@ export const time = async (
 };
 
 /** How the service is. */
-export const status = async (
-  requester: Get,
-  options?: CallOptions,
-): Promise<WithDetails & { readonly status: Body<'Status'> }> => {
+export const status = async (requester: Get, options?: CallOptions): Promise<StatusResult> => {
   const { body, details } = await readExtension(
     'status',
     'Read a report with latest() to see whether the service works.',

@@ -1,5 +1,7 @@
 // Owns how requests of the client go out: the types that its parts share. Signing, retries, fail-over and the clock are behind them,
 // in signed-requester.ts.
+import type { EmitEvent } from './client-events.ts';
+import type { SigningKey } from './credentials.ts';
 
 /** What every call takes. */
 export type CallOptions = {
@@ -24,6 +26,12 @@ export type AnswerDetails = {
   readonly serverTimeMs: number | undefined;
 };
 
+/** Headers of a request, and the key that signed them; none where there are no credentials. */
+export type SignedHeaders = {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly key: SigningKey | undefined;
+};
+
 /** Sends signed requests: retried by the rules, to the first base URL that answers. */
 export type Requester = {
   /** GET of a target (path and query); resolves with the parsed body of a 2xx, rejects with a typed error. */
@@ -36,8 +44,10 @@ export type Requester = {
     /** Does a page link to a next one? Undefined where the server sends no link. */
     readonly more?: boolean | undefined;
   }>;
-  /** The three headers for a target, signed now with the corrected clock; for streams, which open their own connections. */
-  readonly sign: (method: 'GET' | 'HEAD', target: string) => Readonly<Record<string, string>>;
+  /** The headers for a target, signed now with the corrected clock; for streams, which open their own connections. */
+  readonly sign: (method: 'GET' | 'HEAD', target: string) => Promise<SignedHeaders>;
+  /** After a 401: are there other credentials than those that signed? */
+  readonly renew: (signed: SignedHeaders) => Promise<boolean>;
   /** Where to connect, in order of preference, without a slash at the end. */
   readonly baseUrls: readonly string[];
   /** Where WebSockets connect and origins are asked for, in the same form; the base URLs unless the deployment has other hosts for them. */
@@ -45,6 +55,7 @@ export type Requester = {
   /** Extensions that the server has refused, by name; they are not asked for again (D96). */
   readonly lacks?: Set<string>;
   readonly fetch: typeof fetch;
+  readonly emit: EmitEvent;
   /** The corrected clock, in milliseconds. */
   readonly nowMs: () => number;
 };

@@ -2,8 +2,9 @@ import { signatureOf } from '@sealpost/protocol';
 import { expect, test } from 'vitest';
 import { type Asked, errorBody, type Scripted, scriptedFetch } from '../../tests/scripted-fetch.ts';
 import { createClient } from './client.ts';
+import type { ClientWarning } from './client-events.ts';
 import { SealpostError } from './errors.ts';
-import type { ClientOptions, ClientWarning } from './options.ts';
+import type { ClientOptions } from './options.ts';
 
 const userId = '7f3c1f0a-3b1e-4d27-9a55-0b8f3c1d2e4f';
 const secret = 'a-secret-that-nobody-may-see';

@@ -18,7 +18,7 @@ export const createRequester = (settings: Settings): Requester => {
   };
   return {
     get: async <T>(target: string, options: InnerCallOptions = {}) => {
-      if (settings.sign === undefined && authOf(target.replace(/\?.*$/s, '')) === 'required')
+      if (settings.signer === undefined && authOf(target.replace(/\?.*$/s, '')) === 'required')
         throw new SealpostError('missing_credentials', 'This call needs a user id and a secret.');
       const timeoutMs = readWhole('timeoutMs', options.timeoutMs ?? settings.timeoutMs, 1, timeoutMaxMs);
       const call = openCall(options, timeoutMs);
@@ -29,7 +29,11 @@ export const createRequester = (settings: Settings): Requester => {
         call.close();
       }
     },
-    sign: (method, target) => settings.sign?.(method, target, nowMs()) ?? {},
+    sign: async (method, target) => {
+      const key = await settings.signer?.key();
+      return { headers: { ...settings.headers, ...key?.sign(method, target, nowMs()) }, key };
+    },
+    renew: async ({ key }) => key !== undefined && (await settings.signer?.renew(key)) === true,
     get baseUrls() {
       return baseUrls.inOrder();
     },
@@ -38,6 +42,7 @@ export const createRequester = (settings: Settings): Requester => {
     },
     fetch: settings.fetch,
     lacks: new Set(),
+    emit: settings.emit,
     nowMs,
   };
 };
@@ -53,14 +58,15 @@ const answerTo = async (
   baseUrls: Endpoints,
   clock: Clock,
 ): Promise<Answered> => {
-  const { retries, retryRateLimited, random, sleep } = settings;
-  const state: AttemptState = { target, signal, hasCorrectedClock: false };
+  const { retries, retryRateLimited, random, sleep, emit } = settings;
+  const state: AttemptState = { target, signal, attempts: 0, hasCorrectedClock: false, hasRenewedKey: false };
   for (let round = 1; ; round += 1) {
     const outcome = await askEach(state, settings, baseUrls, clock);
     if (!(outcome instanceof SealpostError)) return outcome;
     if (round > retries || nextStep(outcome, retryRateLimited) === 'never') throw outcome;
     const waitMs = pauseMs(round, random, askedPauseMs(outcome));
     if (waitMs >= remainingMs()) throw outcome; // waiting in vain helps nobody
+    emit({ kind: 'retry', path: target.replace(/\?.*$/s, ''), delayMs: waitMs, code: outcome.code });
     await sleep(waitMs, signal);
     signal.throwIfAborted();
   }

@@ -2,3 +2,6 @@
 import type { OpenSocket } from './socket.ts';
 
 export const loadSocket = async (): Promise<OpenSocket | undefined> => undefined;
+
+/** Browsers name themselves; another name would need the permission of the server. */
+export const sendsUserAgent = false;

@@ -2,6 +2,9 @@
 import type { IncomingMessage } from 'node:http';
 import type { OpenSocket, SocketHandlers } from './socket.ts';
 
+/** Programs name themselves in User-Agent. */
+export const sendsUserAgent = true;
+
 const messageBytesMax = 1_048_576;
 const refusalCharactersMax = 65_536;
 /** How long the other side has to answer a close before the socket is simply dropped. */

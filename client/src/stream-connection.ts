@@ -1,19 +1,16 @@
 // Owns keeping one connection: opened, lost, waited for and opened again, until the stream ends or the server refuses for good.
 import { routes } from '@sealpost/protocol';
+import { isKeyRefused } from './attempt.ts';
+import { raceSignal } from './call.ts';
 import { isSkewedByDate } from './clock.ts';
 import { SealpostError } from './errors.ts';
 import { isAbsent } from './extensions.ts';
-import type { Requester } from './requester.ts';
+import type { Requester, SignedHeaders } from './requester.ts';
 import { backOffMs, type ReconnectRules, sleep } from './stream-pause.ts';
 import type { Valve } from './stream-queue.ts';
 import type { Link, Sequence } from './stream-sequence.ts';
+import type { ConnectionState } from './stream-state.ts';
 import type { Transport } from './stream-transport.ts';
-
-/** Where one connection stands. */
-export type ConnectionState =
-  | { readonly phase: 'connecting' }
-  | { readonly phase: 'live' }
-  | { readonly phase: 'reconnecting'; readonly reason: string; readonly delayMs: number };
 
 export type ConnectionParts = {
   readonly requester: Requester;
@@ -62,61 +59,102 @@ export const keepConnection = async (
   }
 };
 
+/** What attempts of one connection remember of each other. */
+type Memory = {
+  link: Link;
+  at: { readonly baseUrl: string; readonly position: string } | undefined;
+  hasCorrectedClock: boolean;
+  hasRenewedKey: boolean;
+};
+
 /** Single attempts that remember where the one before ended. */
 const createAttempts = (origin: string | undefined, parts: ConnectionParts, onLive: () => void) => {
   const { requester, feedIds, transport, sequence, valve, silenceMs, signal } = parts;
-  let link: Link = { origin };
-  let at: { readonly baseUrl: string; readonly position: string } | undefined;
-  let hasCorrectedClock = false;
+  const memory: Memory = { link: { origin }, at: undefined, hasCorrectedClock: false, hasRenewedKey: false };
 
   const attempt = async (baseUrl: string, wsUrl: string): Promise<Attempt> => {
-    const position = at?.baseUrl === baseUrl ? at.position : undefined;
-    let openedMs: number | undefined;
+    const position = memory.at?.baseUrl === baseUrl ? memory.at.position : undefined;
+    let [openedMs, signed]: [number | undefined, SignedHeaders | undefined] = [undefined, undefined];
+    let [reports, bytes] = [0, 0];
     const handlers = {
       opened: () => {
         openedMs = performance.now();
-        hasCorrectedClock = false;
+        Object.assign(memory, { hasCorrectedClock: false, hasRenewedKey: false });
         // Without a position this is another connection: what the last one carried says nothing about it.
-        if (position === undefined) [link, at] = [{ origin }, undefined];
-        sequence.opened(link, position !== undefined);
+        if (position === undefined) Object.assign(memory, { link: { origin }, at: undefined });
+        sequence.opened(memory.link, position !== undefined);
         onLive();
       },
+      received: (count: number) => {
+        bytes += count;
+      },
       report: (report: Parameters<Sequence['receive']>[1], id: string | undefined) => {
-        sequence.receive(link, report);
-        if (id !== undefined) at = { baseUrl, position: id };
+        reports += 1;
+        sequence.receive(memory.link, report);
+        if (id !== undefined) memory.at = { baseUrl, position: id };
       },
       missed: (id: string | undefined) => {
         // Another link: what is still being read over REST for the old one does not cover it.
-        sequence.closed(link);
-        link = { origin };
-        sequence.opened(link, true);
+        sequence.closed(memory.link);
+        memory.link = { origin };
+        sequence.opened(memory.link, true);
         sequence.missed();
-        at = id === undefined ? undefined : { baseUrl, position: id };
+        memory.at = id === undefined ? undefined : { baseUrl, position: id };
       },
     };
-    const { get, sign, fetch, nowMs } = requester;
+    const sign = async (method: 'GET', target: string) => {
+      signed = await raceSignal(requester.sign(method, target), signal);
+      return signed.headers;
+    };
+    const { get, fetch, nowMs, emit } = requester;
     const startedMs = nowMs();
     const request = { baseUrl, wsUrl, feedIds, origin, get, sign, fetch, nowMs, position, valve, silenceMs, signal };
     const liveMs = (): number => (openedMs === undefined ? 0 : Math.max(1, performance.now() - openedMs));
+    const tell = (reason: string): void =>
+      emit({ kind: 'disconnected', url: wsUrl, feedIds, reason, liveMs: liveMs(), reports, bytes });
     try {
-      return { ended: await transport(request, handlers), liveMs: liveMs() };
+      const ended = await transport(request, handlers);
+      tell(ended);
+      return { ended, liveMs: liveMs() };
     } catch (error) {
+      tell(wordsOf(error));
       const failed = { ended: wordsOf(error), liveMs: liveMs(), retryAfterMs: retryAfterMsOf(error) };
-      if (!isFinal(error)) return failed;
-      if (position !== undefined && isPositionRefusal(error)) {
-        // Of another server, it seems: begin anew, and read what lies between over REST.
-        at = undefined;
-        return failed;
-      }
-      if (hasCorrectedClock || !isClockRefusal(error, startedMs)) throw error;
-      hasCorrectedClock = true;
-      await correctClock(requester, signal);
+      if (isFinal(error)) await mend(error, memory, { position, signed, startedMs }, parts);
       return failed;
     } finally {
-      sequence.closed(link);
+      sequence.closed(memory.link);
     }
   };
   return attempt;
+};
+
+/** How an attempt was made that was refused. */
+type Tried = {
+  readonly position: string | undefined;
+  readonly signed: SignedHeaders | undefined;
+  readonly startedMs: number;
+};
+
+/** Removes what a refusal is about, so that the next attempt may succeed; throws the refusal where nothing helps. */
+const mend = async (
+  error: unknown,
+  memory: Memory,
+  { position, signed, startedMs }: Tried,
+  { requester, signal }: ConnectionParts,
+): Promise<void> => {
+  if (position !== undefined && isPositionRefusal(error)) {
+    // Of another server, it seems: begin anew, and read what lies between over REST.
+    memory.at = undefined;
+    return;
+  }
+  if (error instanceof SealpostError && isKeyRefused(error) && !memory.hasRenewedKey && signed !== undefined) {
+    memory.hasRenewedKey = true;
+    // A function that fails to give the secret is asked again at the next attempt.
+    if (await raceSignal(requester.renew(signed), signal).catch((failure) => !isFinal(failure))) return;
+  }
+  if (memory.hasCorrectedClock || !isClockRefusal(error, startedMs)) throw error;
+  memory.hasCorrectedClock = true;
+  await correctClock(requester, signal);
 };
 
 const isPositionRefusal = (error: unknown): boolean =>

@@ -26,7 +26,7 @@ const open = (listing: Listing, options: object = keys) => {
   const { fetch, asked } = scriptedFetch(({ url }) => listing(url.includes('hidden=true')));
   const settings = readOptions({ baseUrl: 'http://a.test', fetch, retries: 0, ...options });
   const requester = createRequester(settings);
-  const isSigned = settings.sign !== undefined;
+  const isSigned = settings.signer !== undefined;
   const lookup = createStreamLookup({ requester, isSigned, timeoutMs: 1_000, monotonicMs: () => nowMs });
   const pass = (ms: number): void => {
     nowMs += ms;

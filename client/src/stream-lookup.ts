@@ -8,7 +8,7 @@ import {
   matchStreams,
 } from '@sealpost/protocol';
 import { readFeedId } from './arguments.ts';
-import { openCall } from './call.ts';
+import { openCall, raceSignal } from './call.ts';
 import { discovery } from './discovery.ts';
 import { readArgument, SealpostError } from './errors.ts';
 import { readWhole, timeoutMaxMs } from './options.ts';
@@ -122,11 +122,7 @@ const toError = (name: string, match: Failed): SealpostError =>
 const within = async <T>(shared: Promise<T>, options: CallOptions, timeoutMs: number): Promise<T> => {
   const call = openCall(options, readWhole('timeoutMs', options.timeoutMs ?? timeoutMs, 1, timeoutMaxMs));
   try {
-    const ended = new Promise<never>((_, reject) => {
-      if (call.signal.aborted) reject(call.signal.reason);
-      call.signal.addEventListener('abort', () => reject(call.signal.reason), { once: true });
-    });
-    return await Promise.race([shared, ended]);
+    return await raceSignal(shared, call.signal);
   } finally {
     call.close();
   }

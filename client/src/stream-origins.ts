@@ -1,5 +1,6 @@
 // Owns which origins a stream connects to: what the service tells in answer to HEAD /.
 
+import { raceSignal } from './call.ts';
 import { isAbsent } from './extensions.ts';
 import type { Requester } from './requester.ts';
 import { correctClock, isFinal, retryAfterMsOf } from './stream-connection.ts';
@@ -22,7 +23,7 @@ const askOnce = async (requester: Requester, url: string, signal: AbortSignal): 
   signal.addEventListener('abort', abort);
   watchdog.touch();
   try {
-    const headers = requester.sign('HEAD', '/');
+    const { headers } = await raceSignal(requester.sign('HEAD', '/'), controller.signal);
     const init = {
       method: 'HEAD',
       headers,

@@ -128,7 +128,12 @@ const createScriptedRequester = (script: Script, origins: readonly string[]): Re
     const body = { reports: reports.slice(0, limit) } as T; // as a page is
     return { body, details, more: script.manners.links ? reports.length > limit : undefined };
   },
-  sign: () => ({ Authorization: 'user', 'X-Authorization-Signature-SHA256': secretCanary }),
+  sign: async () => ({
+    headers: { Authorization: 'user', 'X-Authorization-Signature-SHA256': secretCanary },
+    key: undefined,
+  }),
+  renew: async () => false,
+  emit: () => {},
   baseUrls: ['http://scripted'],
   wsUrls: ['http://scripted'],
   fetch: (url, init) => scriptedFetch(script, origins, String(url), init ?? {}),

@@ -1,9 +1,9 @@
 // Owns the order of a stream: reports of any number of connections become one series per feed id, each report once. What a connection may
 // have missed is read over REST before anything later is delivered.
 
-import type { StreamGap } from './backfill.ts';
 import { type ReceivedReport, windowStartMs } from './received-report.ts';
 import { backOffMs, type ReconnectRules, sleep } from './stream-pause.ts';
+import type { StreamGap } from './stream-state.ts';
 
 /** One connection from its opening on, or resumed where it was cut; only its identity counts. */
 export type Link = { readonly origin: string | undefined };

@@ -60,14 +60,14 @@ const run = async (
   return readEvents(response.body.getReader(), request, handlers, ring);
 };
 
-const send = (
+const send = async (
   { baseUrl, feedIds, origin, sign, fetch, position }: ConnectionRequest,
   signal: AbortSignal,
 ): Promise<Response> => {
   const target = `/api/v1/reports/stream?feedIDs=${feedIds.join(',')}`;
   return fetch(`${baseUrl}${target}`, {
     headers: {
-      ...sign('GET', target),
+      ...(await sign('GET', target)),
       ...originHeaders(origin),
       ...(position === undefined ? {} : { 'Last-Event-ID': position }),
     },
@@ -96,6 +96,7 @@ const readEvents = async (
       const { done, value } = await reader.read();
       watchdog.stop();
       if (done) return 'the server ended the stream';
+      handlers.received(value.length);
       for (const { type, id, data } of readEvent(decoder.decode(value, { stream: true }))) {
         if (type === 'missed') handlers.missed(id);
         else if (type === 'message' || type === 'report') handlers.report(parseMessage(data), id);

@@ -1,5 +1,19 @@
 // Owns where a stream stands: what its connections tell becomes one state, and every change is told.
-import type { ConnectionState } from './stream-connection.ts';
+
+/** Where one connection stands. */
+export type ConnectionState =
+  | { readonly phase: 'connecting' }
+  | { readonly phase: 'live' }
+  | { readonly phase: 'reconnecting'; readonly reason: string; readonly delayMs: number };
+
+/** What a stream can no longer deliver. */
+export type StreamGap = {
+  readonly feedId: string;
+  /** Reports observed from this second on… */
+  readonly from: number;
+  /** …to before this second are older than the server keeps. */
+  readonly to: number;
+};
 
 /**
  * Where a stream stands. It is live while each of its feed ids is carried by a live connection. `origin` names the connection that changed,

@@ -7,6 +7,8 @@ import type { Valve } from './stream-queue.ts';
 /** What a connection tells while it lasts. */
 export type ConnectionHandlers = {
   readonly opened: () => void;
+  /** So many bytes came. */
+  readonly received: (bytes: number) => void;
   readonly report: (report: ReceivedReport, position: string | undefined) => void;
   /** The server cannot go on where the last connection ended; it goes on from `position`. */
   readonly missed: (position: string | undefined) => void;
@@ -19,7 +21,7 @@ export type ConnectionRequest = {
   readonly wsUrl: string;
   readonly feedIds: readonly string[];
   readonly origin: string | undefined;
-  readonly sign: (method: 'GET', target: string) => Readonly<Record<string, string>>;
+  readonly sign: (method: 'GET', target: string) => Promise<Readonly<Record<string, string>>>;
   readonly get: Requester['get'];
   readonly fetch: typeof fetch;
   readonly nowMs: () => number;

@@ -10,10 +10,12 @@ const targetOf = (feedIds: readonly string[]): string =>
 /** The transport on a given WebSocket. */
 export const createWebSocketTransport =
   (openSocket: OpenSocket): Transport =>
-  (request, handlers) =>
-    new Promise((resolve, reject) => {
-      const { wsUrl, feedIds, origin, sign, nowMs, valve, silenceMs, signal } = request;
-      const target = targetOf(feedIds);
+  async (request, handlers) => {
+    const { wsUrl, feedIds, origin, sign, nowMs, valve, silenceMs, signal } = request;
+    const target = targetOf(feedIds);
+    const headers = { ...(await sign('GET', target)), ...originHeaders(origin) };
+    if (signal.aborted) return 'aborted';
+    return new Promise((resolve, reject) => {
       let isOver = false;
       const end = (settle: () => void): void => {
         if (isOver) return;
@@ -30,6 +32,8 @@ export const createWebSocketTransport =
       const onAbort = (): void => end(() => resolve('aborted'));
       const read = (text: string): void => {
         if (isOver) return;
+        // Reports are ASCII: a character is a byte.
+        handlers.received(text.length);
         // What was on its way when the socket was paused still comes; nothing then runs the watchdog.
         if (!valve.isFull()) watchdog.touch();
         try {
@@ -49,27 +53,20 @@ export const createWebSocketTransport =
         }
       };
       const stopListening = valve.onChange(onValve);
-      const socket = openSocket(
-        `ws${wsUrl.slice('http'.length)}${target}`,
-        {
-          ...sign('GET', target),
-          ...originHeaders(origin),
+      const socket = openSocket(`ws${wsUrl.slice('http'.length)}${target}`, headers, handshakeMs, {
+        opened: () => {
+          if (isOver) return;
+          onValve(valve.isFull());
+          handlers.opened();
         },
-        handshakeMs,
-        {
-          opened: () => {
-            if (isOver) return;
-            onValve(valve.isFull());
-            handlers.opened();
-          },
-          message: read,
-          alive: () => {
-            if (!isOver && !valve.isFull()) watchdog.touch();
-          },
-          refused: (answer) => end(() => reject(toRefusal(answer, wsUrl, nowMs))),
-          closed: (reason) => end(() => resolve(reason)),
+        message: read,
+        alive: () => {
+          if (!isOver && !valve.isFull()) watchdog.touch();
         },
-      );
+        refused: (answer) => end(() => reject(toRefusal(answer, wsUrl, nowMs))),
+        closed: (reason) => end(() => resolve(reason)),
+      });
       if (signal.aborted) onAbort();
       else signal.addEventListener('abort', onAbort);
     });
+  };

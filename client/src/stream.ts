@@ -2,7 +2,8 @@
 import { parseFeedId } from '@sealpost/protocol';
 import type { ReportJson } from '@sealpost/protocol/report-json';
 import { loadSocket } from '#socket';
-import { readAfter, type StreamGap } from './backfill.ts';
+import { readAfter } from './backfill.ts';
+import { type EmitEvent, guard } from './client-events.ts';
 import { readArgument, SealpostError } from './errors.ts';
 import { readWhole } from './options.ts';
 import type { Requester } from './requester.ts';
@@ -13,7 +14,7 @@ import { keepConnections, splitFeedIds } from './stream-groups.ts';
 import { defaultReconnect, type ReconnectRules } from './stream-pause.ts';
 import { createQueue } from './stream-queue.ts';
 import { createSequence } from './stream-sequence.ts';
-import { createStateTeller, type StateTeller, type StreamState } from './stream-state.ts';
+import { createStateTeller, type StateTeller, type StreamGap, type StreamState } from './stream-state.ts';
 
 export type StreamOptions = {
   /** Deliver everything observed from this second on, then go on live. Without it: from now on. */
@@ -76,6 +77,22 @@ const warnOfGap = ({ feedId, from, to }: StreamGap): void => {
   console.warn(
     `sealpost: What was observed of ${feedId} from second ${from} to before ${to} is older than the server keeps; the stream goes on from there.`,
   );
+};
+
+/** The options with listeners that cannot break the stream, and that tell of it as events too. */
+export const observeStream = (streams: readonly string[], options: StreamOptions, emit: EmitEvent): StreamOptions => {
+  const [onState, onGap] = [guard('onState', options.onState), guard('onGap', options.onGap ?? warnOfGap)];
+  return {
+    ...options,
+    onState: (state) => {
+      emit({ kind: 'stream', streams, state });
+      onState(state);
+    },
+    onGap: (gap) => {
+      emit({ kind: 'gap', ...gap });
+      onGap(gap);
+    },
+  };
 };
 
 /** Opens a stream of these feed ids at once. What is wrong with the arguments is thrown here, what fails later by the iterator. */

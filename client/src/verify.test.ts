@@ -2,6 +2,7 @@ import { toSignerSetsJson } from '@sealpost/protocol';
 import { expect, test } from 'vitest';
 import { createSignedReports, millisecondStream, secondStream } from '../../tests/signed-reports.ts';
 import { decode, formatDecimal } from './decode.ts';
+import { SealpostError } from './errors.ts';
 import { withFeeToken } from './fee-token.ts';
 import { verify } from './verify.ts';
 
@@ -48,6 +49,29 @@ test.each([
   [7n, 0, '7'],
 ])('decode: %s with %i decimals is %s', (value, decimals, text) => {
   expect(formatDecimal(value, decimals)).toBe(text);
+});
+
+test('decode: what is no report is a typed error', () => {
+  const codeOf = (act: () => unknown): unknown => {
+    try {
+      return act();
+    } catch (error) {
+      return error instanceof SealpostError ? [error.code, error.details.reason, error.retryable] : error;
+    }
+  };
+  for (const [wrong, reason] of [
+    ['0x12zz', 'malformed_hex'],
+    ['0x1234', 'malformed_envelope'],
+  ] as const) {
+    expect(codeOf(() => decode(wrong))).toEqual(['malformed_report', reason, false]);
+    expect(codeOf(() => withFeeToken(wrong, `0x${'1'.repeat(40)}`, 'appended'))).toEqual([
+      'malformed_report',
+      reason,
+      false,
+    ]);
+  }
+  for (const wrong of [undefined, null, 7, {}, { fullReport: 7 }])
+    expect(codeOf(() => decode(wrong as never))).toEqual(['malformed_report', undefined, false]);
 });
 
 test('verify: a report that a quorum signed holds, against what is published or a map of it', () => {

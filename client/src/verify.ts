@@ -11,7 +11,7 @@ import {
   verifyReport,
 } from '@sealpost/protocol';
 import { type DecodedReport, decodeKnown, fullReportOf } from './decode.ts';
-import { readArgument } from './errors.ts';
+import { readArgument, SealpostError } from './errors.ts';
 
 /** Why a report is not to be believed. */
 export type VerifyFailure = VerificationFailure | 'malformed_report' | 'mismatched_fields';
@@ -45,7 +45,9 @@ export const verify = (report: ReportJson | string, signers: SignerSets | Signer
       return fail('mismatched_fields', `${mismatch} of the answer is not the one that was signed.`);
     return { ok: true, signers: verification.signers, configDigest: full.context.configDigest, decoded };
   } catch (error) {
-    if (error instanceof ReportFormatError) return fail('malformed_report', error.message);
+    const isMalformed =
+      error instanceof ReportFormatError || (error instanceof SealpostError && error.code === 'malformed_report');
+    if (isMalformed) return fail('malformed_report', error.message);
     throw error;
   }
 };

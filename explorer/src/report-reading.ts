@@ -1,13 +1,7 @@
 // Owns a report taken apart for the page: as far as it can be. A schema that is not known leaves its fields out, never its proof.
-import { type DecodedReport, decode } from '@sealpost/client';
+import { type DecodedReport, decode, SealpostError } from '@sealpost/client';
 import type { FeedId } from '@sealpost/protocol';
-import {
-  decodeFullReport,
-  type FullReport,
-  ReportFormatError,
-  reportSchemas,
-  schemaVersionOf,
-} from '@sealpost/protocol';
+import { decodeFullReport, type FullReport, reportSchemas, schemaVersionOf } from '@sealpost/protocol';
 import { mapReportBytes, type Segment } from './report-bytes.ts';
 import { describeFields, type FieldLine } from './report-fields.ts';
 
@@ -54,7 +48,7 @@ const readBody = (fullReport: string): Pick<ReadReport, 'decoded' | 'problem'> =
   try {
     return { decoded: decode(fullReport), problem: undefined };
   } catch (error) {
-    if (error instanceof ReportFormatError) return { decoded: undefined, problem: error.message };
+    if (error instanceof SealpostError) return { decoded: undefined, problem: error.message };
     throw error;
   }
 };

@@ -5,6 +5,7 @@ import { request as httpsRequest } from 'node:https';
 import { text } from 'node:stream/consumers';
 import type { LineResult } from '../ingest/report-line.ts';
 import { CommandError, exitCodes, usageError } from './failure.ts';
+import { commandAgent } from './version.ts';
 
 export type IngestTarget = { readonly url: URL; readonly token: string };
 
@@ -32,6 +33,7 @@ export async function* sendLines(
   const headers = {
     Authorization: `Bearer ${token}`,
     'Content-Type': 'application/x-ndjson',
+    'User-Agent': commandAgent(),
     Expect: '100-continue', // a refusal then comes before the first byte is sent, not as a broken connection
   };
   const request = open(url, { method: 'POST', headers });

@@ -1,7 +1,7 @@
 import { SealpostError } from '@sealpost/client';
 import { describe, expect, test } from 'vitest';
 import { CommandError } from './failure.ts';
-import { describeRemote, explainRemote } from './remote-client.ts';
+import { clientOptions, describeRemote, explainRemote } from './remote-client.ts';
 
 const url = new URL('https://streams.example.com');
 const broken = (code: string) =>
@@ -10,6 +10,11 @@ const broken = (code: string) =>
   });
 const refusal = (code: string, status: number, details = {}) =>
   new SealpostError(code, 'What happened.', { status, requestId: 'r-1', details });
+
+test('clients of commands name the command and its release', () => {
+  const { userAgent } = clientOptions(url, { stderr: process.stderr, nowMs: () => 0 });
+  expect(userAgent).toMatch(/^sealpost\/\d+\.\d+\.\d+$/);
+});
 
 describe('a failed call', () => {
   test.each([

@@ -6,6 +6,7 @@ import { asUsage, CommandError, exitCodes, interruptedCode } from './failure.ts'
 import { formatSecond } from './formats.ts';
 import type { Session } from './session.ts';
 import { pickStream } from './stream-argument.ts';
+import { commandAgent } from './version.ts';
 
 /** How a command's client behaves: it waits where the server asks for it, and what it mends by itself is told on stderr. */
 export const clientOptions = (
@@ -15,6 +16,7 @@ export const clientOptions = (
   baseUrl: origin,
   nowMs,
   retryRateLimited: true,
+  userAgent: commandAgent(),
   onWarning: ({ message }) => void stderr.write(`warning: ${message}\n`),
 });
 

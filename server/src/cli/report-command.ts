@@ -1,6 +1,6 @@
 // The command `sealpost report`: reports as a reader of the API gets them. Reports at hand are report-inspection.ts.
-import { type CallOptions, type Client, decode, formatDecimal, type Span } from '@sealpost/client';
-import { limits, ReportFormatError, type ReportJson, secondsMax, timeResolutionOf } from '@sealpost/protocol';
+import { type CallOptions, type Client, decode, formatDecimal, SealpostError, type Span } from '@sealpost/client';
+import { limits, type ReportJson, secondsMax, timeResolutionOf } from '@sealpost/protocol';
 import type { Command } from 'commander';
 import { addExamples, parseCount, type RawOptions } from './command-options.ts';
 import { addAccessOptions, readAccess } from './credentials.ts';
@@ -213,8 +213,8 @@ const cellsOf = (report: ReportJson, nowMs: number): readonly string[] => {
     const cells = [price, bid, ask].map((value) => (value === undefined ? '' : formatDecimal(value)));
     return [formatInstant(observationsMs), ...cells, span, age(observationsMs)];
   } catch (error) {
-    if (!(error instanceof ReportFormatError)) throw error;
+    if (!(error instanceof SealpostError)) throw error;
     const { validFromTimestamp: from, observationsTimestamp: to } = report;
-    return [formatSecond(to), `(${error.reason})`, '', '', `${to - from + 1} s`, age(to * 1_000)];
+    return [formatSecond(to), `(${error.code})`, '', '', `${to - from + 1} s`, age(to * 1_000)];
   }
 };

@@ -6,3 +6,6 @@ export const readVersion = (): string => {
   const manifest = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
   return String(manifest.version);
 };
+
+/** How the command names itself to servers. */
+export const commandAgent = (): string => `sealpost/${readVersion()}`;
