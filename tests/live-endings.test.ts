@@ -1,9 +1,13 @@
 // How live connections are kept and ended: a client that is silent, one that does not read, many that only wait, and a drain.
 import { once } from 'node:events';
+import { connect } from 'node:net';
+import { setTimeout } from 'node:timers/promises';
+import { signRequest } from '@sealpost/protocol';
 import { afterEach, beforeAll, expect, test } from 'vitest';
 import type { StoredReport } from '../server/src/store/store.ts';
 import { testStream } from './door.ts';
 import { openEvents, openSocket, type SocketClient } from './live-clients.ts';
+import { head, toLines } from './raw-http.ts';
 import { type Credentials, openService, type Service } from './running-api.ts';
 import { createSignedReports, type SignedReports, secondStream } from './signed-reports.ts';
 
@@ -85,6 +89,52 @@ test('endings: a silent client is pinged, and ended when it does not answer; an 
   silent.webSocket.terminate();
   answering.webSocket.close();
   stream.close();
+}, 60_000);
+
+test('endings: a client that floods us with frames is closed with 1008, one that pings now and then is answered', async () => {
+  const running = await openWith({});
+  const [calm, pinging, talking, splitting] = await Promise.all(
+    [1, 2, 3, 4].map(() => openSocket(running.url, socket, reader, nowMs)),
+  );
+  if (!calm || !pinging || !talking || !splitting) return expect.unreachable();
+  for (const { webSocket } of [pinging, talking, splitting]) webSocket.on('error', () => {}); // what is sent after the end
+  for (let i = 0; i < 1_000; i++) {
+    pinging.webSocket.ping();
+    talking.webSocket.send('hello');
+    splitting.webSocket.send('x'.repeat(100), { fin: false });
+  }
+  const codes = await Promise.all([pinging, talking, splitting].map(({ closed }) => closed));
+  expect(codes.map(({ code }) => code)).toEqual([1008, 1008, 1008]);
+  const pong = once(calm.webSocket, 'pong');
+  calm.webSocket.ping('now');
+  expect(String((await pong)[0])).toBe('now');
+  await expect
+    .poll(() => endedBy(running).filter(([, reason]) => reason === 'too_many_frames').length)
+    .toBeGreaterThanOrEqual(2);
+  calm.webSocket.close();
+}, 60_000);
+
+test('endings: a drain ends with the close frames of a client that keeps its connection open', async () => {
+  const running = await openWith({});
+  const { hostname, port } = new URL(running.url);
+  const headers = signRequest({ method: 'GET', target: socket, ...reader, timestampMs: nowMs }, reader.secret);
+  const client = connect({ host: hostname, port: Number(port), allowHalfOpen: true }).on('error', () => {});
+  client.write(
+    head(
+      `GET ${socket} HTTP/1.1`,
+      ...['Host: a', 'Connection: Upgrade', 'Upgrade: websocket', ...toLines(headers)],
+      ...['Sec-WebSocket-Version: 13', 'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ=='],
+    ),
+  );
+  expect(String((await once(client, 'data'))[0])).toMatch(/^HTTP\/1\.1 101 /);
+  client.on('data', (frame: Buffer) => {
+    if (frame[0] === 0x88) client.write(Buffer.from([0x88, 0x82, 0, 0, 0, 0, 0x03, 0xe9])); // close, 1001, and nothing more
+  });
+  const drained = running.drain(60_000).then(() => 'drained');
+  service = undefined;
+  // The `ws` package waits 5 s for the client to close.
+  expect(await Promise.race([drained, setTimeout(4_000, 'waiting', { ref: false })])).toBe('drained');
+  client.destroy();
 }, 60_000);
 
 // `npm run bar -- 23` has the full count.

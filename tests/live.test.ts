@@ -207,6 +207,21 @@ test('handshake: without a key it is 400, of another version 426, and an offer o
   );
 });
 
+test.each(['', 'a,,b', 'a, b, a', 'a b', 'a/b', ',a', 'a,'])(
+  'handshake: subprotocols that are no list, %j, are a 400 for the client, the log and the metrics',
+  async (protocols) => {
+    const target = socketOf(first);
+    const lines = [
+      ...['Connection: Upgrade', 'Upgrade: websocket', ...authLines(target), 'Sec-WebSocket-Version: 13'],
+      ...['Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==', `Sec-WebSocket-Protocol: ${protocols}`],
+    ];
+    expect(await exchange(rawHandshake(target, lines), /\}$/)).toMatch(
+      /^HTTP\/1\.1 400 .*"malformed_header".*"Sec-WebSocket-Protocol"/s,
+    );
+    await expect.poll(() => service.events.at(-1)).toMatchObject({ status: 400, code: 'malformed_header' });
+  },
+);
+
 test('limits: the 21st connection of an account is 429, and there is room again when one closes', async () => {
   const who = await service.addAccount(['public']);
   const clients = await Promise.all(Array.from({ length: 20 }, () => open(socketOf(first), who)));

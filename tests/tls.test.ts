@@ -76,6 +76,47 @@ test.each(['TLSv1', 'TLSv1.1'] as const)('tls: %s is refused by the server', asy
   await expect(handshake(only(version))).rejects.toMatchObject({ code: 'ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION' });
 });
 
+test.each([
+  ['RSA key exchange', 'AES256-GCM-SHA384'],
+  ['CBC with SHA-1', 'ECDHE-ECDSA-AES256-SHA'],
+  ['CBC with SHA-256', 'ECDHE-ECDSA-AES128-SHA256'],
+  ['CCM with a short tag', 'ECDHE-ECDSA-AES128-CCM8'],
+  ['CCM', 'ECDHE-ECDSA-AES256-CCM'],
+])('tls: %s is refused', async (_, ciphers) => {
+  const options: ConnectionOptions = { maxVersion: 'TLSv1.2', ciphers: `${ciphers}:@SECLEVEL=0` };
+  await expect(handshake(options)).rejects.toMatchObject({ code: expect.stringMatching(/HANDSHAKE_FAILURE/) });
+});
+
+test.each(['ECDHE-ECDSA-AES256-GCM-SHA384', 'ECDHE-ECDSA-AES128-GCM-SHA256', 'ECDHE-ECDSA-CHACHA20-POLY1305'])(
+  'tls: %s is spoken, and every answer asks for TLS the next time',
+  async (ciphers) => {
+    const socket = await handshake({ maxVersion: 'TLSv1.2', ciphers });
+    const connection = openKeepAlive(socket);
+    const other = openKeepAlive(await handshake());
+    const answers = [
+      await connection.ask(latest()),
+      await connection.ask(head('GET /nowhere HTTP/1.1', 'Host: a')),
+      await other.ask('nonsense\r\n\r\n'),
+    ];
+    expect(answers.map(({ status }) => status)).toEqual([200, 404, 400]);
+    expect(answers.map(({ headers }) => headers['strict-transport-security'])).toEqual(
+      Array(3).fill('max-age=31536000'),
+    );
+    connection.close();
+  },
+);
+
+test('tls: renegotiation is refused', async () => {
+  const socket = await handshake({ maxVersion: 'TLSv1.2' });
+  socket.on('error', () => {});
+  const outcome = await new Promise((resolve) => {
+    socket.once('close', () => resolve('closed'));
+    socket.renegotiate({ rejectUnauthorized: false }, (error) => resolve(error === null ? 'renegotiated' : 'refused'));
+  });
+  expect(outcome).not.toBe('renegotiated');
+  socket.destroy();
+});
+
 test('tls: plain HTTP on the port is no way in, and is not redirected', async () => {
   await expect(fetch(`http://127.0.0.1:${serving.port}/time`)).rejects.toThrow();
   expect(await shownName()).toBe('first');

@@ -5,8 +5,10 @@ import { readFileSync } from 'node:fs';
 import { setFlagsFromString } from 'node:v8';
 import type { SecretBox } from './access/secrets.ts';
 import { createUsageCounter, type UsageCounter } from './access/usage.ts';
+import type { GuardRules } from './connections/guard.ts';
 import { type ApiRules, createApi, type Limiters } from './http/api.ts';
 import { explorerFolder, openExplorer } from './http/explorer.ts';
+import { normaliseAddress } from './http/gate.ts';
 import { type Pressure, watchPressure } from './http/pressure.ts';
 import { type HttpListener, type ListenOptions, openHttpServer } from './http/server.ts';
 import { createIngest, type Ingest, type IngestRules } from './ingest/ingest.ts';
@@ -32,6 +34,8 @@ export type NodeSettings = {
   readonly tls?: { readonly certFile: string; readonly keyFile: string };
   readonly api: ApiRules;
   readonly live: LiveRules;
+  /** How many connections a process may have open, and what may wait for them. */
+  readonly connections: Omit<GuardRules, 'addressOf'>;
   /** Is the page at / served? */
   readonly explorer: boolean;
   readonly ingest: IngestRules;
@@ -205,6 +209,7 @@ const openListener = async (
     monotonicMs: () => performance.now(),
     isDraining: () => draining,
     isOverloaded: pressure.isHigh,
+    isTls: settings.tls !== undefined,
     observe: createObserver([observe, usage.observe]),
     onSigned: usage.noteSecret,
     live: live.handlers,
@@ -215,7 +220,11 @@ const openListener = async (
     settings.tls && { cert: readFileSync(settings.tls.certFile), key: readFileSync(settings.tls.keyFile) };
   const tls = readTls();
   const listener: HttpListener = await openHttpServer(
-    { ...settings.listen, ...(tls && { tls }) },
+    {
+      ...settings.listen,
+      ...(tls && { tls }),
+      connections: { ...settings.connections, addressOf: peerAddressOf(settings.api) },
+    },
     handle,
     newRequestId,
     observe,
@@ -251,6 +260,14 @@ const describeCertificate = (pem: string | Buffer): ReloadedCertificate => {
   const names = [subject?.replaceAll('\n', ', '), subjectAltName].filter((name) => name !== undefined).join(', ');
   return { names, validTo: new Date(validTo).toISOString() };
 };
+
+/** What connections are counted by; a trusted proxy brings those of many. */
+const peerAddressOf =
+  ({ trustedProxies }: ApiRules): GuardRules['addressOf'] =>
+  (peer) => {
+    const address = normaliseAddress(peer);
+    return trustedProxies.has(address) ? undefined : address;
+  };
 
 const missingExplorer = (error: unknown) =>
   ({

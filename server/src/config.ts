@@ -1,6 +1,7 @@
 // Owns the ONE table of settings, and how a value is found: flag, environment, config file, default, the first that has one.
 // Reading the file and the command line is the caller's. docs/configuration.md is held against the table by a test.
 import { limits, networkTypes, skewMaxMs } from '@sealpost/protocol';
+import { connectionSettings } from './config-connections.ts';
 import {
   formatList,
   formatListen,
@@ -164,6 +165,7 @@ export const settingsTable = {
     expected: 'a whole number of bytes from 16384 to 1073741824',
     help: 'a live connection with more than this waiting for its client is closed as too slow',
   }),
+  ...connectionSettings,
   skewMaxMs: row({
     env: 'SEALPOST_SKEW_MAX_MS',
     flag: '--skew-max-ms <ms>',

@@ -175,7 +175,7 @@ test.each([
   log.observe({ kind: 'ingested', result: 'stored', count: 3 });
   log.observe({ kind: 'visible', seconds: 0.01, count: 3 });
   log.observe({ kind: 'draining', reason: 'SIGTERM' });
-  log.observe({ kind: 'connectionDropped' });
+  log.observe({ kind: 'connectionDropped', reason: 'connections' });
   log.observe({ kind: 'stopped', clean: false });
   expect(log.parsed().map(({ event }) => event)).toEqual(expected);
 });

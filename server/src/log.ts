@@ -232,7 +232,7 @@ const toLine = (observation: Observation, slowMs: number): Line => {
     case 'liveEnded':
       return liveLine(observation);
     case 'connectionDropped':
-      return { level: 'warn', fields: { event }, complaint: 'connection_dropped' };
+      return { level: 'warn', fields: { event, reason: observation.reason }, complaint: 'connection_dropped' };
   }
 };
 

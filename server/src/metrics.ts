@@ -2,6 +2,7 @@
 // processes add up. docs/metrics.md is held against them by a test. No label ever holds a user, a stream or a raw path.
 import { isLive, type Route, routes } from '@sealpost/protocol';
 import { type Aggregator, AggregatorRegistry, Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
+import { type DropReason, dropReasons } from './connections/guard.ts';
 import type { RequestEvent } from './http/pipeline.ts';
 import { type ServedName, servedLabels } from './http/target.ts';
 import { refusals } from './ingest/refusals.ts';
@@ -80,7 +81,7 @@ export const createMetrics = ({ readings, staleAfterSeconds }: MetricsOptions): 
         case 'request':
           return requests.answered(observation);
         case 'connectionDropped':
-          return requests.dropped();
+          return requests.dropped(observation.reason);
         case 'ingested':
           return countReports(observation.result, observation.count);
         case 'refused':
@@ -177,6 +178,13 @@ const createRequestMetrics = (registry: Registry) => {
   );
   const rateLimited = new Counter({ name: 'sealpost_rate_limited_total', help: 'Requests over a limit.', registers });
   const shed = new Counter({ name: 'sealpost_shed_total', help: 'Requests and connections turned away.', registers });
+  const countDropped = createCounts(
+    registry,
+    'sealpost_connections_dropped_total',
+    'Connections closed without an answer or in the middle of one, by reason.',
+    'reason',
+    dropReasons,
+  );
   return {
     duration,
     answered: ({ route, method, status, code, durationMs }: RequestEvent): void => {
@@ -186,7 +194,10 @@ const createRequestMetrics = (registry: Registry) => {
       if (limited.includes(code)) rateLimited.inc();
       if (shedding.includes(code)) shed.inc();
     },
-    dropped: (): void => shed.inc(),
+    dropped: (reason: DropReason): void => {
+      shed.inc();
+      countDropped(reason, 1);
+    },
   };
 };
 

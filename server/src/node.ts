@@ -40,6 +40,9 @@ export type NodeOptions = {
 /** A stream is behind when its newest report is older than this. */
 const staleAfterSeconds = 60;
 
+/** What comes in on the private listener may be finished within this time, where the public one took all of `drainMs`. */
+const lastUploadMs = 1_000;
+
 /** Opens a node; it answers when this resolves. What was opened before a part that fails is closed again. */
 export const openNode = async (options: NodeOptions): Promise<Node> => {
   const { settings, version, ingestToken, logTo, starting = unwatchedStart } = options;
@@ -63,8 +66,9 @@ export const openNode = async (options: NodeOptions): Promise<Node> => {
   });
   const observe = createObserver([log.observe, metrics.observe]);
   const close = async (): Promise<void> => {
+    const deadlineMs = performance.now() + settings.drainMs;
     await front?.drain();
-    await ops?.close();
+    await ops?.close(Math.max(lastUploadMs, deadlineMs - performance.now()));
     await write?.close();
   };
   const open = async (): Promise<Node> => {
@@ -199,6 +203,11 @@ const toNodeSettings = (settings: Settings, version: string): NodeSettings => ({
     keepAliveMs: 10_000,
     retentionDays: settings.retentionDays,
     network: settings.network,
+  },
+  connections: {
+    connectionsMax: settings.connectionsMax,
+    connectionsPerAddress: settings.connectionsPerAddress,
+    unread: { bytesMax: settings.unreadBytesMax, bytesPerOwnerMax: settings.unreadBytesPerAccount },
   },
   explorer: settings.explorer,
   ingest: {

@@ -155,7 +155,7 @@ test('ops: a body that nobody wants ends the connection', async () => {
 });
 
 test('ops: closing ends what is still open when its time is over', async () => {
-  const { url, close } = await open({ closeMaxMs: 20, ingest: (request) => void request.resume() });
+  const { url, close } = await open({ closeMaxMs: 20, ingest: async (request) => void request.resume() });
   const socket = connect(Number(new URL(url).port), '127.0.0.1');
   const ended = text(socket).catch(() => '');
   socket.write('POST /ingest HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n');

@@ -1,6 +1,7 @@
 // Owns the private listener: probes, metrics and, where this process takes reports, POST /ingest. Never on a public address.
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { type ConnectionGuard, createConnectionGuard, inTurn } from './connections/guard.ts';
 import { metricsContentType } from './metrics.ts';
 import type { Listener } from './observe.ts';
 import { urlHost } from './url-host.ts';
@@ -17,7 +18,7 @@ export type OpsOptions = {
   /** The text of /metrics. */
   readonly metrics: () => Promise<string>;
   /** Answers /ingest, whatever the method (`createIngestHandler` makes one); without it there is no such path. */
-  readonly ingest?: (request: IncomingMessage, response: ServerResponse) => void;
+  readonly ingest?: (request: IncomingMessage, response: ServerResponse) => Promise<void>;
   readonly observe: Listener;
   /** A check or the metrics may take this long. */
   readonly answerMaxMs?: number;
@@ -25,12 +26,21 @@ export type OpsOptions = {
   readonly closeMaxMs?: number;
 };
 
-export type OpsListener = { readonly url: string; readonly close: () => Promise<void> };
+export type OpsListener = {
+  readonly url: string;
+  /** Waits for what is under way, `closeMaxMs` at most, or as long as is said here. */
+  readonly close: (deadlineMs?: number) => Promise<void>;
+};
 
 // Probes must see a failure within two seconds, and most give up after a second or a few.
 const answerMaxMsDefault = 1_500;
 const closeMaxMsDefault = 10_000;
-const connectionsMax = 256;
+const guardRules = {
+  connectionsMax: 256,
+  connectionsPerAddress: 0, // probes, scrapers and senders may all come through one
+  addressOf: () => undefined,
+  unread: { bytesMax: 67_108_864, bytesPerOwnerMax: 67_108_864 },
+} as const;
 /** A silent peer is cut off after this long; uploads may take as long as they need, so requests have no other end. */
 const silenceMaxMs = 60_000;
 
@@ -39,10 +49,15 @@ export const openOpsListener = async (options: OpsOptions): Promise<OpsListener>
   const { host, port, observe, closeMaxMs = closeMaxMsDefault } = options;
   const server = createServer(
     { requestTimeout: 0, headersTimeout: 10_000, keepAliveTimeout: 5_000, connectionsCheckingInterval: 1_000 },
-    createOpsHandler(options),
+    inTurn<IncomingMessage, ServerResponse>(createOpsHandler(options)),
   );
   server.setTimeout(silenceMaxMs);
-  server.maxConnections = connectionsMax;
+  const guard = createConnectionGuard({
+    rules: guardRules,
+    monotonicMs: () => performance.now(),
+    onDropped: (reason) => observe({ kind: 'connectionDropped', reason }),
+  });
+  guard.watch(server, false);
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
     server.listen(port, host, () => resolve(void server.off('error', reject)));
@@ -52,17 +67,20 @@ export const openOpsListener = async (options: OpsOptions): Promise<OpsListener>
     observe({ kind: 'warning', code: 'ops_listener_failed', message: 'The private listener failed.', error }),
   );
   const address = server.address() as AddressInfo; // it listens on a port
-  return { url: `http://${urlHost(host)}:${address.port}`, close: () => closeServer(server, closeMaxMs) };
+  return { url: `http://${urlHost(host)}:${address.port}`, close: (ms = closeMaxMs) => closeServer(server, guard, ms) };
 };
 
-const closeServer = (server: Server, closeMaxMs: number): Promise<void> =>
+const closeServer = (server: Server, guard: ConnectionGuard, deadlineMs: number): Promise<void> =>
   new Promise((resolve) => {
-    const deadline = setTimeout(() => server.closeAllConnections(), closeMaxMs);
+    // Not the server's own list, which does not know a connection that asked for CONNECT or an upgrade.
+    const deadline = setTimeout(guard.destroyAll, deadlineMs);
     server.close(() => {
       clearTimeout(deadline);
+      guard.destroyAll();
       resolve();
     });
     server.closeIdleConnections();
+    guard.destroySilent();
   });
 
 type OpsAnswer = {
@@ -102,7 +120,7 @@ const createOpsHandler = (options: OpsOptions) => {
   };
   return (request: IncomingMessage, response: ServerResponse): void => {
     const path = (request.url ?? '').split('?', 1)[0] ?? '';
-    if (path === '/ingest' && ingest !== undefined) ingest(request, response);
+    if (path === '/ingest' && ingest !== undefined) void ingest(request, response);
     else void answer(path, request.method).then((given) => send(request, response, given));
   };
 };

@@ -35,7 +35,12 @@ export type AnswerContext = {
   readonly acceptsGzip: boolean;
   readonly rate: RateDecision | undefined;
   readonly closing: boolean;
+  /** Did it come over TLS that this process terminates? */
+  readonly isTls: boolean;
 };
+
+/** Tells browsers to ask over TLS alone, for a year. */
+export const strictTransport = ['Strict-Transport-Security', 'max-age=31536000'] as const;
 
 const exposed = [
   'X-Request-Id',
@@ -132,7 +137,12 @@ const handOver = (response: ServerResponse, answer: Answer, context: AnswerConte
   return 0;
 };
 
-const headersOf = (answer: Answer, { rate, requestId, closing }: AnswerContext, length: number, packed: boolean) => {
+const headersOf = (
+  answer: Answer,
+  { rate, requestId, closing, isTls }: AnswerContext,
+  length: number,
+  packed: boolean,
+) => {
   const headers: (string | number)[] = [
     'Cache-Control',
     answer.cacheControl,
@@ -156,6 +166,7 @@ const headersOf = (answer: Answer, { rate, requestId, closing }: AnswerContext, 
     checkHeaderValues(answer.headers);
     headers.push(...answer.headers);
   }
+  if (isTls) headers.push(...strictTransport);
   if (closing) headers.push('Connection', 'close');
   return headers as string[]; // node takes numbers too
 };

@@ -53,6 +53,8 @@ export type ApiParts = {
   readonly observe: (event: RequestEvent) => void;
   /** Hears which secret signed a request that passed. */
   readonly onSigned?: (userId: string, secretId: string, nowMs: number) => void;
+  /** Does this process terminate TLS? */
+  readonly isTls?: boolean;
   /** Handlers of live delivery; without them its routes ask for an upgrade that there is not. */
   readonly live?: Handlers;
   /** The explorer's files; none when absent. */
@@ -134,6 +136,7 @@ export const createApi = (parts: ApiParts): Pipeline & { readonly newRequestId: 
       origin,
     }),
     observe: parts.observe,
+    isTls: parts.isTls ?? false,
   });
   return { ...pipeline, newRequestId };
 };

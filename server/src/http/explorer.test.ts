@@ -173,6 +173,7 @@ test('explorer: while requests are shed, its files are answered all the same', a
     newRequestId: () => 'id',
     isDraining: () => false,
     isOverloaded: () => true,
+    isTls: false,
     observe: () => {},
   });
   const listener = await openHttpServer({ host: '127.0.0.1', port: 0 }, handle, () => 'id');

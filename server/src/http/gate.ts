@@ -84,15 +84,16 @@ export const createGate = ({ authenticator, accounts, addresses, rules, monotoni
     addressOf: (peer: string | undefined, forwardedFor: string | undefined): string => {
       const direct = peer ?? '';
       const told =
-        forwardedFor !== undefined && rules.trustedProxies.has(normalise(direct))
+        forwardedFor !== undefined && rules.trustedProxies.has(normaliseAddress(direct))
           ? forwardedFor.split(',').at(-1)?.trim()
           : undefined;
-      return normalise(told ?? direct);
+      return normaliseAddress(told ?? direct);
     },
   };
 };
 
-const normalise = memoise((address): string => {
+/** An address as limits count it: IPv6 by its /64, an IPv4 address in IPv6 as itself. */
+export const normaliseAddress = memoise((address): string => {
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1];
   if (mapped !== undefined) return mapped;
   if (!address.includes(':')) return address;

@@ -4,6 +4,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { ApiError, type FeedId, isLive, type RouteName } from '@sealpost/protocol';
 import type { Caller } from '../access/authenticate.ts';
 import type { RateDecision } from '../access/rate-limit.ts';
+import { noteAnswer } from '../connections/guard.ts';
 import { type Answer, type AnswerContext, preflightAnswer, sendAnswer, writeAnswer } from './answer.ts';
 import { answerFile, type FindFile } from './explorer.ts';
 import type { Gate } from './gate.ts';
@@ -49,6 +50,8 @@ export type PipelineParts = {
     nowMs: number,
   ) => RouteContext;
   readonly observe: (event: RequestEvent) => void;
+  /** Does this process terminate TLS? */
+  readonly isTls: boolean;
 };
 
 export type Pipeline = {
@@ -166,12 +169,13 @@ const tellTogether = (observe: PipelineParts['observe']): PipelineParts['observe
 };
 
 /** How a passage ends: with an answer or an error, told to the observer once. */
-const createReplies = ({ gate, isDraining, monotonicMs, observe }: PipelineParts, onEnd: () => void) => {
+const createReplies = ({ gate, isDraining, isTls, monotonicMs, observe }: PipelineParts, onEnd: () => void) => {
   const tell = tellTogether(observe);
   const finish = (passage: Passage, status: number, bytes: number, code: string | null, error?: unknown): void => {
     onEnd();
     const { requestId, startedMs, route = null, caller } = passage;
-    const { method = '' } = passage.request;
+    const { method = '', socket } = passage.request;
+    noteAnswer(socket, caller?.userId);
     const durationMs = monotonicMs() - startedMs;
     const userId = caller?.userId ?? null;
     tell({ kind: 'request', requestId, route, method, status, code, userId, bytes, durationMs, error });
@@ -185,6 +189,7 @@ const createReplies = ({ gate, isDraining, monotonicMs, observe }: PipelineParts
     acceptsGzip: passage.headers?.acceptsGzip ?? false,
     rate: rateOf(passage),
     closing: isDraining(),
+    isTls,
   });
   return {
     /** At once, unless the answer is compressed. */

@@ -1,5 +1,6 @@
 // Owns the public listener: every time-out and size set, requests that never become one answered all the same, a drain that no client
-// notices. What a request means is the pipeline's.
+// notices. What a request means is the pipeline's; that every connection ends is the guard's.
+import { constants } from 'node:crypto';
 import {
   createServer as createHttpServer,
   type IncomingMessage,
@@ -10,7 +11,17 @@ import {
 import { createServer as createHttpsServer } from 'node:https';
 import { type AddressInfo, Server as NetServer, type Socket } from 'node:net';
 import { ApiError, limits, toErrorJson } from '@sealpost/protocol';
+import {
+  type ConnectionGuard,
+  createConnectionGuard,
+  type DropReason,
+  type GuardRules,
+  handshakeMaxMs,
+  inTurn,
+  isAnswerable,
+} from '../connections/guard.ts';
 import { urlHost } from '../url-host.ts';
+import { strictTransport } from './answer.ts';
 import type { Pipeline, RequestEvent } from './pipeline.ts';
 import { keepAliveMs } from './whole-answer.ts';
 
@@ -18,13 +29,15 @@ export type ListenOptions = {
   readonly host: string;
   /** 0 takes a free one. */
   readonly port: number;
-  /** Connections open at once; more are turned away. */
-  readonly connectionsMax?: number;
+  /** How many connections there may be, and what may wait for them; generous bounds where absent. */
+  readonly connections?: Partial<GuardRules>;
   readonly tls?: { readonly cert: string | Buffer; readonly key: string | Buffer };
 };
 
 export type HttpListener = {
   readonly url: string;
+  /** Connections that are open, and bytes that wait for their clients. */
+  readonly counts: ConnectionGuard['counts'];
   /** Takes no new connections; those that are open go on. */
   readonly stopListening: () => void;
   /** Stops taking connections, lets requests under way finish, then cuts what is left after `deadlineMs`. */
@@ -33,14 +46,18 @@ export type HttpListener = {
   readonly useTls: (tls: NonNullable<ListenOptions['tls']>) => void;
 };
 
-/** A connection that was turned away without an answer: too many were open, or the system had no descriptor left. */
-export type ConnectionDropped = { readonly kind: 'connectionDropped' };
+/** A connection that was closed without an answer, or in the middle of one. `accept`: the system had no descriptor left. */
+export type ConnectionDropped = { readonly kind: 'connectionDropped'; readonly reason: DropReason };
 
 /** What the listener tells, which no handler sees: dropped connections, and answers to what never became a request of ours. */
 export type ListenerEvent = ConnectionDropped | RequestEvent;
 
-/** As many as a process with a common limit of descriptors can have. */
-const connectionsMaxDefault = 16_384;
+const guardDefaults: GuardRules = {
+  connectionsMax: 16_384,
+  connectionsPerAddress: 0,
+  addressOf: (peer) => peer,
+  unread: { bytesMax: 268_435_456, bytesPerOwnerMax: 67_108_864 },
+};
 
 const serverOptions = {
   maxHeaderSize: limits.requestHeadBytesMax,
@@ -52,6 +69,23 @@ const serverOptions = {
   optimizeEmptyRequests: true,
 } as const;
 
+/** ECDHE with AEAD alone: forward secrecy, and no padding to attack (D128). */
+const ciphers = [
+  'TLS_AES_256_GCM_SHA384',
+  'TLS_CHACHA20_POLY1305_SHA256',
+  'TLS_AES_128_GCM_SHA256',
+  'ECDHE+AESGCM',
+  'ECDHE+CHACHA20',
+].join(':');
+const tlsOptions = {
+  minVersion: 'TLSv1.2',
+  ciphers,
+  honorCipherOrder: true,
+  // A client of TLS 1.2 could ask for handshakes without end on one connection.
+  secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
+  handshakeTimeout: handshakeMaxMs,
+} as const;
+
 /** More headers than this are refused; node would drop the rest in silence. */
 const headersMax = 200;
 
@@ -61,7 +95,7 @@ export const openHttpServer = async (
   newRequestId: () => string,
   tell: (event: ListenerEvent) => void = () => {},
 ): Promise<HttpListener> => {
-  const refuse = createRefuse(newRequestId, tell);
+  const refuse = createRefuse(newRequestId, tell, options.tls !== undefined);
   const guarded: Pipeline['handle'] = (request, response, upgrade) => {
     if (request.rawHeaders.length < headersMax * 2) return handle(request, response, upgrade);
     const error = new ApiError('head_too_large', `At most ${headersMax} headers are read.`);
@@ -74,17 +108,24 @@ export const openHttpServer = async (
     else if (socket.bytesWritten > 0) socket.destroy();
     else refuse(error, method, (refusal) => socket.end(renderRefusal(refusal)));
   };
-  const onRequest = (request: IncomingMessage, response: ServerResponse): void => guarded(request, response);
+  const onRequest = inTurn<IncomingMessage, ServerResponse>((request, response) => guarded(request, response));
   const server: Server = options.tls
-    ? createHttpsServer({ ...serverOptions, ...options.tls, minVersion: 'TLSv1.2' }, onRequest)
+    ? createHttpsServer({ ...serverOptions, ...tlsOptions, ...options.tls }, onRequest)
     : createHttpServer(serverOptions, onRequest);
   server.maxHeadersCount = headersMax;
-  server.maxConnections = options.connectionsMax ?? connectionsMaxDefault;
-  server.on('drop', () => tell({ kind: 'connectionDropped' }));
+  const guard = createConnectionGuard({
+    rules: { ...guardDefaults, ...options.connections },
+    monotonicMs: () => performance.now(),
+    onDropped: (reason) => tell({ kind: 'connectionDropped', reason }),
+  });
+  guard.watch(server, options.tls !== undefined);
   server.on('checkContinue', onRequest); // no body is ever read, so none is asked for
   server.on('checkExpectation', onRequest);
-  // What a server accepts is a Socket, plain or TLS.
-  server.on('clientError', (error: NodeJS.ErrnoException, socket) => refuseOn(socket as Socket, explain(error)));
+  // What a server accepts is a Socket, plain or TLS. One whose handshake failed is told here too, and takes no answer.
+  server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
+    if (isAnswerable(socket as Socket)) refuseOn(socket as Socket, explain(error));
+    else socket.destroy();
+  });
   server.on('connect', (_: IncomingMessage, socket) => {
     letGo(socket as Socket);
     refuseOn(socket as Socket, new ApiError('method_not_allowed'), 'CONNECT');
@@ -98,11 +139,12 @@ export const openHttpServer = async (
   const { port } = server.address() as AddressInfo; // it listens on a port
   return {
     url: `${options.tls ? 'https' : 'http'}://${urlHost(options.host)}:${port}`,
+    counts: guard.counts,
     stopListening: () => stopListening(server),
-    close: (deadlineMs) => closeServer(server, deadlineMs),
+    close: (deadlineMs) => closeServer(server, guard, deadlineMs),
     useTls: (tls) =>
       'setSecureContext' in server &&
-      (server as ReturnType<typeof createHttpsServer>).setSecureContext({ ...tls, minVersion: 'TLSv1.2' }),
+      (server as ReturnType<typeof createHttpsServer>).setSecureContext({ ...tlsOptions, ...tls }),
   };
 };
 
@@ -112,7 +154,7 @@ const listen = (server: Server, { host, port }: ListenOptions, tell: (event: Lis
     server.listen(port, host, () => {
       server.off('error', reject);
       // Out of descriptors, say: the listener goes on, and what could not be accepted is the client's to retry.
-      server.on('error', () => tell({ kind: 'connectionDropped' }));
+      server.on('error', () => tell({ kind: 'connectionDropped', reason: 'accept' }));
       resolve();
     });
   });
@@ -127,14 +169,20 @@ const lastRequestMs = 500;
 
 // Requests are now answered with `Connection: close`; connections that still wait for a next one are closed after a while, then again
 // and again.
-const closeServer = (server: Server, deadlineMs: number): Promise<void> =>
+const closeServer = (server: Server, guard: ConnectionGuard, deadlineMs: number): Promise<void> =>
   new Promise((resolve) => {
     const idleFromMs = performance.now() + Math.min(lastRequestMs, deadlineMs);
-    const sweep = setInterval(() => performance.now() >= idleFromMs && server.closeIdleConnections(), 50);
-    const deadline = setTimeout(() => server.closeAllConnections(), deadlineMs);
+    const sweep = setInterval(() => {
+      if (performance.now() < idleFromMs) return;
+      server.closeIdleConnections();
+      guard.destroySilent();
+    }, 50);
+    // Not the server's own list, which knows neither upgraded connections nor handshakes under way.
+    const deadline = setTimeout(guard.destroyAll, deadlineMs);
     const finish = (): void => {
       clearInterval(sweep);
       clearTimeout(deadline);
+      guard.destroyAll();
       resolve();
     };
     server.once('close', finish);
@@ -188,22 +236,23 @@ type Refusal = { readonly status: number; readonly headers: readonly string[]; r
 
 /** Answers what no handler sees, by `send`, and tells of it. The method is that of the request, where one was read. */
 const createRefuse =
-  (newRequestId: () => string, tell: (event: ListenerEvent) => void) =>
+  (newRequestId: () => string, tell: (event: ListenerEvent) => void, isTls: boolean) =>
   (error: ApiError, method = '', send: (refusal: Refusal) => void): void => {
     const requestId = newRequestId();
     const { status, code } = error;
     const body = JSON.stringify(toErrorJson(error, requestId));
     const bytes = Buffer.byteLength(body);
-    send({ status, headers: refusalHeaders(status, requestId, bytes), body });
+    send({ status, headers: refusalHeaders(status, requestId, bytes, isTls), body });
     tell({ kind: 'request', requestId, route: null, method, status, code, userId: null, bytes, durationMs: 0 });
   };
 
-const refusalHeaders = (status: number, requestId: string, bytes: number): readonly string[] => [
+const refusalHeaders = (status: number, requestId: string, bytes: number, isTls: boolean): readonly string[] => [
   ...['Content-Type', 'application/json'],
   ...['Content-Length', String(bytes)],
   ...['Cache-Control', 'no-store'],
   ...['X-Request-Id', requestId],
   ...['Access-Control-Allow-Origin', '*'],
+  ...(isTls ? strictTransport : []),
   ...(status === 405 ? ['Allow', 'GET, HEAD, OPTIONS'] : []),
   ...['Connection', 'close'],
 ];

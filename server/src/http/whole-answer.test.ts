@@ -83,6 +83,6 @@ test('whole answer: a header that would begin another is refused', () => {
   expect(() => checkHeaderValues(['Link', '<a>; rel="next"\r\nSet-Cookie: b'])).toThrow('control character');
   checkHeaderValues(['Link', '<a>; rel="next"', 'Name', 'Zürich']);
   const answer = { status: 200, body: '{}', cacheControl: 'no-store', headers: ['A', 'b\nc'] };
-  const context = { requestId: 'r', head: false, acceptsGzip: false, rate: undefined, closing: false };
+  const context = { requestId: 'r', head: false, acceptsGzip: false, rate: undefined, closing: false, isTls: false };
   expect(() => writeAnswer({ shouldKeepAlive: true } as never, answer, context)).toThrow('control character'); // nothing is written yet
 });

@@ -8,6 +8,7 @@ export const endings = {
   going_away: { code: 1001, text: 'This node is going away. Connect again.' },
   access_ended: { code: 1008, text: 'The access of this connection has ended.' },
   too_slow: { code: 1013, text: 'This client reads too slowly.' },
+  too_many_frames: { code: 1008, text: 'This client sends too much. Send nothing but a ping now and then.' },
   silent: { code: 1006, text: '' },
 } as const;
 

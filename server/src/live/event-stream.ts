@@ -2,6 +2,7 @@
 // appending and none twice (D67). Late reports are among them.
 import type { ServerResponse } from 'node:http';
 import { ApiError, type FeedId } from '@sealpost/protocol';
+import { watchStalls } from '../connections/guard.ts';
 import { type Appended, CorruptRecordError, type ReportStore } from '../store/store.ts';
 import type { Ending, Line } from './connections.ts';
 import type { Hub } from './hub.ts';
@@ -46,7 +47,7 @@ export const holdEventStream = (
   let position = after ?? hub.position();
   let commentedMs = monotonicMs();
   let unsubscribe = (): void => {};
-  const stalls = createStallWatch(response, rules.keepAliveMs);
+  const stalls = response.socket && watchStalls(response.socket, monotonicMs(), rules.keepAliveMs);
   response.socket?.setKeepAlive(true, rules.keepAliveMs); // a client that is gone without a word is found out by the system
   const end = (why: Ending): void => {
     tally.ended ??= why;
@@ -94,26 +95,11 @@ export const holdEventStream = (
     destroy: () => response.destroy(),
     tend: (now) => {
       if (response.writableLength > rules.bufferBytesMax) return end('too_slow');
-      if (stalls(now)) return end('silent');
+      if (stalls?.isStalled(now)) return end('silent');
       if (now - commentedMs < rules.keepAliveMs) return;
       commentedMs = now;
       write(comment);
     },
-  };
-};
-
-/** Has nothing of what waits for the client gone out for so long? */
-const createStallWatch = (response: ServerResponse, stalledMaxMs: number) => {
-  let seenBytes = -1;
-  let seenMs = 0;
-  return (now: number): boolean => {
-    const { bytesWritten = 0, writableLength = 0 } = response.socket ?? {};
-    const gone = bytesWritten - writableLength;
-    if (writableLength === 0 || gone !== seenBytes) {
-      seenBytes = gone;
-      seenMs = now;
-    }
-    return now - seenMs >= stalledMaxMs;
   };
 };
 

@@ -8,8 +8,15 @@ import type { Tally } from './tally.ts';
 
 /** What one message of a client may hold: none is read, so a small one is ignored and a larger one ends the connection with 1009. */
 const messageBytesMax = 4_096;
+/** Parts of one message. */
+const fragmentsMax = 16;
 /** How long a client that was told to go has to close. */
 const closeMaxMs = 5_000;
+/** One that sends too much is cut sooner: it is not read any more, and only needs time to read the close frame. */
+const floodCloseMaxMs = 1_000;
+/** What a client may send at once, and from then on per second: it has nothing to send but pings, pongs and a close frame. */
+const frames = { burst: 100, perSecond: 10 } as const;
+const bytes = { burst: 65_536, perSecond: 4_096 } as const;
 
 export type SocketRules = {
   /** A client with more than this waiting for it is too slow. */
@@ -31,6 +38,7 @@ export const checkHandshake = (upgrade: Upgrade | undefined): Upgrade => {
     upgrade: wanted,
     'sec-websocket-key': key,
     'sec-websocket-version': version,
+    'sec-websocket-protocol': protocols,
   } = upgrade?.request.headers ?? {};
   if (upgrade?.request.method !== 'GET' || wanted?.toLowerCase() !== 'websocket')
     throw new ApiError('upgrade_required');
@@ -39,11 +47,30 @@ export const checkHandshake = (upgrade: Upgrade | undefined): Upgrade => {
   if (key === undefined) throw headerError('missing_header', 'Sec-WebSocket-Key is missing.');
   if (!/^[+/0-9A-Za-z]{22}==$/.test(key))
     throw headerError('malformed_header', 'Sec-WebSocket-Key is not 16 bytes in Base64.');
+  if (protocols !== undefined && !areProtocols(protocols))
+    throw headerError(
+      'malformed_header',
+      'Sec-WebSocket-Protocol is not a list of different names with commas between them. Leave it out: none is agreed on.',
+      'Sec-WebSocket-Protocol',
+    );
   return upgrade;
 };
 
-const headerError = (code: 'missing_header' | 'malformed_header', text: string): ApiError =>
-  new ApiError(code, text, { header: 'Sec-WebSocket-Key' });
+const headerError = (
+  code: 'missing_header' | 'malformed_header',
+  text: string,
+  header = 'Sec-WebSocket-Key',
+): ApiError => new ApiError(code, text, { header });
+
+/** Subprotocols as the `ws` package takes them; what it does not take it answers itself, and nobody would hear of it. */
+const areProtocols = (header: string): boolean => {
+  const names = header.split(',').map((name) => name.replace(/^[ \t]+|[ \t]+$/g, ''));
+  return (
+    !/^[ \t]|[ \t]$/.test(header) &&
+    names.every((name) => /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/.test(name)) &&
+    new Set(names).size === names.length
+  );
+};
 
 /** Makes the way to complete handshakes; `onClose` of each hears the close code once. */
 export const createSockets = (rules: SocketRules, monotonicMs: () => number) => {
@@ -53,6 +80,8 @@ export const createSockets = (rules: SocketRules, monotonicMs: () => number) => 
     clientTracking: false,
     perMessageDeflate: false,
     maxPayload: messageBytesMax,
+    maxFragments: fragmentsMax,
+    autoPong: false,
     handleProtocols: () => false,
     closeTimeout: closeMaxMs,
   } as ConstructorParameters<typeof WebSocketServer>[0]);
@@ -86,22 +115,31 @@ const holdSocket = (
   let heardMs = monotonicMs();
   let pingedMs: number | undefined;
   let ended: Ending | undefined;
-  const hear = (): void => {
-    heardMs = monotonicMs();
-    pingedMs = undefined;
-  };
   const end = (why: Ending): void => {
     if (ended !== undefined) return;
     ended = why;
     tally.ended = why;
-    if (why === 'silent') webSocket.terminate();
-    else webSocket.close(endings[why].code, endings[why].text);
+    if (why === 'silent') return void webSocket.terminate();
+    webSocket.close(endings[why].code, endings[why].text);
+    if (why !== 'too_many_frames') return;
+    webSocket.pause();
+    setTimeout(() => webSocket.terminate(), floodCloseMaxMs).unref();
   };
-  webSocket.on('ping', hear);
-  webSocket.on('pong', hear);
-  webSocket.on('message', hear);
-  webSocket.on('error', () => {}); // it closes, with the code that says why
+  watchIncoming(webSocket, socket, monotonicMs, {
+    onFrame: () => {
+      heardMs = monotonicMs();
+      pingedMs = undefined;
+    },
+    onTooMuch: () => end('too_many_frames'),
+  });
+  let isBroken = false;
+  webSocket.on('error', () => {
+    isBroken = true; // it closes, with the code that says why
+  });
   webSocket.once('close', (code) => onClose(ended === undefined ? code : endings[ended].code));
+  // Both close frames have passed: a client may keep its side open for as long as it likes, and some do until they have connected again.
+  // One whose frames made no sense has not seen ours yet; the guard ends it a second later.
+  socket.once('finish', () => isBroken || socket.destroy());
   const checkBuffer = (): void => {
     if (socket.writableLength > bufferBytesMax) end('too_slow');
   };
@@ -129,5 +167,42 @@ const holdSocket = (
         webSocket.ping();
       }
     },
+  };
+};
+
+type Incoming = { readonly onFrame: () => void; readonly onTooMuch: () => void };
+
+/** Tells of every frame, answers pings, and counts: frames as they are understood, bytes because parts of a message are no frames yet. */
+const watchIncoming = (
+  webSocket: WebSocket,
+  socket: Upgrade['socket'],
+  monotonicMs: () => number,
+  { onFrame, onTooMuch }: Incoming,
+): void => {
+  const takeFrame = createAllowance(frames, monotonicMs);
+  const takeBytes = createAllowance(bytes, monotonicMs);
+  const isFine = (): boolean => {
+    if (webSocket.readyState !== webSocket.OPEN) return false;
+    onFrame();
+    if (takeFrame(1)) return true;
+    onTooMuch();
+    return false;
+  };
+  // While earlier bytes wait for the client no pong is added: only the newest ping needs an answer, and it will ask again.
+  webSocket.on('ping', (payload) => isFine() && socket.writableLength === 0 && webSocket.pong(payload));
+  webSocket.on('pong', isFine);
+  webSocket.on('message', isFine);
+  socket.on('data', (chunk: Buffer) => takeBytes(chunk.length) || onTooMuch());
+};
+
+/** A token bucket: takes `count` where that many are left. */
+const createAllowance = ({ burst, perSecond }: typeof frames | typeof bytes, monotonicMs: () => number) => {
+  let left: number = burst;
+  let lastMs = monotonicMs();
+  return (count: number): boolean => {
+    const now = monotonicMs();
+    left = Math.min(burst, left + ((now - lastMs) / 1_000) * perSecond) - count;
+    lastMs = now;
+    return left >= 0;
   };
 };

@@ -1,9 +1,13 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import { type AddressInfo, connect } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Door, openDoor, openPrivateListener, testStream } from '../../../../tests/door.ts';
 import { createSignedReports, secondStream } from '../../../../tests/signed-reports.ts';
 import type { OpsListener } from '../../ops.ts';
 import { StoreError } from '../../store/store.ts';
 import type { Ingest } from '../ingest.ts';
+import { createIngestHandler } from './listener.ts';
 
 const { report, signerSets } = await createSignedReports();
 const now = 1_763_200_000;
@@ -92,4 +96,43 @@ test.each([
   } finally {
     await other.close();
   }
+});
+
+const createSignal = () => {
+  let resolve = (_: void | Promise<void>): void => {};
+  const promise = new Promise<void>((settle) => {
+    resolve = settle;
+  });
+  return { promise, resolve: (value?: Promise<void>) => resolve(value) };
+};
+
+test('listener: an upload ends when its client has left, however full the way back to it is', async () => {
+  const stored = createSignal();
+  const begun = createSignal();
+  const waiting: Ingest = {
+    submit: async (lines, firstLine) => {
+      begun.resolve();
+      await stored.promise;
+      return door.ingest.submit(lines, firstLine);
+    },
+    close: async () => {},
+  };
+  const ended = createSignal();
+  const handle = createIngestHandler(waiting, token);
+  const server = createServer((request, response) => {
+    response.once('close', () => stored.resolve()); // results come when nobody is left to read them
+    ended.resolve(handle(request, response));
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const { port } = server.address() as AddressInfo; // it listens on a port
+  const client = connect(port, '127.0.0.1').on('error', () => {});
+  const body = 'nonsense\n'.repeat(3_000);
+  client.write(
+    `POST /ingest HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${token}\r\nContent-Length: ${body.length}\r\n\r\n`,
+  );
+  client.write(body);
+  await begun.promise;
+  client.destroy();
+  await ended.promise;
+  server.close();
 });

@@ -2,16 +2,16 @@
 // public one.
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { noteAnswer } from '../../connections/guard.ts';
 import { StoreError } from '../../store/store.ts';
 import type { Ingest } from '../ingest.ts';
 import { ingestNdjson } from './ndjson.ts';
 
-/** Answers requests to `/ingest` that reach the private listener. */
+/** Answers requests to `/ingest` that reach the private listener. Resolves when one is answered, or its client gone. */
 export const createIngestHandler =
   (ingest: Ingest, token: string) =>
-  (request: IncomingMessage, response: ServerResponse): void => {
-    void answer(ingest, token, request, response);
-  };
+  (request: IncomingMessage, response: ServerResponse): Promise<void> =>
+    answer(ingest, token, request, response);
 
 const answer = async (
   ingest: Ingest,
@@ -29,6 +29,7 @@ const answer = async (
   if (!isToken(request.headers.authorization, token)) {
     return refuse(401, 'unauthorized', 'Send the ingest token as Authorization: Bearer TOKEN.');
   }
+  noteAnswer(request.socket, 'ingest'); // who shows the token is not dropped for strangers
   try {
     await streamResults(ingest, request, response);
   } catch (error) {
@@ -47,6 +48,7 @@ const isToken = (header: string | undefined, token: string): boolean => {
 // The status goes out with the first results: a store that fails at once can still be answered with the right one.
 const streamResults = async (ingest: Ingest, request: IncomingMessage, response: ServerResponse): Promise<void> => {
   for await (const results of ingestNdjson(ingest, request)) {
+    if (response.destroyed) return; // nobody is left to be told; what was stored stays
     if (!response.headersSent) response.writeHead(200, { 'Content-Type': 'application/x-ndjson' });
     const flushed = response.write(results.map((result) => `${JSON.stringify(result)}\n`).join(''));
     if (!flushed) await drained(response);
@@ -55,8 +57,10 @@ const streamResults = async (ingest: Ingest, request: IncomingMessage, response:
   response.end();
 };
 
+/** Resolves at once for a client that has left: no event tells of it a second time. */
 const drained = (response: ServerResponse): Promise<void> =>
   new Promise((resolve) => {
+    if (response.destroyed) return resolve();
     const done = (): void => {
       response.off('drain', done).off('close', done);
       resolve();

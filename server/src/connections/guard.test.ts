@@ -1,0 +1,261 @@
+// Every connection ends, over real sockets, whatever its client does.
+import { once } from 'node:events';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { connect, createServer, type Socket } from 'node:net';
+import { connect as connectTls } from 'node:tls';
+import { afterEach, expect, test } from 'vitest';
+import { createCertificate } from '../../../tests/certificates.ts';
+import { type HttpListener, type ListenerEvent, type ListenOptions, openHttpServer } from '../http/server.ts';
+import { noteAnswer } from './guard.ts';
+import { createStallWatch } from './stall.ts';
+import { createUnread, type Unread } from './unread.ts';
+
+const opened: HttpListener[] = [];
+const clients: Socket[] = [];
+afterEach(async () => {
+  for (const client of clients.splice(0)) client.destroy();
+  for (const listener of opened.splice(0)) await listener.close(0);
+});
+
+type Handle = (request: IncomingMessage, response: ServerResponse) => void;
+const answerAtOnce: Handle = (_, response) => void response.end('handled');
+
+const open = async (options: Partial<ListenOptions> = {}, handle = answerAtOnce) => {
+  const events: ListenerEvent[] = [];
+  const listener = await openHttpServer(
+    { host: '127.0.0.1', port: 0, ...options },
+    handle,
+    () => 'r',
+    (event) => void events.push(event),
+  );
+  opened.push(listener);
+  const port = Number(new URL(listener.url).port);
+  /** A client that keeps its side open for as long as it can. */
+  const call = (localAddress = '127.0.0.1'): Socket => {
+    const socket = connect({ port, host: '127.0.0.1', localAddress, allowHalfOpen: true });
+    socket.on('error', () => {});
+    clients.push(socket);
+    return socket;
+  };
+  const left = () => listener.counts().connections;
+  const dropped = () => events.flatMap((event) => (event.kind === 'connectionDropped' ? [event.reason] : []));
+  return { listener, call, left, dropped, port };
+};
+
+const get = (path = '/', ...lines: readonly string[]): string =>
+  [`GET ${path} HTTP/1.1`, 'Host: a', ...lines, '', ''].join('\r\n');
+const upgrade = get('/', 'Connection: Upgrade', 'Upgrade: websocket');
+const connectHead = 'CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n';
+/** The server has ended or cut the connection; our side may still be open. */
+const over = (socket: Socket): Promise<unknown> => {
+  socket.resume();
+  return Promise.race([once(socket, 'end'), once(socket, 'close')]).catch(() => {});
+};
+const largeBody = Buffer.alloc(16_000_000, 'x');
+
+test.each([
+  ['what is no HTTP', 'nonsense\r\n\r\n'],
+  ['CONNECT', connectHead],
+  ['the preface of HTTP/2', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'],
+  ['an upgrade', upgrade],
+])('guard: a client that ignores our FIN after %s is cut', async (_, bytes) => {
+  const { call, left } = await open();
+  const socket = call();
+  socket.write(bytes);
+  await over(socket);
+  await expect.poll(left).toBe(0);
+});
+
+test.each([
+  ['silence', ''],
+  ['half a head', 'GET / HTTP/1.1\r\nHo'],
+  ['CONNECT', connectHead],
+  ['an upgrade', upgrade],
+  ['an answer that nobody reads', get('/large')],
+])('guard: %s does not keep a drain beyond its deadline', async (_, bytes) => {
+  const { listener, call, left } = await open({}, (request, response) => {
+    if (request.url === '/large') response.end(largeBody);
+  });
+  const socket = call().pause();
+  socket.write(bytes);
+  await expect.poll(left).toBe(1);
+  await listener.close(300);
+  expect(left()).toBe(0);
+});
+
+test('guard: a client that says nothing, or anything but TLS, does not keep a drain beyond its deadline', async () => {
+  const { cert, key } = createCertificate('silent');
+  const { listener, call, left } = await open({ tls: { cert, key } });
+  const [silent, half] = [call(), call()];
+  half.write(Buffer.from([0x16, 0x03, 0x01, 0x02, 0x00, 0x01])); // the begin of a ClientHello
+  await expect.poll(left).toBe(2);
+  await listener.close(300);
+  expect(left()).toBe(0);
+  silent.destroy();
+});
+
+test('guard: a TLS handshake that does not end within five seconds is cut, and a client that left before is forgotten', async () => {
+  const { cert, key } = createCertificate('slow');
+  const { call, left, port } = await open({ tls: { cert, key } });
+  const waiting = call();
+  const leaving = call();
+  leaving.end();
+  await Promise.all([over(waiting), over(leaving)]);
+  const secure = connectTls({ port, host: '127.0.0.1', rejectUnauthorized: false });
+  clients.push(secure);
+  await once(secure, 'secureConnect');
+  secure.write(get());
+  expect(String((await once(secure, 'data'))[0])).toContain('handled');
+  expect(left()).toBe(1);
+}, 20_000);
+
+test('guard: requests of one connection are handled one at a time, in their order', async () => {
+  const waiting: { readonly url: string; readonly response: ServerResponse }[] = [];
+  const { call } = await open({}, ({ url = '' }, response) => void waiting.push({ url, response }));
+  const socket = call();
+  let answer = '';
+  socket.on('data', (chunk) => {
+    answer += String(chunk);
+  });
+  socket.write(get('/a') + get('/b') + get('/c'));
+  for (const [i, url] of ['/a', '/b', '/c'].entries()) {
+    await expect.poll(() => waiting.length).toBe(i + 1);
+    expect(waiting[i]?.url).toBe(url);
+    waiting[i]?.response.end(`answer${url}`);
+  }
+  await expect.poll(() => answer.match(/answer\/./g)).toEqual(['answer/a', 'answer/b', 'answer/c']);
+});
+
+test('guard: a client that runs far ahead of its answers is cut, and told of', async () => {
+  let handled = 0;
+  const { call, left, dropped } = await open({}, () => {
+    handled += 1;
+  });
+  const socket = call();
+  socket.write(get().repeat(1_000));
+  await over(socket);
+  await expect.poll(left).toBe(0);
+  expect([handled, dropped()]).toEqual([1, ['pipelined']]);
+});
+
+test('guard: while one answer waits for its client, the next request is not begun', async () => {
+  let handled = 0;
+  const { call, listener } = await open({}, (request, response) => {
+    handled += 1;
+    response.end(largeBody);
+    noteAnswer(request.socket, 'an account');
+  });
+  const socket = call().pause();
+  socket.write(get().repeat(10));
+  await expect.poll(() => listener.counts().unreadBytes).toBeGreaterThan(1_000_000);
+  expect(handled).toBe(1);
+  expect(listener.counts().unreadBytes).toBeLessThanOrEqual(largeBody.length + 1_000);
+});
+
+test('guard: near the bound of connections the oldest that never authenticated goes first, and a new client gets in', async () => {
+  const { call, left, dropped } = await open({ connections: { connectionsMax: 16 } }, (request, response) => {
+    response.end('handled');
+    if (request.url === '/account') noteAnswer(request.socket, 'an account');
+  });
+  const account = call();
+  account.write(get('/account'));
+  await once(account, 'data');
+  const silent: Socket[] = [];
+  for (let i = 0; i < 15; i++) {
+    silent.push(call());
+    await expect.poll(left).toBe(Math.min(15, i + 2));
+  }
+  await over(silent[0] as Socket); // there are fifteen
+  const late = call();
+  late.write(get('/late'));
+  expect(String((await once(late, 'data'))[0])).toContain('handled');
+  account.write(get('/account'));
+  expect(String((await once(account, 'data'))[0])).toContain('handled');
+  expect(new Set(dropped())).toEqual(new Set(['connections']));
+});
+
+test('guard: one address has a bound of its own, others and proxies have not', async () => {
+  const addressOf = (peer: string) => (peer === '127.0.0.9' ? undefined : peer);
+  const { call, dropped } = await open({ connections: { connectionsPerAddress: 2, addressOf } });
+  const ask = async (address: string): Promise<string> => {
+    const socket = call(address);
+    socket.write(get());
+    const [chunk] = await Promise.race([once(socket, 'data'), over(socket).then(() => ['cut'])]);
+    return String(chunk).includes('handled') ? 'handled' : 'cut';
+  };
+  expect([await ask('127.0.0.2'), await ask('127.0.0.2'), await ask('127.0.0.2')]).toEqual([
+    'handled',
+    'handled',
+    'cut',
+  ]);
+  expect([await ask('127.0.0.3'), ...(await Promise.all([1, 2, 3].map(() => ask('127.0.0.9'))))]).toEqual(
+    Array(4).fill('handled'),
+  );
+  clients[0]?.destroy();
+  await expect.poll(() => ask('127.0.0.2')).toBe('handled');
+  expect(dropped()[0]).toBe('address');
+});
+
+test('guard: an account with too much unread loses the connection that stalled longest, and nobody else does', async () => {
+  const unread = { bytesMax: 1_000_000_000, bytesPerOwnerMax: 40_000_000 };
+  const { call, left, dropped } = await open({ connections: { unread } }, (request, response) => {
+    response.end(largeBody);
+    noteAnswer(request.socket, request.url);
+  });
+  const ask = (who: string): Socket => {
+    const socket = call().pause();
+    socket.write(get(who));
+    return socket;
+  };
+  ask('/other');
+  for (let i = 0; i < 4; i++) ask('/greedy');
+  await expect.poll(dropped).toContain('unread');
+  await expect.poll(() => left() + dropped().length).toBe(5);
+  expect(left()).toBeGreaterThanOrEqual(3);
+});
+
+test('guard: bytes that wait are counted per owner and in all, and what was read meanwhile is not cut for', () => {
+  const cut: string[] = [];
+  const one = (name: string, owner: string, movedMs: number, bytes: { now: number }): Unread => ({
+    owner,
+    waitingBytes: () => bytes.now,
+    movedMs: () => movedMs,
+    cut: () => void cut.push(name),
+  });
+  const unread = createUnread({ bytesMax: 100, bytesPerOwnerMax: 60 });
+  const [a, b, c, d] = [{ now: 40 }, { now: 30 }, { now: 50 }, { now: 20 }];
+  unread.count(one('a', 'x', 3, a));
+  a.now = 0; // read before anybody looks again
+  unread.count(one('b', 'x', 2, b));
+  expect([cut, unread.total()]).toEqual([[], 30]);
+  unread.count(one('c', 'x', 9, c));
+  expect([cut, unread.total()]).toEqual([['b'], 50]);
+  const other = one('d', 'y', 1, d);
+  unread.count(other);
+  d.now = 55;
+  unread.count(other);
+  expect([cut, unread.total()]).toEqual([['b', 'd'], 50]);
+});
+
+test('guard: a client stalls when nothing of what waits for it goes out for ten seconds, and not while it reads', async () => {
+  const server = createServer();
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const { port } = server.address() as { port: number }; // it listens on a port
+  const client = connect(port, '127.0.0.1').pause();
+  clients.push(client);
+  const [socket] = (await once(server, 'connection')) as [Socket];
+  clients.push(socket);
+  server.close();
+  const watch = createStallWatch(socket, socket, 0);
+  expect(watch.isStalled(60_000)).toBe(false); // nothing waits
+  socket.write(largeBody);
+  await expect.poll(() => socket.writableLength).toBeGreaterThan(0);
+  expect([watch.isStalled(61_000), watch.isStalled(70_900), watch.isStalled(71_000)]).toEqual([false, false, true]);
+  let read = 0;
+  while (read < 8_000_000) read += ((await once(client.resume(), 'data')) as [Buffer])[0].length;
+  client.pause();
+  await expect.poll(() => watch.isStalled(71_100)).toBe(false);
+  expect(watch.movedMs()).toBe(71_100);
+  expect(socket.writableLength).toBeGreaterThan(0);
+  expect(watch.isStalled(71_100 + 60_000 * 60)).toBe(true); // less than a kilobyte a second, over an hour
+});
