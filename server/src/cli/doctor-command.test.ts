@@ -1,6 +1,7 @@
 import { afterAll, describe, expect, test } from 'vitest';
 import { testStream } from '../../../tests/door.ts';
 import { openService } from '../../../tests/running-api.ts';
+import { openSpecProxy } from '../../../tests/spec-proxy.ts';
 import {
   against,
   btc,
@@ -62,6 +63,24 @@ describe('doctor', () => {
       (address) => doctor({ url: address }),
     );
     expect(other.marks).toBe('✓✗––✓––––');
+    const missing = await against(
+      (_, response) => response.writeHead(404).end('<html>'),
+      (address) => doctor({ url: address }),
+    );
+    expect(missing.marks).toBe('✓✗––✓––––');
+  });
+
+  test('a server without our extensions is examined by what it has', async () => {
+    const proxy = await openSpecProxy(() => service.url, { nowMs: () => nowMs });
+    const found = await doctor({ url: proxy.url });
+    await proxy.close();
+    expect([found.code, found.marks]).toEqual([1, '✓✓✓✓✓✓✓✓✗']);
+    expect(found.step('sealpost')?.text).toBe('A server of the same API, without Sealpost’s extensions.');
+    expect(found.step('clock')?.text).toContain('(± 500 ms), 5000 ms are tolerated');
+    expect(found.step('signatures')).toMatchObject({
+      text: 'The server publishes no signer sets to check with.',
+      fix: 'Use: sealpost report verify --signers FILE.',
+    });
   });
 
   test('an interruption ends it with its exit code', async () => {
