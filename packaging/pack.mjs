@@ -53,8 +53,10 @@ const pack = (stage, target) => {
 };
 
 const target = resolve(process.argv[2] ?? join(root, 'dist-packages'));
-rmSync(target, { recursive: true, force: true });
 mkdirSync(target, { recursive: true });
+// Tarballs of an earlier run, of other versions too: `npm install ./dist-packages/*.tgz` must not find two. Nothing else in the folder is touched.
+for (const name of readdirSync(target).filter((name) => /^sealpost(-[a-z]+)?-\d.*\.tgz$/.test(name)))
+  rmSync(join(target, name));
 const stage = mkdtempSync(join(tmpdir(), 'sealpost-pack-'));
 try {
   const tarballs = new Map(pack(stage, target));

@@ -34,6 +34,8 @@ const install = (project: string, names: readonly string[]): void => {
 let packed = '';
 
 beforeAll(() => {
+  mkdirSync(tarballs);
+  for (const name of ['sealpost-client-0.0.9.tgz', 'notes.txt']) writeFileSync(join(tarballs, name), '');
   packed = run(process.execPath, [join(root, 'packaging/pack.mjs'), tarballs], root);
   install(stranger, [...published.values()]);
   install(reader, ['@sealpost/protocol', '@sealpost/client']);
@@ -41,12 +43,12 @@ beforeAll(() => {
 
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-test('package: pack says how to install what it packed', () => {
+test('package: pack replaces earlier tarballs, touches nothing else, and says how to install what it packed', () => {
   expect(
     readdirSync(tarballs)
       .map((name) => join(tarballs, name))
       .sort(),
-  ).toEqual([...published.values()].map(tarballOf).sort());
+  ).toEqual([join(tarballs, 'notes.txt'), ...[...published.values()].map(tarballOf)].sort());
   expect(packed).toContain(`Packed ${published.size} packages into ${tarballs}.`);
   expect(packed).toMatch(/^ {2}npm install -g (?:\S+\.tgz ?){4}$/m);
 });
@@ -79,15 +81,16 @@ test('package: a stranger imports them and the values come out', () => {
     import { signRequest } from '@sealpost/protocol/request-signing';
     import vectors from '@sealpost/protocol/vectors/reports.json' with { type: 'json' };
     import { createClient, decode } from '@sealpost/client';
-    import { createNetwork } from '@sealpost/simulator';
+    import { createNetwork, generateHistory } from '@sealpost/simulator';
     import { openStore } from 'sealpost';
     createClient({ baseUrl: 'http://127.0.0.1:7401' });
     decode(vectors.reports[0].fullReport);
     const version = schemaVersionOf(parseFeedId('0x0003' + '0'.repeat(60)));
     const network = await createNetwork({ seed: 'stranger' });
     const headers = signRequest({ method: 'GET', target: '/', userId: 'u', timestampMs: 1 }, 's');
-    const store = await openStore('./a-store', 'write');
+    const store = await openStore('./a-store', 'write'); // its writer is a thread, and so are the simulator's signers
     await store.close();
+    for await (const reports of generateHistory({ seed: 's', from: 1_763_200_000, to: 1_763_200_001, workers: 1 })) reports.at(0);
     console.log(JSON.stringify([version, vectors.reports.length, network.signerSet.addresses.length, Object.keys(headers).length]));`;
   expect(JSON.parse(run('node', ['--no-warnings', '--input-type=module', '--eval', script]))).toEqual([3, 16, 4, 3]);
 });

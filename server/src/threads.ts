@@ -9,7 +9,7 @@ import { Worker } from 'node:worker_threads';
 export const startThread = (module: string, callerUrl: string, workerData: unknown): Worker => {
   const extension = callerUrl.slice(callerUrl.lastIndexOf('.'));
   const entry = new URL(`${module}${extension}`, callerUrl).href;
-  if (extension !== '.ts') return new Worker(new URL(entry), { workerData });
+  if (extension !== '.ts') return new Worker(new URL(entry), { workerData, ...ownOptions() });
   const tsx = JSON.stringify(import.meta.resolve('tsx/esm/api'));
   return new Worker(`import(${tsx}).then((tsx) => { tsx.register(); return import(${JSON.stringify(entry)}); })`, {
     eval: true,
@@ -17,6 +17,13 @@ export const startThread = (module: string, callerUrl: string, workerData: unkno
     execArgv: ['--conditions=source'],
   });
 };
+
+/**
+ * Threads and processes take over the options of this one. Where its program is text, by `--eval` or on stdin, `--input-type` is among
+ * them, and Node refuses to run a file with it: then they take over none.
+ */
+const ownOptions = (): { execArgv?: string[] } =>
+  process.execArgv.some((option) => option.startsWith('--input-type')) ? { execArgv: [] } : {};
 
 /** Whether a thread has come to run, for those who wait for it. */
 export const createReadiness = () => {
@@ -37,6 +44,6 @@ export const programBeside = (
 ): { readonly exec: string; readonly execArgv?: readonly string[] } => {
   const extension = callerUrl.slice(callerUrl.lastIndexOf('.'));
   const exec = fileURLToPath(new URL(`${module}${extension}`, callerUrl));
-  if (extension !== '.ts') return { exec };
+  if (extension !== '.ts') return { exec, ...ownOptions() };
   return { exec, execArgv: ['--conditions=source', '--import', import.meta.resolve('tsx')] };
 };

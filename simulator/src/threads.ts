@@ -58,7 +58,11 @@ type Waiting = {
 };
 
 const startWorker = (workerData: ThreadOptions): Worker => {
-  if (!import.meta.url.endsWith('.ts')) return new Worker(new URL('./worker.js', import.meta.url), { workerData });
+  if (!import.meta.url.endsWith('.ts')) {
+    // Node refuses to run a file with --input-type, which a program that is text passes on: then nothing is passed on.
+    const isText = process.execArgv.some((option) => option.startsWith('--input-type'));
+    return new Worker(new URL('./worker.js', import.meta.url), { workerData, ...(isText && { execArgv: [] }) });
+  }
   // A loader of the main thread does not reach worker threads on Node 20, so an unbuilt worker registers tsx itself.
   // JSON quotes the addresses: a folder may have an apostrophe in its name.
   const tsx = JSON.stringify(import.meta.resolve('tsx/esm/api'));
