@@ -6,7 +6,7 @@ import { dirname, join } from 'node:path';
 import { type ErrorCode, errorTable } from '@sealpost/protocol';
 import { expect, test } from 'vitest';
 import { startCommand } from './real-program.ts';
-import { startDemo } from './running-demo.ts';
+import { runWithTsx, startDemo } from './running-demo.ts';
 import { listFiles, readJson, readSources, readText, root, workspaces } from './source-tree.ts';
 
 const documents = listFiles('.md');
@@ -97,13 +97,9 @@ test('docs: the README’s code runs as printed, against the demo', async () => 
   const demo = await startDemo();
   try {
     for (const [i, code] of blocks.entries()) {
-      const file = join(folder, `block-${i}.mts`);
+      const file = join(folder, `try-${i}.ts`); // as the README names it: in the clone, as a module
       writeFileSync(file, code);
-      const printed = execFileSync('node', ['--conditions=source', '--import', 'tsx', file], {
-        cwd: folder,
-        encoding: 'utf8',
-        env: { PATH: process.env.PATH, ...demo.env },
-      });
+      const printed = await runWithTsx(file, demo.env);
       expect(printed, code).toMatch(/^ETH\/USD\S* [0-9.]+$/m);
     }
     expect(codeBlocks('sh')).toContain('npx sealpost watch\n');

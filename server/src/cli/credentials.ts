@@ -192,8 +192,9 @@ const findImplicit = async (session: Session, options: RawOptions, server?: URL)
   const demo = saved === undefined ? await findDemoProfile(session) : undefined;
   const found = saved ?? demo;
   if (found === undefined || !fits(found)) return undefined;
-  if (found === demo) session.stderr.write(`Using profile demo of ./data, ${found.url}.\n`);
-  return { ...(await openProfile(found)), ...(asked && { server: asked }) };
+  if (found === demo) session.stderr.write(`Using profile demo of ./${demoFiles.folder}, ${found.url}.\n`);
+  const from = found === demo ? { from: `profile demo of ./${demoFiles.folder}` } : {};
+  return { ...(await openProfile(found)), ...from, ...(asked && { server: asked }) };
 };
 
 /** The origin, with every name of this machine alike. */

@@ -109,9 +109,12 @@ const checkClock = async ({ anyone, call, session }: Findings): Promise<Outcome>
     : fail(`${measured}, only ${skewMaxMs} ms are tolerated.`, synchronize, { offsetMs });
 };
 
+/** The step says itself which profile it uses. */
+const quietly = (session: Session): Session => ({ ...session, stderr: { write: () => {} } });
+
 const checkCredentials = async ({ session, url, options }: Findings): Promise<Outcome> => {
   try {
-    const { from, openClient } = await readUser(session, options, url);
+    const { from, openClient } = await readUser(quietly(session), options, url);
     const warnings: ClientWarning[] = [];
     const reader = openClient(url, session, { onWarning: (warning) => void warnings.push(warning) });
     return pass(`Taken from ${from}.`, { reader, warnings });
@@ -230,8 +233,7 @@ const examine = async (session: Session, rawUrl: string | undefined, options: Ra
 /** The server of the argument, else as other commands find it. Credentials that cannot be used are a step's to tell. */
 const findServer = async (session: Session, rawUrl: string | undefined, options: RawOptions): Promise<URL> => {
   if (rawUrl !== undefined) return parseServerUrl('URL', rawUrl);
-  const quiet = { ...session, stderr: { write: () => {} } };
-  const user = await findUser(quiet, options).catch((error: unknown) => {
+  const user = await findUser(quietly(session), options).catch((error: unknown) => {
     if (error instanceof CommandError) return undefined;
     throw error;
   });

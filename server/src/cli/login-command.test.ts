@@ -113,7 +113,9 @@ describe('the demo’s profile', () => {
     demo();
     expect(await latest([], { cwd: home })).toEqual({ ...found, stderr: told });
     expect(await latest(['--profile', 'demo'], { cwd: home })).toEqual(found);
-    expect((await run(['doctor'], { env: env(), cwd: home })).stdout).toContain('Taken from profile demo.');
+    const checked = await run(['doctor'], { env: env(), cwd: home });
+    expect([checked.code, checked.stderr]).toEqual([0, '']);
+    expect(checked.stdout).toContain('Taken from profile demo of ./data.');
     expect((await run(['profile', 'list'], { env: env(), cwd: home })).stdout).toMatch(/^demo /m);
   });
 

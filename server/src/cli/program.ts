@@ -33,7 +33,7 @@ Settings come from flags, SEALPOST_… variables, a JSON file and defaults, in t
 
 Exit codes:
   0    done
-  1    something was refused, or found bad
+  1    input was rejected, or a check failed
   2    wrong arguments or settings
   3    the store or the network failed
   130  interrupted; what was under way is finished

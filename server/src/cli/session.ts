@@ -21,6 +21,8 @@ export type Session = {
   readonly stderr: MessageStream;
   /** Is stdout a terminal, where a table may be drawn again in place? */
   readonly isTerminal?: boolean;
+  /** How large that terminal is now; undefined where it does not say. */
+  readonly terminalSize?: () => { readonly columns: number; readonly rows: number } | undefined;
   /** How to colour what goes to stdout. */
   readonly paint: Paint;
   readonly nowMs: () => number;
@@ -43,6 +45,10 @@ export const createSession = (host: NodeJS.Process): Session => ({
   cwd: host.cwd(),
   stderr: host.stderr,
   isTerminal: host.stdout.isTTY === true,
+  terminalSize: () => {
+    const { columns, rows } = host.stdout;
+    return columns > 0 && rows > 0 ? { columns, rows } : undefined;
+  },
   paint: createPaint(host.stdout, host.env),
   nowMs: () => Date.now(),
   actor: () => `cli:${userName()}@${hostname()}`,

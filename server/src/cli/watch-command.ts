@@ -68,7 +68,8 @@ const readPrice = (report: ReportJson): ShownPrice => {
   };
 };
 
-type Row = { readonly name: string; price?: ShownPrice; reports: number; gaps: number };
+/** A line of the table. */
+export type Row = { readonly name: string; price?: ShownPrice; reports: number; gaps: number };
 
 const redrawMs = 250;
 const columns: readonly Column[] = [
@@ -107,19 +108,44 @@ const openBoard = (session: Session, feeds: readonly RemoteFeed[]) => {
   };
 };
 
-const renderBoard = (session: Session, rows: readonly Row[], state: string): string => {
+/** Columns that a narrow terminal goes without, the least important first. */
+const dispensable = ['gaps', 'reports', 'ask', 'bid'];
+const linesAround = 4; // header, empty line, state, and the line of the cursor
+
+/** The table in as many columns and rows as fit: a line that wraps, or scrolls, could not be drawn again in place. */
+export const renderBoard = (session: Session, rows: readonly Row[], state: string): string => {
   const nowSeconds = Math.floor(session.nowMs() / 1_000);
-  const cells = rows.map(({ name, price, reports, gaps }) => [
-    name,
-    price?.price ?? '–',
-    price?.bid ?? '–',
-    price?.ask ?? '–',
-    price === undefined ? '–' : `${Math.max(0, nowSeconds - price.observationsTimestamp)} s`,
-    String(reports),
-    String(gaps),
-  ]);
-  const table = renderTable(columns, cells, session.paint);
+  const size = session.terminalSize?.();
+  const fitting = size === undefined ? rows.length : Math.max(1, size.rows - linesAround);
+  const cells = rows
+    .slice(0, fitting)
+    .map(({ name, price, reports, gaps }) => [
+      name,
+      price?.price ?? '–',
+      price?.bid ?? '–',
+      price?.ask ?? '–',
+      price === undefined ? '–' : `${Math.max(0, nowSeconds - price.observationsTimestamp)} s`,
+      String(reports),
+      String(gaps),
+    ]);
+  const render = (left: number): string => {
+    const gone = dispensable.slice(0, left);
+    const shown = columns.flatMap(({ title }, i) => (gone.includes(title) ? [] : [i]));
+    const table = renderTable(
+      shown.map((i) => columns[i] as Column), // their own indexes
+      cells.map((row) => shown.map((i) => row[i] ?? '')),
+      session.paint,
+    );
+    const width = Math.max(
+      ...table
+        .split('\n')
+        .slice(1)
+        .map((line) => line.length),
+    ); // the header may have colours
+    return size !== undefined && width > size.columns && left < dispensable.length ? render(left + 1) : table;
+  };
   const shown = state === 'live' ? session.paint.green(state) : session.paint.yellow(state);
+  const more = rows.length > fitting ? `${rows.length - fitting} more below.  ` : '';
   // A line that grows shorter leaves its end behind, unless it is wiped.
-  return `${`${table}\n${shown}  Ctrl-C ends.\n`.replaceAll('\n', '\x1b[K\n')}`;
+  return `${`${render(0)}\n${shown}  ${more}Ctrl-C ends.\n`.replaceAll('\n', '\x1b[K\n')}`;
 };
