@@ -10,8 +10,8 @@ export type Link = { readonly origin: string | undefined };
 
 export type SequenceParts = {
   readonly feedIds: readonly string[];
-  /** Deliver from this second on; undefined: from the first live report on. */
-  readonly fromSeconds: number | undefined;
+  /** Deliver a stream from this second on; undefined: from the first live report on. */
+  readonly fromOf: (feedId: string) => number | undefined;
   readonly nowMs: () => number;
   /** Pages of what is stored after a moment; `onGap` hears what is no longer kept. */
   readonly readAfter: (
@@ -73,11 +73,13 @@ type Board = {
 };
 
 export const createSequence = (parts: SequenceParts): Sequence => {
-  const startMs = parts.fromSeconds === undefined ? undefined : parts.fromSeconds * 1_000 - 1;
   const lanes = new Map<string, Lane>();
-  for (const feedId of parts.feedIds)
-    lanes.set(feedId, { feedId, lastMs: startMs, joined: new WeakSet(), held: [], filling: false, again: false });
-  const board: Board = { parts, lanes, live: new Set(), waiting: [], startMs, fills: 0 };
+  for (const feedId of parts.feedIds) {
+    const from = parts.fromOf(feedId);
+    const lastMs = from === undefined ? undefined : from * 1_000 - 1;
+    lanes.set(feedId, { feedId, lastMs, joined: new WeakSet(), held: [], filling: false, again: false });
+  }
+  const board: Board = { parts, lanes, live: new Set(), waiting: [], startMs: undefined, fills: 0 };
   return {
     opened: (link, resumed) => {
       const isAlone = board.live.size === 0;
@@ -87,7 +89,7 @@ export const createSequence = (parts: SequenceParts): Sequence => {
       if (resumed) return;
       for (const lane of lanes.values()) {
         // Nothing came before the first connection of all, unless a start was asked for.
-        if (isFirst) lane.joined.add(link);
+        if (isFirst && lane.lastMs === undefined) lane.joined.add(link);
         // While another connection is live it carries the quiet streams; the first report of a lively one shows whether it joins.
         else if (isAlone) fill(board, lane);
       }

@@ -45,6 +45,32 @@ describe.each(['sse', 'websocket'] as const)('stream over %s', (transport) => {
     reports.close();
   });
 
+  test('each stream begins at its own second, and one without begins now', async () => {
+    const feedC = `0x0003${'c'.repeat(60)}`;
+    const service = createScriptedService();
+    for (const at of [1_000, 1_001, 1_002]) for (const feed of [feedA, feedB, feedC]) service.append(second(at, feed));
+    const { reached, reports } = watch(service, [feedA, feedB, feedC], {
+      transport,
+      from: { [feedA]: 1_001, [feedB.toUpperCase().replace('X', 'x')]: 1_002 },
+    });
+    await reached(isLive);
+    const take = async (count: number) => {
+      const taken: string[] = [];
+      while (taken.length < count) {
+        const { value } = await reports.next();
+        taken.push(
+          `${value?.feedID === feedA ? 'A' : value?.feedID === feedB ? 'B' : 'C'}${value?.observationsTimestamp}`,
+        );
+      }
+      return taken.sort();
+    };
+    expect(await take(3)).toEqual(['A1001', 'A1002', 'B1002']);
+    service.append(second(1_003, feedC));
+    expect(await take(1)).toEqual(['C1003']);
+    expect(service.pages.every((page) => !page.includes(feedC))).toBe(true);
+    reports.close();
+  });
+
   test('a quiet stream gets what it missed without waiting for its next report', async () => {
     const service = createScriptedService();
     const { reached, take, reports } = watch(service, [feedA], { transport });

@@ -17,8 +17,8 @@ import { createSequence } from './stream-sequence.ts';
 import { createStateTeller, type StateTeller, type StreamGap, type StreamState } from './stream-state.ts';
 
 export type StreamOptions = {
-  /** Deliver everything observed from this second on, then go on live. Without it: from now on. */
-  readonly from?: number;
+  /** Deliver everything observed from this second on, then live reports. An object gives each feed ID its own. Without it: from now on. */
+  readonly from?: number | Readonly<Record<string, number>>;
   /** One connection per origin of the service, so that one of them may fail. */
   readonly ha?: boolean;
   /** `auto`: a WebSocket in Node, else Server-Sent Events, else polling, as the server has them. */
@@ -52,7 +52,8 @@ const fillsMax = 4;
 type Settings = {
   /** The feed ids of each connection. */
   readonly groups: readonly (readonly string[])[];
-  readonly from: number | undefined;
+  /** The first second of a stream; undefined: from now on. */
+  readonly fromOf: (feedId: string) => number | undefined;
   readonly queueMax: number;
   readonly silenceMs: number;
   readonly reconnect: ReconnectRules;
@@ -60,7 +61,7 @@ type Settings = {
 
 /** Throws where an option is out of its bounds. */
 export const checkStreamOptions = (options: StreamOptions): Omit<Settings, 'groups'> => ({
-  from: options.from === undefined ? undefined : readWhole('from', options.from, 0, 2 ** 32 - 1),
+  fromOf: readStarts(options.from),
   queueMax: readWhole('queueMax', options.queueMax ?? 1_000, 1, 1_000_000),
   silenceMs: readWhole('silenceMs', options.silenceMs ?? 30_000, 1, 2 ** 31 - 1),
   reconnect: { ...defaultReconnect, ...options.reconnect },
@@ -70,6 +71,16 @@ const readStreamOptions = (feedIds: readonly string[], options: StreamOptions): 
   const ids = readArgument(() => [...new Set(feedIds.map((id) => parseFeedId(id)))]);
   if (ids.length === 0) throw new SealpostError('invalid_option', 'No feed id is given, expected at least one.');
   return { groups: splitFeedIds(ids), ...checkStreamOptions(options) };
+};
+
+const readStarts = (from: StreamOptions['from']): Settings['fromOf'] => {
+  const read = (value: number) => readWhole('from', value, 0, 2 ** 32 - 1);
+  if (typeof from !== 'object') {
+    const start = from === undefined ? undefined : read(from);
+    return () => start;
+  }
+  const starts = new Map(Object.entries(from).map(([id, value]) => [readArgument(() => parseFeedId(id)), read(value)]));
+  return (feedId) => starts.get(parseFeedId(feedId));
 };
 
 const warnOfGap = ({ feedId, from, to }: StreamGap): void => {
@@ -152,7 +163,7 @@ type Running = {
 /** Puts the parts together and keeps the connections until the stream ends; rejects with what ends it. */
 const runConnections = async (
   requester: Requester,
-  { groups, from, silenceMs, reconnect }: Settings,
+  { groups, fromOf, silenceMs, reconnect }: Settings,
   { transport: wanted = 'auto', ha = false, onGap = warnOfGap }: StreamOptions,
   { random, loadSocket: load }: StreamParts,
   { queue, teller, signal, fail }: Running,
@@ -162,7 +173,7 @@ const runConnections = async (
     feedIds,
     sequence: createSequence({
       feedIds,
-      fromSeconds: from,
+      fromOf,
       nowMs: requester.nowMs,
       readAfter: (feedId, lastMs, tell) => readAfter(requester, feedId, lastMs, signal, tell),
       onGap,

@@ -5,7 +5,7 @@ import { createLine, gatherMs, type Plan, shrinkMs } from './live-line.ts';
 
 type Opened = {
   readonly feedIds: readonly string[];
-  readonly from: number | undefined;
+  readonly from: StreamOptions['from'];
   readonly tell: (state: StreamState) => void;
   readonly push: (report: ReportJson) => void;
   readonly fail: (error: Error) => void;
