@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type FeedId, parseStream, type SignerSets, type Stream } from '@sealpost/protocol';
 import { createIngest, type Ingest, type IngestEvent, type IngestRules } from '../server/src/ingest/ingest.ts';
-import { createIngestHandler } from '../server/src/ingest/sources/listener.ts';
+import { createIngestHandler, type IngestHandlerParts } from '../server/src/ingest/sources/listener.ts';
 import { openVerifier } from '../server/src/ingest/verifier.ts';
 import { type OpsListener, openOpsListener } from '../server/src/ops.ts';
 import { openAdminView } from '../server/src/store/admin-snapshot.ts';
@@ -106,12 +106,22 @@ export const openDoor = async (
 };
 
 /** The private listener over a door, with no probe that could fail. */
-export const openPrivateListener = (ingest: Ingest, token: string): Promise<OpsListener> =>
+export const openPrivateListener = (
+  ingest: Ingest,
+  token: string,
+  changes: Partial<IngestHandlerParts> = {},
+): Promise<OpsListener> =>
   openOpsListener({
     host: '127.0.0.1',
     port: 0,
     checks: {},
     metrics: async () => '',
-    ingest: createIngestHandler(ingest, token),
+    ingest: createIngestHandler({
+      ingest,
+      token,
+      resume: () => Promise.reject(new Error('No mirror is part of this test.')),
+      stopping: new AbortController().signal,
+      ...changes,
+    }),
     observe: () => {},
   });

@@ -70,19 +70,28 @@ export type Program = {
 
 const sealpost = join(root, 'server/bin/sealpost.js');
 
-/** Starts a command. */
-export const startCommand = (args: readonly string[], cwd: string, env: NodeJS.ProcessEnv = {}): Program =>
-  startProgram([sealpost, ...args], cwd, env);
+/** Starts a command. `detached` as for `startProgram`. */
+export const startCommand = (
+  args: readonly string[],
+  cwd: string,
+  env: NodeJS.ProcessEnv = {},
+  detached = false,
+): Program => startProgram([sealpost, ...args], cwd, env, process.execPath, detached);
 
-/** Starts a program of Node's. Nothing of this process's own environment but the path gets through. */
+/**
+ * Starts a program of Node's. Nothing of this process's own environment but the path gets through. Detached, it leads a process group of its own,
+ * so that `killGroup` reaches what it starts: from the sources, a command is the child of a launcher.
+ */
 export const startProgram = (
   args: readonly string[],
   cwd: string,
   env: NodeJS.ProcessEnv = {},
   node = process.execPath,
+  detached = false,
 ): Program => {
   const child = spawn(node, args, {
     cwd,
+    detached,
     env: { PATH: process.env.PATH, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
@@ -116,6 +125,12 @@ export const startProgram = (
   return { child, output, printed, finished };
 };
 
+/** Kills a command that leads a process group, with everything that it started. */
+export const killGroup = ({ child }: Program): void => {
+  if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
+  process.kill(-child.pid, 'SIGKILL');
+};
+
 /** Runs a command to its end. */
 export const runCommand = (args: readonly string[], cwd: string, env?: NodeJS.ProcessEnv): Promise<Finished> =>
   startCommand(args, cwd, env).finished;
@@ -133,11 +148,12 @@ export const startServer = async (
   { store, keyFile, folder }: Pick<World, 'folder' | 'store' | 'keyFile'>,
   args: readonly string[] = [],
   env: NodeJS.ProcessEnv = {},
+  detached = false,
 ): Promise<Server> => {
   const where = ['--store', store, '--key-file', keyFile, '--listen', '127.0.0.1:0', '--ingest-listen', '127.0.0.1:0'];
   // A machine that is busy with other tests must not make this server shed.
   const calm = ['--lag-max-ms', '60000'];
-  const program = startCommand(['serve', '--json', ...where, ...calm, ...args], folder, env);
+  const program = startCommand(['serve', '--json', ...where, ...calm, ...args], folder, env, detached);
   const [, url = '', opsUrl = ''] = await program.printed(/^\{"url":"([^"]+)","opsUrl":"([^"]+)"/m);
   const stop = (): Promise<Finished> => {
     program.child.kill('SIGTERM');

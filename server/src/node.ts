@@ -7,6 +7,7 @@ import type { SecretBox } from './access/secrets.ts';
 import { type NodeSettings, openReadPath, openWritePath, type ReadPath, type WritePath } from './app.ts';
 import { openWorkers } from './cluster/primary.ts';
 import type { Settings } from './config.ts';
+import { resumeMirror } from './ingest/mirror.ts';
 import { createIngestHandler } from './ingest/sources/listener.ts';
 import { type Log, openLog } from './log.ts';
 import { createMetrics, type MetricValues, renderMetrics, sumMetrics } from './metrics.ts';
@@ -65,9 +66,11 @@ export const openNode = async (options: NodeOptions): Promise<Node> => {
     staleAfterSeconds,
   });
   const observe = createObserver([log.observe, metrics.observe]);
+  const closing = new AbortController();
   const close = async (): Promise<void> => {
     const deadlineMs = performance.now() + settings.drainMs;
     await front?.drain();
+    closing.abort(); // a mirror's request has no end of its own
     await ops?.close(Math.max(lastUploadMs, deadlineMs - performance.now()));
     await write?.close();
   };
@@ -87,7 +90,7 @@ export const openNode = async (options: NodeOptions): Promise<Node> => {
         workers: listening.check,
       },
       metrics: async () => renderMetrics(await sumMetrics([await metrics.values(), ...(await listening.values())])),
-      ...(ingestToken !== undefined && { ingest: createIngestHandler(opened.ingest, ingestToken) }),
+      ...(ingestToken !== undefined && { ingest: openIngest(opened, nodeSettings, ingestToken, closing.signal) }),
       observe,
     };
     ops = await starting.part('the private listener', () => openOpsListener(opsOptions));
@@ -109,6 +112,20 @@ export const openNode = async (options: NodeOptions): Promise<Node> => {
     throw error;
   }
 };
+
+/** What answers /ingest and below. */
+const openIngest = (
+  { store, ingest }: WritePath,
+  { ingest: { retentionMs } }: NodeSettings,
+  token: string,
+  stopping: AbortSignal,
+) =>
+  createIngestHandler({
+    ingest,
+    token,
+    resume: (request) => resumeMirror({ store, nowMs: Date.now(), retentionMs, actor: 'private listener' }, request),
+    stopping,
+  });
 
 /** The public listener, wherever it runs. */
 type Front = {

@@ -127,7 +127,12 @@ test('ops: reports come in at /ingest, behind the token, beside the probes', asy
   const nowSeconds = 1_763_200_000;
   const door = await openDoor([testStream(stream)], signerSets, () => nowSeconds * 1_000);
   try {
-    const ingest = createIngestHandler(door.ingest, 'a-token-of-the-test');
+    const ingest = createIngestHandler({
+      ingest: door.ingest,
+      token: 'a-token-of-the-test',
+      resume: async () => [],
+      stopping: new AbortController().signal,
+    });
     const { url } = await open({ ingest });
     const { fullReport } = report(stream, nowSeconds, nowSeconds);
     const body = `${JSON.stringify({ fullReport: `0x${Buffer.from(fullReport).toString('hex')}` })}\nnonsense\n`;

@@ -1,4 +1,4 @@
-// Owns the private listener: probes, metrics and, where this process takes reports, POST /ingest. Never on a public address.
+// Owns the private listener: probes, metrics and, where this process takes reports, POST /ingest and below. Never on a public address.
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { type ConnectionGuard, createConnectionGuard, inTurn } from './connections/guard.ts';
@@ -17,7 +17,7 @@ export type OpsOptions = {
   readonly checks: Readonly<Record<string, ReadyCheck>>;
   /** The text of /metrics. */
   readonly metrics: () => Promise<string>;
-  /** Answers /ingest, whatever the method (`createIngestHandler` makes one); without it there is no such path. */
+  /** Answers /ingest and below, whatever the method (`createIngestHandler` makes one); without it there is no such path. */
   readonly ingest?: (request: IncomingMessage, response: ServerResponse) => Promise<void>;
   readonly observe: Listener;
   /** A check or the metrics may take this long. */
@@ -120,7 +120,7 @@ const createOpsHandler = (options: OpsOptions) => {
   };
   return (request: IncomingMessage, response: ServerResponse): void => {
     const path = (request.url ?? '').split('?', 1)[0] ?? '';
-    if (path === '/ingest' && ingest !== undefined) void ingest(request, response);
+    if (ingest !== undefined && /^\/ingest(\/|$)/.test(path)) void ingest(request, response);
     else void answer(path, request.method).then((given) => send(request, response, given));
   };
 };

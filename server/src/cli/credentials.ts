@@ -25,7 +25,7 @@ export type Signer = (method: string, target: string, timestampMs: number) => Re
 export type OpenClient = (
   url: URL,
   session: Pick<Session, 'stderr' | 'nowMs'>,
-  changes?: Pick<ClientOptions, 'onWarning' | 'wsUrl'>,
+  changes?: Pick<ClientOptions, 'onWarning' | 'wsUrl' | 'fetch'>,
 ) => Client;
 
 /** A user who can sign; `from` says where it was found, `url` and `wsUrl` are the profile's, where it has them. */

@@ -90,10 +90,27 @@ async function* ingestHere(
 
 async function* ingestInto(
   store: Store,
-  { nowMs }: Session,
+  session: Session,
   settings: Settings,
   lines: AsyncIterable<Uint8Array>,
 ): AsyncGenerator<readonly LineResult[]> {
+  const door = await openDoor(store, session, settings);
+  try {
+    yield* door.take(lines);
+  } finally {
+    await door.close();
+  }
+}
+
+/** Ingest into a store of this machine, for one sender after the other. */
+export type LocalDoor = {
+  /** Takes lines; results come in their order. */
+  readonly take: (lines: AsyncIterable<Uint8Array>) => AsyncGenerator<readonly LineResult[]>;
+  readonly close: () => Promise<void>;
+};
+
+/** Opens ingest into a store that someone else closes. At least one stream and one signer set must be registered. */
+export const openDoor = async (store: Store, { nowMs }: Session, settings: Settings): Promise<LocalDoor> => {
   let reloadFailure: unknown;
   const view = await openAdminView(store.admin, (error) => {
     reloadFailure = error;
@@ -105,16 +122,19 @@ async function* ingestInto(
   const rules = { retentionMs: retentionDays * 86_400_000, aheadMaxMs, linesInFlightMax, network };
   const verifier = openVerifier(verifierThreads);
   const ingest = createIngest({ store, view, verifier, rules, nowMs, observe: () => {} });
-  try {
-    for await (const results of ingestNdjson(ingest, lines)) {
-      yield results;
-      if (reloadFailure !== undefined) throw reloadFailure;
-    }
-  } finally {
-    await ingest.close();
-    view.close();
-  }
-}
+  return {
+    take: async function* (lines) {
+      for await (const results of ingestNdjson(ingest, lines)) {
+        yield results;
+        if (reloadFailure !== undefined) throw reloadFailure;
+      }
+    },
+    close: async () => {
+      await ingest.close();
+      view.close();
+    },
+  };
+};
 
 // Without these every line would be refused, and push what is worth looking at out of quarantine.
 const requireRegistered = (count: number, what: string, command: string): void => {

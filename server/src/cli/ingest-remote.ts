@@ -3,13 +3,26 @@ import { once } from 'node:events';
 import { type ClientRequest, request as httpRequest, type IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { text } from 'node:stream/consumers';
+import type { MirrorPlace, MirrorRequest } from '../ingest/mirror.ts';
 import type { LineResult } from '../ingest/report-line.ts';
+import { parseMirrorPlaces, renderMirrorRequest } from '../ingest/sources/mirror-json.ts';
 import { CommandError, exitCodes, usageError } from './failure.ts';
 import { commandAgent } from './version.ts';
 
-export type IngestTarget = { readonly url: URL; readonly token: string };
-
 const again = 'Then run this again: what is stored is recognised.';
+
+/** A failure of the server or the way to it that may pass: the same again may succeed. */
+export class TransientError extends CommandError {
+  /** What happened, without what to do about it. */
+  readonly problem: string;
+
+  constructor(problem: string, advice = again) {
+    super(exitCodes.unavailable, `${problem} ${advice}`);
+    this.problem = problem;
+  }
+}
+
+export type IngestTarget = { readonly url: URL; readonly token: string };
 
 /** Reads the address of a listener and adds its path. */
 export const parseTarget = (raw: string, token: string | undefined): IngestTarget => {
@@ -24,10 +37,14 @@ export const parseTarget = (raw: string, token: string | undefined): IngestTarge
   return { url, token };
 };
 
-/** Sends lines and yields results as they come. Fails with what the server or the network says, and what to do about it. */
+/**
+ * Sends lines and yields results as they come. Fails with what the server or the network says, and what to do about it; with a
+ * `TransientError` where trying again may help. Aborting the signal breaks the connection.
+ */
 export async function* sendLines(
   { url, token }: IngestTarget,
   lines: AsyncIterable<Uint8Array>,
+  signal?: AbortSignal,
 ): AsyncGenerator<readonly LineResult[]> {
   const open = url.protocol === 'https:' ? httpsRequest : httpRequest;
   const headers = {
@@ -38,6 +55,9 @@ export async function* sendLines(
   };
   const request = open(url, { method: 'POST', headers });
   const sending = { failure: undefined as unknown };
+  const onAbort = (): void => void request.destroy(new Error('the server was silent for too long'));
+  if (signal?.aborted) onAbort();
+  signal?.addEventListener('abort', onAbort);
   try {
     const response = await exchange(request, lines, sending);
     if (response.statusCode !== 200) throw await explainStatus(response, url);
@@ -45,6 +65,7 @@ export async function* sendLines(
   } catch (error) {
     throw sending.failure ?? (error instanceof CommandError ? error : explainConnection(error, url));
   } finally {
+    signal?.removeEventListener('abort', onAbort);
     request.destroy();
   }
 }
@@ -102,7 +123,7 @@ async function* readResults(response: IncomingMessage, url: URL): AsyncGenerator
 const parseResult = (line: string, url: URL): LineResult | CommandError => {
   const value = parseJson(line);
   if (typeof value.error === 'string')
-    return unavailable(`The server at ${url.host} failed midway: ${value.error} ${again}`);
+    return new TransientError(`The server at ${url.host} failed midway: ${value.error}`);
   if (typeof value.line === 'number' && typeof value.result === 'string') return value as LineResult; // a result of our own listener
   return unavailable(`${url.href} answers something else than results. Use the address of the private listener.`);
 };
@@ -127,16 +148,51 @@ const explainStatus = async (response: IncomingMessage, { host }: URL): Promise<
     );
   if (status === 404 || status === 405)
     return unavailable(`${host} takes no reports. Use the address of the server’s private listener (ingestListen).`);
-  if (status === 507) return unavailable(`The server at ${host} has no room: ${said} ${again}`);
+  if (status === 507) return new TransientError(`The server at ${host} has no room: ${said}`);
   if (status === 503)
-    return unavailable(`The server at ${host} does not take reports now: ${said} Wait a little. ${again}`);
-  return unavailable(`The server at ${host} failed: ${said} See its log. ${again}`);
+    return new TransientError(`The server at ${host} does not take reports now: ${said}`, `Wait a little. ${again}`);
+  const [failed, advice] = [`The server at ${host} failed: ${said}`, `See its log. ${again}`];
+  return status >= 500 ? new TransientError(failed, advice) : unavailable(`${failed} ${advice}`);
 };
 
 const explainConnection = (error: unknown, { host }: URL): CommandError => {
   const code = error instanceof Error && 'code' in error ? String(error.code) : undefined;
   if (code === 'ECONNREFUSED' || code === 'ENOTFOUND')
-    return unavailable(`No server answers at ${host} (${code}). Start it, or correct --to.`);
+    return new TransientError(`No server answers at ${host} (${code}).`, 'Start it, or correct --to.');
   const what = error instanceof Error ? error.message : String(error);
-  return unavailable(`The connection to ${host} broke: ${what}. ${again}`);
+  return new TransientError(`The connection to ${host} broke: ${what}.`);
+};
+
+/** An answer takes this long at most. */
+const answerMaxMs = 15_000;
+
+/** Asks the server where each stream of a mirror resumes. Fails as `sendLines` does. */
+export const askPlaces = async (
+  { url, token }: IngestTarget,
+  request: MirrorRequest,
+  signal: AbortSignal,
+): Promise<readonly MirrorPlace[]> => {
+  const open = url.protocol === 'https:' ? httpsRequest : httpRequest;
+  const headers = { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' };
+  const options = { method: 'POST', headers, signal: AbortSignal.any([signal, AbortSignal.timeout(answerMaxMs)]) };
+  const path = `${url.href}/resume`;
+  try {
+    const asked = open(path, options).end(renderMirrorRequest(request));
+    const response = await new Promise<IncomingMessage>((resolve, reject) => {
+      asked.once('response', resolve).on('error', reject);
+    });
+    if (response.statusCode === 404)
+      throw unavailable(
+        `${path} does not exist. Use the address of the server’s private listener (ingestListen), or upgrade the server.`,
+      );
+    if (response.statusCode !== 200) throw await explainStatus(response, url);
+    const places = parseMirrorPlaces(await text(response), request.feedIds);
+    if (places === undefined)
+      throw unavailable(
+        `${path} returned something else than the places of a mirror. Use the address of the private listener.`,
+      );
+    return places;
+  } catch (error) {
+    throw error instanceof CommandError ? error : explainConnection(error, url);
+  }
 };

@@ -1,7 +1,7 @@
 // The command `sealpost signers`: who may sign reports. A retired set verifies history but admits no new report.
 import { formatDate, parseSignerSet, parseSignerSets, type SignerSet } from '@sealpost/protocol';
 import type { Command } from 'commander';
-import type { RegisteredSignerSet } from '../store/store.ts';
+import type { AdminStore, RegisteredSignerSet } from '../store/store.ts';
 import { type ChangeSummary, changeRecords, renderSummary } from './admin-change.ts';
 import {
   addExamples,
@@ -151,21 +151,19 @@ const addImport = (parent: Command, session: Session): void => {
 const importSets = async (session: Session, file: string, options: RawOptions): Promise<void> => {
   const { values } = await readSettings(session, options);
   const sets = [...parseSignerSets(await readJsonFile(file), file).values()];
-  const summary = await registerSignerSets(session, values.store, sets, { file });
+  const summary = await withNewStore(values.store, ({ admin }) => registerSignerSets(session, admin, sets, { file }));
   await (options.json ? printJson(session, summary) : session.write(renderSummary(summary)));
 };
 
-/** Registers signer sets in a store, all or none; retired ones stay retired. The store is made where there is none. */
+/** Registers signer sets in a store, all or none; retired ones stay retired. */
 export const registerSignerSets = (
-  session: Session,
-  store: string,
+  session: Pick<Session, 'nowMs' | 'actor'>,
+  admin: AdminStore,
   sets: readonly SignerSet[],
   detail: Readonly<Record<string, unknown>>,
 ): Promise<ChangeSummary> => {
   const plan = (current: readonly (RegisteredSignerSet | undefined)[]): readonly RegisteredSignerSet[] =>
     sets.map((set, i) => ({ ...register(set, session.nowMs()), ...current[i], ...set }));
   const keys = sets.map(({ configDigest }) => configDigest);
-  return withNewStore(store, ({ admin }) =>
-    changeRecords(session, admin, { kind: 'signerSet', keys, plan, action: 'signers.import', detail }),
-  );
+  return changeRecords(session, admin, { kind: 'signerSet', keys, plan, action: 'signers.import', detail });
 };

@@ -13,7 +13,7 @@ import {
   type Stream,
 } from '@sealpost/protocol';
 import { type Command, Option } from 'commander';
-import type { Store } from '../store/store.ts';
+import type { AdminStore, Store } from '../store/store.ts';
 import { type ChangeSummary, changeRecords, renderSummary } from './admin-change.ts';
 import {
   addExamples,
@@ -284,14 +284,16 @@ const addImport = (parent: Command, session: Session): void => {
 const importStreams = async (session: Session, file: string, options: RawOptions): Promise<void> => {
   const { values } = await readSettings(session, options);
   const streams = parseCatalog(await readJsonFile(file), file);
-  const summary = await registerStreams(session, values.store, streams, values.network, { file });
+  const summary = await withNewStore(values.store, ({ admin }) =>
+    registerStreams(session, admin, streams, values.network, { file }),
+  );
   await (options.json ? printJson(session, summary) : session.write(renderSummary(summary)));
 };
 
-/** Adds streams to a store's catalog and brings known ones up to date, all or none. The store is made where there is none. */
+/** Adds streams to a store's catalog and brings known ones up to date, all or none. */
 export const registerStreams = async (
-  session: Session,
-  store: string,
+  session: Pick<Session, 'nowMs' | 'actor'>,
+  admin: AdminStore,
   streams: readonly Stream[],
   network: NetworkType,
   detail: Readonly<Record<string, unknown>>,
@@ -304,7 +306,5 @@ export const registerStreams = async (
       return stream; // its dates are the file's; the move above has only been asked whether it may be
     });
   const keys = streams.map(({ feedId }) => feedId);
-  return withNewStore(store, ({ admin }) =>
-    changeRecords(session, admin, { kind: 'stream', keys, plan, action: 'stream.import', detail }),
-  );
+  return changeRecords(session, admin, { kind: 'stream', keys, plan, action: 'stream.import', detail });
 };

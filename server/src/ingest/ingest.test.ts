@@ -226,35 +226,40 @@ test('ingest: batches that wait for room all pass, in the order of submission', 
   }
 });
 
-test('ingest: where the store does not answer, those who wait for their turn fail with the one whose turn it is', async () => {
-  let asked = 0;
-  let isSilent = true;
-  let waited = (): void => {};
-  const silence = new Promise<void>((resolve) => {
-    waited = resolve;
-  });
-  const openSilent = async (folder: string): Promise<Store> => {
-    const store = await openStore(folder, 'write');
-    const append: Store['reports']['append'] = async (batch) => {
-      asked += 1;
-      if (!isSilent) return store.reports.append(batch);
-      await silence;
-      throw new StoreError('store_unavailable', 'It did not answer.');
+test.each(['store_unavailable', 'store_disk_full'] as const)(
+  'ingest: after %s, batches that were submitted behind the failed one fail too, also those that wait for room',
+  async (code) => {
+    let asked = 0;
+    let isFailing = true;
+    let fail = (): void => {};
+    const failure = new Promise<void>((resolve) => {
+      fail = resolve;
+    });
+    const openFailing = async (folder: string): Promise<Store> => {
+      const store = await openStore(folder, 'write');
+      const append: Store['reports']['append'] = async (batch) => {
+        asked += 1;
+        if (!isFailing) return store.reports.append(batch);
+        await failure;
+        isFailing = false; // what comes behind would be stored
+        throw new StoreError(code, 'It is not stored.');
+      };
+      return { ...store, reports: { ...store.reports, append } };
     };
-    return { ...store, reports: { ...store.reports, append } };
-  };
-  const { ingest, close } = await openDoor(streams, signerSets, () => clockMs, {}, 1, openSilent);
-  const lines = [700, 701, 702, 703].map((ago) => line(report(live, now - ago, now - ago)));
-  const submitted = lines.map((text) => ingest.submit([text], 1));
-  await expect.poll(() => asked).toBe(1);
-  waited();
-  for (const one of await Promise.allSettled(submitted))
-    expect(one).toMatchObject({ status: 'rejected', reason: { code: 'store_unavailable' } });
-  expect(asked).toBe(1);
-  isSilent = false;
-  for (const text of lines) expect(await ingest.submit([text], 1)).toMatchObject([{ result: 'stored' }]);
-  await close();
-});
+    const rules = { linesInFlightMax: 2 };
+    const { ingest, close } = await openDoor(streams, signerSets, () => clockMs, rules, 1, openFailing);
+    const lines = [700, 701, 702, 703].map((ago) => line(report(live, now - ago, now - ago)));
+    const submitted = lines.map((text) => ingest.submit([text], 1));
+    await expect.poll(() => asked).toBe(1);
+    fail();
+    const [first, ...behind] = await Promise.allSettled(submitted);
+    expect(first).toMatchObject({ status: 'rejected', reason: { code } });
+    for (const one of behind) expect(one).toMatchObject({ status: 'rejected', reason: { code: 'store_unavailable' } });
+    expect(asked).toBe(1);
+    for (const text of lines) expect(await ingest.submit([text], 1)).toMatchObject([{ result: 'stored' }]);
+    await close();
+  },
+);
 
 test('ingest: a stream and a signer set that are registered meanwhile count at once', async () => {
   const fresh = secondStream(50);

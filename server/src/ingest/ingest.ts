@@ -86,9 +86,8 @@ export const createIngest = (parts: IngestParts): Ingest => {
     const outcomes = await store.reports.append(admitted.map(({ report }) => report as NewReport)); // admitted, so it has one
     for (const [i, one] of admitted.entries()) settle(one, outcomes[i] as AppendOutcome); // one each
   };
-  const pass = async (texts: readonly string[], firstLine: number): Promise<readonly LineResult[]> => {
+  const pass = async (texts: readonly string[], firstLine: number, turn: Turn): Promise<readonly LineResult[]> => {
     const passing = texts.map((text): Passing => ({ text }));
-    const turn = turns.take();
     try {
       await decide(passing);
       await turn.come;
@@ -102,7 +101,10 @@ export const createIngest = (parts: IngestParts): Ingest => {
   };
 
   return {
-    submit: (lines, firstLine) => room.enter(lines.length, () => pass(lines, firstLine)),
+    submit: (lines, firstLine) => {
+      const turn = turns.take(); // before it waits for room: what is behind a failure fails, wherever it waits
+      return room.enter(lines.length, () => pass(lines, firstLine, turn));
+    },
     close: async () => {
       stopView();
       await turns.over();
@@ -261,9 +263,12 @@ const toLineResult = ({ refusal, outcome, report }: Passing, line: number): Line
   message: refusal?.message ?? null,
 });
 
+type Turn = ReturnType<ReturnType<typeof createTurns>['take']>;
+
 /**
- * Appends keep the order of submission, or a batch that verified faster would make an earlier one late. Where a store does not answer, those
- * who wait fail together with the one whose turn it is: each by itself would wait for all before it to fail.
+ * Appends keep the order of submission, or a batch that verified faster would make an earlier one late. When one fails, all that were
+ * submitted by then fail with it: a sender that resumes after the newest stored report would skip the failed batch if a later one were stored
+ * (D102), and where a store does not answer, each by itself would wait for all before it to fail.
  */
 const createTurns = () => {
   let last: Promise<void> = Promise.resolve();
@@ -273,9 +278,13 @@ const createTurns = () => {
     const number = ++taken;
     const come = last.then(() => {
       if (number > failed.upTo) return;
-      throw new StoreError('store_unavailable', 'The store did not answer those before. Try again soon.', {
-        cause: failed.error,
-      });
+      throw new StoreError(
+        'store_unavailable',
+        'An earlier batch was not stored, so this one was not tried. Retry shortly.',
+        {
+          cause: failed.error,
+        },
+      );
     });
     come.catch(() => {}); // whoever fails before its turn does not wait for it
     let done = (): void => {};
@@ -284,16 +293,13 @@ const createTurns = () => {
     });
     last = last.then(() => mine);
     const fail = (error: unknown): never => {
-      if (isSilence(error)) failed = { upTo: taken, error };
+      if (error instanceof StoreError) failed = { upTo: taken, error };
       throw error;
     };
     return { come, done, fail };
   };
   return { take, over: () => last };
 };
-
-const isSilence = (error: unknown): boolean =>
-  error instanceof StoreError && ['store_unavailable', 'store_outcome_unknown'].includes(error.code);
 
 /** Lets in as many lines at once as there is room for; the rest wait their turn, first come first served. */
 const createRoom = (capacity: number) => {

@@ -61,6 +61,7 @@ const keyedBy: { readonly [K in AdminKind]: (record: AdminRecords[K]) => string 
   stream: ({ feedId }) => feedId,
   account: ({ userId }) => userId,
   signerSet: ({ configDigest }) => configDigest,
+  mirror: ({ feedId }) => feedId,
 };
 
 const recordsOf = async <K extends AdminKind>(admin: AdminStore, kind: K): Promise<readonly KeyedRecord[]> =>
@@ -83,6 +84,7 @@ const copyAdministration = async (from: AdminStore, to: AdminStore): Promise<num
           ...(await recordsOf(from, 'stream')),
           ...(await recordsOf(from, 'account')),
           ...(await recordsOf(from, 'signerSet')),
+          ...(await recordsOf(from, 'mirror')),
         ];
     await to.takeOver(records, entries);
     sequence = entries.at(-1)?.sequence ?? sequence;

@@ -180,6 +180,25 @@ export type Account = {
   readonly rateLimits: Readonly<Record<string, number>>;
 };
 
+/** A span of a mirrored stream that is not copied yet: reports observed from one second to before another. */
+export type OpenSpan = {
+  readonly from: number;
+  readonly until: number;
+  /** True: read it from its beginning after every interruption, because reports of it were stored before. */
+  readonly reread: boolean;
+};
+
+/** A stream that is copied from another server. Outside its open spans, everything from `from` to the newest stored report is copied. */
+export type MirroredStream = {
+  readonly feedId: FeedId;
+  /** Host of the server that it is copied from. */
+  readonly source: string;
+  /** First second that is copied. */
+  readonly from: number;
+  /** Oldest first; they do not overlap. */
+  readonly open: readonly OpenSpan[];
+};
+
 /** The kinds of administrative records, each with its key. */
 export type AdminRecords = {
   /** Keyed by feed id. */
@@ -188,6 +207,8 @@ export type AdminRecords = {
   account: Account;
   /** Keyed by config digest. */
   signerSet: RegisteredSignerSet;
+  /** Keyed by feed id. */
+  mirror: MirroredStream;
 };
 
 export type AdminKind = keyof AdminRecords;
@@ -206,7 +227,7 @@ export type Act = {
 /** An act in the log: `hash` covers the entry and the hash before it, so that no entry can be changed or dropped unseen. */
 export type AuditEntry = Act & { readonly sequence: number; readonly previousHash: string; readonly hash: string };
 
-/** Streams, accounts, signer sets and the log of their changes. Small, read whole, changed by any process. */
+/** Streams, accounts, signer sets, mirrored streams and the log of their changes. Small, read whole, changed by any process. */
 export type AdminStore = {
   /** All records of a kind, by key. */
   readonly list: <K extends AdminKind>(kind: K) => Promise<readonly AdminRecords[K][]>;

@@ -7,6 +7,7 @@ import { createSignedReports, secondStream } from '../../../../tests/signed-repo
 import type { OpsListener } from '../../ops.ts';
 import { StoreError } from '../../store/store.ts';
 import type { Ingest } from '../ingest.ts';
+import { resumeMirror } from '../mirror.ts';
 import { createIngestHandler } from './listener.ts';
 
 const { report, signerSets } = await createSignedReports();
@@ -18,7 +19,9 @@ let listener: OpsListener;
 
 beforeAll(async () => {
   door = await openDoor([testStream(stream)], signerSets, () => now * 1_000);
-  listener = await openPrivateListener(door.ingest, token);
+  const { store } = door;
+  const context = { store, nowMs: now * 1_000, retentionMs: 86_400_000, actor: 'test' };
+  listener = await openPrivateListener(door.ingest, token, { resume: (request) => resumeMirror(context, request) });
 });
 afterAll(async () => {
   await listener.close();
@@ -65,7 +68,7 @@ test('listener: without the token nothing gets in', async () => {
   expect(door.store.reports.latest(stream)?.observationsMs).toBe((now - 2) * 1_000);
 });
 
-test('listener: there is one path and one method', async () => {
+test('listener: other paths and methods are rejected', async () => {
   expect((await send('', { path: '/' })).status).toBe(404);
   expect((await send('', { path: '/ingest/' })).status).toBe(404);
   const response = await send(undefined, { method: 'GET' });
@@ -118,7 +121,12 @@ test('listener: an upload ends when its client has left, however full the way ba
     close: async () => {},
   };
   const ended = createSignal();
-  const handle = createIngestHandler(waiting, token);
+  const handle = createIngestHandler({
+    ingest: waiting,
+    token,
+    resume: async () => [],
+    stopping: new AbortController().signal,
+  });
   const server = createServer((request, response) => {
     response.once('close', () => stored.resolve()); // results come when nobody is left to read them
     ended.resolve(handle(request, response));
@@ -135,4 +143,56 @@ test('listener: an upload ends when its client has left, however full the way ba
   client.destroy();
   await ended.promise;
   server.close();
+});
+
+const resume = (body: unknown, headers: Record<string, string> = { Authorization: `Bearer ${token}` }) =>
+  fetch(`${listener.url}/ingest/resume`, { method: 'POST', headers, body: JSON.stringify(body) });
+
+test('listener: a mirror is told where each stream resumes, behind the token', async () => {
+  await send(line(now - 2));
+  const other = secondStream(7);
+  const request = { source: 'streams.example.com', feedIDs: [other, stream], from: now - 10 };
+  expect((await resume(request, {})).status).toBe(401);
+  const response = await resume(request);
+  expect([response.status, await response.json()]).toEqual([
+    200,
+    {
+      streams: [
+        { feedID: other, status: null, from: null, start: null, until: null },
+        { feedID: stream, status: 'live', from: now - 10, start: now - 10, until: now - 3 },
+      ],
+    },
+  ]);
+  const filled = await resume({ ...request, filled: { [stream]: now - 3 } });
+  expect((await filled.json()).streams[1]).toMatchObject({ from: now - 10, start: now - 1, until: null });
+});
+
+test.each([
+  [{ feedIDs: [stream] }, 'source'],
+  [{ source: 'x', feedIDs: [] }, 'feedIDs'],
+  [{ source: 'x', feedIDs: Array(10_001).fill(stream) }, 'feedIDs'],
+  [{ source: 'x', feedIDs: ['0x1'] }, 'feedIDs'],
+  [{ source: 'x', feedIDs: [stream], from: -1 }, 'from'],
+  [{ source: 'x', feedIDs: [stream], restart: 1 }, 'restart'],
+  [{ source: 'x', feedIDs: [stream], filled: { [stream]: 'x' } }, 'filled'],
+  [{ source: 'x', feedIDs: [stream], filled: [] }, 'filled'],
+  [[], 'The body'],
+  ['x'.repeat(2_097_153), 'The body'],
+])('listener: a malformed resume is 400 and names the field (%#)', async (body, name) => {
+  const response = await resume(body);
+  const { error, code } = await response.json();
+  expect([response.status, code]).toEqual([400, 'malformed_argument']);
+  expect(error).toContain(name);
+});
+
+test('listener: a node that stops answers for what an open upload sent, and ends it', async () => {
+  const stopping = new AbortController();
+  const other = await openPrivateListener(door.ingest, token, { stopping: stopping.signal });
+  const body = new ReadableStream({ start: (sink) => sink.enqueue(Buffer.from(line(now - 60))) }); // never ends
+  const init = { method: 'POST', headers: { Authorization: `Bearer ${token}` }, body, duplex: 'half' };
+  const response = await fetch(`${other.url}/ingest`, init as RequestInit); // `duplex` is not in the types of Node 20
+  stopping.abort();
+  const lines = (await response.text()).trim().split('\n');
+  expect(lines.map((text) => JSON.parse(text))).toMatchObject([{ result: 'stored' }, { code: 'store_stopped' }]);
+  await other.close();
 });

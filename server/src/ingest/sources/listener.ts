@@ -1,41 +1,50 @@
-// Owns the private way in over HTTP: `POST /ingest`, NDJSON both ways, behind a token. The listener itself is ops.ts, never the
-// public one.
+// The private way in over HTTP, behind a token: `POST /ingest`, NDJSON both ways, and `POST /ingest/resume`, which tells a mirror where each
+// stream resumes (D102). The listener itself is ops.ts, never the public one.
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { ApiError } from '@sealpost/protocol';
 import { noteAnswer } from '../../connections/guard.ts';
 import { StoreError } from '../../store/store.ts';
 import type { Ingest } from '../ingest.ts';
+import type { MirrorPlace, MirrorRequest } from '../mirror.ts';
+import { parseMirrorRequest, renderMirrorPlaces, resumeBytesMax } from './mirror-json.ts';
 import { ingestNdjson } from './ndjson.ts';
 
-/** Answers requests to `/ingest` that reach the private listener. Resolves when one is answered, or its client gone. */
-export const createIngestHandler =
-  (ingest: Ingest, token: string) =>
-  (request: IncomingMessage, response: ServerResponse): Promise<void> =>
-    answer(ingest, token, request, response);
+export type IngestHandlerParts = {
+  readonly ingest: Ingest;
+  readonly token: string;
+  readonly resume: (request: MirrorRequest) => Promise<readonly MirrorPlace[]>;
+  /** Aborted when the node stops: open requests are answered for what they sent so far, and end. */
+  readonly stopping: AbortSignal;
+};
 
-const answer = async (
-  ingest: Ingest,
-  token: string,
-  request: IncomingMessage,
-  response: ServerResponse,
-): Promise<void> => {
-  const refuse = (status: number, code: string, message: string, headers: Record<string, string> = {}): void => {
+type Refuse = (status: number, code: string, message: string, headers?: Readonly<Record<string, string>>) => void;
+
+/** Answers requests to `/ingest` and below that reach the private listener. Resolves when one is answered, or its client gone. */
+export const createIngestHandler =
+  (parts: IngestHandlerParts) =>
+  (request: IncomingMessage, response: ServerResponse): Promise<void> =>
+    answer(parts, request, response);
+
+const answer = async (parts: IngestHandlerParts, request: IncomingMessage, response: ServerResponse): Promise<void> => {
+  const refuse: Refuse = (status, code, message, headers = {}) => {
     response.writeHead(status, { 'Content-Type': 'application/json', Connection: 'close', ...headers });
     response.end(`${JSON.stringify({ error: message, code })}\n`);
     request.destroy();
   };
-  if (request.url !== '/ingest') return refuse(404, 'route_not_found', 'The one path here is /ingest.');
-  if (request.method !== 'POST') return refuse(405, 'method_not_allowed', 'Send reports with POST.', { Allow: 'POST' });
-  if (!isToken(request.headers.authorization, token)) {
+  const act = request.url === '/ingest' ? streamResults : request.url === '/ingest/resume' ? answerResume : undefined;
+  if (act === undefined) return refuse(404, 'route_not_found', 'The paths here are /ingest and /ingest/resume.');
+  if (request.method !== 'POST') return refuse(405, 'method_not_allowed', 'Use POST.', { Allow: 'POST' });
+  if (!isToken(request.headers.authorization, parts.token)) {
     return refuse(401, 'unauthorized', 'Send the ingest token as Authorization: Bearer TOKEN.');
   }
   noteAnswer(request.socket, 'ingest'); // who shows the token is not dropped for strangers
   try {
-    await streamResults(ingest, request, response);
+    await act(parts, request, response);
   } catch (error) {
     const { status, code, message } = explain(error);
     if (!response.headersSent) refuse(status, code, message, status === 503 ? { 'Retry-After': '1' } : {});
-    else response.end(`${JSON.stringify({ error: message, code })}\n`);
+    else response.end(`${JSON.stringify({ error: message, code })}\n`, () => void request.destroy());
   }
 };
 
@@ -46,15 +55,63 @@ const isToken = (header: string | undefined, token: string): boolean => {
 };
 
 // The status goes out with the first results: a store that fails at once can still be answered with the right one.
-const streamResults = async (ingest: Ingest, request: IncomingMessage, response: ServerResponse): Promise<void> => {
-  for await (const results of ingestNdjson(ingest, request)) {
+const streamResults = async (
+  { ingest, stopping }: IngestHandlerParts,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> => {
+  for await (const results of ingestNdjson(ingest, readUntil(request, stopping))) {
     if (response.destroyed) return; // nobody is left to be told; what was stored stays
     if (!response.headersSent) response.writeHead(200, { 'Content-Type': 'application/x-ndjson' });
     const flushed = response.write(results.map((result) => `${JSON.stringify(result)}\n`).join(''));
     if (!flushed) await drained(response);
   }
+  if (stopping.aborted) throw new StoreError('store_stopped', 'This node is shutting down.');
   if (!response.headersSent) response.writeHead(200, { 'Content-Type': 'application/x-ndjson' });
   response.end();
+};
+
+/** The bytes of a request, up to its end or until the signal is aborted. */
+async function* readUntil(request: IncomingMessage, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+  const chunks: AsyncIterator<Uint8Array> = request[Symbol.asyncIterator]();
+  let stop = (): void => {};
+  const stopped = new Promise<undefined>((resolve) => {
+    stop = () => resolve(undefined);
+    if (signal.aborted) stop();
+    signal.addEventListener('abort', stop);
+  });
+  try {
+    for (;;) {
+      const next = chunks.next();
+      next.catch(() => {}); // nobody waits for it after a stop
+      const read = await Promise.race([next, stopped]);
+      if (read === undefined || read.done) return;
+      yield read.value;
+    }
+  } finally {
+    signal.removeEventListener('abort', stop);
+  }
+}
+
+const answerResume = async (
+  { resume }: IngestHandlerParts,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> => {
+  const places = await resume(parseMirrorRequest(await readBody(request)));
+  response.writeHead(200, { 'Content-Type': 'application/json', 'Cache-Control': 'no-store' });
+  response.end(`${renderMirrorPlaces(places)}\n`);
+};
+
+const readBody = async (request: IncomingMessage): Promise<string> => {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of request) {
+    bytes += chunk.length;
+    if (bytes > resumeBytesMax) throw new ApiError('malformed_argument', `The body exceeds ${resumeBytesMax} bytes.`);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString('utf8');
 };
 
 /** Resolves at once for a client that has left: no event tells of it a second time. */
@@ -69,6 +126,7 @@ const drained = (response: ServerResponse): Promise<void> =>
   });
 
 const explain = (error: unknown): { status: number; code: string; message: string } => {
+  if (error instanceof ApiError) return { status: 400, code: error.code, message: error.message };
   if (!(error instanceof StoreError)) return { status: 500, code: 'internal_error', message: 'Unexpected condition.' };
   const { code, message } = error;
   return { status: code === 'store_disk_full' ? 507 : 503, code, message };

@@ -1,0 +1,82 @@
+// What crosses the wire at `POST /ingest/resume`: read and written by the private listener and by `sealpost follow --to`.
+import { ApiError, type FeedId, malformedArgument, parseFeedId, type StreamStatus } from '@sealpost/protocol';
+import { type MirrorPlace, type MirrorRequest, mirrorStreamsMax } from '../mirror.ts';
+
+/** Longest request: every stream twice, in `feedIDs` and in `filled`. */
+export const resumeBytesMax = 2_097_152;
+const sourceLengthMax = 300;
+const secondsMax = 2 ** 32 - 1;
+
+type Fields = Readonly<Record<string, unknown>>;
+type PlaceJson = Omit<MirrorPlace, 'feedId'> & { readonly feedID: string };
+
+const isSecond = (value: unknown): value is number =>
+  Number.isInteger(value) && Number(value) >= 0 && Number(value) <= secondsMax;
+
+const readSecond = (value: unknown, name: string): number => {
+  if (isSecond(value)) return value;
+  throw malformedArgument(name, value, `a whole number of seconds from 0 to ${secondsMax}`);
+};
+
+const readFields = (text: string): Fields => {
+  try {
+    const value: unknown = JSON.parse(text);
+    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return { ...value };
+  } catch {
+    // Said below.
+  }
+  throw new ApiError('malformed_argument', 'The body is not a JSON object.', {});
+};
+
+/** Reads a request; throws an `ApiError` that names the field. */
+export const parseMirrorRequest = (text: string): MirrorRequest => {
+  const { source, feedIDs, from, restart, filled } = readFields(text);
+  if (typeof source !== 'string' || source === '' || source.length > sourceLengthMax)
+    throw malformedArgument('source', source, `a text of 1 to ${sourceLengthMax} characters`);
+  if (!Array.isArray(feedIDs) || feedIDs.length === 0 || feedIDs.length > mirrorStreamsMax)
+    throw malformedArgument('feedIDs', typeof feedIDs, `a list of 1 to ${mirrorStreamsMax} feed IDs`);
+  if (restart !== undefined && typeof restart !== 'boolean')
+    throw malformedArgument('restart', restart, 'true or false');
+  if (filled !== undefined && (typeof filled !== 'object' || filled === null || Array.isArray(filled)))
+    throw malformedArgument('filled', filled, 'an object of feed ID → second');
+  return {
+    source,
+    feedIds: [...new Set(feedIDs.map((raw) => parseFeedId(raw, 'feedIDs')))],
+    from: from === undefined ? undefined : readSecond(from, 'from'),
+    restart,
+    filled: new Map(
+      Object.entries(filled ?? {}).map(([id, until]) => [parseFeedId(id, 'filled'), readSecond(until, 'filled')]),
+    ),
+  };
+};
+
+/** A request as it is sent. */
+export const renderMirrorRequest = ({ source, feedIds, from, restart, filled }: MirrorRequest): string =>
+  JSON.stringify({ source, feedIDs: feedIds, from, restart, filled: filled && Object.fromEntries(filled) });
+
+/** The answer as it is sent. */
+export const renderMirrorPlaces = (places: readonly MirrorPlace[]): string =>
+  JSON.stringify({ streams: places.map(({ feedId, ...place }): PlaceJson => ({ feedID: feedId, ...place })) });
+
+/** Reads an answer to a request for these streams, in their order; undefined when it is none. */
+export const parseMirrorPlaces = (text: string, feedIds: readonly FeedId[]): readonly MirrorPlace[] | undefined => {
+  try {
+    const { streams } = readFields(text);
+    if (!Array.isArray(streams) || streams.length !== feedIds.length) return undefined;
+    const places = streams.map((raw) => readPlace(Object(raw)));
+    return places.every(({ feedId }, i) => feedId === feedIds[i]) ? places : undefined;
+  } catch {
+    return undefined;
+  }
+};
+
+const readPlace = ({ feedID, status, from, start, until }: Fields): MirrorPlace => {
+  const orNull = (value: unknown) => (value === null ? null : readSecond(value, 'place'));
+  return {
+    feedId: parseFeedId(feedID),
+    status: status === null ? null : (String(status) as StreamStatus), // a later release may know more; only two of them mean anything here
+    from: orNull(from),
+    start: orNull(start),
+    until: orNull(until),
+  };
+};
