@@ -62,6 +62,7 @@ export const discovery = async (
     targetOf(routes.discovery.path, query),
     options,
   );
+  if (body.feeds === null) return { feeds: [], details };
   if (Array.isArray(body.feeds) && body.feeds.every(isEntry)) return { feeds: body.feeds, details };
   const { status, requestId } = details;
   throw new SealpostError('unexpected_answer', 'The answer is not a catalog.', { status, requestId });

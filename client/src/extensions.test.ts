@@ -196,3 +196,16 @@ test('reports: feed ids in any case are those that were asked for', async () => 
   const { client } = scripted([{ status: 200, body: { report: { ...report, feedID: mixed } } }]);
   expect((await client.latest(mixed)).report.feedID).toBe(mixed.toLowerCase());
 });
+
+test('lists: null is an empty list', async () => {
+  const { client } = scripted([
+    { status: 206, body: { reports: null } },
+    { status: 200, body: { reports: null } },
+    { status: 200, body: { feeds: null } },
+    { status: 200, body: { feeds: null } },
+  ]);
+  expect((await client.bulk([feedId], 10)).missing).toEqual([{ feedID: feedId }]);
+  expect(await client.page(feedId, 10)).toMatchObject({ reports: [], more: false });
+  expect((await client.feeds()).feeds).toEqual([]);
+  expect((await client.discovery()).feeds).toEqual([]);
+});

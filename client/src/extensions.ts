@@ -4,11 +4,12 @@ import type { Requester } from './requester.ts';
 
 const absentCodes: readonly string[] = ['route_not_found', 'method_not_allowed'];
 
-/** True where a server has no such route: 404, 405 or 501 that is not about a report. */
+/** True where a server has no such route: 404, 405 or 501 that is not about a report, or what is no answer of that route. */
 export const isAbsent = (error: unknown): error is SealpostError =>
   error instanceof SealpostError &&
-  [404, 405, 501].includes(error.status ?? 0) &&
-  (absentCodes.includes(error.code) || (error.isInferred && error.code !== 'report_not_found'));
+  (error.code === 'not_supported' ||
+    ([404, 405, 501].includes(error.status ?? 0) &&
+      (absentCodes.includes(error.code) || (error.isInferred && error.code !== 'report_not_found'))));
 
 // A server that gives codes knows our parameters, or ignores them.
 const mayRefuseParameter = (error: unknown): boolean =>

@@ -68,6 +68,7 @@ const isReport = (raw: unknown): raw is ReportJson => {
 /** The reports of an answer, each of a stream that was asked for; servers may write feed ids in any case. */
 const checkReports = (raw: unknown, feedIds: readonly FeedId[], details: AnswerDetails): readonly ReportJson[] => {
   const asked: readonly string[] = feedIds;
+  if (raw === null) return []; // how a server in Go may write an empty list
   if (!Array.isArray(raw) || !raw.every(isReport)) throw strange(details);
   const reports = raw.map((one) => ({ ...one, feedID: one.feedID.toLowerCase() }));
   if (reports.every(({ feedID }) => asked.includes(feedID))) return reports;
@@ -222,6 +223,7 @@ export const feeds = async (requester: Get, options?: CallOptions): Promise<Feed
     'List the catalog with discovery(), and name the streams that you may read yourself.',
     () => requester.get<Partial<Body<'Feeds'>>>(routes.feeds.path, options),
   );
+  if (body.feeds === null) return { feeds: [], details };
   if (!Array.isArray(body.feeds) || body.feeds.some((one) => typeof one?.feedID !== 'string')) throw strange(details);
   return { feeds: body.feeds, details };
 };

@@ -205,3 +205,9 @@ test('socket: closed before it is open it opens no more, and nothing is told', a
   expect(heard).toEqual([]);
   expect(served.sockets).toHaveLength(1);
 });
+
+test('socket: a ping that is answered is a sign of life', async () => {
+  const { socket, heard } = await openPair(await serve());
+  socket.ping();
+  await expect.poll(() => heard.at(-1)).toEqual(['alive']);
+});

@@ -1,6 +1,8 @@
 // Owns the WebSocket of Node, on the package ws: the global one of Node 22 takes no headers by any standard, and cannot be paused.
 import type { IncomingMessage } from 'node:http';
 import type { OpenSocket, SocketHandlers } from './socket.ts';
+import type { Transport } from './stream-transport.ts';
+import { createWebSocketTransport } from './stream-websocket.ts';
 
 /** Programs name themselves in User-Agent. */
 export const sendsUserAgent = true;
@@ -9,6 +11,12 @@ const messageBytesMax = 1_048_576;
 const refusalCharactersMax = 65_536;
 /** How long the other side has to answer a close before the socket is simply dropped. */
 const closeMs = 1_000;
+
+/** The transport on WebSockets; undefined where ws is not installed. */
+export const loadSockets = async (): Promise<Transport | undefined> => {
+  const openSocket = await loadSocket();
+  return openSocket && createWebSocketTransport(openSocket);
+};
 
 /** Loads ws; undefined where it is not installed. */
 export const loadSocket = async (): Promise<OpenSocket | undefined> => {
@@ -37,6 +45,7 @@ const createOpener =
     socket.on('open', handlers.opened);
     socket.on('message', (bytes) => handlers.message(String(bytes)));
     socket.on('ping', handlers.alive);
+    socket.on('pong', handlers.alive);
     socket.on('unexpected-response', (request, response) => {
       told = true;
       readRefusal(response, handlers, () => request.destroy());
@@ -52,6 +61,7 @@ const createOpener =
     return {
       pause: () => whenOpen(() => socket.pause()),
       resume: () => whenOpen(() => socket.resume()),
+      ping: () => whenOpen(() => socket.ping()),
       close: () => {
         told = true;
         whenOpen(() => {

@@ -4,7 +4,7 @@ import type { RawAnswer } from './answer.ts';
 export type SocketHandlers = {
   readonly opened: () => void;
   readonly message: (text: string) => void;
-  /** Something came that is no message: a ping. */
+  /** Something came that is no message: a ping, or the answer to one. */
   readonly alive: () => void;
   /** The handshake was answered with a status; `body` is cut at 64 KB. */
   readonly refused: (answer: RawAnswer) => void;
@@ -12,7 +12,13 @@ export type SocketHandlers = {
   readonly closed: (reason: string) => void;
 };
 
-export type Socket = { readonly pause: () => void; readonly resume: () => void; readonly close: () => void };
+export type Socket = {
+  readonly pause: () => void;
+  readonly resume: () => void;
+  /** Asks for a sign of life; `alive` tells it. */
+  readonly ping: () => void;
+  readonly close: () => void;
+};
 
 export type OpenSocket = (
   url: string,

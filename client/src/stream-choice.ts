@@ -1,11 +1,9 @@
 // Chooses the transport of a stream, and goes on with another one where the server, or something in front of it, does not have the first.
 import { SealpostError } from './errors.ts';
 import { isAbsent } from './extensions.ts';
-import type { OpenSocket } from './socket.ts';
 import { polling } from './stream-poll.ts';
 import { serverSentEvents } from './stream-sse.ts';
 import type { Transport } from './stream-transport.ts';
-import { createWebSocketTransport } from './stream-websocket.ts';
 
 export type TransportName = 'auto' | 'websocket' | 'sse' | 'poll';
 
@@ -15,14 +13,13 @@ export type TransportName = 'auto' | 'websocket' | 'sse' | 'poll';
  */
 export const chooseTransport = async (
   wanted: TransportName,
-  load: () => Promise<OpenSocket | undefined>,
+  load: () => Promise<Transport | undefined>,
 ): Promise<Transport> => {
   if (wanted === 'poll') return polling;
-  const openSocket = await load();
-  const sockets = openSocket === undefined ? [] : [createWebSocketTransport(openSocket)];
+  const socket = await load();
+  const sockets = socket === undefined ? [] : [socket];
   if (wanted === 'auto') return createFallback([...sockets, serverSentEvents, polling]);
   if (wanted === 'sse') return createFallback([serverSentEvents, ...sockets, polling]);
-  const [socket] = sockets;
   if (socket !== undefined) return socket;
   throw new SealpostError(
     'invalid_option',

@@ -1,54 +1,61 @@
-// Live reports of a server that pushes none: pages are asked for again and again, one stream after the other.
+// Live reports of a server that pushes none: pages are asked for again and again, one stream after the other, within the rate limit (D97).
 import { readAfter } from './backfill.ts';
+import { sleepOnTimer } from './call.ts';
 import { SealpostError } from './errors.ts';
-import { latest } from './reads.ts';
+import { createPace } from './pace.ts';
+import { latest, page } from './reads.ts';
 import { parseReceived } from './received-report.ts';
+import type { Requester } from './requester.ts';
 import { sleep } from './stream-pause.ts';
 import type { ConnectionHandlers, ConnectionRequest, Transport } from './stream-transport.ts';
 
-/** From the beginning of a round to the next one. */
+/** From the beginning of a round to the next one, at least. */
 const roundMs = 1_000;
-/** Between two requests of a server that has answered 429; doubled with each further one. */
-const [gapMinMs, gapMaxMs] = [100, 1_000];
 /** Where a stream without any report begins: what was observed so long before now counts as new. */
 const emptyStartMs = 60_000;
 /** A page this full may be followed by another one at once. */
 const fullReports = 100;
 
 /** The transport on REST. It is live once the newest report of each stream is known; what is observed after it is told. */
-export const polling: Transport = async (request, handlers) => {
-  const { feedIds, signal } = request;
-  const paced = createPace(signal);
-  const lastMs = new Map<string, number>();
-  for (const feedId of feedIds) lastMs.set(feedId, await paced(() => newestMs(request, feedId)));
-  if (signal.aborted) return 'aborted';
-  handlers.opened();
-  while (!signal.aborted) {
-    const startedMs = performance.now();
-    for (const feedId of feedIds) {
-      await request.valve.room();
-      const from = lastMs.get(feedId) ?? 0;
-      lastMs.set(feedId, await paced(() => readNew(request, feedId, from, handlers)));
+export const polling: Transport = async ({ get, ...request }, handlers) => {
+  const { feedIds, signal, valve } = request;
+  try {
+    const lastMs = new Map<string, number>();
+    const paced: ConnectionRequest = { ...request, get: createPacedGet(get, signal) };
+    for (const feedId of feedIds) lastMs.set(feedId, await newestMs(paced, feedId));
+    handlers.opened();
+    for (;;) {
+      const startedMs = performance.now();
+      for (const feedId of feedIds) {
+        await valve.room();
+        signal.throwIfAborted();
+        lastMs.set(feedId, await readNew(paced, feedId, lastMs.get(feedId) ?? 0, handlers));
+      }
+      await sleep(Math.max(0, startedMs + roundMs - performance.now()), signal);
     }
-    await sleep(Math.max(0, startedMs + roundMs - performance.now()), signal);
+  } catch (error) {
+    if (signal.aborted) return 'aborted';
+    throw error;
   }
-  return 'aborted';
 };
 
-/** Runs one request after the other; after a 429 it waits, tries again, and leaves time between requests from then on. */
-const createPace = (signal: AbortSignal) => {
-  let gapMs = 0;
-  return async (ask: () => Promise<number>): Promise<number> => {
+/** One request after the other, as many as the limit of each path allows; a 429 is waited out. */
+const createPacedGet = (get: Requester['get'], signal: AbortSignal): Requester['get'] => {
+  const paces = new Map<string, ReturnType<typeof createPace>>();
+  return async (target, options) => {
+    const path = target.replace(/\?.*$/s, '');
+    const pace = paces.get(path) ?? createPace(sleepOnTimer, () => performance.now());
+    paces.set(path, pace);
     for (;;) {
-      await sleep(gapMs, signal);
+      await pace.turn(signal);
       try {
-        return signal.aborted ? 0 : await ask();
+        const answer = await get<never>(target, options); // handed on as it is
+        pace.learn(answer.details.rateLimit);
+        return answer;
       } catch (error) {
-        if (signal.aborted) return 0;
         if (!(error instanceof SealpostError) || error.status !== 429) throw error;
-        gapMs = Math.min(gapMaxMs, Math.max(gapMinMs, gapMs * 2));
         const { retryAfterSeconds } = error.details;
-        await sleep(typeof retryAfterSeconds === 'number' ? retryAfterSeconds * 1_000 : roundMs, signal);
+        pace.hold(typeof retryAfterSeconds === 'number' ? retryAfterSeconds * 1_000 : roundMs);
       }
     }
   };
@@ -58,9 +65,11 @@ const newestMs = async ({ get, nowMs, signal }: ConnectionRequest, feedId: strin
   try {
     return parseReceived((await latest({ get }, feedId, { signal })).report).observationsMs;
   } catch (error) {
-    // A 404 is no report yet; where it is the wrong address, the page after it says so again.
-    if (error instanceof SealpostError && error.status === 404) return nowMs() - emptyStartMs;
-    throw error;
+    if (!(error instanceof SealpostError) || error.status !== 404) throw error;
+    // No report yet; or the wrong address, which a page then tells.
+    const startMs = nowMs() - emptyStartMs;
+    await page({ get }, feedId, Math.floor(startMs / 1_000), 1, { signal });
+    return startMs;
   }
 };
 
@@ -72,11 +81,11 @@ const readNew = async (
   { report, missed }: ConnectionHandlers,
 ): Promise<number> => {
   let last = fromMs;
-  for await (const page of readAfter({ get }, feedId, fromMs, signal, () => missed(undefined))) {
-    for (const one of page) report(one, undefined);
-    last = page.at(-1)?.observationsMs ?? last;
+  for await (const found of readAfter({ get }, feedId, fromMs, signal, () => missed(undefined))) {
+    for (const one of found) report(one, undefined);
+    last = found.at(-1)?.observationsMs ?? last;
     // The next round reads what is left, which saves the empty page at the end.
-    if (page.length < fullReports) break;
+    if (found.length < fullReports) break;
   }
   return last;
 };

@@ -1,5 +1,5 @@
 import { type ErrorCode, errorTable } from '@sealpost/protocol';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import {
   createScriptedService,
   feedA,
@@ -190,6 +190,43 @@ test('stream: a transport that has worked is not taken as absent by a 404 in its
   service.refusals.push({ status: 404, code: null });
   service.live()[0]?.cut();
   await expect(take(1)).rejects.toMatchObject({ code: 'not_found', status: 404 });
+});
+
+test('stream over websocket: a server that never pings is asked for a sign of life, and stays', async ({
+  onTestFinished,
+}) => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
+  onTestFinished(() => void vi.useRealTimers());
+  const service = createScriptedService();
+  service.manners.answersPings = true;
+  const { reached, states, reports } = watch(service, [feedA], { transport: 'websocket' });
+  await reached(isLive);
+  await vi.advanceTimersByTimeAsync(60_000);
+  expect(service.live()[0]?.pings).toBe(6);
+  expect(states.some(isReconnecting)).toBe(false);
+  service.manners.answersPings = false;
+  await vi.advanceTimersByTimeAsync(30_000);
+  expect(states.find(isReconnecting)).toMatchObject({ reason: 'silent for 30 s' });
+  reports.close();
+});
+
+test('stream over sse: a website that answers with a page has no event stream', async () => {
+  const service = createScriptedService();
+  const fetch = async () => new Response('<html></html>', { headers: { 'Content-Type': 'text/html' } });
+  const website = { ...service, requester: { ...service.requester, fetch } };
+  const { reached, reports } = watch(website, [feedA], { transport: 'sse' });
+  await reached(isLive);
+  expect(service.attempts.map(({ url }) => new URL(url).pathname)).toEqual(['/api/v1/ws']);
+  reports.close();
+});
+
+test('stream over poll: a wrong address is an error, and never live', async () => {
+  const service = createScriptedService();
+  const absent = { status: 404, code: null };
+  service.pageRefusals.push(absent, absent);
+  const { take, states } = watch(service, [feedA], { transport: 'poll' });
+  await expect(take(1)).rejects.toMatchObject({ code: 'not_found' });
+  expect(states.some(isLive)).toBe(false);
 });
 
 test('stream over poll: begins with now, waits where it asks too often, and ends with a refusal', async () => {

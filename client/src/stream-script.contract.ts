@@ -5,6 +5,8 @@ import type { Requester } from './requester.ts';
 import type { OpenSocket, SocketHandlers } from './socket.ts';
 import { type ReportStream, type StreamOptions, stream } from './stream.ts';
 import type { StreamState } from './stream-state.ts';
+import type { Transport } from './stream-transport.ts';
+import { createWebSocketTransport } from './stream-websocket.ts';
 
 export const feedA = `0x0003${'a'.repeat(60)}`;
 export const feedB = `0x0003${'b'.repeat(60)}`;
@@ -41,11 +43,13 @@ export type ScriptedConnection = {
   readonly cut: () => void;
   isPaused: boolean;
   isOpen: boolean;
+  /** Pings of the client. */
+  pings: number;
 };
 
 export type ScriptedService = {
   readonly requester: Requester;
-  readonly loadSocket: () => Promise<OpenSocket>;
+  readonly loadSockets: () => Promise<Transport>;
   /** In the order of appending; the position of the first is 1. */
   readonly stored: ReportJson[];
   readonly connections: ScriptedConnection[];
@@ -63,8 +67,8 @@ export type ScriptedService = {
   readonly headRefusals: Refusal[];
   /** Origins that do not answer. */
   readonly down: Set<string | undefined>;
-  /** Whether pages say if there is a next one, as ours do. */
-  readonly manners: { links: boolean };
+  /** Whether pages say if there is a next one, as ours do, and whether pings are answered. */
+  readonly manners: { links: boolean; answersPings: boolean };
   /** Appends, and pushes to every open connection unless told otherwise. */
   readonly append: (report: ReportJson, pushed?: boolean) => void;
   readonly live: () => ScriptedConnection[];
@@ -92,13 +96,13 @@ export const createScriptedService = (origins: readonly string[] = []): Scripted
     pageRefusals: [],
     headRefusals: [],
     down: new Set(),
-    manners: { links: true },
+    manners: { links: true, answersPings: false },
   };
   const live = (): ScriptedConnection[] => script.connections.filter(({ isOpen }) => isOpen);
   return {
     ...script,
     requester: createScriptedRequester(script, origins),
-    loadSocket: async () => openScriptedSocket(script),
+    loadSockets: async () => createWebSocketTransport(openScriptedSocket(script)),
     live,
     append: (report, pushed = true) => {
       script.stored.push(report);
@@ -190,6 +194,7 @@ const openEventStream = (
     cut: () => end(new TypeError('terminated')),
     isPaused: false,
     isOpen: true,
+    pings: 0,
   };
   const body = new ReadableStream<Uint8Array>(
     {
@@ -229,6 +234,7 @@ const openScriptedSocket =
       },
       isPaused: false,
       isOpen: false,
+      pings: 0,
     };
     let isClosed = false;
     setImmediate(() => {
@@ -248,6 +254,10 @@ const openScriptedSocket =
       },
       resume: () => {
         connection.isPaused = false;
+      },
+      ping: () => {
+        connection.pings += 1;
+        if (script.manners.answersPings) handlers.alive();
       },
       close: () => {
         isClosed = true;
@@ -274,7 +284,7 @@ export const watch = (service: ScriptedService, feedIds: readonly string[], opti
     for (const listen of [...listeners]) listen(state);
   };
   const reconnect = { minMs: 1, maxMs: 2 };
-  const parts = { random: () => 0, loadSocket: service.loadSocket };
+  const parts = { random: () => 0, loadSockets: service.loadSockets };
   const reports = stream(service.requester, feedIds, { reconnect, ...options, onState }, parts);
   return {
     reports,

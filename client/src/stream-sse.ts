@@ -1,4 +1,5 @@
 // Owns live reports over Server-Sent Events, read from fetch: a body that is not read holds the server back by itself.
+import { SealpostError } from './errors.ts';
 import { createEventReader } from './events.ts';
 import { parseMessage } from './received-report.ts';
 import {
@@ -29,7 +30,7 @@ export const serverSentEvents: Transport = async (request, handlers) => {
   } catch (error) {
     if (request.signal.aborted) return 'aborted';
     if (silent) return `silent for ${Math.round(request.silenceMs / 1_000)} s`;
-    if (error instanceof Error && error.name === 'SealpostError') throw error;
+    if (error instanceof SealpostError) throw error;
     return wordsOf(error);
   } finally {
     request.signal.removeEventListener('abort', onAbort);
@@ -56,6 +57,9 @@ const run = async (
       request.nowMs,
     );
   }
+  // A website answers any path with its own page.
+  if (!/^text\/event-stream\b/i.test(response.headers.get('Content-Type') ?? ''))
+    throw new SealpostError('not_supported', `${new URL(request.baseUrl).host} has no event stream.`, { status: 200 });
   handlers.opened();
   return readEvents(response.body.getReader(), request, handlers, ring);
 };

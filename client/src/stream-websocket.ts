@@ -7,6 +7,25 @@ import { createWatchdog, handshakeMs, originHeaders, type Transport, toRefusal }
 const targetOf = (feedIds: readonly string[]): string =>
   `/api/${feedIds.some((feedId) => stepMsOf(feedId) === 1) ? 'v2' : 'v1'}/ws?feedIDs=${feedIds.join(',')}`;
 
+/** Not every server pings: after a third of the silence, a sign of life is asked for. */
+const createPingingWatchdog = (silenceMs: number, ping: () => void, ring: () => void) => {
+  const watchdog = createWatchdog(silenceMs, ring);
+  const quiet = createWatchdog(silenceMs / 3, () => {
+    ping();
+    quiet.touch();
+  });
+  return {
+    touch: (): void => {
+      watchdog.touch();
+      quiet.touch();
+    },
+    stop: (): void => {
+      watchdog.stop();
+      quiet.stop();
+    },
+  };
+};
+
 /** The transport on a given WebSocket. */
 export const createWebSocketTransport =
   (openSocket: OpenSocket): Transport =>
@@ -26,8 +45,10 @@ export const createWebSocketTransport =
         socket.close();
         settle();
       };
-      const watchdog = createWatchdog(silenceMs, () =>
-        end(() => resolve(`silent for ${Math.round(silenceMs / 1_000)} s`)),
+      const watchdog = createPingingWatchdog(
+        silenceMs,
+        () => socket.ping(),
+        () => end(() => resolve(`silent for ${Math.round(silenceMs / 1_000)} s`)),
       );
       const onAbort = (): void => end(() => resolve('aborted'));
       const read = (text: string): void => {

@@ -1,13 +1,12 @@
 // Owns the live stream as its caller sees it: an async iterable of reports, each once and in order, whatever happens to the connections.
 import { parseFeedId } from '@sealpost/protocol';
 import type { ReportJson } from '@sealpost/protocol/report-json';
-import { loadSocket } from '#socket';
+import { loadSockets } from '#socket';
 import { readAfter } from './backfill.ts';
 import { type EmitEvent, guard } from './client-events.ts';
 import { readArgument, SealpostError } from './errors.ts';
 import { readWhole } from './options.ts';
 import type { Requester } from './requester.ts';
-import type { OpenSocket } from './socket.ts';
 import { chooseTransport, type TransportName } from './stream-choice.ts';
 import { isFinal, retryAfterMsOf } from './stream-connection.ts';
 import { keepConnections, splitFeedIds } from './stream-groups.ts';
@@ -15,6 +14,7 @@ import { defaultReconnect, type ReconnectRules } from './stream-pause.ts';
 import { createQueue } from './stream-queue.ts';
 import { createSequence } from './stream-sequence.ts';
 import { createStateTeller, type StateTeller, type StreamGap, type StreamState } from './stream-state.ts';
+import type { Transport } from './stream-transport.ts';
 
 export type StreamOptions = {
   /** Deliver everything observed from this second on, then live reports. An object gives each feed ID its own. Without it: from now on. */
@@ -44,7 +44,7 @@ export type ReportStream = AsyncIterableIterator<ReportJson, undefined> & {
 };
 
 /** What a test may replace. */
-export type StreamParts = { readonly random: () => number; readonly loadSocket: () => Promise<OpenSocket | undefined> };
+export type StreamParts = { readonly random: () => number; readonly loadSockets: () => Promise<Transport | undefined> };
 
 /** Streams read over REST at once: few, because the rate limit of pages is 10 per second. */
 const fillsMax = 4;
@@ -111,7 +111,7 @@ export const stream = (
   requester: Requester,
   feedIds: readonly string[],
   options: StreamOptions = {},
-  parts: StreamParts = { random: Math.random, loadSocket },
+  parts: StreamParts = { random: Math.random, loadSockets },
 ): ReportStream => {
   const settings = readStreamOptions(feedIds, options);
   const { signal: outer } = options;
@@ -165,7 +165,7 @@ const runConnections = async (
   requester: Requester,
   { groups, fromOf, silenceMs, reconnect }: Settings,
   { transport: wanted = 'auto', ha = false, onGap = warnOfGap }: StreamOptions,
-  { random, loadSocket: load }: StreamParts,
+  { random, loadSockets: load }: StreamParts,
   { queue, teller, signal, fail }: Running,
 ): Promise<void> => {
   const transport = await chooseTransport(wanted, load);
