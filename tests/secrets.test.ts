@@ -130,7 +130,7 @@ test('secrets: a server whose key is missing, wrong or open to others does not s
   ]);
   expect([missing.code, missing.stderr]).toEqual([
     2,
-    expect.stringMatching(/^error: There is no key-encryption key in .+ sealpost init\.\n$/),
+    expect.stringMatching(/^error: There is no key-encryption key in .+ sealpost init --store .+ --key-file .+\.\n$/),
   ]);
   for (const { code, stderr } of [wrong, wrongVariable])
     expect([code, stderr]).toEqual([2, expect.stringMatching(/^error: [^\n]*sealed by[^\n]*\n$/)]);

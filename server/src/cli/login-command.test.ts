@@ -65,7 +65,10 @@ describe('login', () => {
     expect((await run(['profile', 'list'], { env: env() })).stdout).toMatch(
       /^main {2}http:\/\/HOST {2}[0-9a-f-]{36} /m,
     );
-    expect((await run(['logout'], { env: env() })).stderr).toContain('There is no profile default');
+    for (const name of ['default', 'toString', '__proto__'])
+      expect((await run(['logout', '--profile', name], { env: env() })).stderr).toContain(
+        `There is no profile ${name}`,
+      );
   });
 
   test('a file that others may read is neither used nor written', async () => {

@@ -95,9 +95,10 @@ const addLogout = (program: Command, session: Session): void => {
 
 const logOut = async (session: Session, options: RawOptions): Promise<void> => {
   const [name, file] = [String(options.profile), fileOf(session, options)];
-  const { [name]: removed, ...others } = await readProfiles(file);
-  if (removed === undefined)
+  const profiles = await readProfiles(file);
+  if (!Object.hasOwn(profiles, name))
     throw new CommandError(exitCodes.refused, `There is no profile ${name} in ${file}. See: sealpost profile list.`);
+  const { [name]: removed, ...others } = profiles;
   await writeProfiles(file, others);
   if (options.json) return printJson(session, { profile: name, file });
   const { secretFile } = Object(removed);
