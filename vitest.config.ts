@@ -4,7 +4,10 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 /** Files that take longest, in this order: begun first, none of them runs alone at the end while the other cores wait. */
 const longest = [
   'tests/faults/kill.test.ts',
+  'tests/node-releases.test.ts',
   'tests/package.test.ts',
+  'tests/client-runtimes.test.ts',
+  'tests/start-failures.test.ts',
   'tests/explorer-pages.test.ts',
   'tests/docs.test.ts',
   'server/src/cli/main.test.ts',

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { startCommand } from './real-program.ts';
+import { startProgram } from './real-program.ts';
 import { root } from './source-tree.ts';
 
 export type Demo = {
@@ -15,13 +15,20 @@ export type Demo = {
   readonly stop: () => Promise<void>;
 };
 
-/** Resolves when it answers, with the last minutes of history in its store. */
-export const startDemo = async (): Promise<Demo> => {
+export type DemoOptions = {
+  /** The binary that runs it. */
+  readonly node?: string;
+  readonly pastMinutes?: number;
+  /** Ends it, also before it answers. */
+  readonly signal?: AbortSignal;
+};
+
+/** Resolves when it answers, with the last two minutes of history in its store. */
+export const startDemo = async ({ node, pastMinutes = 6, signal }: DemoOptions = {}): Promise<Demo> => {
   const folder = mkdtempSync(join(tmpdir(), 'sealpost-demo-'));
-  const program = startCommand(
-    ['demo', '--json', '--port', '0', '--dir', folder, '--past', '6', '--rate-limit', '0'],
-    folder,
-  );
+  const args = ['demo', '--json', '--port', '0', '--dir', folder, '--past', String(pastMinutes), '--rate-limit', '0'];
+  const program = startProgram([join(root, 'server/bin/sealpost.js'), ...args], folder, {}, node);
+  signal?.addEventListener('abort', () => program.child.kill('SIGKILL'));
   const [line] = await program.printed(/^\{"url":.*\}$/m);
   const { url, userId, secret, feedIds } = JSON.parse(line);
   return {

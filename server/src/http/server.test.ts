@@ -51,6 +51,17 @@ test.each([
   expect(events).toEqual([{ ...told, method, status, code, bytes: body.length }]);
 });
 
+test.each([
+  [200, '200'],
+  [201, '431'],
+])('listener: %i headers are answered with %s', async (count, status) => {
+  const { call } = await open({}, (_, response) => void response.end());
+  const socket = call();
+  socket.write(`GET / HTTP/1.1\r\n${'A: b\r\n'.repeat(count)}\r\n`);
+  expect(String((await once(socket, 'data'))[0])).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
+  socket.destroy();
+});
+
 test('listener: a request that a handler answers is not told here', async () => {
   const { events, call } = await open();
   expect(await answerTo(call(), 'GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n')).toContain('handled');

@@ -86,7 +86,7 @@ const tlsOptions = {
   handshakeTimeout: handshakeMaxMs,
 } as const;
 
-/** More headers than this are refused; node would drop the rest in silence. */
+/** More headers than this are rejected, by us: some Node releases drop the rest in silence, others close the connection. */
 const headersMax = 200;
 
 export const openHttpServer = async (
@@ -97,7 +97,7 @@ export const openHttpServer = async (
 ): Promise<HttpListener> => {
   const refuse = createRefuse(newRequestId, tell, options.tls !== undefined);
   const guarded: Pipeline['handle'] = (request, response, upgrade) => {
-    if (request.rawHeaders.length < headersMax * 2) return handle(request, response, upgrade);
+    if (request.rawHeaders.length <= headersMax * 2) return handle(request, response, upgrade);
     const error = new ApiError('head_too_large', `At most ${headersMax} headers are read.`);
     refuse(error, request.method, ({ status, headers, body }) => response.writeHead(status, [...headers]).end(body));
   };
@@ -112,7 +112,7 @@ export const openHttpServer = async (
   const server: Server = options.tls
     ? createHttpsServer({ ...serverOptions, ...tlsOptions, ...options.tls }, onRequest)
     : createHttpServer(serverOptions, onRequest);
-  server.maxHeadersCount = headersMax;
+  server.maxHeadersCount = 0; // none of node's own: `maxHeaderSize` bounds what it parses
   const guard = createConnectionGuard({
     rules: { ...guardDefaults, ...options.connections },
     monotonicMs: () => performance.now(),

@@ -45,6 +45,22 @@ test.each([200, 206, 304, 404, 503])(
   },
 );
 
+test('whole answer: a head before a body in pieces, and the answer to HEAD, have the bytes that node itself writes', async () => {
+  const port = await serve((request, response) => {
+    if (request.url === '/node') response.writeHead(200, headers as string[]);
+    else writeHeadText(response, 200, headers);
+    if (request.method === 'HEAD') return void response.end();
+    response.write(Buffer.from('tr'));
+    response.end(Buffer.from('ue'));
+  });
+  for (const method of ['GET', 'HEAD']) {
+    const ask = (path: string) => converse(port, get(path).replace('GET', method), method === 'GET' ? 170 : 166);
+    const expected = await ask('/node');
+    expect(expected.endsWith(method === 'GET' ? '\r\n\r\ntrue' : '\r\n\r\n')).toBe(true);
+    expect(await ask('/ours')).toBe(expected);
+  }
+});
+
 test('whole answer: a head given before a body in pieces is followed by them', async () => {
   const port = await serve((_, response) => {
     writeHeadText(response, 200, headers);

@@ -1,0 +1,109 @@
+// The store, the read path, live delivery and the client's reads on every Node release of `engines`, beside the one that runs the tests: the
+// same test files, bundled once. Where we use internals of node:http, they compare our bytes with node's own.
+import { execFile } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { stripVTControlCharacters as plain, promisify } from 'node:util';
+import { build } from 'esbuild';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { downloadMs, getNode, nodeReleases } from './runtimes.ts';
+import { readJson, readText, root, workspaces } from './source-tree.ts';
+
+/** What runs on each release: few enough to take 25 s of CPU. */
+const suites = [
+  'server/src/store/lmdb.test.ts',
+  'server/src/store/lmdb-environment.test.ts',
+  'server/src/store/report-block.test.ts',
+  'server/src/store/packed-report.test.ts',
+  'server/src/http/whole-answer.test.ts',
+  'server/src/http/server.test.ts',
+  'tests/live.test.ts',
+  'tests/spec.test.ts',
+  'tests/client-reads.test.ts',
+];
+const threads = ['server/src/store/lmdb-writer-thread.ts', 'server/src/ingest/verifier-thread.ts'];
+
+/** Left outside of the bundle: what runs the tests, and packages with native parts or threads. Both are at the root of node_modules. */
+const packages = [
+  ...Object.keys(Object(readJson('package.json').devDependencies)),
+  ...Object.keys(Object(readJson('server/package.json').dependencies)).filter((name) => !name.startsWith('@')),
+];
+
+// As deep in the project as tests/, so that the files find its root, and packages.
+const folder = mkdtempSync(join(root, 'data-releases-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+beforeAll(async () => {
+  await build({
+    entryPoints: [...suites, ...threads].map((entry) => join(root, entry)),
+    outdir: folder,
+    entryNames: '[name]',
+    outExtension: { '.js': '.mjs' },
+    bundle: true,
+    format: 'esm',
+    platform: 'node',
+    external: packages,
+    conditions: ['source'],
+  });
+  const config = { test: { include: ['*.test.mjs'], maxWorkers: 1, testTimeout: 60_000, hookTimeout: 90_000 } };
+  writeFileSync(join(folder, 'vitest.config.mjs'), `export default ${JSON.stringify(config)};`);
+});
+
+type Report = {
+  readonly testResults: readonly {
+    readonly name: string;
+    readonly status: string;
+    readonly message: string;
+    readonly assertionResults: readonly {
+      readonly status: string;
+      readonly fullName: string;
+      readonly failureMessages: readonly string[];
+    }[];
+  }[];
+};
+
+const readReport = (path: string, output: string): Report => {
+  if (!existsSync(path)) throw new Error(`vitest did not run: ${output.slice(-4_000)}`);
+  return JSON.parse(readFileSync(path, 'utf8')) as Report; // vitest's own form
+};
+
+/** Runs the suites on a release; what failed, in words. */
+const runSuites = async (binary: string, signal: AbortSignal) => {
+  const result = join(folder, `result-${process.hrtime.bigint()}.json`);
+  const args = ['run', '--root', folder, '--reporter=json', `--outputFile=${result}`];
+  const ended = await promisify(execFile)(binary, [join(root, 'node_modules/vitest/vitest.mjs'), ...args], {
+    cwd: folder,
+    env: { ...process.env, NODE_OPTIONS: '' },
+    maxBuffer: 64 * 2 ** 20,
+    signal,
+  }).catch((error: unknown) => error as { readonly stdout: string; readonly stderr: string }); // it exits with 1 when a test fails
+  const { testResults } = readReport(result, plain(`${ended.stdout}\n${ended.stderr}`));
+  const failed = testResults.flatMap(({ name, status, message, assertionResults }) => [
+    ...(status === 'passed' || assertionResults.length > 0 ? [] : [`${name}: ${message}`]),
+    ...assertionResults
+      .filter((one) => one.status === 'failed')
+      .map(({ fullName, failureMessages }) => `${fullName}: ${plain(failureMessages[0] ?? '').slice(0, 400)}`),
+  ]);
+  return { files: testResults.length, failed };
+};
+
+test('engines: every package lists the releases that are tested, and the image uses one of them', () => {
+  const listed = ['.', ...workspaces().keys()].map((folder) => Object(readJson(`${folder}/package.json`).engines).node);
+  expect(new Set(listed)).toEqual(new Set(['^20.20.2 || ^22.13.0 || ^24.0.0 || >=26.0.0']));
+  const majors = [...String(listed[0]).matchAll(/(\d+)\.\d+\.\d+/g)].map(([, major]) => Number(major));
+  const own = Number.parseInt(process.versions.node, 10);
+  expect([...new Set([20, own, ...nodeReleases])].sort()).toEqual(majors);
+  expect(readText('deploy/Dockerfile').match(/^FROM node:\d+/gm)).toEqual(['FROM node:24', 'FROM node:24']);
+});
+
+test.for(nodeReleases)(
+  'node %i: the store, the read path, live delivery and the client work as on the node that runs the tests',
+  { timeout: downloadMs + 300_000 },
+  async (major, { signal, skip }) => {
+    const runtime = await getNode(major);
+    if ('missing' in runtime) return skip(runtime.missing);
+    const { files, failed } = await runSuites(runtime.binary, signal);
+    expect(failed, `on node ${runtime.version}`).toEqual([]);
+    expect(files).toBe(suites.length);
+  },
+);
