@@ -1,12 +1,21 @@
 // The client as its users meet the real service: many streams within the limit, names, a secret that is rotated, events, its name.
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { type ClientEvent, type ClientOptions, createClient, type ReportJson, SealpostError } from '@sealpost/client';
+import {
+  type ClientEvent,
+  type ClientOptions,
+  createClient,
+  decode,
+  type ReportJson,
+  SealpostError,
+} from '@sealpost/client';
 import { parseFeedId } from '@sealpost/protocol';
+import { transform } from 'esbuild';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { testStream } from './door.ts';
 import { type Credentials, openService, type Service } from './running-api.ts';
 import { createSignedReports, type SignedReports, secondStream } from './signed-reports.ts';
+import { readText } from './source-tree.ts';
 
 const count = 30;
 const feedIds = Array.from({ length: count }, (_, i) => secondStream(i + 1));
@@ -24,10 +33,13 @@ beforeAll(async () => {
     ...feedIds.map((feedId, i) => testStream(feedId, named(i))),
     testStream(silent, { ...named(0), name: 'C0/USD-Streams-TopOfBook', attributeType: 'TopOfBook' }),
     testStream(hidden, { ...named(99), hidden: true }),
+    ...['LINK', 'SOL'].map((baseAsset, i) =>
+      testStream(secondStream(70 + i), { name: `${baseAsset}/USD-Streams-CexPrice`, baseAsset }),
+    ),
   ];
   service = await openService(streams, signed.signerSets, () => now * 1_000, { requestsPerSecond: 20 });
   account = await service.addAccount(['public', `feed:${hidden}`]);
-  await service.append([...feedIds, hidden].map((feedId) => signed.report(feedId, now - 5, now - 1)));
+  await service.append([...feedIds, hidden, secondStream(70)].map((feedId) => signed.report(feedId, now - 5, now - 1)));
 });
 afterAll(() => service.close());
 
@@ -155,4 +167,50 @@ test('client: HTTP, event streams and WebSockets name the program', async () => 
   for (const place of places) expect([place, seen.get(place)]).toEqual([place, 'mine/2 sealpost-client/0.1.0']);
   server.closeAllConnections();
   await new Promise((resolve) => server.close(resolve));
+});
+
+test('client: the code of its README runs as printed, one block after the other', async () => {
+  const blocks = [...readText('client/README.md').matchAll(/```ts\n([\s\S]*?)```/g)].map(([, code]) => code as string);
+  expect(blocks.length).toBeGreaterThan(4);
+  const [, link] = [feedIds, secondStream(70)];
+  const stop = new Error('enough');
+  const stored: ReportJson[] = [];
+  const printed: unknown[] = [];
+  const given = {
+    ...account,
+    createClient: (options: ClientOptions) => createClient({ nowMs: () => now * 1_000, ...options }),
+    decode,
+    baseUrl: service.url,
+    feedId: link,
+    lastSeenSecond: now - 10,
+    readSecret: () => account.secret,
+    store: async (report: ReportJson) => {
+      stored.push(report);
+      throw stop;
+    },
+    console: { log: (...words: unknown[]) => printed.push(words) },
+  };
+  const code = blocks
+    .join('\n')
+    .replace(/^import .*$/m, '')
+    .replace("'https://api.example.org'", 'baseUrl')
+    // The loop has no end: what follows it runs when it was left.
+    .replace(/^for await .*$/m, 'try {\n$&\n} catch (error) { left = error; }');
+  const ends =
+    'return { link, newest, missing, left, prices: [await rotating.latest(feedId), await counted.latest(feedId)] };';
+  const { code: script } = await transform(
+    `export const run = async (given) => { let left; const {${Object.keys(given)}} = given;\n${code}\n${ends} };`,
+    { loader: 'ts', format: 'cjs' },
+  );
+  const module = { exports: {} as { run?: (values: typeof given) => Promise<Record<string, unknown>> } };
+  new Function('module', script)(module);
+  const result = await module.exports.run?.(given);
+  expect(result).toMatchObject({
+    link: { feedID: link },
+    newest: [{ feedID: link }],
+    missing: [{ feedID: secondStream(71) }],
+    left: stop,
+  });
+  expect(stored[0]?.feedID).toBe(link);
+  expect(printed).toContainEqual(['/api/v1/reports/latest', 200, expect.any(Number), expect.any(Number)]);
 });

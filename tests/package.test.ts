@@ -181,6 +181,68 @@ test('package: the client’s types compile with a browser’s alone, and a wron
   );
 });
 
+test('package: a program names the type of every argument and result of the client by the client alone', () => {
+  compile(
+    'named',
+    `import { createClient, decode, formatDecimal, SealpostError, signRequest, verify, withFeeToken } from '@sealpost/client';
+     import type {
+       AnswerDetails, AnyReport, BulkReports, CallOptions, Candle, CandleSpan, CandlesResult, CatalogEntry, CatalogResult, Client, ClientEvent,
+       ClientOptions, ClientWarning, Coverage, CoverageResult, Credentials, CredentialsSource, DecodedReport, DiscoveryFilters, FeedsResult,
+       FeeTokenEncoding, Hex, MissingReport, OneReport, PagesOptions, ReconnectRules, ReportBody, ReportJson, ReportPage, ReportStream,
+       RequestToSign, SealpostErrorCode, SecretSource, ServiceStatus, SignerSet, SignerSets, SignerSetsJson, SignersResult, Sleep, Span, StatusResult,
+       StreamDifference, StreamGap, StreamOptions, StreamState, TimeResult, TransportName, Verdict, VerifyFailure,
+     } from '@sealpost/client';
+     type Same<A, B> = [A] extends [B] ? ([B] extends [A] ? true : never) : never;
+     type Result<K extends keyof Client> = Client[K] extends (...args: never[]) => infer R ? Awaited<R> : never;
+     type Argument<K extends keyof Client, N extends number> = Client[K] extends (...args: infer A) => unknown ? NonNullable<A[N]> : never;
+     // Every call of the client is a row: one that is added and not named here does not compile.
+     export const results: { [K in keyof Client]: true } = {
+       latest: true satisfies Same<Result<'latest'>, OneReport>,
+       latestMany: true satisfies Same<Result<'latestMany'>, BulkReports>,
+       at: true satisfies Same<Result<'at'>, OneReport>,
+       bulk: true satisfies Same<Result<'bulk'>, BulkReports>,
+       page: true satisfies Same<Result<'page'>, ReportPage>,
+       pages: true satisfies Same<Result<'pages'>, AsyncGenerator<ReportPage, void, undefined>>,
+       stream: true satisfies Same<Result<'stream'>, ReportStream>,
+       discovery: true satisfies Same<Result<'discovery'>, CatalogResult>,
+       findStream: true satisfies Same<Result<'findStream'>, CatalogEntry>,
+       feeds: true satisfies Same<Result<'feeds'>, FeedsResult>,
+       coverage: true satisfies Same<Result<'coverage'>, CoverageResult>,
+       candles: true satisfies Same<Result<'candles'>, CandlesResult>,
+       signers: true satisfies Same<Result<'signers'>, SignersResult>,
+       time: true satisfies Same<Result<'time'>, TimeResult>,
+       status: true satisfies Same<Result<'status'>, StatusResult>,
+     };
+     export const options = [
+       true satisfies Same<Argument<'latest', 1>, CallOptions>,
+       true satisfies Same<Argument<'pages', 1>, PagesOptions>,
+       true satisfies Same<Argument<'stream', 1>, StreamOptions>,
+       true satisfies Same<Argument<'discovery', 0>, DiscoveryFilters>,
+       true satisfies Same<Argument<'coverage', 1>, Span>,
+       true satisfies Same<Argument<'candles', 1>, CandleSpan>,
+       true satisfies Same<Parameters<typeof createClient>, [options: ClientOptions]>,
+       true satisfies Same<Parameters<typeof decode>, [report: AnyReport]>,
+       true satisfies Same<ReturnType<typeof decode>, DecodedReport>,
+       true satisfies Same<Parameters<typeof verify>, [report: ReportJson | string, signers: SignerSets | SignerSetsJson]>,
+       true satisfies Same<ReturnType<typeof verify>, Verdict>,
+       true satisfies Same<Parameters<typeof signRequest>[0], RequestToSign>,
+       true satisfies Same<SealpostError['code'], SealpostErrorCode>,
+     ];
+     export const parts = (page: ReportPage, coverage: CoverageResult, candles: CandlesResult, status: StatusResult, many: BulkReports) =>
+       [page.reports[0] satisfies ReportJson | undefined, page.details satisfies AnswerDetails, coverage.coverage satisfies Coverage,
+        candles.candles satisfies readonly Candle[], status.status satisfies ServiceStatus, many.missing satisfies readonly MissingReport[]];
+     export const hooks = (event: ClientEvent, warning: ClientWarning, state: StreamState, gap: StreamGap) => {
+       if (event.kind === 'attempt') return event.durationMs;
+       return event.kind === 'gap' ? event.to : [warning.code, state.phase, gap.feedId];
+     };
+     export type Rest = [Credentials, CredentialsSource, SecretSource, Sleep, ReconnectRules, TransportName, FeeTokenEncoding, SignerSet, ReportBody, StreamDifference, VerifyFailure];
+     export const token: readonly [Hex, Hex] = withFeeToken('0x');
+     export const text: string = formatDecimal(1n);`,
+    [],
+    ['ES2023', 'DOM', 'DOM.AsyncIterable'],
+  );
+});
+
 test('package: the types of simulator and server compile beside Node’s', () => {
   compile(
     'on-node',

@@ -99,7 +99,7 @@ const createKnown = () => {
 };
 
 /** What of the session matters here. */
-type Reader = Pick<Session, 'client' | 'userId' | 'rateLimit'>;
+type Reader = Pick<Session, 'client' | 'userId'>;
 
 export const createLive = (session: Reader, catalog: Pick<Catalog, 'state'>, clock: Pick<Clock, 'nowMs'>): Live => {
   const known = createKnown();
@@ -111,7 +111,7 @@ export const createLive = (session: Reader, catalog: Pick<Catalog, 'state'>, clo
     const client = session.client.value;
     if (session.userId.value === undefined) return;
     const ended = new AbortController();
-    const first = { client, ...createFirstParts(session, clock), onReport: known.take, signal: ended.signal };
+    const first = { client, onReport: known.take, signal: ended.signal };
     line = createLine({
       stream: client.stream,
       plan: () => planOf(watches, readable),
@@ -162,12 +162,6 @@ export const createLive = (session: Reader, catalog: Pick<Catalog, 'state'>, clo
     },
   };
 };
-
-const createFirstParts = (session: Reader, clock: Pick<Clock, 'nowMs'>) => ({
-  nowMs: () => clock.nowMs.peek(),
-  limit: () => session.rateLimit.peek()?.limit,
-  sleep: (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms)),
-});
 
 const createWatch = (feedIds: readonly string[], onReport: Watch['onReport'], from: number): Watch => ({
   feedIds,

@@ -303,3 +303,18 @@ describe('sign', () => {
     expect(ran.stderr).toContain(text);
   });
 });
+
+describe('watch', () => {
+  test('the table on a terminal shows the newest price of each stream at once, before any live report', async () => {
+    const controller = new AbortController();
+    const terminal = (text: string): void => {
+      // Streams that last reported an age ago are filled in; one without any report has none.
+      if (text.includes('-0.000000000000000001')) controller.abort('SIGINT');
+    };
+    const ran = await run(['watch', 'BTC/USD', silent], { terminal, interruption: controller.signal });
+    expect([ran.code, ran.stderr]).toEqual([130, '']);
+    const last = ran.stdout.split('\x1b[H').at(-1) ?? '';
+    expect(last).toMatch(/^.*BTC\/USD-Streams-CexPrice +-0\.000000000000000001 .* 11 s +0 +0/m);
+    expect(last).toMatch(/NEW\/USD-Streams-CexPrice +– +– +– +– +0 +0/);
+  });
+});

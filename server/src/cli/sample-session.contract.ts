@@ -14,6 +14,8 @@ export type SampleOptions = {
   /** The command's clock, which stands still; the machine's unless given. */
   readonly nowMs?: number;
   readonly interruption?: AbortSignal;
+  /** Told what the command writes, as a terminal is; nothing is a terminal without it. */
+  readonly terminal?: (text: string) => void;
 };
 
 /** Runs one command; the actor is `cli:tester@bench`. */
@@ -29,10 +31,12 @@ export const runCommand = async (args: readonly string[], options: SampleOptions
       },
     },
     paint: createPaint({}, {}),
+    ...(options.terminal !== undefined && { isTerminal: true }),
     nowMs: () => options.nowMs ?? Date.now(),
     actor: () => 'cli:tester@bench',
     write: async (text) => {
       ran.stdout += text;
+      options.terminal?.(text);
     },
     hint: (text) => text,
     interruption: () => options.interruption ?? new AbortController().signal,

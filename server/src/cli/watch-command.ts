@@ -1,5 +1,5 @@
 // The command `sealpost watch`: prices of streams as they come, as a table that is drawn again in place, or as NDJSON for a pipe.
-import { decode, formatDecimal, type StreamState } from '@sealpost/client';
+import { type Client, decode, formatDecimal, type StreamState } from '@sealpost/client';
 import { type FeedId, parseFeedId, type ReportJson } from '@sealpost/protocol';
 import type { Command } from 'commander';
 import { addExamples, type RawOptions } from './command-options.ts';
@@ -30,6 +30,7 @@ const watch = async (session: Session, raws: readonly string[], options: RawOpti
   const isTable = session.isTerminal === true && options.json !== true;
   const board = isTable ? openBoard(session, feeds) : undefined;
   const names = new Map(feeds.map(({ feedId, name }) => [feedId, name]));
+  if (board !== undefined) showNewest(client, [...names.keys()], board, signal);
   try {
     await explainRemote(url, async () => {
       const onState = ({ phase }: StreamState): void => board?.tellState(phase);
@@ -43,6 +44,16 @@ const watch = async (session: Session, raws: readonly string[], options: RawOpti
     board?.close();
   }
   if (signal.aborted) session.exitWith(interruptedCode(signal));
+};
+
+/** Fills the table while the first live reports are awaited; a stream may take an hour to its next one. Live reports say what is wrong. */
+const showNewest = (client: Client, feedIds: readonly FeedId[], board: Board, signal: AbortSignal): void => {
+  client.latestMany(feedIds, { signal }).then(
+    ({ reports }) => {
+      for (const report of reports) board.begin(readPrice(report));
+    },
+    () => {},
+  );
 };
 
 /** What is shown of a report; prices are decimals of 18 places, bid and ask null where the schema has none. */
@@ -68,8 +79,8 @@ const readPrice = (report: ReportJson): ShownPrice => {
   };
 };
 
-/** A line of the table. */
-export type Row = { readonly name: string; price?: ShownPrice; reports: number; gaps: number };
+/** A line of the table. `newest` is the price before the first live report: what lies between the two is no gap of the stream's. */
+export type Row = { readonly name: string; newest?: ShownPrice; price?: ShownPrice; reports: number; gaps: number };
 
 const redrawMs = 250;
 const columns: readonly Column[] = [
@@ -81,6 +92,8 @@ const columns: readonly Column[] = [
   { title: 'reports', align: 'right' },
   { title: 'gaps', align: 'right' },
 ];
+
+type Board = ReturnType<typeof openBoard>;
 
 /** A table in the terminal's own screen, so that what was there before comes back. */
 const openBoard = (session: Session, feeds: readonly RemoteFeed[]) => {
@@ -97,6 +110,10 @@ const openBoard = (session: Session, feeds: readonly RemoteFeed[]) => {
       if (row.price !== undefined && price.validFromTimestamp > row.price.observationsTimestamp + 1) row.gaps += 1;
       row.reports += 1;
       row.price = price;
+    },
+    begin: (price: ShownPrice): void => {
+      const row = rows.get(price.feedID);
+      if (row !== undefined) row.newest = price;
     },
     tellState: (told: string): void => {
       state = told;
@@ -119,7 +136,7 @@ export const renderBoard = (session: Session, rows: readonly Row[], state: strin
   const fitting = size === undefined ? rows.length : Math.max(1, size.rows - linesAround);
   const cells = rows
     .slice(0, fitting)
-    .map(({ name, price, reports, gaps }) => [
+    .map(({ name, newest, price = newest, reports, gaps }) => [
       name,
       price?.price ?? '–',
       price?.bid ?? '–',
