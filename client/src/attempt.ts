@@ -1,5 +1,4 @@
 // Owns one attempt of a call at one base URL: signed now, and once more where the server's clock or the credentials are others.
-import { type Route, routes } from '@sealpost/protocol';
 import { detailsOf, readBody, toError } from './answer.ts';
 import { raceSignal } from './call.ts';
 import type { Clock, Moment } from './clock.ts';
@@ -7,6 +6,7 @@ import type { SigningKey } from './credentials.ts';
 import { SealpostError } from './errors.ts';
 import { type ExchangedAnswer, exchange } from './exchange.ts';
 import type { Settings } from './options.ts';
+import { authOf } from './paths.ts';
 import type { AnswerDetails } from './requester.ts';
 
 export type Answered = { readonly body: object; readonly details: AnswerDetails; readonly more: boolean | undefined };
@@ -22,11 +22,6 @@ export type AttemptState = {
   hasCorrectedClock: boolean;
   hasRenewedKey: boolean;
 };
-
-const routeOf = (path: string): Route | undefined => Object.values(routes).find((route) => route.path === path);
-
-/** Are credentials needed for a path, of use, or not looked at? */
-export const authOf = (path: string): Route['auth'] => routeOf(path)?.auth ?? 'required';
 
 /** What the Link header says about a next page; undefined where it says nothing: `Link` is an extension (D95). */
 const moreOf = (headers: Headers): boolean | undefined => {

@@ -1,10 +1,11 @@
 // Owns the catalog's filters as callers write them: typed, and refused when misspelt, because the server ignores what it does not know.
-import { type Body, type CatalogEntry, malformedArgument, parseDay, routes } from '@sealpost/protocol';
+import { type Body, type CatalogEntry, malformedArgument, parseDay } from '@sealpost/protocol';
 import { targetOf } from './arguments.ts';
 import { readArgument, SealpostError } from './errors.ts';
+import { filterKinds, paths } from './paths.ts';
 import type { AnswerDetails, CallOptions, Requester } from './requester.ts';
 
-type Query = (typeof routes)['discovery']['query'];
+type Kinds = typeof filterKinds;
 
 type CamelCase<S extends string> = S extends `${infer Head}_${infer Tail}`
   ? `${Head}${Capitalize<CamelCase<Tail>>}`
@@ -18,15 +19,15 @@ type FilterValue<K> = K extends 'names' ? string | readonly string[] : K extends
  * `hidden` includes the hidden streams that the account is entitled to.
  */
 export type DiscoveryFilters = {
-  readonly [N in keyof Query & string as CamelCase<N>]?: FilterValue<Query[N]['kind']> | undefined;
+  readonly [N in keyof Kinds & string as CamelCase<N>]?: FilterValue<Kinds[N]> | undefined;
 };
 
 const toWire = (name: string): string => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 
 const readFilter = (name: string, value: unknown): readonly [string, string] => {
   const wire = toWire(name);
-  const rows: Readonly<Record<string, { readonly kind: string } | undefined>> = routes.discovery.query;
-  const kind = Object.hasOwn(rows, wire) ? rows[wire]?.kind : undefined;
+  const kinds: Readonly<Record<string, string>> = filterKinds;
+  const kind = Object.hasOwn(kinds, wire) ? kinds[wire] : undefined;
   if (kind === 'boolean' && typeof value === 'boolean') return [wire, String(value)];
   if (kind === 'names') {
     const names: readonly unknown[] = Array.isArray(value) ? value : [value];
@@ -58,10 +59,7 @@ export const discovery = async (
 ): Promise<CatalogResult> => {
   const given = Object.entries(filters).filter(([, value]) => value !== undefined);
   const query = readArgument(() => Object.fromEntries(given.map(([name, value]) => readFilter(name, value))));
-  const { body, details } = await requester.get<Partial<Body<'Catalog'>>>(
-    targetOf(routes.discovery.path, query),
-    options,
-  );
+  const { body, details } = await requester.get<Partial<Body<'Catalog'>>>(targetOf(paths.discovery, query), options);
   if (body.feeds === null) return { feeds: [], details };
   if (Array.isArray(body.feeds) && body.feeds.every(isEntry)) return { feeds: body.feeds, details };
   const { status, requestId } = details;

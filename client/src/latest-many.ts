@@ -1,9 +1,10 @@
 // The newest reports of many streams: in one request where the server has the extension, else one by one in the pace of the rate limit (D100).
-import { type Body, errorTable, type FeedId, limits, type ReportJson, routes } from '@sealpost/protocol';
+import { type Body, errorTable, type FeedId, limits, type ReportJson } from '@sealpost/protocol';
 import { readFeedIds, targetOf } from './arguments.ts';
 import { abortedBy, openCall, type Sleep } from './call.ts';
 import { SealpostError } from './errors.ts';
 import { createPace, type Pace } from './pace.ts';
+import { paths } from './paths.ts';
 import { type BulkReports, latest, type MissingReport, readReports } from './reads.ts';
 import type { AnswerDetails, CallOptions, Requester } from './requester.ts';
 
@@ -115,7 +116,7 @@ const askTogether = async (
   for (let start = 0; start < asked.length; ) {
     const { many, feedIdsMax } = known();
     const chunk = asked.slice(start, start + feedIdsMax);
-    const target = targetOf(routes.reportLatestMany.path, { feedIDs: chunk.join(','), missing: true });
+    const target = targetOf(paths.reportLatest, { feedIDs: chunk.join(','), missing: true });
     try {
       const answer = await inPace(many, call.options.signal, () =>
         requester.get<Partial<Body<'PartialReports'>>>(target, call.options),

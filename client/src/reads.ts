@@ -1,9 +1,10 @@
 // Owns the calls that are one request each: their arguments, and the shape of what comes back.
-import { type Body, type FeedId, type ReportJson, routes, type SignerSetsJson } from '@sealpost/protocol';
+import type { Body, FeedId, ReportJson, SignerSetsJson } from '@sealpost/protocol';
 import { readFeedId, readFeedIds, readLimit, readResolution, readSeconds, targetOf } from './arguments.ts';
 import { SealpostError } from './errors.ts';
 import { readExtension, withExtension } from './extensions.ts';
 import { checkPage } from './page-walk.ts';
+import { paths } from './paths.ts';
 import { parseReceived } from './received-report.ts';
 import type { AnswerDetails, CallOptions, InnerCallOptions, Requester } from './requester.ts';
 
@@ -97,7 +98,7 @@ const readReport = async (
 /** The newest report of a stream. */
 export const latest = async (requester: Get, feedId: string, options?: CallOptions): Promise<OneReport> => {
   const feedID = readFeedId(feedId);
-  return readReport(requester, targetOf(routes.reportLatest.path, { feedID }), feedID, options);
+  return readReport(requester, targetOf(paths.reportLatest, { feedID }), feedID, options);
 };
 
 /** The report whose window holds a second; where none does, the error's details say why and what lies around it. */
@@ -109,7 +110,7 @@ export const at = async (
 ): Promise<OneReport> => {
   const feedID = readFeedId(feedId);
   const query = { feedID, timestamp: readSeconds(timestamp, 'timestamp') };
-  return readReport(requester, targetOf(routes.reportAt.path, query), feedID, options);
+  return readReport(requester, targetOf(paths.reportAt, query), feedID, options);
 };
 
 /** The reports of several streams at a second. Streams without one are told in `missing`. */
@@ -123,7 +124,7 @@ export const bulk = async (
   const seconds = readSeconds(timestamp, 'timestamp');
   const query = { feedIDs: asked.join(','), timestamp: seconds };
   const { body, details } = await withExtension(requester, 'missing', (extended) => {
-    const target = targetOf(routes.reportBulk.path, extended ? { ...query, missing: true } : query);
+    const target = targetOf(paths.reportBulk, extended ? { ...query, missing: true } : query);
     return requester.get<Partial<Body<'PartialReports'>>>(target, options);
   });
   return readReports(body, asked, details);
@@ -153,7 +154,7 @@ export const page = async (
   const feedID = readFeedId(feedId);
   const start = { feedID, startTimestamp: readSeconds(startTimestamp, 'startTimestamp') };
   const query = limit === undefined ? start : { ...start, limit: readLimit(limit) };
-  const target = targetOf(routes.reportPage.path, query);
+  const target = targetOf(paths.reportPage, query);
   const { body, details, more } = await requester.get<Partial<Body<'Reports'>>>(target, options);
   const reports = checkReports(body.reports, [feedID], details);
   checkPage(reports.map(parseReceived), startTimestamp, more);
@@ -175,7 +176,7 @@ export const coverage = async (
   span: Span,
   options?: CallOptions,
 ): Promise<CoverageResult> => {
-  const target = targetOf(routes.reportCoverage.path, spanQuery(feedId, span));
+  const target = targetOf(paths.reportCoverage, spanQuery(feedId, span));
   const { body, details } = await readExtension('coverage', 'Read the span with pages() and compare the windows.', () =>
     requester.get<Body<'Coverage'>>(target, options),
   );
@@ -203,7 +204,7 @@ export const candles = async (
 ): Promise<CandlesResult> => {
   const query = { ...spanQuery(feedId, span), resolution: readResolution(resolution) };
   const { body, details } = await readExtension('candles', 'Read the span with pages() and decode the prices.', () =>
-    requester.get<Partial<Body<'Candles'>>>(targetOf(routes.reportCandles.path, query), options),
+    requester.get<Partial<Body<'Candles'>>>(targetOf(paths.reportCandles, query), options),
   );
   if (!Array.isArray(body.candles)) throw strange(details);
   const exact = body.candles.map((one) => ({
@@ -221,7 +222,7 @@ export const feeds = async (requester: Get, options?: CallOptions): Promise<Feed
   const { body, details } = await readExtension(
     'list of readable streams',
     'List the catalog with discovery(), and name the streams that you may read yourself.',
-    () => requester.get<Partial<Body<'Feeds'>>>(routes.feeds.path, options),
+    () => requester.get<Partial<Body<'Feeds'>>>(paths.feeds, options),
   );
   if (body.feeds === null) return { feeds: [], details };
   if (!Array.isArray(body.feeds) || body.feeds.some((one) => typeof one?.feedID !== 'string')) throw strange(details);
@@ -233,14 +234,14 @@ export const signers = async (requester: Get, options?: CallOptions): Promise<Si
   const { body, details } = await readExtension(
     'signer sets',
     'Pass a signer set to verify, from a file that you keep.',
-    () => requester.get<SignerSetsJson>(routes.signers.path, options),
+    () => requester.get<SignerSetsJson>(paths.signers, options),
   );
   return { signers: body, details };
 };
 
 /** The clock that signed timestamps are compared with; on a server that does not tell it, that of its Date header, in whole seconds. */
 export const time = async (requester: Get, options?: CallOptions): Promise<TimeResult> => {
-  const read = () => requester.get<Partial<Body<'ServerTime'>>>(routes.time.path, options);
+  const read = () => requester.get<Partial<Body<'ServerTime'>>>(paths.time, options);
   try {
     const { body, details } = await readExtension('time', 'Compare the clocks in another way.', read);
     if (!Number.isSafeInteger(body.serverTimeMs)) throw strange(details);
@@ -258,7 +259,7 @@ export const status = async (requester: Get, options?: CallOptions): Promise<Sta
   const { body, details } = await readExtension(
     'status',
     'Read a report with latest() to see whether the service works.',
-    () => requester.get<Body<'Status'>>(routes.status.path, options),
+    () => requester.get<Body<'Status'>>(paths.status, options),
   );
   if (typeof body.ready !== 'boolean') throw strange(details);
   return { status: body, details };

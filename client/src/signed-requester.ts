@@ -1,10 +1,11 @@
 // Owns the way of a call: to one base URL after the other, again after a pause, until it is answered or its time is up.
-import { type Answered, type AttemptState, attempt, authOf, type Outcome } from './attempt.ts';
+import { type Answered, type AttemptState, attempt, type Outcome } from './attempt.ts';
 import { type Call, openCall } from './call.ts';
 import { type Clock, createClock } from './clock.ts';
 import { createEndpoints, type Endpoints } from './endpoints.ts';
 import { SealpostError } from './errors.ts';
 import { readWhole, type Settings, timeoutMaxMs } from './options.ts';
+import { authOf } from './paths.ts';
 import type { InnerCallOptions, Requester } from './requester.ts';
 import { nextStep, pauseMs } from './retry-rules.ts';
 

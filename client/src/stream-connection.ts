@@ -1,10 +1,10 @@
 // Owns keeping one connection: opened, lost, waited for and opened again, until the stream ends or the server refuses for good.
-import { routes } from '@sealpost/protocol';
 import { isKeyRefused } from './attempt.ts';
 import { raceSignal } from './call.ts';
 import { isSkewedByDate } from './clock.ts';
 import { SealpostError } from './errors.ts';
 import { isAbsent } from './extensions.ts';
+import { paths } from './paths.ts';
 import type { Requester, SignedHeaders } from './requester.ts';
 import { backOffMs, type ReconnectRules, sleep } from './stream-pause.ts';
 import type { Valve } from './stream-queue.ts';
@@ -166,7 +166,7 @@ const isClockRefusal = (error: unknown, signedMs: number): boolean =>
 /** Lets the requester correct its clock, as it does in any signed call; throws what no correction helps against. */
 export const correctClock = async (requester: Requester, signal: AbortSignal): Promise<void> => {
   // Small, and on nearly every server; the other one is in the specification.
-  for (const target of [routes.feeds.path, routes.discovery.path])
+  for (const target of [paths.feeds, paths.discovery])
     try {
       await requester.get(target, { signal });
       return;

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
-import { formOf, limits, type Route, routeLabel, routes } from './api.ts';
+import { formOf, type Route, routeLabel, routes } from './api.ts';
 import { bodies } from './bodies.ts';
+import { limits } from './limits.ts';
 
 const rows = Object.entries<Route>(routes);
 

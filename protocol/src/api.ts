@@ -3,38 +3,8 @@
 import type { BodyName } from './bodies.ts';
 import type { dateFilters, nameFilters } from './catalog.ts';
 import type { FeedId } from './feed-id.ts';
+import { type CandleResolution, limits } from './limits.ts';
 import type { DayStartMs } from './parameters.ts';
-
-/** Bounds that the API promises; those a deployment may change are marked. */
-export const limits = {
-  /** Reports in a page when the caller names no limit. */
-  pageLimitDefault: 10,
-  pageLimitMin: 1,
-  pageLimitMax: 1_000,
-  /** Distinct feed ids in one request; configurable. A 16 KB request head holds about 230. */
-  feedIdsMax: 100,
-  /** Seconds that coverage answers for at once: a day. */
-  coverageSecondsMax: 86_400,
-  /** Candles in one answer: a day of minutes. */
-  candlesMax: 1_440,
-  /** Requests per second, per account and route; configurable. */
-  requestsPerSecond: 10,
-  /** Anonymous requests per second, per address; configurable. */
-  anonymousRequestsPerSecond: 10,
-  /** Failed requests per second, per address, before failures are answered 429; configurable. */
-  failuresPerSecond: 10,
-  /** Live connections open at once, per account; configurable. */
-  socketsPerAccount: 20,
-  /** Days for which reports are kept and readable; configurable. */
-  retentionDays: 30,
-  /** Bytes of request line and headers. */
-  requestHeadBytesMax: 16_384,
-} as const;
-
-/** Seconds of a candle. */
-export const candleResolutions = [60, 300, 3_600] as const;
-
-export type CandleResolution = (typeof candleResolutions)[number];
 
 /** What each kind of argument becomes once parsed. */
 export type ParameterValues = {

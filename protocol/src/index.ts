@@ -7,6 +7,7 @@ export * from './errors.ts';
 export * from './fee-token.ts';
 export * from './feed-id.ts';
 export type { Hex } from './hex-bytes.ts';
+export * from './limits.ts';
 export * from './parameters.ts';
 export * from './query.ts';
 export * from './report.ts';

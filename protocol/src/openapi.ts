@@ -1,8 +1,9 @@
 // Owns the OpenAPI 3.1 document, derived from the tables of routes, bodies and errors. What it adds is what those tables do
 // not say: which headers an answer carries, and which codes a route can answer with. A door of its own keeps it out of the bundle.
-import { candleResolutions, isLive, limits, type Parameter, type ParameterKind, type Route, routes } from './api.ts';
+import { isLive, type Parameter, type ParameterKind, type Route, routes } from './api.ts';
 import { type BodyName, bodies } from './bodies.ts';
 import { type ErrorCode, errorTable } from './errors.ts';
+import { candleResolutions, limits } from './limits.ts';
 import type {
   ApiKey,
   Header,

@@ -1,9 +1,6 @@
 // Owns the way from a raw query string to a route's typed query, and back (D8, D14). The signature was checked over the
 // raw string before; nothing here is ever signed or compared.
 import {
-  type CandleResolution,
-  candleResolutions,
-  limits,
   type Parameter,
   type ParameterKind,
   type ParameterValues,
@@ -13,6 +10,7 @@ import {
 } from './api.ts';
 import { ApiError, malformedArgument } from './errors.ts';
 import { parseFeedId } from './feed-id.ts';
+import { type CandleResolution, candleResolutions, limits } from './limits.ts';
 import { parseBoolean, parseDay, parseFeedIds, parseInteger, parseNames, parseSeconds } from './parameters.ts';
 
 /** Bounds that a deployment may set. */
