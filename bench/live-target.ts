@@ -53,7 +53,7 @@ const serveBare = (): void => {
   server.on('connection', (client) => void clients.add(client));
   answerParent(() => {
     for (const report of nextBatch()) {
-      const message = renderMessage('seconds', report, 0).subarray(frameHeadBytes);
+      const message = renderMessage('seconds', report, '').subarray(frameHeadBytes);
       for (const client of clients) client.send(message, { binary: true });
     }
   });

@@ -1,6 +1,8 @@
 // `npm run bar -- N`: one of the reliability tests at its full figure, by hand; `npm test` runs the same code at reduced counts.
 // Results and their dates go into docs/reliability.md.
 import { spawn } from 'node:child_process';
+import { damagePrograms, runDamage } from './damage/damage.ts';
+import { createDamageWorld } from './damage/world.ts';
 import { createHealthyStore, runFlips } from './faults/corruption.ts';
 import { runFailovers } from './faults/failover.ts';
 import { runKillLoop } from './faults/kill.ts';
@@ -58,6 +60,19 @@ const bars: Readonly<Record<string, Bar>> = {
       }
     },
   },
+  damage: {
+    name: 'flipped bits under a whole node, in every table and kind of page',
+    count: 500,
+    run: async (_, count) => {
+      const [world, programs] = [await createDamageWorld(), await buildPrograms(damagePrograms)];
+      try {
+        return await runDamage(programs, world, count, Math.random, progress('flip', count));
+      } finally {
+        programs.remove();
+        world.remove();
+      }
+    },
+  },
   32: {
     name: 'PostgreSQL fail-overs under two nodes',
     count: 50,
@@ -79,7 +94,7 @@ try {
   const result = await bar.run(programs, count);
   const seconds = Math.round((Date.now() - started) / 1_000);
   process.stdout.write(
-    `${JSON.stringify({ bar: Number(number), name: bar.name, count, result, seconds, date: new Date().toISOString().slice(0, 10) })}\n`,
+    `${JSON.stringify({ bar: number, name: bar.name, count, result, seconds, date: new Date().toISOString().slice(0, 10) })}\n`,
   );
 } finally {
   programs.remove();

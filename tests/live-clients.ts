@@ -65,7 +65,7 @@ export const openSocket = (
     );
   });
 
-export type LiveServerEvent = { readonly id: number; readonly event: string; readonly data: string };
+export type LiveServerEvent = { readonly id: string; readonly event: string; readonly data: string };
 
 export type EventClient = {
   readonly response: IncomingMessage;
@@ -82,13 +82,13 @@ export const openEvents = (
   target: string,
   who: Credentials,
   timestampMs = Date.now(),
-  lastEventId?: number | string,
+  lastEventId?: string,
   others: Readonly<Record<string, string>> = {},
 ): Promise<EventClient> =>
   new Promise((resolve, reject) => {
     const headers = {
       ...signedGet(target, who, timestampMs),
-      ...(lastEventId !== undefined && { 'Last-Event-ID': String(lastEventId) }),
+      ...(lastEventId !== undefined && { 'Last-Event-ID': lastEventId }),
       ...others,
     };
     const request = get(`${url}${target}`, { headers, agent: false }, async (response) => {
@@ -125,5 +125,5 @@ export const openEvents = (
 
 const parseEvent = (block: string): LiveServerEvent => {
   const fields = Object.fromEntries(block.split('\n').map((line) => line.split(/: (.*)/s).slice(0, 2)));
-  return { id: Number(fields.id), event: fields.event ?? 'message', data: fields.data ?? '' };
+  return { id: fields.id ?? '', event: fields.event ?? 'message', data: fields.data ?? '' };
 };

@@ -106,7 +106,7 @@ test('published SDK: comes back after a restart of the server, and an event stre
   await before.closed;
   server = await serve(world, ['--listen', `127.0.0.1:${port}`]);
   times.push(await ingestNext()); // the event stream is not open
-  const after = await openEvents(server.url, target, world, Date.now(), before.events.at(-1)?.id ?? 0);
+  const after = await openEvents(server.url, target, world, Date.now(), before.events.at(-1)?.id);
   await expect.poll(() => metric(sockets), { timeout: 20_000 }).toBe(2);
   times.push(await ingestNext());
   await expect.poll(() => sdk.received.at(-1), { timeout: 20_000 }).toBe(times.at(-1));

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { signRequest } from '@sealpost/protocol';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createEventIds } from '../server/src/live/event-id.ts';
 import type { Account } from '../server/src/store/store.ts';
 import { act, testStream } from './door.ts';
 import { openEvents, openSocket, RefusedError, type SocketClient } from './live-clients.ts';
@@ -266,7 +267,14 @@ test.each([
   await closeAll(other);
 });
 
-test('events: every report has its position for an id, and the JSON of REST', async () => {
+/** The ids of events, by position. */
+const idsOf = async (...positions: readonly number[]): Promise<readonly string[]> => {
+  const { encode } = createEventIds(await service.store.reports.lineage());
+  return positions.map(encode);
+};
+const idOf = async (position: number): Promise<string> => (await idsOf(position))[0] as string; // one for each
+
+test('events: every report has an id of its own, and the JSON of REST', async () => {
   const client = await openEvents(service.url, eventsOf(first), reader, nowMs);
   expect(client.response.headers).toMatchObject({
     'content-type': 'text/event-stream',
@@ -279,7 +287,8 @@ test('events: every report has its position for an id, and the JSON of REST', as
   const t = nextSecond();
   // The last one is late.
   await service.append([t + 2, t + 3, t + 1].map((at) => signed.report(first, at, at)));
-  await expect.poll(() => client.events.map(({ id }) => id)).toEqual([position + 1, position + 2, position + 3]);
+  const ids = await idsOf(position + 1, position + 2, position + 3);
+  await expect.poll(() => client.events.map(({ id }) => id)).toEqual(ids);
   expect(timesOf(client)).toEqual([t + 2, t + 3, t + 1]);
   const rest = await service.call(`/api/v1/reports?feedID=${first}&timestamp=${t + 2}`);
   expect(`{"report":${client.events[0]?.data}}`).toBe(rest.text);
@@ -292,13 +301,13 @@ test('events: a stream goes on after the last id that was seen, late reports inc
   const at = (offset: number) => signed.report(first, t + offset, t + offset);
   await service.append([at(3), signed.report(second, t, t), at(4)]);
   await service.append([at(1)]);
-  const resumed = openEvents(service.url, eventsOf(first), reader, nowMs, before + 1);
+  const resumed = openEvents(service.url, eventsOf(first), reader, nowMs, await idOf(before + 1));
   const more = service.append([at(5)]);
   const client = await resumed;
   await more;
   await service.append([at(6)]);
   await expect.poll(() => timesOf(client)).toEqual([t + 4, t + 1, t + 5, t + 6]);
-  expect(client.events.map(({ id }) => id)).toEqual([3, 4, 5, 6].map((offset) => before + offset));
+  expect(client.events.map(({ id }) => id)).toEqual(await idsOf(before + 3, before + 4, before + 5, before + 6));
   client.close();
 });
 
@@ -311,8 +320,9 @@ test('events: a long way back comes whole, also to a client that offers HTTP/2',
   const reports = Array.from({ length: 2_000 }, (_, i) => at(i));
   await service.append(reports);
   const offer = { Connection: 'Upgrade, HTTP2-Settings', Upgrade: 'h2c', 'HTTP2-Settings': 'AAMAAABkAAQCAAAAAAIAAAAA' };
+  const last = await idOf(before);
   const clients = await Promise.all(
-    [{}, offer].map((headers) => openEvents(service.url, eventsOf(first), reader, nowMs, before, headers)),
+    [{}, offer].map((headers) => openEvents(service.url, eventsOf(first), reader, nowMs, last, headers)),
   );
   const expected = reports.map((_, i) => from + i);
   for (const client of clients) {
@@ -322,14 +332,21 @@ test('events: a long way back comes whole, also to a client that offers HTTP/2',
   }
 });
 
-test('events: an id that is not kept, or was never given, is told as missed, and the stream goes on from now', async () => {
+test.each([
+  ['ahead of all', (position: number) => idOf(position + 5)],
+  ['of another store', async () => createEventIds({ epoch: Buffer.alloc(6), key: Buffer.alloc(16) }).encode(1)],
+  ['from before ids were encrypted', async () => '1'],
+])('events: an id %s is told as missed, and the stream goes on from now', async (_, lastId) => {
   const position = await service.store.reports.position();
-  const client = await openEvents(service.url, eventsOf(first), reader, nowMs, position + 5);
-  await expect.poll(() => client.events).toEqual([{ id: position, event: 'missed', data: `{"position":${position}}` }]);
+  const client = await openEvents(service.url, eventsOf(first), reader, nowMs, await lastId(position));
+  await expect.poll(() => client.events).toEqual([{ id: await idOf(position), event: 'missed', data: '{}' }]);
   const t = nextSecond();
   await service.append([signed.report(first, t, t)]);
   await expect.poll(() => timesOf(client)).toEqual([t]);
   client.close();
+});
+
+test('events: what cannot be an id is refused by name', async () => {
   const error = await openEvents(service.url, eventsOf(first), reader, nowMs, 'abc').catch((thrown) => thrown);
   expect([error.status, JSON.parse(error.body).header]).toEqual([400, 'Last-Event-ID']);
 });

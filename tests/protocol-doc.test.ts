@@ -361,7 +361,9 @@ test('openapi.json: the service sends every header that it describes for a succe
     const [status, query] = queries[name][0] ?? expect.unreachable();
     const reply = await service.call(query === '' ? route.path : `${route.path}?${query}`);
     const described = document.paths[route.path]?.get?.responses[status]?.headers ?? {};
-    const always = Object.keys(described).filter((header) => '$ref' in (described[header] ?? {}));
+    const always = Object.keys(described).filter(
+      (header) => '$ref' in (described[header] ?? {}) && header !== 'Sealpost-Missing', // only of a damaged store
+    );
     for (const header of always) expect(reply.headers, `${name} ${header}`).toHaveProperty(header.toLowerCase());
   }
 });

@@ -74,6 +74,7 @@ export const explainMiss = (
   nowSeconds: number,
 ): string => {
   if (reason === 'no_reports') return 'This stream has no reports.';
+  if (reason === 'damaged') return 'The report for this time is damaged on the server and cannot be shown.';
   if (reason === 'before_first' && next !== undefined)
     return `The reports of this stream that are kept begin at ${at(next.validFromTimestamp)}.`;
   if (reason === 'not_yet' && previous !== undefined) {

@@ -58,8 +58,9 @@ const exactInteger = {
 const anyObject = { type: 'object', properties: {}, required: [], additionalProperties: true } as const;
 const missReason = {
   type: 'string',
-  enum: ['not_yet', 'gap', 'before_first', 'no_reports'],
-  description: 'Why no report holds: after the newest, in a gap, before the oldest, or the stream has none.',
+  enum: ['not_yet', 'gap', 'before_first', 'no_reports', 'damaged'],
+  description:
+    'Why no report holds: after the newest, in a gap, before the oldest, the stream has none, or the report is damaged in the store.',
 } as const;
 
 /** Every named body shape. */

@@ -238,7 +238,7 @@ test('openapi: headers are told where they are sent', () => {
   expect(on(routes.time, 200)).toEqual(['X-Request-Id']);
   expect(on(routes.reportAt, 200)).toEqual([...limited, 'ETag']);
   expect(on(routes.reportLatest, 304)).toEqual([...limited, 'ETag']);
-  expect(on(routes.reportPage, 200)).toEqual([...limited, 'Link']);
+  expect(on(routes.reportPage, 200)).toEqual([...limited, 'Link', 'Sealpost-Missing']);
   expect(on(routes.reportBulk, 206)).toEqual(limited);
   expect(on(routes.origins, 200)).toContain('X-Cll-Available-Origins');
   for (const name of ['TooManyRequests', 'Unavailable'])

@@ -139,6 +139,11 @@ const headerTable = {
     schema: { type: 'string', pattern: '^</api/v1/reports/page\\?[^<>]+>; rel="(?:next|last)"$' },
     on: (route, status) => asks(route, 'limit') && status === 200,
   },
+  'Sealpost-Missing': {
+    description: 'Present when reports of the page are left out because they are damaged in the store.',
+    schema: { type: 'string', pattern: '^damaged$' },
+    on: (route, status) => asks(route, 'limit') && status === 200,
+  },
   'X-Cll-Available-Origins': {
     description: 'The origins in braces, with commas; absent when none are configured.',
     schema: { type: 'string', pattern: '^\\{[^{}]+\\}$' },

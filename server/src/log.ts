@@ -64,6 +64,8 @@ export const openLog = (options: LogOptions): Log => {
       const line = toLine(observation, options.slowMs);
       if (line.complaint !== undefined && !limit.take(observation.kind, line.complaint)) return;
       logger[line.level](line.fields);
+      // What follows may be a crash in native code, which would take the line with it.
+      if (observation.kind === 'endedUnexpectedly') destination.flushSync?.();
     },
     pass: (lines) => {
       for (const line of lines) destination.write(line);
@@ -192,6 +194,9 @@ const toLine = (observation: Observation, slowMs: number): Line => {
       const { count } = observation;
       return { level: count > 0 ? 'info' : 'debug', fields: { event, count } };
     }
+    case 'damaged':
+    case 'endedUnexpectedly':
+      return damageLine(observation);
     case 'statements':
       return { level: 'debug', fields: { event, change: observation.change } };
     case 'statementFailed':
@@ -216,16 +221,8 @@ const toLine = (observation: Observation, slowMs: number): Line => {
         fields: { event, error: describeError(observation.error) },
         complaint: 'admin_reload_failed',
       };
-    case 'warning': {
-      const { code, message, error } = observation;
-      const fields = {
-        event,
-        code,
-        message: cut(message),
-        ...(error !== undefined && { error: describeError(error) }),
-      };
-      return { level: 'warn', fields, complaint: code };
-    }
+    case 'warning':
+      return warningLine(observation);
     case 'liveOpened':
     case 'liveDelivered':
       return { level: 'debug', fields: { event, route: pathOf(observation.route) } };
@@ -239,6 +236,27 @@ const toLine = (observation: Observation, slowMs: number): Line => {
 const reloadedLine = ({ kind: event, settings, certificate }: Extract<Observation, { kind: 'reloaded' }>): Line => {
   const shown = certificate && { certificate: { names: cut(certificate.names), validTo: certificate.validTo } };
   return { level: 'info', fields: { event, settings, ...shown } };
+};
+
+const warningLine = ({ kind: event, code, message, error }: Extract<Observation, { kind: 'warning' }>): Line => ({
+  level: 'warn',
+  fields: { event, code, message: cut(message), ...(error !== undefined && { error: describeError(error) }) },
+  complaint: code,
+});
+
+const damageLine = (found: Extract<Observation, { kind: 'damaged' | 'endedUnexpectedly' }>): Line => {
+  if (found.kind === 'endedUnexpectedly') {
+    const { kind: event, times } = found;
+    const message = `The last process that wrote to this store ended unexpectedly${times > 1 ? `, ${times} times in a row` : ''}. Run: sealpost store verify.`;
+    return { level: times > 1 ? 'error' : 'warn', fields: { event, times, message }, complaint: 'ended_unexpectedly' };
+  }
+  const { kind: event, table, key, reason, feedId = null } = found;
+  const message = 'A stored record is damaged and left out. Run: sealpost store verify.';
+  return {
+    level: 'error',
+    fields: { event, table, key: cut(key), reason: cut(reason), feedId, message },
+    complaint: table,
+  };
 };
 
 const liveLine = (ended: Extract<Observation, { kind: 'liveEnded' }>): Line => {

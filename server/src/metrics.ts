@@ -71,6 +71,7 @@ export const createMetrics = ({ readings, staleAfterSeconds }: MetricsOptions): 
     aggregator: 'max',
     registers: [registry],
   });
+  const observeDamage = createDamageMetrics(registry);
   const database = createDatabaseMetrics(registry);
   const live = createLiveMetrics(registry);
   registerReadings(registry, readings, staleAfterSeconds);
@@ -90,6 +91,9 @@ export const createMetrics = ({ readings, staleAfterSeconds }: MetricsOptions): 
           return addCommitted(observation.seconds, 1);
         case 'staleReaders':
           return staleReaders.set(observation.count);
+        case 'damaged':
+        case 'endedUnexpectedly':
+          return observeDamage(observation);
         case 'statements':
         case 'statementFailed':
         case 'historyRead':
@@ -198,6 +202,25 @@ const createRequestMetrics = (registry: Registry) => {
       shed.inc();
       countDropped(reason, 1);
     },
+  };
+};
+
+const createDamageMetrics = (registry: Registry) => {
+  const damaged = new Gauge({
+    name: 'sealpost_store_damaged_records',
+    help: 'Damaged records of the store that were found since the start.',
+    aggregator: 'max',
+    registers: [registry],
+  });
+  const ends = new Gauge({
+    name: 'sealpost_unexpected_ends',
+    help: 'Processes in a row that ended without closing the store, before this one.',
+    aggregator: 'max',
+    registers: [registry],
+  });
+  return (event: Extract<StoreEvent, { kind: 'damaged' | 'endedUnexpectedly' }>): void => {
+    if (event.kind === 'damaged') damaged.set(event.total);
+    else ends.set(event.times);
   };
 };
 

@@ -16,7 +16,7 @@ import { type OpsListener, openOpsListener } from './ops.ts';
 import { closeFailedStart, type StartWatch, unwatchedStart } from './start-watch.ts';
 import type { AdminView } from './store/admin-snapshot.ts';
 import { lateReason, readFreshness } from './store/freshness.ts';
-import type { Store } from './store/store.ts';
+import type { Damage, Store } from './store/store.ts';
 
 export type Node = {
   readonly url: string;
@@ -89,6 +89,7 @@ export const openNode = async (options: NodeOptions): Promise<Node> => {
         ingest: () => checkLag(opened),
         workers: listening.check,
       },
+      degraded: () => describeDamage(opened.store.damage()),
       metrics: async () => renderMetrics(await sumMetrics([await metrics.values(), ...(await listening.values())])),
       ...(ingestToken !== undefined && { ingest: openIngest(opened, nodeSettings, ingestToken, closing.signal) }),
       observe,
@@ -253,6 +254,12 @@ function* stalenessOf({ store, view }: WritePath): Generator<number> {
     yield newest === undefined ? Number.POSITIVE_INFINITY : Math.max(0, nowMs - newest) / 1_000;
   }
 }
+
+/** Damaged records, the first few by name. One in a stream is no reason to take a node away from all others. */
+const describeDamage = (damage: readonly Damage[]): readonly string[] => {
+  const named = damage.slice(0, 5).map(({ table, key, reason }) => `store: ${table} ${key}: ${reason}`);
+  return damage.length > named.length ? [...named, `store: ${damage.length} damaged records in all`] : named;
+};
 
 const checkStore = async ({ store }: WritePath): Promise<string | undefined> => {
   await store.reports.position();

@@ -15,6 +15,8 @@ export type OpsOptions = {
   readonly port: number;
   /** By name, which precedes the reason. */
   readonly checks: Readonly<Record<string, ReadyCheck>>;
+  /** What is wrong while requests are still welcome; told beside the answer. */
+  readonly degraded?: () => readonly string[];
   /** The text of /metrics. */
   readonly metrics: () => Promise<string>;
   /** Answers /ingest and below, whatever the method (`createIngestHandler` makes one); without it there is no such path. */
@@ -98,7 +100,9 @@ const createOpsHandler = (options: OpsOptions) => {
       '/readyz',
       async () => {
         const reasons = await findReasons(checks, answerMaxMs);
-        return json(reasons.length === 0 ? 200 : 503, { ready: reasons.length === 0, reasons });
+        const degraded = options.degraded?.() ?? [];
+        const body = { ready: reasons.length === 0, reasons, ...(degraded.length > 0 && { degraded }) };
+        return json(body.ready ? 200 : 503, body);
       },
     ],
     [

@@ -8,8 +8,9 @@ export type Programs = {
   readonly remove: () => void;
 };
 
-export const buildPrograms = async (): Promise<Programs> => {
-  const entries = ['tests/faults/writer-program.ts', 'tests/faults/reader-program.ts'];
+const faultPrograms = ['tests/faults/writer-program.ts', 'tests/faults/reader-program.ts'];
+
+export const buildPrograms = async (entries: readonly string[] = faultPrograms): Promise<Programs> => {
   const { programOf, remove } = await bundle('data-programs-', entries);
   return {
     start: (name, args, { stderr = 'inherit' } = {}) =>

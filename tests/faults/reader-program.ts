@@ -67,7 +67,7 @@ if (act === 'raw') {
     encoding: 'binary',
     keyEncoding: 'binary',
   });
-  for (const name of ['blocks', 'tail', 'latest'])
+  for (const name of ['blocks', 'tail'])
     for (const { value } of root.openDB(name, { encoding: 'binary', keyEncoding: 'binary' }).getRange())
       hash(value as Buffer);
   print('read');

@@ -82,6 +82,7 @@ const missReasons: Readonly<Record<string, string>> = {
   gap: 'the moment falls into a gap',
   before_first: 'the moment is before its oldest report',
   no_reports: 'it has no reports',
+  damaged: 'its report is damaged in the store',
 };
 
 const readBulk = async (reading: Reading): Promise<void> => {

@@ -230,7 +230,8 @@ const migrate = async (session: Session, options: RawOptions): Promise<void> => 
 };
 
 // Administrative records, the audit log, and each stream's newest reports: seconds for any size. The rest is for `verify`.
-const checkQuickly = async ({ admin, reports }: Store, folder: string): Promise<void> => {
+const checkQuickly = async (store: Store, folder: string): Promise<void> => {
+  const { admin, reports } = store;
   const refuse = (what: string) =>
     new CommandError(exitCodes.refused, `The backup in ${folder} is damaged: ${what}. Use another one.`);
   try {
@@ -241,6 +242,7 @@ const checkQuickly = async ({ admin, reports }: Store, folder: string): Promise<
       const what = await latestFault(reports, feedId);
       if (what !== undefined) throw refuse(`stream ${name}, ${what}`);
     }
+    for (const { reason } of [...(await store.findDamage()), ...store.damage()]) throw refuse(reason);
   } catch (error) {
     throw error instanceof CorruptRecordError ? refuse(error.message) : error;
   }

@@ -49,6 +49,7 @@ const exposed = [
   'RateLimit-Reset',
   'Retry-After',
   'Link',
+  'Sealpost-Missing',
   'ETag',
   'Date',
   'X-Cll-Available-Origins',

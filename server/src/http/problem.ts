@@ -4,11 +4,20 @@ import { ApiError, toErrorJson } from '@sealpost/protocol';
 import { CorruptRecordError, StoreError } from '../store/store.ts';
 import type { Answer } from './answer.ts';
 
+/** A damaged record stays damaged: nobody is asked to try again. */
+const damagedText = 'A record that the answer needs is damaged in the store.';
+
 /** Names an error as the API does. */
 export const toApiError = (error: unknown): ApiError => {
   if (error instanceof ApiError) return error;
-  if (error instanceof StoreError || error instanceof CorruptRecordError)
-    return new ApiError('store_unavailable', undefined, {}, { cause: error });
+  if (error instanceof CorruptRecordError)
+    return new ApiError(
+      'report_not_found',
+      damagedText,
+      { reason: 'damaged', previous: null, next: null },
+      { cause: error },
+    );
+  if (error instanceof StoreError) return new ApiError('store_unavailable', undefined, {}, { cause: error });
   return new ApiError('internal_error', undefined, {}, { cause: error });
 };
 

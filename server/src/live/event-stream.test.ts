@@ -5,6 +5,7 @@ import { afterAll, expect, test } from 'vitest';
 import { startPostgres } from '../../../tests/running-postgres.ts';
 import { createSignedReports, secondStream } from '../../../tests/signed-reports.ts';
 import { openStore } from '../store/open.ts';
+import { createEventIds } from './event-id.ts';
 import { holdEventStream } from './event-stream.ts';
 import { openHub } from './hub.ts';
 
@@ -25,11 +26,12 @@ test('events: a damaged report is left out, and keeps nobody from going on after
   await database`UPDATE events.reports SET record = set_byte(record, 20, 255 - get_byte(record, 20))
     WHERE observations = ${(t0 + 1) * 1_000}`;
   const { reports, close } = await openStore(server.url('events'), 'read');
-  const hub = await openHub({ reports, feedIds: [stream], onDelivered: () => {}, onTrouble: () => {} });
+  const eventIds = createEventIds(await reports.lineage());
+  const hub = await openHub({ reports, eventIds, feedIds: [stream], onDelivered: () => {}, onTrouble: () => {} });
   const rules = { keepAliveMs: 60_000, bufferBytesMax: 1_000_000 };
   const listener = createServer((_, response) => {
     response.writeHead(200);
-    const parts = { reports, hub, rules, monotonicMs: () => performance.now(), oldestMs: () => 0 };
+    const parts = { reports, hub, eventIds, rules, monotonicMs: () => performance.now(), oldestMs: () => 0 };
     holdEventStream(parts, response, [stream], 0, { messages: 0, bytes: 0, ended: undefined }, () => {});
   });
   await new Promise<void>((resolve) => listener.listen(0, '127.0.0.1', resolve));
@@ -40,9 +42,9 @@ test('events: a damaged report is left out, and keeps nobody from going on after
     let text = '';
     for await (const chunk of answer.body ?? []) {
       text += Buffer.from(chunk).toString();
-      if (text.includes('id: 3\n')) break;
+      if (text.includes(`id: ${eventIds.encode(3)}\n`)) break;
     }
-    expect([...text.matchAll(/^id: (\d+)$/gm)].map(([, id]) => id)).toEqual(['1', '3']);
+    expect([...text.matchAll(/^id: (.+)$/gm)].map(([, id]) => eventIds.parse(id))).toEqual([1, 3]);
     stop.abort();
   } finally {
     hub.close();

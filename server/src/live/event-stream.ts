@@ -1,10 +1,11 @@
 // Owns an event stream: what was appended after the event that the client saw last, then every report as it comes in, in the order of
 // appending and none twice (D67). Late reports are among them.
 import type { ServerResponse } from 'node:http';
-import { ApiError, type FeedId } from '@sealpost/protocol';
+import type { FeedId } from '@sealpost/protocol';
 import { watchStalls } from '../connections/guard.ts';
 import { type Appended, CorruptRecordError, type ReportStore } from '../store/store.ts';
 import type { Ending, Line } from './connections.ts';
+import type { EventIds, ResumePoint } from './event-id.ts';
 import type { Hub } from './hub.ts';
 import { renderMessage } from './message.ts';
 import type { SocketRules } from './sockets.ts';
@@ -15,19 +16,10 @@ const resumeReportsMax = 100_000;
 const catchUpBatch = 256;
 const comment = Buffer.from(':\n\n');
 
-/** The position that a client has seen; undefined when it names none. */
-export const parseLastEventId = (raw: string | undefined): number | undefined => {
-  if (raw === undefined || raw === '') return undefined;
-  const position = /^[0-9]{1,15}$/.test(raw) ? Number(raw) : Number.NaN;
-  if (Number.isSafeInteger(position)) return position;
-  throw new ApiError('malformed_header', 'Last-Event-ID is not the id of an event of this stream.', {
-    header: 'Last-Event-ID',
-  });
-};
-
 export type EventStreamParts = {
   readonly reports: Pick<ReportStore, 'appendedAfter' | 'position'>;
   readonly hub: Hub;
+  readonly eventIds: Pick<EventIds, 'encode'>;
   readonly rules: SocketRules;
   readonly monotonicMs: () => number;
   /** Reports observed before are invisible. */
@@ -39,12 +31,12 @@ export const holdEventStream = (
   parts: EventStreamParts,
   response: ServerResponse,
   feedIds: readonly FeedId[],
-  after: number | undefined,
+  after: ResumePoint | undefined,
   tally: Tally,
   onClose: () => void,
 ): Line => {
   const { hub, rules, monotonicMs } = parts;
-  let position = after ?? hub.position();
+  let position = typeof after === 'number' ? after : hub.position();
   let commentedMs = monotonicMs();
   let unsubscribe = (): void => {};
   const stalls = response.socket && watchStalls(response.socket, monotonicMs(), rules.keepAliveMs);
@@ -104,7 +96,7 @@ export const holdEventStream = (
 };
 
 type Catching = {
-  readonly after: number;
+  readonly after: ResumePoint;
   readonly write: (event: Buffer) => void;
   readonly writeReport: (event: Buffer, at: number) => void;
   /** Goes on with what the hub tells after a position; called in the same turn in which the hub was seen to be no further. */
@@ -113,7 +105,7 @@ type Catching = {
 
 /** Writes what was appended since, until the hub's own position is reached. */
 const catchUp = async (
-  { reports, hub, oldestMs }: EventStreamParts,
+  { reports, hub, eventIds, oldestMs }: EventStreamParts,
   response: ServerResponse,
   feedIds: ReadonlySet<FeedId>,
   { after, write, writeReport, begin }: Catching,
@@ -121,11 +113,11 @@ const catchUp = async (
   const newest = await reports.position();
   const giveUp = (): void => {
     const position = Math.max(hub.position(), newest);
-    write(Buffer.from(`event: missed\nid: ${position}\ndata: {"position":${position}}\n\n`));
+    write(Buffer.from(`event: missed\nid: ${eventIds.encode(position)}\ndata: {}\n\n`));
     begin(position);
   };
-  // A position ahead of all is of another store, or of one that was put back.
-  if (after > newest || after < newest - resumeReportsMax) return giveUp();
+  // A position ahead of all is of a store that was put back.
+  if (after === 'foreign' || after > newest || after < newest - resumeReportsMax) return giveUp();
   for (let position = after; !response.destroyed; ) {
     const next = await appendedAfter(reports, position);
     if (next.missed) return giveUp();
@@ -133,7 +125,7 @@ const catchUp = async (
     for (const [i, report] of next.reports.entries()) {
       const at = next.positions[i] as number; // one for each report
       if (feedIds.has(report.feedId) && report.observationsMs >= oldest)
-        writeReport(renderMessage('event', report, at), at);
+        writeReport(renderMessage('event', report, eventIds.encode(at)), at);
     }
     position = next.position;
     if (next.reports.length < catchUpBatch && position >= hub.position()) return begin(position);

@@ -32,6 +32,7 @@ afterEach(async () => {
 const open = async (reports: Partial<ReportStore> = {}): Promise<Hub> => {
   hub = await openHub({
     reports: { ...store.reports, ...reports },
+    eventIds: { encode: String },
     feedIds: [first, exact],
     onDelivered: (form, count) => delivered.push([form, count]),
     onTrouble: (error) => troubles.push(error),

@@ -2,6 +2,7 @@
 // connection is, and when it ends, is its own.
 import type { FeedId } from '@sealpost/protocol';
 import { CorruptRecordError, type ReportStore, type StoredReport } from '../store/store.ts';
+import type { EventIds } from './event-id.ts';
 import { type LiveForm, liveForms, renderMessage } from './message.ts';
 
 export type Subscriber = {
@@ -23,6 +24,7 @@ export type Hub = {
 
 export type HubOptions = {
   readonly reports: Pick<ReportStore, 'appendedAfter' | 'position' | 'onAppended' | 'latest'>;
+  readonly eventIds: Pick<EventIds, 'encode'>;
   /** Streams that have reports before the hub begins. */
   readonly feedIds: Iterable<FeedId>;
   readonly onDelivered: (form: LiveForm, count: number) => void;
@@ -37,9 +39,9 @@ const retryMs = 200;
 type Listening = { readonly subscriber: Subscriber; batch: number };
 
 /** Begins to follow. Reports that are stored when this resolves are not told. */
-export const openHub = async ({ reports, feedIds, onDelivered, onTrouble }: HubOptions): Promise<Hub> => {
+export const openHub = async ({ reports, eventIds, feedIds, onDelivered, onTrouble }: HubOptions): Promise<Hub> => {
   const isNew = createOrder((feedId) => reports.latest(feedId)?.observationsMs, feedIds);
-  const listeners = createListeners();
+  const listeners = createListeners(eventIds);
   let position = await reports.position();
   let state: 'idle' | 'reading' | 'again' | 'closed' = 'idle';
   const step = async (): Promise<boolean> => {
@@ -100,7 +102,7 @@ const createOrder = (newestOf: (feedId: FeedId) => number | undefined, feedIds: 
 
 type Deliver = HubOptions['onDelivered'];
 
-const createListeners = () => {
+const createListeners = (eventIds: HubOptions['eventIds']) => {
   const byForm: Record<LiveForm, Map<FeedId, Set<Listening>>> = {
     seconds: new Map(),
     milliseconds: new Map(),
@@ -110,7 +112,7 @@ const createListeners = () => {
   const tellOne = (form: LiveForm, report: StoredReport, position: number, touched: Listening[]): number => {
     const listening = byForm[form].get(report.feedId);
     if (listening === undefined) return 0;
-    const message = renderMessage(form, report, position);
+    const message = renderMessage(form, report, form === 'event' ? eventIds.encode(position) : '');
     for (const one of listening) {
       if (one.batch !== batch) {
         one.batch = batch;

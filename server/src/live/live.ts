@@ -9,7 +9,8 @@ import { checkOrigin } from '../http/routes/live.ts';
 import type { AdminView } from '../store/admin-snapshot.ts';
 import type { Store } from '../store/store.ts';
 import { type Access, type Connections, createConnections, type Line, type Opened } from './connections.ts';
-import { type EventStreamParts, holdEventStream, parseLastEventId } from './event-stream.ts';
+import { createEventIds, type EventIds } from './event-id.ts';
+import { type EventStreamParts, holdEventStream } from './event-stream.ts';
 import { type Hub, openHub } from './hub.ts';
 import type { LiveForm } from './message.ts';
 import type { SharedCounts } from './shared-counts.ts';
@@ -60,8 +61,10 @@ export const openLive = async (options: LiveOptions): Promise<Live> => {
     monotonicMs,
     shared: options.shared,
   });
+  const eventIds = createEventIds(await store.reports.lineage());
   const hub = await openHub({
     reports: store.reports,
+    eventIds,
     feedIds: view.current().streams.keys(),
     onDelivered: (form, count) => observe({ kind: 'liveDelivered', route: routeOfForm[form], count }),
     onTrouble,
@@ -76,7 +79,8 @@ export const openLive = async (options: LiveOptions): Promise<Live> => {
       socket: createSocketRoute('seconds', connections, hub, accept, register),
       socketMs: createSocketRoute('milliseconds', connections, hub, accept, register),
       reportStream: createEventRoute(
-        { reports: store.reports, hub, rules, monotonicMs, oldestMs },
+        { reports: store.reports, hub, eventIds, rules, monotonicMs, oldestMs },
+        eventIds,
         connections,
         register,
       ),
@@ -171,10 +175,15 @@ const createSocketRoute =
 const eventHeaders = ['X-Accel-Buffering', 'no'] as const;
 
 const createEventRoute =
-  (parts: EventStreamParts, connections: Connections, register: Register): Handler<'reportStream'> =>
+  (
+    parts: EventStreamParts,
+    eventIds: EventIds,
+    connections: Connections,
+    register: Register,
+  ): Handler<'reportStream'> =>
   ({ feedIds }, { live }) => {
     const context = required(live);
-    const after = parseLastEventId(context.lastEventId);
+    const after = eventIds.parse(context.lastEventId);
     connections.check(context.userId);
     const opened = openedBy(context, 'reportStream', feedIds);
     return {

@@ -11,21 +11,21 @@ const report = {
 
 test('message: a frame is the JSON of the report behind a head for its length', () => {
   const json = `{"report":{"feedID":"${report.feedId}","validFromTimestamp":1763199999,"observationsTimestamp":1763200000,"fullReport":"0x0001feff"}}`;
-  const frame = renderMessage('seconds', report, 5);
+  const frame = renderMessage('seconds', report, 'five');
   expect([...frame.subarray(0, 4)]).toEqual([0x82, 126, 0, json.length]);
   expect(frame.subarray(4).toString()).toBe(json);
 });
 
 test('message: the other socket tells milliseconds', () => {
-  const frame = renderMessage('milliseconds', report, 5);
+  const frame = renderMessage('milliseconds', report, 'five');
   expect(frame.subarray(4).toString()).toBe(
     `{"report":{"feedID":"${report.feedId}","validFromTimestampMs":1763199999250,"observationsTimestampMs":1763200000750,"fullReport":"0x0001feff"}}`,
   );
 });
 
-test('message: an event has the position for an id', () => {
-  expect(renderMessage('event', report, 5).toString()).toBe(
-    `id: 5\ndata: {"feedID":"${report.feedId}","validFromTimestamp":1763199999,"observationsTimestamp":1763200000,"fullReport":"0x0001feff"}\n\n`,
+test('message: an event has its id', () => {
+  expect(renderMessage('event', report, 'five').toString()).toBe(
+    `id: five\ndata: {"feedID":"${report.feedId}","validFromTimestamp":1763199999,"observationsTimestamp":1763200000,"fullReport":"0x0001feff"}\n\n`,
   );
 });
 

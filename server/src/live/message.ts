@@ -7,9 +7,9 @@ export const liveForms = ['seconds', 'milliseconds', 'event'] as const;
 
 export type LiveForm = (typeof liveForms)[number];
 
-/** The bytes of a report in a form. They are shared: nobody writes to them. */
-export const renderMessage = (form: LiveForm, report: StoredReport, position: number): Buffer => {
-  if (form === 'event') return Buffer.from(`id: ${position}\ndata: ${renderReport(report)}\n\n`, 'latin1');
+/** The bytes of a report in a form; only an event has an id. They are shared: nobody writes to them. */
+export const renderMessage = (form: LiveForm, report: StoredReport, eventId: string): Buffer => {
+  if (form === 'event') return Buffer.from(`id: ${eventId}\ndata: ${renderReport(report)}\n\n`, 'latin1');
   return toFrame(`{"report":${form === 'seconds' ? renderReport(report) : renderMilliseconds(report)}}`);
 };
 

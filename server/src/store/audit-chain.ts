@@ -11,7 +11,10 @@ export const auditHash = (entry: Omit<AuditEntry, 'hash'>): string => {
 };
 
 /** Throws unless entries go on where a log ends. */
-export const requireChain = (last: AuditEntry | undefined, entries: readonly AuditEntry[]): void => {
+export const requireChain = (
+  last: Pick<AuditEntry, 'sequence' | 'hash'> | undefined,
+  entries: readonly AuditEntry[],
+): void => {
   let before = last;
   for (const entry of entries) {
     const follows = entry.sequence === (before?.sequence ?? 0) + 1 && entry.previousHash === (before?.hash ?? '');

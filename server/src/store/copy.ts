@@ -8,9 +8,9 @@ import {
   headlinePriceOf,
   ReportFormatError,
 } from '@sealpost/protocol';
+import { keyedBy } from './admin-keys.ts';
 import {
   type AdminKind,
-  type AdminRecords,
   type AdminStore,
   type AuditEntry,
   type KeyedRecord,
@@ -51,18 +51,12 @@ export const copyStore = async (from: Store, to: Store, { onProgress, signal }: 
   await copyQuarantine(from, to);
   await copyUsage(from, to);
   await compareReports(from.reports, to.reports, (reports) => onProgress?.({ part: 'compared', reports }), signal);
-  return { ...copied, auditEntries };
+  const { length: damaged } = await from.findDamage();
+  return { ...copied, damaged: copied.damaged + damaged, auditEntries };
 };
 
 const refusal = (what: string) =>
   new StoreError('store_write_failed', `${what} Copy into a store that is new, or was begun by this copy.`);
-
-const keyedBy: { readonly [K in AdminKind]: (record: AdminRecords[K]) => string } = {
-  stream: ({ feedId }) => feedId,
-  account: ({ userId }) => userId,
-  signerSet: ({ configDigest }) => configDigest,
-  mirror: ({ feedId }) => feedId,
-};
 
 const recordsOf = async <K extends AdminKind>(admin: AdminStore, kind: K): Promise<readonly KeyedRecord[]> =>
   (await admin.list(kind)).map((record) => ({ kind, key: keyedBy[kind](record), record }));

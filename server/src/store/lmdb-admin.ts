@@ -1,31 +1,87 @@
-// Owns administrative records and the audit log in LMDB: small JSON under checksums, changed by any process in short transactions.
-// A version grows with every change; processes that listen look at it four times a second.
+// Administrative records and the audit log in LMDB: small JSON under checksums, changed by any process in short transactions. A version grows
+// with every change; processes that listen look at it four times a second. A damaged record is left out and noted (D120).
+import { createHash } from 'node:crypto';
+import { keyedBy } from './admin-keys.ts';
 import { auditHash, requireChain } from './audit-chain.ts';
+import type { DamageLog } from './damage.ts';
 import { type Environment, openTable } from './lmdb-environment.ts';
 import { positionKey, positionOfKey } from './lmdb-report-tables.ts';
-import { decodeRecord, encodeRecord } from './record.ts';
-import type { Act, AdminKind, AdminRecords, AdminStore, AuditEntry } from './store.ts';
+import { decodeKeyedRecord, encodeKeyedRecord } from './record.ts';
+import {
+  type Act,
+  type AdminKind,
+  type AdminRecords,
+  type AdminStore,
+  type AuditEntry,
+  CorruptRecordError,
+} from './store.ts';
 import { createWake } from './wake.ts';
 
 const pollMs = 250;
 
-export const createAdminStore = (environment: Environment): AdminStore & { readonly close: () => void } => {
+/** Damaged entries at the end of the audit log that are looked past. */
+const damagedEntriesMax = 64;
+
+type Entry = { readonly key: Buffer; readonly value: Buffer };
+
+const kindOf = ({ key }: Entry): string => key.toString().split('/', 1)[0] ?? '';
+const isAdminKind = (text: string): text is AdminKind => text in keyedBy;
+
+/** An administrative record; one that is not what was written under its key is a CorruptRecordError. */
+export const decodeAdminRecord = <K extends AdminKind>(entry: Entry): AdminRecords[K] => {
+  const name = entry.key.toString();
+  const kind = kindOf(entry);
+  if (!isAdminKind(kind)) throw new CorruptRecordError(`${name} has a damaged key`);
+  const record = decodeKeyedRecord<AdminRecords[K]>(entry.key, entry.value, name);
+  const own = `${kind}/${keyedBy[kind as K](record)}`;
+  if (own !== name) throw new CorruptRecordError(`${name} holds the record of ${own}`);
+  return record;
+};
+
+export const createAdminStore = (
+  environment: Environment,
+  damage: DamageLog,
+): AdminStore & { readonly close: () => void } => {
   const records = openTable(environment, 'records');
   const audit = openTable(environment, 'audit');
   const recordKey = (kind: AdminKind, key: string) => Buffer.from(`${kind}/${key}`);
+  /** Every intact record of a kind. The whole table is walked: a damaged key may be in no range. */
+  const listAll = <K extends AdminKind>(kind: K): readonly AdminRecords[K][] =>
+    [...records.getRange()].flatMap((entry) => {
+      const key = entry.key.toString();
+      if (isAdminKind(kindOf(entry)) && kindOf(entry) !== kind) return [];
+      return damage.contain({ table: 'records', key }, () => [decodeAdminRecord<K>(entry)]) ?? [];
+    });
   const read = <K extends AdminKind>(kind: K, key: string): AdminRecords[K] | undefined => {
     const value = records.get(recordKey(kind, key));
-    return value && decodeRecord<AdminRecords[K]>(value, `${kind} ${key}`);
+    return value && decodeAdminRecord<K>({ key: recordKey(kind, key), value });
   };
-  const lastEntry = (): AuditEntry | undefined => {
-    for (const { value } of audit.getRange({ reverse: true, limit: 1 }))
-      return decodeRecord<AuditEntry>(value, 'the last audit entry');
-    return undefined;
+  const write = (kind: AdminKind, key: string, record: unknown): void => {
+    const stored = recordKey(kind, key);
+    records.put(stored, encodeKeyedRecord(stored, record));
+  };
+  /** Where the log ends. After a damaged entry it continues from the hash of that entry's bytes, so that `audit verify` names one entry. */
+  const lastEntry = (): Pick<AuditEntry, 'sequence' | 'hash'> | undefined => {
+    let last: Pick<AuditEntry, 'sequence' | 'hash'> | undefined;
+    for (const entry of audit.getRange({ reverse: true, limit: damagedEntriesMax })) {
+      const key = `audit entry ${positionOfKey(entry.key)}`;
+      last = damage.contain({ table: 'audit', key }, () => decodeAudit(entry));
+      if (last !== undefined) break;
+    }
+    for (let sequence = (last?.sequence ?? 0) + 1; ; sequence += 1) {
+      const value = audit.get(positionKey(sequence));
+      if (value === undefined) return last;
+      last = { sequence, hash: createHash('sha256').update(value).digest('hex') };
+    }
+  };
+  const putEntry = (entry: AuditEntry): void => {
+    const key = positionKey(entry.sequence);
+    audit.put(key, encodeKeyedRecord(key, entry));
   };
   const record = (act: Act): void => {
     const last = lastEntry();
     const entry = { sequence: (last?.sequence ?? 0) + 1, previousHash: last?.hash ?? '', ...act };
-    audit.put(positionKey(entry.sequence), encodeRecord({ ...entry, hash: auditHash(entry) }));
+    putEntry({ ...entry, hash: auditHash(entry) });
   };
   const version = (): number => {
     environment.root.resetReadTxn();
@@ -40,8 +96,7 @@ export const createAdminStore = (environment: Environment): AdminStore & { reado
   return {
     list: async (kind) => {
       environment.root.resetReadTxn();
-      const range = { start: Buffer.from(`${kind}/`), end: Buffer.from(`${kind}0`) }; // 0 follows / in ASCII
-      return [...records.getRange(range)].map(({ key, value }) => decodeRecord(value, key.toString()));
+      return listAll(kind);
     },
     get: async (kind, key) => {
       environment.root.resetReadTxn();
@@ -49,24 +104,33 @@ export const createAdminStore = (environment: Environment): AdminStore & { reado
     },
     update: (kind, keys, alter, act) =>
       change(() => {
-        const next = alter(keys.map((key) => read(kind, key)));
-        for (const [i, value] of next.entries()) records.put(recordKey(kind, keys[i] as string), encodeRecord(value)); // one for each key
+        // A damaged record is as good as none: what is written now takes its place.
+        const current = keys.map((key) =>
+          damage.contain({ table: 'records', key: `${kind}/${key}` }, () => read(kind, key)),
+        );
+        for (const [i, value] of alter(current).entries()) write(kind, keys[i] as string, value); // one for each key
         record(act);
       }),
     log: (act) => change(() => record(act)),
     takeOver: (taken, entries) =>
       change(() => {
         requireChain(lastEntry(), entries);
-        for (const { kind, key, record: value } of taken) records.put(recordKey(kind, key), encodeRecord(value));
-        for (const entry of entries) audit.put(positionKey(entry.sequence), encodeRecord(entry));
+        for (const { kind, key, record: value } of taken) write(kind, key, value);
+        for (const entry of entries) putEntry(entry);
       }),
     auditAfter: async (sequence, limit) => {
       environment.root.resetReadTxn();
-      return [...audit.getRange({ start: positionKey(sequence + 1), limit })].map(({ key, value }) =>
-        decodeRecord<AuditEntry>(value, `audit entry ${positionOfKey(key)}`),
-      );
+      return [...audit.getRange({ start: positionKey(sequence + 1), limit })].map(decodeAudit);
     },
     onChanged: listen,
     close,
   };
+};
+
+/** The audit entry of a record; one that is not what was written is a CorruptRecordError. */
+export const decodeAudit = ({ key, value }: Entry): AuditEntry => {
+  const name = `audit entry ${positionOfKey(key)}`;
+  const entry = decodeKeyedRecord<AuditEntry>(key, value, name);
+  if (entry.sequence !== positionOfKey(key)) throw new CorruptRecordError(`${name} holds entry ${entry.sequence}`);
+  return entry;
 };

@@ -52,9 +52,35 @@ export const openEnvironment = (folder: string, readOnly: boolean): Environment 
   }
 };
 
-/** Opens a table of the environment, creating it where that is possible; undefined when a reader comes before it was made. */
-export const openTable = ({ root }: Environment, name: string): Table =>
-  root.openDB<Buffer, Buffer>(name, { encoding: 'binary', keyEncoding: 'binary' });
+/** The names of an environment's tables; LMDB ends them with a zero. */
+const tableNames = ({ root }: Environment): readonly string[] =>
+  [...root.getKeys()].map((name) => name.toString('latin1').replace(/\0$/, ''));
+
+const isOneBitOff = (a: string, b: string): boolean => {
+  if (a.length !== b.length) return false;
+  const odd = [...a].map((character, i) => character.charCodeAt(0) ^ b.charCodeAt(i)).filter((bits) => bits !== 0);
+  return odd.length === 1 && ((odd[0] as number) & ((odd[0] as number) - 1)) === 0; // one left, with one bit set
+};
+
+/**
+ * Opens a table of the environment, creating it where that is possible; undefined when a reader comes before it was made. A table whose name
+ * has a flipped bit is opened under that name. One that is listed and cannot be found is never made anew: it would be empty.
+ */
+export const openTable = (environment: Environment, name: string): Table => {
+  const { root, folder } = environment;
+  const names = tableNames(environment);
+  const isListed = names.includes(name);
+  const stored = isListed ? name : (names.find((one) => isOneBitOff(one, name)) ?? name);
+  const options = { encoding: 'binary', keyEncoding: 'binary' } as const;
+  if (!names.includes(stored)) return root.openDB<Buffer, Buffer>(stored, options);
+  try {
+    const table = root.openDB<Buffer, Buffer>(stored, { ...options, create: false } as typeof options);
+    if (table !== undefined) return table;
+  } catch (cause) {
+    throw corrupt(folder, `its table ${name} cannot be opened`, cause);
+  }
+  throw corrupt(folder, `its table ${name} is listed and cannot be found`);
+};
 
 /**
  * A record without a copy: the next read of any table overwrites it. lmdb returns its 16 MB read buffer with an overridden `length`, which
@@ -107,10 +133,11 @@ const readMeta = (file: number, position: number): Meta | undefined => {
   return readSync(file, bytes, 0, metaBytes, position) === metaBytes ? parseMeta(bytes) : undefined;
 };
 
-const corrupt = (folder: string, what: string) =>
+const corrupt = (folder: string, what: string, cause?: unknown) =>
   new StoreError(
     'store_corrupt',
     `The store in ${folder} is damaged: ${what}. Restore a backup with: sealpost store restore.`,
+    cause === undefined ? undefined : { cause },
   );
 
 const headroomBytes = 8 * 1024 * 1024;

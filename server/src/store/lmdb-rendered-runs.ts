@@ -1,13 +1,13 @@
-// Owns runs of reports as the API sends them: rendered when first asked for, kept in memory up to a bound, and never trusted. A run is
-// used only while the record behind it still has the checksum that it was rendered from, so that no process serves what another one
-// has changed.
+// Runs of reports as the API sends them: rendered when first asked for, kept in memory up to a bound, and never trusted. A run is used only
+// while the record behind it still has the checksum that it was rendered from, so that no process serves what another one has changed. A
+// page with a damaged report is put together report by report, without it (D120).
 import type { FeedId } from '@sealpost/protocol';
-import { viewRecord } from './lmdb-environment.ts';
-import { keysFrom, type ReportTables } from './lmdb-report-tables.ts';
+import { readPage } from './lmdb-found-reports.ts';
+import { type FoundRun, type ReportSource, runsFrom } from './lmdb-runs.ts';
 import type { RecordBytes } from './record-bytes.ts';
-import { createReportWriter, renderedLength, secondOf, wholeSecondsEnd } from './rendered-report.ts';
+import { createReportWriter, renderedLength, renderReport, secondOf, wholeSecondsEnd } from './rendered-report.ts';
 import { type Block, copyBlockIndex, openBlock } from './report-block.ts';
-import type { RenderedPage } from './store.ts';
+import { CorruptRecordError, type RenderedPage } from './store.ts';
 
 /** Bytes of rendered runs that are kept at most: some 7,000 reports. */
 const bytesKept = 12 * 1024 * 1024;
@@ -33,8 +33,6 @@ type Piece = {
 type RenderedRun = {
   readonly checksum: number;
   readonly index: Pick<Block, 'count' | 'window' | 'firstAtOrAfter'>;
-  /** The record, without a copy: the next read overwrites it. */
-  readonly view: () => RecordBytes;
   readonly pieces: Piece[];
   bytes: number;
 };
@@ -104,19 +102,20 @@ const createKept = (bytesMax: number) => {
   };
 };
 
-type Segment = { readonly run: RenderedRun; readonly from: number; readonly to: number };
+type Segment = {
+  readonly run: RenderedRun;
+  /** The record behind it, without a copy: the next read overwrites it. */
+  readonly view: () => RecordBytes;
+  readonly from: number;
+  readonly to: number;
+};
 
 /**
  * Makes a reader of rendered pages. `renew` begins a new snapshot; `writes` is how often the store was written, for the process that alone
  * writes it: what many ask for between two writes is looked up once.
  */
-export const createPageRenderer = (
-  tables: ReportTables,
-  streamOf: (feedId: FeedId) => number | undefined,
-  renew: () => void,
-  writes: () => number | undefined,
-) => {
-  const render = createRunPages(tables, streamOf);
+export const createPageRenderer = (source: ReportSource, renew: () => void, writes: () => number | undefined) => {
+  const render = createRunPages(source);
   const pages = new Map<string, RenderedPage>();
   let writesSeen: number | undefined;
   return (feedId: FeedId, fromSeconds: number, limit: number): RenderedPage => {
@@ -134,46 +133,38 @@ export const createPageRenderer = (
 };
 
 /** Pages cut from rendered runs, of the present snapshot. */
-const createRunPages = (tables: ReportTables, streamOf: (feedId: FeedId) => number | undefined) => {
+const createRunPages = (source: ReportSource) => {
   const kept = createKept(bytesKept);
 
-  const runAt = (table: 'blocks' | 'tail', stream: number, key: Buffer): RenderedRun => {
-    const view = () => viewRecord(tables[table], key) as RecordBytes; // the key was just seen in this snapshot
+  const runAt = (stream: number, { table, key, view }: FoundRun): RenderedRun => {
     const value = view();
     const name = `${table}${key.toString('latin1')}`;
     const known = kept.get(name);
     const checksum = checksumOf(value);
     if (known?.checksum === checksum) return known;
     const index = copyBlockIndex(value);
-    const run = { checksum, index: openBlock(stream, index), view, pieces: [], bytes: index.length };
+    const run = { checksum, index: openBlock(stream, index), pieces: [], bytes: index.length };
     kept.keep(name, run);
     return run;
   };
 
-  const cut = (feedId: FeedId, stream: number, { run, from, to }: Segment): Buffer[] =>
+  const cut = (feedId: FeedId, stream: number, { run, view, from, to }: Segment): Buffer[] =>
     cutRun(run, from, to, (start, end) => {
-      const piece = renderPiece(feedId, openBlock(stream, run.view()), start, end);
+      const piece = renderPiece(feedId, openBlock(stream, view()), start, end);
       run.pieces.push(piece);
       kept.grow(run, piece.text.length);
       return piece;
     });
 
-  /** Every run of a stream that ends at or after a moment. */
-  function* runsFrom(stream: number, ms: number): Generator<RenderedRun> {
-    for (const table of ['blocks', 'tail'] as const) {
-      for (const key of tables[table].getKeys(keysFrom(stream, ms))) yield runAt(table, stream, key);
-    }
-  }
-
-  return (feedId: FeedId, fromSeconds: number, limit: number): RenderedPage => {
-    const stream = streamOf(feedId);
-    if (stream === undefined) return { json: [], lastMs: undefined, more: false };
+  const renderRuns = (feedId: FeedId, stream: number, fromSeconds: number, limit: number): RenderedPage => {
     const found: Segment[] = [];
     let wanted = limit + 1; // one more tells whether there is more
-    for (const run of runsFrom(stream, fromSeconds * 1_000)) {
+    for (const one of runsFrom(source.tables, stream, fromSeconds * 1_000)) {
+      if (one.reason !== undefined) throw new CorruptRecordError(one.reason);
+      const run = runAt(stream, one);
       const from = run.index.firstAtOrAfter(fromSeconds * 1_000);
       const to = Math.min(run.index.count, from + wanted);
-      found.push({ run, from, to });
+      found.push({ run, view: one.view, from, to });
       wanted -= to - from;
       if (wanted === 0) break;
     }
@@ -191,6 +182,34 @@ const createRunPages = (tables: ReportTables, streamOf: (feedId: FeedId) => numb
       more,
     };
   };
+
+  return (feedId: FeedId, fromSeconds: number, limit: number): RenderedPage => {
+    const stream = source.directory.numberOf(feedId);
+    if (stream === undefined) return { json: [], lastMs: undefined, more: false };
+    try {
+      return renderRuns(feedId, stream, fromSeconds, limit);
+    } catch (error) {
+      if (!(error instanceof CorruptRecordError)) throw error;
+      return renderIntact(source, feedId, stream, fromSeconds, limit);
+    }
+  };
+};
+
+/** A page of what can be read: as many intact reports as asked for, so that it is short only where the stream ends. */
+const renderIntact = (
+  source: ReportSource,
+  feedId: FeedId,
+  stream: number,
+  fromSeconds: number,
+  limit: number,
+): RenderedPage => {
+  const { reports, more } = readPage(source, feedId, stream, fromSeconds, limit);
+  return {
+    json: reports.map((report) => Buffer.from(renderReport(report), 'latin1')),
+    lastMs: reports.at(-1)?.observationsMs,
+    more,
+    damaged: true,
+  };
 };
 
 /** The second of the report with so many before it. */
@@ -206,10 +225,11 @@ const secondAt = (segments: readonly Segment[], index: number): number | undefin
 const takeReports = (segments: readonly Segment[], count: number): readonly Segment[] => {
   const taken: Segment[] = [];
   let left = count;
-  for (const { run, from, to } of segments) {
+  for (const segment of segments) {
     if (left === 0) break;
-    const end = Math.min(to, from + left);
-    taken.push({ run, from, to: end });
+    const { from } = segment;
+    const end = Math.min(segment.to, from + left);
+    taken.push({ ...segment, to: end });
     left -= end - from;
   }
   return taken;

@@ -1,12 +1,11 @@
-// Owns the tables and keys of the reports environment. Per stream: closed runs in `blocks`, then short ones in `tail`, every report of
-// which is observed after every block. Both hold runs of one form, keyed by stream number and the run's last observation.
+// The tables and keys of the reports environment. Per stream: closed runs in `blocks`, then short ones in `tail`, every report of which is
+// observed after every block. Both hold runs of one form, keyed by stream number and the run's last observation.
 import { crc32 } from 'node:zlib';
 import { type Environment, openTable, type Table } from './lmdb-environment.ts';
-import type { RecordBytes } from './record-bytes.ts';
-import { CorruptRecordError, type LatestReport, type Window } from './store.ts';
+import { CorruptRecordError } from './store.ts';
 
 export type ReportTables = {
-  /** Format, counters, last position. */
+  /** Format, identity, counters, last position. */
   readonly meta: Table;
   /** Feed id → stream number. Numbers are never used again. */
   readonly numbers: Table;
@@ -14,13 +13,13 @@ export type ReportTables = {
   readonly feedIds: Table;
   readonly blocks: Table;
   readonly tail: Table;
-  /** Stream number → its newest report, rendered. */
-  readonly latest: Table;
   /** Stream and minute → what its prices did. */
   readonly candles: Table;
   /** First position of a batch → the keys that it stored, in order. */
   readonly appended: Table;
   readonly quarantine: Table;
+  /** Runs that were found damaged and taken out of `blocks` or `tail`, by their keys. Absent in a store that no writer of this format opened. */
+  readonly damaged: Table | undefined;
 };
 
 export const openReportTables = (environment: Environment): ReportTables => ({
@@ -29,10 +28,10 @@ export const openReportTables = (environment: Environment): ReportTables => ({
   feedIds: openTable(environment, 'feedIds'),
   blocks: openTable(environment, 'blocks'),
   tail: openTable(environment, 'tail'),
-  latest: openTable(environment, 'latest'),
   candles: openTable(environment, 'candles'),
   appended: openTable(environment, 'appended'),
   quarantine: openTable(environment, 'quarantine'),
+  damaged: openTable(environment, 'damaged'),
 });
 
 /** Key of a report or a block: ordered by stream, then by time. */
@@ -52,13 +51,6 @@ export const keysFrom = (stream: number, observationsMs: number) => ({
   end: reportKey(stream + 1, 0),
 });
 
-/** The keys of a stream before a moment, latest first. */
-export const keysBefore = (stream: number, observationsMs: number) => ({
-  start: reportKey(stream, observationsMs - 1),
-  end: reportKey(stream, 0),
-  reverse: true,
-});
-
 export const streamKey = (stream: number): Buffer => {
   const key = Buffer.allocUnsafe(4);
   key.writeUInt32BE(stream);
@@ -73,51 +65,25 @@ export const positionKey = (position: number): Buffer => {
 
 export const positionOfKey = (key: Buffer): number => Number(key.readBigUInt64BE());
 
-const tagCharacters = 32;
-const latestHeadBytes = 16 + tagCharacters;
-
-/** A stream's newest report: checksum of the rest, window, tag, rendered JSON. */
-export const encodeLatest = (
-  stream: number,
-  { validFromMs, observationsMs }: Window,
-  tag: string,
-  json: string,
-): Buffer => {
-  const value = Buffer.allocUnsafe(latestHeadBytes + json.length);
-  value.writeUIntBE(validFromMs, 4, 6);
-  value.writeUIntBE(observationsMs, 10, 6);
-  value.write(tag, 16, 'latin1');
-  value.write(json, latestHeadBytes, 'latin1');
-  value.writeUInt32BE(crc32(value.subarray(4), stream), 0);
-  return value;
-};
-
-export const decodeLatest = (stream: number, value: RecordBytes): LatestReport => {
-  if (value.length < latestHeadBytes || crc32(value.subarray(4, value.length), stream) !== value.readUInt32BE(0)) {
-    throw new CorruptRecordError(`the newest report of stream ${stream} does not match its checksum`);
-  }
-  return {
-    validFromMs: value.readUIntBE(4, 6),
-    observationsMs: value.readUIntBE(10, 6),
-    tag: value.toString('latin1', 16, latestHeadBytes),
-    json: value.toString('latin1', latestHeadBytes, value.length),
-  };
-};
-
 const appendedEntryBytes = 10;
 
-/** The keys that one batch stored, after their checksum. */
-export const encodeAppended = (keys: readonly Buffer[]): Buffer => {
+// The position seeds the checksum, so that a batch under another key is found out.
+const seedOf = (key: Buffer): number => crc32(key);
+
+/** The keys that one batch stored, after their checksum. `key` is that of its first position. */
+export const encodeAppended = (key: Buffer, keys: readonly Buffer[]): Buffer => {
   const entries = Buffer.concat(keys);
   const head = Buffer.allocUnsafe(4);
-  head.writeUInt32BE(crc32(entries));
+  head.writeUInt32BE(crc32(entries, seedOf(key)));
   return Buffer.concat([head, entries]);
 };
 
-export const decodeAppended = (value: Buffer): readonly Buffer[] => {
+/** Undoes `encodeAppended`. Batches of releases whose checksums did not cover the key are accepted. */
+export const decodeAppended = (key: Buffer, value: Buffer): readonly Buffer[] => {
   const entries = value.subarray(4);
-  if (value.length < 4 || crc32(entries) !== value.readUInt32BE(0))
-    throw new CorruptRecordError('a batch of appended keys does not match its checksum');
+  const isWhole = value.length >= 4 && entries.length % appendedEntryBytes === 0;
+  if (!isWhole || ![seedOf(key), 0].some((seed) => crc32(entries, seed) === value.readUInt32BE(0)))
+    throw new CorruptRecordError(`the batch appended at ${positionOfKey(key)} does not match its checksum`);
   return Array.from({ length: entries.length / appendedEntryBytes }, (_, i) =>
     entries.subarray(i * appendedEntryBytes, (i + 1) * appendedEntryBytes),
   );

@@ -1,22 +1,34 @@
-// Owns writing reports to LMDB: one transaction per batch, run in the writer's own thread. Decides duplicates, conflicts and
-// overlaps, closes runs into blocks, keeps `latest`, the order of appending, and the counters, all in that transaction.
+// Writing reports to LMDB: one transaction per batch, run in the writer's own thread. Decides duplicates, conflicts and overlaps, closes runs
+// into blocks, keeps the order of appending and the counters, all in that transaction. A damaged run is set aside, and what it held can be
+// appended again (D120).
 import type { FeedId } from '@sealpost/protocol';
+import type { DamageLog } from './damage.ts';
 import { createCandleWriter } from './lmdb-candles.ts';
-import { readCounters, writeCounters } from './lmdb-counters.ts';
+import { type Counters, lastPosition, readCounters, writeCounters, writePosition } from './lmdb-counters.ts';
+import { createDirectory, putStream } from './lmdb-directory.ts';
 import { type Environment, keepHeadroom, type Table } from './lmdb-environment.ts';
-import { findFirst, findLastBefore, lastPosition, momentMax } from './lmdb-report-reader.ts';
+import { findFirst, findLastBefore } from './lmdb-found-reports.ts';
 import {
   encodeAppended,
-  encodeLatest,
-  keysFrom,
+  observationsOfKey,
   positionKey,
   type ReportTables,
   reportKey,
-  streamKey,
+  streamOfKey,
 } from './lmdb-report-tables.ts';
-import { renderReport } from './rendered-report.ts';
-import { type Block, type BlockReport, blockReports, encodeBlock, openBlock } from './report-block.ts';
-import { type AppendOutcome, type NewReport, reportTag, type StoredReport, type Window } from './store.ts';
+import {
+  type FoundRun,
+  momentMax,
+  noteRun,
+  openRun,
+  type ReportSource,
+  readFound,
+  runsBefore,
+  runsFrom,
+} from './lmdb-runs.ts';
+import { setAside } from './lmdb-set-aside.ts';
+import { type Block, type BlockReport, blockReports, claimedContents, encodeBlock, openBlock } from './report-block.ts';
+import { type AppendOutcome, CorruptRecordError, type NewReport, type StoredReport, type Window } from './store.ts';
 
 /** Positions that `appendedAfter` can go back; older batches are forgotten. */
 const positionsKept = 1_000_000;
@@ -32,35 +44,36 @@ export type ReportWriter = {
   readonly forget: () => void;
 };
 
-export const createReportWriter = (environment: Environment, tables: ReportTables): ReportWriter => {
+/** One transaction: where it reads and writes, and what it counts. */
+type Transaction = ReportSource & { readonly counters: Counters };
+
+export const createReportWriter = (environment: Environment, tables: ReportTables, damage: DamageLog): ReportWriter => {
   const states = new Map<FeedId, StreamState>();
-  const stateOf = (feedId: FeedId): StreamState => {
-    const known = states.get(feedId) ?? loadState(tables, feedId);
+  let streams = createNumbers(tables, damage);
+  const stateOf = (transaction: Transaction, feedId: FeedId): StreamState => {
+    const known = states.get(feedId) ?? loadState(transaction, streams.numberOf(feedId));
     states.set(feedId, known);
     return known;
   };
   const appendAll = (batch: readonly NewReport[]): readonly AppendOutcome[] => {
     const stored: Buffer[] = [];
-    const newest = new Map<StreamState, StoredReport>();
-    const counters = readCounters(tables);
-    const candles = createCandleWriter(tables.candles);
+    const touched = new Set<StreamState>();
+    const counters = readCounters(tables, damage);
+    const transaction = { tables, directory: streams.directory, damage, counters };
+    const candles = createCandleWriter(tables.candles, damage);
     const outcomes = batch.map((report) => {
-      const state = stateOf(report.feedId);
-      const outcome = place(tables, state, report);
+      const state = stateOf(transaction, report.feedId);
+      const outcome = place(transaction, state, report);
       if (outcome !== 'stored') return outcome;
       stored.push(reportKey(state.stream, report.observationsMs));
       counters.reports += 1;
       candles.add(state.stream, report);
       counters.reportBytes += report.fullReport.length;
-      if (report.observationsMs === state.newestMs) newest.set(state, report);
+      touched.add(state);
       return outcome;
     });
-    for (const [state, report] of newest) {
-      writePending(tables, state);
-      const { stream } = state;
-      tables.latest.put(streamKey(stream), encodeLatest(stream, report, reportTag(report.fullReport), render(report)));
-    }
-    if (stored.length > 0) recordAppended(tables, stored);
+    for (const state of touched) writePending(transaction, state);
+    if (stored.length > 0) recordAppended(tables, stored, damage);
     candles.write();
     writeCounters(tables, counters);
     return outcomes;
@@ -70,74 +83,172 @@ export const createReportWriter = (environment: Environment, tables: ReportTable
       keepHeadroom(environment);
       return environment.root.transactionSync(() => appendAll(batch));
     },
-    forget: () => states.clear(),
+    forget: () => {
+      states.clear();
+      streams = createNumbers(tables, damage);
+    },
   };
 };
 
-const render = (report: StoredReport): string => `{"report":${renderReport(report)}}`;
-
-const loadState = (tables: ReportTables, feedId: FeedId): StreamState => {
-  const stream = numberOf(tables, feedId);
-  const newest = findLastBefore(tables, stream, momentMax);
-  const tailCount = tailRuns(tables, stream).reduce((sum, { run }) => sum + run.count, 0);
-  return { stream, newestMs: newest?.observationsMs ?? -1, tailCount, pending: [] };
+/** The numbers of streams as the writer knows them; a stream that has none gets the next. */
+const createNumbers = (tables: ReportTables, damage: DamageLog) => {
+  const directory = createDirectory(tables, damage);
+  const added = new Map<FeedId, number>();
+  return {
+    directory,
+    numberOf: (feedId: FeedId): number => {
+      const known = added.get(feedId) ?? directory.numberOf(feedId);
+      if (known !== undefined) return known;
+      const used = [...directory.numbers(), ...added.values(), ...lastStreams(tables)];
+      const next = used.reduce((most, one) => Math.max(most, one), 0) + 1;
+      putStream(tables, feedId, next);
+      added.set(feedId, next);
+      return next;
+    },
+  };
 };
 
-const tailRuns = (tables: ReportTables, stream: number) =>
-  [...tables.tail.getRange(keysFrom(stream, 0))].map(({ key, value }) => ({ key, run: openBlock(stream, value) }));
+/** The last streams that have intact runs: numbers of theirs are in use even if both of their rows are damaged. */
+const lastStreams = (tables: ReportTables): readonly number[] =>
+  [tables.blocks, tables.tail].flatMap((table) =>
+    [...table.getRange({ reverse: true, limit: 1 })].flatMap(({ key, value }) => {
+      try {
+        openRun(key, value);
+        return [streamOfKey(key)];
+      } catch {
+        return [];
+      }
+    }),
+  );
 
-const reportsOf = (run: Block): readonly BlockReport[] => Array.from({ length: run.count }, (_, i) => run.report(i));
-
-const numberOf = (tables: ReportTables, feedId: FeedId): number => {
-  const key = Buffer.from(feedId.slice(2), 'hex');
-  const known = tables.numbers.get(key);
-  if (known !== undefined) return known.readUInt32BE();
-  const [last] = [...tables.feedIds.getKeys({ reverse: true, limit: 1 })];
-  const next = streamKey(last === undefined ? 1 : last.readUInt32BE() + 1);
-  tables.numbers.put(key, next);
-  tables.feedIds.put(next, key);
-  return next.readUInt32BE();
+const loadState = (transaction: Transaction, stream: number): StreamState => {
+  const damaged: RunCopy[] = [];
+  let newestMs = -1;
+  for (const run of runsBefore(transaction.tables, stream, momentMax)) {
+    noteRun(transaction, stream, run);
+    if (run.block !== undefined) {
+      newestMs = run.block.window(run.block.count - 1).observationsMs;
+      break;
+    }
+    damaged.push(copyRun(stream, run));
+  }
+  for (const run of damaged) setRunAside(transaction, stream, run);
+  const tailCount = tailRuns(transaction, stream).reduce((sum, { block }) => sum + block.count, 0);
+  return { stream, newestMs, tailCount, pending: [] };
 };
 
-const place = (tables: ReportTables, state: StreamState, report: StoredReport): AppendOutcome => {
+/** A run in memory of its own: what is written meanwhile does not change it. */
+type RunCopy = Omit<FoundRun, 'view'> & { readonly value: Buffer };
+type IntactRun = RunCopy & { readonly block: Block };
+
+const copyRun = (stream: number, { table, key, view, block, reason }: FoundRun): RunCopy => {
+  const bytes = view();
+  const value = Buffer.from(bytes.subarray(0, bytes.length));
+  return { table, key, value, reason, block: block && openBlock(stream, value) };
+};
+
+const isIntact = (run: RunCopy): run is IntactRun => run.block !== undefined;
+
+/** The stream's runs in the tail; damaged ones are set aside. */
+const tailRuns = (transaction: Transaction, stream: number): readonly IntactRun[] => {
+  const runs: RunCopy[] = [];
+  for (const run of runsFrom(transaction.tables, stream, 0)) {
+    if (run.table !== 'tail') continue;
+    noteRun(transaction, stream, run);
+    runs.push(copyRun(stream, run));
+  }
+  for (const run of runs) if (!isIntact(run)) setRunAside(transaction, stream, run);
+  return runs.filter(isIntact);
+};
+
+/** Takes a run whose index cannot be read out of the way. What lies between its neighbors and its key is lost with it. */
+const setRunAside = (transaction: Transaction, stream: number, { table, key, value, reason = '' }: RunCopy): void => {
+  const { tables, counters } = transaction;
+  const lastMs = observationsOfKey(key);
+  const before = findLastBefore(transaction, stream, lastMs)?.observationsMs ?? -1;
+  setAside(tables, key, value, { table, reason, lost: [{ validFromMs: before + 1, observationsMs: lastMs }] });
+  tables[table].removeSync(key);
+  const { reports, reportBytes } = claimedContents(value);
+  counters.reports = Math.max(0, counters.reports - reports);
+  counters.reportBytes = Math.max(0, counters.reportBytes - reportBytes);
+};
+
+/** The reports of a run that can be read. Where some cannot, the run is set aside as it is; the caller writes it anew without them. */
+const salvage = ({ tables, damage, directory, counters }: Transaction, stream: number, run: IntactRun) => {
+  const { table, key, block, value } = run;
+  const reports: BlockReport[] = [];
+  const lost: Window[] = [];
+  for (let i = 0; i < block.count; i++) {
+    try {
+      reports.push(block.report(i));
+    } catch (error) {
+      if (!(error instanceof CorruptRecordError)) throw error;
+      lost.push(block.window(i));
+      counters.reports -= 1;
+      counters.reportBytes -= block.fullReportBytes(i);
+    }
+  }
+  if (lost.length > 0) {
+    const reason = `${lost.length} of ${block.count} reports of a run do not match their checksums`;
+    setAside(tables, key, value, { table, reason, lost });
+    damage.note({ table, key: key.toString('hex'), reason, feedId: directory.feedIdOf(stream) });
+  }
+  return reports;
+};
+
+const place = (transaction: Transaction, state: StreamState, report: StoredReport): AppendOutcome => {
   if (report.validFromMs > state.newestMs) {
     state.pending.push(report);
     state.newestMs = report.observationsMs;
     return 'stored';
   }
-  writePending(tables, state);
-  const refused = judgeLate(tables, state.stream, report);
-  if (refused === undefined) insertLate(tables, state, report);
+  writePending(transaction, state);
+  const refused = judgeLate(transaction, state.stream, report);
+  if (refused === undefined) insertLate(transaction, state, report);
   return refused ?? 'stored';
 };
 
-/** What speaks against a report that is not after the newest; undefined when it fits into a gap. */
-const judgeLate = (tables: ReportTables, stream: number, report: StoredReport): AppendOutcome | undefined => {
-  const next = findFirst(tables, stream, report.observationsMs);
+/** What speaks against a report that is not after the newest; undefined when it fits into a gap, or takes the place of a damaged one. */
+const judgeLate = (source: ReportSource, stream: number, report: StoredReport): AppendOutcome | undefined => {
+  const next = findFirst(source, stream, report.observationsMs);
   if (next?.window.observationsMs === report.observationsMs) {
-    return Buffer.compare(next.read().fullReport, report.fullReport) === 0 ? 'duplicate' : 'conflict';
-  }
-  if (next !== undefined && next.window.validFromMs <= report.observationsMs) return 'overlap';
-  const previous = findLastBefore(tables, stream, report.observationsMs);
+    const stored = readFound(source, stream, next)?.fullReport;
+    if (stored !== undefined) return Buffer.compare(stored, report.fullReport) === 0 ? 'duplicate' : 'conflict';
+  } else if (next !== undefined && next.window.validFromMs <= report.observationsMs) return 'overlap';
+  const previous = findLastBefore(source, stream, report.observationsMs);
   return previous !== undefined && previous.observationsMs >= report.validFromMs ? 'overlap' : undefined;
 };
 
-/** Puts a late report into the run that ends after it: there is one, since the newest report is later. */
-const insertLate = (tables: ReportTables, state: StreamState, report: StoredReport): void => {
-  for (const table of [tables.blocks, tables.tail]) {
-    for (const { key, value } of table.getRange({ ...keysFrom(state.stream, report.observationsMs), limit: 1 })) {
-      const run = openBlock(state.stream, value);
-      const all = reportsOf(run).toSpliced(run.firstAtOrAfter(report.observationsMs), 0, report);
-      if (table === tables.tail) state.tailCount += 1;
-      if (all.length <= 2 * blockReports) table.put(key, encodeBlock(state.stream, all));
-      else for (const half of [all.slice(0, blockReports), all.slice(blockReports)]) putRun(table, state.stream, half);
-      return;
-    }
+/** Puts a late report into the run that ends after it, without what is damaged there. */
+const insertLate = (transaction: Transaction, state: StreamState, report: StoredReport): void => {
+  const { tables } = transaction;
+  const { stream } = state;
+  const passed: RunCopy[] = [];
+  for (const run of runsFrom(tables, stream, report.observationsMs)) {
+    passed.push(copyRun(stream, run));
+    if (run.block !== undefined && run.block.firstAtOrAfter(report.observationsMs) < run.block.count) break;
   }
+  for (const run of passed) if (!isIntact(run)) setRunAside(transaction, stream, run);
+  const run = passed.at(-1);
+  if (run === undefined || !isIntact(run)) {
+    // What followed it was damaged: it is the newest again.
+    state.tailCount += 1;
+    putRun(tables.tail, stream, [report]);
+    return;
+  }
+  const reports = salvage(transaction, stream, run);
+  const at = reports.findIndex(({ observationsMs }) => observationsMs > report.observationsMs);
+  const all = reports.toSpliced(at < 0 ? reports.length : at, 0, report);
+  if (run.table === 'tail') state.tailCount += all.length - run.block.count;
+  tables[run.table].removeSync(run.key);
+  if (all.length <= 2 * blockReports) putRun(tables[run.table], stream, all);
+  else
+    for (const half of [all.slice(0, blockReports), all.slice(blockReports)]) putRun(tables[run.table], stream, half);
 };
 
 /** Writes what this batch brought a stream, as one short run; once there are two runs' worth of reports, closes them into blocks. */
-const writePending = (tables: ReportTables, state: StreamState): void => {
+const writePending = (transaction: Transaction, state: StreamState): void => {
+  const { tables } = transaction;
   const { stream, pending } = state;
   if (pending.length === 0) return;
   state.pending = [];
@@ -146,9 +257,9 @@ const writePending = (tables: ReportTables, state: StreamState): void => {
     putRun(tables.tail, stream, pending);
     return;
   }
-  const short = tailRuns(tables, stream);
-  const all = [...short.flatMap(({ run }) => reportsOf(run)), ...pending];
-  for (const { key } of short) tables.tail.remove(key);
+  const short = tailRuns(transaction, stream);
+  const all = [...short.flatMap((run) => salvage(transaction, stream, run)), ...pending];
+  for (const { key } of short) tables.tail.removeSync(key);
   const open = all.length % blockReports;
   for (let i = 0; i < all.length - open; i += blockReports)
     putRun(tables.blocks, stream, all.slice(i, i + blockReports));
@@ -161,12 +272,12 @@ const putRun = (table: Table, stream: number, reports: readonly BlockReport[]): 
   table.put(reportKey(stream, last.observationsMs), encodeBlock(stream, reports));
 };
 
-const recordAppended = (tables: ReportTables, stored: readonly Buffer[]): void => {
-  const first = lastPosition(tables) + 1;
+const recordAppended = (tables: ReportTables, stored: readonly Buffer[], damage: DamageLog): void => {
+  const first = lastPosition(tables, damage) + 1;
   const last = first + stored.length - 1;
-  tables.appended.put(positionKey(first), encodeAppended(stored));
-  const value = positionKey(last);
-  tables.meta.put(Buffer.from('position'), value);
+  const key = positionKey(first);
+  tables.appended.put(key, encodeAppended(key, stored));
+  writePosition(tables, last);
   const forgotten = [
     ...tables.appended.getKeys({
       start: positionKey(0),
@@ -175,5 +286,5 @@ const recordAppended = (tables: ReportTables, stored: readonly Buffer[]): void =
     }),
   ];
   // The batch that holds the boundary stays: it begins before it.
-  for (const key of forgotten.slice(0, -1)) tables.appended.remove(key);
+  for (const old of forgotten.slice(0, -1)) tables.appended.remove(old);
 };

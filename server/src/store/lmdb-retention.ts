@@ -1,9 +1,12 @@
 // Owns what retention removes from LMDB, a slice per transaction: whole runs and tail reports, oldest first. A run goes when its
 // last report is too old, so single reports may outlive the bound by a run; readers hide what is older than retention (D52).
+
+import type { DamageLog } from './damage.ts';
 import { trimCandles } from './lmdb-candles.ts';
 import { readCounters, writeCounters } from './lmdb-counters.ts';
+import { loadStreams } from './lmdb-directory.ts';
 import type { Environment } from './lmdb-environment.ts';
-import { keysFrom, observationsOfKey, type ReportTables, streamKey, streamOfKey } from './lmdb-report-tables.ts';
+import { keysFrom, observationsOfKey, type ReportTables, streamOfKey } from './lmdb-report-tables.ts';
 import { openBlock } from './report-block.ts';
 import { CorruptRecordError, type Retention } from './store.ts';
 
@@ -17,35 +20,54 @@ export const trimSlice = (
   environment: Environment,
   tables: ReportTables,
   retention: Retention,
+  damage: DamageLog,
 ): { removed: number; more: boolean } =>
   environment.root.transactionSync(() => {
-    const slice = dueRecords(tables, retention);
-    const counters = readCounters(tables);
+    const slice = dueRecords(tables, retention, damage);
+    const counters = readCounters(tables, damage);
     const before = counters.reports;
+    let removed = 0;
     for (const { table, key } of slice) {
       const { reports, reportBytes } = measure(key, tables[table].get(key));
-      tables[table].remove(key);
-      forgetLatest(tables, streamOfKey(key));
+      if (!tables[table].removeSync(key)) continue; // its key is damaged, and it is not found by it
+      removed += 1;
       trimCandles(tables.candles, streamOfKey(key), retention.beforeMs, sliceRecords);
       counters.reports -= reports;
       counters.reportBytes -= reportBytes;
     }
+    forgetSetAside(tables, retention.beforeMs);
     writeCounters(tables, counters);
-    return { removed: before - counters.reports, more: slice.length > 0 };
+    return { removed: before - counters.reports, more: removed > 0 };
   });
 
-const dueRecords = (tables: ReportTables, { beforeMs, bytesMax }: Retention): readonly OldRecord[] => {
-  const oldest = oldestRecords(tables);
-  const aged = oldest.filter(({ key }) => observationsOfKey(key) < beforeMs);
+const dueRecords = (
+  tables: ReportTables,
+  { beforeMs, bytesMax }: Retention,
+  damage: DamageLog,
+): readonly OldRecord[] => {
+  const oldest = oldestRecords(tables, damage);
+  const aged = oldest.filter((record) => lastObservationOf(tables, record) < beforeMs);
   if (aged.length > 0) return aged.slice(0, sliceRecords);
   // One at a time by bytes: the next slice may find that the file has room again.
   return usedBytes(tables) > bytesMax ? oldest.slice(0, 1) : [];
 };
 
+/** When the last report of a record was observed: a damaged key must not age an intact run. */
+const lastObservationOf = (tables: ReportTables, { table, key }: OldRecord): number => {
+  const value = tables[table].get(key);
+  try {
+    const run = value && openBlock(streamOfKey(key), value);
+    return run?.window(run.count - 1).observationsMs ?? observationsOfKey(key);
+  } catch (error) {
+    if (error instanceof CorruptRecordError) return observationsOfKey(key);
+    throw error;
+  }
+};
+
 /** Each stream's oldest record, the oldest of all first. */
-const oldestRecords = (tables: ReportTables): readonly OldRecord[] => {
-  const streams = [...tables.feedIds.getKeys()].map((key) => key.readUInt32BE());
-  const oldest = streams.flatMap((stream) => firstRecord(tables, stream) ?? []);
+const oldestRecords = (tables: ReportTables, damage: DamageLog): readonly OldRecord[] => {
+  const streams = loadStreams(tables, damage).byNumber.keys();
+  const oldest = [...streams].flatMap((stream) => firstRecord(tables, stream) ?? []);
   return oldest.sort((a, b) => observationsOfKey(a.key) - observationsOfKey(b.key));
 };
 
@@ -68,14 +90,15 @@ const measure = (key: Buffer, value: Buffer | undefined): { reports: number; rep
   }
 };
 
-// The newest report goes with the last record of its stream.
-const forgetLatest = (tables: ReportTables, stream: number): void => {
-  if (firstRecord(tables, stream) === undefined) tables.latest.remove(streamKey(stream));
+/** What was set aside is forgotten when it would have been removed. */
+const forgetSetAside = ({ damaged }: ReportTables, beforeMs: number): void => {
+  for (const key of [...(damaged?.getKeys() ?? [])]) if (observationsOfKey(key) < beforeMs) damaged?.removeSync(key);
 };
 
 /** Bytes of pages in use by the tables; free pages are used again before the file grows. */
 export const usedBytes = (tables: ReportTables): number =>
   Object.values(tables).reduce((sum, table) => {
+    if (table === undefined) return sum;
     const stats = table.getStats() as {
       pageSize: number;
       treeBranchPageCount: number;

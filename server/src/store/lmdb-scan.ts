@@ -1,13 +1,33 @@
-// Owns walking through every record of the reports environment, for those who check a store.
+// Walking through every record of the reports environment, for those who check a store. Each table has a check of its records.
 import type { FeedId } from '@sealpost/protocol';
+import { createDamageLog } from './damage.ts';
 import { checkCandle } from './lmdb-candles.ts';
-import type { Environment } from './lmdb-environment.ts';
-import { feedIdOf } from './lmdb-report-reader.ts';
-import { decodeLatest, observationsOfKey, type ReportTables, streamOfKey } from './lmdb-report-tables.ts';
-import { type BlockReport, openBlock } from './report-block.ts';
+import { checkStreamRow, createDirectory, type Directory } from './lmdb-directory.ts';
+import type { Environment, Table } from './lmdb-environment.ts';
+import { checkMeta } from './lmdb-format.ts';
+import {
+  decodeAppended,
+  observationsOfKey,
+  positionOfKey,
+  type ReportTables,
+  streamOfKey,
+} from './lmdb-report-tables.ts';
+import { openRun, type RunTable } from './lmdb-runs.ts';
+import { decodeSetAside } from './lmdb-set-aside.ts';
+import { decodeKeyedRecord } from './record.ts';
 import { CorruptRecordError, type ScanCursor, type ScannedReport, StoreError } from './store.ts';
 
-const tableNames = ['blocks', 'tail', 'latest', 'candles'] as const;
+const tableNames = [
+  'blocks',
+  'tail',
+  'candles',
+  'appended',
+  'quarantine',
+  'numbers',
+  'feedIds',
+  'meta',
+  'damaged',
+] as const;
 
 type TableName = (typeof tableNames)[number];
 
@@ -19,67 +39,90 @@ export const scanSlice = (
   limit: number,
 ) => {
   environment.root.resetReadTxn();
-  const { table, after } = parseCursor(cursor);
+  const { name, after } = parseCursor(cursor);
+  const directory = createDirectory(tables, createDamageLog());
   const entries: ScannedReport[] = [];
-  // A start is inclusive: one byte more makes it the first key after.
-  const start = after && Buffer.concat([after, Uint8Array.of(0)]);
-  for (const { key, value } of tables[table].getRange(start ? { start } : {})) {
-    entries.push(...scanRecord(tables, table, key, value));
-    if (entries.length >= limit) return { entries, next: `${table}:${key.toString('hex')}` };
+  for (const { key, value } of entriesAfter(tables[name], after)) {
+    entries.push(...scanRecord(directory, name, key, value));
+    if (entries.length >= limit) return { entries, next: `${name}:${key.toString('hex')}` };
   }
-  const following = tableNames[tableNames.indexOf(table) + 1];
+  const following = tableNames[tableNames.indexOf(name) + 1];
   return following === undefined ? { entries } : { entries, next: `${following}:` };
 };
 
+/** The entries behind a key in the order in which they are stored. Where a damaged key hides the place, everything before it is walked. */
+function* entriesAfter(table: Table | undefined, after: Buffer | undefined): Generator<{ key: Buffer; value: Buffer }> {
+  if (table === undefined) return;
+  if (after === undefined) return yield* table.getRange();
+  const [found] = [...table.getKeys({ start: after, reverse: true, limit: 1 })];
+  // A start is inclusive: one byte more makes it the first key after.
+  if (found?.equals(after)) return yield* table.getRange({ start: Buffer.concat([after, Uint8Array.of(0)]) });
+  let isBehind = false;
+  for (const entry of table.getRange()) {
+    if (isBehind) yield entry;
+    else isBehind = entry.key.equals(after);
+  }
+}
+
 const parseCursor = (cursor: ScanCursor | undefined) => {
-  const [name, key] = (cursor ?? 'blocks:').split(':');
-  const table = tableNames.find((known) => known === name);
-  if (table === undefined) throw new StoreError('store_corrupt', `${cursor} is no cursor of a scan.`);
-  return { table, after: key ? Buffer.from(key, 'hex') : undefined };
+  const [table, key] = (cursor ?? 'blocks:').split(':');
+  const name = tableNames.find((known) => known === table);
+  if (name === undefined) throw new StoreError('store_corrupt', `${cursor} is not a cursor of a scan.`);
+  return { name, after: key ? Buffer.from(key, 'hex') : undefined };
 };
 
-const scanRecord = (tables: ReportTables, table: TableName, key: Buffer, value: Buffer): readonly ScannedReport[] => {
-  const stream = streamOfKey(key);
-  const place = placeOf(tables, stream);
-  if (table === 'latest') return attempt(place, undefined, () => nothing(decodeLatest(stream, value)));
-  const observationsMs = observationsOfKey(key);
-  if (table === 'candles') return attempt(place, observationsMs, () => nothing(checkCandle(stream, value)));
-  const withFeed = (read: () => BlockReport) => () => [{ report: { feedId: feedIdOf(tables, stream), ...read() } }];
-  return attempt(place, observationsMs, () => {
-    const block = openBlock(stream, value);
+type Check = (key: Buffer, value: Buffer) => void;
+
+/** How a record of each table is checked that holds no report. */
+const checks: Readonly<Record<Exclude<TableName, RunTable>, Check>> = {
+  candles: (key, value) => checkCandle(streamOfKey(key), key, value),
+  appended: decodeAppended,
+  quarantine: (key, value) => decodeKeyedRecord(key, value, `quarantined line ${positionOfKey(key)}`),
+  numbers: checkStreamRow,
+  feedIds: checkStreamRow,
+  meta: checkMeta,
+  damaged: (key, value) => {
+    const { table, reason } = decodeSetAside(key, value);
+    throw new CorruptRecordError(`a run of ${table} was set aside: ${reason}`);
+  },
+};
+
+const isOfStream = (name: TableName): boolean => ['blocks', 'tail', 'candles', 'damaged'].includes(name);
+
+const scanRecord = (directory: Directory, name: TableName, key: Buffer, value: Buffer): readonly ScannedReport[] => {
+  const place = isOfStream(name) ? placeOf(directory, key) : {};
+  if (name !== 'blocks' && name !== 'tail')
+    return attempt(place, () => {
+      checks[name](key, value);
+      return [];
+    });
+  return attempt(place, () => {
+    const block = openRun(key, value);
+    const { feedId } = place;
+    if (feedId === undefined) throw new CorruptRecordError(`the feed ID of stream ${streamOfKey(key)} is missing`);
     return Array.from({ length: block.count }, (_, i) =>
-      attempt(
-        place,
-        block.window(i).observationsMs,
-        withFeed(() => block.report(i)),
-      ),
+      attempt({ feedId, observationsMs: block.window(i).observationsMs }, () => [
+        { report: { feedId, ...block.report(i) } },
+      ]),
     ).flat();
   });
 };
 
-/** A record that was only checked holds no report of its own. */
-const nothing = (_checked: unknown): readonly ScannedReport[] => [];
+type Location = { readonly feedId?: FeedId; readonly observationsMs?: number };
 
-/** The feed id of a stream number, as part of an error; nothing when that is damaged too. */
-const placeOf = (tables: ReportTables, stream: number): { readonly feedId?: FeedId } => {
-  try {
-    return { feedId: feedIdOf(tables, stream) };
-  } catch {
-    return {};
-  }
+/** Where a record is, as far as its key tells. */
+const placeOf = (directory: Directory, key: Buffer): Location => {
+  if (key.length !== 10) return {};
+  const feedId = directory.feedIdOf(streamOfKey(key));
+  return { ...(feedId && { feedId }), observationsMs: observationsOfKey(key) };
 };
 
 /** What a record holds, or the error that says where and why it cannot be read. */
-const attempt = (
-  place: { readonly feedId?: FeedId },
-  observationsMs: number | undefined,
-  read: () => readonly ScannedReport[],
-): readonly ScannedReport[] => {
+const attempt = (place: Location, read: () => readonly ScannedReport[]): readonly ScannedReport[] => {
   try {
     return read();
   } catch (error) {
-    if (error instanceof CorruptRecordError)
-      return [{ error, ...place, ...(observationsMs !== undefined && { observationsMs }) }];
+    if (error instanceof CorruptRecordError) return [{ error, ...place }];
     throw error;
   }
 };

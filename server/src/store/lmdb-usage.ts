@@ -1,7 +1,8 @@
-// Owns usage in LMDB, added to by any process: counts, one record per day, account and route, and the last use of each secret. Days come first,
-// so that what is too old lies at the beginning and goes in one sweep.
+// Usage in LMDB, added to by any process: counts, one record per day, account and route, and the last use of each secret. Days come first,
+// so that what is too old lies at the beginning and goes in one sweep. A damaged record is noted and begins anew.
+import type { DamageLog } from './damage.ts';
 import { type Environment, openTable } from './lmdb-environment.ts';
-import { decodeRecord, encodeRecord } from './record.ts';
+import { decodeKeyedRecord, encodeKeyedRecord } from './record.ts';
 import type { SecretUse, UsageRow, UsageStore } from './store.ts';
 import { addDays, firstDayKept } from './usage-days.ts';
 
@@ -18,11 +19,16 @@ type LastUse = Pick<SecretUse, 'usedAtMs'>;
 const below = (path: string) => ({ start: Buffer.from(`${path}/`), end: Buffer.from(`${path}0`) });
 
 /** The last use of each secret, by account and secret. */
-const createSecretUses = (environment: Environment) => {
+const createSecretUses = (environment: Environment, damage: DamageLog) => {
   const table = openTable(environment, 'secretUses');
-  const usedAt = (key: string): number => {
-    const known = table.get(Buffer.from(key));
-    return known === undefined ? 0 : decodeRecord<LastUse>(known, `use of secret ${key}`).usedAtMs;
+  const useOf = (key: Buffer, value: Buffer): LastUse | undefined =>
+    damage.contain({ table: 'secretUses', key: key.toString() }, () =>
+      decodeKeyedRecord<LastUse>(key, value, `use of secret ${key.toString()}`),
+    );
+  const usedAt = (name: string): number => {
+    const key = Buffer.from(name);
+    const known = table.get(key);
+    return (known && useOf(key, known)?.usedAtMs) ?? 0;
   };
   return {
     /** Keys with the latest of these uses and of what is stored. */
@@ -35,30 +41,37 @@ const createSecretUses = (environment: Environment) => {
       return latestUses;
     },
     put: (latestUses: ReadonlyMap<string, number>): void => {
-      for (const [key, usedAtMs] of latestUses)
-        table.put(Buffer.from(key), encodeRecord({ usedAtMs } satisfies LastUse));
+      for (const [name, usedAtMs] of latestUses) {
+        const key = Buffer.from(name);
+        table.put(key, encodeKeyedRecord(key, { usedAtMs } satisfies LastUse));
+      }
     },
     list: (userId: string): readonly SecretUse[] =>
-      [...table.getRange(below(userId))].map(({ key, value }) => {
-        const name = key.toString();
-        const { usedAtMs } = decodeRecord<LastUse>(value, `use of secret ${name}`);
-        return { userId, secretId: name.slice(userId.length + 1), usedAtMs };
+      [...table.getRange(below(userId))].flatMap(({ key, value }) => {
+        const use = useOf(key, value);
+        return use === undefined ? [] : [{ userId, secretId: key.toString().slice(userId.length + 1), ...use }];
       }),
   };
 };
 
-export const createUsageStore = (environment: Environment): UsageStore => {
+export const createUsageStore = (environment: Environment, damage: DamageLog): UsageStore => {
   const { root } = environment;
   const table = openTable(environment, 'usage');
-  const secretUses = createSecretUses(environment);
+  const secretUses = createSecretUses(environment, damage);
   const dayOf = (key: Buffer): string => key.subarray(0, 10).toString();
   const endDay = (reverse: boolean): string | undefined => {
     for (const key of table.getKeys({ reverse, limit: 1 })) return dayOf(key);
     return undefined;
   };
-  const requestsAt = (key: string): number => {
-    const known = table.get(Buffer.from(key));
-    return known === undefined ? 0 : decodeRecord<Count>(known, `usage ${key}`).requests;
+  /** A damaged count is lost; counting begins again at 0. */
+  const countOf = (key: Buffer, value: Buffer): Count | undefined =>
+    damage.contain({ table: 'usage', key: key.toString() }, () =>
+      decodeKeyedRecord<Count>(key, value, `usage ${key.toString()}`),
+    );
+  const requestsAt = (name: string): number => {
+    const key = Buffer.from(name);
+    const known = table.get(key);
+    return (known && countOf(key, known)?.requests) ?? 0;
   };
   const dropOld = (newestDay: string): void => {
     const oldest = firstDayKept(newestDay);
@@ -76,7 +89,10 @@ export const createUsageStore = (environment: Environment): UsageStore => {
         }
         const latestUses = secretUses.latestOf(uses);
         // Everything was read by now: what throws, throws before the first change.
-        for (const [key, requests] of sums) table.put(Buffer.from(key), encodeRecord({ requests } satisfies Count));
+        for (const [name, requests] of sums) {
+          const key = Buffer.from(name);
+          table.put(key, encodeKeyedRecord(key, { requests } satisfies Count));
+        }
         secretUses.put(latestUses);
         if (rows.length > 0) dropOld(latest(rows.map(({ day }) => day)));
       });
@@ -92,13 +108,9 @@ export const createUsageStore = (environment: Environment): UsageStore => {
       const rows: UsageRow[] = [];
       for (let day = latest([fromDay, first]); day <= last; day = addDays(day, 1)) {
         for (const { key, value } of table.getRange(below(`${day}/${userId}`))) {
-          const name = key.toString();
-          rows.push({
-            userId,
-            day,
-            route: name.slice(day.length + userId.length + 2),
-            ...decodeRecord<Count>(value, `usage ${name}`),
-          });
+          const count = countOf(key, value);
+          const route = key.toString().slice(day.length + userId.length + 2);
+          if (count !== undefined) rows.push({ userId, day, route, ...count });
         }
       }
       return rows;

@@ -1,12 +1,13 @@
 // Owns the thread that writes reports: requests come in order, each is one synchronous transaction that is flushed when it
 // returns. A thread of its own because a flush takes milliseconds, which no request loop may spend.
 import { parentPort, workerData } from 'node:worker_threads';
+import { createDamageLog } from './damage.ts';
 import { openEnvironment } from './lmdb-environment.ts';
 import { addToQuarantine } from './lmdb-quarantine.ts';
 import { openReportTables } from './lmdb-report-tables.ts';
 import { createReportWriter } from './lmdb-report-writer.ts';
 import { trimSlice } from './lmdb-retention.ts';
-import type { NewReport, QuarantinedReport, Retention } from './store.ts';
+import type { Damage, NewReport, QuarantinedReport, Retention } from './store.ts';
 
 /** What the thread is asked to do. */
 export type WriterRequest =
@@ -21,8 +22,8 @@ export type PackedBatch = {
   readonly bytes: Uint8Array<ArrayBuffer>;
 };
 
-/** What it says unasked: how many readers were found gone and had their slots freed. */
-export type WriterRemark = { readonly staleReaders: number };
+/** What it says unasked: how many readers were found gone and had their slots freed; a record that it found damaged. */
+export type WriterRemark = { readonly staleReaders: number } | { readonly damaged: Damage };
 
 /** What it answers, in the order asked, with the seconds it took. LMDB's error code is the system's. */
 export type WriterAnswer =
@@ -35,7 +36,8 @@ export type WriterAnswer =
 const { folder, checkReadersEveryMs } = workerData as { folder: string; checkReadersEveryMs: number }; // given by lmdb-writer.ts
 const environment = openEnvironment(folder, false);
 const tables = openReportTables(environment);
-const writer = createReportWriter(environment, tables);
+const damage = createDamageLog((damaged) => parentPort?.postMessage({ damaged } satisfies WriterRemark));
+const writer = createReportWriter(environment, tables, damage);
 // A reader that was killed inside a transaction pins the pages it saw; its slot is freed here, now and then.
 const checkReaders = (): void =>
   parentPort?.postMessage({ staleReaders: environment.root.readerCheck() } satisfies WriterRemark);
@@ -49,7 +51,7 @@ const perform = (request: WriterRequest): unknown => {
   if (request.act === 'append') return writer.append(unpackBatch(request));
   if (request.act === 'trim') {
     writer.forget();
-    return trimSlice(environment, tables, request.retention);
+    return trimSlice(environment, tables, request.retention, damage);
   }
   if (request.act === 'quarantine') return addToQuarantine(environment, tables.quarantine, request.refused);
   return undefined;

@@ -63,6 +63,7 @@ export const openWriter = (folder: string, tell: (event: StoreEvent) => void, ch
   };
   thread.on('message', (message: WriterAnswer | WriterRemark) => {
     readiness.reached(); // the first message is that of the reader check, once everything is open
+    if ('damaged' in message) return tell({ kind: 'damaged', total: 0, ...message.damaged });
     if ('staleReaders' in message) return tell({ kind: 'staleReaders', count: message.staleReaders });
     const { act, resolve, reject } = waiting.shift() as Waiting; // answers come in the order asked
     writes += 1;

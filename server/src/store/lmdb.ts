@@ -1,17 +1,23 @@
-// THE EMBEDDED ENGINE: a folder with two LMDB environments. `reports` is written by one process, `admin` by any; both are read by
-// many at once. This file puts the parts together and owns format, backup and closing.
+// THE EMBEDDED ENGINE: a folder with two LMDB environments. `reports` is written by one process, `admin` by any; both are read by many at once.
+// This file puts the parts together and does backup and closing.
 import { randomUUID } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { type StartWatch, unwatchedStart } from '../start-watch.ts';
+import { createDamageLog, type DamageLog } from './damage.ts';
 import { createAdminStore } from './lmdb-admin.ts';
+import { checkAdministration } from './lmdb-admin-check.ts';
 import { readCounters } from './lmdb-counters.ts';
+import { createDirectory } from './lmdb-directory.ts';
 import { type Environment, openEnvironment, pagesFile } from './lmdb-environment.ts';
+import { checkFormat, prepareReports, readLineage } from './lmdb-format.ts';
 import { listQuarantine } from './lmdb-quarantine.ts';
 import { createReportReader } from './lmdb-report-reader.ts';
 import { openReportTables, type ReportTables } from './lmdb-report-tables.ts';
 import { usedBytes } from './lmdb-retention.ts';
+import { leaveRunningMark } from './lmdb-running-mark.ts';
 import { scanSlice } from './lmdb-scan.ts';
+import { listSetAside } from './lmdb-set-aside.ts';
 import { createUsageStore } from './lmdb-usage.ts';
 import { openWriter, type Writer } from './lmdb-writer.ts';
 import { takeWriterLock } from './lmdb-writer-lock.ts';
@@ -24,9 +30,6 @@ import {
   type StoreEvent,
 } from './store.ts';
 import { createWake } from './wake.ts';
-
-/** The layout that this release writes. A store of a newer one is refused. */
-const formatVersion = 1;
 
 /** How often a process that only reads looks for new reports, for its listeners. */
 const appendPollMs = 20;
@@ -50,19 +53,36 @@ export const openLmdbStore = async (
   mkdirSync(adminFolder, { recursive: true, mode: 0o700 });
   const admin = openEnvironment(adminFolder, false);
   const unlock = mode === 'write' ? await lockOrClose(admin, reportsFolder) : undefined;
+  const damage = createDamageLog((found, total) => tell({ kind: 'damaged', total, ...found }));
+  const mark = mode === 'write' ? leaveRunningMark(reportsFolder) : undefined;
+  if (mark !== undefined && mark.unexpectedEnds > 0) tell({ kind: 'endedUnexpectedly', times: mark.unexpectedEnds });
+  const release = (): void => {
+    mark?.clear();
+    unlock?.();
+  };
   let reports: OpenReports | undefined;
   try {
-    reports = openReports(reportsFolder, folder, mode);
-    const writer = mode === 'write' ? openWriter(reportsFolder, tell) : undefined;
+    reports = openReports(reportsFolder, folder, mode, damage);
+    const writer = mode === 'write' ? openWriter(reportsFolder, passDamage(tell, damage)) : undefined;
     if (writer !== undefined) await starting.part('the thread that writes to the store', writer.ready);
-    return composeStore(folder, admin, reports, writer, unlock);
+    return composeStore(folder, admin, reports, writer, damage, release);
   } catch (error) {
     await reports?.environment.root.close();
-    unlock?.();
+    release();
     await admin.root.close();
     throw error;
   }
 };
+
+/** What the writer's thread finds damaged is known to the store. */
+const passDamage =
+  (tell: (event: StoreEvent) => void, damage: DamageLog) =>
+  (event: StoreEvent): void => {
+    if (event.kind === 'damaged') {
+      const { table, key, reason, feedId } = event;
+      damage.note({ table, key, reason, feedId });
+    } else tell(event);
+  };
 
 const lockOrClose = async (admin: Environment, reportsFolder: string): Promise<() => void> => {
   try {
@@ -75,28 +95,14 @@ const lockOrClose = async (admin: Environment, reportsFolder: string): Promise<(
 
 type OpenReports = { readonly environment: Environment; readonly tables: ReportTables };
 
-const formatKey = Buffer.from('format');
-
-// A writer creates the tables, which a reader cannot, and stamps a new store.
-const openReports = (reportsFolder: string, folder: string, mode: 'read' | 'write'): OpenReports => {
+// A writer creates the tables, which a reader cannot, and brings them up to this release.
+const openReports = (reportsFolder: string, folder: string, mode: 'read' | 'write', damage: DamageLog): OpenReports => {
   const environment = openEnvironment(reportsFolder, mode === 'read');
   const tables = openReportTables(environment);
-  checkFormat(tables, folder);
-  if (mode === 'write' && tables.meta.get(formatKey) === undefined) {
-    environment.root.transactionSync(() => {
-      tables.meta.put(formatKey, Buffer.from([formatVersion]));
-    });
-  }
+  checkFormat(tables, folder, damage);
+  if (mode === 'write') prepareReports(environment, tables, damage);
+  for (const damaged of listSetAside(tables)) damage.note(damaged);
   return { environment, tables };
-};
-
-const checkFormat = (tables: ReportTables, folder: string): void => {
-  const format = tables.meta.get(formatKey)?.[0];
-  if (format === undefined || format <= formatVersion) return;
-  throw new StoreError(
-    'store_format_newer',
-    `The store in ${folder} has format ${format}; this release reads up to ${formatVersion}. Upgrade sealpost.`,
-  );
 };
 
 const composeStore = (
@@ -104,11 +110,13 @@ const composeStore = (
   adminEnvironment: Environment,
   { environment, tables }: OpenReports,
   writer: Writer | undefined,
-  unlock: (() => void) | undefined,
+  damage: DamageLog,
+  release: () => void,
 ): Store => {
-  const reader = createReportReader(tables, () => environment.root.resetReadTxn(), writer?.writes);
+  const source = { tables, directory: createDirectory(tables, damage), damage };
+  const reader = createReportReader(source, () => environment.root.resetReadTxn(), writer?.writes);
   const appended = createWake(reader.position, appendPollMs);
-  const admin = createAdminStore(adminEnvironment);
+  const admin = createAdminStore(adminEnvironment, damage);
   let closed = false;
   const writable = (): Writer => {
     if (writer !== undefined && !closed) return writer;
@@ -134,16 +142,20 @@ const composeStore = (
     candles: async (feedId, fromSeconds, toSeconds) => reader.candles(feedId, fromSeconds, toSeconds),
     appendedAfter: async (position, limit) => reader.appendedAfter(position, limit),
     position: async () => reader.position(),
+    lineage: async () => {
+      environment.root.resetReadTxn();
+      return readLineage(environment, tables);
+    },
     onAppended: appended.listen,
     trim: async (retention) => writable().trim(retention),
     scan: async (cursor, limit) => scanSlice(environment, tables, cursor, limit),
-    stats: async () => readStats(folder, environment, tables),
+    stats: async () => readStats(folder, environment, tables, damage),
   };
   const quarantine: Quarantine = {
     add: async (refused) => writable().quarantine(refused),
     list: async (limit) => {
       environment.root.resetReadTxn();
-      return listQuarantine(tables.quarantine, limit);
+      return listQuarantine(tables.quarantine, limit, damage);
     },
     count: async () => {
       environment.root.resetReadTxn();
@@ -154,8 +166,10 @@ const composeStore = (
     reports,
     quarantine,
     admin,
-    usage: createUsageStore(adminEnvironment),
+    usage: createUsageStore(adminEnvironment, damage),
     nodes: undefined,
+    damage: damage.list,
+    findDamage: async () => checkAdministration(adminEnvironment),
     backup: (target) => backup(environment, adminEnvironment, target),
     close: async () => {
       if (closed) return;
@@ -164,7 +178,7 @@ const composeStore = (
       admin.close();
       await writer?.close();
       await environment.root.close();
-      unlock?.();
+      release();
       await adminEnvironment.root.close();
     },
   };
@@ -172,12 +186,12 @@ const composeStore = (
 
 const closedError = (folder: string) => new StoreError('store_closed', `The store in ${folder} is closed.`);
 
-const readStats = (folder: string, { root }: Environment, tables: ReportTables): ReportStats => {
+const readStats = (folder: string, { root }: Environment, tables: ReportTables, damage: DamageLog): ReportStats => {
   root.resetReadTxn();
   const files = [pagesFile(join(folder, 'reports')), pagesFile(join(folder, 'admin'))];
   return {
     streams: tables.feedIds.getKeysCount(),
-    ...readCounters(tables),
+    ...readCounters(tables, damage),
     usedBytes: usedBytes(tables),
     // Blocks on the disk: the file is kept a little longer than its pages, and that part is sparse.
     fileBytes: files.reduce((sum, file) => sum + statSync(file).blocks * 512, 0),

@@ -1,9 +1,10 @@
 // Owns the tables in PostgreSQL: their numbered migrations, how partitions are named, and the locks. Plain features only, so that
 // compatible databases work. Reports and minutes are partitioned by time (D81).
+import { createHash, randomBytes } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 import { parseAddress } from './postgres-address.ts';
 import { openPool, openWriter, type Run, sqlState } from './postgres-connection.ts';
-import { StoreError } from './store.ts';
+import { type Lineage, StoreError } from './store.ts';
 
 /** Names of one store's objects; every statement is made from them. */
 export type Tables = {
@@ -22,6 +23,7 @@ export type Tables = {
   readonly nodeNews: string;
   readonly migrations: string;
   readonly layout: string;
+  readonly lineage: string;
   /** Told in every transaction that others must hear of. */
   readonly channel: string;
 };
@@ -45,6 +47,7 @@ export const tablesOf = (schema: string): Tables => ({
   nodeNews: `${quoted(schema)}.node_news`,
   migrations: `${quoted(schema)}.migrations`,
   layout: `${quoted(schema)}.layout`,
+  lineage: `${quoted(schema)}.lineage`,
   channel: `${schema}_changed`,
 });
 
@@ -100,6 +103,13 @@ const migrations: readonly {
     statements: (t) => [
       `CREATE TABLE ${t.secretUses} (user_id text COLLATE "C", secret_id text COLLATE "C", used_at_ms bigint NOT NULL,
         PRIMARY KEY (user_id, secret_id))`,
+    ],
+  },
+  {
+    name: 'the lineage of positions',
+    statements: (t) => [
+      `CREATE TABLE ${t.lineage} (epoch bytea NOT NULL, key bytea NOT NULL)`,
+      `INSERT INTO ${t.lineage} VALUES ('\\x${randomBytes(6).toString('hex')}', '\\x${randomBytes(16).toString('hex')}')`,
     ],
   },
 ];
@@ -168,6 +178,16 @@ export const readLayout = async (
     );
   const [layout] = await run<{ partition_ms: number }>(`SELECT partition_ms FROM ${t.layout}`);
   return { partitionMs: layout?.partition_ms ?? dayMs };
+};
+
+/** The lineage of a store. The database's own number is part of it: a dump that is restored into another database has another history. */
+export const readLineage = async (run: Run, t: Tables): Promise<Lineage> => {
+  const [row] = await run<{ epoch: Uint8Array; key: Uint8Array; database: string }>(
+    `SELECT epoch, key, (SELECT oid::text FROM pg_database WHERE datname = current_database()) AS database FROM ${t.lineage}`,
+  );
+  if (row === undefined) return { epoch: randomBytes(6), key: randomBytes(16) };
+  const epoch = createHash('sha256').update(row.epoch).update(row.database).digest().subarray(0, 6);
+  return { epoch, key: row.key };
 };
 
 /** Opens a pool for one short look. */

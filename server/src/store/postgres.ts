@@ -10,7 +10,7 @@ import { createPartitions, type Partitions } from './postgres-partitions.ts';
 import { createKeyReads, createReportReads, type HistoryReads, scanReports } from './postgres-reads.ts';
 import { createReplicaReads } from './postgres-replicas.ts';
 import { readStats, trimPartition } from './postgres-retention.ts';
-import { lookAtLayout, migratePostgres, type Tables, tablesOf } from './postgres-schema.ts';
+import { lookAtLayout, migratePostgres, readLineage, type Tables, tablesOf } from './postgres-schema.ts';
 import { createUsageStore } from './postgres-usage.ts';
 import { type ReportStore, type Store, StoreError, type StoreEvent } from './store.ts';
 
@@ -134,6 +134,8 @@ const compose = async (
     admin: createAdminStore(reads.run, writer, tables, feed),
     usage: createUsageStore(reads.run, writer, tables),
     nodes: createNodeExchange(news.run, tables),
+    damage: () => [],
+    findDamage: async () => [],
     close: async () => {
       if (closed) return;
       closed = true;
@@ -184,6 +186,7 @@ const createReports = (parts: Parts): ReportStore => {
       const [row] = await reads.run<{ value: number }>(`SELECT value FROM ${tables.counters} WHERE name = 'position'`);
       return row?.value ?? 0;
     },
+    lineage: () => readLineage(reads.run, tables),
     onAppended: feed.onAppended,
     trim: async (retention) => {
       const trimmed = await trimPartition(writable(), tables, partitions.spanOf, retention);

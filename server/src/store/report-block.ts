@@ -107,6 +107,19 @@ export const openBlock = (stream: number, bytes: RecordBytes): Block => {
   };
 };
 
+/** What a block seems to hold whose index does not match its checksum: nothing unless its lengths add up to its own. */
+export const claimedContents = (bytes: Buffer): { readonly reports: number; readonly reportBytes: number } => {
+  const count = bytes.length < headBytes ? 0 : bytes.readUInt16BE(4);
+  const indexEnd = headBytes + count * entryBytes;
+  if (count === 0 || indexEnd > bytes.length) return { reports: 0, reportBytes: 0 };
+  const startOf = createStarts(bytes, count, indexEnd);
+  const lengths = Array.from({ length: count }, (_, i) => bytes.readUInt16BE(headBytes + i * entryBytes + 16));
+  if (indexEnd + lengths.reduce((sum, length) => sum + length, 0) !== bytes.length)
+    return { reports: 0, reportBytes: 0 };
+  const reportBytes = lengths.reduce((sum, _, i) => sum + unpackedBytes(bytes, startOf(i), startOf(i + 1)), 0);
+  return { reports: count, reportBytes };
+};
+
 // Lengths are summed once per block, on the first report that is read. The last is cut at the end of the bytes, which its words then miss.
 const createStarts = (bytes: RecordBytes, count: number, indexEnd: number): ((i: number) => number) => {
   let starts: number[] | undefined;

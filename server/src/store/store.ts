@@ -12,7 +12,7 @@ export type Window = { readonly validFromMs: number; readonly observationsMs: nu
 /** A verified report as it is kept: its window and its exact bytes. */
 export type StoredReport = Window & { readonly feedId: FeedId; readonly fullReport: Uint8Array };
 
-/** The newest report of a stream, rendered for the wire when it was appended: `{"report":{…}}`, ASCII, and its tag. */
+/** The newest report of a stream, rendered for the wire: `{"report":{…}}`, ASCII, and its tag. */
 export type LatestReport = Window & { readonly tag: string; readonly json: string };
 
 /** Names a report's bytes: 32 hex digits of their SHA-256. */
@@ -104,6 +104,8 @@ export type ReportStore = {
   readonly appendedAfter: (position: number, limit: number) => Promise<Appended>;
   /** The position of the last appended report; 0 when there is none. */
   readonly position: () => Promise<number>;
+  /** The history that positions count in. */
+  readonly lineage: () => Promise<Lineage>;
   /** Calls back soon after something was appended, by this process or another; says neither what nor how much. Returns the way to stop. */
   readonly onAppended: (wake: () => void) => () => void;
   /** Removes one slice of what retention names; `more` tells that another slice is due. Oldest first. */
@@ -116,7 +118,12 @@ export type ReportStore = {
   readonly stats: () => Promise<ReportStats>;
 };
 
-export type Neighbours = { readonly previous: Window | undefined; readonly next: Window | undefined };
+/** `damaged`: a report that may have held at the moment cannot be read, because its record is damaged. */
+export type Neighbours = {
+  readonly previous: Window | undefined;
+  readonly next: Window | undefined;
+  readonly damaged?: true;
+};
 export type ReportPage = { readonly reports: readonly StoredReport[]; readonly more: boolean };
 /** A report as the API sends it, ASCII. The bytes are shared: nobody writes to them. */
 export type RenderedReport = { readonly observationsMs: number; readonly json: Buffer };
@@ -126,14 +133,22 @@ export type RenderedPage = {
   readonly json: readonly Buffer[];
   readonly lastMs: number | undefined;
   readonly more: boolean;
+  /** Some reports are left out because their records are damaged. */
+  readonly damaged?: true;
 };
+
+/**
+ * Names the history that positions count in: after a restore or a copy it is another one, in which the same positions stand for other reports.
+ * `epoch` is 6 bytes; `key`, 16 bytes, is for hiding positions from clients, and stays in the server.
+ */
+export type Lineage = { readonly epoch: Uint8Array; readonly key: Uint8Array };
 
 /** Where a scan goes on. Opaque. */
 export type ScanCursor = string;
 
 /**
  * `positions` are those of the reports, one each; `position` is that of the last one, or the one asked with. `missed`: what followed the
- * asked position is no longer kept.
+ * asked position is no longer kept, or its order is damaged.
  */
 export type Appended = {
   readonly reports: readonly StoredReport[];
@@ -229,13 +244,13 @@ export type AuditEntry = Act & { readonly sequence: number; readonly previousHas
 
 /** Streams, accounts, signer sets, mirrored streams and the log of their changes. Small, read whole, changed by any process. */
 export type AdminStore = {
-  /** All records of a kind, by key. */
+  /** All intact records of a kind, by key. */
   readonly list: <K extends AdminKind>(kind: K) => Promise<readonly AdminRecords[K][]>;
-  /** One record; undefined when there is none. */
+  /** One record; undefined when there is none. A damaged one is a CorruptRecordError. */
   readonly get: <K extends AdminKind>(kind: K, key: string) => Promise<AdminRecords[K] | undefined>;
   /**
-   * Changes records in one transaction with its audit entry: `change` gets what is stored under each key and returns what shall
-   * be. It may throw to change nothing. No other change comes between. Durable when it resolves.
+   * Changes records in one transaction with its audit entry: `change` gets what is stored under each key (nothing, where
+   * it is damaged) and returns what shall be. It may throw to change nothing. No other change comes between. Durable when it resolves.
    */
   readonly update: <K extends AdminKind>(
     kind: K,
@@ -287,12 +302,15 @@ export type NodeExchange = {
 };
 
 /**
- * What a store tells while it runs: the seconds that a durable append took; readers found gone whose places were freed; statements that
+ * What a store tells while it runs: the seconds that a durable append took; readers found gone whose places were freed; a damaged record,
+ * once, with the number known by then; that the last process that wrote to it ended without closing it, and how many did so in a row; statements that
  * begin or end at a database, and why one failed; who answered a reading of history, a replica, or the primary because that is behind or away.
  */
 export type StoreEvent =
   | { readonly kind: 'committed'; readonly seconds: number }
   | { readonly kind: 'staleReaders'; readonly count: number }
+  | ({ readonly kind: 'damaged'; readonly total: number } & Damage)
+  | { readonly kind: 'endedUnexpectedly'; readonly times: number }
   | { readonly kind: 'statements'; readonly change: 1 | -1 }
   | { readonly kind: 'statementFailed'; readonly reason: StatementFailure }
   | { readonly kind: 'historyRead'; readonly by: HistoryReader };
@@ -304,6 +322,14 @@ export type StatementFailure = (typeof statementFailures)[number];
 export const historyReaders = ['replica', 'behind', 'away'] as const;
 export type HistoryReader = (typeof historyReaders)[number];
 
+/** A record that is not what was written. `key` names it as text; `feedId` is present where only one stream is affected. */
+export type Damage = {
+  readonly table: string;
+  readonly key: string;
+  readonly reason: string;
+  readonly feedId?: FeedId | undefined;
+};
+
 /** Everything that is remembered. */
 export type Store = {
   readonly reports: ReportStore;
@@ -312,6 +338,10 @@ export type Store = {
   readonly usage: UsageStore;
   /** Undefined where one node has the store to itself. */
   readonly nodes: NodeExchange | undefined;
+  /** The damaged records that were come across since the store was opened, and those set aside before. */
+  readonly damage: () => readonly Damage[];
+  /** Looks through every record that `reports.scan` does not: administration, its log, usage. */
+  readonly findDamage: () => Promise<readonly Damage[]>;
   /** Writes a consistent copy into an empty folder while others read and write; it opens as a store. */
   readonly backup: (folder: string) => Promise<void>;
   /** Ends what is under way, then lets go of files and locks. */

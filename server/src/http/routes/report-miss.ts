@@ -3,7 +3,7 @@ import { ApiError, type FeedId } from '@sealpost/protocol';
 import type { Neighbours, Window } from '../../store/store.ts';
 import type { RouteContext } from './context.ts';
 
-export type MissReason = 'not_yet' | 'gap' | 'before_first' | 'no_reports';
+export type MissReason = 'not_yet' | 'gap' | 'before_first' | 'no_reports' | 'damaged';
 
 /** Reports observed before this moment are invisible, trimmed or not. */
 export const oldestMs = ({ nowMs, retentionDays }: Pick<RouteContext, 'nowMs' | 'retentionDays'>): number =>
@@ -13,6 +13,7 @@ const texts: Readonly<Record<Exclude<MissReason, 'no_reports'>, string>> = {
   not_yet: 'No report holds at this moment yet: it is after the newest one.',
   gap: 'No report holds at this moment: it falls into a gap.',
   before_first: 'No report holds at this moment: it is before the oldest one kept.',
+  damaged: 'The report for this moment is damaged in the store and cannot be served. Other moments are not affected.',
 };
 
 /** Why a stream has no visible report: whether one is still to come decides if it is worth asking again. */
@@ -23,8 +24,9 @@ const explainNoReports = ({ reports, admin, retentionDays }: RouteContext, feedI
   return 'The stream has no report yet.';
 };
 
-/** The reason that two neighbours give. */
-export const reasonOf = ({ previous, next }: Neighbours): MissReason => {
+/** The reason that two neighbours give, or that what lay between them is damaged. */
+export const reasonOf = ({ previous, next, damaged }: Neighbours): MissReason => {
+  if (damaged) return 'damaged';
   if (previous === undefined) return next === undefined ? 'no_reports' : 'before_first';
   return next === undefined ? 'not_yet' : 'gap';
 };
@@ -35,10 +37,11 @@ export const visibleNeighbours = async (
   feedId: FeedId,
   seconds: number,
 ): Promise<Neighbours> => {
-  const { previous, next } = await context.reports.neighbours(feedId, seconds);
+  const { previous, next, damaged } = await context.reports.neighbours(feedId, seconds);
   const visible = (window: Window | undefined) =>
     window !== undefined && window.observationsMs >= oldestMs(context) ? window : undefined;
-  return { previous: visible(previous), next: visible(next) };
+  const isHidden = (seconds + 1) * 1_000 <= oldestMs(context);
+  return { previous: visible(previous), next: visible(next), ...(damaged && !isHidden && { damaged }) };
 };
 
 const toSeconds = (window: Window | undefined) =>

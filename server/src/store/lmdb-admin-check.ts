@@ -1,0 +1,31 @@
+// Looking through every record of the administrative environment, for those who check a store.
+import { createDamageLog, type DamageLog } from './damage.ts';
+import { decodeAdminRecord, decodeAudit } from './lmdb-admin.ts';
+import { type Environment, openTable } from './lmdb-environment.ts';
+import { decodeKeyedRecord } from './record.ts';
+import type { Damage } from './store.ts';
+
+type Entry = { readonly key: Buffer; readonly value: Buffer };
+
+const decodeCount = ({ key, value }: Entry): unknown => decodeKeyedRecord(key, value, key.toString());
+
+/** How a record of each table is decoded, which throws where it is damaged. */
+const decoders: Readonly<Record<string, (entry: Entry) => unknown>> = {
+  records: decodeAdminRecord,
+  audit: decodeAudit,
+  usage: decodeCount,
+  secretUses: decodeCount,
+};
+
+/** Every damaged record of the environment. */
+export const checkAdministration = (environment: Environment): readonly Damage[] => {
+  environment.root.resetReadTxn();
+  const damage: DamageLog = createDamageLog();
+  for (const [table, decode] of Object.entries(decoders)) {
+    for (const entry of openTable(environment, table).getRange()) {
+      const key = table === 'audit' ? entry.key.toString('hex') : entry.key.toString();
+      damage.contain({ table, key }, () => decode(entry));
+    }
+  }
+  return damage.list();
+};

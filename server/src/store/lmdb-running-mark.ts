@@ -1,0 +1,37 @@
+// A file that exists while a process writes to a store. Found at the next start, it says that the last one crashed, was killed or lost power, and
+// how often that has happened in a row: a crash in native code, which nothing can catch, is named then (D124).
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+export type RunningMark = {
+  /** How many processes in a row ended without closing the store; 0 after a clean stop. */
+  readonly unexpectedEnds: number;
+  readonly clear: () => void;
+};
+
+/** Leaves the mark in a folder. A folder that cannot be written to has none. */
+export const leaveRunningMark = (folder: string): RunningMark => {
+  const path = join(folder, 'running');
+  const unexpectedEnds = endsIn(path);
+  try {
+    writeFileSync(path, `${JSON.stringify({ pid: process.pid, unexpectedEnds })}\n`);
+  } catch {
+    // The disk is full or read-only; the writer's next transaction says so.
+  }
+  return { unexpectedEnds, clear: () => rmSync(path, { force: true }) };
+};
+
+const endsIn = (path: string): number => {
+  let text: string;
+  try {
+    text = readFileSync(path, 'utf8');
+  } catch {
+    return 0;
+  }
+  try {
+    const { unexpectedEnds } = JSON.parse(text) as { unexpectedEnds?: unknown }; // ours, or cut short
+    return (Number.isSafeInteger(unexpectedEnds) ? (unexpectedEnds as number) : 0) + 1;
+  } catch {
+    return 1;
+  }
+};

@@ -1,0 +1,190 @@
+// Finding the runs of a stream in LMDB. A run is checked when it is opened: its index against a checksum that the stream's number seeds, its key
+// against its last window. LMDB finds keys by bisection, so that one damaged key can hide others: the keys around a place are compared, and
+// where they are out of order the entries are walked one by one (D122).
+import type { DamageLog } from './damage.ts';
+import type { Directory } from './lmdb-directory.ts';
+import { type Table, viewRecord } from './lmdb-environment.ts';
+import { observationsOfKey, type ReportTables, reportKey, streamOfKey } from './lmdb-report-tables.ts';
+import type { RecordBytes } from './record-bytes.ts';
+import { type Block, type BlockReport, openBlock } from './report-block.ts';
+import { CorruptRecordError, type Window } from './store.ts';
+
+export type RunTable = 'blocks' | 'tail';
+
+/** A run where it is stored. Without a block it is damaged; with a reason and a block, its key is. */
+export type FoundRun = {
+  readonly table: RunTable;
+  readonly key: Buffer;
+  /** The record; the next read of the store may overwrite it. */
+  readonly view: () => RecordBytes;
+  readonly block: Block | undefined;
+  readonly reason: string | undefined;
+};
+
+/** A report that was found and not yet unpacked. */
+export type FoundReport = { readonly window: Window; readonly read: () => BlockReport };
+
+/** Where reports are read from, and who is told of damage. */
+export type ReportSource = {
+  readonly tables: ReportTables;
+  readonly directory: Directory;
+  readonly damage: DamageLog;
+};
+
+/** A report of an opened run. */
+export const foundIn = (run: Block, i: number): FoundReport => ({
+  window: run.window(i),
+  read: () => run.report(i),
+});
+
+/** Notes what is wrong with a run that was come across. */
+export const noteRun = (
+  { damage, directory }: ReportSource,
+  stream: number,
+  { table, key, reason }: FoundRun,
+): void => {
+  if (reason !== undefined)
+    damage.note({ table, key: key.toString('hex'), reason, feedId: directory.feedIdOf(stream) });
+};
+
+/** Unpacks a report; undefined where it is damaged. */
+export const readFound = (
+  { damage, directory }: ReportSource,
+  stream: number,
+  { window, read }: FoundReport,
+): BlockReport | undefined => {
+  try {
+    return read(); // before anything else is looked up, which would overwrite it
+  } catch (error) {
+    if (!(error instanceof CorruptRecordError)) throw error;
+    const key = `${stream}/${window.observationsMs}`;
+    damage.note({ table: 'reports', key, reason: error.message, feedId: directory.feedIdOf(stream) });
+    return undefined;
+  }
+};
+
+/** Later than any observation: keys hold 48 bits of milliseconds. */
+export const momentMax = 2 ** 48 - 1;
+
+/** Opens the run of a record; one whose index or key is not what was written is a `CorruptRecordError`. */
+export const openRun = (key: Buffer, value: RecordBytes): Block => {
+  const run = openBlock(streamOfKey(key), value);
+  if (run.window(run.count - 1).observationsMs !== observationsOfKey(key))
+    throw new CorruptRecordError(`the key of a run of stream ${streamOfKey(key)} is not its last window`);
+  return run;
+};
+
+/** Every run of a stream that may hold something observed at or after a moment, ascending. */
+export function* runsFrom(tables: ReportTables, stream: number, observationsMs: number): Generator<FoundRun> {
+  for (const name of ['blocks', 'tail'] as const)
+    yield* runsInTable({ name, table: tables[name], stream, start: reportKey(stream, observationsMs) }, false);
+}
+
+/** Every run of a stream that ends before a moment, descending. */
+export function* runsBefore(tables: ReportTables, stream: number, observationsMs: number): Generator<FoundRun> {
+  for (const name of ['tail', 'blocks'] as const)
+    yield* runsInTable({ name, table: tables[name], stream, start: reportKey(stream, observationsMs) }, true);
+}
+
+/** The boundary between what lies before a key and the rest. */
+type Place = { readonly name: RunTable; readonly table: Table; readonly stream: number; readonly start: Buffer };
+
+function* runsInTable(place: Place, reverse: boolean): Generator<FoundRun> {
+  const { name, table, stream, start } = place;
+  const [here, opposite] = reverse ? [keyBefore(start), start] : [start, keyBefore(start)];
+  const isThere = (key: Buffer): boolean => Buffer.compare(key, start) < 0 === reverse;
+  const isOrdered = (keys: readonly Buffer[]): boolean =>
+    keys.every((key, i) => i === 0 || Buffer.compare(keys[i - 1] as Buffer, key) < 0 !== reverse); // one before each
+  let behind = [...table.getKeys({ start: opposite, reverse: !reverse, limit: 2 })].reverse();
+  let passed: Buffer | undefined;
+  let held: Buffer | undefined;
+  const isSound = (next: readonly Buffer[]): boolean =>
+    (passed !== undefined || !behind.some(isThere)) && isOrdered([...behind, ...next]) && next.every(isThere);
+  const walk = () => walkRuns(passed === undefined ? place : { ...place, start: beyond(passed, reverse) }, reverse);
+  const open = (key: Buffer): FoundRun =>
+    inspectRun(stream, { table: name, key, view: () => viewRecord(table, key) ?? Buffer.alloc(0) });
+  for (const key of table.getKeys({ start: here, reverse })) {
+    if (held !== undefined) {
+      if (!isSound([held, key])) return yield* walk();
+      if (streamOfKey(held) !== stream) return;
+      yield open(held);
+      [behind, passed] = [[held], held];
+    }
+    held = key;
+  }
+  if (!isSound(held === undefined ? [] : [held])) return yield* walk();
+  if (held !== undefined && streamOfKey(held) === stream) yield open(held);
+}
+
+const keyBefore = (key: Buffer): Buffer => {
+  const before = Buffer.from(key);
+  for (let i = before.length - 1; i >= 0; i--) {
+    const byte = before[i] as number; // within bounds
+    before[i] = byte === 0 ? 0xff : byte - 1;
+    if (byte !== 0) break;
+  }
+  return before;
+};
+
+/** The boundary behind a key, in a direction. */
+const beyond = (key: Buffer, reverse: boolean): Buffer => (reverse ? key : Buffer.concat([key, Uint8Array.of(0)]));
+
+type Entry = Pick<FoundRun, 'table' | 'key' | 'view'>;
+
+const inspectRun = (stream: number, entry: Entry): FoundRun => {
+  try {
+    const block = openBlock(stream, entry.view());
+    const isPlaced =
+      streamOfKey(entry.key) === stream &&
+      block.window(block.count - 1).observationsMs === observationsOfKey(entry.key);
+    return { ...entry, block, reason: isPlaced ? undefined : `the key of a run of stream ${stream} is damaged` };
+  } catch (error) {
+    if (!(error instanceof CorruptRecordError)) throw error;
+    return { ...entry, block: undefined, reason: error.message };
+  }
+};
+
+/** Entries on each side of a place that are walked where some are out of order; a page of LMDB holds fewer. */
+const walkedMax = 600;
+
+type Walked = { readonly key: Buffer; readonly value: Buffer; isOdd: boolean };
+
+/** The stream's runs from a place on, by walking. An entry that is out of order is the stream's if it opens as such. */
+function* walkRuns({ name, table, stream, start }: Place, reverse: boolean): Generator<FoundRun> {
+  const later = [...table.getRange({ start, limit: walkedMax })];
+  const earlier = [...table.getRange({ start: keyBefore(start), reverse: true, limit: walkedMax })].reverse();
+  const walked = markOdd([...earlier, ...later].map(({ key, value }) => ({ key, value, isOdd: false })));
+  const isLater = ({ key, isOdd }: Walked): boolean => !isOdd && Buffer.compare(key, start) >= 0;
+  const isEarlier = ({ key, isOdd }: Walked): boolean => !isOdd && Buffer.compare(key, start) < 0;
+  const [firstLater, lastEarlier] = [walked.findIndex(isLater), walked.findLastIndex(isEarlier)];
+  // Those between the two sides are out of order, and may belong to either.
+  const side = reverse
+    ? walked.slice(0, firstLater < 0 ? walked.length : firstLater).reverse()
+    : walked.slice(lastEarlier + 1);
+  for (const { key, value, isOdd } of side) {
+    if (!isOdd && streamOfKey(key) !== stream) return;
+    const run = inspectRun(stream, { table: name, key, view: () => value });
+    if (!isOdd || run.block !== undefined) yield run;
+  }
+}
+
+/** Marks the entries whose keys break the order; of two that contradict each other, both. */
+const markOdd = (walked: Walked[]): readonly Walked[] => {
+  const sound: Walked[] = [];
+  for (const here of walked) {
+    const [before, last] = [sound.at(-2), sound.at(-1)];
+    if (last !== undefined && Buffer.compare(last.key, here.key) >= 0) {
+      here.isOdd = true;
+      if (before !== undefined && Buffer.compare(before.key, here.key) >= 0) continue;
+      last.isOdd = true;
+      sound.pop();
+      if (before === undefined) {
+        here.isOdd = false;
+        sound.push(here);
+      }
+      continue;
+    }
+    sound.push(here);
+  }
+  return walked;
+};

@@ -1,0 +1,98 @@
+// A store with something in every table, and everything that must still be answered when one bit of it is flipped.
+import { createHash } from 'node:crypto';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type FeedId, toReportJson } from '@sealpost/protocol';
+import { runCommand } from '../../server/src/cli/sample-session.contract.ts';
+import { openStore } from '../../server/src/store/open.ts';
+import type { StoredReport } from '../../server/src/store/store.ts';
+import { act, testStream } from '../door.ts';
+import { createSignedReports, secondStream } from '../signed-reports.ts';
+
+export type Account = { readonly userId: string; readonly secret: string };
+
+/** What the programs that open damaged copies need to know. */
+export type World = {
+  readonly keyFile: string;
+  readonly accounts: readonly Account[];
+  readonly feedIds: readonly FeedId[];
+  /** SHA-256 of each full report by `feedId observationsTimestamp`, those of `later` included. */
+  readonly expected: Readonly<Record<string, string>>;
+  /** Every stored report as a line, and one more of each stream. */
+  readonly lines: readonly string[];
+  readonly later: readonly string[];
+  readonly fromSecond: number;
+};
+
+export type DamageWorld = {
+  readonly world: World;
+  readonly file: string;
+  readonly folder: string;
+  readonly remove: () => void;
+};
+
+const reportsPerStream = 250;
+const batchReports = 50;
+const everySeconds = 20;
+
+const lineOf = (report: StoredReport): string =>
+  JSON.stringify(toReportJson(report.feedId, report, `0x${Buffer.from(report.fullReport).toString('hex')}`));
+
+const keyOf = ({ feedId, observationsMs }: StoredReport): string => `${feedId} ${observationsMs / 1_000}`;
+
+/** Makes the store with the commands that an operator uses, and fills it. */
+export const createDamageWorld = async (): Promise<DamageWorld> => {
+  const root = mkdtempSync(join(tmpdir(), 'sealpost-damage-'));
+  const folder = join(root, 'store');
+  const env = { SEALPOST_STORE: folder, SEALPOST_KEY_FILE: join(root, 'key') };
+  const run = async (...args: string[]): Promise<string> => {
+    const { code, stdout, stderr } = await runCommand(args, { env });
+    if (code !== 0) throw new Error(`${args.join(' ')}: ${stderr}`);
+    return stdout;
+  };
+  const feedIds = [1, 2, 3].map(secondStream);
+  const { report, signerSets } = await createSignedReports('damage');
+  writeFileSync(join(root, 'catalog.json'), JSON.stringify(feedIds.map((feedId) => testStream(feedId))));
+  await run('init');
+  await run('stream', 'import', join(root, 'catalog.json'));
+  const accounts: Account[] = [];
+  for (const name of ['one', 'two'])
+    accounts.push(JSON.parse(await run('account', 'create', '--name', name, '--entitle', 'public', '--json')));
+  const lastSecond = Math.floor(Date.now() / 1_000) - 120;
+  const fromSecond = lastSecond - reportsPerStream * everySeconds;
+  const at = (feedId: FeedId, i: number): StoredReport => {
+    const end = fromSecond + (i + 1) * everySeconds;
+    return report(feedId, end - everySeconds + 1, end, 10n ** 18n + BigInt(i));
+  };
+  const reports = feedIds.flatMap((feedId) => Array.from({ length: reportsPerStream }, (_, i) => at(feedId, i)));
+  const later = feedIds.map((feedId) => at(feedId, reportsPerStream));
+  const store = await openStore(folder, 'write');
+  const sets = [...signerSets.values()].map((set) => ({ ...set, addedAt: '', retiredAt: null }));
+  await store.admin.update(
+    'signerSet',
+    sets.map(({ configDigest }) => configDigest),
+    () => sets,
+    act,
+  );
+  for (let i = 0; i < reports.length; i += batchReports)
+    await store.reports.append(reports.slice(i, i + batchReports).map((one) => ({ ...one, price: 10n ** 18n })));
+  const refused = { atMs: Date.now(), code: 'unknown_stream', message: '', feedId: null, observationsMs: null };
+  await store.quarantine.add(['a', 'b', 'c'].map((line) => ({ ...refused, line })));
+  const day = new Date().toISOString().slice(0, 10);
+  await store.usage.add(accounts.map(({ userId }) => ({ userId, day, route: 'reportLatest', requests: 7 })));
+  await store.close();
+  const hash = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex');
+  const world: World = {
+    keyFile: env.SEALPOST_KEY_FILE,
+    accounts: accounts.map(({ userId, secret }) => ({ userId, secret })),
+    feedIds,
+    expected: Object.fromEntries([...reports, ...later].map((one) => [keyOf(one), hash(one.fullReport)])),
+    lines: reports.map(lineOf),
+    later: later.map(lineOf),
+    fromSecond,
+  };
+  const file = join(root, 'world.json');
+  writeFileSync(file, JSON.stringify(world));
+  return { world, file, folder, remove: () => rmSync(root, { recursive: true, force: true }) };
+};
