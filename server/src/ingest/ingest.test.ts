@@ -13,6 +13,7 @@ import { createSignedReports, millisecondStream, secondStream } from '../../../t
 import { openStore } from '../store/open.ts';
 import { type Store, type StoredReport, StoreError } from '../store/store.ts';
 import type { LineResult } from './report-line.ts';
+import { verifyFullReport } from './verification.ts';
 
 const { report, signerSets } = await createSignedReports();
 const network = await createNetwork({ seed: 'tests' });
@@ -268,6 +269,52 @@ test('ingest: a stream and a signer set that are registered meanwhile count at o
   await door.store.admin.update('stream', [fresh], () => [testStream(fresh)], act);
   await seen;
   expect(await codeOf(signedBody({}, fresh))).toEqual(['stored', null]);
+});
+
+test('ingest: a feedID that begins with 0X rejects no line of its batch, and names its stream all the same', async () => {
+  const times = Array.from({ length: 41 }, (_, i) => now - 900 + i);
+  const reports = times.map((time) => wire(report(live, time, time)));
+  const lines = reports.map((one, i) =>
+    JSON.stringify(i === 20 ? { ...one, feedID: one.feedID.replace('0x', '0X') } : one),
+  );
+  const first = await submit(...lines);
+  expect(first.map(({ result }) => result)).toEqual(times.map(() => 'stored'));
+  const again = await submit(...lines);
+  expect(again.map(({ result }) => result)).toEqual(times.map(() => 'duplicate'));
+});
+
+test('ingest: fullReport that begins with 0X, or a field of any type, rejects its own line only', async () => {
+  const good = wire(report(live, now - 800, now - 800));
+  const odd = [
+    { ...good, fullReport: good.fullReport.replace('0x', '0X') },
+    { ...good, feedID: { toString: 1 } },
+    { ...good, feedID: `0X${'\0'.repeat(64)}` },
+    { ...good, observationsTimestamp: 1e308 },
+    { ...good, observationsTimestamp: [good.observationsTimestamp] },
+    { ...good, validFromTimestamp: { valueOf: 'x' } },
+  ];
+  const results = await submit(
+    ...odd.map((one) => JSON.stringify(one)),
+    '{"fullReport":"\0"}',
+    '\ud800',
+    JSON.stringify(good),
+  );
+  expect(results.map(({ result }) => result)).toEqual([...Array.from({ length: 8 }, () => 'refused'), 'stored']);
+});
+
+test('ingest: whatever the verifier throws for a report, it is the verdict on that report', () => {
+  const { fullReport } = wire(report(live, now - 700, now - 700));
+  for (const thrown of [new RangeError('memory access out of bounds'), 'a text', undefined]) {
+    const engine = {
+      keccak256: () => {
+        throw thrown;
+      },
+      recoverPublicKey: () => {
+        throw thrown;
+      },
+    };
+    expect(verifyFullReport(fullReport, signerSets, engine).code).toBe('check_failed');
+  }
 });
 
 test('ingest: a retired signer set admits nothing new', async () => {

@@ -12,7 +12,7 @@ import {
 } from '../store/store.ts';
 import { Refusal, type RefusalCode } from './refusals.ts';
 import { type LineResult, parseReportLine, type ReportLine } from './report-line.ts';
-import { disagreeingField, type Verdict, type VerifiedReport } from './verification.ts';
+import { describeThrown, disagreeingField, type Verdict, type VerifiedReport } from './verification.ts';
 import type { Verifier } from './verifier.ts';
 
 /** Rules that the operator sets. */
@@ -119,8 +119,8 @@ const attempt = (one: Passing, act: () => void): void => {
   try {
     act();
   } catch (error) {
-    if (!(error instanceof Refusal)) throw error;
-    one.refusal = error;
+    // Whatever was thrown: an error that failed the batch would fail it again at every retry.
+    one.refusal = error instanceof Refusal ? error : new Refusal('check_failed', describeThrown(error));
   }
 };
 
@@ -135,10 +135,13 @@ const mayBeStored = ({ key }: Passing, newestOf: (feedId: FeedId) => number): bo
 // Bytes that are stored were verified before: loading a file again costs no signature checks.
 const recogniseDuplicate = async (store: Store, one: Passing): Promise<void> => {
   const { line, key } = one as { line: ReportLine; key: StatedKey }; // parsed, and with a key, or it could not be stored
-  const twin = (await candidatesFor(store, key)).find((stored) => isTwin(stored, line));
-  if (twin === undefined) return;
-  one.report = twin;
-  one.outcome = 'duplicate';
+  const candidates = await candidatesFor(store, key);
+  attempt(one, () => {
+    const twin = candidates.find((stored) => isTwin(stored, line));
+    if (twin === undefined) return;
+    one.report = twin;
+    one.outcome = 'duplicate';
+  });
 };
 
 /** Look-ups of duplicates at once, of all who send: a database refuses more than its connections take. */
@@ -174,7 +177,7 @@ const createNewest = (store: Store): ((feedId: FeedId) => number) => {
 
 const statedKey = ({ feedID, observationsTimestamp }: ReportLine): StatedKey | undefined => {
   const isSecond = Number.isSafeInteger(observationsTimestamp) && (observationsTimestamp as number) >= 0;
-  if (!isSecond || typeof feedID !== 'string' || !/^0x[0-9a-f]{64}$/i.test(feedID)) return undefined;
+  if (!isSecond || typeof feedID !== 'string' || !/^0x[0-9a-fA-F]{64}$/.test(feedID)) return undefined;
   return { feedId: parseFeedId(feedID), seconds: observationsTimestamp as number };
 };
 

@@ -18,6 +18,7 @@ export const refusals = {
   overlapping_window: 'The window overlaps that of a stored report.',
   conflicting_report:
     'Other bytes are stored for this stream and observation. They were kept; find out who signed twice.',
+  check_failed: 'The server failed to check the line, and rejected only this line. Report this as a bug.',
 } as const satisfies Record<string, string> & Record<VerificationFailure, string>;
 
 export type RefusalCode = keyof typeof refusals;

@@ -30,7 +30,7 @@ export type Verdict =
   | { readonly verified: VerifiedReport; readonly code?: never; readonly detail?: never }
   | { readonly verified?: never; readonly code: RefusalCode; readonly detail?: string };
 
-/** Checks form and quorum of a report. Never throws for what a text may hold. */
+/** Checks form and quorum of a report. Never throws: in a thread, one report would take the verdicts of all others with it. */
 export const verifyFullReport = (fullReport: string, signerSets: SignerSets, engine: SignatureEngine): Verdict => {
   try {
     const full = decodeFullReport(fullReport);
@@ -47,9 +47,13 @@ export const verifyFullReport = (fullReport: string, signerSets: SignerSets, eng
     };
   } catch (error) {
     if (error instanceof ReportFormatError) return { code: 'malformed_report', detail: error.message };
-    throw error;
+    return { code: 'check_failed', detail: describeThrown(error) };
   }
 };
+
+/** What was thrown, for the reason of a rejection: the name and message of an error, at most 200 characters. */
+export const describeThrown = (thrown: unknown): string =>
+  (thrown instanceof Error ? `${thrown.name}: ${thrown.message}` : 'No error object was thrown.').slice(0, 200);
 
 const signatureDetail = (index: number | undefined) =>
   index === undefined ? {} : { detail: `It is signature ${index + 1}.` };
