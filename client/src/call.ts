@@ -52,7 +52,10 @@ export const raceSignal = async <T>(work: Promise<T>, signal: AbortSignal): Prom
   }
 };
 
-/** Waits on the platform's timer. */
+/** A platform's timer that is told to wait longer does not wait at all. */
+const timerMaxMs = 2 ** 31 - 1;
+
+/** Waits on the platform's timer, at most 24 days: whoever is asked to wait longer may look again then. */
 export const sleepOnTimer: Sleep = (ms, signal) =>
   new Promise((resolve, reject) => {
     if (signal.aborted) return reject(signal.reason);
@@ -60,9 +63,12 @@ export const sleepOnTimer: Sleep = (ms, signal) =>
       clearTimeout(timer);
       reject(signal.reason);
     };
-    const timer = setTimeout(() => {
-      signal.removeEventListener('abort', onAbort);
-      resolve();
-    }, ms);
+    const timer = setTimeout(
+      () => {
+        signal.removeEventListener('abort', onAbort);
+        resolve();
+      },
+      Math.min(ms, timerMaxMs),
+    );
     signal.addEventListener('abort', onAbort, { once: true });
   });

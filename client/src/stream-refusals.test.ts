@@ -305,3 +305,14 @@ test('stream over sse: a position that the server refuses is given up, and what 
   expect(service.attempts.map(({ headers }) => headers['Last-Event-ID'])).toEqual([undefined, '1', undefined]);
   reports.close();
 });
+
+test('stream: a server that asks to wait for longer than a timer can is not asked again at once', async () => {
+  const service = createScriptedService();
+  const refusal = { status: 503, code: 'overloaded', headers: { 'Retry-After': '1794776000' } } as const;
+  service.refusals.push(refusal, refusal, refusal);
+  const { reached, reports } = watch(service, [feedA], { transport: 'sse' });
+  await reached(isReconnecting);
+  await new Promise((resolve) => setTimeout(resolve, 50)); // a timer that overflows ends after 1 ms
+  expect(service.attempts).toHaveLength(1);
+  await reports.close();
+});

@@ -79,6 +79,32 @@ describe('credentials', () => {
     expect((await latest({}, '--profile', 'a', '--profiles', join(folder, 'none.json'))).code).toBe(2);
   });
 
+  test('the profile default signs nothing for another server: neither for follow nor for a read', async () => {
+    const home = join(folder, 'elsewhere');
+    mkdirSync(join(home, '.config/sealpost'), { recursive: true });
+    profiles('elsewhere/.config/sealpost/profiles.json', { default: profile() });
+    const asked: string[] = [];
+    const answer: Parameters<typeof against>[0] = ({ headers }, response) => {
+      asked.push(
+        ...Object.values(headers)
+          .filter((value) => value === alice.userId)
+          .map(String),
+      );
+      response.writeHead(401).end('{"error":"No.","code":"unauthorized"}');
+    };
+    const told = await against(answer, async (url) => {
+      const commands = [
+        ['follow', url, '--store', join(home, 'copy')],
+        ['report', 'latest', btc, '--url', url],
+      ];
+      const ran: string[] = [];
+      for (const args of commands) ran.push((await run(args, { env: { HOME: home } })).stderr);
+      return ran;
+    });
+    expect(asked).toEqual([]);
+    for (const text of told) expect(text).toContain('No credentials.');
+  });
+
   test('an address may lack its scheme: this machine is asked over http', async () => {
     for (const host of ['localhost', '127.0.0.1'])
       expect(

@@ -69,7 +69,7 @@ const follow = async (
   const signal = session.interruption();
   const nowSeconds = Math.floor(session.nowMs() / 1_000);
   const from = options.from === undefined ? undefined : parseTime('--from', String(options.from), nowSeconds);
-  const user = await readUser(session, options);
+  const user = await readUser(session, options, url);
   const client = user.openClient(url, session, {
     fetch: createPacedFetch(
       fetch,
