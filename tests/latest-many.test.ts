@@ -85,6 +85,9 @@ describe('GET /api/v1/reports/latest?feedIDs', () => {
       [many([11, 12, 13, 14, 15, 16].map((n) => secondStream(n))), 'malformed_argument', 'feedIDs'],
       [many([btc], '&missing=yes'), 'malformed_argument', 'missing'],
     ] as const;
+    expect((await call(many([btc], `&feedID=${btc}`))).json.error).toBe(
+      'feedID and feedIDs are both given. Send one of them.',
+    );
     for (const [target, code, argument] of rows) {
       const { status, json } = await call(target);
       expect([target, status, json.code, json.argument]).toEqual([target, 400, code, argument]);

@@ -59,12 +59,12 @@ export const parseQuery = <R extends RouteName>(route: R, raw: string, bounds: Q
   const parsed: Record<string, unknown> = {};
   const rows: Readonly<Record<string, Parameter>> = routes[route].query;
   for (const [name, parameter] of Object.entries(rows)) {
-    if (parameter.insteadOf !== undefined && given.has(name) && given.has(parameter.insteadOf))
-      throw malformedArgument(
-        parameter.insteadOf,
-        given.get(parameter.insteadOf)?.[0],
-        `either it or ${name}, not both`,
-      );
+    const { insteadOf } = parameter;
+    if (insteadOf !== undefined && given.has(name) && given.has(insteadOf))
+      throw new ApiError('malformed_argument', `${insteadOf} and ${name} are both given. Send one of them.`, {
+        argument: insteadOf,
+        expected: `either ${insteadOf} or ${name}`,
+      });
     const value = parseArgument(name, parameter, given.get(name) ?? [], bounds);
     if (value !== undefined) parsed[parameter.as] = value;
   }
