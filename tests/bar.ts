@@ -6,6 +6,7 @@ import { createDamageWorld } from './damage/world.ts';
 import { createHealthyStore, runFlips } from './faults/corruption.ts';
 import { runFailovers } from './faults/failover.ts';
 import { runKillLoop } from './faults/kill.ts';
+import { runMirrorFaults } from './faults/mirror.ts';
 import { runPowerCuts } from './faults/power-cut.ts';
 import { buildPrograms, type Programs } from './faults/programs.ts';
 
@@ -77,6 +78,19 @@ const bars: Readonly<Record<string, Bar>> = {
     name: 'PostgreSQL fail-overs under two nodes',
     count: 50,
     run: (_, count) => runFailovers(count, progress('fail-over', count)),
+  },
+  mirror: {
+    name: 'mirror under ten kill -9 and five network cuts, minutes',
+    count: 30,
+    run: (_, count) =>
+      runMirrorFaults({
+        pastSeconds: 600,
+        durationMs: count * 60_000,
+        speed: 1,
+        kills: 10,
+        cuts: 5,
+        random: Math.random,
+      }),
   },
 };
 
