@@ -138,9 +138,20 @@ const parseJson = (line: string): Readonly<Record<string, unknown>> => {
 
 const unavailable = (message: string) => new CommandError(exitCodes.unavailable, message);
 
-const explainStatus = async (response: IncomingMessage, { host }: URL): Promise<CommandError> => {
-  const status = response.statusCode ?? 0;
-  const { error } = parseJson(await text(response));
+const explainStatus = async (response: IncomingMessage, url: URL): Promise<CommandError> =>
+  explainAnswer(response.statusCode ?? 0, await text(response), url);
+
+/** Also for a public listener, which reads no body, and for a server that does not know the path yet. */
+const explainRefusal = (status: number, body: string, url: URL): CommandError => {
+  const isForeign = [404, 405].includes(status) || (status === 400 && parseJson(body).code !== 'malformed_argument');
+  if (!isForeign) return explainAnswer(status, body, url);
+  return unavailable(
+    `${url.host} does not answer POST /ingest/resume (${status}). Use the address of the server’s private listener (ingestListen), or upgrade the server.`,
+  );
+};
+
+const explainAnswer = (status: number, body: string, { host }: URL): CommandError => {
+  const { error } = parseJson(body);
   const said = typeof error === 'string' ? error : `It answered ${status}.`;
   if (status === 401)
     return unavailable(
@@ -181,12 +192,9 @@ export const askPlaces = async (
     const response = await new Promise<IncomingMessage>((resolve, reject) => {
       asked.once('response', resolve).on('error', reject);
     });
-    if (response.statusCode === 404)
-      throw unavailable(
-        `${path} does not exist. Use the address of the server’s private listener (ingestListen), or upgrade the server.`,
-      );
-    if (response.statusCode !== 200) throw await explainStatus(response, url);
-    const places = parseMirrorPlaces(await text(response), request.feedIds);
+    const body = await text(response);
+    if (response.statusCode !== 200) throw explainRefusal(response.statusCode ?? 0, body, url);
+    const places = parseMirrorPlaces(body, request.feedIds);
     if (places === undefined)
       throw unavailable(
         `${path} returned something else than the places of a mirror. Use the address of the private listener.`,

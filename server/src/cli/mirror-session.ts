@@ -31,12 +31,13 @@ export type SessionParts = {
   readonly findings: SessionFindings;
   /** Stops reading; what was sent is still acknowledged. */
   readonly stop: AbortController;
+  /** A target that acknowledges nothing for so long is given up; 30 s unless given. */
+  readonly silenceMs?: number;
 };
 
 /** Reports sent and not acknowledged: more wait here. */
 const sentMax = 4_096;
-/** A target that acknowledges nothing for so long is given up. */
-const silenceMaxMs = 30_000;
+const silenceMsDefault = 30_000;
 /** An empty line this often keeps a quiet connection open: the target closes one that is silent for 60 s. */
 const heartbeatMs = 15_000;
 
@@ -49,16 +50,22 @@ const blocking: readonly (RefusalCode | null)[] = [
   'ahead_of_clock',
 ];
 
-/** Copies until stopped, or to the end of the spans where one has an end; resolves once everything that was sent is acknowledged. */
+/**
+ * Copies until stopped, or to the end of the spans where one has an end; ends once everything that was sent is acknowledged. Returns true when
+ * it was not stopped.
+ */
 export async function* runSession(
   spans: readonly StreamSpan[],
-  { client, target, live, nowMs, warn, findings, stop }: SessionParts,
-): AsyncGenerator<readonly LineResult[]> {
+  { client, target, live, nowMs, warn, findings, stop, silenceMs = silenceMsDefault }: SessionParts,
+): AsyncGenerator<readonly LineResult[], boolean> {
   const sent = createSent();
   const silence = new AbortController();
-  const watch = setInterval(() => {
-    if (sent.waitingMs() > silenceMaxMs) silence.abort();
-  }, 1_000);
+  const watch = setInterval(
+    () => {
+      if (sent.waitingMs() > silenceMs) silence.abort();
+    },
+    Math.min(1_000, silenceMs),
+  );
   const blocked = new Set<string>();
   const settle = (result: LineResult): void => {
     const report = sent.take();
@@ -79,6 +86,7 @@ export async function* runSession(
       for (const result of results) settle(result);
       yield results;
     }
+    return !stop.signal.aborted;
   } finally {
     stop.abort();
     clearInterval(watch);

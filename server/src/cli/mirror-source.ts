@@ -1,5 +1,5 @@
-// The reports of another server, in order within each stream: what is far behind page by page, then live; by polling where the server has no
-// live delivery (D103).
+// The reports of another server, in order within each stream: what is far behind page by page, then live, where the client falls back to polling by
+// itself; page by page for good where the server refuses to deliver these streams together (D103).
 import { type Client, SealpostError } from '@sealpost/client';
 import type { FeedId, ReportJson } from '@sealpost/protocol';
 import { type PageRead, readPages, type StreamSpan, startAfter } from './mirror-pages.ts';
@@ -15,8 +15,8 @@ export type SourceParts = {
   readonly signal: AbortSignal;
   readonly nowMs: () => number;
   readonly sleep: (ms: number) => Promise<void>;
-  /** Kept over interruptions: a server without live delivery is not asked for it again. */
-  readonly live: { isMissing: boolean };
+  /** Kept over interruptions: live delivery that was refused is not asked for again. */
+  readonly live: { isRefused: boolean };
   readonly warn: (text: string) => void;
 };
 
@@ -50,9 +50,9 @@ export async function* readSource(spans: readonly StreamSpan[], parts: SourcePar
   const isBehind = ({ start, until }: StreamSpan) => until !== null || start < nowSeconds - behindMaxSeconds;
   for await (const read of readPages(spans.filter(isBehind), pages)) yield note(read);
   if (signal.aborted || starts.size === 0 || spans.some(({ until }) => until !== null)) return;
-  if (!live.isMissing) {
+  if (!live.isRefused) {
     yield* readLive(starts, parts);
-    if (signal.aborted || !live.isMissing) return;
+    if (signal.aborted || !live.isRefused) return;
   }
   const pollMs = Math.max(pollMinMs, (1_000 * starts.size) / pollsPerSecond);
   const left = [...starts].map(([feedId, start]): StreamSpan => ({ feedId, start, until: null }));
@@ -83,8 +83,8 @@ async function* readLive(starts: Map<FeedId, number>, parts: SourceParts): Async
   } catch (error) {
     if (!(error instanceof SealpostError) || error.code === 'unauthorized') throw error;
     if (wasLive) return;
-    live.isMissing = true;
-    warn(`No live delivery (${error.message}) Polling instead.`);
+    live.isRefused = true;
+    warn(`Live delivery is refused (${error.message}) Reading pages instead.`);
   } finally {
     reports.close();
   }

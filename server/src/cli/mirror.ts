@@ -26,6 +26,8 @@ export type MirrorParts = {
   readonly signal: AbortSignal;
   /** Prints a line for whoever watches. */
   readonly tell: (text: string) => void;
+  /** New streams, signer sets and ends of streams are looked for this often; a minute unless given. */
+  readonly refreshMs?: number;
 };
 
 /** What is known of one stream beside what the target says. */
@@ -40,7 +42,7 @@ type Copy = {
 
 type Run = MirrorParts & {
   readonly copies: Map<FeedId, Copy>;
-  readonly live: { isMissing: boolean };
+  readonly live: { isRefused: boolean };
   readonly told: Set<string>;
   feedIds: readonly FeedId[];
   /** Streams that have ended at the source and not yet at the target. */
@@ -50,8 +52,7 @@ type Run = MirrorParts & {
   isStarted: boolean;
 };
 
-/** New streams, signer sets and ends of streams are looked for this often. */
-const refreshMs = 60_000;
+const refreshMsDefault = 60_000;
 const holdMinMs = 2_000;
 const holdMaxMs = 60_000;
 const refusedHoldMs = 600_000;
@@ -64,7 +65,7 @@ export async function* runMirror(parts: MirrorParts): AsyncGenerator<readonly Li
   const run: Run = {
     ...parts,
     copies: new Map(),
-    live: { isMissing: false },
+    live: { isRefused: false },
     told: new Set(),
     feedIds: [],
     ending: [],
@@ -73,17 +74,19 @@ export async function* runMirror(parts: MirrorParts): AsyncGenerator<readonly Li
     isStarted: false,
   };
   let line = 0;
+  let lastProblem: string | undefined;
   for (let failures = 0; !signal.aborted; ) {
     try {
       for await (const results of copyOnce(run)) {
-        failures = 0;
+        [failures, lastProblem] = [0, undefined];
         yield results.map((result) => ({ ...result, line: ++line }));
       }
     } catch (error) {
       if (signal.aborted) return;
       const problem = describeTransient(error, parts.url);
       if (problem === undefined) throw error;
-      if (failures === 0) tell(`warning: ${problem} Retrying.`);
+      if (problem !== lastProblem) tell(`warning: ${problem} Retrying.`);
+      lastProblem = problem;
       failures += 1;
       await sleepUntil(Math.min(backOffMaxMs, backOffMinMs * 2 ** failures), signal);
     }
@@ -112,19 +115,18 @@ async function* copyOnce(run: Run): AsyncGenerator<readonly LineResult[]> {
   signal.addEventListener('abort', onAbort);
   const refused = new Set<FeedId>();
   const findings = createFindings(run, stop, refused, spans);
-  const supervisor = supervise(run, spans, stop);
+  const stopSupervision = supervise(run, spans, stop);
   const startedMs = performance.now();
   try {
     if (signal.aborted) return;
     const { client, nowMs, live } = run;
     const warn = (text: string) => run.tell(`warning: ${url.host}: ${text}`);
-    yield* runSession(spans, { client, target, live, nowMs, warn, findings, stop });
-    const wasStopped = supervisor.wasStopped() || signal.aborted;
-    if (!wasStopped)
-      run.filled = new Map(spans.flatMap(({ feedId, until }) => (until === null ? [] : [[feedId, until]])));
+    const isWhole = yield* runSession(spans, { client, target, live, nowMs, warn, findings, stop });
+    const read = isWhole ? spans.filter(({ feedId }) => !refused.has(feedId)) : [];
+    run.filled = new Map(read.flatMap(({ feedId, until }) => (until === null ? [] : [[feedId, until]])));
   } finally {
     signal.removeEventListener('abort', onAbort);
-    supervisor.close();
+    stopSupervision();
   }
   if (performance.now() - startedMs < backOffMinMs) await sleepUntil(backOffMinMs, signal); // one that ends at once must not spin
 }
@@ -169,15 +171,15 @@ const tellUnregistered = (run: Run, places: readonly MirrorPlace[]): void => {
   const [first] = unknown;
   if (first === undefined) return;
   for (const { feedId } of unknown) run.told.add(feedId);
-  const others = unknown.length === 1 ? '' : ` and ${formatNumberOf(unknown.length - 1, 'other')}`;
+  const are = unknown.length === 1 ? ' is' : ` and ${formatNumberOf(unknown.length - 1, 'other')} are`;
   run.tell(
-    `warning: ${first.feedId}${others} not in the catalog of the target, so not copied. Register with sealpost stream import, or use --adopt.`,
+    `warning: ${first.feedId}${are} not in the catalog of the target and not copied. Register with sealpost stream import, or use --adopt.`,
   );
 };
 
 /** Asks the source for its streams, and registers what is new where that was asked for. Only the first failure of this is an end. */
 const refresh = async (run: Run): Promise<void> => {
-  const { catalog, target, tell } = run;
+  const { catalog, target, tell, refreshMs = refreshMsDefault } = run;
   try {
     run.feedIds = await catalog.feeds();
     if (catalog.registers) run.ending = await target.administer((admin) => catalog.register(admin, run.feedIds));
@@ -192,21 +194,19 @@ const refresh = async (run: Run): Promise<void> => {
   }
 };
 
-/** Watches over a session from outside: stops it when there is something new to copy, or a stream that was held up may be tried again. */
-const supervise = (run: Run, spans: readonly StreamSpan[], stop: AbortController) => {
-  let wasStopped = false;
+/**
+ * Watches over a session from outside: stops it when there is something new to copy, or a stream that was held up may be tried again. Returns
+ * how to end it.
+ */
+const supervise = (run: Run, spans: readonly StreamSpan[], stop: AbortController): (() => void) => {
   let isBusy = false;
-  const end = (): void => {
-    wasStopped = true;
-    stop.abort();
-  };
   const copied = new Set(spans.map(({ feedId }) => feedId));
   const look = async (): Promise<void> => {
     await refresh(run);
     const places = await resume(run);
     await endStreams(run, places);
     tellUnregistered(run, places);
-    if (selectSpans(run, places).some(({ feedId }) => !copied.has(feedId))) end();
+    if (selectSpans(run, places).some(({ feedId }) => !copied.has(feedId))) stop.abort();
   };
   const timer = setInterval(() => {
     const nowMs = performance.now();
@@ -220,10 +220,7 @@ const supervise = (run: Run, spans: readonly StreamSpan[], stop: AbortController
         isBusy = false;
       });
   }, 1_000);
-  stop.signal.addEventListener('abort', () => {
-    wasStopped = true;
-  });
-  return { wasStopped: () => wasStopped, close: () => clearInterval(timer) };
+  return () => clearInterval(timer);
 };
 
 /** Ends streams at the target that have ended at the source, once their last report is copied. */
@@ -289,8 +286,8 @@ const createFindings = (
       hold(feedId, () => refusedHoldMs);
       tellOnce(`refused ${feedId}`, `${run.url.host} refuses ${feedId} (${error.message}) The other streams continue.`);
       // Live delivery was refused as a whole, perhaps because of this stream.
-      if (run.live.isMissing) stop.abort();
-      run.live.isMissing = false;
+      if (run.live.isRefused) stop.abort();
+      run.live.isRefused = false;
     },
   };
 };

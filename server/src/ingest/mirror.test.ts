@@ -82,6 +82,13 @@ test('mirror: an earlier --from opens the time before, which resumes by itself u
   expect(await resume({ feedIds: [first], filled: new Map([[first, now]]) })).toEqual([[now - 200, now + 2, null]]);
 });
 
+test('mirror: an open span whose last second is stored is over', async () => {
+  await append(first, now);
+  expect(await resume({ feedIds: [first], from: now - 2 })).toEqual([[now - 2, now - 2, now]]);
+  await append(first, now - 2, now - 1);
+  expect(await resume({ feedIds: [first] })).toEqual([[now - 2, now + 1, null]]);
+});
+
 test('mirror: what was stored before it was mirrored counts as copied, and time before it is open', async () => {
   await append(first, now - 50, now - 49);
   await append(second, now - 50);

@@ -146,7 +146,8 @@ const findPlace = async (
     if (span.until <= oldest) continue;
     const { previous } = await store.reports.neighbours(feedId, span.until);
     const after = previous === undefined || span.reread ? 0 : secondAfter(feedId, previous.observationsMs);
-    return { start: Math.max(span.from, after, oldest), until: span.until };
+    const start = Math.max(span.from, after, oldest);
+    if (start < span.until) return { start, until: span.until };
   }
   const newestMs = store.reports.latest(feedId)?.observationsMs;
   const after = newestMs === undefined ? 0 : secondAfter(feedId, newestMs);
