@@ -22,7 +22,8 @@ const layers: Readonly<Record<string, readonly string[]>> = {
   'server/src/memo': [],
   'server/src/connections': [],
   'server/src/file-failure': [],
-  'server/src/config-values': ['server/src/url-host'],
+  'server/src/ip-address': ['server/src/memo'],
+  'server/src/config-values': ['server/src/ip-address', 'server/src/url-host'],
   'server/src/config-connections': ['server/src/config-values'],
   'server/src/config': [
     'protocol',
@@ -36,6 +37,7 @@ const layers: Readonly<Record<string, readonly string[]>> = {
   'server/src/http': [
     'protocol',
     'server/src/connections',
+    'server/src/ip-address',
     'server/src/memo',
     'server/src/url-host',
     'server/src/store',
@@ -82,6 +84,7 @@ const layers: Readonly<Record<string, readonly string[]>> = {
     'server/src/cluster',
     'server/src/config',
     'server/src/ingest',
+    'server/src/ip-address',
     'server/src/log',
     'server/src/metrics',
     'server/src/observe',

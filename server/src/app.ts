@@ -8,7 +8,7 @@ import { createUsageCounter, type UsageCounter } from './access/usage.ts';
 import type { GuardRules } from './connections/guard.ts';
 import { type ApiRules, createApi, type Limiters } from './http/api.ts';
 import { explorerFolder, openExplorer } from './http/explorer.ts';
-import { normaliseAddress } from './http/gate.ts';
+import { countedAddressOf } from './http/gate.ts';
 import { type Pressure, watchPressure } from './http/pressure.ts';
 import { type HttpListener, type ListenOptions, openHttpServer } from './http/server.ts';
 import { createIngest, type Ingest, type IngestRules } from './ingest/ingest.ts';
@@ -264,10 +264,8 @@ const describeCertificate = (pem: string | Buffer): ReloadedCertificate => {
 /** What connections are counted by; a trusted proxy brings those of many. */
 const peerAddressOf =
   ({ trustedProxies }: ApiRules): GuardRules['addressOf'] =>
-  (peer) => {
-    const address = normaliseAddress(peer);
-    return trustedProxies.has(address) ? undefined : address;
-  };
+  (peer) =>
+    trustedProxies.has(peer) ? undefined : countedAddressOf(trustedProxies, peer, undefined);
 
 const missingExplorer = (error: unknown) =>
   ({

@@ -1,5 +1,6 @@
 // Owns how the texts of settings become values, and back.
 import { availableParallelism } from 'node:os';
+import { isAddressOrPrefix } from './ip-address.ts';
 import { urlHost } from './url-host.ts';
 
 export const wholeNumber =
@@ -50,7 +51,13 @@ export const parseList = (raw: string): readonly string[] | undefined => {
   const items = raw.split(',').map((item) => item.trim());
   return items.every((item) => /^[\w.:-]+$/.test(item)) ? items : undefined;
 };
-/** Addresses separated by commas; the commas inside of one are its own. */
+
+export const parseAddresses = (raw: string): readonly string[] | undefined => {
+  const items = raw.split(',').map((item) => item.trim());
+  return items.every(isAddressOrPrefix) ? items : undefined;
+};
+
+/** Addresses of databases separated by commas; the commas inside of one are its own. */
 export const parseDatabases = (raw: string): readonly string[] | undefined => {
   const urls = raw.split(/,(?=\s*postgres(?:ql)?:)/).map((url) => url.trim());
   return urls.every((url) => /^postgres(?:ql)?:\/\/\S+$/.test(url)) ? urls : undefined;

@@ -105,6 +105,18 @@ test('config: an IPv6 address stands in brackets', () => {
   expect(() => resolve({ flags: { ingestListen: '::1:80' } })).toThrow();
 });
 
+test('config: trusted proxies are addresses and prefixes of either family, and nothing else', () => {
+  const trustedProxies = '127.0.0.1, fd00:1:2:3::10, 10.0.0.0/8,fd00:1::/64';
+  expect(resolve({ flags: { trustedProxies } }).values.trustedProxies).toEqual([
+    '127.0.0.1',
+    'fd00:1:2:3::10',
+    '10.0.0.0/8',
+    'fd00:1::/64',
+  ]);
+  for (const bad of ['fd00:1:2:3', 'proxy.internal', '10.0.0.0/33', '127.0.0.1,'])
+    expect(() => resolve({ flags: { trustedProxies: bad } }), bad).toThrow('expected IP addresses or prefixes');
+});
+
 test('config: a secret is never shown, neither set nor refused', () => {
   const secret = 'correct-horse-battery-staple';
   const shown = showSettings(resolve({ env: { SEALPOST_INGEST_TOKEN: secret } }));

@@ -3,7 +3,7 @@
 import { ApiError, type FeedId, type Route, type RouteName } from '@sealpost/protocol';
 import type { Authenticator, Caller } from '../access/authenticate.ts';
 import type { RateDecision, RateLimiter } from '../access/rate-limit.ts';
-import { memoise } from '../memo.ts';
+import { type AddressSet, limitedNetworkOf } from '../ip-address.ts';
 import { hasAuth, type RequestHeaders } from './headers.ts';
 
 export type GateRules = {
@@ -11,7 +11,7 @@ export type GateRules = {
   readonly anonymousRequestsPerSecond: number;
   readonly failuresPerSecond: number;
   /** Addresses whose X-Forwarded-For is believed. */
-  readonly trustedProxies: ReadonlySet<string>;
+  readonly trustedProxies: AddressSet;
 };
 
 export type GateParts = {
@@ -80,26 +80,22 @@ export const createGate = ({ authenticator, accounts, addresses, rules, monotoni
       accounts.state(caller.bucketKeys[name], limitOf(caller, name), monotonicMs()),
     secretIdOf: authenticator.secretIdOf,
     readableOf: (caller: Caller): ReadonlySet<FeedId> => readableOf(caller.userId),
-    /** The address that limits count: the peer's, or what a trusted proxy says; IPv6 by its /64. */
-    addressOf: (peer: string | undefined, forwardedFor: string | undefined): string => {
-      const direct = peer ?? '';
-      const told =
-        forwardedFor !== undefined && rules.trustedProxies.has(normaliseAddress(direct))
-          ? forwardedFor.split(',').at(-1)?.trim()
-          : undefined;
-      return normaliseAddress(told ?? direct);
-    },
+    /** The address that limits count. */
+    addressOf: (peer: string | undefined, forwardedFor: string | undefined): string =>
+      countedAddressOf(rules.trustedProxies, peer ?? '', forwardedFor),
   };
 };
 
-/** An address as limits count it: IPv6 by its /64, an IPv4 address in IPv6 as itself. */
-export const normaliseAddress = memoise((address): string => {
-  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1];
-  if (mapped !== undefined) return mapped;
-  if (!address.includes(':')) return address;
-  const [head = '', tail] = address.toLowerCase().split('::');
-  const groups = head.split(':').filter((group) => group !== '');
-  const after = tail === undefined ? [] : tail.split(':').filter((group) => group !== '');
-  const zeros = Array.from({ length: Math.max(0, 8 - groups.length - after.length) }, () => '0');
-  return [...groups, ...(tail === undefined ? [] : zeros), ...after].slice(0, 4).join(':');
-});
+/**
+ * The address that limits count: the peer's, or what a trusted proxy added to X-Forwarded-For last. An entry that is not an address is
+ * ignored: by such texts one client would count as many.
+ */
+export const countedAddressOf = (
+  trustedProxies: AddressSet,
+  peer: string,
+  forwardedFor: string | undefined,
+): string => {
+  const told =
+    forwardedFor !== undefined && trustedProxies.has(peer) ? forwardedFor.split(',').at(-1)?.trim() : undefined;
+  return (told !== undefined ? limitedNetworkOf(told) : undefined) ?? limitedNetworkOf(peer) ?? peer;
+};
