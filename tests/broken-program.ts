@@ -1,12 +1,12 @@
 // The built program with one of its modules replaced, to see how a start fails.
 import { execFileSync } from 'node:child_process';
-import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { appendFileSync, cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Program, startProgram } from './real-program.ts';
 import { root } from './source-tree.ts';
 
-/** Modules of dist/ → what stands there instead. */
-export type Replacements = Readonly<Record<string, string>>;
+/** Modules of dist/ → what stands there instead, or what follows there. */
+export type Replacements = Readonly<Record<string, string | { readonly append: string }>>;
 
 const folders: string[] = [];
 
@@ -21,7 +21,11 @@ export const startBroken = (replacements: Replacements, args: readonly string[],
   folders.push(folder);
   cpSync(join(root, 'server/dist'), join(folder, 'dist'), { recursive: true });
   cpSync(join(root, 'server/package.json'), join(folder, 'package.json'));
-  for (const [module, source] of Object.entries(replacements)) writeFileSync(join(folder, 'dist', module), source);
+  for (const [module, source] of Object.entries(replacements)) {
+    const path = join(folder, 'dist', module);
+    if (typeof source === 'string') writeFileSync(path, source);
+    else appendFileSync(path, source.append);
+  }
   return startProgram([join(folder, 'dist/cli/main.js'), ...args], cwd);
 };
 

@@ -83,6 +83,15 @@ const readNote = (note: string): Runtime | undefined => {
   return existsSync(runtime.binary) ? runtime : undefined;
 };
 
+/** Another process may have downloaded the same meanwhile, and runs it. */
+const moveUnlessThere = (from: string, to: string): void => {
+  try {
+    renameSync(from, to);
+  } catch (error) {
+    if (!existsSync(to)) throw error;
+  }
+};
+
 type Dist = { readonly version: string; readonly 'dist.integrity': string };
 
 const newestOf = async ({ name, range }: RuntimePackage): Promise<Dist> => {
@@ -120,9 +129,7 @@ const unpack = async (wanted: RuntimePackage, version: string, integrity: string
     const digest = createHash(algorithm).update(readFileSync(tarball)).digest('base64');
     if (digest !== expected) throw new Error(`${name} does not match its integrity hash`);
     await run('tar', ['-xzf', tarball, '-C', stage, `package/${wanted.binary}`]);
-    const place = join(folder, version);
-    rmSync(place, { recursive: true, force: true });
-    renameSync(join(stage, 'package'), place);
+    moveUnlessThere(join(stage, 'package'), join(folder, version));
   } finally {
     rmSync(stage, { recursive: true, force: true });
   }

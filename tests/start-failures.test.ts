@@ -118,6 +118,12 @@ const failures: readonly Failure[] = [
     says: /^error: .*broken on purpose/m,
   },
   {
+    part: 'serve: no process can be started for a worker',
+    broken: { 'cluster/messages.js': { append: "\nprocess.execPath = '/nonexistent/node';\n" } },
+    args: () => serveArgs('--workers', '1'),
+    says: /^error: .*\/nonexistent\/node/m,
+  },
+  {
     part: 'serve: a worker throws',
     broken: { 'cluster/worker.js': throwing },
     args: () => serveArgs('--workers', '1'),
