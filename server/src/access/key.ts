@@ -5,6 +5,9 @@ import {
   accessSync,
   closeSync,
   constants,
+  fchmodSync,
+  fchownSync,
+  fstatSync,
   fsyncSync,
   mkdirSync,
   openSync,
@@ -65,19 +68,22 @@ const readableMode = (path: string): number | undefined => {
   }
 };
 
-/** Makes a file with a new key, for its owner alone, durable. False when something is there, which is never touched. */
-export const createKeyFile = (path: string): boolean => {
+/**
+ * Makes a file with a new key, for its owner alone, durable. False when something is there, which is never touched. A file that is to
+ * replace another gets its owner and mode: root may run the command, and the server must still be able to read its key.
+ */
+export const createKeyFile = (path: string, replaced?: string): boolean => {
   mkdirSync(dirname(resolve(path)), { recursive: true });
-  return writeNew(path, `${randomBytes(32).toString('hex')}\n`);
+  return writeNew(path, `${randomBytes(32).toString('hex')}\n`, replaced);
 };
 
-/** Adds the first key of another file to a key file, as one that opens. False when the file cannot be changed. */
+/** Adds the first key of another file to a key file, as one that opens. Keeps owner and mode. False when the file cannot be changed so. */
 export const addOpeningKey = (path: string, other: string): boolean => {
   const [added] = readKeyFile(other).map((key) => key.toString('hex'));
   const keys = readKeyFile(path).map((key) => key.toString('hex'));
   const partial = `${path}.partial-${process.pid}`;
   try {
-    if (!writeNew(partial, `${[...new Set([...keys, added])].join('\n')}\n`)) return false;
+    if (!writeNew(partial, `${[...new Set([...keys, added])].join('\n')}\n`, path)) return false;
     renameSync(partial, path);
     syncFolder(path);
     return true;
@@ -87,17 +93,30 @@ export const addOpeningKey = (path: string, other: string): boolean => {
   }
 };
 
-const writeNew = (path: string, text: string): boolean => {
+const writeNew = (path: string, text: string, replaced?: string): boolean => {
   const file = openNew(path);
   if (file === undefined) return false;
   try {
+    if (replaced !== undefined) copyOwner(replaced, file);
     writeSync(file, text);
     fsyncSync(file);
+  } catch (error) {
+    rmSync(path, { force: true }); // ours, and without a whole key
+    throw error;
   } finally {
     closeSync(file);
   }
   syncFolder(path);
   return true;
+};
+
+// What others may do is never copied: a key file that is open to others is refused.
+const copyOwner = (from: string, file: number): void => {
+  const wanted = statSync(from, { throwIfNoEntry: false });
+  if (wanted === undefined || process.platform === 'win32') return; // which has neither
+  // An owner may not be a member of the file's group, which has no rights here.
+  if (fstatSync(file).uid !== wanted.uid) fchownSync(file, wanted.uid, wanted.gid);
+  fchmodSync(file, wanted.mode & 0o700);
 };
 
 const syncFolder = (path: string): void => {

@@ -1,4 +1,4 @@
-import { chmodSync, mkdtempSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, chownSync, mkdtempSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
@@ -126,4 +126,33 @@ test('key: a box that was opened from a file opens what a key sealed that the fi
   expect([statSync(keyFile).mode & 0o777, openKeyFile(keyFile).keyId]).toEqual([0o600, running.keyId]);
   renameSync(next, keyFile);
   expect([openKeyFile(keyFile).open(user, sealed), running.open(user, sealed)]).toEqual(['later', 'later']);
+});
+
+test.skipIf(process.getuid?.() !== 0)(
+  'key: a file that root adds a key to keeps its owner and mode, and so does the next file',
+  () => {
+    const [keyFile, next] = [join(folder, 'owned.key'), join(folder, 'owned-next.key')];
+    createKeyFile(keyFile);
+    chownSync(keyFile, 65_534, 65_533);
+    chmodSync(keyFile, 0o400);
+    expect(createKeyFile(next, keyFile)).toBe(true);
+    expect(addOpeningKey(keyFile, next)).toBe(true);
+    for (const path of [keyFile, next]) {
+      const { uid, gid, mode } = statSync(path);
+      expect([uid, gid, mode & 0o777], path).toEqual([65_534, 65_533, 0o400]);
+    }
+    expect(readFileSync(keyFile, 'utf8')).toMatch(/^[0-9a-f]{64}\n[0-9a-f]{64}\n$/);
+  },
+);
+
+test('key: the next file is made for its owner alone where the file in use is open to others or missing', () => {
+  const [open, next, third] = ['open.key', 'open-next.key', 'open-third.key'].map((name) => join(folder, name)) as [
+    string,
+    string,
+    string,
+  ];
+  writeFileSync(open, '', { mode: 0o600 });
+  chmodSync(open, 0o644);
+  expect([createKeyFile(next, open), createKeyFile(third, join(folder, 'missing.key'))]).toEqual([true, true]);
+  for (const path of [next, third]) expect(statSync(path).mode & 0o777).toBe(0o600);
 });

@@ -112,7 +112,8 @@ const rewrap = async (session: Session, options: RawOptions): Promise<void> => {
   const path = String(options.newKeyFile);
   const from = openSecretBox(values);
   const [to, accounts, goesOn] = await withStore(values.store, async ({ admin }) => {
-    if (createKeyFile(path)) session.stderr.write(`${path} created.\n`);
+    if (createKeyFile(path, values.key === undefined ? values.keyFile : undefined))
+      session.stderr.write(`${path} created.\n`);
     const box = openKeyFile(path);
     if (from.keyId === box.keyId) throw usageError('The new key is the one in use. Name the file of another.');
     // Before the first secret needs it: a server that reads its key from this file looks there again.
