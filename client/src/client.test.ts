@@ -98,6 +98,16 @@ test('page: more and next come from the link and the last report', async () => {
   ]);
 });
 
+test.each([
+  [[null]],
+  [[{ timestamp: 60, open: '1.5', high: '1', low: '1', close: '1', reports: 1 }]],
+  [[{ open: '1' }]],
+])('candles: %j are no candles, which is a typed error', async (candles) => {
+  const { client } = scripted([{ status: 200, body: { candles } }]);
+  const call = client.candles(feedId, { from: 60, to: 119, resolution: 60 });
+  await expect(call).rejects.toMatchObject({ name: 'SealpostError', code: 'unexpected_answer' });
+});
+
 test('candles: prices are exact integers', async () => {
   const candle = { timestamp: 60, open: '1000000000000000001', high: '2', low: '-1', close: '0', reports: 4 };
   const { client } = scripted([{ status: 200, body: { candles: [candle] } }]);

@@ -105,6 +105,16 @@ test('latestMany: more streams than a request may name take several, and a small
   expect(few.asked).toHaveLength(6);
 });
 
+test('latestMany: what a server names as missing is taken only where it is a stream and a reason', async () => {
+  const [a, b] = ids(2) as [string, string];
+  const body = {
+    reports: null,
+    missing: [null, 'x', { feedID: a, reason: 7, more: 'x' }, { feedID: b, reason: 'no_reports' }],
+  };
+  const { latestMany } = open(() => ({ status: 206, body }));
+  expect((await latestMany([a, b])).missing).toEqual([{ feedID: a }, { feedID: b, reason: 'no_reports' }]);
+});
+
 test('latestMany: a 206 tells what is missing, also where the server does not', async () => {
   const [a, b, c] = ids(3) as [string, string, string];
   const body = { reports: [reportOf(b)], missing: [{ feedID: a, reason: 'no_reports' }] };

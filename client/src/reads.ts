@@ -13,8 +13,10 @@ type WithDetails = { readonly details: AnswerDetails };
 
 export type OneReport = WithDetails & { readonly report: ReportJson };
 
+type MissingReason = Body<'MissingReport'>['reason'];
+
 /** A stream without a report at the moment; the reason is there where the server gives one. */
-export type MissingReport = { readonly feedID: string; readonly reason?: Body<'MissingReport'>['reason'] };
+export type MissingReport = { readonly feedID: string; readonly reason?: MissingReason };
 
 export type BulkReports = WithDetails & {
   /** In the order asked for. */
@@ -138,8 +140,14 @@ export const readReports = (
 ): BulkReports => {
   const reports = checkReports(body.reports, asked, details);
   const there = new Set(reports.map(({ feedID }) => feedID));
-  const told = new Map((Array.isArray(body.missing) ? body.missing : []).map((one) => [one.feedID, one]));
-  const missing = asked.filter((feedID) => !there.has(feedID)).map((feedID) => told.get(feedID) ?? { feedID });
+  const told: readonly unknown[] = Array.isArray(body.missing) ? body.missing : [];
+  const reasons = new Map(told.map((one) => [Object(one).feedID, Object(one).reason]));
+  const missing = asked
+    .filter((feedID) => !there.has(feedID))
+    .map((feedID): MissingReport => {
+      const reason = reasons.get(feedID);
+      return { feedID, ...(typeof reason === 'string' && { reason: reason as MissingReason }) }; // a later server may have more of them
+    });
   return { reports, missing, details };
 };
 
@@ -195,6 +203,14 @@ export type Candle = {
   readonly reports: number;
 };
 
+/** Whole numbers in decimal, as long as 256 bits have them. */
+const isWhole = (raw: unknown): boolean => typeof raw === 'string' && /^-?[0-9]{1,78}$/.test(raw);
+
+const isCandle = (raw: unknown): boolean => {
+  const { timestamp, open, high, low, close, reports } = Object(raw) as Readonly<Record<string, unknown>>; // looked at here
+  return [open, high, low, close].every(isWhole) && [timestamp, reports].every(Number.isSafeInteger);
+};
+
 /** Candles of 60, 300 or 3600 seconds. */
 export const candles = async (
   requester: Get,
@@ -206,7 +222,7 @@ export const candles = async (
   const { body, details } = await readExtension('candles', 'Read the span with pages() and decode the prices.', () =>
     requester.get<Partial<Body<'Candles'>>>(targetOf(paths.reportCandles, query), options),
   );
-  if (!Array.isArray(body.candles)) throw strange(details);
+  if (!Array.isArray(body.candles) || !body.candles.every(isCandle)) throw strange(details);
   const exact = body.candles.map((one) => ({
     ...one,
     open: BigInt(one.open),

@@ -5,6 +5,7 @@ import { parseUserId, signRequest } from '@sealpost/protocol';
 import type { Command } from 'commander';
 import type { RawOptions } from './command-options.ts';
 import { usageError } from './failure.ts';
+import { withoutControls } from './formats.ts';
 import {
   demoFiles,
   findDemoProfile,
@@ -192,7 +193,8 @@ const findImplicit = async (session: Session, options: RawOptions, server?: URL)
   const demo = saved === undefined ? await findDemoProfile(session) : undefined;
   const found = saved ?? demo;
   if (found === undefined || !fits(found)) return undefined;
-  if (found === demo) session.stderr.write(`Using profile demo of ./${demoFiles.folder}, ${found.url}.\n`);
+  if (found === demo)
+    session.stderr.write(withoutControls(`Using profile demo of ./${demoFiles.folder}, ${found.url}.\n`));
   const from = found === demo ? { from: `profile demo of ./${demoFiles.folder}` } : {};
   return { ...(await openProfile(found)), ...from, ...(asked && { server: asked }) };
 };

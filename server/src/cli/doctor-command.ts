@@ -20,7 +20,7 @@ import {
   urlDefault,
 } from './credentials.ts';
 import { CommandError, exitCodes } from './failure.ts';
-import { formatDuration, formatNumberOf } from './formats.ts';
+import { formatDuration, formatNumberOf, withoutControls } from './formats.ts';
 import { clientOptions, describeRemote } from './remote-client.ts';
 import { printJson, type Session } from './session.ts';
 
@@ -263,5 +263,5 @@ const stepWidth = Math.max(...steps.map(({ name }) => name.length));
 const renderResult = ({ paint }: Session, { step, result, text, fix }: StepResult): string => {
   const mark = { passed: paint.green('✓'), failed: paint.red('✗'), skipped: paint.dim('–') }[result];
   const advice = fix === undefined ? '' : `${' '.repeat(stepWidth + 4)}Fix: ${fix}\n`;
-  return `${mark} ${step.padEnd(stepWidth)}  ${text}\n${advice}`;
+  return `${mark} ${step.padEnd(stepWidth)}  ${withoutControls(text)}\n${withoutControls(advice)}`;
 };

@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import type { LineResult } from '../ingest/report-line.ts';
 import { addExamples, addSettings, type RawOptions, readSettings } from './command-options.ts';
 import { addUserOptions, addWsUrlOption, parseServerUrl, readUser, readWsUrl } from './credentials.ts';
-import { formatSecond } from './formats.ts';
+import { formatSecond, withoutControls } from './formats.ts';
 import { ingestSettings, reportResults } from './ingest-lines.ts';
 import { runMirror } from './mirror.ts';
 import { openMirrorCatalog } from './mirror-catalog.ts';
@@ -81,7 +81,7 @@ const follow = async (
   const parts = { session, client, url, network: settings.values.network, signal };
   const catalog = await openMirrorCatalog(parts, feeds, options);
   const target = await openMirrorTarget(session, settings, options);
-  const tell = (text: string) => void session.stderr.write(`${text}\n`);
+  const tell = (text: string) => void session.stderr.write(`${withoutControls(text)}\n`);
   const { nowMs } = session;
   const restart = options.restart === true;
   const results = runMirror({ url, client, target, catalog, from, restart, nowMs, signal, tell });

@@ -1,5 +1,13 @@
 import { expect, test } from 'vitest';
-import { formatBytes, formatDuration, formatMoment, formatNumberOf, renderPairs, renderTable } from './formats.ts';
+import {
+  formatBytes,
+  formatDuration,
+  formatMoment,
+  formatNumberOf,
+  renderPairs,
+  renderTable,
+  withoutControls,
+} from './formats.ts';
 import { createPaint } from './paint.ts';
 import { createProgress, renderProgress } from './progress.ts';
 
@@ -62,4 +70,17 @@ test('progress: nothing is drawn where there is no terminal, and never more than
   bar.update(advance);
   bar.end();
   expect(drawn).toEqual([`\r\x1b[K${'█'.repeat(10)}`, '\r\x1b[K']);
+});
+
+test('formats: text of others cannot steer the terminal or take a line of its own in a table', () => {
+  expect(withoutControls('a\x1b[2J\r\x9b31m\u202eb\x7f\n\tc')).toBe('a\ufffd[2J\ufffd\ufffd31m\ufffdb\ufffd\n\tc');
+  expect(renderTable([{ title: 'name' }], [['x\x1b]0;title\x07\ny']], plain)).toBe(
+    'name\nx\ufffd]0;title\ufffd\ufffdy\n',
+  );
+  expect(renderPairs([['name', 'x\x1b[1A\ny']])).toBe('name  x\ufffd[1A\ufffdy\n');
+});
+
+test('formats: a table may have more rows than a call has arguments', () => {
+  const rows = Array.from({ length: 300_000 }, () => ['1']);
+  expect(renderTable([{ title: 'n' }], rows, plain)).toHaveLength(600_002);
 });

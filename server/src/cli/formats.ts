@@ -30,6 +30,15 @@ export const formatDuration = (seconds: number): string => {
   return minutes < 60 ? clock : `${Math.floor(minutes / 60)}:${clock}`;
 };
 
+// biome-ignore lint/suspicious/noControlCharactersInRegex: these are what must not reach a terminal
+const controls = /[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]/g;
+
+/** Text that others wrote, without what steers a terminal or turns its writing around; lines and tabs stay. */
+export const withoutControls = (text: string): string => text.replace(controls, '\ufffd');
+
+/** The same, in one line. */
+const toCell = (text: string): string => withoutControls(text).replace(/[\n\t]/g, '\ufffd');
+
 export type Column = { readonly title: string; readonly align?: 'right' };
 
 /** A table with a header, columns two spaces apart; no lines around it, so that it can be cut and sorted. */
@@ -38,8 +47,11 @@ export const renderTable = (
   rows: readonly (readonly string[])[],
   { bold }: Paint,
 ): string => {
+  const cells = rows.map((row) => row.map(toCell));
   const cellAt = (row: readonly string[], i: number) => row[i] ?? '';
-  const widths = columns.map(({ title }, i) => Math.max(title.length, ...rows.map((row) => cellAt(row, i).length)));
+  const widths = columns.map(({ title }, i) =>
+    cells.reduce((width, row) => Math.max(width, cellAt(row, i).length), title.length),
+  );
   const renderRow = (row: readonly string[]): string =>
     columns
       .map(({ align }, i) => {
@@ -49,11 +61,11 @@ export const renderTable = (
       .join('  ')
       .trimEnd();
   const header = bold(renderRow(columns.map(({ title }) => title)));
-  return `${[header, ...rows.map(renderRow)].join('\n')}\n`;
+  return `${[header, ...cells.map(renderRow)].join('\n')}\n`;
 };
 
 /** Names and values, one to a line, values aligned. */
 export const renderPairs = (pairs: readonly (readonly [name: string, value: string])[]): string => {
   const width = Math.max(...pairs.map(([name]) => name.length));
-  return pairs.map(([name, value]) => `${name.padEnd(width)}  ${value}\n`).join('');
+  return pairs.map(([name, value]) => `${name.padEnd(width)}  ${toCell(value)}\n`).join('');
 };

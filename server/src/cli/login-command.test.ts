@@ -52,6 +52,15 @@ describe('login', () => {
     expect(() => statSync(file())).toThrow();
   });
 
+  test('a file that someone else has put in the way gets no secret', async () => {
+    const [shared, trap] = [join(home, 'shared.json'), join(home, 'trap')];
+    writeFileSync(trap, '');
+    symlinkSync(trap, `${shared}.${process.pid}`);
+    expect((await login(['--profiles', shared])).code).toBe(0);
+    expect(readFileSync(trap, 'utf8')).toBe('');
+    expect([statSync(shared).mode & 0o777, readFileSync(shared, 'utf8').includes(alice.secret)]).toEqual([0o600, true]);
+  });
+
   test('several profiles live in one file; a link to it stays one; list and show have no secret', async () => {
     mkdirSync(join(home, '.config/sealpost'), { recursive: true });
     writeFileSync(join(home, 'real.json'), '{"other": {"userId": "x"}}', { mode: 0o600 });

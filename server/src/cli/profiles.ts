@@ -1,6 +1,7 @@
 // Profile files: servers and users by name, for the commands that read from a server (D110). A file is written for its owner only, and one
 // that others may read is refused. No message repeats what may be a secret.
-import { chmod, mkdir, open, realpath, rename, rm, writeFile } from 'node:fs/promises';
+import { randomUUID } from 'node:crypto';
+import { mkdir, open, realpath, rename, rm, writeFile } from 'node:fs/promises';
 import { homedir, platform } from 'node:os';
 import { dirname, isAbsolute, join, resolve } from 'node:path';
 import { unreadable } from './command-options.ts';
@@ -82,10 +83,10 @@ export const readSecret = async ({ name, file, secret, secretFile }: Profile): P
 export const writeProfiles = async (file: string, profiles: Readonly<Record<string, unknown>>): Promise<void> => {
   const target = await realpath(file).catch(() => file); // a link to the file stays a link
   await mkdir(dirname(target), { recursive: true, mode: 0o700 });
-  const partial = `${target}.${process.pid}`;
+  const partial = `${target}.${randomUUID()}`;
   try {
-    await writeFile(partial, `${JSON.stringify(profiles, null, 2)}\n`, { mode: 0o600 });
-    await chmod(partial, 0o600); // one that was left behind keeps its own mode
+    // Only into a file that is new: one that someone else has put there, or a link, would give the secret away.
+    await writeFile(partial, `${JSON.stringify(profiles, null, 2)}\n`, { mode: 0o600, flag: 'wx' });
     await rename(partial, target);
   } catch (error) {
     await rm(partial, { force: true });

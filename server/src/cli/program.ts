@@ -12,6 +12,7 @@ import { addEntitleCommand } from './entitle-command.ts';
 import { addExportCommand } from './export-command.ts';
 import { explainFailure } from './failure.ts';
 import { addFollowCommand } from './follow-command.ts';
+import { withoutControls } from './formats.ts';
 import { completeHints, givenFlags } from './hints.ts';
 import { addIngestCommand } from './ingest-command.ts';
 import { addInitCommand } from './init-command.ts';
@@ -106,7 +107,7 @@ export const runProgram = async (session: Session, args: readonly string[]): Pro
     await program.parseAsync(args, { from: 'user' });
   } catch (error) {
     const { exitCode, text } = explainFailure(error);
-    if (text !== undefined) session.stderr.write(`error: ${hint(text)}\n`);
+    if (text !== undefined) session.stderr.write(`error: ${withoutControls(hint(text))}\n`);
     session.exitWith(exitCode);
   }
 };

@@ -1,7 +1,10 @@
+import type { RequestListener } from 'node:http';
 import { SealpostError } from '@sealpost/client';
 import { describe, expect, test } from 'vitest';
 import { CommandError } from './failure.ts';
+import { against } from './reading-sample.contract.ts';
 import { clientOptions, describeRemote, explainRemote } from './remote-client.ts';
+import { runCommand } from './sample-session.contract.ts';
 
 const url = new URL('https://streams.example.com');
 const broken = (code: string) =>
@@ -14,6 +17,23 @@ const refusal = (code: string, status: number, details = {}) =>
 test('clients of commands name the command and its release', () => {
   const { userAgent } = clientOptions(url, { stderr: process.stderr, nowMs: () => 0 });
   expect(userAgent).toMatch(/^sealpost\/\d+\.\d+\.\d+$/);
+});
+
+test('what a server says cannot steer the terminal', async () => {
+  const evil = '\x1b]0;owned\x07\x1b[2J';
+  const answer: RequestListener = (request, response) =>
+    request.url?.startsWith('/api/v1/feeds')
+      ? response.end(JSON.stringify({ feeds: [] }))
+      : response
+          .writeHead(400, { 'Content-Type': 'application/json' })
+          .end(JSON.stringify({ error: evil, code: evil }));
+  const userId = '7f3c1f0a-3b1e-4d27-9a55-0b8f3c1d2e4f';
+  const { stderr } = await against(answer, (at) =>
+    runCommand(['report', 'latest', `0x0003${'0'.repeat(60)}`, '--url', at], {
+      env: { SEALPOST_USER_ID: userId, SEALPOST_SECRET: 'secret' },
+    }),
+  );
+  expect([stderr.includes('owned'), stderr.includes('\x1b')]).toEqual([true, false]);
 });
 
 describe('a failed call', () => {

@@ -3,7 +3,7 @@
 import { type Client, type ClientOptions, SealpostError } from '@sealpost/client';
 import { type CatalogEntry, type FeedId, parseFeedId } from '@sealpost/protocol';
 import { asUsage, CommandError, exitCodes, interruptedCode } from './failure.ts';
-import { formatSecond } from './formats.ts';
+import { formatSecond, withoutControls } from './formats.ts';
 import type { Session } from './session.ts';
 import { pickStream } from './stream-argument.ts';
 import { commandAgent } from './version.ts';
@@ -17,7 +17,7 @@ export const clientOptions = (
   nowMs,
   retryRateLimited: true,
   userAgent: commandAgent(),
-  onWarning: ({ message }) => void stderr.write(`warning: ${message}\n`),
+  onWarning: ({ message }) => void stderr.write(`warning: ${withoutControls(message)}\n`),
 });
 
 /** A stream as it is asked for; its name is the feed id where nobody looked it up. */

@@ -5,7 +5,7 @@ import type { Command } from 'commander';
 import { addExamples, parseCount, type RawOptions } from './command-options.ts';
 import { addAccessOptions, readAccess } from './credentials.ts';
 import { CommandError, exitCodes, usageError } from './failure.ts';
-import { type Column, formatDuration, formatSecond, renderTable } from './formats.ts';
+import { type Column, formatDuration, formatSecond, renderTable, withoutControls } from './formats.ts';
 import { explainRemote, type RemoteFeed, readRemoteFeeds } from './remote-client.ts';
 import { addDecode, addVerify, formatInstant } from './report-inspection.ts';
 import { printJson, type Session } from './session.ts';
@@ -95,7 +95,7 @@ const readBulk = async (reading: Reading): Promise<void> => {
   if (options.json) await printJson(session, { missing });
   for (const { feedID, reason } of missing) {
     const why = reason === undefined ? 'the server does not say why' : (missReasons[reason] ?? reason);
-    session.stderr.write(`warning: no report of ${nameOf(feedID)}: ${why}.\n`);
+    session.stderr.write(withoutControls(`warning: no report of ${nameOf(feedID)}: ${why}.\n`));
   }
   session.exitWith(exitCodes.refused);
 };

@@ -48,12 +48,11 @@ const watch = async (session: Session, raws: readonly string[], options: RawOpti
 
 /** Fills the table while the first live reports are awaited; a stream may take an hour to its next one. Live reports say what is wrong. */
 const showNewest = (client: Client, feedIds: readonly FeedId[], board: Board, signal: AbortSignal): void => {
-  client.latestMany(feedIds, { signal }).then(
-    ({ reports }) => {
-      for (const report of reports) board.begin(readPrice(report));
-    },
-    () => {},
-  );
+  const show = async (): Promise<void> => {
+    const { reports } = await client.latestMany(feedIds, { signal });
+    for (const report of reports) board.begin(readPrice(report));
+  };
+  show().catch(() => {}); // also where a report cannot be decoded
 };
 
 /** What is shown of a report; prices are decimals of 18 places, bid and ask null where the schema has none. */
