@@ -18,6 +18,7 @@ const longest = [
   'tests/client-browser.test.ts',
   'tests/workers.test.ts',
   'tests/faults/',
+  'tests/hostile/',
 ];
 
 /** Vitest asks for a class. */

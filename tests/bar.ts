@@ -74,6 +74,11 @@ const bars: Readonly<Record<string, Bar>> = {
       }
     },
   },
+  hostile: {
+    name: 'hostile clients, each alone, connections of each',
+    count: 50,
+    run: (_, count) => runTest('tests/hostile/hostile.test.ts', { SEALPOST_HOSTILE: String(count) }),
+  },
   32: {
     name: 'PostgreSQL fail-overs under two nodes',
     count: 50,

@@ -43,7 +43,7 @@ export type NodeOptions = {
 const staleAfterSeconds = 60;
 
 /** What comes in on the private listener may be finished within this time, where the public one took all of `drainMs`. */
-const lastUploadMs = 1_000;
+const lastUploadMs = 200;
 
 /** Opens a node; it answers when this resolves. What was opened before a part that fails is closed again. */
 export const openNode = async (options: NodeOptions): Promise<Node> => {

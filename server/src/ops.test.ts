@@ -174,3 +174,12 @@ test('ops: a port that is taken is an error of opening', async () => {
   const { url } = await open();
   await expect(open({ port: Number(new URL(url).port) })).rejects.toThrow('EADDRINUSE');
 });
+
+test('ops: however often the metrics are asked for, they are rendered a few times only', async () => {
+  let rendered = 0;
+  const { url } = await open({ metrics: async () => `renderings ${++rendered}\n` });
+  const answers = await Promise.all(Array.from({ length: 20 }, async () => (await fetch(`${url}/metrics`)).text()));
+  expect(answers.every((answer) => /^renderings \d+\n$/.test(answer))).toBe(true);
+  expect(rendered).toBeLessThan(20);
+  await expect.poll(async () => (await fetch(`${url}/metrics`)).text()).not.toBe(answers.at(-1));
+});

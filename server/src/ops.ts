@@ -92,8 +92,21 @@ type OpsAnswer = {
   readonly headers?: Readonly<Record<string, string>>;
 };
 
+/** Rendering the metrics takes milliseconds: however often they are asked for, it happens ten times a second at most. */
+const metricsEveryMs = 100;
+
+const atMostEvery = <T>(ms: number, make: () => Promise<T>): (() => Promise<T>) => {
+  let last: { readonly made: Promise<T>; readonly atMs: number } | undefined;
+  return () => {
+    const nowMs = performance.now();
+    if (last === undefined || nowMs - last.atMs >= ms) last = { made: make(), atMs: nowMs };
+    return last.made;
+  };
+};
+
 const createOpsHandler = (options: OpsOptions) => {
-  const { checks, metrics, ingest, observe, answerMaxMs = answerMaxMsDefault } = options;
+  const { checks, ingest, observe, answerMaxMs = answerMaxMsDefault } = options;
+  const metrics = atMostEvery(metricsEveryMs, options.metrics);
   const handlers = new Map<string, () => OpsAnswer | Promise<OpsAnswer>>([
     ['/livez', () => json(200, { live: true })],
     [

@@ -1,0 +1,91 @@
+// Clients that mean harm, all side by side for a few seconds; `npm run bar -- hostile` runs each alone, with more of it.
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type Attacker, attackers } from './attackers.ts';
+import {
+  type Attack,
+  besiege,
+  createSiegeWorld,
+  type Outcome,
+  promised,
+  type Stage,
+  startBesieged,
+  startControl,
+} from './siege.ts';
+
+/** What memory may grow by during a siege: 64 MB of unread answers, and twice that for reading and rendering them. */
+const memoryGrowthMaxMb = 192;
+
+// A count per attacker makes each of them run alone.
+const full = Number(process.env.SEALPOST_HOSTILE ?? 0);
+/** A machine that is busy with other tests takes longer for everything; what a server without defenses does takes for ever. */
+const bounds =
+  full > 0 ? { ...promised, p99FloorMs: 250 } : { stopMaxMs: 12_000, goneMaxMs: 20_000, p99FloorMs: 8_000 };
+const stages: readonly Stage[] = [
+  { isTls: false, workers: 0 },
+  { isTls: true, workers: 0 },
+  ...(full > 0 ? [{ isTls: false, workers: 2 }] : []),
+];
+
+const fits = ({ isTls }: Stage, { on }: Attacker): boolean => on !== 'tls' || isTls;
+const nameOf = ({ isTls, workers }: Stage): string =>
+  `${isTls ? 'TLS' : 'plain'}${workers > 0 ? `, ${workers} workers` : ''}`;
+
+/** What is left of an attack is looked up in /proc. Alone means one after the other. */
+const onLinux = test.skipIf(process.platform !== 'linux');
+const hostile = full > 0 ? onLinux : onLinux.concurrent;
+
+let worlds: Awaited<ReturnType<typeof createSiegeWorld>>[] = [];
+beforeAll(async () => {
+  worlds = await Promise.all(stages.map(createSiegeWorld));
+});
+afterAll(() => {
+  for (const { remove } of worlds) remove();
+});
+
+const expectUnharmed = ({ before, during, memoryGrowthMb, left, stopped }: Outcome): void => {
+  expect(before.answered).toBe(before.asked);
+  expect(during.answered / during.asked).toBeGreaterThanOrEqual(0.99);
+  expect(during.p99Ms).toBeLessThanOrEqual(Math.max(10 * before.p99Ms, bounds.p99FloorMs));
+  expect(memoryGrowthMb).toBeLessThanOrEqual(memoryGrowthMaxMb);
+  expect({ left, stopped }).toEqual({ left: 0, stopped: true });
+};
+
+const runs = stages.flatMap((stage, index) => {
+  const chosen = attackers.filter((attacker) => fits(stage, attacker));
+  const one = { stage, index, name: nameOf(stage) };
+  if (full === 0) return [{ ...one, who: 'all attackers', chosen, count: 1, attackMs: 9_000 }];
+  return chosen.map((attacker) => ({
+    ...one,
+    who: `${attacker.name}${attacker.on === 'ops' ? ' (private listener)' : ''}`,
+    chosen: [attacker],
+    count: full,
+    attackMs: 9_000,
+  }));
+});
+
+hostile.each(runs)(
+  'hostile: $who, $name: a client beside it is answered, memory stays bounded, nothing is left, and the server stops',
+  async ({ stage, index, chosen, count, attackMs, who }) => {
+    const world = worlds[index] as (typeof worlds)[number]; // one for each stage
+    const attack: Attack = { ...bounds, attackers: chosen, count, attackMs };
+    const outcome = await besiege(await startBesieged(world, stage), world.attacker, attack);
+    if (full > 0) process.stderr.write(`${JSON.stringify({ who, stage: nameOf(stage), ...outcome })}\n`);
+    expectUnharmed(outcome);
+  },
+  120_000,
+);
+
+hostile(
+  'hostile: a server without defenses is left with connections and does not stop',
+  async () => {
+    const world = worlds[0] as (typeof worlds)[number]; // there are two
+    const stage = { isTls: true, workers: 0 };
+    const chosen = attackers.filter(({ beatsControl }) => beatsControl);
+    const control = await startControl(world, stage);
+    const attack: Attack = { ...promised, attackers: chosen, count: 1, attackMs: 2_000 };
+    const { left, stopped } = await besiege(control, world.attacker, attack);
+    expect(left).toBeGreaterThan(0);
+    expect(stopped).toBe(false);
+  },
+  120_000,
+);

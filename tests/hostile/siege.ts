@@ -1,0 +1,205 @@
+// One siege: a server, a client that behaves, attackers, and what is left of them afterwards. `npm test` runs all attackers side by side for
+// a few seconds; `npm run bar -- hostile` runs each of them alone, with more connections.
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { createSecretBox } from '../../server/src/access/secrets.ts';
+import { openStore } from '../../server/src/store/open.ts';
+import { createCertificate } from '../certificates.ts';
+import { act } from '../door.ts';
+import { createWorld, startServer, type World } from '../real-program.ts';
+import { createSignedReports } from '../signed-reports.ts';
+import type { Attacker } from './attackers.ts';
+import { type Seen, startBystander } from './bystander.ts';
+import { createGround, type Ground, type Targets } from './ground.ts';
+
+const drainMs = 3_000;
+/** How long a server may take to stop, and for how long something of an attack may be left. */
+export const promised = { stopMaxMs: drainMs + 2_000, goneMaxMs: 15_000 } as const;
+
+export type Stage = { readonly isTls: boolean; readonly workers: number };
+
+export type Outcome = {
+  /** The client's own figures, before the attack and during it. */
+  readonly before: Seen;
+  readonly during: Seen;
+  readonly memoryGrowthMb: number;
+  /** Connections of the attack that the server still had when nothing of it should have been left. */
+  readonly left: number;
+  /** Did the process end in time when it was told to during an attack? */
+  readonly stopped: boolean;
+};
+
+export type Besieged = {
+  readonly child: ChildProcess;
+  readonly url: string;
+  readonly opsUrl: string;
+  readonly world: World;
+};
+
+const reports = 150;
+
+/** A store with enough reports for large pages, and a second account: one attacks, the other one is beside it. */
+export const createSiegeWorld = async (): Promise<
+  World & { readonly attacker: { userId: string; secret: string } }
+> => {
+  const world = await createWorld();
+  const store = await openStore(world.store, 'write');
+  const { report } = await createSignedReports();
+  const from = Math.floor(Date.now() / 1_000) - 1_000;
+  await store.reports.append(Array.from({ length: reports }, (_, i) => report(world.feedId, from + i, from + i)));
+  const attacker = { userId: crypto.randomUUID(), secret: 'a-secret-of-the-attacker' };
+  const sealed = createSecretBox(Buffer.from(world.key, 'hex')).seal(attacker.userId, attacker.secret);
+  const createdAt = '2026-01-01T00:00:00.000000Z';
+  const account = {
+    userId: attacker.userId,
+    name: 'attacker',
+    createdAt,
+    disabledAt: null,
+    secrets: [{ id: 'one', sealed, createdAt, revokedAt: null }],
+    entitlements: ['public'],
+    rateLimits: { '*': 0 },
+  };
+  await store.admin.update('account', [attacker.userId], () => [account], act);
+  await store.close();
+  return { ...world, attacker };
+};
+
+/** Bounds that a siege reaches: an attack on the defaults, of 16,384 connections and 256 MB, would be one on the machine. */
+const bounds = [
+  ...['--drain-ms', String(drainMs), '--log-level', 'silent', '--connections-max', '800', '--skew-max-ms', '60000'],
+  ...['--connections-per-address', '600', '--unread-bytes-max', '67108864', '--unread-bytes-per-account', '33554432'],
+];
+
+export const startBesieged = async (world: World, { isTls, workers }: Stage): Promise<Besieged> => {
+  const [cert, key] = ['chain.pem', 'tls-key.pem'].map((name) => join(world.folder, name)) as [string, string]; // two names
+  if (isTls) {
+    const made = createCertificate('besieged');
+    writeFileSync(cert, made.cert);
+    writeFileSync(key, made.key);
+  }
+  const tls = isTls ? ['--tls-cert', cert, '--tls-key', key] : [];
+  const { child, url, opsUrl } = await startServer(world, [...bounds, ...tls, '--workers', String(workers)]);
+  return { child, url, opsUrl, world };
+};
+
+/** The server without defenses. */
+export const startControl = async (world: World, { isTls }: Stage): Promise<Besieged> => {
+  const program = fileURLToPath(new URL('./control-server.ts', import.meta.url));
+  const args = ['--conditions=source', '--import', 'tsx', program, ...(isTls ? ['tls'] : [])];
+  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
+  const [line] = await once(child.stdout, 'data');
+  const { port, opsPort } = JSON.parse(String(line)) as Record<'port' | 'opsPort', number>;
+  return {
+    child,
+    url: `${isTls ? 'https' : 'http'}://127.0.0.1:${port}`,
+    opsUrl: `http://127.0.0.1:${opsPort}`,
+    world,
+  };
+};
+
+/** The process and those that it started. */
+const processesOf = ({ pid }: ChildProcess): readonly number[] => {
+  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim();
+  return [Number(pid), ...(children === '' ? [] : children.split(' ').map(Number))];
+};
+
+const socketsOf = (child: ChildProcess): number =>
+  processesOf(child).reduce((sum, pid) => {
+    const links = readdirSync(`/proc/${pid}/fd`).map((name) => readLink(`/proc/${pid}/fd/${name}`));
+    return sum + links.filter((link) => link.startsWith('socket:')).length;
+  }, 0);
+
+/** A descriptor may be closed while it is looked at. */
+const readLink = (path: string): string => {
+  try {
+    return readlinkSync(path);
+  } catch {
+    return '';
+  }
+};
+
+const memoryMbOf = (child: ChildProcess): number =>
+  processesOf(child).reduce((sum, pid) => {
+    const [, kilobytes = '0'] = /RssAnon:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? [];
+    return sum + Number(kilobytes) / 1_024;
+  }, 0);
+
+const targetsOf = (feedId: string): Targets => {
+  const now = Math.floor(Date.now() / 1_000);
+  return {
+    latest: `/api/v1/reports/latest?feedID=${feedId}`,
+    page: `/api/v1/reports/page?feedID=${feedId}&startTimestamp=${now - 1_100}&limit=1000`,
+    socket: `/api/v1/ws?feedIDs=${feedId}`,
+    events: `/api/v1/reports/stream?feedIDs=${feedId}`,
+    expensive: [
+      `/api/v1/reports/candles?feedID=${feedId}&resolution=3600&from=${now - 29 * 86_400}&to=${now}`,
+      `/api/v1/reports/coverage?feedID=${feedId}&from=${now - 86_400}&to=${now}`,
+      `/api/v1/reports/page?feedID=${feedId}&startTimestamp=${now - 29 * 86_400}&limit=1000`,
+    ],
+  };
+};
+
+export type Attack = {
+  readonly attackers: readonly Attacker[];
+  /** Of each. */
+  readonly count: number;
+  readonly attackMs: number;
+  readonly stopMaxMs: number;
+  readonly goneMaxMs: number;
+};
+type Account = { readonly userId: string; readonly secret: string };
+
+const begin = ({ url, opsUrl, world }: Besieged, account: Account, { attackers, count }: Attack): Ground => {
+  const ground = createGround({
+    port: Number(new URL(url).port),
+    opsPort: Number(new URL(opsUrl).port),
+    isTls: url.startsWith('https'),
+    address: '127.0.0.66',
+    account,
+    targets: targetsOf(world.feedId),
+  });
+  for (const { attack } of attackers) for (let i = 0; i < count; i++) attack(ground, i);
+  return ground;
+};
+
+/** Is the condition met in time? Looked at four times a second. */
+const holdsWithin = async (ms: number, holds: () => boolean): Promise<boolean> => {
+  for (const end = performance.now() + ms; performance.now() < end; await setTimeout(250)) if (holds()) return true;
+  return holds();
+};
+
+/** Attacks a server, and sees what becomes of a client beside it, of its memory, of the attack's connections, and of the process. */
+export const besiege = async (besieged: Besieged, attacker: Account, attack: Attack): Promise<Outcome> => {
+  const { child, url, world } = besieged;
+  const { latest } = targetsOf(world.feedId);
+  const bystander = startBystander(url, latest, world);
+  const before = await bystander.watch(2_000);
+  await holdsWithin(2_000, () => false); // the client's own connection is gone
+  const [memory, sockets] = [memoryMbOf(child), socketsOf(child)];
+  let most = memory;
+  const ground = begin(besieged, attacker, attack);
+  const meter = setInterval(() => {
+    most = Math.max(most, memoryMbOf(child));
+  }, 250);
+  const during = await bystander.watch(attack.attackMs);
+  bystander.close();
+  ground.stop();
+  await holdsWithin(attack.goneMaxMs, () => socketsOf(child) <= sockets);
+  clearInterval(meter);
+  const left = Math.max(0, socketsOf(child) - sockets);
+  ground.close();
+  const again = begin(besieged, attacker, attack);
+  await setTimeout(1_000);
+  const ended = once(child, 'exit').then(() => true);
+  child.kill('SIGTERM');
+  const stopped = await Promise.race([ended, setTimeout(attack.stopMaxMs, false, { ref: false })]);
+  if (!stopped) child.kill('SIGKILL');
+  await ended;
+  again.stop();
+  again.close();
+  return { before, during, memoryGrowthMb: Math.round(most - memory), left, stopped };
+};
