@@ -57,12 +57,16 @@ export const detailsOf = (status: number, headers: Headers): AnswerDetails => {
   };
 };
 
-/** How long the server asks to wait: seconds, or until a date. */
-export const retryAfterMs = (headers: Headers, nowMs: number): number | undefined => {
-  const seconds = numberIn(headers, 'Retry-After');
-  if (seconds !== undefined) return seconds * 1_000;
+/** A server that asks for more counts in other units: an epoch second would be a pause of decades. */
+const retryAfterSecondsMax = 3_600;
+
+/** How long the server asks to wait: seconds, or until a date, or what the body says; within a bound. */
+const retryAfterSeconds = (headers: Headers, said: unknown, nowMs: number): number | undefined => {
   const untilMs = dateIn(headers, 'Retry-After');
-  return untilMs === undefined ? undefined : Math.max(0, untilMs - nowMs);
+  const untilSeconds = untilMs === undefined ? undefined : Math.max(0, Math.ceil((untilMs - nowMs) / 1_000));
+  const inBody = typeof said === 'number' && said >= 0 ? said : undefined;
+  const seconds = numberIn(headers, 'Retry-After') ?? untilSeconds ?? inBody;
+  return seconds === undefined ? undefined : Math.min(seconds, retryAfterSecondsMax);
 };
 
 const parseJson = (text: string): unknown => {
@@ -125,9 +129,9 @@ const infer = (status: number, said: string, nowMs: number): { readonly code: st
 export const toError = ({ status, headers, text }: RawAnswer, host: string, nowMs: number): SealpostError => {
   const answer = detailsOf(status, headers);
   const body = Object(parseJson(text)) as Readonly<Record<string, unknown>>; // each field is looked at below
-  const { error, message, code, requestId, ...rest } = body;
-  const pauseMs = retryAfterMs(headers, nowMs);
-  const pause = pauseMs === undefined ? {} : { retryAfterSeconds: Math.ceil(pauseMs / 1_000) };
+  const { error, message, code, requestId, retryAfterSeconds: pauseSaid, ...rest } = body;
+  const pauseSeconds = retryAfterSeconds(headers, pauseSaid, nowMs);
+  const pause = pauseSeconds === undefined ? {} : { retryAfterSeconds: pauseSeconds };
   const said = wordsOf(body);
   const id = answer.requestId ?? (typeof requestId === 'string' ? requestId : undefined);
   if (typeof code === 'string' && said !== undefined)

@@ -55,7 +55,7 @@ const createPacedGet = (get: Requester['get'], signal: AbortSignal): Requester['
       } catch (error) {
         if (!(error instanceof SealpostError) || error.status !== 429) throw error;
         const { retryAfterSeconds } = error.details;
-        pace.hold(typeof retryAfterSeconds === 'number' ? retryAfterSeconds * 1_000 : roundMs);
+        pace.hold(Math.max(roundMs, typeof retryAfterSeconds === 'number' ? retryAfterSeconds * 1_000 : 0));
       }
     }
   };

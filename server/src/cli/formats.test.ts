@@ -4,6 +4,7 @@ import {
   formatDuration,
   formatMoment,
   formatNumberOf,
+  formatSecond,
   renderPairs,
   renderTable,
   withoutControls,
@@ -83,4 +84,13 @@ test('formats: text of others cannot steer the terminal or take a line of its ow
 test('formats: a table may have more rows than a call has arguments', () => {
   const rows = Array.from({ length: 300_000 }, () => ['1']);
   expect(renderTable([{ title: 'n' }], rows, plain)).toHaveLength(600_002);
+});
+
+test('formats: a second that no date can say stays a number', () => {
+  expect([0, 8.64e12, 8.64e12 + 1, Number.MAX_SAFE_INTEGER].map(formatSecond)).toEqual([
+    '1970-01-01T00:00:00Z',
+    '+275760-09-13T00:00:00Z',
+    '8640000000001',
+    '9007199254740991',
+  ]);
 });

@@ -16,8 +16,12 @@ export const formatBytes = (bytes: number): string => {
   return power === 0 ? `${bytes} bytes` : `${(bytes / 1_000 ** power).toFixed(1)} ${byteUnits[power]}`;
 };
 
-/** A second as RFC 3339 in UTC. */
-export const formatSecond = (seconds: number): string => new Date(seconds * 1_000).toISOString().replace('.000Z', 'Z');
+/** No date is later: a server's answer may hold any number. */
+const dateSecondsMax = 8.64e12;
+
+/** A second as RFC 3339 in UTC; the bare number where no date can say it. */
+export const formatSecond = (seconds: number): string =>
+  Math.abs(seconds) <= dateSecondsMax ? new Date(seconds * 1_000).toISOString().replace('.000Z', 'Z') : String(seconds);
 
 /** A moment as RFC 3339 in UTC, to the second. */
 export const formatMoment = (ms: number): string => formatSecond(Math.floor(ms / 1_000));

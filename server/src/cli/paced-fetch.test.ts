@@ -53,3 +53,17 @@ test('paced fetch: nothing left, or a 429, is waited for; what takes long is tol
   await get();
   expect(sentMs.length).toBe(2);
 });
+
+test('paced fetch: a server that names a moment instead of seconds is asked again after a minute', async () => {
+  for (const answer of [
+    () => withHeaders({ 'RateLimit-Remaining': '0', 'RateLimit-Reset': '179477512' }),
+    () => withHeaders({ 'Retry-After': '179477512' }, 429),
+  ]) {
+    const { sentMs, get, passMs } = createPaced(answer);
+    await get();
+    expect((await get()).headers.get('Retry-After')).toBe('60');
+    passMs(60_000);
+    await get();
+    expect(sentMs.length).toBe(2);
+  }
+});

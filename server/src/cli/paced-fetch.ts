@@ -45,13 +45,19 @@ const numberOf = (headers: Headers, name: string): number | undefined => {
   return /^[0-9]{1,9}$/.test(raw) ? Number(raw) : undefined;
 };
 
+/** A server that names more counts in other units: it is asked again. */
+const pauseMaxMs = 60_000;
+
 /** What is left of a window is spread over the rest of it; nothing left, or a 429, is waited for. */
 const learn = (pace: Pace, { status, headers }: Response, nowMs: number): void => {
   const [remaining, reset] = [numberOf(headers, 'RateLimit-Remaining'), numberOf(headers, 'RateLimit-Reset')];
   if (status === 429) {
-    const pauseMs = 1_000 * (numberOf(headers, 'Retry-After') ?? reset ?? 1);
-    pace.nextMs = Math.max(pace.nextMs, nowMs + pauseMs);
-  } else if (remaining === 0 && reset !== undefined) pace.nextMs = Math.max(pace.nextMs, nowMs + 1_000 * reset);
+    hold(pace, numberOf(headers, 'Retry-After') ?? reset ?? 1, nowMs);
+  } else if (remaining === 0 && reset !== undefined) hold(pace, reset, nowMs);
   else if (remaining !== undefined && reset !== undefined)
     pace.perSecond = Math.min(perSecondMax, remaining / Math.max(1, reset));
+};
+
+const hold = (pace: Pace, seconds: number, nowMs: number): void => {
+  pace.nextMs = Math.max(pace.nextMs, nowMs + Math.min(pauseMaxMs, 1_000 * seconds));
 };
