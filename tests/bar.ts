@@ -3,7 +3,6 @@
 import { spawn } from 'node:child_process';
 import { damagePrograms, runDamage } from './damage/damage.ts';
 import { createDamageWorld } from './damage/world.ts';
-import { createHealthyStore, runFlips } from './faults/corruption.ts';
 import { runFailovers } from './faults/failover.ts';
 import { runKillLoop } from './faults/kill.ts';
 import { runMirrorFaults } from './faults/mirror.ts';
@@ -48,18 +47,6 @@ const bars: Readonly<Record<string, Bar>> = {
       honest: await runPowerCuts(programs, count, 'honest', progress('cut', count)),
       control: await runPowerCuts(programs, 10, 'unsynced'),
     }),
-  },
-  29: {
-    name: 'flipped bits',
-    count: 1_000,
-    run: async (programs, count) => {
-      const healthy = await createHealthyStore();
-      try {
-        return await runFlips(programs, healthy, count, Math.random);
-      } finally {
-        healthy.remove();
-      }
-    },
   },
   damage: {
     name: 'flipped bits under a whole node, in every table and kind of page',

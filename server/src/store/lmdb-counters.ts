@@ -73,9 +73,9 @@ const recount = (tables: ReportTables): Counters => {
 
 /** Every transaction that changes reports ends with this. */
 export const writeCounters = (tables: ReportTables, { reports, reportBytes }: Counters): void => {
-  const changes = changesOf(tables);
+  const isDamaged = !isCounted(viewRecord(tables.meta, countersKey) ?? Buffer.alloc(countersBytes), countersBytes);
   // After damage a number that nobody remembers as seen.
-  const next = Number.isNaN(changes) ? Math.floor(Math.random() * 2 ** 47) : changes + 1;
+  const next = isDamaged ? Math.floor(Math.random() * 2 ** 47) : changesOf(tables) + 1;
   putChecked(
     tables,
     countersKey,
@@ -88,11 +88,10 @@ export const writeCounters = (tables: ReportTables, { reports, reportBytes }: Co
   );
 };
 
-/** A number that changes whenever reports were written or removed; NaN, which equals nothing, where nobody can say. */
+/** A number that changes whenever reports were written or removed. Its checksum costs as much as reading it and is left to the writer. */
 export const changesOf = ({ meta }: ReportTables): number => {
   const value = viewRecord(meta, countersKey);
-  if (value === undefined) return 0;
-  return isCounted(value, countersBytes) ? value.readUIntBE(16, 6) : Number.NaN;
+  return value === undefined || value.length < countersBytes ? 0 : value.readUIntBE(16, 6);
 };
 
 /** The last appended position, 0 when nothing ever was. Where its record is damaged it is that of the last intact batch. */

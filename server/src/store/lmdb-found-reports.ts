@@ -18,18 +18,35 @@ import type { RecordBytes } from './record-bytes.ts';
 import { secondOf, wholeSecondsEnd } from './rendered-report.ts';
 import { CorruptRecordError, type Neighbours, type ReportPage, type StoredReport, type Window } from './store.ts';
 
+const holds = ({ window }: FoundReport, seconds: number): boolean => secondOf(window.validFromMs) <= seconds;
+
+const readHolding = (
+  source: ReportSource,
+  feedId: FeedId,
+  stream: number,
+  seconds: number,
+  found: FoundReport | undefined,
+): StoredReport | undefined => {
+  const report = found !== undefined && holds(found, seconds) ? readFound(source, stream, found) : undefined;
+  return report && { feedId, ...report };
+};
+
+/** The report that holds at a second, by a bare look-up. What it finds is the one; it may find nothing where a key is damaged. */
+export const findQuickly = (
+  source: ReportSource,
+  feedId: FeedId,
+  stream: number,
+  seconds: number,
+): StoredReport | undefined =>
+  readHolding(source, feedId, stream, seconds, quickFirst(source.tables, stream, seconds * 1_000));
+
+/** The report that holds at a second, whatever else is damaged. */
 export const findAt = (
   source: ReportSource,
   feedId: FeedId,
   stream: number,
   seconds: number,
-): StoredReport | undefined => {
-  const holds = ({ window }: FoundReport): boolean => secondOf(window.validFromMs) <= seconds;
-  const quick = quickFirst(source.tables, stream, seconds * 1_000);
-  const found = quick !== undefined && holds(quick) ? quick : findFirst(source, stream, seconds * 1_000);
-  const report = found !== undefined && holds(found) ? readFound(source, stream, found) : undefined;
-  return report && { feedId, ...report };
-};
+): StoredReport | undefined => readHolding(source, feedId, stream, seconds, findFirst(source, stream, seconds * 1_000));
 
 export const findNeighbours = (source: ReportSource, stream: number, seconds: number): Neighbours => {
   const ms = seconds * 1_000;

@@ -2,16 +2,24 @@
 // often it is asked for: a run that changed has another key or another checksum (D120).
 import type { FeedId } from '@sealpost/protocol';
 import { changesOf } from './lmdb-counters.ts';
-import { type FoundRun, foundIn, momentMax, noteRun, type ReportSource, readFound, runsBefore } from './lmdb-runs.ts';
+import {
+  type FoundRun,
+  foundIn,
+  lastRun,
+  momentMax,
+  noteRun,
+  type ReportSource,
+  readFound,
+  runsBefore,
+} from './lmdb-runs.ts';
 import { renderReport } from './rendered-report.ts';
 import { type LatestReport, reportTag, type StoredReport } from './store.ts';
 
+/** A stream's newest intact report. `isLast`: nothing damaged follows it. */
+export type Newest = { readonly report: LatestReport | undefined; readonly isLast: boolean };
+
 /** What was found last time, and the run that it was found in. */
-type Known = {
-  readonly changes: number;
-  readonly run: string | undefined;
-  readonly report: LatestReport | undefined;
-};
+type Known = Newest & { readonly changes: number; readonly run: string | undefined };
 
 const render = (report: StoredReport): LatestReport => ({
   validFromMs: report.validFromMs,
@@ -20,32 +28,50 @@ const render = (report: StoredReport): LatestReport => ({
   json: `{"report":${renderReport(report)}}`,
 });
 
-// The checksum covers the run's index, which holds the checksum of each report.
-const nameOf = ({ table, key, view }: FoundRun): string =>
-  `${table} ${key.toString('latin1')} ${view().readUInt32BE(0)}`;
+const nameOf = ({ table, key, checksum }: FoundRun): string => `${table} ${key.toString('latin1')} ${checksum}`;
 
 /** Makes a look-up of the newest report by stream, on the present snapshot. */
 export const createLatestReader = (source: ReportSource) => {
   const known = new Map<number, Known>();
-  const find = (feedId: FeedId, stream: number, before: Known | undefined): Omit<Known, 'changes'> => {
+  type Found = Omit<Known, 'changes'>;
+  const findIn = (feedId: FeedId, stream: number, run: FoundRun, isFirst: boolean): Found | undefined => {
+    const { block } = run;
+    if (block === undefined) return undefined;
+    const name = nameOf(run);
+    for (let i = block.count - 1; i >= 0; i--) {
+      const report = readFound(source, stream, foundIn(block, i));
+      if (report !== undefined)
+        return { run: name, report: render({ feedId, ...report }), isLast: isFirst && i === block.count - 1 };
+    }
+    return undefined;
+  };
+  /** By a bare look-up, which counts where it leads no further back than the one before. */
+  const findQuickly = (feedId: FeedId, stream: number, before: Known | undefined): Found | undefined => {
+    if (before?.report === undefined || !before.isLast) return undefined;
+    const run = lastRun(source.tables, stream);
+    if (run === undefined) return undefined;
+    if (nameOf(run) === before.run) return before;
+    if (run.reason !== undefined) return undefined;
+    const found = findIn(feedId, stream, run, true);
+    const isLater = (found?.report?.observationsMs ?? 0) > before.report.observationsMs;
+    return found?.isLast && isLater ? found : undefined;
+  };
+  const find = (feedId: FeedId, stream: number): Found => {
+    let isFirst = true;
     for (const run of runsBefore(source.tables, stream, momentMax)) {
       noteRun(source, stream, run);
-      if (run.block === undefined) continue;
-      const name = nameOf(run);
-      if (before?.run === name) return before;
-      for (let i = run.block.count - 1; i >= 0; i--) {
-        const report = readFound(source, stream, foundIn(run.block, i));
-        if (report !== undefined) return { run: name, report: render({ feedId, ...report }) };
-      }
+      const found = findIn(feedId, stream, run, isFirst);
+      if (found !== undefined) return found;
+      isFirst = false;
     }
-    return { run: undefined, report: undefined };
+    return { run: undefined, report: undefined, isLast: isFirst };
   };
-  return (feedId: FeedId, stream: number): LatestReport | undefined => {
+  return (feedId: FeedId, stream: number): Newest => {
     const changes = changesOf(source.tables);
     const before = known.get(stream);
-    if (before?.changes === changes) return before.report;
-    const { run, report } = find(feedId, stream, before);
-    known.set(stream, { changes, run, report });
-    return report;
+    if (before?.changes === changes) return before;
+    const now = { ...(findQuickly(feedId, stream, before) ?? find(feedId, stream)), changes };
+    known.set(stream, now);
+    return now;
   };
 };

@@ -68,9 +68,6 @@ const cutRun = (run: RenderedRun, from: number, to: number, render: (from: numbe
   return cuts;
 };
 
-// A run's first word covers its index, which holds the checksum of each report.
-const checksumOf = (value: RecordBytes): number => (value.length < 4 ? -1 : value.readUInt32BE(0));
-
 /** Runs by key, those used last: when half of the bound is used up, what was not asked for since is forgotten. */
 const createKept = (bytesMax: number) => {
   let young = new Map<string, RenderedRun>();
@@ -136,13 +133,14 @@ export const createPageRenderer = (source: ReportSource, renew: () => void, writ
 const createRunPages = (source: ReportSource) => {
   const kept = createKept(bytesKept);
 
-  const runAt = (stream: number, { table, key, view }: FoundRun): RenderedRun => {
-    const value = view();
+  /** A run that is known by its checksum was opened before; another one is opened now. */
+  const runAt = (stream: number, found: FoundRun): RenderedRun => {
+    const { table, key, checksum } = found;
     const name = `${table}${key.toString('latin1')}`;
     const known = kept.get(name);
-    const checksum = checksumOf(value);
     if (known?.checksum === checksum) return known;
-    const index = copyBlockIndex(value);
+    if (found.reason !== undefined) throw new CorruptRecordError(found.reason);
+    const index = copyBlockIndex(found.view());
     const run = { checksum, index: openBlock(stream, index), pieces: [], bytes: index.length };
     kept.keep(name, run);
     return run;
@@ -160,7 +158,6 @@ const createRunPages = (source: ReportSource) => {
     const found: Segment[] = [];
     let wanted = limit + 1; // one more tells whether there is more
     for (const one of runsFrom(source.tables, stream, fromSeconds * 1_000)) {
-      if (one.reason !== undefined) throw new CorruptRecordError(one.reason);
       const run = runAt(stream, one);
       const from = run.index.firstAtOrAfter(fromSeconds * 1_000);
       const to = Math.min(run.index.count, from + wanted);

@@ -3,11 +3,20 @@
 import type { FeedId } from '@sealpost/protocol';
 import { readCandles } from './lmdb-candles.ts';
 import { changesOf, lastPosition } from './lmdb-counters.ts';
-import { findAt, findFirst, findNeighbours, foundFrom, quickFirst, readPage } from './lmdb-found-reports.ts';
+import {
+  findAt,
+  findFirst,
+  findNeighbours,
+  findQuickly,
+  foundFrom,
+  quickFirst,
+  readPage,
+} from './lmdb-found-reports.ts';
 import { createLatestReader } from './lmdb-latest.ts';
 import { createPageRenderer } from './lmdb-rendered-runs.ts';
 import { decodeAppended, observationsOfKey, positionKey, positionOfKey, streamOfKey } from './lmdb-report-tables.ts';
 import { type FoundReport, type ReportSource, readFound } from './lmdb-runs.ts';
+import { isLost } from './lmdb-set-aside.ts';
 import { renderReport, secondOf } from './rendered-report.ts';
 import type {
   Appended,
@@ -37,6 +46,16 @@ export const createReportReader = (
     return stream === undefined ? missing : read(stream);
   };
   const latestOf = createLatestReader(source);
+  /** The newest report where a second is after it and nothing is damaged behind it: nobody has to search for more. */
+  const newestBefore = (feedId: FeedId, stream: number, seconds: number): Window | undefined => {
+    const { report, isLast } = latestOf(feedId, stream);
+    if (report === undefined || !isLast || secondOf(report.observationsMs) >= seconds) return undefined;
+    const { validFromMs, observationsMs } = report;
+    return { validFromMs, observationsMs };
+  };
+  const at = (feedId: FeedId, stream: number, seconds: number): StoredReport | undefined =>
+    findQuickly(source, feedId, stream, seconds) ??
+    (newestBefore(feedId, stream, seconds) === undefined ? findAt(source, feedId, stream, seconds) : undefined);
   const lately = new Map<FeedId, { readonly writes: number; readonly report: LatestReport | undefined }>();
   return {
     streamOf,
@@ -45,16 +64,23 @@ export const createReportReader = (
       const now = writes();
       const known = now === undefined ? undefined : lately.get(feedId);
       if (known !== undefined && known.writes === now) return known.report;
-      const report = onSnapshot<LatestReport | undefined>(feedId, undefined, (stream) => latestOf(feedId, stream));
+      const report = onSnapshot<LatestReport | undefined>(
+        feedId,
+        undefined,
+        (stream) => latestOf(feedId, stream).report,
+      );
       if (now !== undefined) lately.set(feedId, { writes: now, report });
       return report;
     },
     at: (feedId: FeedId, seconds: number): StoredReport | undefined =>
-      onSnapshot(feedId, undefined, (stream) => findAt(source, feedId, stream, seconds)),
+      onSnapshot(feedId, undefined, (stream) => at(feedId, stream, seconds)),
     neighbours: (feedId: FeedId, seconds: number): Neighbours =>
-      onSnapshot<Neighbours>(feedId, { previous: undefined, next: undefined }, (stream) =>
-        findNeighbours(source, stream, seconds),
-      ),
+      onSnapshot<Neighbours>(feedId, { previous: undefined, next: undefined }, (stream) => {
+        const previous = newestBefore(feedId, stream, seconds);
+        if (previous === undefined) return findNeighbours(source, stream, seconds);
+        const damaged = isLost(tables, stream, seconds * 1_000);
+        return { previous, next: undefined, ...(damaged && { damaged }) };
+      }),
     page: (feedId: FeedId, fromSeconds: number, limit: number): ReportPage =>
       onSnapshot<ReportPage>(feedId, { reports: [], more: false }, (stream) =>
         readPage(source, feedId, stream, fromSeconds, limit),
@@ -72,7 +98,7 @@ export const createReportReader = (
       onSnapshot<readonly MinuteCandle[]>(feedId, [], (stream) =>
         readCandles(tables.candles, stream, fromSeconds, toSeconds, damage),
       ),
-    renderedAt: createMomentRenderer(source, renew, writes),
+    renderedAt: createMomentRenderer(source, at, renew, writes),
     renderedPage: createPageRenderer(source, renew, writes),
     position: (): number => {
       renew();
@@ -92,7 +118,12 @@ const momentsKept = 4_096;
  * Renders what holds at a second; many ask for the same one, so each is rendered once until something is written, and the same list of
  * feed ids gets the same list of reports.
  */
-const createMomentRenderer = (source: ReportSource, renew: () => void, writes: () => number | undefined) => {
+const createMomentRenderer = (
+  source: ReportSource,
+  at: (feedId: FeedId, stream: number, seconds: number) => StoredReport | undefined,
+  renew: () => void,
+  writes: () => number | undefined,
+) => {
   type Moment = { readonly seconds: number; readonly found: readonly (RenderedReport | undefined)[] };
   const moments = new Map<number, RenderedReport | undefined>();
   let lists = new WeakMap<readonly FeedId[], Moment>();
@@ -116,7 +147,7 @@ const createMomentRenderer = (source: ReportSource, renew: () => void, writes: (
     if (stream === undefined) return undefined;
     const moment = stream * 2 ** 32 + seconds;
     if (moments.has(moment)) return moments.get(moment);
-    const report = findAt(source, feedId, stream, seconds);
+    const report = at(feedId, stream, seconds);
     const rendered = report && {
       observationsMs: report.observationsMs,
       json: Buffer.from(renderReport(report), 'latin1'),

@@ -138,7 +138,7 @@ const loadState = (transaction: Transaction, stream: number): StreamState => {
 };
 
 /** A run in memory of its own: what is written meanwhile does not change it. */
-type RunCopy = Omit<FoundRun, 'view'> & { readonly value: Buffer };
+type RunCopy = Omit<FoundRun, 'view' | 'checksum'> & { readonly value: Buffer };
 type IntactRun = RunCopy & { readonly block: Block };
 
 const copyRun = (stream: number, { table, key, view, block, reason }: FoundRun): RunCopy => {

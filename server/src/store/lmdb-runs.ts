@@ -11,14 +11,18 @@ import { CorruptRecordError, type Window } from './store.ts';
 
 export type RunTable = 'blocks' | 'tail';
 
-/** A run where it is stored. Without a block it is damaged; with a reason and a block, its key is. */
+/** A run where it is stored, opened when that is asked for. */
 export type FoundRun = {
   readonly table: RunTable;
   readonly key: Buffer;
   /** The record; the next read of the store may overwrite it. */
   readonly view: () => RecordBytes;
+  /** Undefined where the run is damaged. */
   readonly block: Block | undefined;
+  /** What is damaged: the run, or, where there is a block, its key. */
   readonly reason: string | undefined;
+  /** The first word of the record; it covers the index, which holds the checksum of each report. */
+  readonly checksum: number;
 };
 
 /** A report that was found and not yet unpacked. */
@@ -80,6 +84,17 @@ export function* runsFrom(tables: ReportTables, stream: number, observationsMs: 
     yield* runsInTable({ name, table: tables[name], stream, start: reportKey(stream, observationsMs) }, false);
 }
 
+/** The last run of a stream by a bare look-up, which a damaged key can mislead. */
+export const lastRun = (tables: ReportTables, stream: number): FoundRun | undefined => {
+  const range = { start: reportKey(stream, momentMax), end: reportKey(stream, 0), reverse: true, limit: 1 };
+  for (const name of ['tail', 'blocks'] as const) {
+    const table = tables[name];
+    for (const key of table.getKeys(range))
+      return inspectRun(stream, { table: name, key, view: () => viewRecord(table, key) ?? Buffer.alloc(0) });
+  }
+  return undefined;
+};
+
 /** Every run of a stream that ends before a moment, descending. */
 export function* runsBefore(tables: ReportTables, stream: number, observationsMs: number): Generator<FoundRun> {
   for (const name of ['tail', 'blocks'] as const)
@@ -91,30 +106,44 @@ type Place = { readonly name: RunTable; readonly table: Table; readonly stream: 
 
 function* runsInTable(place: Place, reverse: boolean): Generator<FoundRun> {
   const { name, table, stream, start } = place;
-  const [here, opposite] = reverse ? [keyBefore(start), start] : [start, keyBefore(start)];
   const isThere = (key: Buffer): boolean => Buffer.compare(key, start) < 0 === reverse;
   const isOrdered = (keys: readonly Buffer[]): boolean =>
     keys.every((key, i) => i === 0 || Buffer.compare(keys[i - 1] as Buffer, key) < 0 !== reverse); // one before each
-  let behind = [...table.getKeys({ start: opposite, reverse: !reverse, limit: 2 })].reverse();
-  let passed: Buffer | undefined;
-  let held: Buffer | undefined;
-  const isSound = (next: readonly Buffer[]): boolean =>
-    (passed !== undefined || !behind.some(isThere)) && isOrdered([...behind, ...next]) && next.every(isThere);
-  const walk = () => walkRuns(passed === undefined ? place : { ...place, start: beyond(passed, reverse) }, reverse);
   const open = (key: Buffer): FoundRun =>
     inspectRun(stream, { table: name, key, view: () => viewRecord(table, key) ?? Buffer.alloc(0) });
-  for (const key of table.getKeys({ start: here, reverse })) {
+  /** Are the keys behind the place, and the first there, where they belong? */
+  const isSoundSeek = (first: readonly Buffer[]): boolean => {
+    const behind = [
+      ...table.getKeys({ start: reverse ? start : keyBefore(start), reverse: !reverse, limit: 2 }),
+    ].reverse();
+    return !behind.some(isThere) && isOrdered([...behind, ...first]);
+  };
+  let passed: Buffer | undefined;
+  let held: Buffer | undefined;
+  const walk = () => walkRuns(passed === undefined ? place : { ...place, start: beyond(passed, reverse) }, reverse);
+  for (const key of table.getKeys({ start: reverse ? keyBefore(start) : start, reverse })) {
     if (held !== undefined) {
-      if (!isSound([held, key])) return yield* walk();
-      if (streamOfKey(held) !== stream) return;
-      yield open(held);
-      [behind, passed] = [[held], held];
+      const run: FoundRun | undefined = streamOfKey(held) === stream ? open(held) : undefined;
+      const isSound =
+        isThere(held) &&
+        isOrdered(passed === undefined ? [held, key] : [passed, held, key]) &&
+        (passed !== undefined || (run !== undefined && beginsBefore(run, place, reverse)) || isSoundSeek([held]));
+      if (!isSound) return yield* walk();
+      if (run === undefined) return;
+      yield run;
+      passed = held;
     }
     held = key;
   }
-  if (!isSound(held === undefined ? [] : [held])) return yield* walk();
-  if (held !== undefined && streamOfKey(held) === stream) yield open(held);
+  if (held === undefined) return isSoundSeek([]) ? undefined : yield* walk();
+  const isSound = isThere(held) && (passed === undefined ? isSoundSeek([held]) : isOrdered([passed, held]));
+  if (!isSound) return yield* walk();
+  if (streamOfKey(held) === stream) yield open(held);
 }
+
+/** Does a run hold something on both sides of a place? Then it is the one to begin with, and no key behind it needs a look. */
+const beginsBefore = ({ block, reason }: FoundRun, { start }: Place, reverse: boolean): boolean =>
+  !reverse && block !== undefined && reason === undefined && block.window(0).observationsMs < observationsOfKey(start);
 
 const keyBefore = (key: Buffer): Buffer => {
   const before = Buffer.from(key);
@@ -131,16 +160,40 @@ const beyond = (key: Buffer, reverse: boolean): Buffer => (reverse ? key : Buffe
 
 type Entry = Pick<FoundRun, 'table' | 'key' | 'view'>;
 
+/** A run that is opened on the first look at it: most pages know the runs that they are cut from by their checksums. */
 const inspectRun = (stream: number, entry: Entry): FoundRun => {
+  let opened: Pick<FoundRun, 'block' | 'reason'> | undefined;
+  let checksum: number | undefined;
+  const look = () => {
+    const value = entry.view();
+    checksum = value.length < 4 ? -1 : value.readUInt32BE(0);
+    return value;
+  };
+  const open = (): Pick<FoundRun, 'block' | 'reason'> => (opened ??= openAs(stream, entry.key, look()));
+  return {
+    ...entry,
+    get block() {
+      return open().block;
+    },
+    get reason() {
+      return open().reason;
+    },
+    get checksum() {
+      if (checksum === undefined) look();
+      return checksum as number; // just looked at
+    },
+  };
+};
+
+const openAs = (stream: number, key: Buffer, value: RecordBytes): Pick<FoundRun, 'block' | 'reason'> => {
   try {
-    const block = openBlock(stream, entry.view());
+    const block = openBlock(stream, value);
     const isPlaced =
-      streamOfKey(entry.key) === stream &&
-      block.window(block.count - 1).observationsMs === observationsOfKey(entry.key);
-    return { ...entry, block, reason: isPlaced ? undefined : `the key of a run of stream ${stream} is damaged` };
+      streamOfKey(key) === stream && block.window(block.count - 1).observationsMs === observationsOfKey(key);
+    return { block, reason: isPlaced ? undefined : `the key of a run of stream ${stream} is damaged` };
   } catch (error) {
     if (!(error instanceof CorruptRecordError)) throw error;
-    return { ...entry, block: undefined, reason: error.message };
+    return { block: undefined, reason: error.message };
   }
 };
 
