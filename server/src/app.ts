@@ -14,6 +14,7 @@ import { type HttpListener, type ListenOptions, openHttpServer } from './http/se
 import { createIngest, type Ingest, type IngestRules } from './ingest/ingest.ts';
 import { openVerifier } from './ingest/verifier.ts';
 import { watchVisibility } from './ingest/visibility.ts';
+import { createAddressSet } from './ip-address.ts';
 import { type Live, type LiveRules, openLive } from './live/live.ts';
 import type { SharedCounts } from './live/shared-counts.ts';
 import { createObserver, type Listener as Observe, type ReloadedCertificate } from './observe.ts';
@@ -32,7 +33,8 @@ export type NodeSettings = {
   readonly processes: number;
   readonly listen: { readonly host: string; readonly port: number };
   readonly tls?: { readonly certFile: string; readonly keyFile: string };
-  readonly api: ApiRules;
+  /** With the trusted proxies as texts: settings go to workers, and only values can be sent. */
+  readonly api: Omit<ApiRules, 'trustedProxies'> & { readonly trustedProxies: readonly string[] };
   readonly live: LiveRules;
   /** How many connections a process may have open, and what may wait for them. */
   readonly connections: Omit<GuardRules, 'addressOf'>;
@@ -199,11 +201,12 @@ const openListener = async (
   limiters: SharedLimits | undefined,
 ): Promise<ReadPath> => {
   let draining = false;
+  const rules: ApiRules = { ...settings.api, trustedProxies: createAddressSet(settings.api.trustedProxies) };
   const { handle, activeRequests, newRequestId } = createApi({
     store,
     view,
     box,
-    rules: settings.api,
+    rules,
     url: () => listener.url,
     nowMs: Date.now,
     monotonicMs: () => performance.now(),
@@ -223,7 +226,7 @@ const openListener = async (
     {
       ...settings.listen,
       ...(tls && { tls }),
-      connections: { ...settings.connections, addressOf: peerAddressOf(settings.api) },
+      connections: { ...settings.connections, addressOf: peerAddressOf(rules) },
     },
     handle,
     newRequestId,

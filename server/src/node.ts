@@ -9,7 +9,6 @@ import { openWorkers } from './cluster/primary.ts';
 import type { Settings } from './config.ts';
 import { resumeMirror } from './ingest/mirror.ts';
 import { createIngestHandler } from './ingest/sources/listener.ts';
-import { createAddressSet } from './ip-address.ts';
 import { type Log, openLog } from './log.ts';
 import { createMetrics, type MetricValues, renderMetrics, sumMetrics } from './metrics.ts';
 import { createObserver, type Listener } from './observe.ts';
@@ -208,7 +207,7 @@ const toNodeSettings = (settings: Settings, version: string): NodeSettings => ({
     requestsPerSecond: settings.requestsPerSecond,
     anonymousRequestsPerSecond: settings.anonymousRequestsPerSecond,
     failuresPerSecond: settings.failuresPerSecond,
-    trustedProxies: createAddressSet(settings.trustedProxies ?? []),
+    trustedProxies: settings.trustedProxies ?? [],
     feedIdsMax: settings.feedIdsMax,
     retentionDays: settings.retentionDays,
     skewMaxMs: settings.skewMaxMs,
