@@ -68,7 +68,11 @@ export const explainFailure = (error: unknown): { readonly exitCode: number; rea
 const explainSystem = (error: NodeJS.ErrnoException): string => {
   const { code, message, path } = error;
   const { address, port } = Object(error);
-  if (code === 'EADDRINUSE') return `Another program is using ${address}:${port}. Stop it, or choose another address.`;
+  if (code === 'EADDRINUSE') {
+    // The error of a worker crosses processes as its message alone, which ends in the address.
+    const where = port === undefined ? message.split(' ').at(-1) : `${address}:${port}`;
+    return `Another program is using ${where}. Stop it, or choose another address.`;
+  }
   if (code === 'EACCES' && port !== undefined)
     return `Permission denied: ${address}:${port}. Ports below 1024 need a privilege; choose another address.`;
   return path === undefined ? `${message}.` : describeFileFailure(path, error);
