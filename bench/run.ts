@@ -5,6 +5,7 @@ import { benchHttp } from './http.ts';
 import { benchIngest } from './ingest.ts';
 import { benchLive } from './live.ts';
 import type { Measurement } from './measure.ts';
+import { benchMirror } from './mirror.ts';
 import { benchPostgres } from './postgres.ts';
 import { benchProtocol } from './protocol.ts';
 import { benchSimulator } from './simulator.ts';
@@ -22,7 +23,7 @@ const workloads: Readonly<Record<string, () => Promise<readonly Measurement[]>>>
 };
 
 /** Workloads that take long, or need more than Node, and run only when named. */
-const namedOnly: typeof workloads = { growth: benchGrowth, explorer: benchExplorer };
+const namedOnly: typeof workloads = { growth: benchGrowth, explorer: benchExplorer, mirror: benchMirror };
 
 const print = (line: string) => process.stdout.write(`${line}\n`);
 

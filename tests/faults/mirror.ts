@@ -80,7 +80,9 @@ type Worlds = {
 
 const createWorlds = async (root: string, plan: MirrorPlan): Promise<Worlds> => {
   const whole = await createSimulation({ seed: 'mirror' });
-  const chosen = whole.streams.filter(({ stream }) => stream.status === 'live').slice(0, plan.streams);
+  const chosen = whole.streams
+    .filter(({ stream }) => stream.status === 'live' && !stream.hidden)
+    .slice(0, plan.streams);
   const feedIds = chosen.map(({ stream }) => stream.feedId);
   const simulation = await createSimulation({ seed: 'mirror', feedIds });
   const [userId, secret] = [randomUUID(), createSecret()];
@@ -247,7 +249,10 @@ const waitUntilEqual = async (world: Worlds, running: Running): Promise<number> 
     const [there, here] = await Promise.all([newestOf(world.source.store, world), newestOf(world.target.store, world)]);
     const seconds = (performance.now() - startedMs) / 1_000;
     if (there.join() === here.join()) return Number(seconds.toFixed(1));
-    if (seconds > 120) throw new Error(`The mirror did not catch up: ${running.mirror.output()}`);
+    if (seconds > 120) {
+      const behind = there.map((at, i) => `${at} ${here[i]}`).filter((pair) => new Set(pair.split(' ')).size > 1);
+      throw new Error(`The mirror did not catch up: ${behind.join(', ')}: ${running.mirror.output()}`);
+    }
     await sleep(200);
   }
 };

@@ -85,18 +85,21 @@ export async function* runMirror(parts: MirrorParts): AsyncGenerator<readonly Li
       if (signal.aborted) return;
       const problem = describeTransient(error, parts.url);
       if (problem === undefined) throw error;
-      if (problem !== lastProblem) tell(`warning: ${problem} Retrying.`);
-      lastProblem = problem;
+      if (problem.key !== lastProblem) tell(`warning: ${problem.text} Retrying.`);
+      lastProblem = problem.key;
       failures += 1;
       await sleepUntil(Math.min(backOffMaxMs, backOffMinMs * 2 ** failures), signal);
     }
   }
 }
 
-/** What failed, where it may pass; undefined where trying again is useless. */
-const describeTransient = (error: unknown, url: URL): string | undefined => {
-  if (error instanceof TransientError) return error.problem;
-  return error instanceof SealpostError && error.retryable ? describeRemote(error, url).problem : undefined;
+type Problem = { readonly key: string; readonly text: string };
+
+/** What failed, where it may pass; undefined where trying again is useless. The key is the same for the same failure again. */
+const describeTransient = (error: unknown, url: URL): Problem | undefined => {
+  if (error instanceof TransientError) return { key: error.problem, text: error.problem };
+  if (!(error instanceof SealpostError) || !error.retryable) return undefined;
+  return { key: error.code, text: describeRemote(error, url).problem };
 };
 
 /** From asking where each stream resumes to the end of a session. */
