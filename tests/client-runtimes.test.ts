@@ -1,6 +1,6 @@
 // The demo on every Node release, and @sealpost/client on each of them, on Bun and on Deno: the built packages, as a user installs them.
 import { execFile } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { build } from 'esbuild';
@@ -13,10 +13,13 @@ import { root } from './source-tree.ts';
 
 const folder = mkdtempSync(join(root, 'data-runtimes-')); // inside the project, so that packages are found
 const program = join(folder, 'client-program.mjs');
+// Bun takes the project's custom condition for `exports` but not for `imports`, and would mix sources with what was built.
+const plainConfig = join(folder, 'tsconfig.json');
 let demo: Demo;
 
 beforeAll(async () => {
   requireBuild();
+  writeFileSync(plainConfig, '{}');
   await build({
     entryPoints: [join(root, 'tests/client-program.ts')],
     outfile: program,
@@ -80,7 +83,7 @@ test('the node that runs the tests: a client reads, streams and verifies', async
 }, 180_000);
 
 test.for([
-  ['bun', getBun, ['run']],
+  ['bun', getBun, ['run', `--tsconfig-override=${plainConfig}`]],
   ['deno', getDeno, ['run', '--allow-net', '--allow-env', '--allow-read', '--no-lock']],
 ] as const)(
   '%s: a client reads, streams over WebSockets and events, and verifies',
