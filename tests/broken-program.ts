@@ -19,7 +19,8 @@ export const requireBuild = (): void => {
 export const startBroken = (replacements: Replacements, args: readonly string[], cwd: string): Program => {
   const folder = mkdtempSync(join(root, 'data-broken-')); // inside the project, so that packages are found
   folders.push(folder);
-  cpSync(join(root, 'server/dist'), join(folder, 'dist'), { recursive: true });
+  const isNeeded = (path: string): boolean => !/\.(?:map|d\.ts)$/.test(path);
+  cpSync(join(root, 'server/dist'), join(folder, 'dist'), { recursive: true, filter: isNeeded });
   cpSync(join(root, 'server/package.json'), join(folder, 'package.json'));
   for (const [module, source] of Object.entries(replacements)) {
     const path = join(folder, 'dist', module);
