@@ -234,14 +234,15 @@ test('limits: the 21st connection of an account is 429, and there is room again 
   await closeAll(...clients.slice(1));
 });
 
-test('sockets: a ping is answered at once; a small message is ignored, a large one ends with 1009', async () => {
+test('sockets: a ping is answered at once; a small message is ignored, a large one ends the connection', async () => {
   const client = await open(socketOf(first));
   client.webSocket.send('hello');
   client.webSocket.ping('x');
   const [echo] = await once(client.webSocket, 'pong');
   expect(String(echo)).toBe('x');
   client.webSocket.send(Buffer.alloc(1024 * 1024));
-  expect((await client.closed).code).toBe(1009);
+  // Too large for one message, or too many bytes in a second: whichever bound is seen first.
+  expect([1008, 1009]).toContain((await client.closed).code);
 });
 
 const change = ({ userId }: Credentials, changes: Partial<Account>): Promise<void> =>
