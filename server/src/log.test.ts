@@ -57,6 +57,18 @@ test('log: a 5xx is an error and tells its cause with the stack; a 4xx tells its
   expect(mistaken).not.toHaveProperty('error');
 });
 
+test('log: a damaged record is an error that names it; an unexpected end says what to do, and how often it happened', () => {
+  const log = open();
+  log.observe({ kind: 'damaged', total: 1, table: 'tail', key: '00', reason: 'it does not match its checksum' });
+  log.observe({ kind: 'endedUnexpectedly', times: 1 });
+  log.observe({ kind: 'endedUnexpectedly', times: 3 });
+  expect(log.parsed()).toMatchObject([
+    { level: 'error', event: 'damaged', table: 'tail', key: '00', feedId: null },
+    { level: 'warn', times: 1, message: expect.stringContaining('ended unexpectedly. Run: sealpost store verify.') },
+    { level: 'error', times: 3, message: expect.stringContaining('3 times in a row') },
+  ]);
+});
+
 test('log: a request that is shed is a warning without a stack', () => {
   const log = open();
   log.observe(request({ status: 503, code: 'overloaded', error: new Error('overloaded') }));

@@ -250,7 +250,7 @@ function* stalenessOf({ store, view }: WritePath): Generator<number> {
   const nowMs = Date.now();
   for (const { feedId, status } of view.current().streams.values()) {
     if (status !== 'live') continue;
-    const newest = store.reports.latest(feedId)?.observationsMs;
+    const newest = store.reports.newestMs(feedId);
     yield newest === undefined ? Number.POSITIVE_INFINITY : Math.max(0, nowMs - newest) / 1_000;
   }
 }

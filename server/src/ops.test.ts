@@ -62,6 +62,15 @@ test('ops: /readyz is 200 while every check is content, and 503 with all reasons
   expect(await ask()).toEqual([200, 'application/json', { ready: true, reasons: [] }]);
 });
 
+test('ops: /readyz stays 200 while a part of the data is damaged, and names it', async () => {
+  const { url } = await open({ degraded: () => ['store: tail 00: it does not match its checksum'] });
+  const response = await fetch(`${url}/readyz`);
+  expect([response.status, await response.json()]).toEqual([
+    200,
+    { ready: true, reasons: [], degraded: ['store: tail 00: it does not match its checksum'] },
+  ]);
+});
+
 test('ops: a check that throws or never answers is a reason', async () => {
   const { url } = await open({
     answerMaxMs: 20,

@@ -169,7 +169,7 @@ type StatedKey = { readonly feedId: FeedId; readonly seconds: number };
 const createNewest = (store: Store): ((feedId: FeedId) => number) => {
   const known = new Map<FeedId, number>();
   return (feedId) => {
-    const newest = known.get(feedId) ?? store.reports.latest(feedId)?.observationsMs ?? -1;
+    const newest = known.get(feedId) ?? store.reports.newestMs(feedId) ?? -1;
     known.set(feedId, newest);
     return newest;
   };

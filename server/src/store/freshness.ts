@@ -27,7 +27,7 @@ export const readFreshness = async (
   let seen = 0;
   for (const stream of streams) {
     if (++seen % sliceSize === 0) await new Promise((resolve) => setImmediate(resolve));
-    const observedMs = reports.latest(stream.feedId)?.observationsMs;
+    const observedMs = reports.newestMs(stream.feedId);
     if (observedMs !== undefined) newestMs = Math.max(newestMs ?? 0, observedMs);
     if (stream.status === 'live' && (observedMs === undefined || nowMs - observedMs > behindAfterMs))
       behind.push(stream);

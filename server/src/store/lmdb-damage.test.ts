@@ -64,6 +64,7 @@ test('damage: a damaged tail run costs its reports, keeps nobody from writing, a
   expect(await store.reports.append([...run(second, 150, 1), ...run(first, 150, 1)])).toEqual(['stored', 'stored']);
   expect(damagedTables()).toContain('tail');
   expect(keysOf((await store.reports.page(first, t0, 1_000)).reports)).toEqual([...range(0, 128), 150]);
+  expect((await store.reports.renderedPage(first, t0, 1_000)).json.join().match(/feedID/g)).toHaveLength(129);
   expect(await store.reports.neighbours(first, t0 + 130)).toMatchObject({ damaged: true });
   expect(await store.reports.append(run(first, 120, 30))).toEqual([
     ...range(0, 8).map(() => 'duplicate'),

@@ -13,6 +13,7 @@ import {
   runsBefore,
 } from './lmdb-runs.ts';
 import { renderReport } from './rendered-report.ts';
+import type { Block } from './report-block.ts';
 import { type LatestReport, reportTag, type StoredReport } from './store.ts';
 
 /** A stream's newest intact report. `isLast`: nothing damaged follows it. */
@@ -29,6 +30,33 @@ const render = (report: StoredReport): LatestReport => ({
 });
 
 const nameOf = ({ table, key, checksum }: FoundRun): string => `${table} ${key.toString('latin1')} ${checksum}`;
+
+/** Makes a look-up of when a stream was last observed, without reading the report; undefined when it has none. */
+export const createNewestReader = (source: ReportSource) => {
+  const known = new Map<number, { readonly changes: number; readonly observedMs: number | undefined }>();
+  return (stream: number): number | undefined => {
+    const changes = changesOf(source.tables);
+    const before = known.get(stream);
+    if (before?.changes === changes) return before.observedMs;
+    const quick = lastRun(source.tables, stream);
+    const found = quick?.reason === undefined ? endOf(quick?.block) : undefined;
+    // A look-up that leads back was misled, or the run was removed.
+    const isSound = found !== undefined && before?.observedMs !== undefined && found >= before.observedMs;
+    const observedMs = isSound ? found : endOf(lastIntact(source, stream));
+    known.set(stream, { changes, observedMs });
+    return observedMs;
+  };
+};
+
+const endOf = (block: Block | undefined): number | undefined => block?.window(block.count - 1).observationsMs;
+
+const lastIntact = (source: ReportSource, stream: number): Block | undefined => {
+  for (const run of runsBefore(source.tables, stream, momentMax)) {
+    noteRun(source, stream, run);
+    if (run.block !== undefined) return run.block;
+  }
+  return undefined;
+};
 
 /** Makes a look-up of the newest report by stream, on the present snapshot. */
 export const createLatestReader = (source: ReportSource) => {

@@ -2,8 +2,10 @@
 // while the record behind it still has the checksum that it was rendered from, so that no process serves what another one has changed. A
 // page with a damaged report is put together report by report, without it (D120).
 import type { FeedId } from '@sealpost/protocol';
+import { viewRecord } from './lmdb-environment.ts';
 import { readPage } from './lmdb-found-reports.ts';
-import { type FoundRun, type ReportSource, runsFrom } from './lmdb-runs.ts';
+import { keysFrom, streamOfKey } from './lmdb-report-tables.ts';
+import { type FoundRun, openRun, type ReportSource, runsFrom } from './lmdb-runs.ts';
 import type { RecordBytes } from './record-bytes.ts';
 import { createReportWriter, renderedLength, renderReport, secondOf, wholeSecondsEnd } from './rendered-report.ts';
 import { type Block, copyBlockIndex, openBlock } from './report-block.ts';
@@ -68,6 +70,9 @@ const cutRun = (run: RenderedRun, from: number, to: number, render: (from: numbe
   return cuts;
 };
 
+// A run's first word covers its index, which holds the checksum of each report.
+const checksumOf = (value: RecordBytes): number => (value.length < 4 ? -1 : value.readUInt32BE(0));
+
 /** Runs by key, those used last: when half of the bound is used up, what was not asked for since is forgotten. */
 const createKept = (bytesMax: number) => {
   let young = new Map<string, RenderedRun>();
@@ -108,11 +113,16 @@ type Segment = {
 };
 
 /**
- * Makes a reader of rendered pages. `renew` begins a new snapshot; `writes` is how often the store was written, for the process that alone
- * writes it: what many ask for between two writes is looked up once.
+ * Makes a reader of rendered pages. `newestMs` is when the stream was last observed; `renew` begins a new snapshot; `writes` is how often the
+ * store was written, for the process that alone writes it: what many ask for between two writes is looked up once.
  */
-export const createPageRenderer = (source: ReportSource, renew: () => void, writes: () => number | undefined) => {
-  const render = createRunPages(source);
+export const createPageRenderer = (
+  source: ReportSource,
+  newestMs: (stream: number) => number | undefined,
+  renew: () => void,
+  writes: () => number | undefined,
+) => {
+  const render = createRunPages(source, newestMs);
   const pages = new Map<string, RenderedPage>();
   let writesSeen: number | undefined;
   return (feedId: FeedId, fromSeconds: number, limit: number): RenderedPage => {
@@ -129,19 +139,30 @@ export const createPageRenderer = (source: ReportSource, renew: () => void, writ
   };
 };
 
+type RunRecord = Pick<FoundRun, 'table' | 'key' | 'view'>;
+
+/** Every run of a stream that ends at or after a moment, by bare look-ups, which a damaged key can mislead. */
+function* plainRuns({ tables }: ReportSource, stream: number, ms: number): Generator<RunRecord> {
+  for (const table of ['blocks', 'tail'] as const) {
+    for (const key of tables[table].getKeys(keysFrom(stream, ms)))
+      yield { table, key, view: () => viewRecord(tables[table], key) ?? Buffer.alloc(0) };
+  }
+}
+
 /** Pages cut from rendered runs, of the present snapshot. */
-const createRunPages = (source: ReportSource) => {
+const createRunPages = (source: ReportSource, newestMs: (stream: number) => number | undefined) => {
   const kept = createKept(bytesKept);
 
-  /** A run that is known by its checksum was opened before; another one is opened now. */
-  const runAt = (stream: number, found: FoundRun): RenderedRun => {
-    const { table, key, checksum } = found;
+  /** A run that is known by its checksum was opened before; another one is opened now, which throws where it is damaged. */
+  const runAt = ({ table, key, view }: RunRecord): RenderedRun => {
+    const value = view();
     const name = `${table}${key.toString('latin1')}`;
     const known = kept.get(name);
+    const checksum = checksumOf(value);
     if (known?.checksum === checksum) return known;
-    if (found.reason !== undefined) throw new CorruptRecordError(found.reason);
-    const index = copyBlockIndex(found.view());
-    const run = { checksum, index: openBlock(stream, index), pieces: [], bytes: index.length };
+    openRun(key, value);
+    const index = copyBlockIndex(value);
+    const run = { checksum, index: openBlock(streamOfKey(key), index), pieces: [], bytes: index.length };
     kept.keep(name, run);
     return run;
   };
@@ -154,18 +175,26 @@ const createRunPages = (source: ReportSource) => {
       return piece;
     });
 
-  const renderRuns = (feedId: FeedId, stream: number, fromSeconds: number, limit: number): RenderedPage => {
+  const collect = (runs: Iterable<RunRecord>, fromSeconds: number, limit: number) => {
     const found: Segment[] = [];
     let wanted = limit + 1; // one more tells whether there is more
-    for (const one of runsFrom(source.tables, stream, fromSeconds * 1_000)) {
-      const run = runAt(stream, one);
+    for (const one of runs) {
+      const run = runAt(one);
       const from = run.index.firstAtOrAfter(fromSeconds * 1_000);
       const to = Math.min(run.index.count, from + wanted);
       found.push({ run, view: one.view, from, to });
       wanted -= to - from;
       if (wanted === 0) break;
     }
-    const more = wanted === 0;
+    return { found, more: wanted === 0 };
+  };
+
+  const renderRuns = (feedId: FeedId, stream: number, fromSeconds: number, limit: number): RenderedPage => {
+    const plain = collect(plainRuns(source, stream, fromSeconds * 1_000), fromSeconds, limit);
+    const isWhole = isGapless(plain.found, fromSeconds) && (plain.more || endsAt(plain.found, newestMs(stream)));
+    const { found, more } = isWhole
+      ? plain
+      : collect(runsFrom(source.tables, stream, fromSeconds * 1_000), fromSeconds, limit);
     const segments = more
       ? takeReports(
           found,
@@ -190,6 +219,22 @@ const createRunPages = (source: ReportSource) => {
       return renderIntact(source, feedId, stream, fromSeconds, limit);
     }
   };
+};
+
+/** The longest time from one window to the next that leaves none out: streams count in seconds, or finer. */
+const stepMaxMs = 1_000;
+
+/** Does each run begin where the one before ends, and the first one before the page does? Then no run is hidden between them. */
+const isGapless = (segments: readonly Segment[], fromSeconds: number): boolean =>
+  segments.every(({ run, from }, i) => {
+    const before = segments[i - 1]?.run.index;
+    const beforeMs = before === undefined ? fromSeconds * 1_000 : before.window(before.count - 1).observationsMs;
+    return (i === 0 && from > 0) || run.index.window(0).validFromMs <= beforeMs + stepMaxMs;
+  });
+
+const endsAt = (segments: readonly Segment[], newestMs: number | undefined): boolean => {
+  const index = segments.at(-1)?.run.index;
+  return index === undefined ? newestMs === undefined : index.window(index.count - 1).observationsMs === newestMs;
 };
 
 /** A page of what can be read: as many intact reports as asked for, so that it is short only where the stream ends. */

@@ -12,7 +12,7 @@ import {
   quickFirst,
   readPage,
 } from './lmdb-found-reports.ts';
-import { createLatestReader } from './lmdb-latest.ts';
+import { createLatestReader, createNewestReader } from './lmdb-latest.ts';
 import { createPageRenderer } from './lmdb-rendered-runs.ts';
 import { decodeAppended, observationsOfKey, positionKey, positionOfKey, streamOfKey } from './lmdb-report-tables.ts';
 import { type FoundReport, type ReportSource, readFound } from './lmdb-runs.ts';
@@ -46,6 +46,7 @@ export const createReportReader = (
     return stream === undefined ? missing : read(stream);
   };
   const latestOf = createLatestReader(source);
+  const newestMs = createNewestReader(source);
   /** The newest report where a second is after it and nothing is damaged behind it: nobody has to search for more. */
   const newestBefore = (feedId: FeedId, stream: number, seconds: number): Window | undefined => {
     const { report, isLast } = latestOf(feedId, stream);
@@ -72,6 +73,7 @@ export const createReportReader = (
       if (now !== undefined) lately.set(feedId, { writes: now, report });
       return report;
     },
+    newestMs: (feedId: FeedId): number | undefined => onSnapshot(feedId, undefined, newestMs),
     at: (feedId: FeedId, seconds: number): StoredReport | undefined =>
       onSnapshot(feedId, undefined, (stream) => at(feedId, stream, seconds)),
     neighbours: (feedId: FeedId, seconds: number): Neighbours =>
@@ -99,7 +101,7 @@ export const createReportReader = (
         readCandles(tables.candles, stream, fromSeconds, toSeconds, damage),
       ),
     renderedAt: createMomentRenderer(source, at, renew, writes),
-    renderedPage: createPageRenderer(source, renew, writes),
+    renderedPage: createPageRenderer(source, newestMs, renew, writes),
     position: (): number => {
       renew();
       return lastPosition(tables, damage);

@@ -133,6 +133,7 @@ const composeStore = (
     // Nothing can be read here before it is durable.
     confirm: async () => {},
     latest: reader.latest,
+    newestMs: reader.newestMs,
     at: async (feedIds, seconds) => feedIds.map((feedId) => reader.at(feedId, seconds)),
     neighbours: async (feedId, seconds) => reader.neighbours(feedId, seconds),
     page: async (feedId, fromSeconds, limit) => reader.page(feedId, fromSeconds, limit),

@@ -181,6 +181,7 @@ const createReports = (parts: Parts): ReportStore => {
     },
     confirm: () => writable().write((run) => confirmRead(run, tables)),
     latest: feed.latest,
+    newestMs: (feedId) => feed.latest(feedId)?.observationsMs,
     appendedAfter: feed.appendedAfter,
     position: async () => {
       const [row] = await reads.run<{ value: number }>(`SELECT value FROM ${tables.counters} WHERE name = 'position'`);

@@ -78,6 +78,8 @@ export type ReportStore = {
    * `onAppended` or gave before; what others appended comes soon where the engine is not on this machine.
    */
   readonly latest: (feedId: FeedId) => LatestReport | undefined;
+  /** When a stream was last observed, at once and without reading the report; undefined when it has none. */
+  readonly newestMs: (feedId: FeedId) => number | undefined;
   /** For each stream the report that holds at a second, the earliest observed of several; undefined where none does. In the order asked for. */
   readonly at: (feedIds: readonly FeedId[], seconds: number) => Promise<readonly (StoredReport | undefined)[]>;
   /** The last window that ends before the second and the first that ends in or after it. */
