@@ -1,11 +1,13 @@
-import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { closeSync, cpSync, mkdtempSync, openSync, readSync, rmSync, writeFileSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { FeedId } from '@sealpost/protocol';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { partsOf } from '../../../tests/damage/pages.ts';
 import { act, testStream } from '../../../tests/door.ts';
-import { createSignedReports, secondStream } from '../../../tests/signed-reports.ts';
-import { openEnvironment, openTable, type Table } from './lmdb-environment.ts';
+import { createSignedReports, millisecondStream, secondStream } from '../../../tests/signed-reports.ts';
+import { openEnvironment, openTable, pagesFile, type Table } from './lmdb-environment.ts';
+import { reportKey } from './lmdb-report-tables.ts';
 import { openStore } from './open.ts';
 import type { Store, StoredReport, StoreEvent } from './store.ts';
 
@@ -194,6 +196,65 @@ test('damage: a store of format 1 opens, with everything that is in it', async (
     await store.close();
   }
   expect(damagedTables()).toEqual([]);
+});
+
+/** Flips a bit of a file where it stands; the same again undoes it. */
+const flipInFile = (file: string, at: number, bit: number): void => {
+  const descriptor = openSync(file, 'r+');
+  const byte = Buffer.alloc(1);
+  readSync(descriptor, byte, 0, 1, at);
+  writeSync(descriptor, Uint8Array.of((byte[0] as number) ^ (1 << bit)), 0, 1, at); // one was read
+  closeSync(descriptor);
+};
+
+/** Full reports of a page, as the API sends them. */
+const textsOf = (json: string): readonly string[] => json.match(/0x[0-9a-f]{400,}/g) ?? [];
+
+test('damage: whichever bit of a key is flipped, a rendered page has the reports that the stream has', async () => {
+  const fast = millisecondStream(3);
+  const store = await open();
+  // Three reports in half a second, which only a stream that counts in milliseconds may have.
+  for (let i = 0; i < 5; i++)
+    await store.reports.append(
+      range(0, 3).map((n) => report(fast, (t0 + i) * 1_000 + n * 160 - 159, (t0 + i) * 1_000 + n * 160)),
+    );
+  for (let i = 150; i < 154; i++) await store.reports.append(run(first, i, 1));
+  await store.close();
+  const file = pagesFile(join(folder, 'reports'));
+  const keys = partsOf(file).filter(({ kind, table }) => kind === 'key' && (table === 'tail' || table === 'blocks'));
+  const pages = [
+    ...range(0, 6).map((i) => [fast, t0 + i, 4] as const),
+    ...[63, 64, 127, 128, 150, 151, 152, 153].map((i) => [first, t0 + i, 70] as const),
+  ];
+  for (const [i, { key, from }] of keys.entries()) {
+    const [byte, bit] = (
+      [
+        [3, 0],
+        [5, 1],
+        [8, 2],
+      ] as const
+    )[i % 3] as readonly [number, number]; // one of three
+    flipInFile(file, from + byte, bit);
+    const reader = await open('read');
+    for (const [feedId, start, limit] of pages) {
+      const { reports, more } = await reader.reports.page(feedId, start, limit);
+      const rendered = await reader.reports.renderedPage(feedId, start, limit);
+      const texts = reports.map(({ fullReport }) => `0x${Buffer.from(fullReport).toString('hex')}`);
+      const name = `bit ${bit} of byte ${byte} of key ${key?.toString('hex')}, ${feedId} from ${start - t0}`;
+      expect([rendered.more, textsOf(rendered.json.join())], name).toEqual([more, texts]);
+    }
+    await reader.close();
+    flipInFile(file, from + byte, bit);
+  }
+});
+
+test('damage: a run that is stored twice is given once', async () => {
+  const copied: Buffer[] = [];
+  await tamper('reports', 'blocks', (table) => void copied.push(...[...table.getRange()].map(({ value }) => value)));
+  await tamper('reports', 'tail', (table) => void table.put(reportKey(1, (t0 + 127) * 1_000), copied[1] as Buffer)); // one of four
+  const reader = await open('read');
+  expect(textsOf((await reader.reports.renderedPage(first, t0, 1_000)).json.join())).toHaveLength(150);
+  await reader.close();
 });
 
 test('lineage: it outlives a restart, and a copy has another', async () => {

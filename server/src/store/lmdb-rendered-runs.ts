@@ -1,7 +1,7 @@
 // Runs of reports as the API sends them: rendered when first asked for, kept in memory up to a bound, and never trusted. A run is used only
 // while the record behind it still has the checksum that it was rendered from, so that no process serves what another one has changed. A
 // page with a damaged report is put together report by report, without it (D120).
-import type { FeedId } from '@sealpost/protocol';
+import { type FeedId, timeResolutionOf } from '@sealpost/protocol';
 import { viewRecord } from './lmdb-environment.ts';
 import { readPage } from './lmdb-found-reports.ts';
 import { keysFrom, streamOfKey } from './lmdb-report-tables.ts';
@@ -180,6 +180,9 @@ const createRunPages = (source: ReportSource, newestMs: (stream: number) => numb
     let wanted = limit + 1; // one more tells whether there is more
     for (const one of runs) {
       const run = runAt(one);
+      const before = found.at(-1)?.run.index;
+      if (before !== undefined && run.index.window(0).validFromMs <= before.window(before.count - 1).observationsMs)
+        throw new CorruptRecordError('two runs of a stream overlap'); // report by report, none is given twice
       const from = run.index.firstAtOrAfter(fromSeconds * 1_000);
       const to = Math.min(run.index.count, from + wanted);
       found.push({ run, view: one.view, from, to });
@@ -191,7 +194,8 @@ const createRunPages = (source: ReportSource, newestMs: (stream: number) => numb
 
   const renderRuns = (feedId: FeedId, stream: number, fromSeconds: number, limit: number): RenderedPage => {
     const plain = collect(plainRuns(source, stream, fromSeconds * 1_000), fromSeconds, limit);
-    const isWhole = isGapless(plain.found, fromSeconds) && (plain.more || endsAt(plain.found, newestMs(stream)));
+    const isWhole =
+      isGapless(feedId, plain.found, fromSeconds) && (plain.more || endsAt(plain.found, newestMs(stream)));
     const { found, more } = isWhole
       ? plain
       : collect(runsFrom(source.tables, stream, fromSeconds * 1_000), fromSeconds, limit);
@@ -221,16 +225,19 @@ const createRunPages = (source: ReportSource, newestMs: (stream: number) => numb
   };
 };
 
-/** The longest time from one window to the next that leaves none out: streams count in seconds, or finer. */
-const stepMaxMs = 1_000;
-
-/** Does each run begin where the one before ends, and the first one before the page does? Then no run is hidden between them. */
-const isGapless = (segments: readonly Segment[], fromSeconds: number): boolean =>
-  segments.every(({ run, from }, i) => {
+/**
+ * Does the first run begin before the page does, and each later one where the one before ends? Then no run is hidden between them. Windows of a
+ * stream never overlap, and lie one unit of its clock apart at least.
+ */
+const isGapless = (feedId: FeedId, segments: readonly Segment[], fromSeconds: number): boolean => {
+  const unitMs = timeResolutionOf(feedId) === 'seconds' ? 1_000 : 1;
+  return segments.every(({ run, from }, i) => {
+    const { validFromMs } = run.index.window(0);
     const before = segments[i - 1]?.run.index;
-    const beforeMs = before === undefined ? fromSeconds * 1_000 : before.window(before.count - 1).observationsMs;
-    return (i === 0 && from > 0) || run.index.window(0).validFromMs <= beforeMs + stepMaxMs;
+    if (before === undefined) return from > 0 || validFromMs <= fromSeconds * 1_000;
+    return validFromMs === before.window(before.count - 1).observationsMs + unitMs;
   });
+};
 
 const endsAt = (segments: readonly Segment[], newestMs: number | undefined): boolean => {
   const index = segments.at(-1)?.run.index;
