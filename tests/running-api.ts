@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { request as httpRequest } from 'node:http';
 import { type FeedId, type SignerSets, type Stream, signRequest } from '@sealpost/protocol';
+import { createLongWork } from '../server/src/access/long-work.ts';
 import { createSecretBox } from '../server/src/access/secrets.ts';
 import { type ApiRules, createApi } from '../server/src/http/api.ts';
 import type { RequestEvent } from '../server/src/http/pipeline.ts';
@@ -80,10 +81,12 @@ export const openService = async (
   const box = createSecretBox(randomBytes(32));
   const events: RequestEvent[] = [];
   const liveEvents: LiveEvent[] = [];
+  const longWork = createLongWork(monotonicMs);
   const live = await openLive({
     store: door.store,
     view,
     rules: { ...defaultApiRules, ...defaultLiveRules, ...rules },
+    longWork,
     nowMs,
     monotonicMs,
     observe: (event) => void liveEvents.push(event),

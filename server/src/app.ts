@@ -3,6 +3,7 @@
 import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { setFlagsFromString } from 'node:v8';
+import { createLongWork } from './access/long-work.ts';
 import type { SecretBox } from './access/secrets.ts';
 import { createUsageCounter, type UsageCounter } from './access/usage.ts';
 import type { GuardRules } from './connections/guard.ts';
@@ -153,10 +154,12 @@ export const openReadPath = async (
   setFlagsFromString(inlining);
   const monotonicMs = () => performance.now();
   const pressure = watchPressure(settings.lagMaxMs, monotonicMs);
+  const longWork = createLongWork(monotonicMs);
   const live = await openLive({
     store,
     view,
     rules: settings.live,
+    longWork,
     nowMs: Date.now,
     monotonicMs,
     observe,

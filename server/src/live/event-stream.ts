@@ -2,8 +2,9 @@
 // appending and none twice (D67). Late reports are among them.
 import type { ServerResponse } from 'node:http';
 import type { FeedId } from '@sealpost/protocol';
+import type { LongWork } from '../access/long-work.ts';
 import { watchStalls } from '../connections/guard.ts';
-import { type Appended, CorruptRecordError, type ReportStore } from '../store/store.ts';
+import { type Appended, type AppendedFilter, CorruptRecordError, type ReportStore } from '../store/store.ts';
 import type { Ending, Line } from './connections.ts';
 import type { EventIds, ResumePoint } from './event-id.ts';
 import type { Hub } from './hub.ts';
@@ -13,25 +14,35 @@ import type { Tally } from './tally.ts';
 
 /** Reports that a stream may be behind and still be resumed; further back the client reads pages, which costs the server less. */
 const resumeReportsMax = 100_000;
+/** Reports that a slice of a catch-up writes at most: some 600 KB. */
 const catchUpBatch = 256;
+/** How long a catch-up waits where the store is behind what live readers were told. */
+const behindMs = 50;
 const comment = Buffer.from(':\n\n');
 
 export type EventStreamParts = {
   readonly reports: Pick<ReportStore, 'appendedAfter' | 'position'>;
   readonly hub: Hub;
   readonly eventIds: Pick<EventIds, 'encode'>;
+  readonly longWork: LongWork;
   readonly rules: SocketRules;
   readonly monotonicMs: () => number;
   /** Reports observed before are invisible. */
   readonly oldestMs: () => number;
 };
 
+/** Whose stream it is, what it reads, and where it resumes. */
+export type EventReader = {
+  readonly userId: string;
+  readonly feedIds: readonly FeedId[];
+  readonly after: ResumePoint | undefined;
+};
+
 /** Holds a stream whose head was sent. `onClose` hears its end once. */
 export const holdEventStream = (
   parts: EventStreamParts,
   response: ServerResponse,
-  feedIds: readonly FeedId[],
-  after: ResumePoint | undefined,
+  { userId, feedIds, after }: EventReader,
   tally: Tally,
   onClose: () => void,
 ): Line => {
@@ -79,7 +90,7 @@ export const holdEventStream = (
   write(comment); // so that the client, and whatever is between, sees that the stream has begun
   if (after === undefined) begin(position);
   else {
-    const caughtUp = catchUp(parts, response, new Set(feedIds), { after, write, writeReport, begin });
+    const caughtUp = catchUp(parts, response, { userId, feedIds: new Set(feedIds), after, write, writeReport, begin });
     caughtUp.catch(() => response.destroy()); // the store does not answer: the client resumes later, from what it has
   }
   return {
@@ -96,6 +107,8 @@ export const holdEventStream = (
 };
 
 type Catching = {
+  readonly userId: string;
+  readonly feedIds: ReadonlySet<FeedId>;
   readonly after: ResumePoint;
   readonly write: (event: Buffer) => void;
   readonly writeReport: (event: Buffer, at: number) => void;
@@ -103,13 +116,16 @@ type Catching = {
   readonly begin: (position: number) => void;
 };
 
-/** Writes what was appended since, until the hub's own position is reached. */
-const catchUp = async (
-  { reports, hub, eventIds, oldestMs }: EventStreamParts,
-  response: ServerResponse,
-  feedIds: ReadonlySet<FeedId>,
-  { after, write, writeReport, begin }: Catching,
-): Promise<void> => {
+/** `reading`: it goes on, once the client has read. `behind`: the store does not have yet what live readers were told. */
+type CatchUpStep = 'reading' | 'behind' | 'over';
+
+/**
+ * Writes what was appended since, until the hub's own position is reached. An account has one catch-up at a time; while one waits for its
+ * client to read, the next one has its turn.
+ */
+const catchUp = async (parts: EventStreamParts, response: ServerResponse, catching: Catching): Promise<void> => {
+  const { reports, hub, eventIds, longWork } = parts;
+  const { userId, after, write, begin } = catching;
   const newest = await reports.position();
   const giveUp = (): void => {
     const position = Math.max(hub.position(), newest);
@@ -118,35 +134,55 @@ const catchUp = async (
   };
   // A position ahead of all is of a store that was put back.
   if (after === 'foreign' || after > newest || after < newest - resumeReportsMax) return giveUp();
-  for (let position = after; !response.destroyed; ) {
-    const next = await appendedAfter(reports, position);
-    if (next.missed) return giveUp();
-    const oldest = oldestMs();
-    for (const [i, report] of next.reports.entries()) {
-      const at = next.positions[i] as number; // one for each report
-      if (feedIds.has(report.feedId) && report.observationsMs >= oldest)
-        writeReport(renderMessage('event', report, eventIds.encode(at)), at);
-    }
+  let position = after;
+  const readSlice = async (isOver: () => boolean): Promise<CatchUpStep> => {
+    const next = await readAfter(parts, position, { feedIds: catching.feedIds, isOver });
+    const before = position;
     position = next.position;
-    if (next.reports.length < catchUpBatch && position >= hub.position()) return begin(position);
-    await drained(response);
+    if (next.missed) giveUp();
+    else writeSlice(parts, catching, next);
+    if (next.missed) return 'over';
+    if (position < hub.position()) return position > before ? 'reading' : 'behind';
+    begin(position);
+    return 'over';
+  };
+  const read = async (): Promise<CatchUpStep> => {
+    let step: CatchUpStep = response.destroyed ? 'over' : 'reading';
+    while (step === 'reading' && !response.socket?.writableNeedDrain)
+      step = response.destroyed ? 'over' : await longWork.slice(readSlice);
+    return step;
+  };
+  for (let step = await longWork.run(userId, read); step !== 'over'; step = await longWork.run(userId, read))
+    await (step === 'behind' ? later(behindMs) : drained(response));
+};
+
+const writeSlice = ({ eventIds, oldestMs }: EventStreamParts, { writeReport }: Catching, next: Appended): void => {
+  const oldest = oldestMs();
+  for (const [i, report] of next.reports.entries()) {
+    const at = next.positions[i] as number; // one for each report
+    if (report.observationsMs >= oldest) writeReport(renderMessage('event', report, eventIds.encode(at)), at);
   }
 };
 
-/** What follows a position. A damaged report nobody can have: it is passed over, or whoever resumes before it never gets further. */
-const appendedAfter = async (reports: Pick<ReportStore, 'appendedAfter'>, position: number): Promise<Appended> => {
-  for (let from = position; ; from += 1) {
-    try {
-      return await reports.appendedAfter(from, catchUpBatch);
-    } catch (error) {
-      if (!(error instanceof CorruptRecordError)) throw error;
-    }
+/** What follows a position. Skips a corrupt report; otherwise a client resuming before it would never get past it. */
+const readAfter = async (
+  { reports }: EventStreamParts,
+  position: number,
+  filter: AppendedFilter,
+): Promise<Appended> => {
+  try {
+    return await reports.appendedAfter(position, catchUpBatch, filter);
+  } catch (error) {
+    if (!(error instanceof CorruptRecordError)) throw error;
+    return { reports: [], positions: [], position: position + 1, missed: false };
   }
 };
+
+const later = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
 /**
- * Lets others have their turn, and waits for a client that reads slower than the store; one that stopped is ended by those who tend it. It is
- * the connection that is asked: on one that offered an upgrade, node no longer tells the response.
+ * Waits for a client that reads slower than the store; one that stopped is ended by those who tend it. It is the connection that is asked: on
+ * one that offered an upgrade, node no longer tells the response.
  */
 const drained = ({ socket }: ServerResponse): Promise<void> =>
   new Promise((resolve) => {

@@ -2,6 +2,7 @@
 // what is added is the account's number of connections (D66).
 import type { FeedId, NetworkType } from '@sealpost/protocol';
 import { readableByAccount } from '../access/entitlements.ts';
+import type { LongWork } from '../access/long-work.ts';
 import { viewOfNetwork } from '../access/network-view.ts';
 import type { Handlers } from '../http/pipeline.ts';
 import type { Handler, LiveContext } from '../http/routes/context.ts';
@@ -28,6 +29,7 @@ export type LiveOptions = {
   readonly store: Store;
   readonly view: AdminView;
   readonly rules: LiveRules;
+  readonly longWork: LongWork;
   readonly nowMs: () => number;
   readonly monotonicMs: () => number;
   readonly observe: (event: LiveEvent) => void;
@@ -53,7 +55,7 @@ const routeOfForm = { seconds: 'socket', milliseconds: 'socketMs', event: 'repor
 >;
 
 export const openLive = async (options: LiveOptions): Promise<Live> => {
-  const { store, rules, nowMs, monotonicMs, observe, onTrouble } = options;
+  const { store, rules, longWork, nowMs, monotonicMs, observe, onTrouble } = options;
   const view = viewOfNetwork(options.view, rules.network);
   const connections = createConnections({
     perAccountMax: rules.socketsPerAccount,
@@ -79,7 +81,7 @@ export const openLive = async (options: LiveOptions): Promise<Live> => {
       socket: createSocketRoute('seconds', connections, hub, accept, register),
       socketMs: createSocketRoute('milliseconds', connections, hub, accept, register),
       reportStream: createEventRoute(
-        { reports: store.reports, hub, eventIds, rules, monotonicMs, oldestMs },
+        { reports: store.reports, hub, eventIds, longWork, rules, monotonicMs, oldestMs },
         eventIds,
         connections,
         register,
@@ -193,7 +195,7 @@ const createEventRoute =
       headers: eventHeaders,
       takeOver: (response) => {
         register(opened, (tally, onClose) =>
-          holdEventStream(parts, response, feedIds, after, tally, () => onClose(null)),
+          holdEventStream(parts, response, { userId: context.userId, feedIds, after }, tally, () => onClose(null)),
         );
       },
     };

@@ -14,12 +14,13 @@ import {
 } from './lmdb-found-reports.ts';
 import { createLatestReader, createNewestReader } from './lmdb-latest.ts';
 import { createPageRenderer } from './lmdb-rendered-runs.ts';
-import { decodeAppended, observationsOfKey, positionKey, positionOfKey, streamOfKey } from './lmdb-report-tables.ts';
+import { observationsOfKey, openAppended, positionKey, positionOfKey, streamOfKey } from './lmdb-report-tables.ts';
 import { type FoundReport, type ReportSource, readFound } from './lmdb-runs.ts';
 import { isLost } from './lmdb-set-aside.ts';
 import { renderReport, secondOf } from './rendered-report.ts';
 import type {
   Appended,
+  AppendedFilter,
   LatestReport,
   MinuteCandle,
   Neighbours,
@@ -106,9 +107,9 @@ export const createReportReader = (
       renew();
       return lastPosition(tables, damage);
     },
-    appendedAfter: (position: number, limit: number): Appended => {
+    appendedAfter: (position: number, limit: number, filter?: AppendedFilter): Appended => {
       renew();
-      return readAppended(source, position, limit);
+      return readAppended(source, position, limit, filter);
     },
   };
 };
@@ -167,8 +168,33 @@ const createMomentRenderer = (
   };
 };
 
-const readAppended = (source: ReportSource, position: number, limit: number): Appended => {
+/** Entries of other streams that are passed over between two looks at the clock. */
+const passedOverMax = 32;
+
+/** Whether an entry is wanted, by its stream's number, and whether to stop after it. */
+const createFilter = ({ directory }: ReportSource, filter: AppendedFilter | undefined) => {
+  if (filter === undefined) return { isWanted: () => true, isOver: () => false };
+  const streams = new Set([...filter.feedIds].map(directory.numberOf));
+  let passed = 0;
+  return {
+    isWanted: (entry: Buffer): boolean => streams.has(streamOfKey(entry)),
+    isOver: (wasRead: boolean): boolean => {
+      passed = wasRead ? passedOverMax : passed + 1;
+      if (passed < passedOverMax) return false;
+      passed = 0;
+      return filter.isOver();
+    },
+  };
+};
+
+const readAppended = (
+  source: ReportSource,
+  position: number,
+  limit: number,
+  filter: AppendedFilter | undefined,
+): Appended => {
   const { appended } = source.tables;
+  const { isWanted, isOver } = createFilter(source, filter);
   const reports: StoredReport[] = [];
   const positions: number[] = [];
   let reached = position;
@@ -178,19 +204,22 @@ const readAppended = (source: ReportSource, position: number, limit: number): Ap
   const [containing] = [...appended.getKeys(before)];
   for (const { key, value } of appended.getRange({ start: containing ?? positionKey(0) })) {
     const first = positionOfKey(key);
-    const keys = source.damage.contain({ table: 'appended', key: `${first}` }, () => decodeAppended(key, value));
+    const batch = source.damage.contain({ table: 'appended', key: `${first}` }, () => openAppended(key, value));
     // What a damaged batch brought is not known: whoever has not passed it has missed something.
-    if (keys === undefined) continue;
+    if (batch === undefined) continue;
     if (first > (expected ?? position + 1) && first > position + 1) missed = true;
-    expected = first + keys.length;
-    for (const [i, entry] of keys.entries()) {
-      if (first + i <= position) continue;
+    expected = first + batch.count;
+    for (let i = Math.max(0, position + 1 - first); i < batch.count; i++) {
       if (reports.length === limit) return { reports, positions, position: reached, missed };
       reached = first + i;
-      const report = readExact(source, entry);
-      if (report === undefined) continue;
-      reports.push(report);
-      positions.push(reached);
+      const entry = batch.at(i);
+      const wanted = isWanted(entry);
+      const report = wanted ? readExact(source, entry) : undefined;
+      if (report !== undefined) {
+        reports.push(report);
+        positions.push(reached);
+      }
+      if (isOver(wanted)) return { reports, positions, position: reached, missed };
     }
   }
   const last = lastPosition(source.tables, source.damage);

@@ -78,13 +78,23 @@ export const encodeAppended = (key: Buffer, keys: readonly Buffer[]): Buffer => 
   return Buffer.concat([head, entries]);
 };
 
-/** Undoes `encodeAppended`. Batches of releases whose checksums did not cover the key are accepted. */
-export const decodeAppended = (key: Buffer, value: Buffer): readonly Buffer[] => {
+/** The keys of a batch, one after the other. Batches of releases whose checksums did not cover the key are accepted. */
+export const openAppended = (
+  key: Buffer,
+  value: Buffer,
+): { readonly count: number; readonly at: (i: number) => Buffer } => {
   const entries = value.subarray(4);
   const isWhole = value.length >= 4 && entries.length % appendedEntryBytes === 0;
   if (!isWhole || ![seedOf(key), 0].some((seed) => crc32(entries, seed) === value.readUInt32BE(0)))
     throw new CorruptRecordError(`the batch appended at ${positionOfKey(key)} does not match its checksum`);
-  return Array.from({ length: entries.length / appendedEntryBytes }, (_, i) =>
-    entries.subarray(i * appendedEntryBytes, (i + 1) * appendedEntryBytes),
-  );
+  return {
+    count: entries.length / appendedEntryBytes,
+    at: (i) => entries.subarray(i * appendedEntryBytes, (i + 1) * appendedEntryBytes),
+  };
+};
+
+/** Undoes `encodeAppended`. */
+export const decodeAppended = (key: Buffer, value: Buffer): readonly Buffer[] => {
+  const { count, at } = openAppended(key, value);
+  return Array.from({ length: count }, (_, i) => at(i));
 };

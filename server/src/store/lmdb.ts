@@ -141,7 +141,7 @@ const composeStore = (
     renderedPage: async (feedId, fromSeconds, limit) => reader.renderedPage(feedId, fromSeconds, limit),
     windows: async (feedId, fromSeconds, toSeconds, limit) => reader.windows(feedId, fromSeconds, toSeconds, limit),
     candles: async (feedId, fromSeconds, toSeconds) => reader.candles(feedId, fromSeconds, toSeconds),
-    appendedAfter: async (position, limit) => reader.appendedAfter(position, limit),
+    appendedAfter: async (position, limit, filter) => reader.appendedAfter(position, limit, filter),
     position: async () => reader.position(),
     lineage: async () => {
       environment.root.resetReadTxn();

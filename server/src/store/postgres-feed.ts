@@ -17,12 +17,20 @@ import {
 } from './postgres-rows.ts';
 import type { Tables } from './postgres-schema.ts';
 import { createTurns } from './postgres-turns.ts';
-import { type Appended, CorruptRecordError, type LatestReport, type StoredReport } from './store.ts';
+import {
+  type Appended,
+  type AppendedFilter,
+  CorruptRecordError,
+  type LatestReport,
+  type StoredReport,
+} from './store.ts';
 
 /** How often the counters are looked at, whether or not a notification came. */
 const pollMs = 250;
 /** Reports read at once. */
 const batchMax = 1_000;
+/** Keys looked at for a reader that wants few of the streams: some 40 KB. */
+const filteredKeysMax = 1_024;
 /** Batches of keys read at once. */
 const keyBatchesMax = 64;
 
@@ -30,7 +38,7 @@ type Counters = { position: number; admin: number; trimmed: number };
 
 export type Feed = {
   readonly latest: (feedId: FeedId) => LatestReport | undefined;
-  readonly appendedAfter: (position: number, limit: number) => Promise<Appended>;
+  readonly appendedAfter: (position: number, limit: number, filter?: AppendedFilter) => Promise<Appended>;
   readonly onAppended: (wake: () => void) => () => void;
   readonly onAdminChanged: (wake: () => void) => () => void;
   /** Reports that are stored, whoever stored them: `latest` is no older than these. */
@@ -100,8 +108,9 @@ export const openFeed = async (parts: FeedParts): Promise<Feed> => {
   const timer = setInterval(lookSoon, pollMs).unref();
   return {
     latest: newest.get,
-    appendedAfter: async (position, limit) =>
-      recent.after(position, limit) ?? (await readAppended(parts.others, parts.tables, position, limit, false)),
+    appendedAfter: async (position, limit, filter) =>
+      recent.after(position, limit, filter) ??
+      (await readAppended(parts.others, parts.tables, { position, limit, lenient: false, filter })),
     onAppended: appended.add,
     onAdminChanged: admin.add,
     learn: (reports) => void learn(reports).catch(() => {}), // what a failure leaves unknown is slower to read, and is asked again
@@ -154,7 +163,7 @@ const createMemory = (parts: FeedParts, start: Reached) => {
     const position = (): number => recent.reached().position;
     for (let before = -1; before < position() && position() < upTo; ) {
       before = position();
-      const next = await readAppended(parts, t, before, batchMax, true);
+      const next = await readAppended(parts, t, { position: before, limit: batchMax, lenient: true });
       if (next.missed) await loadHeads();
       await learn(next.reports, next.positions);
       // Meanwhile this process may have appended and gone ahead.
@@ -236,23 +245,38 @@ const intactKeys = (keys: Buffer): readonly ReportKey[] | undefined => unlessDam
 
 type KeyAt = ReportKey & { readonly position: number };
 
+type Wanted = {
+  readonly position: number;
+  readonly limit: number;
+  readonly lenient: boolean;
+  readonly filter?: AppendedFilter | undefined;
+};
+
+/** The keys to read, without those of other streams, up to a limit, and the position of the last one looked at. */
+const chooseKeys = (keys: readonly KeyAt[], limit: number, filter: AppendedFilter | undefined) => {
+  const chosen = filter === undefined ? keys : keys.filter(({ feedId }) => filter.feedIds.has(feedId));
+  const last = chosen.length > limit ? chosen[limit - 1] : keys.at(-1);
+  return { wanted: chosen.slice(0, limit), lookedAt: last?.position };
+};
+
 /** Reads what follows a position. A damaged report ends the answer before it, or is the error; `lenient` leaves it out, and a damaged batch. */
 const readAppended = async (
   { run, byKeys }: Source,
   t: Tables,
-  position: number,
-  limit: number,
-  lenient: boolean,
+  { position, limit, lenient, filter }: Wanted,
 ): Promise<Appended & Reached> => {
-  const { keys, missed, marks } = await readKeysAfter(run, t, position, limit, lenient);
-  const rows = await byKeys(keys);
+  const looked = filter === undefined ? limit : Math.max(limit, filteredKeysMax);
+  const { keys, missed, marks } = await readKeysAfter(run, t, position, looked, lenient);
+  const { wanted, lookedAt = position } = chooseKeys(keys, limit, filter);
+  const rows = wanted.length === 0 ? [] : await byKeys(wanted);
   const reports: StoredReport[] = [];
   const positions: number[] = [];
-  let reached = position;
-  for (const [i, key] of keys.entries()) {
+  let [reached, isCut] = [position, false];
+  for (const [i, key] of wanted.entries()) {
     const row = rows[i];
     const report = row && intact(key.feedId, row);
     if (row !== undefined && report === undefined && !lenient) {
+      isCut = true;
       if (reports.length > 0) break;
       decodeReport(key.feedId, row); // throws what is wrong with it
     }
@@ -260,7 +284,10 @@ const readAppended = async (
     if (report === undefined) continue;
     reports.push(report);
     positions.push(reached);
+    isCut = filter?.isOver() ?? false;
+    if (isCut) break;
   }
+  if (!isCut) reached = lookedAt;
   if (keys.length > 0) return { reports, positions, position: reached, missed, mark: marks.get(reached) };
   // Whoever is ahead of the database, after it lost something, goes on from where it is.
   const now = (await readCounters(run, t)).position;

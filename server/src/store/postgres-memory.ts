@@ -1,7 +1,7 @@
 // Owns what a process remembers of a database: the newest report of each stream, and the last ones in the order of appending.
 import type { FeedId } from '@sealpost/protocol';
 import { renderReport } from './rendered-report.ts';
-import { type Appended, type LatestReport, reportTag, type StoredReport } from './store.ts';
+import { type Appended, type AppendedFilter, type LatestReport, reportTag, type StoredReport } from './store.ts';
 
 /** Reports kept in memory for those who follow: some 8 MB. */
 const recentMax = 8_192;
@@ -87,20 +87,32 @@ export const createRecent = (start: Reached) => {
       note(to);
     },
     /** Undefined when it is not here, or nothing is: then the database may know more. */
-    after: (position: number, limit: number): Appended | undefined => {
+    after: (position: number, limit: number, filter?: AppendedFilter): Appended | undefined => {
       if (position < from || position >= reached.position) return undefined;
       const found = firstAfter(entries, position);
-      const wanted = entries.slice(found, found + limit);
-      if (wanted.length === 0) return undefined;
-      const isAll = found + wanted.length === entries.length;
+      if (found === entries.length) return undefined;
+      const { wanted, end } = chooseEntries(entries, found, limit, filter);
       return {
         reports: wanted.map(({ report }) => report),
         positions: wanted.map((entry) => entry.position),
-        position: isAll ? reached.position : (wanted.at(-1) as Recent).position, // there is one
+        position: end === entries.length ? reached.position : (entries[end - 1] as Recent).position, // at least one was looked at
         missed: false,
       };
     },
   };
+};
+
+/** The entries of the streams that are wanted, from a place on, and where looking ended. */
+const chooseEntries = (entries: readonly Recent[], from: number, limit: number, filter: AppendedFilter | undefined) => {
+  if (filter === undefined)
+    return { wanted: entries.slice(from, from + limit), end: Math.min(entries.length, from + limit) };
+  const wanted: Recent[] = [];
+  let end = from;
+  while (end < entries.length && wanted.length < limit) {
+    const entry = entries[end++] as Recent; // below the length
+    if (filter.feedIds.has(entry.report.feedId)) wanted.push(entry);
+  }
+  return { wanted, end };
 };
 
 /** Where the entries after a position begin. */

@@ -102,8 +102,11 @@ export type ReportStore = {
   ) => Promise<readonly Window[]>;
   /** The roll-ups of the minutes that begin from one second to another, both included, ascending; minutes without reports are absent. */
   readonly candles: (feedId: FeedId, fromSeconds: number, toSeconds: number) => Promise<readonly MinuteCandle[]>;
-  /** Reports in the order in which they were appended, after a position; 0 is before the first. Positions only grow. */
-  readonly appendedAfter: (position: number, limit: number) => Promise<Appended>;
+  /**
+   * Reports in the order in which they were appended, after a position; 0 is before the first. Positions only grow. With a filter, reports of
+   * other streams are passed over without being unpacked, and less than `limit` may come although more follow: `position` says how far it got.
+   */
+  readonly appendedAfter: (position: number, limit: number, filter?: AppendedFilter) => Promise<Appended>;
   /** The position of the last appended report; 0 when there is none. */
   readonly position: () => Promise<number>;
   /** The history that positions count in. */
@@ -147,6 +150,9 @@ export type Lineage = { readonly epoch: Uint8Array; readonly key: Uint8Array };
 
 /** Where a scan goes on. Opaque. */
 export type ScanCursor = string;
+
+/** Which streams to read of what was appended, and when to stop: `isOver` is asked after each report, and now and then between them. */
+export type AppendedFilter = { readonly feedIds: ReadonlySet<FeedId>; readonly isOver: () => boolean };
 
 /**
  * `positions` are those of the reports, one each; `position` is that of the last one, or the one asked with. `missed`: what followed the

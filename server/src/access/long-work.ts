@@ -1,0 +1,60 @@
+// Long work runs in slices: one piece of work per account at a time, one slice of all accounts at a time, and after each slice a rest as
+// long as the slice. However much one account asks for, at least half of the event loop is left to everyone else (D140).
+import { ApiError } from '@sealpost/protocol';
+
+export type LongWork = {
+  /**
+   * Runs an account's work once its earlier work has ended, however that ended. Work must not await a client: it would keep the account's
+   * other work waiting. Rejects with 429 where `waitingMax` pieces of the account's work wait already; without it, the caller bounds them.
+   */
+  readonly run: <T>(account: string, work: () => Promise<T>, waitingMax?: number) => Promise<T>;
+  /** Runs one slice when the slices before it are done. `isOver` says when its time is up. */
+  readonly slice: <T>(work: (isOver: () => boolean) => Promise<T>) => Promise<T>;
+};
+
+/** How long a slice may read; rendering what it read takes about as long again. */
+const sliceMs = 2;
+/** A slice may wait for a database: that is not the loop's time, and not rested for. */
+const restMsMax = 5;
+
+export const createLongWork = (monotonicMs: () => number): LongWork => {
+  const waiting = new Map<string, { count: number; last: Promise<unknown> }>();
+  let lastSlice: Promise<unknown> = Promise.resolve();
+  const runSlice = async <T>(work: (isOver: () => boolean) => Promise<T>): Promise<T> => {
+    const startedMs = monotonicMs();
+    try {
+      return await work(() => monotonicMs() - startedMs >= sliceMs);
+    } finally {
+      await rest(Math.min(restMsMax, monotonicMs() - startedMs));
+    }
+  };
+  return {
+    run: async (account, work, waitingMax = Number.POSITIVE_INFINITY) => {
+      const queue = waiting.get(account) ?? { count: 0, last: Promise.resolve() };
+      if (queue.count >= waitingMax)
+        throw new ApiError('rate_limited', 'Too many long requests of this account wait. Ask for one after the other.');
+      waiting.set(account, queue);
+      queue.count += 1;
+      const mine = queue.last.then(work);
+      queue.last = mine.catch(() => {});
+      try {
+        return await mine;
+      } finally {
+        queue.count -= 1;
+        if (queue.count === 0) waiting.delete(account);
+      }
+    },
+    slice: (work) => {
+      const mine = lastSlice.then(() => runSlice(work));
+      lastSlice = mine.catch(() => {});
+      return mine;
+    },
+  };
+};
+
+/** Timers count whole milliseconds; a slice that took less than one lets the loop go around once. */
+const rest = (ms: number): Promise<void> =>
+  new Promise((resolve) => {
+    if (ms < 1) setImmediate(resolve);
+    else setTimeout(resolve, ms);
+  });
