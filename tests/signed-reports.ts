@@ -5,8 +5,14 @@ import type { StoredReport } from '../server/src/store/store.ts';
 
 export type SignedReports = {
   readonly signerSets: SignerSets;
-  /** A version 3 report of a window in the feed id's own resolution; `price` makes bytes differ. */
-  readonly report: (feedId: FeedId, validFrom: number, observations: number, price?: bigint) => StoredReport;
+  /** A version 3 report of a window in the feed id's own resolution; `price` makes its body differ, `round` only who signs it. */
+  readonly report: (
+    feedId: FeedId,
+    validFrom: number,
+    observations: number,
+    price?: bigint,
+    round?: number,
+  ) => StoredReport;
 };
 
 /** The nth test stream, with timestamps in seconds. */
@@ -19,7 +25,7 @@ export const createSignedReports = async (seed = 'tests'): Promise<SignedReports
   const { signerSet, sign } = await createNetwork({ seed });
   return {
     signerSets: new Map([[signerSet.configDigest, signerSet]]),
-    report: (feedId, validFrom, observations, price = 10n ** 18n) => {
+    report: (feedId, validFrom, observations, price = 10n ** 18n, round = observations % 2 ** 32) => {
       const unitMs = feedId.startsWith('0x1') ? 1 : 1_000;
       const expiresAt = observations + (30 * 86_400 * 1_000) / unitMs;
       const fees = { nativeFee: 1n, linkFee: 2n };
@@ -34,7 +40,7 @@ export const createSignedReports = async (seed = 'tests'): Promise<SignedReports
         bid: price,
         ask: price,
       });
-      const fullReport = Buffer.from(sign(body, observations % 2 ** 32).slice(2), 'hex');
+      const fullReport = Buffer.from(sign(body, round).slice(2), 'hex');
       return { feedId, validFromMs: validFrom * unitMs, observationsMs: observations * unitMs, fullReport };
     },
   };

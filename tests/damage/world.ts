@@ -80,7 +80,11 @@ export const createDamageWorld = async (): Promise<DamageWorld> => {
   const refused = { atMs: Date.now(), code: 'unknown_stream', message: '', feedId: null, observationsMs: null };
   await store.quarantine.add(['a', 'b', 'c'].map((line) => ({ ...refused, line })));
   const day = new Date().toISOString().slice(0, 10);
-  await store.usage.add(accounts.map(({ userId }) => ({ userId, day, route: 'reportLatest', requests: 7 })));
+  await store.usage.add(
+    accounts.map(({ userId }) => ({ userId, day, route: 'reportLatest', requests: 7 })),
+    [],
+    Date.now(),
+  );
   await store.close();
   const hash = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex');
   const world: World = {

@@ -57,7 +57,7 @@ export const createUsageCounter = (options: UsageCounterOptions): UsageCounter =
     const used = uses.take();
     if (rows.length === 0 && used.length === 0) return;
     try {
-      await usage.add(rows, used);
+      await usage.add(rows, used, nowMs());
       complain.wellAgain();
     } catch (error) {
       counts.putBack(rows);

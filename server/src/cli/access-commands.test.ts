@@ -367,11 +367,15 @@ test('usage: nothing at first, then what the store has counted in the days asked
   expect(await json('account', 'usage', 'acme', '--days', '30')).toEqual({ usage: [] });
   expect((await refusal('account', 'usage', 'acme', '--days', '0'))[0]).toBe(2);
   const opened = await openStore(store, 'read');
-  await opened.usage.add([
-    { userId, day: '2025-11-08', route: 'feeds', requests: 5 },
-    { userId, day: '2025-11-09', route: 'feeds', requests: 1_234 },
-    { userId: randomUUID(), day: '2025-11-09', route: 'feeds', requests: 7 },
-  ]);
+  await opened.usage.add(
+    [
+      { userId, day: '2025-11-08', route: 'feeds', requests: 5 },
+      { userId, day: '2025-11-09', route: 'feeds', requests: 1_234 },
+      { userId: randomUUID(), day: '2025-11-09', route: 'feeds', requests: 7 },
+    ],
+    [],
+    Date.parse('2025-11-09'),
+  );
   await opened.close();
   expect((await run('account', 'usage', 'acme')).stdout).toBe(
     'day         route  requests\n2025-11-09  feeds     1,234\n',

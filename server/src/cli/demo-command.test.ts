@@ -62,6 +62,7 @@ test('demo: a second one in the same folder says where the first one is, if it i
 test('demo: help shows the level and the store that it uses', async () => {
   const help = (await runCommand(['demo', '--help'])).stdout.replace(/\s+/g, ' ');
   expect(help).toContain('($SEALPOST_LOG_LEVEL, default: warn)');
+  expect(help).toContain('--origins <ids>');
   expect(help).toContain('($SEALPOST_STORE, default: the folder of --dir)');
 });
 

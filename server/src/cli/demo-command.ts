@@ -37,7 +37,7 @@ export const addDemoCommand = (program: Command, session: Session): void => {
     .option('--past <minutes>', 'how much of the past is signed in the background', '60')
     .option('--json', 'print one line of JSON when ready, and nothing else')
     .action((options: RawOptions) => demo(session, options));
-  addSettings(command, ['store', 'requestsPerSecond', 'logLevel'], {
+  addSettings(command, ['store', 'requestsPerSecond', 'origins', 'logLevel'], {
     store: 'the folder of --dir',
     logLevel: logLevelDefault,
   });

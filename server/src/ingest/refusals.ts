@@ -1,4 +1,4 @@
-// Owns the ONE table of reasons for which a report is refused at the door (docs/ingest.md explains each).
+// The one table of reasons for which ingest rejects a report. The texts say what to do; docs/cli.md says how to list rejected lines.
 import { type VerificationFailure, verificationFailures } from '@sealpost/protocol';
 
 /** Why a line was refused. */
@@ -17,7 +17,7 @@ export const refusals = {
   ahead_of_clock: 'The observation is further ahead of this machine’s clock than the tolerance.',
   overlapping_window: 'The window overlaps that of a stored report.',
   conflicting_report:
-    'Other bytes are stored for this stream and observation. They were kept; find out who signed twice.',
+    'Another report body is stored for this stream and observation. It was kept; find out who signed twice.',
   check_failed: 'The server failed to check the line, and rejected only this line. Report this as a bug.',
 } as const satisfies Record<string, string> & Record<VerificationFailure, string>;
 

@@ -40,6 +40,7 @@ const fill = async ({ reports, admin, usage, quarantine }: Store): Promise<void>
   await usage.add(
     [{ userId: 'a', day: '2026-01-01', route: 'feeds', requests: 3 }],
     [{ userId: 'a', secretId: 's1', usedAtMs: 60_000 }],
+    Date.parse('2026-01-01'),
   );
   await quarantine.add(
     [1, 2].map((n) => ({ atMs: n, code: 'c', message: 'm', feedId: null, observationsMs: null, line: 'x' })),

@@ -196,11 +196,14 @@ const copyQuarantine = async ({ quarantine: from }: Store, { quarantine: to }: S
   for (let i = copied; i < lines.length; i += linesPerBatch) await to.add(lines.slice(i, i + linesPerBatch));
 };
 
+/** Before any day: a copy drops none for its age, and takes the source's last uses as they are. */
+const copiedAtMs = 0;
+
 // Counts add up, so each account's are taken over once.
 const copyUsage = async (from: Store, to: Store): Promise<void> => {
   for (const { userId } of await from.admin.list('account')) {
     const rows = await from.usage.list(userId, '0000-01-01');
     const isNew = (await to.usage.list(userId, '0000-01-01')).length === 0;
-    await to.usage.add(isNew ? rows : [], await from.usage.lastUses(userId));
+    await to.usage.add(isNew ? rows : [], await from.usage.lastUses(userId), copiedAtMs);
   }
 };

@@ -2,6 +2,7 @@
 // into blocks, keeps the order of appending and the counters, all in that transaction. A damaged run is set aside, and what it held can be
 // appended again (D120).
 import type { FeedId } from '@sealpost/protocol';
+import { judgeReport } from './append-rules.ts';
 import type { DamageLog } from './damage.ts';
 import { createCandleWriter } from './lmdb-candles.ts';
 import { type Counters, lastPosition, readCounters, writeCounters, writePosition } from './lmdb-counters.ts';
@@ -208,15 +209,13 @@ const place = (transaction: Transaction, state: StreamState, report: StoredRepor
   return refused ?? 'stored';
 };
 
-/** What speaks against a report that is not after the newest; undefined when it fits into a gap, or takes the place of a damaged one. */
+/** Why a report that is not after the newest is not stored; undefined when it is. */
 const judgeLate = (source: ReportSource, stream: number, report: StoredReport): AppendOutcome | undefined => {
   const next = findFirst(source, stream, report.observationsMs);
-  if (next?.window.observationsMs === report.observationsMs) {
-    const stored = readFound(source, stream, next)?.fullReport;
-    if (stored !== undefined) return Buffer.compare(stored, report.fullReport) === 0 ? 'duplicate' : 'conflict';
-  } else if (next !== undefined && next.window.validFromMs <= report.observationsMs) return 'overlap';
+  const isSame = next?.window.observationsMs === report.observationsMs;
+  const fullReport = isSame ? readFound(source, stream, next)?.fullReport : undefined;
   const previous = findLastBefore(source, stream, report.observationsMs);
-  return previous !== undefined && previous.observationsMs >= report.validFromMs ? 'overlap' : undefined;
+  return judgeReport(report, [...(next ? [{ ...next.window, fullReport }] : []), ...(previous ? [previous] : [])]);
 };
 
 /** Puts a late report into the run that ends after it, without what is damaged there. */

@@ -4,7 +4,7 @@ import type { DamageLog } from './damage.ts';
 import { type Environment, openTable } from './lmdb-environment.ts';
 import { decodeKeyedRecord, encodeKeyedRecord } from './record.ts';
 import type { SecretUse, UsageRow, UsageStore } from './store.ts';
-import { addDays, firstDayKept } from './usage-days.ts';
+import { addDays, dayOf, firstDayKept } from './usage-days.ts';
 
 /** Old records removed by one addition at most, so that it stays short. */
 const removedMax = 10_000;
@@ -31,12 +31,13 @@ const createSecretUses = (environment: Environment, damage: DamageLog) => {
     return (known && useOf(key, known)?.usedAtMs) ?? 0;
   };
   return {
-    /** Keys with the latest of these uses and of what is stored. */
-    latestOf: (uses: readonly SecretUse[]): ReadonlyMap<string, number> => {
+    /** Keys with the latest of these uses and of what is stored; a stored use that is ahead of the clock gives way. */
+    latestOf: (uses: readonly SecretUse[], nowMs: number): ReadonlyMap<string, number> => {
+      const storedUse = (key: string): number => (usedAt(key) > nowMs ? 0 : usedAt(key));
       const latestUses = new Map<string, number>();
       for (const { userId, secretId, usedAtMs } of uses) {
         const key = `${userId}/${secretId}`;
-        latestUses.set(key, Math.max(latestUses.get(key) ?? usedAt(key), usedAtMs));
+        latestUses.set(key, Math.max(latestUses.get(key) ?? storedUse(key), usedAtMs));
       }
       return latestUses;
     },
@@ -58,9 +59,9 @@ export const createUsageStore = (environment: Environment, damage: DamageLog): U
   const { root } = environment;
   const table = openTable(environment, 'usage');
   const secretUses = createSecretUses(environment, damage);
-  const dayOf = (key: Buffer): string => key.subarray(0, 10).toString();
-  const endDay = (reverse: boolean): string | undefined => {
-    for (const key of table.getKeys({ reverse, limit: 1 })) return dayOf(key);
+  const endDay = (reverse: boolean, start?: string): string | undefined => {
+    for (const key of table.getKeys({ reverse, limit: 1, ...(start !== undefined && { start: Buffer.from(start) }) }))
+      return key.subarray(0, 10).toString();
     return undefined;
   };
   /** A damaged count is lost; counting begins again at 0. */
@@ -73,13 +74,14 @@ export const createUsageStore = (environment: Environment, damage: DamageLog): U
     const known = table.get(key);
     return (known && countOf(key, known)?.requests) ?? 0;
   };
-  const dropOld = (newestDay: string): void => {
-    const oldest = firstDayKept(newestDay);
+  const dropOld = (nowMs: number): void => {
+    const newest = endDay(true, dayOf(nowMs)); // no key is a day alone, so that this one is before it
+    const oldest = newest === undefined ? '' : firstDayKept(newest);
     for (const key of [...table.getKeys({ end: Buffer.from(oldest), limit: removedMax })]) table.remove(key);
   };
   return {
     // Not the synchronous kind: it runs beside requests, which must not wait for the disk or for another process.
-    add: async (rows, uses = []) => {
+    add: async (rows, uses, nowMs) => {
       if (rows.length === 0 && uses.length === 0) return;
       await root.transaction(() => {
         const sums = new Map<string, number>();
@@ -87,14 +89,14 @@ export const createUsageStore = (environment: Environment, damage: DamageLog): U
           const key = `${day}/${userId}/${route}`;
           sums.set(key, (sums.get(key) ?? requestsAt(key)) + requests);
         }
-        const latestUses = secretUses.latestOf(uses);
+        const latestUses = secretUses.latestOf(uses, nowMs);
         // Everything was read by now: what throws, throws before the first change.
         for (const [name, requests] of sums) {
           const key = Buffer.from(name);
           table.put(key, encodeKeyedRecord(key, { requests } satisfies Count));
         }
         secretUses.put(latestUses);
-        if (rows.length > 0) dropOld(latest(rows.map(({ day }) => day)));
+        if (rows.length > 0) dropOld(nowMs);
       });
     },
     lastUses: async (userId) => {

@@ -2,10 +2,12 @@
 // taken before anything is looked at and before positions are given, and is let go of by the commit: positions are in the order of
 // commits, and nobody's window can slip in between (D82).
 import type { FeedId } from '@sealpost/protocol';
+import { judgeReport, type Neighbor } from './append-rules.ts';
 import type { Run } from './postgres-connection.ts';
 import { createPartition, type Partition } from './postgres-partitions.ts';
 import {
   bytesList,
+  decodeReport,
   encodeKeys,
   encodeReport,
   feedBytes,
@@ -16,7 +18,7 @@ import {
   type ReportRow,
 } from './postgres-rows.ts';
 import { type Tables, takeLock } from './postgres-schema.ts';
-import type { AppendOutcome, NewReport, StoredReport, Window } from './store.ts';
+import { type AppendOutcome, CorruptRecordError, type NewReport, type StoredReport } from './store.ts';
 
 export type AppendedBatch = {
   readonly outcomes: readonly AppendOutcome[];
@@ -40,7 +42,7 @@ export const appendBatch = async (
   batch: readonly NewReport[],
 ): Promise<AppendedBatch> => {
   await takeLock(run, t, 'reports');
-  const judge = await createJudge(run, t, batch);
+  const { judge, repairs } = await createJudge(run, t, batch);
   const outcomes: AppendOutcome[] = [];
   const stored: NewReport[] = [];
   const present: NewReport[] = [];
@@ -59,7 +61,14 @@ export const appendBatch = async (
   const [place] = await Promise.all([
     takePositions(run, t, stored),
     ...[...groups].map(([span, reports]) => insertReports(run, span, reports)),
-    ...[...groups].map(([span, reports]) => countReports(run, t, span, reports)),
+    ...[...groups].map(([span, reports]) =>
+      countReports(
+        run,
+        t,
+        span,
+        reports.filter((one) => !repairs(one)),
+      ),
+    ),
     ...candleRows(spanOf, stored).map(([span, rows]) => upsertCandles(run, span, rows)),
     raiseHeads(run, t, stored),
     run('SELECT pg_notify($1::text, $2::text)', [t.channel, 'reports']),
@@ -72,17 +81,17 @@ export const confirmRead = async (run: Run, t: Tables): Promise<void> => {
   await run(`UPDATE ${t.counters} SET value = value + 1 WHERE name = 'confirmed'`);
 };
 
-type Known = { readonly observationsMs: number; readonly validFromMs: number; readonly record?: Buffer };
-
 /** What is decided about one stream in this batch so far. */
-type Standing = { newestMs: number; readonly accepted: (Window & { readonly fullReport: Uint8Array })[] };
+type Standing = { newestMs: number; readonly accepted: NewReport[] };
+
+type Judge = {
+  readonly judge: (report: NewReport) => AppendOutcome;
+  /** Does a report take the place of a damaged row? */
+  readonly repairs: (report: NewReport) => boolean;
+};
 
 /** Looks up all that the batch can collide with, and judges its reports in order, each with those before it. */
-const createJudge = async (
-  run: Run,
-  t: Tables,
-  batch: readonly NewReport[],
-): Promise<(report: NewReport) => AppendOutcome> => {
+const createJudge = async (run: Run, t: Tables, batch: readonly NewReport[]): Promise<Judge> => {
   const heads = await readHeads(run, t, [...new Set(batch.map(({ feedId }) => feedId))]);
   const late = batch.filter(({ feedId, validFromMs }) => validFromMs <= (heads.get(feedId) ?? -1));
   const neighbours = await readNeighbours(run, t, late);
@@ -90,30 +99,17 @@ const createJudge = async (
   const judge = (report: NewReport): AppendOutcome => {
     const standing = standings.get(report.feedId) ?? { newestMs: -1, accepted: [] };
     standings.set(report.feedId, standing);
-    const refused = judgeStored(report, neighbours.get(report) ?? []) ?? judgeAccepted(report, standing);
+    const accepted = report.validFromMs > standing.newestMs ? [] : standing.accepted;
+    const refused = judgeReport(report, [...accepted, ...(neighbours.get(report) ?? [])]);
     if (refused !== undefined) return refused;
     standing.accepted.push(report);
     standing.newestMs = Math.max(standing.newestMs, report.observationsMs);
     return 'stored';
   };
-  return judge;
+  const repairs = (report: NewReport): boolean =>
+    (neighbours.get(report) ?? []).some(({ observationsMs }) => observationsMs === report.observationsMs);
+  return { judge, repairs };
 };
-
-const judgeStored = (report: NewReport, known: readonly Known[]): AppendOutcome | undefined => {
-  const same = known.find(({ observationsMs }) => observationsMs === report.observationsMs);
-  // The record holds a checksum under the key and the packed bytes: equal records are equal reports.
-  if (same !== undefined) return same.record?.equals(encodeReport(report)) ? 'duplicate' : 'conflict';
-  return known.some((other) => cuts(report, other)) ? 'overlap' : undefined;
-};
-
-const judgeAccepted = (report: NewReport, { newestMs, accepted }: Standing): AppendOutcome | undefined => {
-  if (report.validFromMs > newestMs) return undefined;
-  const same = accepted.find(({ observationsMs }) => observationsMs === report.observationsMs);
-  if (same !== undefined) return Buffer.compare(same.fullReport, report.fullReport) === 0 ? 'duplicate' : 'conflict';
-  return accepted.some((other) => cuts(report, other)) ? 'overlap' : undefined;
-};
-
-const cuts = (a: Window, b: Window): boolean => a.validFromMs <= b.observationsMs && b.validFromMs <= a.observationsMs;
 
 const readHeads = async (run: Run, t: Tables, feedIds: readonly FeedId[]): Promise<ReadonlyMap<FeedId, number>> => {
   const rows = await run<{ feed_id: Buffer; observations: number }>(
@@ -128,8 +124,8 @@ const readNeighbours = async (
   run: Run,
   t: Tables,
   late: readonly NewReport[],
-): Promise<ReadonlyMap<NewReport, readonly Known[]>> => {
-  const found = new Map<NewReport, Known[]>();
+): Promise<ReadonlyMap<NewReport, readonly Neighbor[]>> => {
+  const found = new Map<NewReport, Neighbor[]>();
   if (late.length === 0) return found;
   const rows = await run<ReportRow & { n: number }>(
     `SELECT k.n, r.observations, r.valid_from, r.record
@@ -146,13 +142,25 @@ const readNeighbours = async (
       numberList(late.map(({ observationsMs }) => observationsMs)),
     ],
   );
-  for (const { n, observations, valid_from, record } of rows) {
+  for (const { n, ...row } of rows) {
     const report = late[n - 1] as NewReport; // ordinals count from one
     const known = found.get(report) ?? [];
-    known.push({ observationsMs: observations, validFromMs: valid_from, record });
+    known.push(readNeighbor(report, row));
     found.set(report, known);
   }
   return found;
+};
+
+/** Unpacked only under the same key: of the others the window is enough. */
+const readNeighbor = ({ feedId, observationsMs }: NewReport, row: ReportRow): Neighbor => {
+  const window = { validFromMs: row.valid_from, observationsMs: row.observations };
+  if (observationsMs !== row.observations) return window;
+  try {
+    return decodeReport(feedId, row);
+  } catch (error) {
+    if (error instanceof CorruptRecordError) return window;
+    throw error;
+  }
 };
 
 const groupBySpan = (spanOf: Span, stored: readonly NewReport[]): ReadonlyMap<Partition, readonly NewReport[]> => {
@@ -183,7 +191,8 @@ const makePartitions = async (run: Run, t: Tables, spanOf: Span, spans: readonly
 const insertReports = (run: Run, { reports: leaf }: Partition, reports: readonly StoredReport[]) =>
   run(
     `INSERT INTO ${leaf} (feed_id, observations, valid_from, record)
-     SELECT * FROM unnest($1::bytea[], $2::bigint[], $3::bigint[], $4::bytea[])`,
+     SELECT * FROM unnest($1::bytea[], $2::bigint[], $3::bigint[], $4::bytea[])
+     ON CONFLICT (feed_id, observations) DO UPDATE SET valid_from = excluded.valid_from, record = excluded.record`, // a damaged row
     [
       bytesList(reports.map(({ feedId }) => feedBytes(feedId))),
       numberList(reports.map(({ observationsMs }) => observationsMs)),

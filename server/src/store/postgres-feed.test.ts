@@ -413,7 +413,7 @@ test('postgres feed: a reading that takes long does not keep the first report of
   }
 });
 
-test('postgres feed: a damaged newest report fails no reading of those before it', async () => {
+test('postgres feed: a damaged newest report fails no reading of those before it, and takes its place when it is sent again', async () => {
   const store = await openStore(server.url('torn'), 'write');
   await store.reports.append(run(1, 0, 3));
   await database`UPDATE torn.reports SET record = set_byte(record, 20, 255 - get_byte(record, 20))
@@ -422,6 +422,9 @@ test('postgres feed: a damaged newest report fails no reading of those before it
   try {
     expect((await reader.reports.page(secondStream(1), t0, 2)).reports.map(keyOf)).toEqual(run(1, 0, 2).map(keyOf));
     await expect(reader.reports.page(secondStream(1), t0, 3)).rejects.toThrow('does not match its checksum');
+    expect(await store.reports.append(run(1, 0, 3))).toEqual(['duplicate', 'duplicate', 'stored']);
+    expect((await reader.reports.page(secondStream(1), t0, 3)).reports.map(keyOf)).toEqual(run(1, 0, 3).map(keyOf));
+    expect((await store.reports.stats()).reports).toBe(3);
   } finally {
     await reader.close();
     await store.close();

@@ -3,14 +3,14 @@ import type { Run, Writer } from './postgres-connection.ts';
 import { numberList, textList } from './postgres-rows.ts';
 import type { Tables } from './postgres-schema.ts';
 import type { SecretUse, UsageRow, UsageStore } from './store.ts';
-import { firstDayKept } from './usage-days.ts';
+import { dayOf, firstDayKept } from './usage-days.ts';
 
 export const createUsageStore = (run: Run, { write }: Writer, t: Tables): UsageStore => ({
-  add: async (rows, uses = []) => {
+  add: async (rows, uses, nowMs) => {
     if (rows.length === 0 && uses.length === 0) return;
     await write(async (on) => {
-      if (rows.length > 0) await addCounts(on, t, sumUp(rows));
-      if (uses.length > 0) await keepLatest(on, t, latestOf(uses));
+      if (rows.length > 0) await addCounts(on, t, sumUp(rows), nowMs);
+      if (uses.length > 0) await keepLatest(on, t, latestOf(uses), nowMs);
     });
   },
   lastUses: async (userId) => {
@@ -29,11 +29,7 @@ export const createUsageStore = (run: Run, { write }: Writer, t: Tables): UsageS
   },
 });
 
-const addCounts = async (on: Run, t: Tables, sums: readonly UsageRow[]): Promise<void> => {
-  const newest = sums
-    .map(({ day }) => day)
-    .sort()
-    .at(-1) as string; // there is one
+const addCounts = async (on: Run, t: Tables, sums: readonly UsageRow[], nowMs: number): Promise<void> => {
   await on(
     `INSERT INTO ${t.usage} AS u (user_id, day, route, requests) SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[])
      ON CONFLICT (user_id, day, route) DO UPDATE SET requests = u.requests + excluded.requests`,
@@ -44,17 +40,24 @@ const addCounts = async (on: Run, t: Tables, sums: readonly UsageRow[]): Promise
       numberList(sums.map(({ requests }) => requests)),
     ],
   );
-  await on(`DELETE FROM ${t.usage} WHERE day < $1::text COLLATE "C"`, [firstDayKept(newest)]);
+  const [newest] = await on<{ day: string | null }>(`SELECT max(day) AS day FROM ${t.usage} WHERE day < $1::text`, [
+    dayOf(nowMs),
+  ]);
+  if (newest?.day == null) return;
+  await on(`DELETE FROM ${t.usage} WHERE day < $1::text COLLATE "C"`, [firstDayKept(newest.day)]);
 };
 
-const keepLatest = async (on: Run, t: Tables, uses: readonly SecretUse[]): Promise<void> => {
+/** A stored use that is ahead of the clock gives way. */
+const keepLatest = async (on: Run, t: Tables, uses: readonly SecretUse[], nowMs: number): Promise<void> => {
   await on(
     `INSERT INTO ${t.secretUses} AS u (user_id, secret_id, used_at_ms) SELECT * FROM unnest($1::text[], $2::text[], $3::bigint[])
-     ON CONFLICT (user_id, secret_id) DO UPDATE SET used_at_ms = greatest(u.used_at_ms, excluded.used_at_ms)`,
+     ON CONFLICT (user_id, secret_id) DO UPDATE SET
+       used_at_ms = CASE WHEN u.used_at_ms > $4::bigint THEN excluded.used_at_ms ELSE greatest(u.used_at_ms, excluded.used_at_ms) END`,
     [
       textList(uses.map(({ userId }) => userId)),
       textList(uses.map(({ secretId }) => secretId)),
       numberList(uses.map(({ usedAtMs }) => usedAtMs)),
+      nowMs,
     ],
   );
 };

@@ -94,6 +94,23 @@ export const testReports = (contract: Contract, store: () => Store, reopen: () =
     },
   );
 
+  contract('the same body signed by another quorum is a duplicate, and the first bytes are kept', async () => {
+    const batch = run(stream, t0, 130);
+    const again = (i: number) => report(stream, t0 + i, t0 + i, undefined, 1);
+    const [first, twin, other] = [
+      report(stream, t0 + 130, t0 + 130),
+      again(130),
+      report(stream, t0 + 130, t0 + 130, 7n),
+    ];
+    expect(bytes([twin])).not.toEqual(bytes([first]));
+    await store().reports.append(batch);
+    expect(await store().reports.append([again(0), again(100), again(129)])).toEqual(Array(3).fill('duplicate'));
+    expect(await store().reports.append([first, twin, other])).toEqual(['stored', 'duplicate', 'conflict']);
+    expect(await store().reports.append([twin, other])).toEqual(['duplicate', 'conflict']);
+    expect(bytes((await store().reports.page(stream, t0, 1_000)).reports)).toEqual(bytes([...batch, first]));
+    expect(await store().reports.position()).toBe(131);
+  });
+
   contract('duplicates and conflicts within one batch are judged in order', async () => {
     const one = report(stream, t0, t0);
     expect(await store().reports.append([one, one, report(stream, t0, t0, 7n)])).toEqual([

@@ -9,6 +9,7 @@ const row = (userId: string, day: string, route: string, requests: number): Usag
   route,
   requests,
 });
+const nowMs = Date.parse('2026-03-01T12:00:00Z');
 const act: Act = { atMs: 1_763_200_000_000, actor: 'test', action: 'between', detail: {} };
 
 export const testUsage = (
@@ -18,16 +19,20 @@ export const testUsage = (
   reopen: () => Promise<void>,
 ): void => {
   contract('usage adds up, is listed by day and route from a day on, and survives closing', async () => {
-    await store().usage.add([]);
+    await store().usage.add([], [], nowMs);
     expect(await store().usage.list('a', '2026-01-01')).toEqual([]);
-    await store().usage.add([
-      row('a', '2026-01-02', 'reportPage', 1),
-      row('a', '2026-01-02', 'feeds', 2),
-      row('a', '2026-01-02', 'feeds', 3),
-      row('ab', '2026-01-02', 'feeds', 90),
-      row('a', '2025-12-31', 'feeds', 7),
-    ]);
-    await store().usage.add([row('a', '2026-01-02', 'feeds', 10), row('a', '2026-01-04', 'time', 4)]);
+    await store().usage.add(
+      [
+        row('a', '2026-01-02', 'reportPage', 1),
+        row('a', '2026-01-02', 'feeds', 2),
+        row('a', '2026-01-02', 'feeds', 3),
+        row('ab', '2026-01-02', 'feeds', 90),
+        row('a', '2025-12-31', 'feeds', 7),
+      ],
+      [],
+      nowMs,
+    );
+    await store().usage.add([row('a', '2026-01-02', 'feeds', 10), row('a', '2026-01-04', 'time', 4)], [], nowMs);
     await reopen();
     const inYear = [
       row('a', '2026-01-02', 'feeds', 15),
@@ -42,18 +47,47 @@ export const testUsage = (
 
   contract('usage of 400 days is kept, and older days go as a newer one comes', async () => {
     const [oldest, kept, newest] = ['2024-12-31', '2025-01-01', '2026-02-04']; // 399 days lie between the last two
-    await store().usage.add([row('a', oldest, 'feeds', 1), row('b', oldest, 'feeds', 1), row('a', kept, 'feeds', 2)]);
+    await store().usage.add(
+      [row('a', oldest, 'feeds', 1), row('b', oldest, 'feeds', 1), row('a', kept, 'feeds', 2)],
+      [],
+      Date.parse(kept),
+    );
     expect(await store().usage.list('b', oldest)).toHaveLength(1);
-    await store().usage.add([row('c', newest, 'feeds', 3)]);
+    await store().usage.add([row('c', newest, 'feeds', 3)], [], nowMs);
     expect(await store().usage.list('a', oldest)).toEqual([row('a', kept, 'feeds', 2)]);
     expect(await store().usage.list('b', oldest)).toEqual([]);
+  });
+
+  contract('a day of usage that is ahead of the clock, and a clock that leaps ahead, remove nothing', async () => {
+    const [earlier, today, leap] = ['2025-11-01', '2026-03-01', '2038-01-19'];
+    await store().usage.add([row('a', earlier, 'feeds', 1), row('a', today, 'feeds', 2)], [], nowMs);
+    await store().usage.add([row('b', leap, 'feeds', 3)], [], nowMs); // dated ahead
+    await store().usage.add([row('b', leap, 'feeds', 4)], [], Date.parse(leap)); // the clock leaps, and counts
+    await store().usage.add([row('b', leap, 'feeds', 5)], [], Date.parse(leap) + 3_600_000);
+    await store().usage.add([row('a', today, 'feeds', 6)], [], nowMs); // and is right again
+    expect(await store().usage.list('a', '2020-01-01')).toEqual([
+      row('a', earlier, 'feeds', 1),
+      row('a', today, 'feeds', 8),
+    ]);
+    expect(await store().usage.list('b', '2020-01-01')).toEqual([row('b', leap, 'feeds', 12)]);
+  });
+
+  contract('a last use of a secret that is ahead of the clock gives way to the next one', async () => {
+    const use = (usedAtMs: number) => ({ userId: 'a', secretId: 's1', usedAtMs });
+    await store().usage.add([], [use(nowMs + 86_400_000)], nowMs + 86_400_000);
+    await store().usage.add([], [use(nowMs)], nowMs);
+    expect(await store().usage.lastUses('a')).toEqual([use(nowMs)]);
   });
 
   contract('of the uses of a secret the latest is kept, by account and secret, and survives closing', async () => {
     const use = (userId: string, secretId: string, usedAtMs: number) => ({ userId, secretId, usedAtMs });
     expect(await store().usage.lastUses('a')).toEqual([]);
-    await store().usage.add([], [use('a', 's2', 120_000), use('a', 's1', 60_000), use('a', 's2', 180_000)]);
-    await store().usage.add([row('a', '2026-01-02', 'feeds', 1)], [use('ab', 's3', 240_000), use('a', 's2', 60_000)]);
+    await store().usage.add([], [use('a', 's2', 120_000), use('a', 's1', 60_000), use('a', 's2', 180_000)], nowMs);
+    await store().usage.add(
+      [row('a', '2026-01-02', 'feeds', 1)],
+      [use('ab', 's3', 240_000), use('a', 's2', 60_000)],
+      nowMs,
+    );
     await reopen();
     expect(await store().usage.lastUses('a')).toEqual([use('a', 's1', 60_000), use('a', 's2', 180_000)]);
     expect(await store().usage.lastUses('ab')).toEqual([use('ab', 's3', 240_000)]);
@@ -64,7 +98,7 @@ export const testUsage = (
     const reader = await engine().open('read');
     try {
       const rounds = Array.from({ length: 40 }, (_, i) => [
-        (i % 2 === 0 ? store() : reader).usage.add([row('a', '2026-01-01', 'feeds', 1)]),
+        (i % 2 === 0 ? store() : reader).usage.add([row('a', '2026-01-01', 'feeds', 1)], [], nowMs),
         (i % 2 === 0 ? reader : store()).admin.log(act),
       ]);
       await Promise.all(rounds.flat());

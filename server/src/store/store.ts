@@ -20,8 +20,8 @@ export const reportTag = (fullReport: Uint8Array): string =>
   createHash('sha256').update(fullReport).digest('hex').slice(0, 32);
 
 /**
- * What became of an appended report. `stored`: new and durable. `duplicate`: the same bytes were there before. Nothing was
- * written for `conflict` (its key holds other bytes) and `overlap` (its window cuts into a neighbour's).
+ * What became of an appended report. `stored`: new and durable. `duplicate`: it was there before, as these bytes or signed
+ * by another quorum; the first bytes stay. Nothing was written for `conflict` (its key holds another body) and `overlap` (its window cuts into a neighbour's).
  */
 export type AppendOutcome = 'stored' | 'duplicate' | 'conflict' | 'overlap';
 
@@ -290,10 +290,10 @@ export type UsageRow = {
 /** The last time that a secret of an account signed something. There is one for each secret that was ever used, as there is an audit entry. */
 export type SecretUse = { readonly userId: string; readonly secretId: string; readonly usedAtMs: number };
 
-/** How much accounts asked for. Any process adds; days that lie 400 or more before the newest one added are dropped. */
+/** How much accounts asked for. Any process adds; days that lie 400 or more before the newest stored one before today are dropped. */
 export type UsageStore = {
-  /** Adds counts to what is kept, all or none of them; of several uses of a secret the latest stays. Durable when it resolves. */
-  readonly add: (rows: readonly UsageRow[], uses?: readonly SecretUse[]) => Promise<void>;
+  /** Adds counts to what is kept, all or none of them; of several uses of a secret the latest that is not ahead of the clock stays. Durable when it resolves. */
+  readonly add: (rows: readonly UsageRow[], uses: readonly SecretUse[], nowMs: number) => Promise<void>;
   /** When each secret of an account was last used, by secret; those that never were are missing. */
   readonly lastUses: (userId: string) => Promise<readonly SecretUse[]>;
   /** What is kept of an account from a day on, by day and route. */
