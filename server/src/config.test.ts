@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { expect, test } from 'vitest';
-import { resolveSettings, type SettingInputs, settingNames, settingsTable, showSettings } from './config.ts';
+import { resolveSettings, type SettingInputs, settingNames, settingsTable } from './config.ts';
+import { showSettings } from './config-shown.ts';
 
 const resolve = (inputs: Partial<SettingInputs>) => resolveSettings({ flags: {}, env: {}, file: undefined, ...inputs });
 const file = (content: unknown) => ({ name: 'sealpost.json', content });

@@ -38,6 +38,8 @@ type SettingRow<T, D extends string | undefined> = {
   /** The value as a text that `parse` takes; `String` when absent. */
   readonly format?: (value: T) => string;
   readonly secret?: true;
+  /** An address that may have a password in it: a text that is no value is not shown, since the password could be anywhere in it. */
+  readonly mayHoldPassword?: true;
 };
 
 const row = <T, D extends string | undefined>(setting: SettingRow<T, D>): SettingRow<T, D> => setting;
@@ -52,6 +54,7 @@ export const settingsTable = {
     format: hidePassword,
     expected: 'the address of a store, lmdb:FOLDER or postgres://USER@HOST/DATABASE',
     help: 'where reports and administrative records are kept',
+    mayHoldPassword: true,
   }),
   readStore: row({
     env: 'SEALPOST_READ_STORE',
@@ -61,6 +64,7 @@ export const settingsTable = {
     format: (urls) => formatList(urls.map(hidePassword)),
     expected: 'addresses of databases separated by commas, postgres://USER@HOST/DATABASE, each of one server',
     help: 'replicas of a store in PostgreSQL that answer for history where they have got far enough',
+    mayHoldPassword: true,
   }),
   network: row({
     env: 'SEALPOST_NETWORK',
@@ -325,7 +329,8 @@ export class SettingError extends Error {
 /** Names of all settings, in the table's order. */
 export const settingNames = Object.keys(settingsTable) as readonly SettingName[]; // the table's own keys
 
-const rowOf = (name: SettingName) => settingsTable[name] as SettingRow<unknown, string | undefined>; // only `Settings` knows each type
+/** The row of a setting, whatever it is of. */
+export const rowOf = (name: SettingName) => settingsTable[name] as SettingRow<unknown, string | undefined>; // only `Settings` knows each type
 
 /** Finds and reads the value of every setting. An empty environment variable counts as absent. */
 export const resolveSettings = ({ flags, env, file }: SettingInputs): ResolvedSettings => {
@@ -347,10 +352,10 @@ export const resolveSettings = ({ flags, env, file }: SettingInputs): ResolvedSe
 
 const readValue = (name: SettingName, raw: string | undefined, place: string): unknown => {
   if (raw === undefined) return undefined;
-  const { parse, expected, secret } = rowOf(name);
+  const { parse, expected, secret, mayHoldPassword } = rowOf(name);
   const value = parse(raw);
   if (value !== undefined) return value;
-  const shown = secret ? 'a value that is not shown' : JSON.stringify(raw);
+  const shown = secret || mayHoldPassword ? 'a value that is not shown' : JSON.stringify(raw);
   throw new SettingError(`The setting ${name} is ${shown} in ${place}, expected ${expected}.`);
 };
 
@@ -366,29 +371,3 @@ const parseFile = (file: string, content: unknown): Readonly<Partial<Record<Sett
   });
   return Object.fromEntries(entries);
 };
-
-/** A setting as it is shown. Secrets never are. */
-export type ShownSetting = {
-  readonly name: SettingName;
-  readonly value: string | null;
-  readonly source: SettingSource;
-  readonly default: string | null;
-  readonly env: string;
-  readonly flag: string | null;
-};
-
-/** Every setting for people to look at: a secret is `(set)`, null means not set. */
-export const showSettings = ({ values, sources }: ResolvedSettings): readonly ShownSetting[] =>
-  settingNames.map((name) => {
-    const { env, flag, defaultText, format = String, secret } = rowOf(name);
-    const value = values[name];
-    const text = value === undefined ? null : secret ? '(set)' : format(value);
-    return {
-      name,
-      value: text,
-      source: sources[name],
-      default: defaultText ?? null,
-      env,
-      flag: flag?.split(' ')[0] ?? null,
-    };
-  });

@@ -18,6 +18,7 @@ import {
 } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { describeFileFailure } from '../file-failure.ts';
+import { isOpenToOthers } from '../private-mode.ts';
 import { createSecretBox, parseKey, readKeyFile, type SecretBox, SecretBoxError } from './secrets.ts';
 
 /** The settings that lead to the key. */
@@ -53,7 +54,7 @@ const readBoxes = (path: string): [SecretBox, ...SecretBox[]] => {
 // A file that is not there passes: readKeyFile has the words for it.
 const requirePrivate = (path: string): void => {
   const mode = readableMode(path);
-  if (mode === undefined || (mode & 0o077) === 0 || process.platform === 'win32') return; // which has no such modes
+  if (mode === undefined || !isOpenToOthers(path, mode)) return;
   const shown = (mode & 0o777).toString(8).padStart(3, '0');
   throw new SecretBoxError(`The key file ${path} is open to others (mode ${shown}). Close it with: chmod 600 ${path}.`);
 };

@@ -4,7 +4,7 @@ import type { AuditEntry } from '../store/store.ts';
 import { readAudit, verifyAudit } from './audit-trail.ts';
 import { addExamples, addSettings, parseCount, type RawOptions, readSettings } from './command-options.ts';
 import { exitCodes } from './failure.ts';
-import { type Column, formatCount, formatMoment, renderTable } from './formats.ts';
+import { type Column, formatCount, formatMoment, renderTable, toJsonLine } from './formats.ts';
 import { printJson, type Session } from './session.ts';
 import { withStore } from './store-access.ts';
 
@@ -38,7 +38,7 @@ const listAudit = async (session: Session, options: RawOptions): Promise<void> =
     for await (const page of readAudit(admin)) newest = [...newest, ...page].slice(-limit);
     return newest;
   });
-  if (options.json) return session.write(entries.map((entry) => `${JSON.stringify(entry)}\n`).join(''));
+  if (options.json) return session.write(entries.map((entry) => toJsonLine(entry)).join(''));
   const titles = ['at', 'actor', 'action', 'detail'];
   const columns: readonly Column[] = [{ title: '#', align: 'right' }, ...titles.map((title) => ({ title }))];
   const rows = entries.map(({ sequence, atMs, actor, action, detail }) => [

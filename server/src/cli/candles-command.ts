@@ -5,7 +5,7 @@ import { type Command, Option } from 'commander';
 import { addExamples, type RawOptions, withChoices } from './command-options.ts';
 import { addAccessOptions, readAccess } from './credentials.ts';
 import { CommandError, exitCodes, usageError } from './failure.ts';
-import { type Column, formatSecond, renderTable } from './formats.ts';
+import { type Column, formatSecond, renderTable, toJsonLine } from './formats.ts';
 import { explainRemote, readRemoteFeeds } from './remote-client.ts';
 import type { Session } from './session.ts';
 import { feedForms } from './stream-argument.ts';
@@ -107,11 +107,11 @@ const createPrinter = (session: Session, format: FormatName) => {
           ]);
       const lines = candles.map((one) =>
         format === 'csv'
-          ? [one.timestamp, ...pricesOf(one), one.reports].join(',')
-          : JSON.stringify({ feedID, ...one }, (_, value) => (typeof value === 'bigint' ? String(value) : value)),
+          ? `${[one.timestamp, ...pricesOf(one), one.reports].join(',')}\n`
+          : toJsonLine({ feedID, ...one }, (_, value) => (typeof value === 'bigint' ? String(value) : value)),
       );
       if (isFirst && format === 'csv') await session.write('timestamp,open,high,low,close,reports\n');
-      if (format !== 'table') await session.write(lines.map((line) => `${line}\n`).join(''));
+      if (format !== 'table') await session.write(lines.join(''));
     },
     end: async (): Promise<boolean> => {
       if (rows.length > 0) await session.write(renderTable(columns, rows, session.paint));

@@ -1,10 +1,10 @@
 // Owns what commands have in common on the command line: flags of settings, --config, examples, whole numbers, and the way from
 // these to settings.
-import { readFile } from 'node:fs/promises';
 import { type Command, Option } from 'commander';
 import { type ResolvedSettings, resolveSettings, type SettingName, settingNames, settingsTable } from '../config.ts';
-import { describeFileFailure } from '../file-failure.ts';
+import { holdsSecret } from '../config-shown.ts';
 import { usageError } from './failure.ts';
+import { openToOthers, readFileAndMode } from './private-file.ts';
 import type { Session } from './session.ts';
 
 /** The options of a command as commander gives them. */
@@ -55,25 +55,33 @@ export const readSettings = async (session: Session, options: RawOptions): Promi
     return typeof text === 'string' ? [[name, text]] : [];
   });
   const path = typeof options.config === 'string' ? options.config : session.env.SEALPOST_CONFIG || undefined;
-  const file = path === undefined ? undefined : { name: path, content: await readJsonFile(path) };
+  const file = path === undefined ? undefined : { name: path, content: await readConfigFile(path) };
   return resolveSettings({ flags: Object.fromEntries(flags), env: session.env, file });
 };
 
 /** Reads a JSON file that the command line names. */
-export const readJsonFile = async (path: string): Promise<unknown> => {
-  const text = await readFile(path, 'utf8').catch((cause: Error) => {
-    throw unreadable(path, cause);
-  });
-  try {
-    return JSON.parse(text);
-  } catch (cause) {
-    throw usageError(`${path} is not JSON: ${cause instanceof Error ? cause.message : String(cause)}.`, { cause });
-  }
+export const readJsonFile = async (path: string): Promise<unknown> =>
+  parseJson((await readFileAndMode(path)).text, path);
+
+/** Reads a config file. One with a secret in it must be its owner's alone; any other may be open to all. */
+const readConfigFile = async (path: string): Promise<unknown> => {
+  const { text, isOpen } = await readFileAndMode(path);
+  const content = parseJson(text, path);
+  if (isOpen && holdsSecret(content)) throw openToOthers(path);
+  return content;
 };
 
-/** The error for a file that the command line names and that cannot be read. */
-export const unreadable = (path: string, cause: Error): Error =>
-  usageError(describeFileFailure(path, cause), { cause });
+// The parser's own message quotes the text, which may hold secrets: only its place in the file is told.
+const parseJson = (text: string, path: string): unknown => {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    const position = / at position (\d+)/.exec(String(error))?.[1];
+    const before = position === undefined ? undefined : text.slice(0, Number(position)).split('\n');
+    const place = before && `: see line ${before.length}, column ${String(before.at(-1)).length + 1}`;
+    throw usageError(`${path} is not JSON${place ?? ''}.`);
+  }
+};
 
 /** Reads the whole number of an option. */
 export const parseCount = (option: string, raw: string, min: number, max: number): number => {

@@ -1,6 +1,7 @@
 // The command `sealpost config`: every setting with its value, where it came from, and its default.
 import type { Command } from 'commander';
-import { settingNames, settingsTable, showSettings } from '../config.ts';
+import { settingNames, settingsTable } from '../config.ts';
+import { showSettings } from '../config-shown.ts';
 import { addExamples, addSettings, type RawOptions, readSettings } from './command-options.ts';
 import { renderTable } from './formats.ts';
 import { printJson, type Session } from './session.ts';

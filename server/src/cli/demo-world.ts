@@ -7,6 +7,7 @@ import { type FeedId, formatDate, type Stream, schemaVersionOf } from '@sealpost
 import { createNetwork, createStreams } from '@sealpost/simulator';
 import { createSecret, createSecretBox, parseKey } from '../access/secrets.ts';
 import type { Account, Act, RegisteredSignerSet, Store } from '../store/store.ts';
+import { usageError } from './failure.ts';
 import { demoFiles } from './profiles.ts';
 
 /** What is kept in the demo's folder beside the store. Only its owner may read it. */
@@ -38,7 +39,17 @@ export const openDemoWorld = (folder: string): DemoWorld => {
     };
     writePrivate(worldFile(folder), `${JSON.stringify(world)}\n`);
   }
-  return JSON.parse(readFileSync(worldFile(folder), 'utf8')) as DemoWorld; // written just so
+  return readWorld(worldFile(folder));
+};
+
+// The parser's own message would quote the file, which holds secrets.
+const readWorld = (path: string): DemoWorld => {
+  try {
+    return JSON.parse(readFileSync(path, 'utf8')) as DemoWorld; // written just so
+  } catch (cause) {
+    if (!(cause instanceof SyntaxError)) throw cause;
+    throw usageError(`${path} is damaged. Delete the folder of the demo to start over, or use another: --dir FOLDER.`);
+  }
 };
 
 const writePrivate = (path: string, text: string): void => writeFileSync(path, text, { mode: 0o600 });

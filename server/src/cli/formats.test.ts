@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import {
+  cleanOutput,
   formatBytes,
   formatDuration,
   formatMoment,
@@ -7,6 +8,7 @@ import {
   formatSecond,
   renderPairs,
   renderTable,
+  toJsonLine,
   withoutControls,
 } from './formats.ts';
 import { createPaint } from './paint.ts';
@@ -79,6 +81,26 @@ test('formats: text of others cannot steer the terminal or take a line of its ow
     'name\nx\ufffd]0;title\ufffd\ufffdy\n',
   );
   expect(renderPairs([['name', 'x\x1b[1A\ny']])).toBe('name  x\ufffd[1A\ufffdy\n');
+});
+
+test('formats: what a command prints draws and colours as this program does, and in no other way', () => {
+  const own = [
+    '\r\x1b[K███',
+    '\x1b[Ha\x1b[K\nb\x1b[1mc\x1b[0m\x1b[K\n\x1b[J',
+    '\x1b[?1049h\x1b[?25l',
+    '\x1b[?25h\x1b[?1049l',
+  ];
+  expect(own.map(cleanOutput)).toEqual(own);
+  expect(cleanOutput('evil\x1b[H\x1b[2J\x1b]0;t\x07 \x1b[5A\r\x1b[Kx\x7f\x9b1m\u202e\n')).toBe(
+    'evil\ufffd[H\ufffd[2J\ufffd]0;t\ufffd \ufffd[5A\ufffd\ufffd[Kx\ufffd\ufffd1m\ufffd\n',
+  );
+});
+
+test('formats: JSON has escapes also for DEL, the C1 controls and what turns text around', () => {
+  const name = 'a\x1b[2J\x7f\x9b31m\u2028\u202e\u2066é';
+  const line = toJsonLine({ name });
+  expect(line).toBe('{"name":"a\\u001b[2J\\u007f\\u009b31m\\u2028\\u202e\\u2066é"}\n');
+  expect(JSON.parse(line)).toEqual({ name });
 });
 
 test('formats: a table may have more rows than a call has arguments', () => {

@@ -40,7 +40,29 @@ const controls = /[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]/g;
 /** Text that others wrote, without what steers a terminal or turns its writing around; lines and tabs stay. */
 export const withoutControls = (text: string): string => text.replace(controls, '\ufffd');
 
-/** The same, in one line. */
+// What this program itself steers a terminal with: a bar or a screen drawn again, lines that are wiped, colours.
+// biome-ignore lint/suspicious/noControlCharactersInRegex: as above
+const drawing = /^(\r\x1b\[K|\x1b\[H|(?:\x1b\[\?(?:25|1049)[hl])+)?(.*?)(\x1b\[J)?$/s;
+// biome-ignore lint/suspicious/noControlCharactersInRegex: as above
+const colour = /\x1b\[(?:[0-2]|3[1-3])m|\x1b\[K(?=\n)/;
+const colourOrControl = new RegExp(`(${colour.source})|${controls.source}`, 'g');
+
+/** All that a command prints, without what another party could steer a terminal with, wherever its text came from. */
+export const cleanOutput = (text: string): string => {
+  if (text.search(controls) < 0) return text;
+  const [, start = '', middle = '', end = ''] = drawing.exec(text) ?? [];
+  return `${start}${middle.replace(colourOrControl, (_, own?: string) => own ?? '\ufffd')}${end}`;
+};
+
+const unescaped = /[\x7f-\x9f\u2028-\u202e\u2066-\u2069]/g;
+
+/** A value as one line of JSON, with escapes also for what JSON allows and a terminal obeys: DEL and the C1 controls. */
+export const toJsonLine = (value: unknown, replacer?: (key: string, value: unknown) => unknown): string => {
+  const toEscape = (character: string) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
+  return `${JSON.stringify(value, replacer).replace(unescaped, toEscape)}\n`;
+};
+
+/** Text of others in one line. */
 const toCell = (text: string): string => withoutControls(text).replace(/[\n\t]/g, '\ufffd');
 
 export type Column = { readonly title: string; readonly align?: 'right' };

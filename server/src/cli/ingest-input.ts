@@ -2,8 +2,8 @@
 import { open } from 'node:fs/promises';
 import type { Readable } from 'node:stream';
 import { lineCharactersMax } from '../ingest/report-line.ts';
-import { unreadable } from './command-options.ts';
 import { usageError } from './failure.ts';
+import { unreadable } from './private-file.ts';
 import type { Session } from './session.ts';
 
 /** Bytes to read, and how many there are; undefined where nobody knows. Whoever opens it closes it, read or not. */

@@ -10,6 +10,7 @@ import { openStore } from '../store/open.ts';
 import type { Store } from '../store/store.ts';
 import type { RawOptions } from './command-options.ts';
 import { CommandError, exitCodes, interruptedCode } from './failure.ts';
+import { toJsonLine } from './formats.ts';
 import { parseTarget, sendLines } from './ingest-remote.ts';
 import { createTally, type IngestTally, renderTally } from './ingest-tally.ts';
 import { readIngestToken } from './ingest-token.ts';
@@ -51,7 +52,7 @@ export const reportResults = async (
   try {
     for await (const batch of results) {
       tally.add(batch);
-      if (options.json) await session.write(batch.map((result) => `${JSON.stringify(result)}\n`).join(''));
+      if (options.json) await session.write(batch.map((result) => toJsonLine(result)).join(''));
       progress.update(advance(tally.lines()));
     }
   } catch (error) {

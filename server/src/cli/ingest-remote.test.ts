@@ -17,7 +17,7 @@ let door: Door;
 let listener: OpsListener;
 
 beforeAll(async () => {
-  writeFileSync(tokenFile, `${token}\n`);
+  writeFileSync(tokenFile, `${token}\n`, { mode: 0o600 });
   door = await openDoor([testStream(stream)], signerSets, () => now * 1_000);
   listener = await openPrivateListener(door.ingest, token);
 });

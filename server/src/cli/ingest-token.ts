@@ -1,8 +1,7 @@
 // Owns finding the ingest token: the setting itself, or the file that a setting names.
-import { readFile } from 'node:fs/promises';
 import { type ResolvedSettings, type SettingSource, settingsTable } from '../config.ts';
-import { unreadable } from './command-options.ts';
 import { usageError } from './failure.ts';
+import { readPrivateFile } from './private-file.ts';
 
 const precedence: readonly SettingSource[] = ['flag', 'environment', 'file', 'default'];
 
@@ -12,9 +11,7 @@ export const readIngestToken = async ({ values, sources }: ResolvedSettings): Pr
   const rank = (source: SettingSource) => precedence.indexOf(source);
   const fileComesFirst = token === undefined || rank(sources.ingestTokenFile) < rank(sources.ingestToken);
   if (path === undefined || !fileComesFirst) return token;
-  const text = await readFile(path, 'utf8').catch((cause: Error) => {
-    throw unreadable(path, cause);
-  });
+  const text = await readPrivateFile(path);
   const { parse, expected } = settingsTable.ingestToken;
   const read = parse(text.trim());
   if (read === undefined) throw usageError(`${path} does not hold an ingest token, expected ${expected}.`);

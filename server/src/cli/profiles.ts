@@ -1,11 +1,11 @@
 // Profile files: servers and users by name, for the commands that read from a server (D110). A file is written for its owner only, and one
 // that others may read is refused. No message repeats what may be a secret.
 import { randomUUID } from 'node:crypto';
-import { mkdir, open, realpath, rename, rm, writeFile } from 'node:fs/promises';
-import { homedir, platform } from 'node:os';
+import { mkdir, realpath, rename, rm, writeFile } from 'node:fs/promises';
+import { homedir } from 'node:os';
 import { dirname, isAbsolute, join, resolve } from 'node:path';
-import { unreadable } from './command-options.ts';
 import { usageError } from './failure.ts';
+import { readPrivateFile } from './private-file.ts';
 import type { Session } from './session.ts';
 
 /** The profile that `sealpost login` writes, and that commands use, when none is named. */
@@ -103,22 +103,4 @@ const parseObject = (text: string, path: string): Readonly<Record<string, unknow
     throw usageError(`${path} is not JSON, expected an object of name → ${profileForm}.`);
   }
   throw usageError(`${path} is not an object of name → ${profileForm}.`);
-};
-
-const othersMask = 0o077;
-
-/** Reads a file that only its owner may see; modes mean nothing on Windows. */
-const readPrivateFile = async (path: string): Promise<string> => {
-  const fail = (cause: Error): never => {
-    throw unreadable(path, cause);
-  };
-  const handle = await open(path).catch(fail);
-  try {
-    const { mode } = await handle.stat();
-    if ((mode & othersMask) !== 0 && platform() !== 'win32')
-      throw usageError(`${path} holds a secret and is open to others. Run: chmod 600 ${path}`);
-    return await handle.readFile('utf8').catch(fail);
-  } finally {
-    await handle.close();
-  }
 };

@@ -1,4 +1,4 @@
-import { mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -183,6 +183,81 @@ test('program: config shows values with their sources, and no secret', async () 
     stdout: '',
     stderr: `error: The setting retentionDays is "0" in ${config}, expected a whole number of days from 1 to 36500.\n`,
   });
+});
+
+test('program: a config file that is not JSON is not quoted, only its place is told', async () => {
+  const config = join(folder, 'broken.json');
+  const token = 'hidden-from-everyone';
+  for (const text of [`{"ingestToken": "${token}"\n "x": 1}`, `${token}`, `{"ingestToken": ${token}}`, '']) {
+    writeFileSync(config, text, { mode: 0o600 });
+    const { code, stderr } = await runCommand(['config', '--config', config]);
+    expect([code, stderr]).toEqual([
+      2,
+      expect.stringMatching(/broken\.json is not JSON(: see line \d+, column \d+)?\.\n$/),
+    ]);
+    expect(stderr).not.toContain('hidden');
+  }
+  writeFileSync(config, `{"ingestToken": "${token}"\n "x": 1}`, { mode: 0o600 });
+  expect((await runCommand(['config', '--config', config])).stderr).toBe(
+    `error: ${config} is not JSON: see line 2, column 2.\n`,
+  );
+});
+
+test('program: a setting with an address that cannot be used is not quoted, since it may hold a password', async () => {
+  const env = { SEALPOST_READ_STORE: 'postgres:/me:hidden@h/db' };
+  const { code, stderr } = await runCommand(['config'], { env });
+  expect([code, stderr]).toEqual([2, expect.stringContaining('The setting readStore is a value that is not shown')]);
+});
+
+test('program: a config file with a secret in it, and a token file, must be closed to others', async () => {
+  const config = join(folder, 'open.json');
+  const refused = {
+    code: 2,
+    stdout: '',
+    stderr: `error: ${config} holds a secret and is open to others. Run: chmod 600 ${config}\n`,
+  };
+  const secrets = [
+    { ingestToken: 'hidden-from-everyone' },
+    { store: 'postgres://me:hidden@h/db' },
+    { readStore: 'postgres://me@h/db?password=hidden' },
+  ];
+  for (const content of secrets) {
+    writeFileSync(config, JSON.stringify(content));
+    for (const mode of [0o644, 0o640, 0o604, 0o660]) {
+      chmodSync(config, mode);
+      expect(await runCommand(['config', '--config', config])).toEqual(refused);
+    }
+    chmodSync(config, 0o600);
+    const { code, stdout } = await runCommand(['config', '--config', config]);
+    expect([code, stdout.includes('hidden')]).toEqual([0, false]);
+  }
+  writeFileSync(config, '{"retentionDays": 7, "store": "postgres://me@h/db"}');
+  chmodSync(config, 0o644);
+  expect((await runCommand(['config', '--config', config])).code).toBe(0);
+  writeFileSync(config, 'hidden-from-everyone');
+  const ingest = ['ingest', '-', '--to', 'http://127.0.0.1:1', '--token-file', config];
+  expect(await runCommand(ingest, { stdin: '' })).toEqual(refused);
+});
+
+test('program: names of streams cannot steer the terminal, in no output of a command', async () => {
+  const catalog = join(folder, 'steering.json');
+  const own = join(folder, 'steering');
+  const name = 'EVIL\x1b[2J\x9b31m\x7f/USD';
+  writeFileSync(catalog, JSON.stringify([{ ...testStream(stream), name }]));
+  await runCommand(['stream', 'import', catalog, '--store', own]);
+  const outputs = await Promise.all(
+    [
+      ['stream', 'list'],
+      ['stream', 'list', '--json'],
+      ['coverage', stream],
+      ['stream', 'decommission', stream],
+    ].map((args) => runCommand([...args, '--store', own])),
+  );
+  for (const { stdout, stderr } of outputs) {
+    expect(`${stdout}${stderr}`).toContain('EVIL');
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what must not reach a terminal
+    expect(`${stdout}${stderr}`).not.toMatch(/[\x00-\x08\x0b-\x1f\x7f-\x9f]/);
+  }
 });
 
 test('program: coverage tells seconds, gaps and the median interval', async () => {

@@ -12,7 +12,6 @@ import { addEntitleCommand } from './entitle-command.ts';
 import { addExportCommand } from './export-command.ts';
 import { explainFailure } from './failure.ts';
 import { addFollowCommand } from './follow-command.ts';
-import { withoutControls } from './formats.ts';
 import { completeHints, givenFlags } from './hints.ts';
 import { addIngestCommand } from './ingest-command.ts';
 import { addInitCommand } from './init-command.ts';
@@ -21,7 +20,7 @@ import { addQuarantineCommand } from './quarantine-command.ts';
 import { addReportCommand } from './report-command.ts';
 import { addSecretCommand } from './secret-command.ts';
 import { addServeCommand } from './serve-command.ts';
-import type { Session } from './session.ts';
+import { type Session, withCleanOutput } from './session.ts';
 import { addSignCommand } from './sign-command.ts';
 import { addSignersCommand } from './signers-command.ts';
 import { addStoreCommand } from './store-command.ts';
@@ -96,7 +95,8 @@ const leadToHelp = (command: Command, words: string): void => {
 const toOneLine = (text: string): string => text.trim().replaceAll('\n', ' ').replace(/\.?$/, '.');
 
 /** Runs one command to its end. An error becomes one line on stderr and the exit code. */
-export const runProgram = async (session: Session, args: readonly string[]): Promise<void> => {
+export const runProgram = async (outer: Session, args: readonly string[]): Promise<void> => {
+  const session = withCleanOutput(outer);
   let given: ReturnType<typeof givenFlags> = [];
   const hint = (text: string): string => completeHints(program, given, text);
   const program = createProgram({ ...session, hint });
@@ -107,7 +107,7 @@ export const runProgram = async (session: Session, args: readonly string[]): Pro
     await program.parseAsync(args, { from: 'user' });
   } catch (error) {
     const { exitCode, text } = explainFailure(error);
-    if (text !== undefined) session.stderr.write(`error: ${withoutControls(hint(text))}\n`);
+    if (text !== undefined) session.stderr.write(`error: ${hint(text)}\n`);
     session.exitWith(exitCode);
   }
 };

@@ -2,7 +2,7 @@
 import type { Command } from 'commander';
 import type { QuarantinedReport } from '../store/store.ts';
 import { addExamples, addSettings, parseCount, type RawOptions, readSettings } from './command-options.ts';
-import { formatCount, formatMoment, formatNumberOf, renderTable } from './formats.ts';
+import { formatCount, formatMoment, formatNumberOf, renderTable, toJsonLine } from './formats.ts';
 import type { Session } from './session.ts';
 import { withStore } from './store-access.ts';
 
@@ -33,7 +33,7 @@ const listQuarantine = async (session: Session, options: RawOptions): Promise<vo
     refused: await quarantine.list(limit),
     count: await quarantine.count(),
   }));
-  if (options.json) return session.write(refused.map((one) => `${JSON.stringify(one)}\n`).join(''));
+  if (options.json) return session.write(refused.map((one) => toJsonLine(one)).join(''));
   const shown = `${formatCount(refused.length)} of ${formatNumberOf(count, 'rejected line')} shown.\n`;
   await session.write(count === 0 ? 'Nothing was refused.\n' : `${renderRefused(session, refused)}${shown}`);
 };

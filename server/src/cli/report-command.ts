@@ -5,7 +5,7 @@ import type { Command } from 'commander';
 import { addExamples, parseCount, type RawOptions } from './command-options.ts';
 import { addAccessOptions, readAccess } from './credentials.ts';
 import { CommandError, exitCodes, usageError } from './failure.ts';
-import { type Column, formatDuration, formatSecond, renderTable, withoutControls } from './formats.ts';
+import { type Column, formatDuration, formatSecond, renderTable, toJsonLine, withoutControls } from './formats.ts';
 import { explainRemote, type RemoteFeed, readRemoteFeeds } from './remote-client.ts';
 import { addDecode, addVerify, formatInstant } from './report-inspection.ts';
 import { printJson, type Session } from './session.ts';
@@ -182,7 +182,7 @@ const printReports = async (
   reports: readonly ReportJson[],
   { nameOf = () => '', isContinued = false }: PrintOptions = {},
 ): Promise<void> => {
-  if (options.json) return session.write(reports.map((report) => `${JSON.stringify(report)}\n`).join(''));
+  if (options.json) return session.write(reports.map((report) => toJsonLine(report)).join(''));
   if (options.raw) return session.write(reports.map(({ fullReport }) => `${fullReport}\n`).join(''));
   const rows = reports.map((report) => [nameOf(report.feedID), ...cellsOf(report, session.nowMs())]);
   const shown = columns.flatMap((column, i) => (rows.some((row) => row[i] !== '') ? [[column, i] as const] : []));

@@ -1,6 +1,7 @@
 // Owns what a command gets from the process it runs in: environment, streams, clock, interruption. Commands touch no globals.
 import { hostname, userInfo } from 'node:os';
 import type { Readable, Writable } from 'node:stream';
+import { cleanOutput, toJsonLine } from './formats.ts';
 import { createPaint, type Paint } from './paint.ts';
 
 /** Where messages for people go; on a terminal the bar is drawn there. */
@@ -92,6 +93,16 @@ const createInterruption = (host: NodeJS.Process): (() => AbortSignal) => {
   };
 };
 
+/** A session whose output steers no terminal, but for what this program itself draws. */
+export const withCleanOutput = (session: Session): Session => {
+  const { stderr, write } = session;
+  return {
+    ...session,
+    // Not a copy: a terminal changes its width.
+    stderr: Object.create(stderr, { write: { value: (text: string) => stderr.write(cleanOutput(text)) } }),
+    write: (text) => write(cleanOutput(text)),
+  };
+};
+
 /** Prints a value as one line of JSON. */
-export const printJson = (session: Session, value: unknown): Promise<void> =>
-  session.write(`${JSON.stringify(value)}\n`);
+export const printJson = (session: Session, value: unknown): Promise<void> => session.write(toJsonLine(value));

@@ -3,8 +3,8 @@ import type { Command } from 'commander';
 import { type Copied, copyStore } from '../store/copy.ts';
 import { openStore } from '../store/open.ts';
 import { hidePassword } from '../url-password.ts';
-import { addExamples, type RawOptions, readSettings } from './command-options.ts';
-import { CommandError, exitCodes, interruptedCode } from './failure.ts';
+import { addExamples, addSettings, type RawOptions, readSettings } from './command-options.ts';
+import { CommandError, exitCodes, interruptedCode, usageError } from './failure.ts';
 import { formatNumberOf } from './formats.ts';
 import { createProgress } from './progress.ts';
 import { printJson, type Session } from './session.ts';
@@ -16,19 +16,26 @@ export const addStoreCopy = (parent: Command, session: Session): void => {
     .description(
       'Copy a whole store into another one, of any engine, and compare every report. Run again, it goes on; the source may be in use.',
     )
-    .requiredOption('--from <url>', 'the store to copy')
-    .requiredOption('--to <url>', 'where to; made if it is not there')
+    .option('--from <url>', 'the store to copy (default: the setting store)')
+    .option('--to <url>', 'where to; made if it is not there (default: the setting store)')
     .option('--json', 'print one line of JSON')
     .action((options: RawOptions) => copy(session, options));
+  addSettings(command, []);
   addExamples(command, [
-    ['To several machines', 'sealpost store copy --from lmdb:./data --to postgres://sealpost@db.example/sealpost'],
-    ['And back', 'sealpost store copy --from postgres://sealpost@db.example/sealpost --to lmdb:./data'],
+    [
+      'Into the database that a config file names, with its password',
+      'sealpost store copy --from lmdb:./data --config ./sealpost.json',
+    ],
+    ['And back', 'sealpost store copy --to lmdb:./data --config ./sealpost.json'],
+    ['Between two addresses', 'sealpost store copy --from lmdb:./data --to postgres://sealpost@db.example/sealpost'],
   ]);
 };
 
 const copy = async (session: Session, options: RawOptions): Promise<void> => {
-  await readSettings(session, options);
-  const [from, to] = [String(options.from), String(options.to)];
+  const { values } = await readSettings(session, options);
+  if (options.from === undefined && options.to === undefined)
+    throw usageError('Name --from, --to or both. The one that is missing is the setting store.');
+  const [from, to] = [String(options.from ?? values.store), String(options.to ?? values.store)];
   const signal = session.interruption();
   const copied = await withStore(from, (source) => copyInto(session, source, to, signal)).catch((error: unknown) => {
     if (signal.aborted)

@@ -91,7 +91,8 @@ test('store copy: to a database and back, compared; stats and verify are as befo
     code: 0,
     stdout: `150 reports in ${shown('moved')}, 0 already present; all verified.\n`,
   });
-  const again = await runCommand(['store', 'copy', '--from', to, '--to', back, '--json']);
+  // The address, with its password, is no argument: it is the setting store.
+  const again = await runCommand(['store', 'copy', '--to', back, '--json'], { env: { SEALPOST_STORE: to } });
   expect(JSON.parse(again.stdout)).toEqual({
     from: shown('moved'),
     to: back,
@@ -108,6 +109,14 @@ test('store copy: to a database and back, compared; stats and verify are as befo
       stdout: '150 reports of 1 stream checked. Nothing is wrong.\n',
     });
   }
+});
+
+test('store copy: one of the two stores must be named', async () => {
+  expect(await runCommand(['store', 'copy'])).toEqual({
+    code: 2,
+    stdout: '',
+    stderr: 'error: Name --from, --to or both. The one that is missing is the setting store.\n',
+  });
 });
 
 test('store backup: a database is copied into a folder that opens as a store', async () => {

@@ -102,7 +102,17 @@ const runs: Readonly<Record<string, (code: string) => string>> = {
 };
 const run = (command: string, input: string, args: readonly string[] = []): string =>
   execFileSync(command, args, { input, encoding: 'utf8' });
-const tools: Readonly<Record<string, string>> = { Shell: 'openssl', TypeScript: 'node', Python: 'python3' };
+const tools: Readonly<Record<string, string>> = { Shell: 'perl', TypeScript: 'node', Python: 'python3' };
+
+test('api page: the secret is no argument of a program, where every user of the machine could read it', () => {
+  const programs = ['openssl', 'perl', 'cut', 'date'];
+  const spies = programs
+    .map((name) => `${name}() { printf '%s\\n' "${name} $*" >&2; command ${name} "$@"; }`)
+    .join('\n');
+  const input = `user=${user} secret=${secret}\ncurl() { cat >/dev/null; }\n${spies}\n${codeIn(page, 'Shell')}`;
+  const { status, stderr } = spawnSync('bash', [], { input, encoding: 'utf8' });
+  expect([status, stderr.split('\n').length > 4, stderr.includes(secret)]).toEqual([0, true, false]);
+});
 
 for (const [label, runExample] of Object.entries(runs)) {
   const isThere = spawnSync(String(tools[label]), ['--help'], { stdio: 'ignore' }).error === undefined;

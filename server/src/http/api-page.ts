@@ -101,7 +101,7 @@ const signingExamples = (serverUrl: string): readonly (readonly [string, string]
       `target=/api/v1/feeds
 ts=$(date +%s)000
 body=$(printf '' | openssl dgst -sha256 -r | cut -c1-64)
-sig=$(printf %s "GET $target $body $user $ts" | openssl dgst -sha256 -hmac "$secret" -r | cut -c1-64)
+sig=$(printf %s "GET $target $body $user $ts" | secret=$secret perl -MDigest::SHA=hmac_sha256_hex -0ne 'print hmac_sha256_hex($_, $ENV{secret})')
 printf '%s\\n' "${userId}: $user" "${timestamp}: $ts" "${signature}: $sig" |
   curl -H @- "${serverUrl}$target"`,
     ],
@@ -134,7 +134,7 @@ const renderSigning = (serverUrl: string): string => `<section id="signing">
 <h2>Sign a request</h2>
 <p>The command <code>sealpost sign METHOD TARGET</code> prints a signed request that curl sends. The examples below need:</p>
 ${codeBlock(signingSetUp(serverUrl), 'Once')}
-<p>Without the command, six lines do it, given <code>user</code> and <code>secret</code>. The hash is that of the empty body.</p>
+<p>Without the command, six lines do it, given <code>user</code> and <code>secret</code>. The hash is that of the empty body. None of them passes the secret as an argument of a program, which every user of the machine could read.</p>
 ${signingExamples(serverUrl)
   .map(([label, code]) => codeBlock(code, label))
   .join('\n')}
