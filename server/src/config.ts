@@ -244,7 +244,7 @@ export const settingsTable = {
     parse: parseRetentionBytes,
     format: (value) => (value === Number.POSITIVE_INFINITY ? 'unlimited' : String(value)),
     expected: 'unlimited, or a size of 1 MB or more such as 50000000000, 50GB or 50GiB',
-    help: 'while the store uses more than this, the oldest reports are removed, whatever their age',
+    help: 'while reports use more than this, the oldest are removed, whatever their age',
   }),
   aheadMaxMs: row({
     env: 'SEALPOST_AHEAD_MAX_MS',

@@ -9,6 +9,7 @@ import {
   ReportFormatError,
 } from '@sealpost/protocol';
 import { keyedBy } from './admin-keys.ts';
+import { quarantineLinesMax } from './quarantine-bounds.ts';
 import {
   type AdminKind,
   type AdminStore,
@@ -36,7 +37,6 @@ export type CopyOptions = { readonly onProgress?: (progress: CopyProgress) => vo
 
 const reportsPerBatch = 1_000;
 const entriesPerBatch = 1_000;
-const quarantineMax = 10_000;
 const linesPerBatch = 250;
 
 /** Copies everything; resolves when the copy is complete and compared. Refuses a target that holds something else. */
@@ -189,7 +189,7 @@ const compareRun = async (to: ReportStore, feedId: FeedId, wanted: readonly Stor
 
 // Oldest first and some at a time, as much as one transaction takes in its time. A target that has others keeps those.
 const copyQuarantine = async ({ quarantine: from }: Store, { quarantine: to }: Store): Promise<void> => {
-  const lines = [...(await from.list(quarantineMax))].reverse();
+  const lines = [...(await from.list(quarantineLinesMax))].reverse();
   const copied = await to.count();
   const [last] = await to.list(1);
   if (!isDeepStrictEqual(last, lines[copied - 1])) return;

@@ -5,9 +5,9 @@ import type { DamageLog } from './damage.ts';
 import { trimCandles } from './lmdb-candles.ts';
 import { readCounters, writeCounters } from './lmdb-counters.ts';
 import { loadStreams } from './lmdb-directory.ts';
-import type { Environment } from './lmdb-environment.ts';
+import type { Environment, Table } from './lmdb-environment.ts';
 import { keysFrom, observationsOfKey, type ReportTables, streamOfKey } from './lmdb-report-tables.ts';
-import { openBlock } from './report-block.ts';
+import { blockReports, openBlock } from './report-block.ts';
 import { CorruptRecordError, type Retention } from './store.ts';
 
 /** Records removed per transaction: a few milliseconds of writing, so that appends are hardly delayed. */
@@ -28,10 +28,11 @@ export const trimSlice = (
     const before = counters.reports;
     let removed = 0;
     for (const { table, key } of slice) {
+      const lastMs = lastObservationOf(tables, { table, key });
       const { reports, reportBytes } = measure(key, tables[table].get(key));
       if (!tables[table].removeSync(key)) continue; // its key is damaged, and it is not found by it
       removed += 1;
-      trimCandles(tables.candles, streamOfKey(key), retention.beforeMs, sliceRecords);
+      trimCandles(tables.candles, streamOfKey(key), Math.max(retention.beforeMs, lastMs), 2 * blockReports);
       counters.reports -= reports;
       counters.reportBytes -= reportBytes;
     }
@@ -48,8 +49,17 @@ const dueRecords = (
   const oldest = oldestRecords(tables, damage);
   const aged = oldest.filter((record) => lastObservationOf(tables, record) < beforeMs);
   if (aged.length > 0) return aged.slice(0, sliceRecords);
-  // One at a time by bytes: the next slice may find that the file has room again.
-  return usedBytes(tables) > bytesMax ? oldest.slice(0, 1) : [];
+  // One at a time by bytes: the next slice may find that the file has room again. Only what goes by it counts: rejected lines and the order of
+  // appending have bounds of their own. Every stream keeps its newest run (D147).
+  if (tableBytes([tables.blocks, tables.tail, tables.candles]) <= bytesMax) return [];
+  return oldest.filter((record) => !isNewest(tables, record)).slice(0, 1);
+};
+
+/** Is a record, the oldest of its stream, also its last? */
+const isNewest = (tables: ReportTables, { table, key }: OldRecord): boolean => {
+  const stream = streamOfKey(key);
+  const ofStream = (name: OldRecord['table']) => [...tables[name].getKeys({ ...keysFrom(stream, 0), limit: 2 })].length;
+  return ofStream(table) + (table === 'blocks' ? ofStream('tail') : 0) < 2;
 };
 
 /** When the last report of a record was observed: a damaged key must not age an intact run. */
@@ -96,8 +106,11 @@ const forgetSetAside = ({ damaged }: ReportTables, beforeMs: number): void => {
 };
 
 /** Bytes of pages in use by the tables; free pages are used again before the file grows. */
-export const usedBytes = (tables: ReportTables): number =>
-  Object.values(tables).reduce((sum, table) => {
+export const usedBytes = (tables: ReportTables): number => tableBytes(Object.values(tables));
+
+/** The same of some tables. */
+export const tableBytes = (tables: readonly (Table | undefined)[]): number =>
+  tables.reduce((sum, table) => {
     if (table === undefined) return sum;
     const stats = table.getStats() as {
       pageSize: number;

@@ -5,6 +5,7 @@ import type { Run, Writer } from './postgres-connection.ts';
 import type { Feed } from './postgres-feed.ts';
 import { bytesList, numberList, textList } from './postgres-rows.ts';
 import { type Tables, takeLock } from './postgres-schema.ts';
+import { fitQuarantine, quarantineBytesMax, quarantineLinesMax } from './quarantine-bounds.ts';
 import { decodeRecord, encodeRecord } from './record.ts';
 import type {
   Act,
@@ -102,19 +103,19 @@ const recordAct = async (run: Run, t: Tables, act: Act): Promise<void> => {
   await addEntries(run, t, [{ ...entry, hash: auditHash(entry) }]);
 };
 
-/** Refused lines that are kept. */
-const quarantineMax = 10_000;
-
 export const createQuarantine = (run: Run, { write }: Writer, t: Tables): Quarantine => ({
   add: async (refused) => {
     if (refused.length === 0) return;
     await write(async (on) => {
       await on(
         `INSERT INTO ${t.quarantine} (record) SELECT record FROM unnest($1::bytea[]) WITH ORDINALITY AS r(record, n) ORDER BY n`,
-        [bytesList(refused.slice(-quarantineMax).map(encodeRecord))],
+        [bytesList(fitQuarantine(refused).map(encodeRecord))],
       );
       await on(
-        `DELETE FROM ${t.quarantine} WHERE sequence <= (SELECT max(sequence) FROM ${t.quarantine}) - ${quarantineMax}`,
+        `DELETE FROM ${t.quarantine} WHERE sequence <= (SELECT max(sequence) FROM (
+           SELECT sequence, row_number() OVER newest AS lines, sum(octet_length(record)) OVER newest AS bytes
+           FROM ${t.quarantine} WINDOW newest AS (ORDER BY sequence DESC)
+         ) AS kept WHERE lines > ${quarantineLinesMax} OR bytes > ${quarantineBytesMax})`,
       );
     });
   },

@@ -83,9 +83,12 @@ export const createPartition = async (
   await run(`INSERT INTO ${t.partitions} (start_ms) VALUES ($1::bigint)`, [startMs]);
 };
 
+/** Readers wait behind a lock on a whole table, so a transaction waits for it for a short while only. */
+export const lockBriefly = (run: Run) => run(`SET LOCAL lock_timeout = 500`);
+
 /** Drops a span at once, whatever it holds. Readers wait for it, so it waits for them for a short while only. */
 export const dropPartition = async (run: Run, t: Tables, { startMs, reports, candles }: Partition): Promise<void> => {
-  await run(`SET LOCAL lock_timeout = 500`);
+  await lockBriefly(run);
   await run(`DROP TABLE ${reports}, ${candles}`);
   await run(`DELETE FROM ${t.partitions} WHERE start_ms = $1::bigint`, [startMs]);
 };

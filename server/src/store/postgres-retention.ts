@@ -1,16 +1,17 @@
-// Owns what retention removes from PostgreSQL, and what is counted there: whole partitions, dropped at once. For want of room the
-// one with the newest reports never goes. Readers hide what is older than retention (D52).
+// What retention removes from PostgreSQL, and what is counted there: whole partitions, dropped at once. For want of room the
+// one with the newest reports never goes, and of the others each stream's newest report stays (D147). Readers hide what is older than retention (D52).
 import type { Run, Writer } from './postgres-connection.ts';
-import { dropPartition, type Partition } from './postgres-partitions.ts';
+import { dropPartition, lockBriefly, type Partition } from './postgres-partitions.ts';
+import { bytesList, decodeReport, feedIdOfBytes, numberList, type ReportRow } from './postgres-rows.ts';
 import { type Tables, takeLock } from './postgres-schema.ts';
-import type { ReportStats, Retention } from './store.ts';
+import { CorruptRecordError, type ReportStats, type Retention } from './store.ts';
 
 /** Positions that `appendedAfter` can go back; older batches are forgotten. */
 const positionsKept = 1_000_000;
 
 export type Trimmed = { readonly removed: number; readonly more: boolean };
 
-/** Drops the oldest partition that is due, if any. */
+/** Drops or empties the oldest partition that is due, if any. */
 export const trimPartition = (
   { write }: Writer,
   t: Tables,
@@ -25,24 +26,94 @@ export const trimPartition = (
     await run(
       `DELETE FROM ${t.appended} WHERE last_position <= (SELECT value FROM ${t.counters} WHERE name = 'position') - ${positionsKept}`,
     );
-    const oldest = held[0];
-    if (oldest === undefined) return { removed: 0, more: false };
-    const span = spanOf(oldest.start_ms);
-    const isNewest = held.slice(1).every(({ reports }) => reports === 0);
-    const isOld = span.endMs <= retention.beforeMs;
-    const isTooMuch = async () => !isNewest && (await usedBytes(run, t)) > retention.bytesMax;
-    if (!isOld && !(await isTooMuch())) return { removed: 0, more: false };
-    await dropPartition(run, t, span);
-    await run(`DELETE FROM ${t.heads} WHERE observations < $1::bigint`, [span.endMs]);
+    const aged = held.find(({ start_ms }) => spanOf(start_ms).endMs <= retention.beforeMs);
+    const freed = aged ? await drop(run, t, spanOf, aged) : await makeRoom(run, t, spanOf, held, retention.bytesMax);
+    if (freed === undefined) return { removed: 0, more: false };
     await run(`UPDATE ${t.counters} SET value = value + 1 WHERE name = 'trimmed'`);
     await run('SELECT pg_notify($1::text, $2::text)', [t.channel, 'trimmed']);
-    return { removed: oldest.reports, more: true };
+    return { removed: freed, more: true };
   });
 
-const usedBytes = async (run: Run, { schema }: Tables): Promise<number> => {
+type Held = { readonly start_ms: number; readonly reports: number };
+
+const drop = async (run: Run, t: Tables, spanOf: (ms: number) => Partition, { start_ms, reports }: Held) => {
+  const span = spanOf(start_ms);
+  await dropPartition(run, t, span);
+  await run(`DELETE FROM ${t.heads} WHERE observations >= $1::bigint AND observations < $2::bigint`, [
+    span.startMs,
+    span.endMs,
+  ]);
+  return reports;
+};
+
+/** While reports take too much room, empties the oldest partition that has more than newest reports; undefined when there is nothing to do. */
+const makeRoom = async (
+  run: Run,
+  t: Tables,
+  spanOf: (ms: number) => Partition,
+  held: readonly Held[],
+  bytesMax: number,
+): Promise<number | undefined> => {
+  const newest = held.findLastIndex(({ reports }) => reports > 0);
+  if (newest < 1 || (await usedBytes(run, t, 'partitions')) <= bytesMax) return undefined;
+  for (const one of held.slice(0, newest)) {
+    const span = spanOf(one.start_ms);
+    const heads = await readHeadsIn(run, t, span);
+    if (heads.length === 0) return drop(run, t, spanOf, one);
+    if (one.reports > heads.length) return one.reports - (await keepOnly(run, t, span, heads));
+  }
+  return undefined;
+};
+
+type HeadRow = ReportRow & { readonly feed_id: Buffer };
+
+/** The reports of a partition that are the newest of their streams. */
+const readHeadsIn = (run: Run, t: Tables, { startMs, endMs, reports: leaf }: Partition): Promise<readonly HeadRow[]> =>
+  run<HeadRow>(
+    `SELECT r.feed_id, r.observations, r.valid_from, r.record FROM ${t.heads} AS h
+     JOIN ${leaf} AS r ON r.feed_id = h.feed_id AND r.observations = h.observations
+     WHERE h.observations >= $1::bigint AND h.observations < $2::bigint`,
+    [startMs, endMs],
+  );
+
+/** Empties a partition but for these reports; their number. Minutes go as well. */
+const keepOnly = async (run: Run, t: Tables, span: Partition, heads: readonly HeadRow[]): Promise<number> => {
+  await lockBriefly(run);
+  await run(`TRUNCATE ${span.reports}, ${span.candles}`);
+  await run(
+    `INSERT INTO ${span.reports} (feed_id, observations, valid_from, record)
+     SELECT * FROM unnest($1::bytea[], $2::bigint[], $3::bigint[], $4::bytea[])`,
+    [
+      bytesList(heads.map(({ feed_id }) => feed_id)),
+      numberList(heads.map(({ observations }) => observations)),
+      numberList(heads.map(({ valid_from }) => valid_from)),
+      bytesList(heads.map(({ record }) => record)),
+    ],
+  );
+  const bytes = heads.reduce((sum, row) => sum + lengthOf(row), 0);
+  await run(`UPDATE ${t.partitions} SET reports = $2::bigint, report_bytes = $3::bigint WHERE start_ms = $1::bigint`, [
+    span.startMs,
+    heads.length,
+    bytes,
+  ]);
+  return heads.length;
+};
+
+/** The length of a full report; 0 of a damaged one. */
+const lengthOf = ({ feed_id, ...row }: HeadRow): number => {
+  try {
+    return decodeReport(feedIdOfBytes(feed_id), row).fullReport.length;
+  } catch (error) {
+    if (error instanceof CorruptRecordError) return 0;
+    throw error;
+  }
+};
+
+/** Bytes of all tables, or of those that retention frees. */
+const usedBytes = async (run: Run, { schema }: Tables, which: 'all' | 'partitions'): Promise<number> => {
   const [row] = await run<{ bytes: number | null }>(
     `SELECT sum(pg_total_relation_size(c.oid))::bigint AS bytes FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-     WHERE n.nspname = $1::text AND c.relkind = 'r'`,
+     WHERE n.nspname = $1::text AND c.relkind = 'r'${which === 'partitions' ? ' AND c.relispartition' : ''}`,
     [schema],
   );
   return row?.bytes ?? 0;
@@ -53,7 +124,7 @@ export const readStats = async (run: Run, t: Tables): Promise<ReportStats> => {
     `SELECT (SELECT count(*) FROM ${t.heads}) AS streams, sum(reports)::bigint AS reports, sum(report_bytes)::bigint AS report_bytes
      FROM ${t.partitions}`,
   );
-  const bytes = await usedBytes(run, t);
+  const bytes = await usedBytes(run, t, 'all');
   return {
     streams: row?.streams ?? 0,
     reports: row?.reports ?? 0,

@@ -33,7 +33,7 @@ export const testStoreContract = (name: string, createEngine: () => Promise<Engi
     () => engine,
     reopen,
   );
-  testRetention(contract, () => store);
+  testRetention(contract, () => store, reopen);
   testAdministration(
     contract,
     () => store,

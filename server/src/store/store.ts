@@ -25,7 +25,10 @@ export const reportTag = (fullReport: Uint8Array): string =>
  */
 export type AppendOutcome = 'stored' | 'duplicate' | 'conflict' | 'overlap';
 
-/** What retention removes: reports observed before `beforeMs`, then the oldest while more than `bytesMax` are in use. */
+/**
+ * What retention removes: reports observed before `beforeMs`, then the oldest while reports and roll-ups use more than `bytesMax`. By bytes a
+ * stream never loses its newest report.
+ */
 export type Retention = { readonly beforeMs: number; readonly bytesMax: number };
 
 /** One entry of a full scan: a report, or the name of what is wrong with its record. */
@@ -176,7 +179,7 @@ export type QuarantinedReport = {
   readonly line: string;
 };
 
-/** Refused reports: the newest are kept, up to a bound. Durable when `add` resolves. */
+/** Refused reports: the newest are kept, up to bounds of lines and of bytes (`quarantine-bounds.ts`). Durable when `add` resolves. */
 export type Quarantine = {
   readonly add: (refused: readonly QuarantinedReport[]) => Promise<void>;
   /** Newest first. */
