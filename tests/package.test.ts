@@ -263,10 +263,13 @@ const compilers = {
 
 const consumer = `
   import { createClient, decode, SealpostError, verify } from '@sealpost/client';
+  import { latest, openRequester, type Requester } from '@sealpost/client/calls';
   import { type FeedId, parseFeedId } from '@sealpost/protocol';
   import { signRequest } from '@sealpost/protocol/request-signing';
   export const feedId: FeedId = parseFeedId('x');
   export const read = async () => decode((await createClient({ baseUrl: 'x' }).latest(feedId)).report).price satisfies bigint;
+  export const requester: Requester = openRequester({ baseUrl: 'x' });
+  export const alone = async () => (await latest(requester, feedId)).report.fullReport satisfies string;
   export const code = (error: unknown) => (error instanceof SealpostError ? error.code : undefined);
   export const all = [verify, signRequest];
   // @ts-expect-error seconds are a number

@@ -1,11 +1,13 @@
 // Several real nodes on one PostgreSQL: what one takes in, all serve and push; what is changed anywhere holds everywhere.
 import { once } from 'node:events';
-import { toReportJson } from '@sealpost/protocol';
+import { type Body, toReportJson } from '@sealpost/protocol';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { openStore } from '../server/src/store/open.ts';
+import { act, testStream } from './door.ts';
 import { openSocket } from './live-clients.ts';
 import { createWorld, fetchSigned, runCommand, type Server, startServer, type World } from './real-program.ts';
 import { type RunningPostgres, startPostgres } from './running-postgres.ts';
-import { createSignedReports } from './signed-reports.ts';
+import { createSignedReports, secondStream } from './signed-reports.ts';
 
 const token = 'a-token-for-two-nodes';
 const { report } = await createSignedReports();
@@ -42,6 +44,46 @@ const latestOf = async ({ url }: Server): Promise<number> => {
 const until = async (isSo: () => Promise<boolean>): Promise<void> => {
   while (!(await isSo())) await new Promise((resolve) => setTimeout(resolve, 20));
 };
+
+test('postgres nodes: latest of several streams is the newest of each in the order asked for, at every node', async () => {
+  const [silent, other] = [secondStream(2), secondStream(3)];
+  const [store, now] = [await openStore(world.store, 'write'), Math.floor(Date.now() / 1_000)];
+  try {
+    await store.admin.update('stream', [silent, other], () => [silent, other].map((id) => testStream(id)), act);
+    await store.reports.append([report(other, now - 2, now - 2), report(other, now - 1, now - 1)]);
+  } finally {
+    await store.close();
+  }
+  const ask = async (node: Server, ids: readonly string[]) => {
+    const target = `/api/v1/reports/latest?feedIDs=${ids.join(',')}&missing=true`;
+    const response = await fetchSigned(node.url, target, world);
+    const body = (await response.json()) as Partial<Body<'PartialReports'>>; // compared below
+    const reports = body.reports?.map(({ feedID, observationsTimestamp }) => [feedID, observationsTimestamp]);
+    return { status: response.status, reports, missing: body.missing };
+  };
+  for (const node of nodes) {
+    // The other node learns of the streams by itself.
+    await until(async () => (await ask(node, [silent, other])).status === 206);
+    const newest = await latestOf(node);
+    expect(await ask(node, [other, world.feedId, other])).toEqual({
+      status: 200,
+      reports: [
+        [other, now - 1],
+        [world.feedId, newest],
+      ],
+      missing: undefined,
+    });
+    expect(await ask(node, [world.feedId, silent, other])).toEqual({
+      status: 206,
+      reports: [
+        [world.feedId, newest],
+        [other, now - 1],
+      ],
+      missing: [{ feedID: silent, reason: 'no_reports' }],
+    });
+    expect(await ask(node, [world.feedId, secondStream(99)])).toMatchObject({ status: 401, reports: undefined });
+  }
+});
 
 test('postgres nodes: a report that comes in at one is pushed and answered by the other, both ways', async () => {
   const now = Math.floor(Date.now() / 1_000);

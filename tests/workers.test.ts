@@ -13,7 +13,15 @@ import { openStore } from '../server/src/store/open.ts';
 import { createCertificate } from './certificates.ts';
 import { act } from './door.ts';
 import { freePort } from './free-port.ts';
-import { createWorld, type Program, type Server, startCommand, startServer, type World } from './real-program.ts';
+import {
+  createWorld,
+  type Program,
+  runCommand,
+  type Server,
+  startCommand,
+  startServer,
+  type World,
+} from './real-program.ts';
 import { createSignedReports } from './signed-reports.ts';
 
 const { report } = await createSignedReports();
@@ -247,6 +255,24 @@ test('workers: told to stop, they finish what is under way and no request fails'
   expect((await stopped).code).toBe(0);
   expect(server.output()).toContain('"event":"stopped","clean":true');
   expect(workerPids(server).filter(isAlive)).toEqual([]);
+}, 60_000);
+
+test('workers: when each secret was last used, and how often each account asked, is stored by those that answered', async () => {
+  // Workers alone answer requests, and the test before has ended them all; both accounts asked several.
+  const show = async (command: string, name: string) => {
+    const args = ['account', command, name, '--json', '--store', world.store];
+    return JSON.parse((await runCommand(args, world.folder)).stdout);
+  };
+  for (const name of ['reader', 'limited']) {
+    const { secrets } = await show('show', name);
+    expect(secrets).toHaveLength(1);
+    const usedAtMs = Date.parse(secrets[0].lastUsedAt);
+    expect(usedAtMs).toBeGreaterThanOrEqual(Math.floor(observations / 60) * 60_000);
+    expect(usedAtMs).toBeLessThanOrEqual(Date.now());
+    const { usage } = await show('usage', name);
+    const asked = usage.find(({ route }: { readonly route: string }) => route === 'reportLatest');
+    expect(asked?.requests).toBeGreaterThan(name === 'reader' ? 200 : 5);
+  }
 }, 60_000);
 
 /** The names in the certificates that eight connections in a row are shown, which both workers are among. */

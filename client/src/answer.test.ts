@@ -11,6 +11,35 @@ test('answer: Retry-After is seconds, a date, or else what the body says', () =>
   expect(limited({})).toEqual({});
 });
 
+test('answer: what a server says is one line without control characters, so that it cannot imitate another message', () => {
+  const said = 'No.\r\nerror: the key is\u2028public\x1b[2J\u202egnorw\x9b2J';
+  for (const body of [{ error: said, code: 'x' }, { message: said }, { error: { message: said } }, { title: said }]) {
+    const { message } = toError({ status: 400, headers: new Headers(), text: JSON.stringify(body) }, 'there', 0);
+    expect(message).toBe('No. error: the key is public [2J gnorw 2J');
+  }
+});
+
+test.each(['x\nerror: y', '', 'x'.repeat(65), 'a code', '\x1b[2J'])(
+  'answer: %j is no code: the status says what it is',
+  (code) => {
+    const text = JSON.stringify({ error: 'No.', code, requestId: 'r' });
+    const error = toError({ status: 401, headers: new Headers(), text }, 'there', 0);
+    expect(error).toMatchObject({ code: 'unauthorized', isInferred: true, message: 'No.', requestId: 'r' });
+  },
+);
+
+test('answer: a request ID of a body is taken only where a header could carry it', () => {
+  const idOf = (requestId: unknown) =>
+    toError({ status: 400, headers: new Headers(), text: JSON.stringify({ error: 'x', code: 'y', requestId }) }, 'h', 0)
+      .requestId;
+  expect([idOf('r-1'), idOf('r\nerror: y'), idOf('x'.repeat(201)), idOf(7)]).toEqual([
+    'r-1',
+    undefined,
+    undefined,
+    undefined,
+  ]);
+});
+
 test('answer: a pause that no server can mean is an hour at most, and one that is no number is none', () => {
   expect(limited({ 'Retry-After': '1794775127' })).toEqual({ retryAfterSeconds: 3_600 });
   expect(limited({ 'Retry-After': 'Fri, 01 Jan 2100 00:00:00 GMT' })).toEqual({ retryAfterSeconds: 3_600 });

@@ -1,4 +1,5 @@
 // Owns reading an answer: its body within a bound, what its headers tell, and the error where it is one.
+import { oneLine } from '@sealpost/protocol';
 import { SealpostError } from './errors.ts';
 import type { AnswerDetails } from './requester.ts';
 
@@ -100,7 +101,7 @@ const wordsOf = ({ message, error, detail, title }: Readonly<Record<string, unkn
   const said = [message, error, inner.message, detail, title].find(
     (words) => typeof words === 'string' && words !== '',
   );
-  return typeof said === 'string' ? said.slice(0, saidCharactersMax) : undefined;
+  return typeof said === 'string' ? oneLine(said.slice(0, saidCharactersMax)) : undefined;
 };
 
 const inferredCodes: Readonly<Record<number, string>> = {
@@ -125,6 +126,9 @@ const infer = (status: number, said: string, nowMs: number): { readonly code: st
   return { code: 'timestamp_out_of_bounds', details: days === undefined ? {} : { oldestTimestamp } };
 };
 
+/** Codes and request IDs reach logs and terminals: what is written otherwise is none. */
+const isPlain = (raw: unknown, form: RegExp): raw is string => typeof raw === 'string' && form.test(raw);
+
 /** The error that an answer other than 2xx is. */
 export const toError = ({ status, headers, text }: RawAnswer, host: string, nowMs: number): SealpostError => {
   const answer = detailsOf(status, headers);
@@ -133,8 +137,8 @@ export const toError = ({ status, headers, text }: RawAnswer, host: string, nowM
   const pauseSeconds = retryAfterSeconds(headers, pauseSaid, nowMs);
   const pause = pauseSeconds === undefined ? {} : { retryAfterSeconds: pauseSeconds };
   const said = wordsOf(body);
-  const id = answer.requestId ?? (typeof requestId === 'string' ? requestId : undefined);
-  if (typeof code === 'string' && said !== undefined)
+  const id = answer.requestId ?? (isPlain(requestId, /^[\x21-\x7e]{1,200}$/) ? requestId : undefined);
+  if (isPlain(code, /^[\w.-]{1,64}$/) && said !== undefined)
     return new SealpostError(code, said, { status, requestId: id, details: { ...rest, ...pause } });
   const location = headers.get('Location');
   if (status < 400 && location !== null)

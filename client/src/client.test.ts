@@ -1,4 +1,5 @@
 import { inspect } from 'node:util';
+import { errorTable } from '@sealpost/protocol';
 import { expect, test } from 'vitest';
 import { errorBody, type Scripted, scriptedFetch } from '../../tests/scripted-fetch.ts';
 import { createClient } from './client.ts';
@@ -227,6 +228,11 @@ test('errors: code, status, request id, details and advice are those of the answ
   });
   expect(errors[1]).toMatchObject({ code: 'of_a_later_release', status: 418, retryable: false, requestId: 'r-1' });
   expect(errors[2]).toMatchObject({ code: 'http_503', retryable: true, message: 'a.test answers 503.' });
+});
+
+test('errors: whether a code of the server’s table is worth a retry is what the table says', () => {
+  for (const [code, { status, retry }] of Object.entries(errorTable))
+    expect([code, new SealpostError(code, 'text', { status }).retryable]).toEqual([code, retry]);
 });
 
 /** Everything that a program could print of a value. */

@@ -21,7 +21,7 @@ import {
 } from './reads.ts';
 import type { CallOptions, Requester } from './requester.ts';
 import { createRequester } from './signed-requester.ts';
-import { observeStream, type ReportStream, type StreamOptions, stream } from './stream.ts';
+import { observeStream, openStream, type ReportStream, type StreamOptions, stream } from './stream.ts';
 import { streamByName } from './stream-by-name.ts';
 import { createStreamLookup, isStreamName } from './stream-lookup.ts';
 
@@ -41,10 +41,10 @@ export const createClient = (options: ClientOptions) => {
     yield* pages(requester, await lookup.one(feedId, span), span, sleep);
   }
   const streamOf = (feedIds: readonly string[], given: StreamOptions = {}): ReportStream => {
+    if (!Array.isArray(feedIds) || !feedIds.some(isStreamName)) return stream(requester, feedIds, given);
     const live = observeStream(feedIds, given, settings.emit);
-    if (!Array.isArray(feedIds) || !feedIds.some(isStreamName)) return stream(requester, feedIds, live);
     const lookUp = (signal: AbortSignal) => lookup.all(feedIds, { signal });
-    return streamByName({ lookUp, open: (ids) => stream(requester, ids, live), random }, live);
+    return streamByName({ lookUp, open: (ids) => openStream(requester, ids, live), random }, live);
   };
   return Object.freeze({
     /** The newest report of a stream. */

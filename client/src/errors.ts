@@ -1,5 +1,5 @@
 // Owns the one error that the client throws: what happened, and what to do about it. No secret and no signature is ever part of it.
-import { ApiError, type ErrorCode, errorTable } from '@sealpost/protocol';
+import { ApiError, type ErrorCode } from '@sealpost/protocol';
 
 /** Failures that no server tells. */
 const clientFailures = {
@@ -111,19 +111,18 @@ export class SealpostError extends Error {
   }
 }
 
-const isServerCode = (code: string): code is ErrorCode => Object.hasOwn(errorTable, code);
 const isClientFailure = (code: string): code is ClientFailure => Object.hasOwn(clientFailures, code);
 
-// A code of a later server says nothing yet, so its status does.
-const isRetryable = (code: string, status: number | undefined): boolean => {
-  if (isServerCode(code)) return errorTable[code].retry;
+// What the server's table says, without loading it: by the status, except that a report may still come. A code of a later server too.
+const isRetryable = (code: string, status = 0): boolean => {
   if (isClientFailure(code)) return clientFailures[code].retry;
-  return status !== undefined && (status >= 500 || status === 429 || status === 408);
+  return code === 'report_not_found' || status >= 500 || status === 429 || status === 408;
 };
 
 const adviceOn = (code: string, retryable: boolean): string => {
   if (isClientFailure(code)) return clientFailures[code].advice;
-  return (isServerCode(code) ? advices[code] : undefined) ?? (retryable ? adviceOnRetry : adviceOnMistake);
+  const own = Object.hasOwn(advices, code) ? advices[code as ErrorCode] : undefined; // a key of the table
+  return own ?? (retryable ? adviceOnRetry : adviceOnMistake);
 };
 
 /** Runs what reads a caller's value: the parsers' own error becomes the client's. */

@@ -1,9 +1,12 @@
+import { routes } from '@sealpost/protocol';
+import { createOpenApi } from '@sealpost/protocol/openapi';
 import { expect, test } from 'vitest';
 import { errorBody, type Scripted, scriptedFetch } from '../../tests/scripted-fetch.ts';
 import type { Sleep } from './call.ts';
 import { SealpostError } from './errors.ts';
-import { createLatestMany } from './latest-many.ts';
+import { createLatestMany, tellingNothing } from './latest-many.ts';
 import { readOptions } from './options.ts';
+import { type BulkReports, bulk } from './reads.ts';
 import { createRequester } from './signed-requester.ts';
 
 const ids = (count: number): readonly string[] =>
@@ -69,7 +72,13 @@ const open = (server: Server, options: object = {}) => {
     }),
   );
   const latestMany = createLatestMany(requester, world.sleep, world.nowMs);
-  return { latestMany, world, asked, targets: () => asked.map(({ url }) => url.slice('http://a.test'.length)) };
+  return {
+    requester,
+    latestMany,
+    world,
+    asked,
+    targets: () => asked.map(({ url }) => url.slice('http://a.test'.length)),
+  };
 };
 
 const together: Server = ({ searchParams }) => {
@@ -122,6 +131,43 @@ test('latestMany: a 206 tells what is missing, also where the server does not', 
   const { missing, details } = await latestMany([a, b, c]);
   expect(missing).toEqual([{ feedID: a, reason: 'no_reports' }, { feedID: c }]);
   expect(details.status).toBe(206);
+});
+
+test('latestMany: the reports are in the order asked for, whatever the order of the answer; so are those of bulk', async () => {
+  const [a, b, c] = ids(3) as [string, string, string];
+  const { requester, latestMany } = open(() => ({
+    status: 200,
+    body: { reports: [reportOf(c), reportOf(a), reportOf(b)] },
+  }));
+  const idsOf = ({ reports }: BulkReports) => reports.map(({ feedID }) => feedID);
+  expect(idsOf(await latestMany([b, c, a]))).toEqual([b, c, a]);
+  expect(idsOf(await bulk(requester, [b, c, a], 1_763_200_000))).toEqual([b, c, a]);
+});
+
+test.each([
+  [
+    'a stream that was not asked for',
+    (a: string, b: string) => [reportOf(a), reportOf(b), reportOf(ids(3)[2] as string)],
+  ],
+  ['two reports of one stream', (a: string, b: string) => [reportOf(a), reportOf(b), reportOf(a)]],
+] as const)('latestMany: an answer with %s is not taken; bulk fails with unexpected_answer', async (_, answered) => {
+  const [a, b] = ids(2) as [string, string];
+  const { requester, latestMany, targets } = open(({ searchParams }) => {
+    const feedId = searchParams.get('feedID');
+    return { status: 200, body: feedId === null ? { reports: answered(a, b) } : { report: reportOf(feedId) } };
+  });
+  expect((await latestMany([a, b])).reports.map(({ feedID }) => feedID)).toEqual([a, b]);
+  expect(targets().map((target) => target.includes('feedIDs='))).toEqual([true, false, false]);
+  expect(await codeOf(bulk(requester, [a, b], 1_763_200_000))).toBe('unexpected_answer');
+});
+
+test('latestMany: the codes that say nothing about the extension are those that its route documents', () => {
+  const { responses } = createOpenApi().paths[routes.reportLatest.path]?.get ?? {};
+  const texts = Object.values(responses ?? {}).map((response) => response.description);
+  const told = texts.flatMap((text) => [...text.matchAll(/`(\w+)`/g)].map(([, code]) => String(code)));
+  expect(told.length).toBeGreaterThan(10);
+  const left = told.filter((code) => !tellingNothing.includes(code));
+  expect(left).toEqual(['missing_argument']);
 });
 
 test.each([

@@ -1,8 +1,8 @@
 // The newest reports of many streams: in one request where the server has the extension, else one by one in the pace of the rate limit (D100).
-import { type Body, errorTable, type FeedId, limits, type ReportJson } from '@sealpost/protocol';
+import { type Body, type ErrorCode, type FeedId, limits, type ReportJson } from '@sealpost/protocol';
 import { readFeedIds, targetOf } from './arguments.ts';
 import { abortedBy, openCall, type Sleep } from './call.ts';
-import { SealpostError } from './errors.ts';
+import { type ClientFailure, SealpostError } from './errors.ts';
 import { createPace, type Pace } from './pace.ts';
 import { paths } from './paths.ts';
 import { type BulkReports, latest, type MissingReport, readReports } from './reads.ts';
@@ -87,21 +87,42 @@ const inPace = async <T extends { readonly details: AnswerDetails }>(
   }
 };
 
-/** The codes of ours that say that a server of ours lacks the extension; any other says that it has it. */
-const lackingCodes: readonly string[] = ['missing_argument', 'route_not_found'];
-/** Failures of the client itself that say nothing about the server. */
-const tellingNothing: readonly string[] = [
+/**
+ * The codes with which a server of ours that has the extension may refuse, and failures of the client itself, which say nothing about the server.
+ * Of ours, `missing_argument` and `route_not_found` are left: without the extension, the request lacks its `feedID`.
+ */
+export const tellingNothing: readonly string[] = [
+  'malformed_argument',
+  'repeated_argument',
+  'malformed_target',
+  'malformed_header',
+  'missing_header',
+  'repeated_header',
+  'repeated_host',
+  'unexpected_body',
+  'clock_skew',
+  'unauthorized',
+  'stream_not_accessible',
+  'report_not_found',
+  'method_not_allowed',
+  'request_timeout',
+  'rate_limited',
+  'too_many_failures',
+  'head_too_large',
+  'internal_error',
+  'store_unavailable',
+  'overloaded',
+  'draining',
   'network_error',
   'timeout',
   'aborted',
   'missing_credentials',
   'invalid_option',
   'secret_unavailable',
-];
+] satisfies (ErrorCode | ClientFailure)[];
 
 /** Does a refusal leave it open that the server takes one stream at a time only? Asked for one, it then tells what is really wrong. */
-const mayLack = ({ code, isInferred }: SealpostError): boolean =>
-  lackingCodes.includes(code) || isInferred || !(Object.hasOwn(errorTable, code) || tellingNothing.includes(code));
+const mayLack = ({ code, isInferred }: SealpostError): boolean => isInferred || !tellingNothing.includes(code);
 
 /** One request for as many streams as the server takes. Returns the refusal where it may not know the extension. */
 const askTogether = async (

@@ -1,7 +1,7 @@
 // Owns reading a span of a stream page by page: to its end, or on with the present by asking again gently.
 import { limits, type ReportJson, timeResolutionOf } from '@sealpost/protocol';
 import { readFeedId, readSeconds } from './arguments.ts';
-import { abortedBy, type Sleep } from './call.ts';
+import { abortedBy, type Sleep, sleepOnTimer } from './call.ts';
 import { readWhole } from './options.ts';
 import { continueAfter, type Place, type WalkedPage } from './page-walk.ts';
 import { page, type ReportPage } from './reads.ts';
@@ -31,7 +31,7 @@ export async function* pages(
   requester: Pick<Requester, 'get'>,
   feedId: string,
   options: PagesOptions,
-  sleep: Sleep,
+  sleep: Sleep = sleepOnTimer,
 ): AsyncGenerator<ReportPage, void, undefined> {
   const { from, to, limit = limits.pageLimitMax, follow = false } = options;
   const end = to === undefined ? Number.POSITIVE_INFINITY : readSeconds(to, 'to');

@@ -132,14 +132,17 @@ export const bulk = async (
   return readReports(body, asked, details);
 };
 
-/** The reports of several streams, and which of them have none, also where the server does not name these. */
+/** The reports of several streams in the order asked for, and which streams have none, also where the server does not name these. */
 export const readReports = (
   body: Partial<Body<'PartialReports'>>,
   asked: readonly FeedId[],
   details: AnswerDetails,
 ): BulkReports => {
-  const reports = checkReports(body.reports, asked, details);
-  const there = new Set(reports.map(({ feedID }) => feedID));
+  const received = checkReports(body.reports, asked, details);
+  const there = new Map<string, ReportJson>(received.map((report) => [report.feedID, report]));
+  // Of two reports of one stream, which one would be the answer?
+  if (there.size < received.length) throw strange(details);
+  const reports = asked.flatMap((feedID) => there.get(feedID) ?? []);
   const told: readonly unknown[] = Array.isArray(body.missing) ? body.missing : [];
   const reasons = new Map(told.map((one) => [Object(one).feedID, Object(one).reason]));
   const missing = asked

@@ -1,5 +1,6 @@
 // Owns the WebSocket of Node, on the package ws: the global one of Node 22 takes no headers by any standard, and cannot be paused.
 import type { IncomingMessage } from 'node:http';
+import { oneLine } from '@sealpost/protocol';
 import type { OpenSocket, SocketHandlers } from './socket.ts';
 import type { Transport } from './stream-transport.ts';
 import { createWebSocketTransport } from './stream-websocket.ts';
@@ -52,7 +53,7 @@ const createOpener =
     });
     socket.on('error', (error) => tell(describe(error)));
     socket.on('close', (code, reason) =>
-      tell(`closed by the server with ${code}${reason.length > 0 ? ` ${reason}` : ''}`),
+      tell(`closed by the server with ${code}${reason.length > 0 ? ` ${oneLine(String(reason))}` : ''}`),
     );
     // Only an open one is paused and resumed: one whose handshake failed has nothing to read from, and ws would throw.
     const whenOpen = (act: () => void): void => {

@@ -3,7 +3,7 @@ import type { ReportJson } from '@sealpost/protocol/report-json';
 import { toError } from './answer.ts';
 import type { Requester } from './requester.ts';
 import type { OpenSocket, SocketHandlers } from './socket.ts';
-import { type ReportStream, type StreamOptions, stream } from './stream.ts';
+import { openStream, type ReportStream, type StreamOptions } from './stream.ts';
 import type { StreamState } from './stream-state.ts';
 import type { Transport } from './stream-transport.ts';
 import { createWebSocketTransport } from './stream-websocket.ts';
@@ -285,7 +285,7 @@ export const watch = (service: ScriptedService, feedIds: readonly string[], opti
   };
   const reconnect = { minMs: 1, maxMs: 2 };
   const parts = { random: () => 0, loadSockets: service.loadSockets };
-  const reports = stream(service.requester, feedIds, { reconnect, ...options, onState }, parts);
+  const reports = openStream(service.requester, feedIds, { reconnect, ...options, onState }, parts);
   return {
     reports,
     states,

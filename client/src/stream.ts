@@ -106,8 +106,12 @@ export const observeStream = (streams: readonly string[], options: StreamOptions
   };
 };
 
+/** Reports of these feed IDs as they come, each once and in order; from a second of the past on, where `from` is given. */
+export const stream = (requester: Requester, feedIds: readonly string[], options: StreamOptions = {}): ReportStream =>
+  openStream(requester, feedIds, observeStream(feedIds, options, requester.emit));
+
 /** Opens a stream of these feed ids at once. What is wrong with the arguments is thrown here, what fails later by the iterator. */
-export const stream = (
+export const openStream = (
   requester: Requester,
   feedIds: readonly string[],
   options: StreamOptions = {},

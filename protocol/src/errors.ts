@@ -6,7 +6,7 @@ type ErrorRow = {
   readonly status: number;
   /** May the same request succeed later without being changed? */
   readonly retry: boolean;
-  /** The text when the thrower has nothing more exact to say. */
+  /** The text of `errorOf`, for those who have nothing more exact to say. */
   readonly message: string;
 };
 
@@ -54,26 +54,28 @@ export type ErrorCode = keyof typeof errorTable;
 /** What an error says beside its text: `argument`, `header`, `serverTimeMs`… JSON values only. */
 export type ErrorDetails = Readonly<Record<string, unknown>>;
 
-/** A caller's mistake or a refusal, with the code that the wire shows. */
+/**
+ * A caller's mistake or a refusal, with the code that the wire shows. It does not refer to the table: parsers throw it in browsers too, where the
+ * table's texts would be a twentieth of what a page loads.
+ */
 export class ApiError extends Error {
   override readonly name = 'ApiError';
   readonly code: ErrorCode;
   readonly details: ErrorDetails;
 
-  constructor(code: ErrorCode, message?: string, details: ErrorDetails = {}, options?: ErrorOptions) {
-    super(message ?? errorTable[code].message, options);
+  constructor(code: ErrorCode, message: string, details: ErrorDetails = {}, options?: ErrorOptions) {
+    super(message, options);
     this.code = code;
     this.details = details;
   }
-
-  get status(): number {
-    return errorTable[this.code].status;
-  }
-
-  get retry(): boolean {
-    return errorTable[this.code].retry;
-  }
 }
+
+/** An error with the table's text. */
+export const errorOf = (code: ErrorCode, details?: ErrorDetails, options?: ErrorOptions): ApiError =>
+  new ApiError(code, errorTable[code].message, details, options);
+
+/** HTTP status of the answer that an error becomes. */
+export const statusOf = ({ code }: ApiError): number => errorTable[code].status;
 
 /** The body of an error answer. `error` and `message` are the same text: existing clients read one or the other (D15). */
 export type ErrorJson = {
@@ -95,10 +97,13 @@ export const fromErrorJson = (body: unknown): { error: ApiError; requestId: stri
   const { error, message, code, requestId, ...details } = body as Record<string, unknown>; // checked field by field below
   if (typeof code !== 'string' || !isErrorCode(code) || typeof requestId !== 'string') return undefined;
   const text = typeof message === 'string' ? message : typeof error === 'string' ? error : undefined;
-  return { error: new ApiError(code, text, details), requestId };
+  return { error: text === undefined ? errorOf(code, details) : new ApiError(code, text, details), requestId };
 };
 
 const isErrorCode = (code: string): code is ErrorCode => Object.hasOwn(errorTable, code);
+
+/** Text that someone else wrote, in one line and without characters that steer a terminal or turn its writing around. */
+export const oneLine = (text: string): string => text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+/gu, ' ').trim();
 
 /** The longest piece of a caller's input that an error repeats. */
 const echoedCharactersMax = 80;

@@ -6,7 +6,7 @@ import { expect, test } from 'vitest';
 import { formOf, type Parameter, type ParameterKind, type Route, type RouteName, routes } from './api.ts';
 import { type Body, type BodyName, bodies } from './bodies.ts';
 import { parseStream, toCatalogEntry } from './catalog.ts';
-import { ApiError, type ErrorCode, errorTable, toErrorJson } from './errors.ts';
+import { ApiError, type ErrorCode, errorOf, errorTable, toErrorJson } from './errors.ts';
 import { type FeedId, parseFeedId } from './feed-id.ts';
 import * as frontDoor from './index.ts';
 import { createOpenApi, type OpenApiOperation, type OpenApiResponse } from './openapi.ts';
@@ -266,8 +266,8 @@ const examples: { readonly [N in BodyName]: Body<N> } = {
   MissingReport: missing,
   PartialReports: { reports: [report], missing: [missing] },
   Window: window,
-  Error: toErrorJson(new ApiError('clock_skew', undefined, { serverTimeMs: 1_763_200_000_123, skewMs: -6_000 }), 'r-1'),
-  ReportMiss: toErrorJson(new ApiError('report_not_found', undefined, miss), 'r-1') as unknown as Body<'ReportMiss'>, // details are untyped
+  Error: toErrorJson(errorOf('clock_skew', { serverTimeMs: 1_763_200_000_123, skewMs: -6_000 }), 'r-1'),
+  ReportMiss: toErrorJson(errorOf('report_not_found', miss), 'r-1') as unknown as Body<'ReportMiss'>, // details are untyped
   CatalogEntry: entry,
   Catalog: { feeds: [entry] },
   Feed: { feedID: feedId },
@@ -320,7 +320,7 @@ test('openapi: empty lists and a 206 that names nothing are answers too', () => 
 test('openapi: every error of the table has a body that the document describes', () => {
   const validate = validatorOf('Error');
   for (const code of Object.keys(errorTable) as ErrorCode[])
-    expect(validate(toErrorJson(new ApiError(code), 'r')), code).toBe(true);
+    expect(validate(toErrorJson(errorOf(code), 'r')), code).toBe(true);
   expect(document['x-errors'].map(({ code }) => code)).toEqual(Object.keys(errorTable));
 });
 

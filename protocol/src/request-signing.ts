@@ -1,9 +1,7 @@
 // Owns what a signed request is: header names, the string that is signed, the clock rule (D1–D4).
 // Node-free: servers compute the HMAC with node:crypto over the same `stringToSign`.
-import { hmac } from '@noble/hashes/hmac.js';
-import { sha256 } from '@noble/hashes/sha2.js';
-import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js';
 import { ApiError } from './errors.ts';
+import { hexOf, hmacSha256, sha256, utf8Bytes } from './hmac-sha256.ts';
 
 /** The three headers of an authenticated request, as documented; they arrive in any case. */
 export const authHeaders = {
@@ -41,9 +39,9 @@ export const stringToSign = (
 /** Lower-case hex HMAC-SHA256 of the request under the UTF-8 bytes of the secret. */
 export const signatureOf = (request: RequestToSign, secret: string): string => {
   const { method, target, body, userId, timestampMs } = request;
-  const bodySha256 = body === undefined ? emptyBodySha256 : bytesToHex(sha256(toBytes(body)));
+  const bodySha256 = body === undefined ? emptyBodySha256 : hexOf(sha256(toBytes(body)));
   const signed = stringToSign(method, target, bodySha256, userId, timestampMs);
-  return bytesToHex(hmac(sha256, utf8ToBytes(secret), utf8ToBytes(signed)));
+  return hexOf(hmacSha256(utf8Bytes(secret), utf8Bytes(signed)));
 };
 
 /** The three headers, ready to send. */
@@ -53,7 +51,7 @@ export const signRequest = (request: RequestToSign, secret: string): Record<stri
   [authHeaders.signature]: signatureOf(request, secret),
 });
 
-const toBytes = (body: string | Uint8Array): Uint8Array => (typeof body === 'string' ? utf8ToBytes(body) : body);
+const toBytes = (body: string | Uint8Array): Uint8Array => (typeof body === 'string' ? utf8Bytes(body) : body);
 
 /** The targets whose signature is good for a received one: itself, and with a doubled leading slash also the single one (D3). */
 export const signableTargets = (target: string): readonly string[] =>

@@ -89,6 +89,9 @@ test('stream names: an unknown name gets the nearest ones, and nothing where non
   expect(explainMatch('LNK/USD', { found: 'none', near: [link] })).toBe(
     'No stream is named "LNK/USD". Similar: LINK/USD-Streams-CexPrice.',
   );
+  const evil = { ...link, name: 'LINK/USD\nerror: other\x1b[2J' };
+  expect(explainMatch('LNK/USD', { found: 'none', near: [evil] })).toContain(' Similar: LINK/USD error: other [2J.');
+  expect(explainMatch('X', { found: 'several', streams: [evil, link] }).split('\n')).toHaveLength(3);
   expect(explainMatch('QQ', { found: 'none', near: [] })).toBe('No stream is named "QQ".');
 });
 

@@ -1,6 +1,7 @@
 // Finds a stream by the name that a person gives it: a pair such as `BTC/USD`, a full name, or a feed ID (D98). Pure, so that client and
 // command line agree; where the entries come from is for the caller to decide.
 import type { Stream } from './catalog.ts';
+import { oneLine } from './errors.ts';
 
 /** What an entry needs to be found. Entries of other servers may lack the rest. */
 export type NamedStream = { readonly feedId: string; readonly name: string } & {
@@ -116,12 +117,12 @@ export const distinguishStreams = (streams: readonly NamedStream[]): readonly St
 /** Why a name does not stand for one stream, and which names would; one line for each stream that matches. */
 export const explainMatch = (name: string, match: Exclude<StreamMatch<NamedStream>, { found: 'one' }>): string => {
   if (match.found === 'none') {
-    const near = [...new Set(match.near.map((stream) => stream.name))];
+    const near = [...new Set(match.near.map((stream) => oneLine(stream.name)))];
     return `No stream is named ${JSON.stringify(name)}.${near.length === 0 ? '' : ` Similar: ${near.join(', ')}.`}`;
   }
   const lines = distinguishStreams(match.streams).map(({ name: full, feedId, differs }) => {
     const values = Object.entries(differs).map(([key, value]) => `${key} ${value}`);
-    return `  ${full}  ${feedId}${values.length === 0 ? '' : `  (${values.join(', ')})`}`;
+    return `  ${oneLine(`${full}  ${feedId}${values.length === 0 ? '' : `  (${values.join(', ')})`}`)}`;
   });
   const more = lines.length > listedMax ? [`  and ${lines.length - listedMax} more`] : [];
   return [`${JSON.stringify(name)} matches ${lines.length} streams. Give a full name or a feed ID:`]

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { ApiError, authHeaders, signatureOf, signRequest } from '@sealpost/protocol';
+import { ApiError, authHeaders, signatureOf, signRequest, statusOf } from '@sealpost/protocol';
 import { expect, test } from 'vitest';
 import { testStream } from '../../../tests/door.ts';
 import { secondStream } from '../../../tests/signed-reports.ts';
@@ -76,7 +76,7 @@ const failure = (act: () => unknown) => {
   try {
     act();
   } catch (error) {
-    if (error instanceof ApiError) return { ...error, message: error.message, status: error.status };
+    if (error instanceof ApiError) return { ...error, message: error.message, status: statusOf(error) };
   }
   return { code: 'none', message: '', status: 200 };
 };

@@ -6,6 +6,7 @@ import {
   authHeaders,
   checkSkew,
   emptyBodySha256,
+  errorOf,
   parseSignature,
   parseTimestampMs,
   parseUserId,
@@ -65,7 +66,7 @@ export const createAuthenticator = (
       const [first = dummyKey, second = dummyKey] = caller.keys;
       const index = isSigned(first, signed, signature) ? 0 : isSigned(second, signed, signature) ? 1 : -1;
       const secretId = caller.secretIds[index];
-      if (secretId === undefined) throw new ApiError('unauthorized'); // also a stranger, who has none
+      if (secretId === undefined) throw errorOf('unauthorized'); // also a stranger, who has none
       onSigned(caller.userId, secretId, nowMs);
       return caller;
     },

@@ -1,9 +1,10 @@
 // The command `sealpost follow`: a copy of another server's reports through its public API, from a second on and then live.
+import { oneLine } from '@sealpost/protocol';
 import type { Command } from 'commander';
 import type { LineResult } from '../ingest/report-line.ts';
 import { addExamples, addSettings, type RawOptions, readSettings } from './command-options.ts';
 import { addUserOptions, addWsUrlOption, parseServerUrl, readUser, readWsUrl } from './credentials.ts';
-import { formatSecond, withoutControls } from './formats.ts';
+import { formatSecond } from './formats.ts';
 import { ingestSettings, reportResults } from './ingest-lines.ts';
 import { runMirror } from './mirror.ts';
 import { openMirrorCatalog } from './mirror-catalog.ts';
@@ -16,8 +17,8 @@ import { parseTime, timeForms } from './time-arguments.ts';
 
 const about = `
 Every report passes the same checks as one that is ingested, so its stream and its signer set must be registered at the target. --adopt
-registers those of the other server, now and as they change, which means to trust whom it trusts; --catalog and --signers take them from
-files, for servers that publish none.
+registers those of the other server, now and as they change: that server then decides whose signatures count, so use it between
+deployments of one operator. --catalog and --signers take them from files, for servers of others and those that publish none.
 
 Stop it and start it again at any time: each stream resumes after its newest report at the target, which also remembers --from. Failures of
 either side are waited for. Ctrl-C ends it with 130.`;
@@ -81,7 +82,7 @@ const follow = async (
   const parts = { session, client, url, network: settings.values.network, signal };
   const catalog = await openMirrorCatalog(parts, feeds, options);
   const target = await openMirrorTarget(session, settings, options);
-  const tell = (text: string) => void session.stderr.write(`${withoutControls(text)}\n`);
+  const tell = (text: string) => void session.stderr.write(`${oneLine(text)}\n`);
   const { nowMs } = session;
   const restart = options.restart === true;
   const results = runMirror({ url, client, target, catalog, from, restart, nowMs, signal, tell });

@@ -109,12 +109,30 @@ export const sleepUntil = (ms: number, signal: AbortSignal): Promise<undefined> 
     if (signal.aborted) end();
   });
 
-/** What a promise gives; undefined when it takes longer. */
-const within = <T>(ms: number, promise: Promise<T>): Promise<T | undefined> =>
-  new Promise((resolve, reject) => {
-    const timer = setTimeout(resolve, ms, undefined);
-    promise.then(resolve, reject).finally(() => clearTimeout(timer));
-  });
+/**
+ * Waits for a promise again and again: what it gives, undefined when it takes longer. The promise gets two handlers in all, because those of every wait would stay with it:
+ * a quiet source may take days for its next report.
+ */
+export const createWait = <T>(promise: Promise<T>): ((ms: number) => Promise<T | undefined>) => {
+  let isSettled = false;
+  let wake = (): void => {};
+  const settle = (): void => {
+    isSettled = true;
+    wake();
+  };
+  promise.then(settle, settle);
+  return async (ms) => {
+    if (!isSettled)
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, ms);
+        wake = () => {
+          clearTimeout(timer);
+          resolve();
+        };
+      });
+    return isSettled ? promise : undefined;
+  };
+};
 
 /** Reports on their way, oldest first. */
 const createSent = () => {
@@ -165,8 +183,8 @@ async function* toLines(
 ): AsyncGenerator<Uint8Array> {
   const heartbeat = Buffer.from('\n');
   try {
-    for (let next = batches.next(); ; ) {
-      const read = await within(heartbeatMs, next);
+    for (let wait = createWait(batches.next()); ; ) {
+      const read = await wait(heartbeatMs);
       if (read === undefined) {
         yield heartbeat;
         continue;
@@ -178,7 +196,7 @@ async function* toLines(
       if (signal.aborted) return;
       sent.add(reports);
       if (reports.length > 0) yield Buffer.from(reports.map((report) => `${JSON.stringify(report)}\n`).join(''));
-      next = batches.next();
+      wait = createWait(batches.next());
     }
   } finally {
     batches.return(undefined).catch(() => {});

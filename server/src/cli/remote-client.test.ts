@@ -20,7 +20,7 @@ test('clients of commands name the command and its release', () => {
 });
 
 test('what a server says cannot steer the terminal', async () => {
-  const evil = '\x1b]0;owned\x07\x1b[2J';
+  const evil = '\x1b]0;owned\x07\x1b[2J\nerror: pay\r\nwarning: now';
   const answer: RequestListener = (request, response) =>
     request.url?.startsWith('/api/v1/feeds')
       ? response.end(JSON.stringify({ feeds: [] }))
@@ -34,6 +34,7 @@ test('what a server says cannot steer the terminal', async () => {
     }),
   );
   expect([stderr.includes('owned'), stderr.includes('\x1b')]).toEqual([true, false]);
+  expect(stderr.match(/^.*:/gm)).toEqual([expect.stringMatching(/^error: /)]); // one line, and it is ours
 });
 
 describe('a failed call', () => {

@@ -1,9 +1,9 @@
 // Owns what commands share that read another server through the client: how it behaves, naming streams, and telling what went wrong and
 // what to do. Which server and which user is credentials.ts.
 import { type Client, type ClientOptions, SealpostError } from '@sealpost/client';
-import { type CatalogEntry, type FeedId, parseFeedId } from '@sealpost/protocol';
+import { type CatalogEntry, type FeedId, oneLine, parseFeedId } from '@sealpost/protocol';
 import { asUsage, CommandError, exitCodes, interruptedCode } from './failure.ts';
-import { formatSecond, withoutControls } from './formats.ts';
+import { formatSecond } from './formats.ts';
 import type { Session } from './session.ts';
 import { pickStream } from './stream-argument.ts';
 import { commandAgent } from './version.ts';
@@ -17,7 +17,7 @@ export const clientOptions = (
   nowMs,
   retryRateLimited: true,
   userAgent: commandAgent(),
-  onWarning: ({ message }) => void stderr.write(`warning: ${withoutControls(message)}\n`),
+  onWarning: ({ message }) => void stderr.write(`warning: ${oneLine(message)}\n`),
 });
 
 /** A stream as it is asked for; its name is the feed id where nobody looked it up. */

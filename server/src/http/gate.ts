@@ -1,6 +1,6 @@
 // Owns who gets through: authentication by the route's own rule, limits per account and per address, what an account may read.
 // Deny by default: a route that asks for authentication is reached in no other way (D21, D23).
-import { ApiError, type FeedId, type Route, type RouteName } from '@sealpost/protocol';
+import { ApiError, errorOf, type FeedId, type Route, type RouteName, statusOf } from '@sealpost/protocol';
 import type { Authenticator, Caller } from '../access/authenticate.ts';
 import type { RateDecision, RateLimiter } from '../access/rate-limit.ts';
 import { type AddressSet, limitedNetworkOf } from '../ip-address.ts';
@@ -51,9 +51,9 @@ export const createGate = ({ authenticator, accounts, addresses, rules, monotoni
       try {
         return authenticate(method, target, headers, nowMs);
       } catch (error) {
-        const counted = error instanceof ApiError && error.status === 401;
+        const counted = error instanceof ApiError && statusOf(error) === 401;
         if (counted && !addresses.take(`failure ${address}`, rules.failuresPerSecond, monotonicMs()).allowed)
-          throw new ApiError('too_many_failures');
+          throw errorOf('too_many_failures');
         throw error;
       }
     },
@@ -72,7 +72,7 @@ export const createGate = ({ authenticator, accounts, addresses, rules, monotoni
         return undefined;
       }
       const decision = accounts.take(caller.bucketKeys[name], limitOf(caller, name), monotonicNowMs);
-      if (!decision.allowed) throw new ApiError('rate_limited');
+      if (!decision.allowed) throw errorOf('rate_limited');
       return decision;
     },
     /** Where the account's bucket stands, without taking from it: for answers that cost nothing. */

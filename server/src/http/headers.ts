@@ -1,5 +1,5 @@
 // Owns reading the request headers that matter, in one pass over the raw list: node folds or drops repeated ones, we refuse them.
-import { ApiError } from '@sealpost/protocol';
+import { ApiError, errorOf } from '@sealpost/protocol';
 import type { AuthValues } from '../access/authenticate.ts';
 
 export type RequestHeaders = AuthValues & {
@@ -80,10 +80,10 @@ export const readHeaders = (raw: readonly string[]): RequestHeaders => {
 
 /** Refuses a request that is framed as ours never are: two hosts, none where HTTP/1.1 asks for one, or a body. */
 export const checkFraming = ({ hostCount, hasBody }: RequestHeaders, httpVersion: string): void => {
-  if (hostCount > 1) throw new ApiError('repeated_host');
+  if (hostCount > 1) throw errorOf('repeated_host');
   if (hostCount === 0 && httpVersion === '1.1')
     throw new ApiError('malformed_target', 'The request has no Host header. HTTP/1.1 asks for one.');
-  if (hasBody) throw new ApiError('unexpected_body');
+  if (hasBody) throw errorOf('unexpected_body');
 };
 
 /** Is any of the three authentication headers there? */

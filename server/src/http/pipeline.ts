@@ -1,7 +1,7 @@
 // THE LIFE OF A REQUEST, in one screen: match route → authenticate → parse query → limit → authorise → read → respond. Each line is a
 // stage, each stage a module, each may throw an ApiError; whatever is thrown becomes an answer in one place.
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { ApiError, type FeedId, isLive, type RouteName } from '@sealpost/protocol';
+import { errorOf, type FeedId, isLive, type RouteName, statusOf } from '@sealpost/protocol';
 import type { Caller } from '../access/authenticate.ts';
 import type { RateDecision } from '../access/rate-limit.ts';
 import { noteAnswer } from '../connections/guard.ts';
@@ -79,7 +79,7 @@ export const createPipeline = (parts: PipelineParts): Pipeline => {
 
   const pass = (passage: Passage): Answer | Promise<Answer> => {
     const { method = '', url = '', rawHeaders, socket } = passage.request;
-    if (parts.isOverloaded() && !isFile(parts, url)) throw new ApiError('overloaded');
+    if (parts.isOverloaded() && !isFile(parts, url)) throw errorOf('overloaded');
     const nowMs = parts.nowMs();
     const headers = readHeaders(rawHeaders);
     passage.headers = headers;
@@ -96,7 +96,7 @@ export const createPipeline = (parts: PipelineParts): Pipeline => {
     const readable = passage.caller && gate.readableOf(passage.caller);
     authorise(query, readable);
     const handler = handlers[name] as Handler<RouteName> | undefined; // the table keys both
-    if (handler === undefined) throw new ApiError('upgrade_required');
+    if (handler === undefined) throw errorOf('upgrade_required');
     const context = parts.contextOf(readable, headers, nowMs);
     return handler(query, isLive(route) ? { ...context, live: liveContext(passage, gate, headers) } : context);
   };
@@ -209,7 +209,7 @@ const createReplies = ({ gate, isDraining, isTls, monotonicMs, observe }: Pipeli
       }
       const answer = toProblem(error, passage.requestId, rateOf(passage)?.retryAfterSeconds ?? 1);
       const bytes = writeAnswer(passage.response, answer, contextOf(passage));
-      finish(passage, answer.status, bytes, error.code, error.status >= 500 ? (error.cause ?? error) : undefined);
+      finish(passage, answer.status, bytes, error.code, statusOf(error) >= 500 ? (error.cause ?? error) : undefined);
     },
   };
 };

@@ -1,6 +1,6 @@
 // Owns the way from an error to an answer: the only catch of the read path. A caller's mistake is told in full, an operating failure
 // is 503, anything else is our bug and says nothing but its request id.
-import { ApiError, toErrorJson } from '@sealpost/protocol';
+import { ApiError, errorOf, statusOf, toErrorJson } from '@sealpost/protocol';
 import { CorruptRecordError, StoreError } from '../store/store.ts';
 import type { Answer } from './answer.ts';
 
@@ -17,8 +17,8 @@ export const toApiError = (error: unknown): ApiError => {
       { reason: 'damaged', previous: null, next: null },
       { cause: error },
     );
-  if (error instanceof StoreError) return new ApiError('store_unavailable', undefined, {}, { cause: error });
-  return new ApiError('internal_error', undefined, {}, { cause: error });
+  if (error instanceof StoreError) return errorOf('store_unavailable', {}, { cause: error });
+  return errorOf('internal_error', {}, { cause: error });
 };
 
 /** Renders an error. `retryAfterSeconds` is told with 429 and 503. */
@@ -26,10 +26,11 @@ export const toProblem = (error: ApiError, requestId: string, retryAfterSeconds:
   const { allow, ...details } = error.details;
   const shown = new ApiError(error.code, error.message, details);
   const headers: string[] = [];
-  if (error.status === 429 || error.status === 503) headers.push('Retry-After', String(retryAfterSeconds));
+  const status = statusOf(error);
+  if (status === 429 || status === 503) headers.push('Retry-After', String(retryAfterSeconds));
   if (typeof allow === 'string') headers.push('Allow', allow);
   return {
-    status: error.status,
+    status,
     body: JSON.stringify(toErrorJson(shown, requestId)),
     cacheControl: 'no-store',
     headers,

@@ -10,7 +10,7 @@ import {
 } from 'node:http';
 import { createServer as createHttpsServer } from 'node:https';
 import { type AddressInfo, Server as NetServer, type Socket } from 'node:net';
-import { ApiError, limits, toErrorJson } from '@sealpost/protocol';
+import { ApiError, errorOf, limits, statusOf, toErrorJson } from '@sealpost/protocol';
 import {
   type ConnectionGuard,
   createConnectionGuard,
@@ -128,7 +128,7 @@ export const openHttpServer = async (
   });
   server.on('connect', (_: IncomingMessage, socket) => {
     letGo(socket as Socket);
-    refuseOn(socket as Socket, new ApiError('method_not_allowed'), 'CONNECT');
+    refuseOn(socket as Socket, errorOf('method_not_allowed'), 'CONNECT');
   });
   server.on('upgrade', (request: IncomingMessage, socket, head) => {
     letGo(socket as Socket);
@@ -227,8 +227,8 @@ const createEnding = () => {
 };
 
 const explain = (error: NodeJS.ErrnoException): ApiError => {
-  if (error.code === 'HPE_HEADER_OVERFLOW') return new ApiError('head_too_large');
-  if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT') return new ApiError('request_timeout');
+  if (error.code === 'HPE_HEADER_OVERFLOW') return errorOf('head_too_large');
+  if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT') return errorOf('request_timeout');
   return new ApiError('malformed_target', 'The request is not valid HTTP/1.1.');
 };
 
@@ -239,7 +239,8 @@ const createRefuse =
   (newRequestId: () => string, tell: (event: ListenerEvent) => void, isTls: boolean) =>
   (error: ApiError, method = '', send: (refusal: Refusal) => void): void => {
     const requestId = newRequestId();
-    const { status, code } = error;
+    const { code } = error;
+    const status = statusOf(error);
     const body = JSON.stringify(toErrorJson(error, requestId));
     const bytes = Buffer.byteLength(body);
     send({ status, headers: refusalHeaders(status, requestId, bytes, isTls), body });

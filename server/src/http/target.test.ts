@@ -1,4 +1,4 @@
-import { ApiError } from '@sealpost/protocol';
+import { ApiError, errorOf } from '@sealpost/protocol';
 import { expect, test } from 'vitest';
 import { matchRoute } from './target.ts';
 
@@ -15,5 +15,5 @@ test.each([
 });
 
 test('target: OPTIONS of an unknown path is as unknown as any', () => {
-  expect(() => matchRoute('OPTIONS', { path: '/nothing', query: '' })).toThrow(new ApiError('route_not_found'));
+  expect(() => matchRoute('OPTIONS', { path: '/nothing', query: '' })).toThrow(errorOf('route_not_found'));
 });

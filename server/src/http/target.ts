@@ -1,6 +1,15 @@
 // Owns the request target: what is refused before anything else, and which route it names. Paths are compared as they are received,
 // so that no other spelling of a route reaches it (D3, D27).
-import { ApiError, formOf, type Route, type RouteName, routeLabel, routes, splitQuery } from '@sealpost/protocol';
+import {
+  ApiError,
+  errorOf,
+  formOf,
+  type Route,
+  type RouteName,
+  routeLabel,
+  routes,
+  splitQuery,
+} from '@sealpost/protocol';
 import { memoise } from '../memo.ts';
 import type { FindFile, ServedFile } from './explorer.ts';
 
@@ -84,7 +93,7 @@ export const matchRoute = (method: string, { path, query }: Target, findFile?: F
   if (file !== undefined && (method === 'GET' || method === 'HEAD')) return { file };
   const methods = known.flatMap(({ route }) => (route.method === 'GET' ? ['GET', 'HEAD'] : [route.method]));
   if (file !== undefined) methods.unshift('GET', 'HEAD');
-  if (methods.length === 0) throw new ApiError('route_not_found');
+  if (methods.length === 0) throw errorOf('route_not_found');
   const allow = [...new Set(methods), 'OPTIONS'].join(', ');
   if (method === 'OPTIONS') return { allow };
   throw new ApiError('method_not_allowed', `This path answers ${allow}.`, { allow });

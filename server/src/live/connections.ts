@@ -1,6 +1,6 @@
 // Owns the live connections of this process, whatever they speak: how many an account has, that each is kept alive, and that all end when
 // they must: with the secret, the account or the entitlement that they were opened with, and when the process drains (D66).
-import { ApiError, type FeedId, type RouteName } from '@sealpost/protocol';
+import { ApiError, errorOf, type FeedId, type RouteName } from '@sealpost/protocol';
 import type { SharedCounts } from './shared-counts.ts';
 
 /** Why a connection ends from our side, with the close code that a WebSocket shows. `silent` ones hear none. */
@@ -67,7 +67,7 @@ export const createConnections = ({ perAccountMax, accessOf, monotonicMs, shared
   return {
     /** Throws what keeps an account from one more connection. */
     check: (userId: string): void => {
-      if (draining) throw new ApiError('draining');
+      if (draining) throw errorOf('draining');
       if ((perAccount.get(userId) ?? 0) + (shared?.elsewhere(userId) ?? 0) >= perAccountMax)
         throw new ApiError(
           'too_many_sockets',

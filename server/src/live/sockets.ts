@@ -1,6 +1,6 @@
 // Owns a WebSocket connection: the handshake once it is granted, pings, what the client sends, and how it closes. Reports go straight to
 // the connection as frames that all subscribers share; the `ws` package does the rest of the protocol (D66).
-import { ApiError } from '@sealpost/protocol';
+import { ApiError, errorOf } from '@sealpost/protocol';
 import { type WebSocket, WebSocketServer } from 'ws';
 import type { Upgrade } from '../http/routes/context.ts';
 import { type Ending, endings, type Line } from './connections.ts';
@@ -40,8 +40,7 @@ export const checkHandshake = (upgrade: Upgrade | undefined): Upgrade => {
     'sec-websocket-version': version,
     'sec-websocket-protocol': protocols,
   } = upgrade?.request.headers ?? {};
-  if (upgrade?.request.method !== 'GET' || wanted?.toLowerCase() !== 'websocket')
-    throw new ApiError('upgrade_required');
+  if (upgrade?.request.method !== 'GET' || wanted?.toLowerCase() !== 'websocket') throw errorOf('upgrade_required');
   if (version !== '13')
     throw new ApiError('upgrade_required', 'This path speaks version 13 of WebSocket. Send Sec-WebSocket-Version: 13.');
   if (key === undefined) throw headerError('missing_header', 'Sec-WebSocket-Key is missing.');

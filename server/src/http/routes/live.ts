@@ -1,5 +1,5 @@
 // GET /api/v1/ws and /api/v2/ws without an upgrade: told to ask for one, unless they ask for an origin that there is not (D31).
-import { ApiError } from '@sealpost/protocol';
+import { ApiError, errorOf } from '@sealpost/protocol';
 import type { Handler } from './context.ts';
 
 const echoedCharactersMax = 80;
@@ -14,5 +14,5 @@ export const checkOrigin = (origin: string | undefined, origins: readonly string
 
 export const live: Handler<'socket' | 'socketMs'> = (_, { origin, origins }) => {
   checkOrigin(origin, origins);
-  throw new ApiError('upgrade_required');
+  throw errorOf('upgrade_required');
 };

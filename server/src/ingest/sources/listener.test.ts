@@ -1,6 +1,8 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Door, openDoor, openPrivateListener, testStream } from '../../../../tests/door.ts';
 import { createSignedReports, secondStream } from '../../../../tests/signed-reports.ts';
@@ -8,7 +10,7 @@ import type { OpsListener } from '../../ops.ts';
 import { StoreError } from '../../store/store.ts';
 import type { Ingest } from '../ingest.ts';
 import { resumeMirror } from '../mirror.ts';
-import { createIngestHandler } from './listener.ts';
+import { createIngestHandler, readUntil } from './listener.ts';
 
 const { report, signerSets } = await createSignedReports();
 const now = 1_763_200_000;
@@ -195,4 +197,26 @@ test('listener: a node that stops answers for what an open upload sent, and ends
   const lines = (await response.text()).trim().split('\n');
   expect(lines.map((text) => JSON.parse(text))).toMatchObject([{ result: 'stored' }, { code: 'store_stopped' }]);
   await other.close();
+});
+
+test('listener: an upload that stays open for days holds nothing of the chunks that it has brought', async () => {
+  setFlagsFromString('--expose-gc');
+  const collect = runInNewContext('gc') as () => void; // what the flag adds
+  async function* bring(count: number): AsyncGenerator<Uint8Array> {
+    const chunk = new Uint8Array(1);
+    for (let i = 0; i < count; i += 1) yield chunk;
+  }
+  const heldAfter = async (count: number): Promise<number> => {
+    let [seen, heldBytes] = [0, 0];
+    for await (const _ of readUntil(bring(count), new AbortController().signal)) {
+      seen += 1;
+      if (seen < count) continue;
+      collect();
+      heldBytes = process.memoryUsage().heapUsed;
+    }
+    return heldBytes;
+  };
+  await heldAfter(1_000);
+  const before = await heldAfter(1_000);
+  expect((await heldAfter(100_000)) - before).toBeLessThan(4_000_000); // 40 bytes a chunk; a handler is more than 100
 });

@@ -72,24 +72,24 @@ const streamResults = async (
 };
 
 /** The bytes of a request, up to its end or until the signal is aborted. */
-async function* readUntil(request: IncomingMessage, signal: AbortSignal): AsyncGenerator<Uint8Array> {
-  const chunks: AsyncIterator<Uint8Array> = request[Symbol.asyncIterator]();
+export async function* readUntil(request: AsyncIterable<Uint8Array>, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+  const chunks = request[Symbol.asyncIterator]();
   let stop = (): void => {};
-  const stopped = new Promise<undefined>((resolve) => {
-    stop = () => resolve(undefined);
-    if (signal.aborted) stop();
-    signal.addEventListener('abort', stop);
-  });
+  const onAbort = (): void => stop();
+  signal.addEventListener('abort', onAbort);
   try {
     for (;;) {
-      const next = chunks.next();
-      next.catch(() => {}); // nobody waits for it after a stop
-      const read = await Promise.race([next, stopped]);
+      // A promise of its own for each chunk: raced against one that lives as long as the request, each would leave a handler there.
+      const read = await new Promise<IteratorResult<Uint8Array> | undefined>((resolve, reject) => {
+        stop = () => resolve(undefined);
+        if (signal.aborted) stop();
+        chunks.next().then(resolve, reject);
+      });
       if (read === undefined || read.done) return;
       yield read.value;
     }
   } finally {
-    signal.removeEventListener('abort', stop);
+    signal.removeEventListener('abort', onAbort);
   }
 }
 
