@@ -33,14 +33,22 @@ afterAll(async () => {
 const changed = (changes: Partial<ReportStore>): ReportStore => ({ ...store.reports, ...changes });
 const scanOf = (entries: readonly ScannedReport[]) => changed({ scan: async () => ({ entries }) });
 
+const placeOf = (second: number) => ({
+  table: 'reports',
+  key: `${stream}/${second * 1_000}`,
+  feedId: stream,
+  observationsMs: second * 1_000,
+  affects: 'one report',
+});
+
 test('store check: bodies must be of their stream and window', async () => {
   expect(await checkStore(store.reports, {})).toEqual({
     reports: 5,
     streams: 1,
     problemCount: 2,
     problems: [
-      { feedId: stream, observationsMs: (t0 + 8) * 1_000, what: 'its body names another window' },
-      { feedId: stream, observationsMs: (t0 + 9) * 1_000, what: `its body is of stream ${other}` },
+      { ...placeOf(t0 + 8), what: 'its body names another window' },
+      { ...placeOf(t0 + 9), what: `its body is of stream ${other}` },
     ],
     complete: true,
   });
@@ -52,8 +60,7 @@ test('store check: with signatures, every quorum must be of a registered signer 
   const { problemCount, problems } = await checkStore(store.reports, { verifier }).finally(verifier.close);
   expect(problemCount).toBe(3);
   expect(problems[2]).toEqual({
-    feedId: stream,
-    observationsMs: (t0 + 10) * 1_000,
+    ...placeOf(t0 + 10),
     what: 'unknown_config_digest: No signer set is registered for the config digest of the report.',
   });
 });
@@ -61,7 +68,7 @@ test('store check: with signatures, every quorum must be of a registered signer 
 test('store check: windows must ascend without overlaps, and damaged records are counted', async () => {
   const entries = [
     { report: report(stream, t0, t0 + 5) },
-    { error: new CorruptRecordError('a report of stream 1 is cut short') },
+    { error: new CorruptRecordError('a report of stream 1 is cut short'), table: 'reports', key: '1/7' },
     { report: report(stream, t0 + 5, t0 + 9) },
     { report: report(stream, t0 + 2, t0 + 3) },
   ];
@@ -85,10 +92,18 @@ test('store check: what is served as the latest report must be the newest', asyn
   expect(await latestFault(changed({ latest: () => older }), stream)).toBe(fault);
 });
 
-test('store check: ten problems are kept, all are counted', async () => {
+test('store check: a thousand problems are named, all are counted, none twice', async () => {
   const error = new CorruptRecordError('damaged');
-  const { problemCount, problems } = await checkStore(scanOf(Array.from({ length: 12 }, () => ({ error }))), {});
-  expect([problemCount, problems.length]).toEqual([12, 10]);
+  const entries = Array.from({ length: 1_200 }, (_, i) => ({ error, table: 'appended', key: `${i}` }));
+  const findDamage = async () => [{ table: 'appended', key: '7', reason: 'the same' }, ...missing];
+  const missing = [{ table: 'records', key: 'account/a', reason: 'damaged' }];
+  const { problemCount, problems } = await checkStore(scanOf(entries), { findDamage });
+  expect([problemCount, problems.length]).toEqual([1_201, 1_000]);
+  const { problems: few } = await checkStore(scanOf([]), { findDamage });
+  expect(few).toMatchObject([
+    { affects: 'event streams that resume before these positions' },
+    { affects: 'the access of one account' },
+  ]);
 });
 
 test('store check: an interruption ends it after the slice, and says so', async () => {

@@ -1,5 +1,5 @@
-// Owns checking a store against itself: records against checksums, windows against each other, bodies against keys, the
-// rendered newest report against the newest, and on demand every quorum. Reads only, so a server may go on writing.
+// Checks a store against itself: records against checksums and each other, windows, bodies against keys, the rendered newest report against the
+// newest, and on demand every quorum. Reads only, so a server may be writing meanwhile.
 import {
   decodeFullReport,
   decodeReportBody,
@@ -10,17 +10,32 @@ import {
 } from '@sealpost/protocol';
 import { refusals } from '../ingest/refusals.ts';
 import type { Verifier } from '../ingest/verifier.ts';
-import { CorruptRecordError, type ReportStore, type StoredReport, type Window } from '../store/store.ts';
+import { dependentsOf } from '../store/damage.ts';
+import {
+  CorruptRecordError,
+  type ReportStore,
+  type ScannedReport,
+  type Store,
+  type StoredReport,
+  type Window,
+} from '../store/store.ts';
 
-/** Something that is not as it must be; stream and observation where they are known. */
-export type Problem = { readonly feedId: FeedId | null; readonly observationsMs: number | null; readonly what: string };
+/** Something that is not as it must be: the record, stream and observation where they are known, and what depends on it. */
+export type Problem = {
+  readonly table: string;
+  readonly key: string;
+  readonly feedId: FeedId | null;
+  readonly observationsMs: number | null;
+  readonly what: string;
+  readonly affects: string;
+};
 
 /** What a check found. */
 export type CheckResult = {
   readonly reports: number;
   readonly streams: number;
   readonly problemCount: number;
-  /** The first ten. */
+  /** The first thousand. */
   readonly problems: readonly Problem[];
   /** Whether the check came to its end. */
   readonly complete: boolean;
@@ -31,10 +46,12 @@ export type CheckOptions = {
   readonly verifier?: Verifier;
   readonly signal?: AbortSignal;
   readonly onProgress?: (reports: number) => void;
+  /** Finds what a scan does not: see `Store`. */
+  readonly findDamage?: Store['findDamage'];
 };
 
 const sliceReports = 1_024;
-const problemsKept = 10;
+const problemsKept = 1_000;
 
 /** Checks every record. Reports that a running writer moves meanwhile may be passed over, none is reported wrongly. */
 export const checkStore = async (reports: ReportStore, options: CheckOptions): Promise<CheckResult> => {
@@ -44,24 +61,27 @@ export const checkStore = async (reports: ReportStore, options: CheckOptions): P
   let checked = 0;
   do {
     const { entries, next } = await reports.scan(cursor, sliceReports);
-    for (const { error } of entries)
-      if (error) problems.add({ feedId: null, observationsMs: null, what: error.message });
+    for (const entry of entries) if (entry.error !== undefined) problems.addDamaged(entry);
     const sound = entries.flatMap(({ report }) => report ?? []);
     for (const report of sound) {
-      const { feedId, observationsMs } = report;
-      const what = orderFault(report, newest.get(feedId)) ?? bodyFault(report);
-      if (what !== undefined) problems.add({ feedId, observationsMs, what });
-      newest.set(feedId, report);
+      const what = orderFault(report, newest.get(report.feedId)) ?? bodyFault(report);
+      if (what !== undefined) problems.addReport(report, what);
+      newest.set(report.feedId, report);
     }
     if (options.verifier !== undefined) await checkQuorums(sound, options.verifier, problems);
-    checked += entries.length;
+    checked += entries.filter(({ error, table }) => error === undefined || table === 'reports').length;
     options.onProgress?.(checked);
     cursor = next;
   } while (cursor !== undefined && !options.signal?.aborted);
   for (const feedId of newest.keys()) {
     const what = await latestFault(reports, feedId).catch(passOverCorrupt); // the scan has counted what cannot be read
-    if (what !== undefined) problems.add({ feedId, observationsMs: null, what });
+    const affects = 'the newest report of the stream';
+    if (what !== undefined)
+      problems.add({ table: 'reports', key: feedId, feedId, observationsMs: null, what, affects });
   }
+  if (cursor === undefined)
+    for (const { reason, feedId, table, key } of (await options.findDamage?.()) ?? [])
+      problems.addDamaged({ error: new CorruptRecordError(reason), table, key, ...(feedId && { feedId }) });
   return { reports: checked, streams: newest.size, ...problems.found(), complete: cursor === undefined };
 };
 
@@ -69,11 +89,31 @@ type ProblemList = ReturnType<typeof createProblemList>;
 
 const createProblemList = () => {
   const problems: Problem[] = [];
+  const damaged = new Set<string>();
   let problemCount = 0;
+  const add = (problem: Problem): void => {
+    problemCount += 1;
+    if (problems.length < problemsKept) problems.push(problem);
+  };
   return {
-    add: (problem: Problem): void => {
-      problemCount += 1;
-      if (problems.length < problemsKept) problems.push(problem);
+    add,
+    /** Adds a fault of a report that can be read. */
+    addReport: ({ feedId, observationsMs }: StoredReport, what: string): void =>
+      add({
+        table: 'reports',
+        key: `${feedId}/${observationsMs}`,
+        feedId,
+        observationsMs,
+        what,
+        affects: 'one report',
+      }),
+    /** Adds a damaged record, once however it was found. */
+    addDamaged: ({ error, table, key, feedId, observationsMs }: Extract<ScannedReport, { table: string }>): void => {
+      const name = `${table} ${key}`;
+      if (damaged.has(name)) return;
+      if (damaged.size < problemsKept) damaged.add(name);
+      const affects = dependentsOf(table, key);
+      add({ table, key, feedId: feedId ?? null, observationsMs: observationsMs ?? null, what: error.message, affects });
     },
     found: () => ({ problemCount, problems }),
   };
@@ -112,7 +152,7 @@ const checkQuorums = async (
     const report = reports[i];
     if (code === undefined || code === 'malformed_report' || report === undefined) continue; // malformed ones are counted by bodyFault
     const what = `${code}: ${refusals[code]}${detail === undefined ? '' : ` ${detail}`}`;
-    problems.add({ feedId: report.feedId, observationsMs: report.observationsMs, what });
+    problems.addReport(report, what);
   }
 };
 

@@ -9,7 +9,7 @@ import { hidePassword } from '../url-password.ts';
 import { readAudit, verifyAudit } from './audit-trail.ts';
 import { addExamples, addSettings, type RawOptions, readSettings } from './command-options.ts';
 import { CommandError, exitCodes, interruptedCode, usageError } from './failure.ts';
-import { formatBytes, formatCount, formatMoment, formatNumberOf, renderPairs } from './formats.ts';
+import { formatBytes, formatCount, formatMoment, formatNumberOf, renderPairs, withoutControls } from './formats.ts';
 import { createProgress } from './progress.ts';
 import { printJson, type Session } from './session.ts';
 import { withStore } from './store-access.ts';
@@ -68,7 +68,7 @@ const addVerify = (parent: Command, session: Session): void => {
   const command = parent
     .command('verify')
     .description(
-      'Check every report: checksum, order, overlaps, stream and window in its body, and that the newest is the one served. A server may be running meanwhile.',
+      'Check every record of every table: checksums, order, overlaps, what must agree, stream and window in each report, and that the newest is the one served. A server may be running meanwhile.',
     )
     .option('--signatures', 'check every quorum too, against all registered signer sets, retired ones included')
     .option('--json', 'print one line of JSON')
@@ -110,12 +110,16 @@ const checkWithSignatures = async (
   }
 };
 
-const check = async ({ stderr }: Session, { reports }: Store, options: CheckOptions): Promise<CheckResult> => {
+const check = async (
+  { stderr }: Session,
+  { reports, findDamage }: Store,
+  options: CheckOptions,
+): Promise<CheckResult> => {
   const { reports: total } = await reports.stats();
   const progress = createProgress(stderr);
   const onProgress = (count: number): void =>
     progress.update({ fraction: Math.min(1, count / Math.max(1, total)), count, label: 'reports' });
-  return checkStore(reports, { ...options, onProgress }).finally(progress.end);
+  return checkStore(reports, { ...options, findDamage, onProgress }).finally(progress.end);
 };
 
 const renderCheck = (
@@ -138,14 +142,16 @@ const renderCheck = (
   const head = complete ? `${checked}.${others}` : `${checked} before the interruption.`;
   if (problemCount === 0) return `${head} ${paint.green('Nothing is wrong.')}\n`;
   const advice = 'Restore a backup: sealpost store restore --help.';
-  const lines = problems.map((problem, i) => `${i === 0 ? 'First' : 'Then'}: ${renderProblem(problem)}.`);
+  const more = problemCount - problems.length;
+  const lines = [...problems.map(renderProblem), ...(more > 0 ? [`And ${formatCount(more)} more.`] : [])];
   return `${head} ${paint.red(`${formatNumberOf(problemCount, 'problem')}.`)} ${advice}\n${lines.join('\n')}\n`;
 };
 
-const renderProblem = ({ feedId, observationsMs, what }: Problem): string =>
-  [feedId, observationsMs === null ? null : `observed at ${formatMoment(observationsMs)}`, what]
-    .filter((part) => part !== null)
-    .join(', ');
+const renderProblem = ({ table, key, feedId, observationsMs, what, affects }: Problem): string => {
+  const place = [feedId, observationsMs === null ? null : formatMoment(observationsMs)].filter((part) => part !== null);
+  const at = place.length === 0 ? '' : ` (${place.join(', ')})`;
+  return `${withoutControls(`${table} ${key}`)}${at}: ${what}. Affects ${affects}.`;
+};
 
 const addBackup = (parent: Command, session: Session): void => {
   const command = parent

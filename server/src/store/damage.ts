@@ -1,6 +1,37 @@
 // What is known to be damaged in a store: collected where records are read, told once each, listed for probes and checks (D120).
 import { CorruptRecordError, type Damage } from './store.ts';
 
+/** What depends on a record of each table. */
+const dependents: Readonly<Record<string, string>> = {
+  blocks: 'up to 128 reports of the stream, until this moment',
+  tail: 'the newest reports of the stream, until this moment',
+  reports: 'one report',
+  damaged: 'the reports that this record describes, until they are stored again',
+  candles: 'one minute of the stream’s candles',
+  appended: 'event streams that resume before these positions',
+  quarantine: 'one quarantined line',
+  numbers: 'all reports of one stream',
+  feedIds: 'all reports of one stream',
+  heads: 'the newest report of the stream',
+  partitions: 'the counts of sealpost store stats',
+  'meta format': 'the release that may open the store',
+  'meta lineage': 'the IDs of events: each client catches up once',
+  'meta counters': 'the counts of sealpost store stats',
+  'meta position': 'event streams that resume',
+  counters: 'event streams that resume',
+  'records account': 'the access of one account',
+  'records stream': 'one stream: it is neither served nor ingested',
+  'records signerSet': 'the ingest of reports that this signer set signed',
+  'records mirror': 'where sealpost follow resumes one stream',
+  audit: 'the proof that the audit log is complete',
+  usage: 'the usage of one account and route on one day',
+  secretUses: 'when one secret was last used',
+};
+
+/** What depends on a record, for whoever has to decide what to do about it. */
+export const dependentsOf = (table: string, key: string): string =>
+  dependents[table] ?? dependents[`${table} ${key.split('/', 1)[0]}`] ?? 'unknown';
+
 export type DamageLog = {
   /** Remembers damage; the same record is told once. */
   readonly note: (damage: Damage) => void;

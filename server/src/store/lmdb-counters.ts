@@ -33,7 +33,7 @@ const putChecked = ({ meta }: ReportTables, key: Buffer, write: (value: Buffer) 
 };
 
 /** The counts; undefined where their record is damaged, zero in an empty store. */
-const storedCounters = ({ meta, blocks, tail }: ReportTables): Counters | undefined => {
+export const storedCounters = ({ meta, blocks, tail }: ReportTables): Counters | undefined => {
   const value = meta.get(countersKey);
   if (value === undefined) {
     const isEmpty = [blocks, tail].every((table) => [...table.getKeys({ limit: 1 })].length === 0);
@@ -94,11 +94,17 @@ export const changesOf = ({ meta }: ReportTables): number => {
   return value === undefined || value.length < countersBytes ? 0 : value.readUIntBE(16, 6);
 };
 
+/** The record of the last position; undefined where it is damaged or missing. */
+export const storedPosition = ({ meta }: ReportTables): number | undefined => {
+  const value = meta.get(positionAt);
+  return isCounted(value, positionBytes) ? Number(value.readBigUInt64BE()) : undefined;
+};
+
 /** The last appended position, 0 when nothing ever was. Where its record is damaged it is that of the last intact batch. */
 export const lastPosition = (tables: ReportTables, damage: DamageLog): number => {
-  const value = tables.meta.get(positionAt);
-  if (isCounted(value, positionBytes) && value !== undefined) return Number(value.readBigUInt64BE());
-  if (value !== undefined)
+  const stored = storedPosition(tables);
+  if (stored !== undefined) return stored;
+  if (tables.meta.get(positionAt) !== undefined)
     damage.note({ table: 'meta', key: 'position', reason: 'the last position does not match its checksum' });
   return lastAppended(tables, damage);
 };

@@ -51,12 +51,15 @@ type Streams = {
   readonly byNumber: ReadonlyMap<number, FeedId>;
   /** Are both tables complete, with checksums, and the same? */
   readonly isWhole: boolean;
+  /** Rows that match their checksums and are in one table only, where no row is damaged that could be the other half. */
+  readonly single: readonly Row[];
 };
 
 /** Reads both tables. A row that is damaged, or that the other table contradicts, is noted. */
 export const loadStreams = ({ numbers, feedIds }: ReportTables, damage: DamageLog): Streams => {
   const pairs = new Map<string, { readonly row: Row; times: number }>();
   let isWhole = true;
+  let isReadable = true;
   for (const [table, name, keyBytes, valueBytes] of [
     [numbers, 'numbers', 32, 4],
     [feedIds, 'feedIds', 4, 32],
@@ -66,6 +69,7 @@ export const loadStreams = ({ numbers, feedIds }: ReportTables, damage: DamageLo
       if (row === undefined) {
         damage.note({ table: name, key: key.toString('hex'), reason: `a row of ${name} does not match its checksum` });
         isWhole = false;
+        isReadable = false;
         continue;
       }
       const pair = `${row.feedId} ${row.stream}`;
@@ -84,7 +88,10 @@ export const loadStreams = ({ numbers, feedIds }: ReportTables, damage: DamageLo
       damage.note({ table: 'numbers', key: row.feedId, reason, feedId: row.feedId });
     }
   }
-  return { byFeedId, byNumber, isWhole };
+  const single = [...pairs.values()].flatMap(({ row, times }) =>
+    isReadable && times === 1 && row.isProven ? [row] : [],
+  );
+  return { byFeedId, byNumber, isWhole, single };
 };
 
 /** Writes both tables anew where one of them is damaged or of format 1. Inside a transaction. */

@@ -149,6 +149,13 @@ function* plainRuns({ tables }: ReportSource, stream: number, ms: number): Gener
   }
 }
 
+// Read report by report, none of two runs that overlap is given twice.
+const requireAfter = (before: RenderedRun | undefined, { index }: RenderedRun): void => {
+  const beforeMs = before?.index.window(before.index.count - 1).observationsMs;
+  if (beforeMs !== undefined && index.window(0).validFromMs <= beforeMs)
+    throw new CorruptRecordError('two runs of a stream overlap');
+};
+
 /** Pages cut from rendered runs, of the present snapshot. */
 const createRunPages = (source: ReportSource, newestMs: (stream: number) => number | undefined) => {
   const kept = createKept(bytesKept);
@@ -180,9 +187,7 @@ const createRunPages = (source: ReportSource, newestMs: (stream: number) => numb
     let wanted = limit + 1; // one more tells whether there is more
     for (const one of runs) {
       const run = runAt(one);
-      const before = found.at(-1)?.run.index;
-      if (before !== undefined && run.index.window(0).validFromMs <= before.window(before.count - 1).observationsMs)
-        throw new CorruptRecordError('two runs of a stream overlap'); // report by report, none is given twice
+      requireAfter(found.at(-1)?.run, run);
       const from = run.index.firstAtOrAfter(fromSeconds * 1_000);
       const to = Math.min(run.index.count, from + wanted);
       found.push({ run, view: one.view, from, to });
@@ -196,9 +201,8 @@ const createRunPages = (source: ReportSource, newestMs: (stream: number) => numb
     const plain = collect(plainRuns(source, stream, fromSeconds * 1_000), fromSeconds, limit);
     const isWhole =
       isGapless(feedId, plain.found, fromSeconds) && (plain.more || endsAt(plain.found, newestMs(stream)));
-    const { found, more } = isWhole
-      ? plain
-      : collect(runsFrom(source.tables, stream, fromSeconds * 1_000), fromSeconds, limit);
+    const all = () => collect(runsFrom(source.tables, stream, fromSeconds * 1_000), fromSeconds, limit);
+    const { found, more } = isWhole ? plain : all();
     const segments = more
       ? takeReports(
           found,

@@ -89,8 +89,20 @@ const checks: Readonly<Record<Exclude<TableName, RunTable>, Check>> = {
 
 const isOfStream = (name: TableName): boolean => ['blocks', 'tail', 'candles', 'damaged'].includes(name);
 
+/** A record's key as text, as damage is named by. */
+const nameOfKey = (name: TableName, key: Buffer): string => {
+  if (name === 'meta') return key.toString('latin1');
+  return (name === 'appended' || name === 'quarantine') && key.length === 8
+    ? `${positionOfKey(key)}`
+    : key.toString('hex');
+};
+
 const scanRecord = (directory: Directory, name: TableName, key: Buffer, value: Buffer): readonly ScannedReport[] => {
-  const place = isOfStream(name) ? placeOf(directory, key) : {};
+  const place: Location = {
+    table: name,
+    key: nameOfKey(name, key),
+    ...(isOfStream(name) ? placeOf(directory, key) : {}),
+  };
   if (name !== 'blocks' && name !== 'tail')
     return attempt(place, () => {
       checks[name](key, value);
@@ -100,18 +112,23 @@ const scanRecord = (directory: Directory, name: TableName, key: Buffer, value: B
     const block = openRun(key, value);
     const { feedId } = place;
     if (feedId === undefined) throw new CorruptRecordError(`the feed ID of stream ${streamOfKey(key)} is missing`);
-    return Array.from({ length: block.count }, (_, i) =>
-      attempt({ feedId, observationsMs: block.window(i).observationsMs }, () => [
-        { report: { feedId, ...block.report(i) } },
-      ]),
-    ).flat();
+    return Array.from({ length: block.count }, (_, i) => {
+      const { observationsMs } = block.window(i);
+      const at = { table: 'reports', key: `${streamOfKey(key)}/${observationsMs}`, feedId, observationsMs };
+      return attempt(at, () => [{ report: { feedId, ...block.report(i) } }]);
+    }).flat();
   });
 };
 
-type Location = { readonly feedId?: FeedId; readonly observationsMs?: number };
+type Location = {
+  readonly table: string;
+  readonly key: string;
+  readonly feedId?: FeedId;
+  readonly observationsMs?: number;
+};
 
 /** Where a record is, as far as its key tells. */
-const placeOf = (directory: Directory, key: Buffer): Location => {
+const placeOf = (directory: Directory, key: Buffer): Pick<Location, 'feedId' | 'observationsMs'> => {
   if (key.length !== 10) return {};
   const feedId = directory.feedIdOf(streamOfKey(key));
   return { ...(feedId && { feedId }), observationsMs: observationsOfKey(key) };

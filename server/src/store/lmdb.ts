@@ -7,6 +7,7 @@ import { type StartWatch, unwatchedStart } from '../start-watch.ts';
 import { createDamageLog, type DamageLog } from './damage.ts';
 import { createAdminStore } from './lmdb-admin.ts';
 import { checkAdministration } from './lmdb-admin-check.ts';
+import { checkAgreement } from './lmdb-check.ts';
 import { readCounters } from './lmdb-counters.ts';
 import { createDirectory } from './lmdb-directory.ts';
 import { type Environment, openEnvironment, pagesFile } from './lmdb-environment.ts';
@@ -170,7 +171,7 @@ const composeStore = (
     usage: createUsageStore(adminEnvironment, damage),
     nodes: undefined,
     damage: damage.list,
-    findDamage: async () => checkAdministration(adminEnvironment),
+    findDamage: async () => [...checkAdministration(adminEnvironment), ...checkAgreement(environment, tables)],
     backup: (target) => backup(environment, adminEnvironment, target),
     close: async () => {
       if (closed) return;

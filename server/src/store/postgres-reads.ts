@@ -263,7 +263,14 @@ const checkRow = (feedId: FeedId, row: ReportRow): ScannedReport => {
   try {
     return { report: decodeReport(feedId, row) };
   } catch (error) {
-    if (error instanceof CorruptRecordError) return { error, feedId, observationsMs: row.observations };
+    if (error instanceof CorruptRecordError)
+      return {
+        error,
+        table: 'reports',
+        key: `${feedId}/${row.observations}`,
+        feedId,
+        observationsMs: row.observations,
+      };
     throw error;
   }
 };

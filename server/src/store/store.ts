@@ -33,10 +33,13 @@ export type Retention = { readonly beforeMs: number; readonly bytesMax: number }
 
 /** One entry of a full scan: a report, or the name of what is wrong with its record. */
 export type ScannedReport =
-  | { readonly report: StoredReport; readonly error?: never }
+  | { readonly report: StoredReport; readonly error?: never; readonly table?: never }
   | {
       readonly report?: never;
       readonly error: CorruptRecordError;
+      /** Which record it is, as in `Damage`. */
+      readonly table: string;
+      readonly key: string;
       /** Where it was found, as far as the record tells. */
       readonly feedId?: FeedId;
       readonly observationsMs?: number;
@@ -351,7 +354,10 @@ export type Store = {
   readonly nodes: NodeExchange | undefined;
   /** The damaged records that were come across since the store was opened, and those set aside before. */
   readonly damage: () => readonly Damage[];
-  /** Looks through every record that `reports.scan` does not: administration, its log, usage. */
+  /**
+   * Looks through every record that `reports.scan` does not (administration, its log, usage), and compares what must agree: runs with their
+   * keys and each other, both directions of stream numbers, counters, positions.
+   */
   readonly findDamage: () => Promise<readonly Damage[]>;
   /** Writes a consistent copy into an empty folder while others read and write; it opens as a store. */
   readonly backup: (folder: string) => Promise<void>;
