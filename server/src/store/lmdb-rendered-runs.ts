@@ -203,12 +203,7 @@ const createRunPages = (source: ReportSource, newestMs: (stream: number) => numb
       isGapless(feedId, plain.found, fromSeconds) && (plain.more || endsAt(plain.found, newestMs(stream)));
     const all = () => collect(runsFrom(source.tables, stream, fromSeconds * 1_000), fromSeconds, limit);
     const { found, more } = isWhole ? plain : all();
-    const segments = more
-      ? takeReports(
-          found,
-          wholeSecondsEnd((i) => secondAt(found, i), limit),
-        )
-      : found;
+    const segments = more ? takeWholeSeconds(found, limit) : found;
     const last = segments.at(-1);
     return {
       json: segments.flatMap((segment) => cut(feedId, stream, segment)),
@@ -274,6 +269,12 @@ const secondAt = (segments: readonly Segment[], index: number): number | undefin
   }
   return undefined;
 };
+
+const takeWholeSeconds = (found: readonly Segment[], limit: number): readonly Segment[] =>
+  takeReports(
+    found,
+    wholeSecondsEnd((i) => secondAt(found, i), limit),
+  );
 
 const takeReports = (segments: readonly Segment[], count: number): readonly Segment[] => {
   const taken: Segment[] = [];
