@@ -104,7 +104,7 @@ export const openService = async (
     monotonicMs,
     isDraining: () => false,
     isOverloaded: () => false,
-    observe: (event) => void events.push(event),
+    observe: (event) => void (event.kind === 'request' && events.push(event)),
     live: live.handlers,
   });
   const openApi = createOpenApiWatch();

@@ -52,7 +52,14 @@ const layers: Readonly<Record<string, readonly string[]>> = {
     'server/src/access',
   ],
   'server/src/live': ['protocol', 'server/src/connections', 'server/src/store', 'server/src/access', 'server/src/http'],
-  'server/src/observe': ['protocol', 'server/src/http', 'server/src/ingest', 'server/src/live', 'server/src/store'],
+  'server/src/observe': [
+    'protocol',
+    'server/src/access',
+    'server/src/http',
+    'server/src/ingest',
+    'server/src/live',
+    'server/src/store',
+  ],
   'server/src/log': ['protocol', 'server/src/http', 'server/src/memo', 'server/src/observe'],
   'server/src/metrics': [
     'protocol',

@@ -228,6 +228,12 @@ const toLine = (observation: Observation, slowMs: number): Line => {
       return { level: 'debug', fields: { event, route: pathOf(observation.route) } };
     case 'liveEnded':
       return liveLine(observation);
+    case 'secretNotOpened': {
+      const { userId, secretId, error } = observation;
+      const message = 'A stored secret cannot be opened: its user gets 401.';
+      const fields = { event, userId, secretId, message, error: describeError(error) };
+      return { level: 'error', fields, complaint: 'secret_not_opened' };
+    }
     case 'connectionDropped':
       return { level: 'warn', fields: { event, reason: observation.reason }, complaint: 'connection_dropped' };
   }

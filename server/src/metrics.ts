@@ -83,6 +83,8 @@ export const createMetrics = ({ readings, staleAfterSeconds }: MetricsOptions): 
           return requests.answered(observation);
         case 'connectionDropped':
           return requests.dropped(observation.reason);
+        case 'secretNotOpened':
+          return requests.secretNotOpened();
         case 'ingested':
           return countReports(observation.result, observation.count);
         case 'refused':
@@ -180,6 +182,11 @@ const createRequestMetrics = (registry: Registry) => {
     'reason',
     authFailures,
   );
+  const notOpened = new Counter({
+    name: 'sealpost_secrets_not_opened_total',
+    help: 'Attempts to open a stored secret that failed; its user gets 401.',
+    registers,
+  });
   const rateLimited = new Counter({ name: 'sealpost_rate_limited_total', help: 'Requests over a limit.', registers });
   const shed = new Counter({ name: 'sealpost_shed_total', help: 'Requests and connections turned away.', registers });
   const countDropped = createCounts(
@@ -191,6 +198,7 @@ const createRequestMetrics = (registry: Registry) => {
   );
   return {
     duration,
+    secretNotOpened: () => notOpened.inc(),
     answered: ({ route, method, status, code, durationMs }: RequestEvent): void => {
       seriesOf(route, method, status)(durationMs / 1_000, 1);
       if (code === null) return;

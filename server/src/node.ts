@@ -2,6 +2,7 @@
 // a client noticing. Commands say with which settings.
 import { openSecretBox } from './access/key.ts';
 import { createSharedLimiters } from './access/limit-exchange.ts';
+import { createMissingKeys } from './access/missing-keys.ts';
 import { createLimitSharing, type ShareLimits } from './access/node-limits.ts';
 import type { SecretBox } from './access/secrets.ts';
 import { type NodeSettings, openReadPath, openWritePath, type ReadPath, type WritePath } from './app.ts';
@@ -79,6 +80,7 @@ export const openNode = async (options: NodeOptions): Promise<Node> => {
     const nodeSettings = toNodeSettings(settings, version);
     const opened = await openWritePath(nodeSettings, observe, starting);
     write = opened;
+    const missingKeys = createMissingKeys(opened.view, box);
     const listening = await openFront(settings, nodeSettings, opened, box, observe, log, starting);
     front = listening;
     const opsOptions = {
@@ -89,7 +91,7 @@ export const openNode = async (options: NodeOptions): Promise<Node> => {
         ingest: () => checkLag(opened),
         workers: listening.check,
       },
-      degraded: () => describeDamage(opened.store.damage()),
+      degraded: () => [...describeDamage(opened.store.damage()), ...missingKeys()],
       metrics: async () => renderMetrics(await sumMetrics([await metrics.values(), ...(await listening.values())])),
       ...(ingestToken !== undefined && { ingest: openIngest(opened, nodeSettings, ingestToken, closing.signal) }),
       observe,

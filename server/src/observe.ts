@@ -1,6 +1,7 @@
 // Owns the ONE union of everything observable. The log and the metrics are its two listeners; whoever has something to tell
 // makes one observation of it and knows neither.
 import type { ErrorCode } from '@sealpost/protocol';
+import type { SecretNotOpened } from './access/callers.ts';
 import type { RequestEvent } from './http/pipeline.ts';
 import type { ConnectionDropped } from './http/server.ts';
 import type { IngestEvent } from './ingest/ingest.ts';
@@ -34,7 +35,8 @@ export type Observation =
   | LiveEvent
   | LifecycleObservation
   | Complaint
-  | ConnectionDropped;
+  | ConnectionDropped
+  | SecretNotOpened;
 
 /** Takes observations as they come; must not wait. */
 export type Listener = (observation: Observation) => void;

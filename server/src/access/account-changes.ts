@@ -95,7 +95,20 @@ export const requireSameKey = (accounts: readonly Account[], box: SecretBox): vo
   );
 };
 
-/** Refuses a key that does not open every active secret: a server would start, and answer none of these accounts. */
+/**
+ * Refuses a key that opens none of the active secrets: a server would start, and answer no account. One that opens some does: the others lose
+ * access, with an alarm, and nobody else does.
+ */
 export const requireOpeningKey = (accounts: readonly Account[], box: SecretBox): void => {
-  for (const account of accounts) for (const { sealed } of activeSecrets(account)) box.open(account.userId, sealed);
+  let failure: unknown;
+  for (const account of accounts.filter(({ disabledAt }) => disabledAt === null))
+    for (const { sealed } of activeSecrets(account)) {
+      try {
+        box.open(account.userId, sealed);
+        return;
+      } catch (error) {
+        failure ??= error;
+      }
+    }
+  if (failure !== undefined) throw failure;
 };

@@ -7,7 +7,8 @@ import type { AdminSnapshot, AdminView } from '../store/admin-snapshot.ts';
 import type { Account } from '../store/store.ts';
 import { addSecret, revokeSecret, switchAccount } from './account-changes.ts';
 import { type AuthValues, createAuthenticator } from './authenticate.ts';
-import { createCallers } from './callers.ts';
+import { createCallers, type SecretNotOpened } from './callers.ts';
+import { createMissingKeys } from './missing-keys.ts';
 import { createSecretBox } from './secrets.ts';
 
 const nowMs = 1_763_200_000_000;
@@ -46,7 +47,10 @@ const createAccess = (...first: readonly Account[]) => {
     },
     close: () => {},
   };
-  const callers = createCallers(view, box);
+  const notOpened: string[] = [];
+  const clock = { ms: 0 };
+  const tell = ({ userId, secretId, error }: SecretNotOpened) => void notOpened.push(`${userId} ${secretId} ${error}`);
+  const callers = createCallers(view, box, tell, () => clock.ms);
   const asked: string[] = [];
   const lookUp = (userId: string) => {
     asked.push(userId);
@@ -60,7 +64,7 @@ const createAccess = (...first: readonly Account[]) => {
     snapshot = snapshotOf(accounts);
     for (const wake of wakes) wake();
   };
-  return { authenticate, callers, asked, signedBy, replace };
+  return { authenticate, callers, asked, signedBy, replace, notOpened, clock };
 };
 
 const sign = (userId: string, secret: string, changes: Partial<Parameters<typeof signRequest>[0]> = {}): AuthValues => {
@@ -208,4 +212,65 @@ test('callers: what an account may read follows its record, and a stranger may r
   expect(callers.readableOf(randomUUID()).size).toBe(0);
   replace({ ...account, entitlements: [] });
   expect(callers.readableOf(account.userId).size).toBe(0);
+});
+
+test('authenticate: a user whose secret cannot be opened is answered like an unknown one, with an alarm at most once a second', () => {
+  const account = newAccount('good');
+  const elsewhere = createSecretBox(Buffer.alloc(32, 8));
+  const sealedBy = (sealed: string): Account => ({
+    ...account,
+    secrets: account.secrets.map((secret) => ({ ...secret, sealed })),
+  });
+  const altered = `${box.keyId}.${Buffer.alloc(60).toString('base64url')}`;
+  for (const sealed of [elsewhere.seal(account.userId, 'good'), altered, `${box.keyId}.`, '', 'x.y.z']) {
+    const access = createAccess(sealedBy(sealed));
+    const ask = () => failure(() => access.authenticate('GET', target, sign(account.userId, 'good'), nowMs));
+    const unknown = failure(() => access.authenticate('GET', target, sign(randomUUID(), 'good'), nowMs));
+    expect([ask(), ask(), ask()]).toEqual([unknown, unknown, unknown]);
+    expect(access.notOpened).toEqual([expect.stringContaining(`${account.userId} good SecretBoxError: A s`)]);
+    access.clock.ms += 1_000;
+    expect(ask()).toEqual(unknown);
+    expect(access.notOpened.length).toBe(2);
+    access.replace(account);
+    expect(access.authenticate('GET', target, sign(account.userId, 'good'), nowMs).userId).toBe(account.userId);
+  }
+});
+
+test('authenticate: of two secrets the one that opens is good, also while the other one does not open', () => {
+  const account = newAccount('first', 'second');
+  const [first, second] = account.secrets;
+  if (first === undefined || second === undefined) throw new Error('It has two.');
+  const { authenticate, notOpened, signedBy } = createAccess({
+    ...account,
+    secrets: [{ ...first, sealed: 'x' }, second],
+  });
+  expect(authenticate('GET', target, sign(account.userId, 'second'), nowMs).secretIds).toEqual(['second']);
+  expect(signedBy).toEqual([`${account.userId} second ${nowMs}`]);
+  expect(failure(() => authenticate('GET', target, sign(account.userId, 'first'), nowMs))).toMatchObject({
+    status: 401,
+  });
+  expect(notOpened.length).toBe(1);
+});
+
+test('missing keys: each key that active secrets need and this node lacks is told with their number', () => {
+  const elsewhere = createSecretBox(Buffer.alloc(32, 8));
+  const [mine, other, gone] = [newAccount('a'), newAccount('b'), newAccount('c')];
+  const under = (account: Account, revokedAt: string | null): Account => ({
+    ...account,
+    secrets: account.secrets.map((secret) => ({
+      ...secret,
+      revokedAt,
+      sealed: elsewhere.seal(account.userId, secret.id),
+    })),
+  });
+  const snapshotOf = (...accounts: readonly Account[]): AdminSnapshot => ({
+    streams: new Map(),
+    signerSets: new Map(),
+    accounts: new Map(accounts.map((account) => [account.userId, account])),
+  });
+  let snapshot = snapshotOf(mine);
+  const missing = createMissingKeys({ current: () => snapshot }, box);
+  expect(missing()).toEqual([]);
+  snapshot = snapshotOf(mine, under(other, null), under(gone, '2026-01-01T00:00:00.000000Z'));
+  expect(missing()).toEqual([`secrets: 1 active, sealed by key ${elsewhere.keyId}, which this node does not have`]);
 });

@@ -1,15 +1,23 @@
 // Owns accounts as requests see them: secrets unsealed into key objects, what each may read. Made anew when the records change,
-// one account at a time as it is asked for, and kept in memory only.
+// one account at a time as it is asked for, and kept in memory only. A secret that cannot be opened is as good as none (D150).
 import type { FeedId } from '@sealpost/protocol';
 import type { AdminView } from '../store/admin-snapshot.ts';
 import type { Account } from '../store/store.ts';
 import { bucketKeysOf, type Caller } from './authenticate.ts';
 import { readableByAccount } from './entitlements.ts';
-import { createHmacKey } from './hmac.ts';
+import { createHmacKey, type HmacKey } from './hmac.ts';
 import type { SecretBox } from './secrets.ts';
 
+/** A stored secret that could not be opened: no key for it, or it was altered. Its user is answered like an unknown one. */
+export type SecretNotOpened = {
+  readonly kind: 'secretNotOpened';
+  readonly userId: string;
+  readonly secretId: string;
+  readonly error: unknown;
+};
+
 export type Callers = {
-  /** An account that may ask, by user id in lower case; undefined when unknown, disabled or without an active secret. */
+  /** An account that may ask, by user id in lower case; undefined when unknown, disabled or without an active secret that opens. */
   readonly callerOf: (userId: string) => Caller | undefined;
   /** The streams that it may read. */
   readonly readableOf: (userId: string) => ReadonlySet<FeedId>;
@@ -17,8 +25,20 @@ export type Callers = {
 
 const nothing: ReadonlySet<FeedId> = new Set();
 
-export const createCallers = (view: AdminView, box: SecretBox): Callers => {
-  let callers = new Map<string, Caller>();
+/** A secret that could not be opened is tried again after this: between, its user costs no more than an unknown one. */
+const tryAgainMs = 1_000;
+
+/** An account as it was opened; `againMs` is when to try again what could not be. */
+type Opened = { readonly caller: Caller | undefined; readonly againMs?: number };
+
+/** Makes callers of the accounts in a view. `onNotOpened` hears of each secret that stays closed, at most once a second. */
+export const createCallers = (
+  view: AdminView,
+  box: SecretBox,
+  onNotOpened: (event: SecretNotOpened) => void = () => {},
+  monotonicMs: () => number = () => performance.now(),
+): Callers => {
+  let callers = new Map<string, Opened>();
   let readable = new Map<string, ReadonlySet<FeedId>>();
   view.onReload(() => {
     callers = new Map();
@@ -27,10 +47,15 @@ export const createCallers = (view: AdminView, box: SecretBox): Callers => {
   return {
     callerOf: (userId) => {
       const known = callers.get(userId);
-      if (known !== undefined) return known;
+      if (known !== undefined && (known.againMs === undefined || monotonicMs() < known.againMs)) return known.caller;
       const account = view.current().accounts.get(userId);
-      const caller = account && toCaller(account, box);
-      if (caller !== undefined) callers.set(userId, caller);
+      if (account === undefined) return undefined;
+      let isWhole = true;
+      const caller = toCaller(account, box, (event) => {
+        isWhole = false;
+        onNotOpened(event);
+      });
+      callers.set(userId, isWhole ? { caller } : { caller, againMs: monotonicMs() + tryAgainMs });
       return caller;
     },
     readableOf: (userId) => {
@@ -45,13 +70,27 @@ export const createCallers = (view: AdminView, box: SecretBox): Callers => {
   };
 };
 
-const toCaller = ({ userId, disabledAt, secrets, rateLimits }: Account, box: SecretBox): Caller | undefined => {
-  const active = secrets.filter(({ revokedAt }) => revokedAt === null);
-  if (disabledAt !== null || active.length === 0) return undefined;
+const toCaller = (
+  { userId, disabledAt, secrets, rateLimits }: Account,
+  box: SecretBox,
+  onNotOpened: (event: SecretNotOpened) => void,
+): Caller | undefined => {
+  if (disabledAt !== null) return undefined;
+  const opened = secrets
+    .filter(({ revokedAt }) => revokedAt === null)
+    .flatMap(({ id, sealed }): readonly { readonly id: string; readonly key: HmacKey }[] => {
+      try {
+        return [{ id, key: createHmacKey(Buffer.from(box.open(userId, sealed), 'utf8')) }];
+      } catch (error) {
+        onNotOpened({ kind: 'secretNotOpened', userId, secretId: id, error });
+        return [];
+      }
+    });
+  if (opened.length === 0) return undefined;
   return {
     userId,
-    keys: active.map(({ sealed }) => createHmacKey(Buffer.from(box.open(userId, sealed), 'utf8'))),
-    secretIds: active.map(({ id }) => id),
+    keys: opened.map(({ key }) => key),
+    secretIds: opened.map(({ id }) => id),
     rateLimits,
     bucketKeys: bucketKeysOf(userId),
   };

@@ -32,15 +32,32 @@ export type KeySettings = {
 export const openSecretBox = ({ key, keyFile }: KeySettings): SecretBox =>
   key === undefined ? openKeyFile(keyFile) : createSecretBox(parseKey(key));
 
+/** A file is read again once in this time at most: an account whose key is missing may ask thousands of times in it. */
+const readAgainMs = 1_000;
+
 /** The box of the keys in a file, which is read again when a secret names one that was not in it. Throws as `openSecretBox` does. */
-export const openKeyFile = (path: string): SecretBox => {
+export const openKeyFile = (path: string, monotonicMs: () => number = () => performance.now()): SecretBox => {
   const [first, ...others] = readBoxes(path);
   let openers = [first, ...others];
+  let readAtMs = Number.NEGATIVE_INFINITY; // what was added since is found at once
+  const readAgain = (): void => {
+    if (monotonicMs() - readAtMs < readAgainMs) return;
+    readAtMs = monotonicMs();
+    openers = readBoxes(path);
+  };
   return {
     ...first,
+    keyIds: () => {
+      try {
+        readAgain();
+      } catch {
+        // A file that cannot be read now, or is being replaced: the keys that were in it still open.
+      }
+      return openers.map(({ keyId }) => keyId);
+    },
     open: (userId, sealed) => {
       const opener = () => openers.find(({ keyId }) => sealed.startsWith(`${keyId}.`));
-      if (opener() === undefined) openers = readBoxes(path);
+      if (opener() === undefined) readAgain();
       return (opener() ?? first).open(userId, sealed);
     },
   };

@@ -115,12 +115,16 @@ test('key: the setting wins over the file, and a missing, open or bad file is re
 test('key: a box that was opened from a file opens what a key sealed that the file got later', () => {
   const [keyFile, next] = [join(folder, 'running.key'), join(folder, 'next.key')];
   for (const path of [keyFile, next]) createKeyFile(path);
-  const running = openKeyFile(keyFile);
+  let clockMs = 0;
+  const running = openKeyFile(keyFile, () => clockMs);
   const sealed = openKeyFile(next).seal(user, 'later');
   expect(failure(() => running.open(user, sealed))).toMatch(
     /^A secret was sealed by key [0-9a-f]{16}, but this one is/,
   );
   expect([addOpeningKey(keyFile, next), addOpeningKey(keyFile, next)]).toEqual([true, true]);
+  clockMs += 999; // it is read again once a second at most, however often such an account asks
+  expect(failure(() => running.open(user, sealed))).toContain('A secret was sealed by key');
+  clockMs += 1;
   expect([running.open(user, sealed), running.open(user, running.seal(user, 'before'))]).toEqual(['later', 'before']);
   expect(readFileSync(keyFile, 'utf8')).toMatch(/^[0-9a-f]{64}\n[0-9a-f]{64}\n$/);
   expect([statSync(keyFile).mode & 0o777, openKeyFile(keyFile).keyId]).toEqual([0o600, running.keyId]);

@@ -12,6 +12,8 @@ export type SecretBox = {
   readonly open: (userId: string, sealed: string) => string;
   /** Names the key without giving it away. */
   readonly keyId: string;
+  /** The ids of every key that opens, as of now. */
+  readonly keyIds: () => readonly string[];
 };
 
 /** A key that is missing or wrong. Never holds key or secret. */
@@ -30,6 +32,7 @@ export const createSecretBox = (key: Buffer): SecretBox => {
   const keyId = createHash('sha256').update('sealpost key id').update(key).digest('hex').slice(0, 16);
   return {
     keyId,
+    keyIds: () => [keyId],
     seal: (userId, secret) => {
       const nonce = randomBytes(nonceBytes);
       const cipher = createCipheriv('aes-256-gcm', key, nonce).setAAD(Buffer.from(userId.toLowerCase()));

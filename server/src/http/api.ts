@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import type { NetworkType } from '@sealpost/protocol';
 import { createAuthenticator } from '../access/authenticate.ts';
-import { createCallers } from '../access/callers.ts';
+import { createCallers, type SecretNotOpened } from '../access/callers.ts';
 import { viewOfNetwork } from '../access/network-view.ts';
 import { bucketsMax, createRateLimiter, type RateLimiter } from '../access/rate-limit.ts';
 import type { SecretBox } from '../access/secrets.ts';
@@ -50,7 +50,7 @@ export type ApiParts = {
   readonly monotonicMs: () => number;
   readonly isDraining: () => boolean;
   readonly isOverloaded: () => boolean;
-  readonly observe: (event: RequestEvent) => void;
+  readonly observe: (event: RequestEvent | SecretNotOpened) => void;
   /** Hears which secret signed a request that passed. */
   readonly onSigned?: (userId: string, secretId: string, nowMs: number) => void;
   /** Does this process terminate TLS? */
@@ -105,7 +105,7 @@ const createRequestIds = (): (() => string) => {
 export const createApi = (parts: ApiParts): Pipeline & { readonly newRequestId: () => string } => {
   const { store, box, rules, nowMs, monotonicMs } = parts;
   const view = viewOfNetwork(parts.view, rules.network);
-  const callers = createCallers(view, box);
+  const callers = createCallers(view, box, parts.observe, monotonicMs);
   const newRequestId = createRequestIds();
   const gate = createGate({
     authenticator: createAuthenticator(callers.callerOf, rules.skewMaxMs, parts.onSigned),
