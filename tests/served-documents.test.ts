@@ -68,6 +68,15 @@ test('status: it is worked out once a second, however many ask', async () => {
   clockMs = now * 1_000;
 });
 
+test('status: hidden streams show in nothing, neither in the lag nor in readiness', async () => {
+  elapsedMs += 1_000;
+  const before = await status();
+  await service.append([report(hidden, now, now)]);
+  elapsedMs += 1_000;
+  expect(await status()).toEqual({ ...before, uptimeSeconds: before.uptimeSeconds + 1 });
+  expect(before).toMatchObject({ ingestLagSeconds: 2 });
+});
+
 test('openapi.json: the document of the tables with the bounds of this deployment', async () => {
   const { status, headers, json } = await service.call('/openapi.json', anonymous);
   const expected = createOpenApi({ bounds: { feedIdsMax: 5, retentionDays: 30, requestsPerSecond: 77 } });

@@ -2,13 +2,16 @@
 import { limits } from '@sealpost/protocol';
 import type { MinuteCandle } from '../../store/store.ts';
 import type { Handler } from './context.ts';
+import { oldestMs } from './report-miss.ts';
 import { checkSpan } from './span.ts';
 
-export const reportCandles: Handler<'reportCandles'> = async ({ feedId, from, to, resolution }, { reports }) => {
+export const reportCandles: Handler<'reportCandles'> = async ({ feedId, from, to, resolution }, context) => {
   const start = Math.floor(from / resolution) * resolution;
   const end = Math.floor(to / resolution) * resolution + resolution - 1;
   checkSpan(from, to, start + limits.candlesMax * resolution - from);
-  const minutes = await reports.candles(feedId, start, end);
+  // A bucket that began before retention would show prices that no other route answers any more, or a part of itself as the whole.
+  const oldest = Math.ceil(oldestMs(context) / 1_000 / resolution) * resolution;
+  const minutes = oldest > end ? [] : await context.reports.candles(feedId, Math.max(start, oldest), end);
   return { status: 200, body: renderCandles(minutes, resolution), cacheControl: 'no-store' };
 };
 

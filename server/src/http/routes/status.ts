@@ -1,5 +1,5 @@
-// GET /status.json: how the service is, for everyone. Public streams only, no texts of errors, and worked out once a second at most,
-// however many ask.
+// GET /status.json: how the service is, for everyone, as its public streams show it: a lag or readiness that counted hidden ones would tell
+// of them (D151). No texts of errors, and worked out once a second at most, however many ask.
 import type { Body, NetworkType } from '@sealpost/protocol';
 import { type Freshness, lateReason, readFreshness } from '../../store/freshness.ts';
 import type { Handler, RouteContext } from './context.ts';
@@ -29,11 +29,10 @@ const render = async (
   { reports, admin, nowMs }: RouteContext,
   uptimeSeconds: number,
 ): Promise<string> => {
-  const streams = [...admin.streams.values()];
+  const streams = [...admin.streams.values()].filter(({ hidden }) => !hidden);
   const fresh = await readFreshness(reports, streams, nowMs).catch((): undefined => undefined);
   const reasons = reasonsOf(fresh, isDraining());
-  const shown = streams.filter(({ hidden }) => !hidden);
-  const behind = (fresh?.behind ?? []).filter(({ hidden }) => !hidden);
+  const behind = fresh?.behind ?? [];
   const status: Body<'Status'> = {
     ready: reasons.length === 0,
     reasons,
@@ -43,8 +42,8 @@ const render = async (
     uptimeSeconds: Math.floor(uptimeSeconds),
     ingestLagSeconds: fresh?.lagMs === undefined ? null : fresh.lagMs / 1_000,
     streams: {
-      total: shown.length,
-      live: shown.filter(({ status }) => status === 'live').length,
+      total: streams.length,
+      live: streams.filter(({ status }) => status === 'live').length,
       behind: behind.length,
       behindFeedIDs: behind.slice(0, feedIdsMax).map(({ feedId }) => feedId),
     },
