@@ -98,6 +98,12 @@ test('deploy: dashboard and alerts ask for metrics and labels that exist', () =>
   }
 });
 
+test('deploy: the image is built on one release of Node, pinned by digest', () => {
+  const dockerfile = readText('deploy/Dockerfile');
+  expect(dockerfile).toMatch(/^ARG NODE_IMAGE=node:24\.\d+\.\d+-bookworm-slim@sha256:[0-9a-f]{64}$/m);
+  expect([...dockerfile.matchAll(/^FROM (\S+)/gm)].filter(([, image]) => image !== `$${'{NODE_IMAGE}'}`)).toEqual([]);
+});
+
 test('deploy: a metric that does not exist would be found', () => {
   const { selectors } = takeApart('sum by (le) (rate(no_such_total{reason="x"}[5m])) / up > 0.5');
   expect(selectors).toEqual([
