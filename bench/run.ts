@@ -3,6 +3,7 @@ import { benchClient } from './client.ts';
 import { benchExplorer } from './explorer.ts';
 import { benchHttp } from './http.ts';
 import { benchIngest } from './ingest.ts';
+import { benchLate } from './late.ts';
 import { benchLive } from './live.ts';
 import type { Measurement } from './measure.ts';
 import { benchMirror } from './mirror.ts';
@@ -18,6 +19,7 @@ const workloads: Readonly<Record<string, () => Promise<readonly Measurement[]>>>
   store: benchStore,
   postgres: benchPostgres,
   ingest: benchIngest,
+  late: benchLate,
   http: benchHttp,
   live: benchLive,
 };

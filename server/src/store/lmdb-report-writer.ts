@@ -2,51 +2,55 @@
 // into blocks, keeps the order of appending and the counters, all in that transaction. A damaged run is set aside, and what it held can be
 // appended again (D120).
 import type { FeedId } from '@sealpost/protocol';
-import { judgeReport } from './append-rules.ts';
+import { judgeReport, type Neighbor } from './append-rules.ts';
 import type { DamageLog } from './damage.ts';
 import { createCandleWriter } from './lmdb-candles.ts';
-import { type Counters, lastPosition, readCounters, writeCounters, writePosition } from './lmdb-counters.ts';
+import { lastPosition, readCounters, writeCounters, writePosition } from './lmdb-counters.ts';
 import { createDirectory, putStream } from './lmdb-directory.ts';
-import { type Environment, keepHeadroom, type Table } from './lmdb-environment.ts';
+import { type Environment, keepHeadroom } from './lmdb-environment.ts';
 import { findFirst, findLastBefore } from './lmdb-found-reports.ts';
+import { encodeAppended, positionKey, type ReportTables, reportKey, streamOfKey } from './lmdb-report-tables.ts';
 import {
-  encodeAppended,
-  observationsOfKey,
-  positionKey,
-  type ReportTables,
-  reportKey,
-  streamOfKey,
-} from './lmdb-report-tables.ts';
-import {
-  type FoundRun,
-  momentMax,
-  noteRun,
-  openRun,
-  type ReportSource,
-  readFound,
-  runsBefore,
-  runsFrom,
-} from './lmdb-runs.ts';
-import { setAside } from './lmdb-set-aside.ts';
-import { type Block, type BlockReport, blockReports, claimedContents, encodeBlock, openBlock } from './report-block.ts';
-import { type AppendOutcome, CorruptRecordError, type NewReport, type StoredReport, type Window } from './store.ts';
+  copyRun,
+  firstAtOrAfter,
+  insertIntoTail,
+  mergeIntoBlocks,
+  mergeReports,
+  putRun,
+  putRuns,
+  type RunCopy,
+  salvage,
+  setRunAside,
+  type Transaction,
+  tailRuns,
+} from './lmdb-run-writer.ts';
+import { momentMax, noteRun, openRun, readFound, runsBefore } from './lmdb-runs.ts';
+import { type BlockReport, blockReports } from './report-block.ts';
+import type { AppendOutcome, NewReport, StoredReport, Window } from './store.ts';
 
 /** Positions that `appendedAfter` can go back; older batches are forgotten. */
 const positionsKept = 1_000_000;
 
+/** A span without any stored report; both ends are outside. */
+type Gap = { readonly afterMs: number; readonly beforeMs: number };
+
 /**
- * What the writer knows of a stream without looking, kept only between successful transactions: `tailCount` reports are in the tail,
- * `pending` ones of this batch are not written yet.
+ * What the writer knows of a stream without looking, kept only between successful transactions: `tailCount` reports are in the tail. Of this
+ * batch, `pending` ones are after the newest stored one and `late` ones before it, both ascending and not written yet.
  */
-type StreamState = { readonly stream: number; newestMs: number; tailCount: number; pending: BlockReport[] };
+type StreamState = {
+  readonly stream: number;
+  newestMs: number;
+  tailCount: number;
+  pending: BlockReport[];
+  late: BlockReport[];
+  gap: Gap;
+};
 
 export type ReportWriter = {
   readonly append: (batch: readonly NewReport[]) => readonly AppendOutcome[];
   readonly forget: () => void;
 };
-
-/** One transaction: where it reads and writes, and what it counts. */
-type Transaction = ReportSource & { readonly counters: Counters };
 
 export const createReportWriter = (environment: Environment, tables: ReportTables, damage: DamageLog): ReportWriter => {
   const states = new Map<FeedId, StreamState>();
@@ -73,7 +77,7 @@ export const createReportWriter = (environment: Environment, tables: ReportTable
       touched.add(state);
       return outcome;
     });
-    for (const state of touched) writePending(transaction, state);
+    for (const state of touched) writeStream(transaction, state);
     if (stored.length > 0) recordAppended(tables, stored, damage);
     candles.write();
     writeCounters(tables, counters);
@@ -135,66 +139,7 @@ const loadState = (transaction: Transaction, stream: number): StreamState => {
   }
   for (const run of damaged) setRunAside(transaction, stream, run);
   const tailCount = tailRuns(transaction, stream).reduce((sum, { block }) => sum + block.count, 0);
-  return { stream, newestMs, tailCount, pending: [] };
-};
-
-/** A run in memory of its own: what is written meanwhile does not change it. */
-type RunCopy = Omit<FoundRun, 'view' | 'checksum'> & { readonly value: Buffer };
-type IntactRun = RunCopy & { readonly block: Block };
-
-const copyRun = (stream: number, { table, key, view, block, reason }: FoundRun): RunCopy => {
-  const bytes = view();
-  const value = Buffer.from(bytes.subarray(0, bytes.length));
-  return { table, key, value, reason, block: block && openBlock(stream, value) };
-};
-
-const isIntact = (run: RunCopy): run is IntactRun => run.block !== undefined;
-
-/** The stream's runs in the tail; damaged ones are set aside. */
-const tailRuns = (transaction: Transaction, stream: number): readonly IntactRun[] => {
-  const runs: RunCopy[] = [];
-  for (const run of runsFrom(transaction.tables, stream, 0)) {
-    if (run.table !== 'tail') continue;
-    noteRun(transaction, stream, run);
-    runs.push(copyRun(stream, run));
-  }
-  for (const run of runs) if (!isIntact(run)) setRunAside(transaction, stream, run);
-  return runs.filter(isIntact);
-};
-
-/** Takes a run whose index cannot be read out of the way. What lies between its neighbors and its key is lost with it. */
-const setRunAside = (transaction: Transaction, stream: number, { table, key, value, reason = '' }: RunCopy): void => {
-  const { tables, counters } = transaction;
-  const lastMs = observationsOfKey(key);
-  const before = findLastBefore(transaction, stream, lastMs)?.observationsMs ?? -1;
-  setAside(tables, key, value, { table, reason, lost: [{ validFromMs: before + 1, observationsMs: lastMs }] });
-  tables[table].removeSync(key);
-  const { reports, reportBytes } = claimedContents(value);
-  counters.reports = Math.max(0, counters.reports - reports);
-  counters.reportBytes = Math.max(0, counters.reportBytes - reportBytes);
-};
-
-/** The reports of a run that can be read. Where some cannot, the run is set aside as it is; the caller writes it anew without them. */
-const salvage = ({ tables, damage, directory, counters }: Transaction, stream: number, run: IntactRun) => {
-  const { table, key, block, value } = run;
-  const reports: BlockReport[] = [];
-  const lost: Window[] = [];
-  for (let i = 0; i < block.count; i++) {
-    try {
-      reports.push(block.report(i));
-    } catch (error) {
-      if (!(error instanceof CorruptRecordError)) throw error;
-      lost.push(block.window(i));
-      counters.reports -= 1;
-      counters.reportBytes -= block.fullReportBytes(i);
-    }
-  }
-  if (lost.length > 0) {
-    const reason = `${lost.length} of ${block.count} reports of a run do not match their checksums`;
-    setAside(tables, key, value, { table, reason, lost });
-    damage.note({ table, key: key.toString('hex'), reason, feedId: directory.feedIdOf(stream) });
-  }
-  return reports;
+  return { stream, newestMs, tailCount, pending: [], late: [], gap: noGap };
 };
 
 const place = (transaction: Transaction, state: StreamState, report: StoredReport): AppendOutcome => {
@@ -203,72 +148,66 @@ const place = (transaction: Transaction, state: StreamState, report: StoredRepor
     state.newestMs = report.observationsMs;
     return 'stored';
   }
-  writePending(transaction, state);
-  const refused = judgeLate(transaction, state.stream, report);
-  if (refused === undefined) insertLate(transaction, state, report);
+  const refused = judgeLate(transaction, state, report);
+  if (refused === undefined) state.late.splice(firstAtOrAfter(state.late, report.observationsMs), 0, report);
   return refused ?? 'stored';
 };
 
 /** Why a report that is not after the newest is not stored; undefined when it is. */
-const judgeLate = (source: ReportSource, stream: number, report: StoredReport): AppendOutcome | undefined => {
-  const next = findFirst(source, stream, report.observationsMs);
+const judgeLate = (transaction: Transaction, state: StreamState, report: StoredReport): AppendOutcome | undefined => {
+  const { gap, late, pending } = state;
+  const accepted = [...neighborsIn(late, report), ...neighborsIn(pending, report)];
+  const isInGap = report.validFromMs > gap.afterMs && report.observationsMs < gap.beforeMs;
+  return judgeReport(report, isInGap ? accepted : [...accepted, ...storedNeighbors(transaction, state, report)]);
+};
+
+/** The two of ascending reports around one. */
+const neighborsIn = (reports: readonly BlockReport[], { observationsMs }: Window): readonly Neighbor[] => {
+  const i = firstAtOrAfter(reports, observationsMs);
+  return reports.slice(Math.max(0, i - 1), i + 1);
+};
+
+/** What is stored around a report. The gap between them is remembered: a backfill fills it one by one. */
+const storedNeighbors = (transaction: Transaction, state: StreamState, report: StoredReport): readonly Neighbor[] => {
+  const next = findFirst(transaction, state.stream, report.observationsMs);
   const isSame = next?.window.observationsMs === report.observationsMs;
-  const fullReport = isSame ? readFound(source, stream, next)?.fullReport : undefined;
-  const previous = findLastBefore(source, stream, report.observationsMs);
-  return judgeReport(report, [...(next ? [{ ...next.window, fullReport }] : []), ...(previous ? [previous] : [])]);
+  const fullReport = isSame ? readFound(transaction, state.stream, next)?.fullReport : undefined;
+  const previous = findLastBefore(transaction, state.stream, report.observationsMs);
+  state.gap = {
+    afterMs: previous?.observationsMs ?? -1,
+    beforeMs: next?.window.validFromMs ?? Number.POSITIVE_INFINITY,
+  };
+  return [...(next ? [{ ...next.window, fullReport }] : []), ...(previous ? [previous] : [])];
 };
 
-/** Puts a late report into the run that ends after it, without what is damaged there. */
-const insertLate = (transaction: Transaction, state: StreamState, report: StoredReport): void => {
-  const { tables } = transaction;
-  const { stream } = state;
-  const passed: RunCopy[] = [];
-  for (const run of runsFrom(tables, stream, report.observationsMs)) {
-    passed.push(copyRun(stream, run));
-    if (run.block !== undefined && run.block.firstAtOrAfter(report.observationsMs) < run.block.count) break;
-  }
-  for (const run of passed) if (!isIntact(run)) setRunAside(transaction, stream, run);
-  const run = passed.at(-1);
-  if (run === undefined || !isIntact(run)) {
-    // What followed it was damaged: it is the newest again.
-    state.tailCount += 1;
-    putRun(tables.tail, stream, [report]);
-    return;
-  }
-  const reports = salvage(transaction, stream, run);
-  const at = reports.findIndex(({ observationsMs }) => observationsMs > report.observationsMs);
-  const all = reports.toSpliced(at < 0 ? reports.length : at, 0, report);
-  if (run.table === 'tail') state.tailCount += all.length - run.block.count;
-  tables[run.table].removeSync(run.key);
-  if (all.length <= 2 * blockReports) putRun(tables[run.table], stream, all);
-  else
-    for (const half of [all.slice(0, blockReports), all.slice(blockReports)]) putRun(tables[run.table], stream, half);
-};
+/** No gap: what is stored has to be looked up. */
+const noGap: Gap = { afterMs: Number.POSITIVE_INFINITY, beforeMs: -1 };
 
-/** Writes what this batch brought a stream, as one short run; once there are two runs' worth of reports, closes them into blocks. */
-const writePending = (transaction: Transaction, state: StreamState): void => {
+/**
+ * Writes what this batch brought a stream: late reports into the runs around them, the others as one short run in the tail. Once the tail has
+ * two runs' worth of reports, it is closed into blocks.
+ */
+const writeStream = (transaction: Transaction, state: StreamState): void => {
   const { tables } = transaction;
-  const { stream, pending } = state;
-  if (pending.length === 0) return;
+  const { stream, pending, late } = state;
   state.pending = [];
-  state.tailCount += pending.length;
-  if (state.tailCount < 2 * blockReports) {
-    putRun(tables.tail, stream, pending);
+  state.late = [];
+  state.gap = noGap;
+  const lateInTail = mergeIntoBlocks(transaction, stream, late);
+  const isInserted = lateInTail.length === 0 || insertIntoTail(transaction, stream, lateInTail);
+  state.tailCount += lateInTail.length + pending.length;
+  if (isInserted && state.tailCount < 2 * blockReports) {
+    if (pending.length > 0) putRun(tables.tail, stream, pending);
     return;
   }
   const short = tailRuns(transaction, stream);
-  const all = [...short.flatMap((run) => salvage(transaction, stream, run)), ...pending];
+  const known = short.flatMap((run) => salvage(transaction, stream, run));
+  const all = [...mergeReports(known, isInserted ? [] : lateInTail), ...pending];
   for (const { key } of short) tables.tail.removeSync(key);
-  const open = all.length % blockReports;
-  for (let i = 0; i < all.length - open; i += blockReports)
-    putRun(tables.blocks, stream, all.slice(i, i + blockReports));
+  const open = all.length < 2 * blockReports ? all.length : all.length % blockReports;
+  putRuns(tables.blocks, stream, all.slice(0, all.length - open));
   if (open > 0) putRun(tables.tail, stream, all.slice(-open));
   state.tailCount = open;
-};
-
-const putRun = (table: Table, stream: number, reports: readonly BlockReport[]): void => {
-  const last = reports[reports.length - 1] as Window; // a run is never empty
-  table.put(reportKey(stream, last.observationsMs), encodeBlock(stream, reports));
 };
 
 const recordAppended = (tables: ReportTables, stored: readonly Buffer[], damage: DamageLog): void => {
