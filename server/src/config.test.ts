@@ -48,6 +48,21 @@ test('config: without any source every setting has its default', () => {
   expect(new Set(Object.values(sources))).toEqual(new Set(['default']));
 });
 
+test('config: the key is in the folder of its own store, unless a setting says otherwise', () => {
+  const keyFileOf = (store: string, env = {}) => resolve({ flags: { store }, env }).values.keyFile;
+  expect(
+    ['lmdb:./data', './here', '/srv/store/', 'lmdb:/srv/store', 'lmdb:store'].map((store) => keyFileOf(store)),
+  ).toEqual([
+    './data/sealpost.key',
+    './here/sealpost.key',
+    '/srv/store/sealpost.key',
+    '/srv/store/sealpost.key',
+    'store/sealpost.key',
+  ]);
+  expect(keyFileOf('postgres://me:a:b/c@h/db')).toBe('./data/sealpost.key');
+  expect(keyFileOf('/srv/store', { SEALPOST_KEY_FILE: './data/sealpost.key' })).toBe('./data/sealpost.key');
+});
+
 test('config: a flag goes before the environment, the environment before the file, the file before the default', () => {
   const inputs = {
     flags: { retentionDays: '1' },

@@ -90,7 +90,7 @@ export const settingsTable = {
     defaultText: './data/sealpost.key',
     parse: parseText,
     expected: 'the path of a file',
-    help: 'file that holds the key-encryption key; sealpost init creates it',
+    help: 'file that holds the key-encryption key, by default beside a store in a folder; sealpost init creates it',
   }),
   listen: row({
     env: 'SEALPOST_LISTEN',
@@ -344,10 +344,19 @@ export const resolveSettings = ({ flags, env, file }: SettingInputs): ResolvedSe
     ].find(({ raw }) => raw !== undefined) ?? { source: 'default', raw: defaultText, place: 'the table' };
     return { name, source: found.source, value: readValue(name, found.raw, String(found.place)) };
   });
+  const values = Object.fromEntries(resolved.map(({ name, value }) => [name, value])) as Settings; // each by its own row
+  const sources = Object.fromEntries(resolved.map(({ name, source }) => [name, source])) as ResolvedSettings['sources']; // as above
   return {
-    values: Object.fromEntries(resolved.map(({ name, value }) => [name, value])) as Settings, // each by its own row
-    sources: Object.fromEntries(resolved.map(({ name, source }) => [name, source])) as ResolvedSettings['sources'], // as above
+    values: sources.keyFile === 'default' ? { ...values, keyFile: keyFileBeside(values.store) } : values,
+    sources,
   };
+};
+
+/** Where the key of a store is unless a setting says otherwise: in its own folder, so that no other store's removal takes it away (D153). */
+const keyFileBeside = (store: string): string => {
+  const [, scheme, rest = ''] = /^(?:([a-z][a-z0-9+]+):)?(.*)$/s.exec(store) ?? [];
+  if (scheme !== undefined && scheme !== 'lmdb') return settingsTable.keyFile.defaultText;
+  return `${rest.replace(/\/+$/, '')}/sealpost.key`;
 };
 
 const readValue = (name: SettingName, raw: string | undefined, place: string): unknown => {

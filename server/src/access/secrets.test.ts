@@ -160,3 +160,20 @@ test('key: the next file is made for its owner alone where the file in use is op
   expect([createKeyFile(next, open), createKeyFile(third, join(folder, 'missing.key'))]).toEqual([true, true]);
   for (const path of [next, third]) expect(statSync(path).mode & 0o777).toBe(0o600);
 });
+
+test('key: where it is missing beside its store, the place of earlier releases is named if there is one', () => {
+  const before = process.cwd();
+  const home = mkdtempSync(join(tmpdir(), 'sealpost-former-'));
+  const path = join(home, 'store', 'sealpost.key');
+  try {
+    process.chdir(home);
+    expect(failure(() => openKeyFile(path))).not.toContain('earlier release');
+    createKeyFile('./data/sealpost.key');
+    expect(failure(() => openKeyFile(path))).toBe(
+      `There is no key-encryption key in ${path}. Create one with: sealpost init. A store of an earlier release may have its key in ./data/sealpost.key: use it with --key-file ./data/sealpost.key, or copy it with: cp -p ./data/sealpost.key ${path}`,
+    );
+  } finally {
+    process.chdir(before);
+    rmSync(home, { recursive: true });
+  }
+});

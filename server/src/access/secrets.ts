@@ -1,7 +1,8 @@
 // Owns secrets at rest: AES-256-GCM under a key-encryption key that never touches the store. The server must know the secret to
 // recompute an HMAC, so it can be sealed but not hashed (D60).
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto';
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
 import { describeFileFailure } from '../file-failure.ts';
 
 /** Seals and opens secrets of users. */
@@ -77,9 +78,19 @@ export const readKeyFile = (path: string): readonly Buffer[] => {
   } catch (cause) {
     if (cause instanceof SecretBoxError) throw cause;
     if (Object(cause).code !== 'ENOENT') throw new SecretBoxError(`${describeFileFailure(path, cause)}.`, { cause });
-    throw new SecretBoxError(`There is no key-encryption key in ${path}. Create one with: sealpost init.`, { cause });
+    const text = `There is no key-encryption key in ${path}. Create one with: sealpost init.${formerKeyFile(path)}`;
+    throw new SecretBoxError(text, { cause });
   }
 };
+
+/** Before D153 the key of every store was here unless a setting said otherwise. */
+const formerDefault = './data/sealpost.key';
+
+/** Says where the key may be of a store that an earlier release made; nothing where it cannot be there. */
+export const formerKeyFile = (path: string): string =>
+  resolve(path) === resolve(formerDefault) || !existsSync(formerDefault)
+    ? ''
+    : ` A store of an earlier release may have its key in ${formerDefault}: use it with --key-file ${formerDefault}, or copy it with: cp -p ${formerDefault} ${path}`;
 
 /** A new secret: 32 random bytes, as text. */
 export const createSecret = (): string => randomBytes(32).toString('base64url');

@@ -261,6 +261,23 @@ test('secret: a second one is added, a third refused, and a revoked one makes ro
   ]);
 });
 
+test('init: the key is made in the folder of the store, and accounts of another store do not depend on it', async () => {
+  const [ours, other] = [join(root, `${count}-ours`), join(root, `${count}-other`)];
+  const at = (folder: string, ...args: string[]) => runCommand([...args, '--store', folder], { nowMs });
+  for (const folder of [ours, other]) {
+    expect((await at(folder, 'init')).stdout).toContain(`created in ${folder}/sealpost.key.`);
+    expect((await at(folder, 'account', 'create', '--name', 'acme', '--entitle', 'public')).code).toBe(0);
+  }
+  rmSync(other, { recursive: true });
+  expect(await at(ours, 'secret', 'add', 'acme')).toMatchObject({ code: 0 });
+  rmSync(join(ours, 'sealpost.key'));
+  const lost = await at(ours, 'account', 'create', '--name', 'beta', '--entitle', 'public');
+  expect([lost.code, lost.stderr]).toEqual([
+    2,
+    expect.stringContaining(`no key-encryption key in ${ours}/sealpost.key.`),
+  ]);
+});
+
 test('secret: rewrap moves every account to a new key at once, and a second run finds nothing to do', async () => {
   await run('init');
   const one = await json('account', 'create', '--name', 'one');

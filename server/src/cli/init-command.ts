@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import type { Command } from 'commander';
 import { activeSecrets, requireSameKey } from '../access/account-changes.ts';
 import { createKeyFile, openSecretBox } from '../access/key.ts';
-import { SecretBoxError } from '../access/secrets.ts';
+import { formerKeyFile, SecretBoxError } from '../access/secrets.ts';
 import type { Settings } from '../config.ts';
 import { type Account, type Store, StoreError } from '../store/store.ts';
 import { hidePassword } from '../url-password.ts';
@@ -71,7 +71,7 @@ const prepareKey = async (
 const requireNoLostKey = (keyFile: string, accounts: readonly Account[]): void => {
   const sealed = accounts.find((account) => activeSecrets(account).length > 0);
   if (sealed === undefined || existsSync(keyFile)) return;
-  const text = `${keyFile} is not there, but the secrets of ${sealed.name} are sealed. Put the key that sealed them there, or name it with --key-file.`;
+  const text = `${keyFile} is not there, but the secrets of ${sealed.name} are sealed. Put the key that sealed them there, or name it with --key-file.${formerKeyFile(keyFile)}`;
   throw new SecretBoxError(text);
 };
 
