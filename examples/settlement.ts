@@ -20,9 +20,9 @@ const second = Number(process.argv[3] ?? Math.floor(Date.now() / 1_000) - 10);
 
 const { report } = await client.at(feedId, second).catch((error: unknown) => {
   // Never the nearest report instead: where none holds, the error says which ones lie around the second.
-  if (error instanceof SealpostError && error.code === 'report_not_found')
-    console.error(`No price at ${second}: ${error.message}`, error.details);
-  throw error;
+  if (!(error instanceof SealpostError) || error.code !== 'report_not_found') throw error;
+  console.error(`No price at ${second}: ${error.message}`, error.details);
+  process.exit(1);
 });
 const verdict = verify(report, signers);
 if (!verdict.ok) throw new Error(`Not to be settled with: ${verdict.message}`);

@@ -1,4 +1,5 @@
 // When the commands of a checkout may run dist/: a checkout made of nothing but times of files.
+import { spawnSync } from 'node:child_process';
 import { copyFileSync, mkdirSync, mkdtempSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -38,3 +39,28 @@ test('build: dist/ is up to date until a source, a manifest or the lock file is 
   write('client/src/added.ts', builtAt + 1);
   expect(isFresh(), 'a new file').toBe(false);
 });
+
+test.each([
+  ['server/bin/sealpost.js', 'server/dist/cli/main.js'],
+  ['simulator/bin/sealpost-sim.js', 'simulator/dist/cli.js'],
+])(
+  'build: without development packages %s runs what was built, out of date or not, or says what to run',
+  (bin, built) => {
+    const place = mkdtempSync(join(folder, 'pruned-'));
+    const put = (path: string, text: string): void => {
+      mkdirSync(dirname(join(place, path)), { recursive: true });
+      writeFileSync(join(place, path), text);
+    };
+    put('package.json', '{"type":"module"}');
+    put('build.mjs', 'export const isFresh = () => false;');
+    put(bin, '');
+    copyFileSync(join(root, bin), join(place, bin));
+    const run = () => spawnSync(process.execPath, [join(place, bin)], { encoding: 'utf8' });
+    expect(run()).toMatchObject({
+      status: 2,
+      stderr: 'error: This checkout is not built. Run: npm ci && npm run build\n',
+    });
+    put(built, "console.log('built');");
+    expect(run()).toMatchObject({ status: 0, stdout: 'built\n', stderr: '' });
+  },
+);

@@ -11,10 +11,23 @@ const source = fileURLToPath(new URL('../src/cli.ts', import.meta.url));
 const checkout = new URL('../../build.mjs', import.meta.url);
 const isBuilt = existsSync(built) && (!existsSync(checkout) || (await import(checkout.href)).isFresh());
 
-if (isBuilt) {
+/** Undefined where development packages are left out: `npm prune --omit=dev` touches the lock file, and the build only looks out of date. */
+const findLoader = () => {
+  try {
+    return import.meta.resolve('tsx');
+  } catch {
+    return undefined;
+  }
+};
+const tsx = isBuilt ? undefined : findLoader();
+
+if (isBuilt || (tsx === undefined && existsSync(built))) {
   await import(built.href);
+} else if (tsx === undefined) {
+  process.stderr.write('error: This checkout is not built. Run: npm ci && npm run build\n');
+  process.exitCode = 2;
 } else {
-  const loader = ['--conditions=source', '--import', import.meta.resolve('tsx')];
+  const loader = ['--conditions=source', '--import', tsx];
   const child = spawn(process.execPath, [...loader, source, ...process.argv.slice(2)], { stdio: 'inherit' });
   for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => child.kill(signal));
   child.on('exit', (code, signal) => {
