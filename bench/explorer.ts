@@ -167,7 +167,12 @@ export const benchExplorer = async (): Promise<readonly Measurement[]> => {
   try {
     const page = await browser.newPage({ viewport });
     await page.route(({ pathname }) => pathname === '/' || /\.(js|css|svg)$/.test(pathname), servePage);
-    await page.goto(`${target.url}/#sign-in=${target.userId}:${encodeURIComponent(target.secret)}`);
+    const { userId, secret } = target;
+    await page.addInitScript(
+      (kept) => sessionStorage.setItem('sealpost-session', kept),
+      JSON.stringify({ userId, secret }),
+    );
+    await page.goto(`${target.url}/`);
     await hasPrices(page);
     const figures: Measurement[] = [];
     for (const [name, act] of Object.entries(acts)) {

@@ -2,6 +2,7 @@
 import type { ReportJson } from '@sealpost/protocol';
 import type { Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { createSignInCode } from '../server/src/access/sign-in-code.ts';
 import { type ExplorerWorld, openExplorerTimeoutMs, openExplorerWorld } from './explorer-world.ts';
 import { fetchSigned } from './real-program.ts';
 
@@ -86,7 +87,7 @@ test.each(Object.keys(pages).flatMap((name) => looks.map((look) => [name, ...loo
 );
 
 test(
-  'sign-in: the link signs in, and neither the address bar nor the history keeps the secret',
+  'sign-in: the link signs in, and neither the address bar nor the history keeps its code',
   async () => {
     const { page } = await world.openPage({ path: '/?q=eth', signedIn: true });
     await page.getByText(world.userId.slice(0, 8)).first().waitFor();
@@ -94,6 +95,58 @@ test(
     await page.getByRole('link', { name: 'Status' }).first().click();
     await page.goBack();
     expect(page.url()).not.toContain('#');
+  },
+  timeout,
+);
+
+test(
+  'sign-in: after a reload the page says how to get another link',
+  async () => {
+    const { page, screenshot } = await world.openPage({ signedIn: true });
+    await page.getByText(world.userId.slice(0, 8)).first().waitFor();
+    await page.reload();
+    await page.getByText('A link signs in once, until the page is reloaded.').waitFor();
+    await page.getByText('sealpost demo --link').waitFor();
+    await screenshot('link-reloaded');
+  },
+  timeout,
+);
+
+test(
+  'sign-in: a link that was used says so',
+  async () => {
+    const code = createSignInCode(world.secret, Date.now());
+    const headers = { 'X-Sign-In-Code': code };
+    const exchanged = await fetch(`${world.url}/sign-in`, { method: 'POST', headers });
+    expect(await exchanged.json()).toEqual({ userId: world.userId, secret: world.secret });
+    const { page, allow, screenshot } = await world.openPage({
+      prepare: (opened) =>
+        opened.addInitScript((text) => {
+          if (location.pathname === '/') location.hash = `#sign-in=${text}`;
+        }, code),
+    });
+    allow(/status of 401/);
+    await page.getByText('You are not signed in: The link was already used, or has expired.').waitFor();
+    await screenshot('link-used');
+  },
+  timeout,
+);
+
+test(
+  'sign-in: a link opened by somebody who is signed in asks before it switches accounts',
+  async () => {
+    const { page, screenshot } = await world.openPage({ signedIn: true });
+    await page.getByText(world.userId.slice(0, 8)).first().waitFor();
+    const code = createSignInCode(world.secret, Date.now());
+    await page.evaluate((text) => {
+      location.hash = `#sign-in=${text}`;
+    }, code);
+    await page.getByText('Switch to the account of the link?').waitFor();
+    expect(page.url()).not.toContain('#');
+    await screenshot('link-switch');
+    await page.getByRole('button', { name: 'Switch account' }).click();
+    await page.getByText('Switch to the account of the link?').waitFor({ state: 'hidden' });
+    await page.getByText(world.userId.slice(0, 8)).first().waitFor();
   },
   timeout,
 );

@@ -17,6 +17,7 @@ import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Browser, Page } from 'playwright-core';
+import { createSignInCode } from '../server/src/access/sign-in-code.ts';
 import { openBrowser, openBrowserTimeoutMs } from './browser.ts';
 import { buildExplorer } from './explorer-build.ts';
 import { freePort } from './free-port.ts';
@@ -90,7 +91,7 @@ export const openExplorerWorld = async (): Promise<ExplorerWorld> => {
       const open = await openWatchedPage(browser, url, viewport, theme);
       opened.add(open);
       await prepare?.(open.page);
-      const fragment = signedIn ? `#sign-in=${userId}:${encodeURIComponent(secret)}` : '';
+      const fragment = signedIn ? `#sign-in=${createSignInCode(secret, Date.now())}` : '';
       await open.page.goto(`${url}${path}${fragment}`);
       return open;
     },

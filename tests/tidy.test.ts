@@ -99,6 +99,7 @@ const layers: Readonly<Record<string, readonly string[]>> = {
     'server/src/app',
     'server/src/cluster',
     'server/src/config',
+    'server/src/http',
     'server/src/ingest',
     'server/src/log',
     'server/src/metrics',

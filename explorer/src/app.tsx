@@ -164,11 +164,35 @@ const useOnline = (): boolean => {
   return isOnline;
 };
 
+/** A link must not take the place of an account that somebody signed in with. */
+const SwitchQuestion = () => {
+  const { session } = useExplorer();
+  return (
+    <Notice
+      kind="warning"
+      title="Switch to the account of the link?"
+      action={
+        <div class="row">
+          <button type="button" onClick={() => session.decideSwitch(true)}>
+            Switch account
+          </button>
+          <button type="button" class="quiet" onClick={() => session.decideSwitch(false)}>
+            Stay signed in
+          </button>
+        </div>
+      }
+    >
+      You opened a sign-in link, but you are signed in as {session.userId.value}.
+    </Notice>
+  );
+};
+
 const Announcements = () => {
   const { session } = useExplorer();
   const isOnline = useOnline();
   const refusal = session.refusal.value;
-  if (isOnline && refusal === undefined) return null;
+  const isSwitchOffered = session.isSwitchOffered.value;
+  if (isOnline && refusal === undefined && !isSwitchOffered) return null;
   const { problem, advice } = explainError(refusal);
   return (
     <div class="page announcements stack">
@@ -177,13 +201,14 @@ const Announcements = () => {
           What is shown stays as it was. Prices go on by themselves when the connection is back.
         </Notice>
       )}
+      {isSwitchOffered && <SwitchQuestion />}
       {refusal !== undefined && (
         <Notice
           kind="error"
-          title={`You are not signed in: ${problem}`}
+          title={`${session.userId.value === undefined ? 'You are not signed in' : 'The link did not sign you in'}: ${problem}`}
           action={
             <div class="row">
-              <SignInButton>Sign in by hand</SignInButton>
+              {session.userId.value === undefined && <SignInButton>Sign in by hand</SignInButton>}
               <button type="button" class="quiet" onClick={session.dismissRefusal}>
                 Dismiss
               </button>

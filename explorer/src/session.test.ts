@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { createSession, explainError, type Platform } from './session.ts';
+import type { Platform } from './platform.ts';
+import { createSession, explainError } from './session.ts';
 
 const userId = '6f0660ca-f5ff-45be-958e-340d5b28c692';
 const storageKey = 'sealpost-session';
@@ -65,10 +66,27 @@ test('session: nobody is signed in, and nothing is asked', () => {
   expect(written).toEqual([]);
 });
 
-test('session: a link signs in, and the address loses the secret before anything is asked', async () => {
-  const { platform, written, kept, requests } = openPlatform(`#sign-in=${userId}:s%2Fecret`, () => {
+const isExchange = (request: Request): boolean =>
+  request.url === 'http://127.0.0.1/sign-in' && request.method === 'POST';
+const credentials: Answer = { body: { userId, secret: 'veryhidden' } };
+/** A demo that takes each code once. */
+const demoOf = () => {
+  const taken = new Set<string>();
+  return (request: Request): Answer => {
+    if (!isExchange(request)) return feedsAnswer;
+    const code = request.headers.get('X-Sign-In-Code') ?? '';
+    if (taken.has(code)) return refusal;
+    taken.add(code);
+    return credentials;
+  };
+};
+const newLink =
+  'Get a new link with "sealpost demo --link", in the folder where the demo was started, or restart the demo.';
+
+test('session: a link signs in by its code, and the address loses it before anything is asked', async () => {
+  const { platform, written, kept, requests } = openPlatform('#sign-in=the.one-time_code', (request) => {
     expect(written).toEqual(['/status?q=x']);
-    return feedsAnswer;
+    return isExchange(request) ? credentials : feedsAnswer;
   });
   const session = createSession(platform);
   expect(written).toEqual(['/status?q=x']);
@@ -76,49 +94,104 @@ test('session: a link signs in, and the address loses the secret before anything
   await settled(session);
   expect(session.userId.value).toBe(userId);
   expect(session.isKept.value).toBe(false);
-  expect(kept.size).toBe(0);
-  expect(requests.map(({ url }) => url)).toEqual(['http://127.0.0.1/api/v1/feeds']);
-});
-
-test('session: the secret is in no request', async () => {
-  const { platform, requests } = openPlatform(`#sign-in=${userId}:veryhidden`);
-  await settled(createSession(platform));
+  expect(requests.map(({ url }) => url)).toEqual(['http://127.0.0.1/sign-in', 'http://127.0.0.1/api/v1/feeds']);
+  expect(requests[0]?.headers.get('X-Sign-In-Code')).toBe('the.one-time_code');
   const sent = requests.map(({ url, headers }) => `${url} ${JSON.stringify([...headers])}`).join();
-  expect(sent).toContain(userId);
   expect(sent).not.toContain('veryhidden');
+  expect(JSON.stringify([...kept])).not.toContain('veryhidden');
 });
 
-test('session: a link that the server refuses explains itself, and nobody is signed in', async () => {
-  const { platform } = openPlatform(`#sign-in=${userId}:wrong`, () => refusal);
-  const session = createSession(platform);
+test('session: a link that was used, or is cut off, says how to get another one', async () => {
+  const answered = openPlatform('#sign-in=used', (request) => (isExchange(request) ? refusal : feedsAnswer));
+  const session = createSession(answered.platform);
   await settled(session);
   expect(session.userId.value).toBeUndefined();
   expect(explainError(session.refusal.value)).toEqual({
-    problem: 'The server does not take these credentials.',
-    advice: 'The user id is unknown, the secret is not its own, or the account is disabled. Copy both again.',
+    problem: 'The link was already used, or has expired.',
+    advice: newLink,
   });
   session.dismissRefusal();
   expect(session.refusal.value).toBeUndefined();
+  for (const hash of ['#sign-in=', `#sign-in=${userId}:secret`]) {
+    const { platform, written, requests } = openPlatform(hash);
+    const cut = createSession(platform);
+    await settled(cut);
+    expect([written, requests]).toEqual([['/status?q=x'], []]);
+    expect(explainError(cut.refusal.value)).toEqual({ problem: 'The link is incomplete.', advice: newLink });
+  }
 });
 
-test('session: a link that is cut off explains itself, and leaves the address too', async () => {
-  const { platform, written, requests } = openPlatform('#sign-in=6f0660ca');
-  const session = createSession(platform);
-  await settled(session);
-  expect(written).toEqual(['/status?q=x']);
-  expect(requests).toEqual([]);
-  expect(explainError(session.refusal.value).problem).toContain('#sign-in=USERID:SECRET');
+test('session: a server without such links, or without an answer, signs nobody in', async () => {
+  for (const answer of [{ status: 405 }, { body: {} }, { body: { userId: 1, secret: 'x' } }, undefined]) {
+    const { platform } = openPlatform('#sign-in=code', (request) => (isExchange(request) ? answer : feedsAnswer));
+    const session = createSession(platform);
+    await settled(session);
+    expect(session.userId.value).toBeUndefined();
+    expect(session.refusal.value).toBeDefined();
+  }
 });
 
 test('session: a link opened while the page is open signs in as well', async () => {
-  const { platform, location, hashChanges, written } = openPlatform('#main');
+  const { platform, location, hashChanges, written } = openPlatform('#main', demoOf());
   const session = createSession(platform);
   expect(written).toEqual([]);
-  location.hash = `#sign-in=${userId}:secret`;
+  location.hash = '#sign-in=code';
   hashChanges();
   await settled(session);
   expect(session.userId.value).toBe(userId);
   expect(written).toEqual(['/status?q=x']);
+});
+
+test('session: a link does not replace a signed-in account until the user says so', async () => {
+  const other = '00000000-f5ff-45be-958e-340d5b28c692';
+  const { platform, kept, requests } = openPlatform('#sign-in=code', demoOf());
+  kept.set(storageKey, JSON.stringify({ userId: other, secret: 'theirs' }));
+  const session = createSession(platform);
+  await settled(session);
+  expect([session.userId.value, session.isSwitchOffered.value]).toEqual([other, true]);
+  expect(requests.filter(isExchange)).toEqual([]);
+  session.decideSwitch(true);
+  expect(session.isSwitchOffered.value).toBe(false);
+  await settled(session);
+  expect([session.userId.value, kept.has(storageKey)]).toEqual([userId, false]);
+});
+
+test('session: who declines the switch stays signed in, and the code is never used', async () => {
+  const { platform, location, hashChanges, requests } = openPlatform('', demoOf());
+  const session = createSession(platform);
+  await session.signIn({ userId: '00000000-f5ff-45be-958e-340d5b28c692', secret: 'theirs' }, true);
+  location.hash = '#sign-in=code';
+  hashChanges();
+  expect(session.isSwitchOffered.value).toBe(true);
+  session.decideSwitch(false);
+  expect([session.userId.value, session.isSwitchOffered.value]).toEqual([
+    '00000000-f5ff-45be-958e-340d5b28c692',
+    false,
+  ]);
+  expect(requests.filter(isExchange)).toEqual([]);
+});
+
+test('session: a switch by a used link leaves the account of before signed in, and kept', async () => {
+  const other = '00000000-f5ff-45be-958e-340d5b28c692';
+  const { platform, kept } = openPlatform('#sign-in=code', (request) => (isExchange(request) ? refusal : feedsAnswer));
+  kept.set(storageKey, JSON.stringify({ userId: other, secret: 'theirs' }));
+  const session = createSession(platform);
+  await settled(session);
+  session.decideSwitch(true);
+  await settled(session);
+  expect([session.userId.value, kept.has(storageKey)]).toEqual([other, true]);
+  expect(session.refusal.value).toBeDefined();
+});
+
+test('session: after a reload the page says that the link has done its work, once', async () => {
+  const { platform } = openPlatform('#sign-in=code', demoOf());
+  await settled(createSession(platform));
+  const reloaded = createSession(platform);
+  expect(explainError(reloaded.refusal.value)).toEqual({
+    problem: 'A link signs in once, until the page is reloaded.',
+    advice: newLink,
+  });
+  expect(createSession(platform).refusal.value).toBeUndefined();
 });
 
 test('session: kept credentials sign in again, and are dropped when the server refuses them', async () => {

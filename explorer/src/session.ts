@@ -1,11 +1,11 @@
 // Owns who is signed in: the credentials, in memory or in the tab's session storage when the user says so, and the client made of them.
-// Nothing of it is ever sent but signatures. The address bar loses a sign-in fragment before anything else happens.
+// Nothing of it is ever sent but signatures. A link of a demo has a code that works once; the address bar loses it before anything else happens.
 
 import { batch, computed, type ReadonlySignal, signal } from '@preact/signals';
 import { type Client, createClient, SealpostError } from '@sealpost/client';
+import type { Credentials, Platform } from './platform.ts';
 import { createRateLimits, type RateLimit } from './rate-limits.ts';
-
-export type Credentials = { readonly userId: string; readonly secret: string };
+import { type Found, followLinks, newLinkAdvice, writeLinked } from './sign-in-link.ts';
 
 export type Session = {
   /** The user's id; undefined while nobody is signed in. */
@@ -16,6 +16,9 @@ export type Session = {
   /** Why credentials that came with the address, or were kept, are not taken. */
   readonly refusal: ReadonlySignal<unknown>;
   readonly dismissRefusal: () => void;
+  /** Was a link opened while another account is signed in? Nothing happens to it until the user decides. */
+  readonly isSwitchOffered: ReadonlySignal<boolean>;
+  readonly decideSwitch: (doSwitch: boolean) => void;
   /** As the last signed answer told it; undefined before, and where the account has no limits. */
   readonly rateLimit: ReadonlySignal<RateLimit | undefined>;
   /** The same by route, the most recently asked first. */
@@ -28,9 +31,6 @@ export type Session = {
 
 const storageKey = 'sealpost-session';
 
-/** What the session needs of a window. */
-export type Platform = Pick<Window, 'location' | 'history' | 'sessionStorage' | 'fetch' | 'addEventListener'>;
-
 export const createSession = (platform: Platform): Session => {
   const limits = createRateLimits();
   const credentials = signal<Credentials | undefined>(undefined);
@@ -42,49 +42,59 @@ export const createSession = (platform: Platform): Session => {
     batch(() => {
       credentials.value = given;
       refusal.value = undefined;
-      isKept.value = keep && writeKept(platform, given);
+      isKept.value = writeKept(platform, keep ? given : undefined); // not the account of before, either
     });
   const signIn = async (given: Credentials, keep: boolean): Promise<void> => {
     await open(given, { retries: 1 }).feeds();
     accept(given, keep);
   };
   const tryOut = async ({ given, keep }: Found): Promise<void> => {
-    isPending.value = true;
     try {
-      if (given === undefined) throw incompleteLink();
       await signIn(given, keep);
     } catch (error) {
       // A server that does not answer says nothing about the credentials: the pages will tell that it does not.
-      if (given !== undefined && isOutage(error)) accept(given, keep);
-      else refuse(error);
+      if (!isOutage(error)) {
+        if (keep) writeKept(platform, undefined);
+        throw error;
+      }
+      accept(given, keep);
+    }
+  };
+  const refuse = (error: unknown): void => {
+    refusal.value = error;
+  };
+  /** Pages wait while it lasts, and are told if it fails. */
+  const attempt = async (act: () => Promise<void>): Promise<void> => {
+    isPending.value = true;
+    try {
+      await act();
+    } catch (error) {
+      refuse(error);
     }
     isPending.value = false;
   };
-  const refuse = (error: unknown): void => {
-    writeKept(platform, undefined);
-    refusal.value = error;
-  };
-  const found = takeFragment(platform) ?? readKept(platform);
-  if (found !== undefined) void tryOut(found);
-  // The link may be opened where the page is open already.
-  platform.addEventListener('hashchange', () => {
-    const arrived = takeFragment(platform);
-    if (arrived !== undefined) void tryOut(arrived);
+  const links = followLinks(platform, {
+    kept: readKept(platform),
+    userId: () => credentials.value?.userId,
+    attempt,
+    tryOut,
+    refuse,
   });
   return {
     userId: computed(() => credentials.value?.userId),
     client: computed(() => open(credentials.value)),
     isPending,
     refusal,
-    dismissRefusal: () => {
-      refusal.value = undefined;
-    },
+    dismissRefusal: () => refuse(undefined),
+    isSwitchOffered: links.isSwitchOffered,
+    decideSwitch: links.decideSwitch,
     rateLimit: computed(() => limits.known.value[0]),
     rateLimits: limits.known,
     isKept,
     signIn,
     signOut: () => {
       writeKept(platform, undefined);
+      writeLinked(platform, false);
       limits.forget();
       isKept.value = false;
       credentials.value = undefined;
@@ -103,32 +113,6 @@ const createOpen = (platform: Platform, hear: (path: string, headers: Headers) =
   return (given: Credentials | undefined, options: { readonly retries?: number } = {}): Client =>
     createClient({ baseUrl: origin, fetch: observedFetch, onWarning: () => {}, ...options, ...given });
 };
-
-/** Credentials that were there when the page was opened; undefined where a link for signing in is not whole. */
-type Found = { readonly given: Credentials | undefined; readonly keep: boolean };
-
-const fragmentStart = '#sign-in=';
-
-/** `#sign-in=USERID:SECRET` signs in at once; the address bar and the history lose it first. */
-const takeFragment = ({ location, history }: Platform): Found | undefined => {
-  const { hash, pathname, search } = location;
-  if (!hash.startsWith(fragmentStart)) return undefined;
-  history.replaceState(null, '', `${pathname}${search}`);
-  const [, userId, secret] = /^([0-9a-fA-F-]{36}):(.+)$/.exec(hash.slice(fragmentStart.length)) ?? [];
-  if (userId === undefined || secret === undefined) return { given: undefined, keep: false };
-  return { given: { userId, secret: percentDecode(secret) }, keep: false };
-};
-
-const percentDecode = (text: string): string => {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text; // a secret may have a percent sign of its own
-  }
-};
-
-const incompleteLink = (): SealpostError =>
-  new SealpostError('invalid_option', 'The link for signing in is not whole: it ends in #sign-in=USERID:SECRET.');
 
 const readKept = ({ sessionStorage }: Platform): Found | undefined => {
   try {
@@ -162,7 +146,7 @@ export type Explanation = { readonly problem: string; readonly advice: string };
 export const explainError = (error: unknown): Explanation => {
   if (!(error instanceof SealpostError))
     return { problem: 'Something unexpected happened.', advice: 'Load the page again.' };
-  const known = explanations[error.code]?.(error.details);
+  const known = error.advice === newLinkAdvice ? undefined : explanations[error.code]?.(error.details);
   return known ?? { problem: error.message, advice: error.advice };
 };
 

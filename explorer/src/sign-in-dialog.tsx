@@ -2,7 +2,8 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { useExplorer } from './explorer.ts';
-import { type Credentials, type Explanation, explainError } from './session.ts';
+import type { Credentials } from './platform.ts';
+import { type Explanation, explainError } from './session.ts';
 import { checkCredentials } from './sign-in.ts';
 import './styles/sign-in.css';
 

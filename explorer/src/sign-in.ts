@@ -1,6 +1,7 @@
 // Owns signing in as a page sees it: whether the dialog is open, and what can be told of credentials without asking the server.
 import { type ReadonlySignal, signal } from '@preact/signals';
-import type { Credentials, Explanation } from './session.ts';
+import type { Credentials } from './platform.ts';
+import type { Explanation } from './session.ts';
 
 /** The one dialog of the page; any part may open it. */
 export type SignIn = {

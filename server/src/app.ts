@@ -12,6 +12,7 @@ import { explorerFolder, openExplorer } from './http/explorer.ts';
 import { countedAddressOf } from './http/gate.ts';
 import { type Pressure, watchPressure } from './http/pressure.ts';
 import { type HttpListener, type ListenOptions, openHttpServer } from './http/server.ts';
+import { type SignIn, withSignIn } from './http/sign-in.ts';
 import { createIngest, type Ingest, type IngestRules } from './ingest/ingest.ts';
 import { openVerifier } from './ingest/verifier.ts';
 import { watchVisibility } from './ingest/visibility.ts';
@@ -150,6 +151,7 @@ export const openReadPath = async (
   box: SecretBox,
   observe: Observe,
   limiters?: SharedLimits,
+  signIn?: SignIn,
 ): Promise<ReadPath> => {
   setFlagsFromString(inlining);
   const monotonicMs = () => performance.now();
@@ -179,7 +181,7 @@ export const openReadPath = async (
     onTrouble: (message, error) => observe({ kind: 'warning', code: 'usage_not_stored', message, error }),
   });
   try {
-    return await openListener(settings, store, view, box, observe, { pressure, usage, live }, limiters);
+    return await openListener(settings, store, view, box, observe, { pressure, usage, live, signIn }, limiters);
   } catch (error) {
     await live.drain(0);
     pressure.stop();
@@ -192,6 +194,7 @@ type ReadParts = {
   readonly pressure: Pressure;
   readonly usage: UsageCounter;
   readonly live: Live;
+  readonly signIn: SignIn | undefined;
 };
 
 const openListener = async (
@@ -200,7 +203,7 @@ const openListener = async (
   view: AdminView,
   box: SecretBox,
   observe: Observe,
-  { pressure, usage, live }: ReadParts,
+  { pressure, usage, live, signIn }: ReadParts,
   limiters: SharedLimits | undefined,
 ): Promise<ReadPath> => {
   let draining = false;
@@ -231,7 +234,7 @@ const openListener = async (
       ...(tls && { tls }),
       connections: { ...settings.connections, addressOf: peerAddressOf(rules) },
     },
-    handle,
+    signIn === undefined ? handle : withSignIn(handle, signIn, newRequestId, observe),
     newRequestId,
     observe,
   );

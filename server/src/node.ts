@@ -8,6 +8,7 @@ import type { SecretBox } from './access/secrets.ts';
 import { type NodeSettings, openReadPath, openWritePath, type ReadPath, type WritePath } from './app.ts';
 import { openWorkers } from './cluster/primary.ts';
 import type { Settings } from './config.ts';
+import type { SignIn } from './http/sign-in.ts';
 import { resumeMirror } from './ingest/mirror.ts';
 import { createIngestHandler } from './ingest/sources/listener.ts';
 import { type Log, openLog } from './log.ts';
@@ -37,6 +38,8 @@ export type NodeOptions = {
   readonly logTo?: { readonly write: (line: string) => void };
   /** Says what the start waits for. */
   readonly starting?: StartWatch;
+  /** Signs browsers in by a code; only in a node without workers. */
+  readonly signIn?: SignIn;
 };
 
 /** A stream is behind when its newest report is older than this. */
@@ -47,7 +50,7 @@ const lastUploadMs = 200;
 
 /** Opens a node; it answers when this resolves. What was opened before a part that fails is closed again. */
 export const openNode = async (options: NodeOptions): Promise<Node> => {
-  const { settings, version, ingestToken, logTo, starting = unwatchedStart } = options;
+  const { settings, version, ingestToken, logTo, starting = unwatchedStart, signIn } = options;
   const log = openLog({
     level: settings.logLevel,
     nowMs: Date.now,
@@ -81,7 +84,7 @@ export const openNode = async (options: NodeOptions): Promise<Node> => {
     const opened = await openWritePath(nodeSettings, observe, starting);
     write = opened;
     const missingKeys = createMissingKeys(opened.view, box);
-    const listening = await openFront(settings, nodeSettings, opened, box, observe, log, starting);
+    const listening = await openFront(settings, nodeSettings, opened, box, observe, log, starting, signIn);
     front = listening;
     const opsOptions = {
       ...settings.ingestListen,
@@ -149,6 +152,7 @@ const openFront = async (
   observe: Listener,
   log: Log,
   starting: StartWatch,
+  signIn: SignIn | undefined,
 ): Promise<Front> => {
   const shareLimits =
     store.nodes &&
@@ -157,7 +161,7 @@ const openFront = async (
     );
   if (count === 0) {
     const read = await starting.part('the API to listen', () =>
-      openSingle(node, store, view, box, observe, shareLimits),
+      openSingle(node, store, view, box, observe, shareLimits, signIn),
     );
     return { ...read, check: () => undefined, values: async () => [] };
   }
@@ -181,10 +185,11 @@ const openSingle = async (
   box: SecretBox,
   observe: Listener,
   shareLimits: ShareLimits | undefined,
+  signIn: SignIn | undefined,
 ): Promise<ReadPath> => {
-  if (shareLimits === undefined) return openReadPath(node, store, view, box, observe);
+  if (shareLimits === undefined) return openReadPath(node, store, view, box, observe, undefined, signIn);
   const { limiters, drain, hear } = createSharedLimiters();
-  const read = await openReadPath(node, store, view, box, observe, limiters);
+  const read = await openReadPath(node, store, view, box, observe, limiters, signIn);
   const stopSharing = shareLimits({ collect: drain, hear });
   return {
     ...read,

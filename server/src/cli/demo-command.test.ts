@@ -1,7 +1,8 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
+import { createSignInCodes } from '../access/sign-in-code.ts';
 import { openStore } from '../store/open.ts';
 import { createQuietLog } from './demo-command.ts';
 import { against } from './reading-sample.contract.ts';
@@ -57,6 +58,31 @@ test('demo: a second one in the same folder says where the first one is, if it i
   } finally {
     await store.close();
   }
+});
+
+test('demo: --link prints a sign-in link with a new code for the demo that runs in the folder, and no secret', async () => {
+  const dir = join(folder, 'linked');
+  mkdirSync(dir, { recursive: true });
+  const link = (...args: string[]) => runCommand(['demo', '--link', '--dir', dir, ...args]);
+  const none = `error: No demo is running in ${dir}. Start one with: sealpost demo --dir ${dir}.\n`;
+  expect(await link()).toEqual({ code: 3, stdout: '', stderr: none });
+  const url = await against(
+    (_, response) => response.end('{}'),
+    async (address) => {
+      const profile = { demo: { url: address, userId: 'x', secret: 'the-secret' } };
+      writeFileSync(join(dir, 'profiles.json'), JSON.stringify(profile), { mode: 0o600 });
+      const codes = createSignInCodes('the-secret', () => Date.now());
+      const [first, second] = [(await link()).stdout, JSON.parse((await link('--json')).stdout).link as string];
+      for (const text of [first.trim(), second]) {
+        expect(text.startsWith(`${address}/#sign-in=`)).toBe(true);
+        expect(text).not.toContain('the-secret');
+        expect(codes.take(text.split('=')[1] ?? '')).toBe(true);
+      }
+      return address;
+    },
+  );
+  expect(url).toMatch(/^http/);
+  expect(await link()).toEqual({ code: 3, stdout: '', stderr: none }); // nobody answers there now
 });
 
 test('demo: help shows the level and the store that it uses', async () => {

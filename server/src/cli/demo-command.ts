@@ -2,6 +2,7 @@
 import { resolve } from 'node:path';
 import type { FeedId, Stream } from '@sealpost/protocol';
 import type { Command } from 'commander';
+import { createSignInCode, createSignInCodes, signInCodeMs } from '../access/sign-in-code.ts';
 import type { Settings } from '../config.ts';
 import { type Node, openNode } from '../node.ts';
 import { closeFailedStart, type StartWatch, watchStart } from '../start-watch.ts';
@@ -35,6 +36,7 @@ export const addDemoCommand = (program: Command, session: Session): void => {
     .option('--dir <folder>', 'where the demo keeps its store, key and credentials', `./${demoFiles.folder}`)
     .option('--port <port>', 'of the API; 0 takes a free one, and so does the private listener then', '7401')
     .option('--past <minutes>', 'how much of the past is signed in the background', '60')
+    .option('--link', 'print a new sign-in link of the demo that runs in the folder, and nothing else')
     .option('--json', 'print one line of JSON when ready, and nothing else')
     .action((options: RawOptions) => demo(session, options));
   addSettings(command, ['store', 'requestsPerSecond', 'origins', 'logLevel'], {
@@ -43,6 +45,7 @@ export const addDemoCommand = (program: Command, session: Session): void => {
   });
   addExamples(command, [
     ['As it comes', 'sealpost demo'],
+    ['Another sign-in link, in another terminal', 'sealpost demo --link'],
     [
       'For tests: any port, a folder of its own, no limits',
       'sealpost demo --json --port 0 --dir /tmp/demo --past 5 --rate-limit 0',
@@ -52,6 +55,7 @@ export const addDemoCommand = (program: Command, session: Session): void => {
 
 const demo = async (session: Session, options: RawOptions): Promise<void> => {
   const folder = resolve(session.cwd, String(options.dir));
+  if (options.link === true) return printLink(session, folder, options.json === true);
   const port = parseCount('--port', String(options.port), 0, portMax);
   const pastSeconds = 60 * parseCount('--past', String(options.past), recentSeconds / 60, pastMinutesMax);
   const { values, sources } = await readSettings(session, options);
@@ -64,6 +68,7 @@ const demo = async (session: Session, options: RawOptions): Promise<void> => {
     keyFile: demoKeyFile(folder),
     key: undefined,
     network: 'testnet',
+    workers: 0, // this process takes each sign-in code once
     listen: { host: '127.0.0.1', port },
     ingestListen: { host: '127.0.0.1', port: port === 0 ? 0 : port + 1 },
     retentionBytes: demoBytesMax,
@@ -80,6 +85,10 @@ const demo = async (session: Session, options: RawOptions): Promise<void> => {
       ingestToken: world.ingestToken,
       logTo: { write: isLogAsked ? toStderr : createQuietLog(toStderr) },
       starting,
+      signIn: {
+        codes: createSignInCodes(world.secret, session.nowMs),
+        credentials: { userId: world.userId, secret: world.secret },
+      },
     }).catch((error: unknown) => explainStart(error, folder));
     await runDemo(node, run, () => announce(session, node, folder, world, settings.explorer, run.json));
   } finally {
@@ -93,11 +102,8 @@ const probeMs = 2_000;
 const explainStart = async (error: unknown, folder: string): Promise<never> => {
   const { code, port } = Object(error);
   if (error instanceof StoreError && code === 'store_locked') {
-    const url = (await findProfile(demoProfilesFile(folder), demoFiles.profile).catch(() => undefined))?.url;
-    const answers =
-      url !== undefined &&
-      (await fetch(`${url}/time`, { signal: AbortSignal.timeout(probeMs) }).catch(() => undefined))?.ok;
-    if (answers)
+    const url = await findRunning(folder);
+    if (url !== undefined)
       throw new CommandError(
         exitCodes.unavailable,
         `A demo is already running in ${folder}: ${url}. Use it, or stop it first.`,
@@ -108,6 +114,23 @@ const explainStart = async (error: unknown, folder: string): Promise<never> => {
     throw new CommandError(exitCodes.unavailable, text, { cause: error });
   }
   throw error;
+};
+
+/** Where the demo of a folder answers; undefined where none does. */
+const findRunning = async (folder: string): Promise<string | undefined> => {
+  const url = (await findProfile(demoProfilesFile(folder), demoFiles.profile).catch(() => undefined))?.url;
+  if (url === undefined) return undefined;
+  const answer = await fetch(`${url}/time`, { signal: AbortSignal.timeout(probeMs) }).catch(() => undefined);
+  return answer?.ok ? url : undefined;
+};
+
+const printLink = async (session: Session, folder: string, json: boolean): Promise<void> => {
+  const profile = await findProfile(demoProfilesFile(folder), demoFiles.profile);
+  const url = await findRunning(folder);
+  if (profile?.secret === undefined || url === undefined)
+    throw new CommandError(exitCodes.unavailable, `No demo is running in ${folder}. Start one with: sealpost demo.`);
+  const link = signInLink(url, profile.secret, session.nowMs());
+  await (json ? printJson(session, { link }) : session.write(`${link}\n`));
 };
 
 /** Passes log lines on, but slow commits once: while an hour of history is written, a laptop's disk is slow every second. */
@@ -178,7 +201,7 @@ const announce = async (
   await session.write(`
 Sealpost is ready: ${formatNumberOf(streams.length, 'stream')}, signed live by a simulated network of 4 oracles.
 ${describeReports(streams, feedIds)}
-${hasExplorer ? `\nOpen the explorer, signed in:\n\n  ${signInLink(node.url, userId, secret)}\n` : ''}
+${hasExplorer ? `\nOpen the explorer, signed in:\n\n  ${signInLink(node.url, secret, session.nowMs())}\n\nThe link works once, for ${signInCodeMs / 60_000} minutes. Another one: ${sealpost} demo --link${isFound ? '' : ` --dir ${folder}`}\n` : ''}
   API      ${node.url}
   private  ${node.opsUrl}  (/readyz /metrics)
 
@@ -209,6 +232,6 @@ const describeReports = (streams: readonly Stream[], feedIds: readonly FeedId[])
   return `${feedIds.length} have reports; ${why}.`;
 };
 
-/** Signs in through the fragment, which no browser sends and the page takes out of the address bar at once. */
-const signInLink = (url: string, userId: string, secret: string): string =>
-  `${url}/#sign-in=${userId}:${encodeURIComponent(secret)}`;
+/** Signs in once by a code in the fragment: what browsers keep of the address is of no use to anyone (D154). */
+const signInLink = (url: string, secret: string, nowMs: number): string =>
+  `${url}/#sign-in=${createSignInCode(secret, nowMs)}`;

@@ -1,0 +1,74 @@
+// POST /sign-in, in a demo alone: exchanges the one-time code of its link for the demo's credentials (D154). No body is read; the code is a
+// header that no other site can send here, and the answer is for this page alone.
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { ApiError, errorOf, statusOf, toErrorJson } from '@sealpost/protocol';
+import { createRateLimiter } from '../access/rate-limit.ts';
+import type { SignInCodes } from '../access/sign-in-code.ts';
+import type { Pipeline, RequestEvent } from './pipeline.ts';
+
+/** Codes, and what they are exchanged for. */
+export type SignIn = {
+  readonly codes: SignInCodes;
+  readonly credentials: { readonly userId: string; readonly secret: string };
+};
+
+/** Attempts per second, of everyone together: a code cannot be guessed, and need not be tried often. */
+const attemptsPerSecond = 20;
+
+/** Puts the exchange before other requests. */
+export const withSignIn = (
+  handle: Pipeline['handle'],
+  { codes, credentials }: SignIn,
+  newRequestId: () => string,
+  observe: (event: RequestEvent) => void,
+  monotonicMs: () => number = () => performance.now(),
+): Pipeline['handle'] => {
+  const attempts = createRateLimiter(1);
+  const exchange = ({ headers }: IncomingMessage): object => {
+    const { 'x-sign-in-code': code, 'sec-fetch-site': site = 'same-origin' } = headers;
+    if (!attempts.take('sign-in', attemptsPerSecond, monotonicMs()).allowed) throw errorOf('too_many_failures');
+    if (typeof code !== 'string' || site !== 'same-origin' || !codes.take(code))
+      throw new ApiError('unauthorized', 'This sign-in link was already used, or has expired.');
+    return credentials;
+  };
+  return (request, response, upgrade) => {
+    if (request.method !== 'POST' || request.url !== '/sign-in' || upgrade !== undefined)
+      return handle(request, response, upgrade);
+    const [requestId, startedMs] = [newRequestId(), monotonicMs()];
+    const answer = (status: number, code: string | null, body: object): void => {
+      const bytes = send(response, status, requestId, JSON.stringify(body));
+      const durationMs = monotonicMs() - startedMs;
+      observe({
+        kind: 'request',
+        requestId,
+        route: null,
+        method: 'POST',
+        status,
+        code,
+        userId: null,
+        bytes,
+        durationMs,
+      });
+    };
+    try {
+      answer(200, null, exchange(request));
+    } catch (error) {
+      const refusal = error as ApiError; // nothing else is thrown above
+      answer(statusOf(refusal), refusal.code, toErrorJson(refusal, requestId));
+    }
+  };
+};
+
+const send = (response: ServerResponse, status: number, requestId: string, body: string): number => {
+  const bytes = Buffer.byteLength(body);
+  response.writeHead(status, {
+    'Content-Type': 'application/json',
+    'Content-Length': bytes,
+    'Cache-Control': 'no-store',
+    'X-Content-Type-Options': 'nosniff',
+    'X-Request-Id': requestId,
+    Connection: 'close', // what else the client sends is not read
+  });
+  response.end(body);
+  return bytes;
+};
