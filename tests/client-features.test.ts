@@ -9,6 +9,7 @@ import {
   type ReportJson,
   SealpostError,
 } from '@sealpost/client';
+import { latest, openRequester, stream } from '@sealpost/client/calls';
 import { parseFeedId } from '@sealpost/protocol';
 import { transform } from 'esbuild';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -179,7 +180,8 @@ test('client: the code of its README runs as printed, one block after the other'
   const given = {
     ...account,
     createClient: (options: ClientOptions) => createClient({ nowMs: () => now * 1_000, ...options }),
-    decode,
+    openRequester: (options: ClientOptions) => openRequester({ nowMs: () => now * 1_000, ...options }),
+    ...{ latest, stream, decode },
     baseUrl: service.url,
     feedId: link,
     lastSeenSecond: now - 10,
@@ -188,18 +190,21 @@ test('client: the code of its README runs as printed, one block after the other'
       stored.push(report);
       throw stop;
     },
+    show: () => {
+      throw stop;
+    },
     console: { log: (...words: unknown[]) => printed.push(words) },
   };
   const code = blocks
     .join('\n')
-    .replace(/^import .*$/m, '')
-    .replace("'https://api.example.org'", 'baseUrl')
-    // The loop has no end: what follows it runs when it was left.
-    .replace(/^for await .*$/m, 'try {\n$&\n} catch (error) { left = error; }');
+    .replace(/^import .*$/gm, '')
+    .replaceAll("'https://api.example.org'", 'baseUrl')
+    // The loops have no end: what follows one runs when it was left.
+    .replace(/^for await .*$/gm, 'try {\n$&\n} catch (error) { left.push(error); }');
   const ends =
     'return { link, newest, missing, left, prices: [await rotating.latest(feedId), await counted.latest(feedId)] };';
   const { code: script } = await transform(
-    `export const run = async (given) => { let left; const {${Object.keys(given)}} = given;\n${code}\n${ends} };`,
+    `export const run = async (given) => { const left = []; const {${Object.keys(given)}} = given;\n${code}\n${ends} };`,
     { loader: 'ts', format: 'cjs' },
   );
   const module = { exports: {} as { run?: (values: typeof given) => Promise<Record<string, unknown>> } };
@@ -209,7 +214,7 @@ test('client: the code of its README runs as printed, one block after the other'
     link: { feedID: link },
     newest: [{ feedID: link }],
     missing: [{ feedID: secondStream(71) }],
-    left: stop,
+    left: [stop, stop],
   });
   expect(stored[0]?.feedID).toBe(link);
   expect(printed).toContainEqual(['/api/v1/reports/latest', 200, expect.any(Number), expect.any(Number)]);

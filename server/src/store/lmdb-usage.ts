@@ -76,8 +76,9 @@ export const createUsageStore = (environment: Environment, damage: DamageLog): U
   };
   const dropOld = (nowMs: number): void => {
     const newest = endDay(true, dayOf(nowMs)); // no key is a day alone, so that this one is before it
-    const oldest = newest === undefined ? '' : firstDayKept(newest);
-    for (const key of [...table.getKeys({ end: Buffer.from(oldest), limit: removedMax })]) table.remove(key);
+    if (newest === undefined) return; // an empty end would be no end
+    const end = Buffer.from(firstDayKept(newest));
+    for (const key of [...table.getKeys({ end, limit: removedMax })]) table.remove(key);
   };
   return {
     // Not the synchronous kind: it runs beside requests, which must not wait for the disk or for another process.

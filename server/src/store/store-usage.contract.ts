@@ -58,6 +58,12 @@ export const testUsage = (
     expect(await store().usage.list('b', oldest)).toEqual([]);
   });
 
+  contract('the usage of the first day stays', async () => {
+    await store().usage.add([row('a', '2026-03-01', 'feeds', 1)], [], nowMs);
+    await store().usage.add([row('a', '2026-03-01', 'feeds', 2)], [], nowMs);
+    expect(await store().usage.list('a', '2026-01-01')).toEqual([row('a', '2026-03-01', 'feeds', 3)]);
+  });
+
   contract('a day of usage that is ahead of the clock, and a clock that leaps ahead, remove nothing', async () => {
     const [earlier, today, leap] = ['2025-11-01', '2026-03-01', '2038-01-19'];
     await store().usage.add([row('a', earlier, 'feeds', 1), row('a', today, 'feeds', 2)], [], nowMs);
