@@ -138,3 +138,46 @@ test('limits: anonymous discovery is limited by address, an IPv6 network counts 
   expect([await askFrom('192.0.2.1'), await askFrom('192.0.2.1')]).toEqual([200, 429]);
   connection.close();
 });
+
+test('limits: what needs no authentication, and what there is not, is limited by address; signed callers do not count', async () => {
+  const alice = await open({ trustedProxies: new Set(['127.0.0.1']), publicRequestsPerSecond: 10 });
+  const connection = openConnection();
+  const askFrom = async (address: string, path = '/time') =>
+    (await connection.ask(head(`GET ${path} HTTP/1.1`, 'Host: a', `X-Forwarded-For: ${address}`))).status;
+  const askAll = async (address: (i: number) => string, ...paths: readonly string[]) => {
+    const statuses: number[] = [];
+    for (let i = 0; i < 12; i++) statuses.push(await askFrom(address(i), paths[i % paths.length]));
+    return statuses;
+  };
+  const ten = (status: number) => [...Array.from({ length: 10 }, () => status), 429, 429];
+  expect(await askAll(() => '192.0.2.1', '/time')).toEqual(ten(200));
+  expect(await askAll(() => '192.0.2.2', '/nothing', '/api/v9')).toEqual(ten(404));
+  expect(await askAll(() => '192.0.2.3', '/%zz')).toEqual(ten(400));
+  expect(await askAll((i) => `2001:db8:0:1::${i}`, '/status.json', '/openapi.json', '/signers.json', '/docs')).toEqual(
+    ten(200),
+  );
+  expect((await connection.ask(requestOf(alice, latest, 'X-Forwarded-For: 192.0.2.1'))).status).toBe(200);
+  expect(await askFrom('192.0.2.4')).toBe(200);
+  clockMs += 100;
+  expect([await askFrom('192.0.2.1'), await askFrom('192.0.2.1')]).toEqual([200, 429]);
+  connection.close();
+});
+
+test('limits: a span that takes longer to read costs more tokens, and the headers say so', async () => {
+  const alice = await open();
+  const connection = openConnection();
+  const coverage = (seconds: number) =>
+    requestOf(alice, `/api/v1/reports/coverage?feedID=${feedId}&from=${now - seconds}&to=${now - 1}`);
+  const told = async (seconds: number) => {
+    const { status, headers } = await connection.ask(coverage(seconds));
+    return [status, ...['limit', 'remaining'].map((name) => headers[`ratelimit-${name}`]), headers['retry-after']];
+  };
+  expect(await told(60)).toEqual([200, '10', '9', undefined]);
+  expect(await told(86_400)).toEqual([200, '10', '5', undefined]);
+  expect(await told(86_400)).toEqual([200, '10', '1', undefined]);
+  expect(await told(86_400)).toEqual([429, '10', '1', '1']);
+  expect(await told(60)).toEqual([200, '10', '0', undefined]);
+  clockMs += 400;
+  expect(await told(86_400)).toEqual([200, '10', '0', undefined]);
+  connection.close();
+});

@@ -32,7 +32,15 @@ type Expected = {
   readonly codes: readonly string[] | undefined;
 };
 
-const everywhere = ['malformed_target', 'repeated_host', 'unexpected_body', 'overloaded', 'draining', 'internal_error'];
+const everywhere = [
+  'rate_limited',
+  'malformed_target',
+  'repeated_host',
+  'unexpected_body',
+  'overloaded',
+  'draining',
+  'internal_error',
+];
 
 /** Checks against the document of the tables, or another. */
 export const createOpenApiCheck = (document: OpenApiDocument = createOpenApi()): OpenApiCheck => {
@@ -158,7 +166,7 @@ const noBody: Expected = { headers: requestId, content: undefined, codes: undefi
 const ofNoRoute = (document: OpenApiDocument, codes: readonly string[], status: number): Expected | undefined => {
   const possible = document['x-errors'].filter((row) => row.status === status && codes.includes(row.code));
   if (possible.length === 0) return undefined;
-  const retry = status === 503 ? { 'Retry-After': { $ref: '#/components/headers/Retry-After' } } : {};
+  const retry = status === 503 || status === 429 ? { 'Retry-After': { $ref: '#/components/headers/Retry-After' } } : {};
   const content = { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } };
   return { headers: { ...requestId, ...retry }, content, codes: possible.map(({ code }) => code) };
 };

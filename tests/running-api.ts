@@ -55,6 +55,7 @@ export type CallOptions = {
 export const defaultApiRules: ApiRules = {
   requestsPerSecond: 0,
   anonymousRequestsPerSecond: 0,
+  publicRequestsPerSecond: 0,
   failuresPerSecond: 0,
   trustedProxies: new Set(),
   feedIdsMax: 100,
@@ -103,7 +104,8 @@ export const openService = async (
     nowMs,
     monotonicMs,
     isDraining: () => false,
-    isOverloaded: () => false,
+    load: { count: () => {}, level: () => 0 },
+    longWork,
     observe: (event) => void (event.kind === 'request' && events.push(event)),
     live: live.handlers,
   });

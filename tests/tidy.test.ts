@@ -25,7 +25,7 @@ const layers: Readonly<Record<string, readonly string[]>> = {
   'server/src/private-mode': [],
   'server/src/ip-address': ['server/src/memo'],
   'server/src/config-values': ['server/src/ip-address', 'server/src/url-host'],
-  'server/src/config-connections': ['server/src/config-values'],
+  'server/src/config-connections': ['protocol', 'server/src/config-values'],
   'server/src/config': [
     'protocol',
     'server/src/config-connections',
@@ -61,12 +61,14 @@ const layers: Readonly<Record<string, readonly string[]>> = {
     'server/src/store',
   ],
   'server/src/log': ['protocol', 'server/src/http', 'server/src/memo', 'server/src/observe'],
+  'server/src/metrics-staleness': [],
   'server/src/metrics': [
     'protocol',
     'server/src/connections',
     'server/src/http',
     'server/src/ingest',
     'server/src/live',
+    'server/src/metrics-staleness',
     'server/src/observe',
     'server/src/store',
   ],

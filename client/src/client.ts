@@ -76,7 +76,7 @@ export const createClient = (options: ClientOptions) => {
     /** Gaps and completeness of a stream in a span of at most a day. */
     coverage: (feedId: string, span: Span, call?: CallOptions) =>
       ofOne(feedId, call, (id, rest) => coverage(requester, id, span, rest)),
-    /** Open, high, low and close, in buckets of 60, 300 or 3600 seconds. */
+    /** Open, high, low and close, in buckets of 60, 300, 3600 or 86400 seconds. */
     candles: (feedId: string, span: CandleSpan, call?: CallOptions) =>
       ofOne(feedId, call, (id, rest) => candles(requester, id, span, rest)),
     /** The signer sets that reports verify against. Works without credentials. */

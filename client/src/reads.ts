@@ -37,7 +37,7 @@ export type ReportPage = WithDetails & {
 /** A span of seconds, both ends included. */
 export type Span = { readonly from: number; readonly to: number };
 
-/** A span, and the seconds of a candle: 60, 300 or 3600. */
+/** A span, and the seconds of a candle: 60, 300, 3600 or 86400. */
 export type CandleSpan = Span & { readonly resolution: number };
 
 /** Gaps and completeness of a span. */
@@ -214,7 +214,7 @@ const isCandle = (raw: unknown): boolean => {
   return [open, high, low, close].every(isWhole) && [timestamp, reports].every(Number.isSafeInteger);
 };
 
-/** Candles of 60, 300 or 3600 seconds. */
+/** Candles of 60, 300, 3600 or 86400 seconds. */
 export const candles = async (
   requester: Get,
   feedId: string,

@@ -168,7 +168,8 @@ export const routes = {
     path: '/api/v1/reports/coverage',
     transport: 'http',
     auth: 'required',
-    about: 'Gaps and completeness of a stream in a span of at most a day. An extension of ours.',
+    about:
+      'Gaps and completeness of a stream in a span of at most a day; costs a token per 6 hours. An extension of ours.',
     query: {
       feedID: feedId,
       from: seconds('from', 'First second of the span.'),
@@ -181,7 +182,8 @@ export const routes = {
     path: '/api/v1/reports/candles',
     transport: 'http',
     auth: 'required',
-    about: 'Open, high, low and close as exact integers; empty buckets are absent. An extension of ours.',
+    about:
+      'Open, high, low and close as exact integers; empty buckets are absent. Costs a token per 1,440 roll-ups read. An extension of ours.',
     query: {
       feedID: feedId,
       from: seconds('from', 'First second of the span; buckets begin at multiples of the resolution.'),
@@ -190,7 +192,7 @@ export const routes = {
         kind: 'resolution',
         as: 'resolution',
         required: true,
-        about: 'Seconds of a bucket: 60, 300 or 3600.',
+        about: 'Seconds of a bucket: 60, 300, 3600 or 86400.',
       },
     },
     answers: { 200: 'Candles' },

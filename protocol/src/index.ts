@@ -14,5 +14,6 @@ export * from './report.ts';
 export * from './report-json.ts';
 export * from './report-schemas.ts';
 export * from './report-signature.ts';
+export * from './request-cost.ts';
 export * from './request-signing.ts';
 export * from './stream-names.ts';

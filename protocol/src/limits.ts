@@ -16,6 +16,8 @@ export const limits = {
   requestsPerSecond: 10,
   /** Anonymous requests per second, per address; configurable. */
   anonymousRequestsPerSecond: 10,
+  /** Requests per second without authentication, per address, over all routes and files that need none; configurable. */
+  publicRequestsPerSecond: 200,
   /** Failed requests per second, per address, before failures are answered 429; configurable. */
   failuresPerSecond: 10,
   /** Live connections open at once, per account; configurable. */
@@ -27,6 +29,6 @@ export const limits = {
 } as const;
 
 /** Seconds of a candle. */
-export const candleResolutions = [60, 300, 3_600] as const;
+export const candleResolutions = [60, 300, 3_600, 86_400] as const;
 
 export type CandleResolution = (typeof candleResolutions)[number];

@@ -114,11 +114,12 @@ const headerTable = {
     on: () => true,
   },
   'RateLimit-Limit': {
-    description: 'Requests per second that the account has on this route. On authenticated answers.',
+    description:
+      'Tokens per second that the account has on this route. A request costs one, where its operation says nothing else. On authenticated answers.',
     schema: seconds,
     on: signs,
   },
-  'RateLimit-Remaining': { description: 'Requests that are left at once.', schema: seconds, on: signs },
+  'RateLimit-Remaining': { description: 'Tokens that are left.', schema: seconds, on: signs },
   'RateLimit-Reset': { description: 'Seconds until all of them are back.', schema: seconds, on: signs },
   'Retry-After': {
     description: 'Seconds to wait before the next try.',
@@ -239,7 +240,7 @@ const answersWith: Readonly<Record<ErrorCode, (route: Route) => boolean>> = {
   method_not_allowed: never,
   request_timeout: always,
   upgrade_required: isSocket,
-  rate_limited: signs,
+  rate_limited: always,
   too_many_failures: signs,
   too_many_sockets: isLive,
   head_too_large: always,

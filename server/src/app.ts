@@ -3,15 +3,15 @@
 import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { setFlagsFromString } from 'node:v8';
-import { createLongWork } from './access/long-work.ts';
+import { createLongWork, type LongWork } from './access/long-work.ts';
 import type { SecretBox } from './access/secrets.ts';
 import { createUsageCounter, type UsageCounter } from './access/usage.ts';
 import type { GuardRules } from './connections/guard.ts';
 import { type ApiRules, createApi, type Limiters } from './http/api.ts';
 import { explorerFolder, openExplorer } from './http/explorer.ts';
 import { countedAddressOf } from './http/gate.ts';
-import { type Pressure, watchPressure } from './http/pressure.ts';
 import { type HttpListener, type ListenOptions, openHttpServer } from './http/server.ts';
+import { type WatchedLoad, watchLoad } from './http/shedding.ts';
 import { type SignIn, withSignIn } from './http/sign-in.ts';
 import { createIngest, type Ingest, type IngestRules } from './ingest/ingest.ts';
 import { openVerifier } from './ingest/verifier.ts';
@@ -45,7 +45,7 @@ export type NodeSettings = {
   readonly ingest: IngestRules;
   readonly verifierThreads: number;
   readonly retentionBytes: number;
-  /** Above this delay of the loop requests are shed. */
+  /** Above this average delay of the loop requests are shed. */
   readonly lagMaxMs: number;
   /** How long requests under way may take once the node is told to stop. */
   readonly drainMs: number;
@@ -155,7 +155,7 @@ export const openReadPath = async (
 ): Promise<ReadPath> => {
   setFlagsFromString(inlining);
   const monotonicMs = () => performance.now();
-  const pressure = watchPressure(settings.lagMaxMs, monotonicMs);
+  const load = watchLoad(settings.lagMaxMs, monotonicMs);
   const longWork = createLongWork(monotonicMs);
   const live = await openLive({
     store,
@@ -181,17 +181,19 @@ export const openReadPath = async (
     onTrouble: (message, error) => observe({ kind: 'warning', code: 'usage_not_stored', message, error }),
   });
   try {
-    return await openListener(settings, store, view, box, observe, { pressure, usage, live, signIn }, limiters);
+    const parts = { load, longWork, usage, live, signIn };
+    return await openListener(settings, store, view, box, observe, parts, limiters);
   } catch (error) {
     await live.drain(0);
-    pressure.stop();
+    load.stop();
     await usage.stop();
     throw error;
   }
 };
 
 type ReadParts = {
-  readonly pressure: Pressure;
+  readonly load: WatchedLoad;
+  readonly longWork: LongWork;
   readonly usage: UsageCounter;
   readonly live: Live;
   readonly signIn: SignIn | undefined;
@@ -203,7 +205,7 @@ const openListener = async (
   view: AdminView,
   box: SecretBox,
   observe: Observe,
-  { pressure, usage, live, signIn }: ReadParts,
+  { load, longWork, usage, live, signIn }: ReadParts,
   limiters: SharedLimits | undefined,
 ): Promise<ReadPath> => {
   let draining = false;
@@ -217,7 +219,8 @@ const openListener = async (
     nowMs: Date.now,
     monotonicMs: () => performance.now(),
     isDraining: () => draining,
-    isOverloaded: pressure.isHigh,
+    load,
+    longWork,
     isTls: settings.tls !== undefined,
     observe: createObserver([observe, usage.observe]),
     onSigned: usage.noteSecret,
@@ -240,14 +243,14 @@ const openListener = async (
   );
   return {
     url: listener.url,
-    lagMs: pressure.lagMs,
+    lagMs: load.lagMs,
     activeRequests,
     stopListening: listener.stopListening,
     drain: async () => {
       draining = true;
       // No longer listening first: a client that is told to go must not come back here.
       await Promise.all([listener.close(settings.drainMs), live.drain(settings.drainMs)]);
-      pressure.stop();
+      load.stop();
       await usage.stop();
     },
     reloadTls: () => {

@@ -1,5 +1,6 @@
-// The settings that bound connections and what waits for them, as rows of the table in config.ts.
-import { wholeNumber } from './config-values.ts';
+// The settings that bound connections, what waits for them, and what addresses may ask, as rows of the table in config.ts.
+import { limits } from '@sealpost/protocol';
+import { perSecond, wholeNumber } from './config-values.ts';
 
 const unreadBytes = {
   parse: wholeNumber(1_048_576, 1_099_511_627_776),
@@ -7,6 +8,13 @@ const unreadBytes = {
 };
 
 export const connectionSettings = {
+  publicRequestsPerSecond: {
+    env: 'SEALPOST_PUBLIC_REQUESTS_PER_SECOND',
+    flag: '--public-rate-limit <count>',
+    defaultText: String(limits.publicRequestsPerSecond),
+    ...perSecond,
+    help: 'requests per second for each address to files and routes that need no authentication, and to unknown paths',
+  },
   connectionsMax: {
     env: 'SEALPOST_CONNECTIONS_MAX',
     flag: '--connections-max <count>',

@@ -25,6 +25,7 @@ test('config: without any source every setting has its default', () => {
     feedIdsMax: 100,
     socketsPerAccount: 20,
     liveBufferBytesMax: 1_048_576,
+    publicRequestsPerSecond: 200,
     connectionsMax: 16_384,
     connectionsPerAddress: 4_096,
     unreadBytesMax: 268_435_456,

@@ -8,6 +8,7 @@ import { type ServedName, servedLabels } from './http/target.ts';
 import { refusals } from './ingest/refusals.ts';
 import { endings } from './live/connections.ts';
 import type { LiveEvent } from './live/tally.ts';
+import { registerStaleness } from './metrics-staleness.ts';
 import { countedCodes, type Listener } from './observe.ts';
 import { historyReaders, type StoreEvent, statementFailures } from './store/store.ts';
 
@@ -333,32 +334,6 @@ const registerReadings = (registry: Registry, readings: Readings, staleAfterSeco
   // All processes look at one store, so what they read of it is not added up.
   read('sealpost_store_map_bytes', 'Bytes of the store’s files.', 'max', readings.storeMapBytes);
   registerStaleness(registry, readings.stalenessSeconds, staleAfterSeconds);
-};
-
-// Both values come from one pass over the streams, made when the first of them is collected.
-const registerStaleness = (registry: Registry, read: Readings['stalenessSeconds'], staleAfterSeconds: number): void => {
-  const greatest = new Gauge({
-    name: 'sealpost_stream_staleness_seconds',
-    help: 'Seconds since the newest observation of the stalest stream that has one.',
-    aggregator: 'max',
-    registers: [registry],
-    collect: () => {
-      try {
-        const all = [...read()];
-        greatest.set(all.reduce((most, one) => (Number.isFinite(one) ? Math.max(most, one) : most), 0));
-        stale.set(all.filter((one) => one > staleAfterSeconds).length);
-      } catch {
-        greatest.remove({});
-        stale.remove({});
-      }
-    },
-  });
-  const stale = new Gauge({
-    name: 'sealpost_streams_stale',
-    help: 'Streams staler than the threshold, or without any observation.',
-    aggregator: 'max',
-    registers: [registry],
-  });
 };
 
 // prom-client would show the mean of all processes' loops, which hides the one that is stuck, and no start time at all.

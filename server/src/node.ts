@@ -213,6 +213,7 @@ const toNodeSettings = (settings: Settings, version: string): NodeSettings => ({
   api: {
     requestsPerSecond: settings.requestsPerSecond,
     anonymousRequestsPerSecond: settings.anonymousRequestsPerSecond,
+    publicRequestsPerSecond: settings.publicRequestsPerSecond,
     failuresPerSecond: settings.failuresPerSecond,
     trustedProxies: settings.trustedProxies ?? [],
     feedIdsMax: settings.feedIdsMax,

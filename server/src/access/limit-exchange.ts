@@ -39,9 +39,9 @@ export const createSharedLimiter = (keysMax: number): SharedLimiter => {
   const tally = createTally(keysMax);
   return {
     ...limiter,
-    take: (key, perSecond, nowMs) => {
-      const decision = limiter.take(key, perSecond, nowMs);
-      if (decision.allowed && perSecond !== 0) tally.add(key, perSecond, 1);
+    take: (key, perSecond, nowMs, cost = 1) => {
+      const decision = limiter.take(key, perSecond, nowMs, cost);
+      if (decision.allowed && perSecond !== 0) tally.add(key, perSecond, cost);
       return decision;
     },
     drain: tally.drain,

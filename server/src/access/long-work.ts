@@ -17,6 +17,9 @@ const sliceMs = 2;
 /** A slice may wait for a database: that is not the loop's time, and not rested for. */
 const restMsMax = 5;
 
+/** Requests of one account that may wait for each other. */
+export const requestsWaitingMax = 32;
+
 export const createLongWork = (monotonicMs: () => number): LongWork => {
   const waiting = new Map<string, { count: number; last: Promise<unknown> }>();
   let lastSlice: Promise<unknown> = Promise.resolve();

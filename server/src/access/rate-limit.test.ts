@@ -18,6 +18,26 @@ test('rate limit: twice the limit for a minute lets the limit through, and the f
   expect(accepted).toBeLessThanOrEqual(616);
 });
 
+test('rate limit: a request may cost several tokens, and is told when they are there', () => {
+  const { take } = createRateLimiter(10);
+  expect(take('a', 10, 0, 4)).toMatchObject({ allowed: true, remaining: 6, resetSeconds: 1 });
+  expect(take('a', 10, 0, 4)).toMatchObject({ allowed: true, remaining: 2 });
+  expect(take('a', 10, 0, 4)).toMatchObject({ allowed: false, remaining: 2, retryAfterSeconds: 1 });
+  expect(take('a', 10, 0)).toMatchObject({ allowed: true, remaining: 1 });
+  expect(take('a', 10, 299, 4).allowed).toBe(false);
+  expect(take('a', 10, 300, 4).allowed).toBe(true);
+});
+
+test('rate limit: what costs more than a bucket holds waits for a full one, and the rest is owed', () => {
+  const { take } = createRateLimiter(10);
+  expect(take('a', 2, 0, 5)).toMatchObject({ allowed: true, remaining: 0, resetSeconds: 3 });
+  expect(take('a', 2, 0)).toMatchObject({ allowed: false, retryAfterSeconds: 2 });
+  expect(take('a', 2, 1_999).allowed).toBe(false);
+  expect(take('a', 2, 2_000).allowed).toBe(true);
+  expect(take('a', 2, 2_500, 5)).toMatchObject({ allowed: false, retryAfterSeconds: 1 });
+  expect(take('a', 2, 3_000, 5).allowed).toBe(true);
+});
+
 test('rate limit: keys do not share, and 0 means none', () => {
   const { take } = createRateLimiter(10);
   expect(take('a', 1, 0).allowed).toBe(true);

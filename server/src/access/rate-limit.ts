@@ -9,7 +9,7 @@ export type RateDecision = {
   readonly remaining: number;
   /** Seconds until the bucket is full, rounded up. */
   readonly resetSeconds: number;
-  /** Seconds until a token is there, at least 1. */
+  /** Seconds until the tokens that were asked for are there, at least 1. */
   readonly retryAfterSeconds: number;
 };
 
@@ -19,8 +19,11 @@ export type SpentTokens = readonly [key: string, perSecond: number, tokens: numb
 type Bucket = { tokens: number; atMs: number; perSecond: number; touchedMs: number };
 
 export type RateLimiter = {
-  /** Takes a token from a key's bucket of `perSecond` tokens. 0 means no limit. */
-  readonly take: (key: string, perSecond: number, nowMs: number) => RateDecision;
+  /**
+   * Takes tokens, one unless told otherwise, from a key's bucket of `perSecond` tokens. 0 means no limit. What costs more than the bucket holds
+   * is allowed when it is full, and leaves a debt.
+   */
+  readonly take: (key: string, perSecond: number, nowMs: number, cost?: number) => RateDecision;
   /** Takes tokens that were spent elsewhere on the same key; may leave the bucket in debt, which is repaid before more are given. */
   readonly spend: (key: string, perSecond: number, tokens: number, nowMs: number) => void;
   /** Where the bucket stands, without taking from it. */
@@ -65,14 +68,15 @@ export const createRateLimiter = (keysMax: number): RateLimiter => {
     if (oldest !== undefined) buckets.delete(oldest);
   };
   return {
-    take: (key, perSecond, nowMs) => {
+    take: (key, perSecond, nowMs, cost = 1) => {
       if (perSecond === 0) return unlimited;
       const bucket = refill(key, perSecond, nowMs);
+      const needed = Math.max(1, Math.min(cost, perSecond));
       // Sums of refills carry rounding errors of about 1e-13 tokens, which must not cost a request.
-      const allowed = bucket.tokens >= 1 - 1e-9;
-      if (allowed) bucket.tokens -= 1;
+      const allowed = bucket.tokens >= needed - 1e-9;
+      if (allowed) bucket.tokens -= cost;
       touch(key, bucket);
-      return decide(allowed, bucket.tokens, perSecond);
+      return decide(allowed, bucket.tokens, perSecond, needed);
     },
     spend: (key, perSecond, tokens, nowMs) => {
       const bucket = refill(key, perSecond, nowMs);
@@ -82,7 +86,7 @@ export const createRateLimiter = (keysMax: number): RateLimiter => {
     state: (key, perSecond, nowMs) => {
       if (perSecond === 0) return unlimited;
       const { tokens } = refill(key, perSecond, nowMs);
-      return decide(tokens >= 1 - 1e-9, tokens, perSecond);
+      return decide(tokens >= 1 - 1e-9, tokens, perSecond, 1);
     },
     lacking: (nowMs) =>
       [...buckets].flatMap(([key, { perSecond }]): readonly SpentTokens[] => {
@@ -92,10 +96,10 @@ export const createRateLimiter = (keysMax: number): RateLimiter => {
   };
 };
 
-const decide = (allowed: boolean, tokens: number, perSecond: number): RateDecision => ({
+const decide = (allowed: boolean, tokens: number, perSecond: number, needed: number): RateDecision => ({
   allowed,
   limit: perSecond,
   remaining: Math.max(0, Math.floor(tokens + 1e-9)),
   resetSeconds: Math.ceil((perSecond - tokens) / perSecond - 1e-9),
-  retryAfterSeconds: Math.max(1, Math.ceil((1 - tokens) / perSecond)),
+  retryAfterSeconds: Math.max(1, Math.ceil((needed - tokens) / perSecond - 1e-9)),
 });

@@ -15,12 +15,17 @@ const formatNames = ['table', 'csv', 'ndjson'] as const;
 type FormatName = (typeof formatNames)[number];
 
 /** Resolutions as people write them. */
-const resolutionNames: Readonly<Record<string, CandleResolution>> = { '1m': 60, '5m': 300, '1h': 3_600 };
+const resolutionNames: Readonly<Record<string, CandleResolution>> = {
+  '1m': 60,
+  '5m': 300,
+  '1h': 3_600,
+  '1d': 86_400,
+};
 
 export const addCandlesCommand = (program: Command, session: Session): void => {
   const command = program
     .command('candles')
-    .description('Read candles of a stream: open, high, low and close for every minute, five minutes or hour.')
+    .description('Read candles of a stream: open, high, low and close for every minute, five minutes, hour or day.')
     .argument('<FEED>', feedForms)
     .option('--from <time>', 'first candle', '-1h')
     .option('--to <time>', 'last candle, included', 'now')

@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto';
 import type { NetworkType } from '@sealpost/protocol';
 import { createAuthenticator } from '../access/authenticate.ts';
 import { createCallers, type SecretNotOpened } from '../access/callers.ts';
+import type { LongWork } from '../access/long-work.ts';
 import { viewOfNetwork } from '../access/network-view.ts';
 import { bucketsMax, createRateLimiter, type RateLimiter } from '../access/rate-limit.ts';
 import type { SecretBox } from '../access/secrets.ts';
@@ -28,6 +29,7 @@ import { reportPage } from './routes/report-page.ts';
 import { signers } from './routes/signers.ts';
 import { createStatusRoute } from './routes/status.ts';
 import { time } from './routes/time.ts';
+import type { Load } from './shedding.ts';
 
 export type ApiRules = GateRules &
   QueryRules & {
@@ -49,7 +51,8 @@ export type ApiParts = {
   readonly nowMs: () => number;
   readonly monotonicMs: () => number;
   readonly isDraining: () => boolean;
-  readonly isOverloaded: () => boolean;
+  readonly load: Load;
+  readonly longWork: LongWork;
   readonly observe: (event: RequestEvent | SecretNotOpened) => void;
   /** Hears which secret signed a request that passed. */
   readonly onSigned?: (userId: string, secretId: string, nowMs: number) => void;
@@ -124,11 +127,13 @@ export const createApi = (parts: ApiParts): Pipeline & { readonly newRequestId: 
     monotonicMs,
     newRequestId,
     isDraining: parts.isDraining,
-    isOverloaded: parts.isOverloaded,
-    contextOf: (readable, { ifNoneMatch, origin }, now) => ({
+    load: parts.load,
+    contextOf: (caller, readable, { ifNoneMatch, origin }, now) => ({
       reports: store.reports,
       admin: view.current(),
       readable,
+      userId: caller?.userId ?? '',
+      longWork: parts.longWork,
       nowMs: now,
       retentionDays: rules.retentionDays,
       ifNoneMatch,

@@ -3,7 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ApiError } from '@sealpost/protocol';
 import { afterEach, expect, test } from 'vitest';
+import { createRateLimiter } from '../access/rate-limit.ts';
+import { createAddressSet } from '../ip-address.ts';
 import { answerFile, type FindFile, openExplorer, type ServedFile } from './explorer.ts';
+import { createGate } from './gate.ts';
 import { createPipeline } from './pipeline.ts';
 import { openHttpServer } from './server.ts';
 import { matchRoute } from './target.ts';
@@ -160,19 +163,29 @@ test('explorer: a route comes before a file of the same path, and methods are th
   }
 });
 
-test('explorer: while requests are shed, its files are answered all the same', async () => {
+test('explorer: while requests are shed, its files are answered all the same, up to the limit of the address', async () => {
   const unused = {} as never; // no request gets as far
+  const rules = {
+    requestsPerSecond: 0,
+    anonymousRequestsPerSecond: 0,
+    publicRequestsPerSecond: 10,
+    failuresPerSecond: 0,
+    trustedProxies: createAddressSet([]),
+  };
+  const [accounts, addresses] = [createRateLimiter(10), createRateLimiter(10)];
+  const monotonicMs = () => 0;
+  const gate = createGate({ authenticator: unused, accounts, addresses, rules, monotonicMs, readableOf: unused });
   const { handle } = createPipeline({
     handlers: {},
-    gate: unused,
+    gate,
     readQuery: unused,
     contextOf: unused,
     findFile: open(),
     nowMs: Date.now,
-    monotonicMs: () => performance.now(),
+    monotonicMs,
     newRequestId: () => 'id',
     isDraining: () => false,
-    isOverloaded: () => true,
+    load: { count: () => {}, level: () => 2 },
     isTls: false,
     observe: () => {},
   });
@@ -181,8 +194,11 @@ test('explorer: while requests are shed, its files are answered all the same', a
   try {
     const files = ['/', '/?q=eth', '/inspect', '/assets/main-1a2b.js'];
     expect(await Promise.all(files.map(statusOf))).toEqual([200, 200, 200, 200]);
-    const others = ['/time', '/api/v1/feeds', '/nothing'];
-    expect(await Promise.all(others.map(statusOf))).toEqual([503, 503, 503]);
+    const others = ['/api/v1/feeds', '/api/v1/reports/latest', '/nothing'];
+    expect(await Promise.all(others.map(statusOf))).toEqual([503, 503, 404]);
+    // Ten a second from one address; a page load is fewer.
+    const more = ['/', '/', '/', '/', '/', '/', '/nothing'];
+    expect((await Promise.all(more.map(statusOf))).toSorted()).toEqual([200, 200, 200, 200, 200, 429, 429]);
   } finally {
     await listener.close(0);
   }

@@ -9,6 +9,7 @@ import { hasAuth, type RequestHeaders } from './headers.ts';
 export type GateRules = {
   readonly requestsPerSecond: number;
   readonly anonymousRequestsPerSecond: number;
+  readonly publicRequestsPerSecond: number;
   readonly failuresPerSecond: number;
   /** Addresses whose X-Forwarded-For is believed. */
   readonly trustedProxies: AddressSet;
@@ -37,7 +38,13 @@ export const createGate = ({ authenticator, accounts, addresses, rules, monotoni
     }
     return authenticator.authenticate(method, target, headers, nowMs);
   };
+  const limitPublic = (address: string, monotonicNowMs: number): void => {
+    if (!addresses.take(`public ${address}`, rules.publicRequestsPerSecond, monotonicNowMs).allowed)
+      throw new ApiError('rate_limited', 'Too many requests without authentication from this address.');
+  };
   return {
+    /** Takes a token of the address, for what needs no authentication. */
+    limitPublic,
     /** The caller; undefined for an anonymous one where the route allows it. A failure from an address with too many of them is 429. */
     admit: (
       route: Route,
@@ -57,23 +64,25 @@ export const createGate = ({ authenticator, accounts, addresses, rules, monotoni
         throw error;
       }
     },
-    /** Takes a token for the request, of the account or of an anonymous caller's address. */
+    /** Takes the request's cost in tokens, of the account or of an anonymous caller's address; an account's refusal is the pipeline's to answer. */
     limit: (
       caller: Caller | undefined,
       name: RouteName,
       route: Route,
       address: string,
       monotonicNowMs: number,
+      cost: number,
     ): RateDecision | undefined => {
       if (caller === undefined) {
-        if (route.auth === 'none') return undefined;
+        if (route.auth === 'none') {
+          limitPublic(address, monotonicNowMs);
+          return undefined;
+        }
         const decision = addresses.take(`anonymous ${address}`, rules.anonymousRequestsPerSecond, monotonicNowMs);
         if (!decision.allowed) throw new ApiError('rate_limited', 'Too many anonymous requests from this address.');
         return undefined;
       }
-      const decision = accounts.take(caller.bucketKeys[name], limitOf(caller, name), monotonicNowMs);
-      if (!decision.allowed) throw errorOf('rate_limited');
-      return decision;
+      return accounts.take(caller.bucketKeys[name], limitOf(caller, name), monotonicNowMs, cost);
     },
     /** Where the account's bucket stands, without taking from it: for answers that cost nothing. */
     stateOf: (caller: Caller, name: RouteName): RateDecision =>

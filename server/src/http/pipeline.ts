@@ -1,7 +1,7 @@
 // THE LIFE OF A REQUEST, in one screen: match route → authenticate → parse query → limit → authorise → read → respond. Each line is a
 // stage, each stage a module, each may throw an ApiError; whatever is thrown becomes an answer in one place.
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { errorOf, type FeedId, isLive, type RouteName, statusOf } from '@sealpost/protocol';
+import { costOf, errorOf, type FeedId, isLive, type RouteName, statusOf } from '@sealpost/protocol';
 import type { Caller } from '../access/authenticate.ts';
 import type { RateDecision } from '../access/rate-limit.ts';
 import { noteAnswer } from '../connections/guard.ts';
@@ -12,6 +12,7 @@ import { checkFraming, type RequestHeaders, readHeaders } from './headers.ts';
 import { toApiError, toProblem } from './problem.ts';
 import { authorise, type QueryReader } from './query.ts';
 import type { Handler, LiveContext, RouteContext, Upgrade } from './routes/context.ts';
+import { isShed, type Load } from './shedding.ts';
 import { type Beside, matchRoute, parseTarget, type ServedName } from './target.ts';
 
 /** Handlers by route: those of other transports have none here. */
@@ -42,9 +43,9 @@ export type PipelineParts = {
   readonly monotonicMs: () => number;
   readonly newRequestId: () => string;
   readonly isDraining: () => boolean;
-  /** Is there more to do than can be done in time? */
-  readonly isOverloaded: () => boolean;
+  readonly load: Load;
   readonly contextOf: (
+    caller: Caller | undefined,
     readable: ReadonlySet<FeedId> | undefined,
     headers: RequestHeaders,
     nowMs: number,
@@ -79,25 +80,30 @@ export const createPipeline = (parts: PipelineParts): Pipeline => {
 
   const pass = (passage: Passage): Answer | Promise<Answer> => {
     const { method = '', url = '', rawHeaders, socket } = passage.request;
-    if (parts.isOverloaded() && !isFile(parts, url)) throw errorOf('overloaded');
+    parts.load.count();
     const nowMs = parts.nowMs();
     const headers = readHeaders(rawHeaders);
     passage.headers = headers;
     const target = parseTarget(url);
     checkFraming(headers, passage.request.httpVersion);
     const matched = matchRoute(method, target, parts.findFile);
-    if (!('name' in matched)) return answerBeside(passage, matched, headers);
+    const address = gate.addressOf(socket.remoteAddress, headers.forwardedFor);
+    if (!('name' in matched)) {
+      gate.limitPublic(address, passage.startedMs);
+      return answerBeside(passage, matched, headers);
+    }
     const { name, route } = matched;
     passage.route = name;
-    const address = gate.addressOf(socket.remoteAddress, headers.forwardedFor);
+    if (isShed(name, parts.load.level())) throw errorOf('overloaded');
     passage.caller = gate.admit(route, method, url, headers, address, nowMs);
     const query = readQuery(name, target.query, nowMs);
-    passage.rate = gate.limit(passage.caller, name, route, address, passage.startedMs);
+    passage.rate = gate.limit(passage.caller, name, route, address, passage.startedMs, costOf(name, query));
+    if (passage.rate?.allowed === false) throw errorOf('rate_limited');
     const readable = passage.caller && gate.readableOf(passage.caller);
     authorise(query, readable);
     const handler = handlers[name] as Handler<RouteName> | undefined; // the table keys both
     if (handler === undefined) throw errorOf('upgrade_required');
-    const context = parts.contextOf(readable, headers, nowMs);
+    const context = parts.contextOf(passage.caller, readable, headers, nowMs);
     return handler(query, isLive(route) ? { ...context, live: liveContext(passage, gate, headers) } : context);
   };
 
@@ -130,10 +136,6 @@ export const createPipeline = (parts: PipelineParts): Pipeline => {
   };
   return { handle, activeRequests: () => active };
 };
-
-// Asked only when requests are shed. A client comes again, a browser that got no style sheet does not; and a refusal costs no less.
-const isFile = ({ findFile }: PipelineParts, url: string): boolean =>
-  findFile?.(url.split('?', 1)[0] ?? '') !== undefined;
 
 const answerBeside = (passage: Passage, matched: Beside, headers: RequestHeaders): Answer => {
   if ('allow' in matched) return preflightAnswer(matched.allow);
@@ -191,6 +193,15 @@ const createReplies = ({ gate, isDraining, isTls, monotonicMs, observe }: Pipeli
     closing: isDraining(),
     isTls,
   });
+  // What reaches no route counts like what needs no authentication: its answer costs as much.
+  const limitUnknown = ({ request, headers, startedMs }: Passage, thrown: unknown): unknown => {
+    try {
+      gate.limitPublic(gate.addressOf(request.socket.remoteAddress, headers?.forwardedFor), startedMs);
+      return thrown;
+    } catch (error) {
+      return error;
+    }
+  };
   return {
     /** At once, unless the answer is compressed. */
     send: (passage: Passage, answer: Answer): Promise<void> | undefined => {
@@ -200,7 +211,7 @@ const createReplies = ({ gate, isDraining, isTls, monotonicMs, observe }: Pipeli
       return undefined;
     },
     fail: (passage: Passage, thrown: unknown): void => {
-      const error = toApiError(thrown);
+      const error = toApiError(passage.route === undefined ? limitUnknown(passage, thrown) : thrown);
       // Half an answer cannot be taken back: the client sees the connection end instead of a wrong one.
       if (passage.response.headersSent) {
         onEnd();

@@ -14,8 +14,8 @@ import type { Tally } from './tally.ts';
 
 /** Reports that a stream may be behind and still be resumed; further back the client reads pages, which costs the server less. */
 const resumeReportsMax = 100_000;
-/** Reports that a slice of a catch-up writes at most: some 600 KB. */
-const catchUpBatch = 256;
+/** Reports that a slice of a catch-up writes at most: some 200 KB. */
+const catchUpBatch = 128;
 /** How long a catch-up waits where the store is behind what live readers were told. */
 const behindMs = 50;
 const comment = Buffer.from(':\n\n');
@@ -140,16 +140,21 @@ const catchUp = async (parts: EventStreamParts, response: ServerResponse, catchi
     const before = position;
     position = next.position;
     if (next.missed) giveUp();
-    else writeSlice(parts, catching, next);
+    else {
+      response.cork(); // one call of the system for all of them
+      writeSlice(parts, catching, next);
+      response.uncork();
+    }
     if (next.missed) return 'over';
     if (position < hub.position()) return position > before ? 'reading' : 'behind';
     begin(position);
     return 'over';
   };
+  const isGone = (): boolean => response.destroyed || response.writableEnded;
   const read = async (): Promise<CatchUpStep> => {
-    let step: CatchUpStep = response.destroyed ? 'over' : 'reading';
+    let step: CatchUpStep = isGone() ? 'over' : 'reading';
     while (step === 'reading' && !response.socket?.writableNeedDrain)
-      step = response.destroyed ? 'over' : await longWork.slice(readSlice);
+      step = isGone() ? 'over' : await longWork.slice(readSlice);
     return step;
   };
   for (let step = await longWork.run(userId, read); step !== 'over'; step = await longWork.run(userId, read))

@@ -58,7 +58,7 @@ const contents = async ({ reports, admin, usage, quarantine }: Store) => {
       Buffer.from(fullReport).toString('hex'),
     ]),
     latest: streams.map((stream) => reports.latest(stream)),
-    candles: await reports.candles(secondStream(1), t0 - 60, t0 + 700),
+    candles: await reports.candles(secondStream(1), { from: t0 - 60, to: t0 + 700, resolution: 60 }),
     accounts: await admin.list('account'),
     audit: await admin.auditAfter(0, 10),
     usage: await usage.list('a', '2025-01-01'),

@@ -7,7 +7,7 @@ const behindAfterMs = 60_000;
 /** Reports are late when nothing at all was observed for this long. */
 const lagMaxMs = 60_000;
 /** Streams looked at before others get their turn. */
-const sliceSize = 100;
+const sliceSize = 50;
 
 export type Freshness = {
   /** Age of the newest observation of all streams; undefined when there is none. */

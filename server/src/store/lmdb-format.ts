@@ -4,6 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { statSync } from 'node:fs';
 import { crc32 } from 'node:zlib';
 import type { DamageLog } from './damage.ts';
+import { markNewRollups } from './lmdb-candles.ts';
 import {
   countedRecords,
   isCounted,
@@ -19,7 +20,7 @@ import { decodeKeyedRecord, encodeKeyedRecord } from './record.ts';
 import { CorruptRecordError, type Lineage, StoreError } from './store.ts';
 
 /** The layout that this release writes. A store of a newer one is refused, one of an older one is brought up to it by its next writer. */
-const formatVersion = 2;
+const formatVersion = 3;
 
 const formatKey = Buffer.from('format');
 const lineageKey = Buffer.from('lineage');
@@ -61,6 +62,7 @@ export const prepareReports = (environment: Environment, tables: ReportTables, d
   if (format === 1) openTable(environment, 'latest').dropSync();
   environment.root.transactionSync(() => {
     repairStreams(tables, damage);
+    if (format === undefined) markNewRollups(tables);
     if (format === 1) {
       writeCounters(tables, readCounters(tables, damage));
       writePosition(tables, lastAppended(tables, damage));
@@ -98,7 +100,7 @@ export const readLineage = (environment: Environment, tables: ReportTables): Lin
   return { epoch: Buffer.from(stored.epoch, 'hex'), key: Buffer.from(stored.key, 'hex') };
 };
 
-const metaNames = ['format', 'lineage', ...countedRecords.keys()];
+const metaNames = ['format', 'lineage', 'rollups', ...countedRecords.keys()];
 
 const isOneBitOff = (name: string, key: Buffer): boolean => {
   if (name.length !== key.length) return false;
@@ -119,5 +121,5 @@ export const checkMeta = (key: Buffer, value: Buffer): void => {
       ? isCounted(value, counted)
       : name !== 'format' || value.equals(encodeFormat(value[0] ?? 0)) || (value.length === 1 && value[0] === 1);
   if (!isIntact) throw new CorruptRecordError(`${name} does not match its checksum`);
-  if (name === 'lineage') decodeKeyedRecord(key, value, 'the lineage');
+  if (name === 'lineage' || name === 'rollups') decodeKeyedRecord(key, value, `the record ${name}`);
 };

@@ -1,28 +1,20 @@
 // Reading reports from LMDB: synchronous, on one snapshot per call, so that a run closing meanwhile is seen whole in one place. Used by every
 // process, and by the writer inside its transactions. What is damaged is noted and treated as missing (D120).
 import type { FeedId } from '@sealpost/protocol';
+import type { CandleSlice, CandleSpan } from './candle-rollup.ts';
 import { readCandles } from './lmdb-candles.ts';
 import { changesOf, lastPosition } from './lmdb-counters.ts';
-import {
-  findAt,
-  findFirst,
-  findNeighbours,
-  findQuickly,
-  foundFrom,
-  quickFirst,
-  readPage,
-} from './lmdb-found-reports.ts';
+import { findAt, findFirst, findNeighbours, findQuickly, quickFirst, readPage } from './lmdb-found-reports.ts';
 import { createLatestReader, createNewestReader } from './lmdb-latest.ts';
 import { createPageRenderer } from './lmdb-rendered-runs.ts';
 import { observationsOfKey, openAppended, positionKey, positionOfKey, streamOfKey } from './lmdb-report-tables.ts';
-import { type FoundReport, type ReportSource, readFound } from './lmdb-runs.ts';
+import { type FoundReport, noteRun, type ReportSource, readFound, runsFrom } from './lmdb-runs.ts';
 import { isLost } from './lmdb-set-aside.ts';
 import { renderReport, secondOf } from './rendered-report.ts';
 import type {
   Appended,
   AppendedFilter,
   LatestReport,
-  MinuteCandle,
   Neighbours,
   RenderedReport,
   ReportPage,
@@ -91,16 +83,22 @@ export const createReportReader = (
     windows: (feedId: FeedId, fromSeconds: number, toSeconds: number, limit: number): readonly Window[] =>
       onSnapshot<readonly Window[]>(feedId, [], (stream) => {
         const windows: Window[] = [];
-        for (const { window } of foundFrom(source, stream, fromSeconds * 1_000)) {
-          if (windows.length === limit || secondOf(window.observationsMs) > toSeconds) break;
-          windows.push(window);
+        const endMs = (toSeconds + 1) * 1_000;
+        let fromMs = fromSeconds * 1_000;
+        for (const run of runsFrom(source.tables, stream, fromMs)) {
+          noteRun(source, stream, run);
+          const { block } = run;
+          for (let i = block?.firstAtOrAfter(fromMs) ?? 0; block !== undefined && i < block.count; i++) {
+            const window = block.window(i);
+            if (windows.length === limit || window.observationsMs >= endMs) return windows;
+            windows.push(window);
+            fromMs = window.observationsMs + 1; // none twice, whatever is stored twice
+          }
         }
         return windows;
       }),
-    candles: (feedId: FeedId, fromSeconds: number, toSeconds: number): readonly MinuteCandle[] =>
-      onSnapshot<readonly MinuteCandle[]>(feedId, [], (stream) =>
-        readCandles(tables.candles, stream, fromSeconds, toSeconds, damage),
-      ),
+    candles: (feedId: FeedId, span: CandleSpan, isOver: () => boolean = () => false): CandleSlice =>
+      onSnapshot<CandleSlice>(feedId, { candles: [] }, (stream) => readCandles(tables, stream, span, isOver, damage)),
     renderedAt: createMomentRenderer(source, at, renew, writes),
     renderedPage: createPageRenderer(source, newestMs, renew, writes),
     position: (): number => {

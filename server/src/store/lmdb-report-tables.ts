@@ -15,6 +15,9 @@ export type ReportTables = {
   readonly tail: Table;
   /** Stream and minute → what its prices did. */
   readonly candles: Table;
+  /** The same by hour and by day. Absent in a store that no writer of this format opened. */
+  readonly hourCandles: Table | undefined;
+  readonly dayCandles: Table | undefined;
   /** First position of a batch → the keys that it stored, in order. */
   readonly appended: Table;
   readonly quarantine: Table;
@@ -29,6 +32,8 @@ export const openReportTables = (environment: Environment): ReportTables => ({
   blocks: openTable(environment, 'blocks'),
   tail: openTable(environment, 'tail'),
   candles: openTable(environment, 'candles'),
+  hourCandles: openTable(environment, 'hourCandles'),
+  dayCandles: openTable(environment, 'dayCandles'),
   appended: openTable(environment, 'appended'),
   quarantine: openTable(environment, 'quarantine'),
   damaged: openTable(environment, 'damaged'),

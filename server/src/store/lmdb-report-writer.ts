@@ -65,7 +65,7 @@ export const createReportWriter = (environment: Environment, tables: ReportTable
     const touched = new Set<StreamState>();
     const counters = readCounters(tables, damage);
     const transaction = { tables, directory: streams.directory, damage, counters };
-    const candles = createCandleWriter(tables.candles, damage);
+    const candles = createCandleWriter(tables, damage);
     const outcomes = batch.map((report) => {
       const state = stateOf(transaction, report.feedId);
       const outcome = place(transaction, state, report);

@@ -32,7 +32,7 @@ export const trimSlice = (
       const { reports, reportBytes } = measure(key, tables[table].get(key));
       if (!tables[table].removeSync(key)) continue; // its key is damaged, and it is not found by it
       removed += 1;
-      trimCandles(tables.candles, streamOfKey(key), Math.max(retention.beforeMs, lastMs), 2 * blockReports);
+      trimCandles(tables, streamOfKey(key), Math.max(retention.beforeMs, lastMs), 2 * blockReports);
       counters.reports -= reports;
       counters.reportBytes -= reportBytes;
     }

@@ -21,6 +21,8 @@ const tableNames = [
   'blocks',
   'tail',
   'candles',
+  'hourCandles',
+  'dayCandles',
   'appended',
   'quarantine',
   'numbers',
@@ -75,7 +77,9 @@ type Check = (key: Buffer, value: Buffer) => void;
 
 /** How a record of each table is checked that holds no report. */
 const checks: Readonly<Record<Exclude<TableName, RunTable>, Check>> = {
-  candles: (key, value) => checkCandle(streamOfKey(key), key, value),
+  candles: (key, value) => checkCandle('candles', key, value),
+  hourCandles: (key, value) => checkCandle('hourCandles', key, value),
+  dayCandles: (key, value) => checkCandle('dayCandles', key, value),
   appended: decodeAppended,
   quarantine: (key, value) => decodeKeyedRecord(key, value, `quarantined line ${positionOfKey(key)}`),
   numbers: checkStreamRow,
@@ -87,7 +91,8 @@ const checks: Readonly<Record<Exclude<TableName, RunTable>, Check>> = {
   },
 };
 
-const isOfStream = (name: TableName): boolean => ['blocks', 'tail', 'candles', 'damaged'].includes(name);
+const isOfStream = (name: TableName): boolean =>
+  ['blocks', 'tail', 'candles', 'hourCandles', 'dayCandles', 'damaged'].includes(name);
 
 /** A record's key as text, as damage is named by. */
 const nameOfKey = (name: TableName, key: Buffer): string => {

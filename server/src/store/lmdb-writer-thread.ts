@@ -2,6 +2,7 @@
 // returns. A thread of its own because a flush takes milliseconds, which no request loop may spend.
 import { parentPort, workerData } from 'node:worker_threads';
 import { createDamageLog } from './damage.ts';
+import { buildRollups } from './lmdb-candles.ts';
 import { openEnvironment } from './lmdb-environment.ts';
 import { addToQuarantine } from './lmdb-quarantine.ts';
 import { openReportTables } from './lmdb-report-tables.ts';
@@ -44,6 +45,19 @@ const checkReaders = (): void =>
 checkReaders();
 const readerCheck = setInterval(checkReaders, checkReadersEveryMs);
 
+// What an older store lacks is made between requests, each slice a transaction of its own; one that fails is tried again later.
+const buildPauseMs = 20;
+const buildRetryMs = 10_000;
+const buildNext = (): void => {
+  try {
+    if (environment.root.transactionSync(() => buildRollups(tables, damage)))
+      buildTimer = setTimeout(buildNext, buildPauseMs);
+  } catch {
+    buildTimer = setTimeout(buildNext, buildRetryMs);
+  }
+};
+let buildTimer = setTimeout(buildNext, 0);
+
 const unpackBatch = ({ reports, bytes }: PackedBatch): readonly NewReport[] =>
   reports.map(({ end, ...report }, i) => ({ ...report, fullReport: bytes.subarray(reports[i - 1]?.end ?? 0, end) }));
 
@@ -73,6 +87,7 @@ port?.on('message', async (request: WriterRequest) => {
   port.postMessage(answer(request));
   if (request.act !== 'close') return;
   clearInterval(readerCheck);
+  clearTimeout(buildTimer);
   await environment.root.close();
   port.close();
 });

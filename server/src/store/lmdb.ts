@@ -3,6 +3,7 @@
 import { randomUUID } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import type { FeedId } from '@sealpost/protocol';
 import { type StartWatch, unwatchedStart } from '../start-watch.ts';
 import { createDamageLog, type DamageLog } from './damage.ts';
 import { createAdminStore } from './lmdb-admin.ts';
@@ -24,6 +25,7 @@ import { openWriter, type Writer } from './lmdb-writer.ts';
 import { takeWriterLock } from './lmdb-writer-lock.ts';
 import {
   type Quarantine,
+  type RenderedPage,
   type ReportStats,
   type ReportStore,
   type Store,
@@ -139,9 +141,12 @@ const composeStore = (
     neighbours: async (feedId, seconds) => reader.neighbours(feedId, seconds),
     page: async (feedId, fromSeconds, limit) => reader.page(feedId, fromSeconds, limit),
     renderedAt: async (feedIds, seconds) => reader.renderedAt(feedIds, seconds),
-    renderedPage: async (feedId, fromSeconds, limit) => reader.renderedPage(feedId, fromSeconds, limit),
+    renderedPage: async (feedId, fromSeconds, limit) => {
+      await renderAhead(reader.renderedPage, feedId, fromSeconds, limit);
+      return reader.renderedPage(feedId, fromSeconds, limit);
+    },
     windows: async (feedId, fromSeconds, toSeconds, limit) => reader.windows(feedId, fromSeconds, toSeconds, limit),
-    candles: async (feedId, fromSeconds, toSeconds) => reader.candles(feedId, fromSeconds, toSeconds),
+    candles: async (feedId, span, isOver) => reader.candles(feedId, span, isOver),
     appendedAfter: async (position, limit, filter) => reader.appendedAfter(position, limit, filter),
     position: async () => reader.position(),
     lineage: async () => {
@@ -184,6 +189,25 @@ const composeStore = (
       await adminEnvironment.root.close();
     },
   };
+};
+
+/** Reports of a page that are rendered before others get their turn: some 2 ms. */
+const pageSlice = 250;
+
+/** Renders a long page piece by piece; what is rendered is kept, so that putting the page together takes little. */
+const renderAhead = async (
+  render: (feedId: FeedId, fromSeconds: number, limit: number) => RenderedPage,
+  feedId: FeedId,
+  fromSeconds: number,
+  limit: number,
+): Promise<void> => {
+  let from = fromSeconds;
+  for (let left = limit; left > pageSlice; left -= pageSlice) {
+    const { lastMs, more } = render(feedId, from, pageSlice);
+    if (!more || lastMs === undefined) return;
+    from = Math.floor(lastMs / 1_000) + 1;
+    await new Promise((resolve) => setImmediate(resolve));
+  }
 };
 
 const closedError = (folder: string) => new StoreError('store_closed', `The store in ${folder} is closed.`);

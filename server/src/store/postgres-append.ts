@@ -3,6 +3,7 @@
 // commits, and nobody's window can slip in between (D82).
 import type { FeedId } from '@sealpost/protocol';
 import { judgeReport, type Neighbor } from './append-rules.ts';
+import { mergeRollups, type Rollup, rollUp } from './candle-rollup.ts';
 import type { Run } from './postgres-connection.ts';
 import { createPartition, type Partition } from './postgres-partitions.ts';
 import {
@@ -232,17 +233,7 @@ const takePositions = async (run: Run, t: Tables, stored: readonly StoredReport[
 
 const minuteMs = 60_000;
 
-type CandleRow = {
-  readonly feedId: FeedId;
-  readonly minute: number;
-  firstMs: number;
-  lastMs: number;
-  open: bigint;
-  high: bigint;
-  low: bigint;
-  close: bigint;
-  reports: number;
-};
+type CandleRow = { readonly feedId: FeedId; readonly minute: number; rollup: Rollup };
 
 /** The minutes that stored reports with a price touch, each once, by span. */
 const candleRows = (
@@ -250,30 +241,14 @@ const candleRows = (
   stored: readonly NewReport[],
 ): readonly (readonly [Partition, readonly CandleRow[]])[] => {
   const rows = new Map<string, CandleRow>();
-  for (const { feedId, observationsMs: ms, price } of stored) {
+  for (const { feedId, observationsMs, price } of stored) {
     if (price === undefined) continue;
-    const minute = Math.floor(ms / minuteMs) * minuteMs;
+    const minute = Math.floor(observationsMs / minuteMs) * minuteMs;
     const name = `${feedId}${minute}`;
+    const rollup = rollUp(observationsMs, price);
     const row = rows.get(name);
-    if (row === undefined) {
-      rows.set(name, {
-        feedId,
-        minute,
-        firstMs: ms,
-        lastMs: ms,
-        open: price,
-        high: price,
-        low: price,
-        close: price,
-        reports: 1,
-      });
-      continue;
-    }
-    row.reports += 1;
-    if (price > row.high) row.high = price;
-    if (price < row.low) row.low = price;
-    if (ms < row.firstMs) [row.firstMs, row.open] = [ms, price];
-    if (ms > row.lastMs) [row.lastMs, row.close] = [ms, price];
+    if (row === undefined) rows.set(name, { feedId, minute, rollup });
+    else row.rollup = mergeRollups(row.rollup, rollup);
   }
   const spans = new Map<number, [Partition, CandleRow[]]>();
   for (const row of rows.values()) {
@@ -297,12 +272,12 @@ const upsertCandles = (run: Run, { candles: leaf }: Partition, rows: readonly Ca
     [
       bytesList(rows.map(({ feedId }) => feedBytes(feedId))),
       numberList(rows.map(({ minute }) => minute)),
-      numberList(rows.map(({ firstMs }) => firstMs)),
-      numberList(rows.map(({ lastMs }) => lastMs)),
-      numberList(rows.map(({ open }) => open)),
-      numberList(rows.map(({ high }) => high)),
-      numberList(rows.map(({ low }) => low)),
-      numberList(rows.map(({ close }) => close)),
-      numberList(rows.map(({ reports }) => reports)),
+      numberList(rows.map(({ rollup }) => rollup.firstMs)),
+      numberList(rows.map(({ rollup }) => rollup.lastMs)),
+      numberList(rows.map(({ rollup }) => rollup.open)),
+      numberList(rows.map(({ rollup }) => rollup.high)),
+      numberList(rows.map(({ rollup }) => rollup.low)),
+      numberList(rows.map(({ rollup }) => rollup.close)),
+      numberList(rows.map(({ rollup }) => rollup.reports)),
     ],
   );

@@ -1,6 +1,7 @@
 // Owns reading reports from PostgreSQL. A reading that fits into one partition names it; what it does not find there is asked of all
 // of them in one statement, so that every answer is of one moment.
 import type { FeedId } from '@sealpost/protocol';
+import type { CandleSlice, CandleSpan } from './candle-rollup.ts';
 import type { Run } from './postgres-connection.ts';
 import type { Partitions } from './postgres-partitions.ts';
 import {
@@ -17,7 +18,6 @@ import type { Tables } from './postgres-schema.ts';
 import { createReportWriter, renderedLength, renderReport, secondOf, wholeSecondsEnd } from './rendered-report.ts';
 import {
   CorruptRecordError,
-  type MinuteCandle,
   type Neighbours,
   type RenderedPage,
   type RenderedReport,
@@ -54,6 +54,9 @@ const renderRows = (feedId: FeedId, rows: readonly ReportRow[]): Buffer => {
   return text;
 };
 
+/** Rows that are rendered before others get their turn: some 3 ms. */
+const renderedSlice = 250;
+
 /** Told of the newest row that a reading found of a stream. */
 type Notice = (feedId: FeedId, row: ReportRow) => void;
 
@@ -87,14 +90,17 @@ export const createReportReads = (
       (await at(feedIds, seconds)).map((report) => report && render(report)),
     renderedPage: async (feedId: FeedId, fromSeconds: number, limit: number): Promise<RenderedPage> => {
       const { rows, more } = await pageRows(feedId, fromSeconds, limit);
-      const json = rows.length === 0 ? [] : [renderRows(feedId, rows)];
+      const json: Buffer[] = [];
+      for (let i = 0; i < rows.length; i += renderedSlice) {
+        if (i > 0) await new Promise((resolve) => setImmediate(resolve));
+        json.push(renderRows(feedId, rows.slice(i, i + renderedSlice)));
+      }
       return { json, lastMs: rows.at(-1)?.observations, more };
     },
     neighbours: (feedId: FeedId, seconds: number) => readNeighbours(source, feedId, seconds),
     windows: (feedId: FeedId, fromSeconds: number, toSeconds: number, limit: number) =>
       readWindows(source, feedId, fromSeconds, toSeconds, limit),
-    candles: (feedId: FeedId, fromSeconds: number, toSeconds: number) =>
-      readCandles(source, feedId, fromSeconds, toSeconds),
+    candles: (feedId: FeedId, span: CandleSpan) => readCandles(source, feedId, span),
   };
 };
 
@@ -187,29 +193,31 @@ const readWindows = async (
 };
 
 type CandleRow = { readonly [price in 'open' | 'high' | 'low' | 'close']: string } & {
-  readonly minute: number;
+  readonly start: number;
   readonly reports: number;
 };
 
+/** The database merges minutes into buckets: at most 1,440 rows come here, whatever the resolution. */
 const readCandles = async (
   { run, t }: Source,
   feedId: FeedId,
-  fromSeconds: number,
-  toSeconds: number,
-): Promise<readonly MinuteCandle[]> => {
+  { from, to, resolution }: CandleSpan,
+): Promise<CandleSlice> => {
   const rows = await run<CandleRow>(
-    `SELECT minute, open, high, low, close, reports FROM ${t.candles} WHERE feed_id = $1::bytea AND minute >= $2::bigint
-       AND minute <= $3::bigint ORDER BY minute`,
-    [feedBytes(feedId), fromSeconds * 1_000, toSeconds * 1_000],
+    `SELECT minute / $4::bigint * $4::bigint AS start, (array_agg(open ORDER BY minute))[1] AS open, max(high) AS high, min(low) AS low,
+       (array_agg(close ORDER BY minute DESC))[1] AS close, sum(reports)::int AS reports
+     FROM ${t.candles} WHERE feed_id = $1::bytea AND minute >= $2::bigint AND minute <= $3::bigint GROUP BY 1 ORDER BY 1`,
+    [feedBytes(feedId), from * 1_000, to * 1_000, resolution * 1_000],
   );
-  return rows.map(({ minute, open, high, low, close, reports }) => ({
-    minute: minute / 1_000,
+  const candles = rows.map(({ start, open, high, low, close, reports }) => ({
+    start: start / 1_000,
     open: BigInt(open),
     high: BigInt(high),
     low: BigInt(low),
     close: BigInt(close),
     reports,
   }));
+  return { candles };
 };
 
 /** Partitions that a reading of keys names; keys of more are asked of the parent in one statement, since a pool takes only so many. */

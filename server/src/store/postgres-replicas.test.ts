@@ -61,7 +61,7 @@ test('replicas: history comes from a replica that has got far enough, whatever i
   expect((await reports.page(stream, t0, 10)).reports).toHaveLength(5);
   expect((await reports.neighbours(stream, t0 + 9)).previous?.observationsMs).toBe((t0 + 4) * 1_000);
   expect(await reports.windows(stream, t0, t0 + 9, 10)).toHaveLength(5);
-  await reports.candles(stream, t0 - 60, t0 + 60);
+  await reports.candles(stream, { from: t0 - 60, to: t0 + 60, resolution: 60 });
   expect(answered).toEqual(Array.from({ length: 6 }, () => 'replica'));
 });
 

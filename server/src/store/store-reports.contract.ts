@@ -2,7 +2,8 @@
 import { toReportJson } from '@sealpost/protocol';
 import { expect } from 'vitest';
 import { secondStream } from '../../../tests/signed-reports.ts';
-import type { Store, StoredReport } from './store.ts';
+import { type Candle, type CandleSlice, type CandleSpan, mergeCandles } from './candle-rollup.ts';
+import type { NewReport, Store, StoredReport } from './store.ts';
 import { bytes, type Contract, fine, other, report, run, seconds, stream, t0 } from './store-samples.contract.ts';
 
 export const testReports = (contract: Contract, store: () => Store, reopen: () => Promise<void>): void => {
@@ -253,6 +254,42 @@ export const testPages = (contract: Contract, store: () => Store): void => {
   });
 };
 
+/** All candles of a span, slice by slice. */
+const readCandles = async (
+  { reports }: Store,
+  feedId: typeof stream,
+  span: CandleSpan,
+  isOver: () => boolean = () => false,
+): Promise<readonly Candle[]> => {
+  const candles: Candle[] = [];
+  for (let from: number | undefined = span.from; from !== undefined; ) {
+    const slice: CandleSlice = await reports.candles(feedId, { ...span, from }, isOver);
+    for (const one of slice.candles) {
+      const last = candles.at(-1);
+      if (last?.start === one.start) candles.splice(-1, 1, mergeCandles(last, one));
+      else candles.push(one);
+    }
+    expect(slice.next ?? from + 1).toBeGreaterThan(from);
+    from = slice.next;
+  }
+  return candles;
+};
+
+/** The candles of reports in ascending order, worked out one by one. */
+const expectedCandles = (reports: readonly NewReport[], resolution: number): readonly Candle[] => {
+  const buckets = new Map<number, bigint[]>();
+  for (const { observationsMs, price = 0n } of reports) {
+    const start = Math.floor(observationsMs / 1_000 / resolution) * resolution;
+    buckets.set(start, [...(buckets.get(start) ?? []), price]);
+  }
+  return [...buckets].map(([start, prices]) => {
+    const [low, high] = [prices.toSorted(compare)[0], prices.toSorted(compare).at(-1)];
+    return { start, open: prices[0], high, low, close: prices.at(-1), reports: prices.length } as Candle; // one price at least
+  });
+};
+
+const compare = (a: bigint, b: bigint): number => (a < b ? -1 : a > b ? 1 : 0);
+
 export const testCandles = (contract: Contract, store: () => Store, reopen: () => Promise<void>): void => {
   contract('minutes roll up the prices of their reports, exactly, whatever order they come in', async () => {
     const minute = Math.floor(t0 / 60) * 60;
@@ -262,18 +299,53 @@ export const testCandles = (contract: Contract, store: () => Store, reopen: () =
     await store().reports.append([priced(minute + 5, 7n), priced(minute + 20, 2n ** 191n - 1n)]);
     await store().reports.append([priced(minute + 5, 7n), report(stream, minute + 40, minute + 40)]);
     await reopen();
-    const first = { minute, open: 7n, high: 2n ** 191n - 1n, low: far, close: far, reports: 4 };
-    const second = { minute: minute + 60, open: 9n, high: 9n, low: 9n, close: 9n, reports: 1 };
-    expect(await store().reports.candles(stream, minute, minute + 60)).toEqual([first, second]);
-    expect(await store().reports.candles(stream, minute + 1, minute + 59)).toEqual([]);
-    expect(await store().reports.candles(other, minute, minute + 60)).toEqual([]);
+    const first = { start: minute, open: 7n, high: 2n ** 191n - 1n, low: far, close: far, reports: 4 };
+    const second = { start: minute + 60, open: 9n, high: 9n, low: 9n, close: 9n, reports: 1 };
+    const minutes = (feedId: typeof stream, from: number, to: number) =>
+      readCandles(store(), feedId, { from, to, resolution: 60 });
+    expect(await minutes(stream, minute, minute + 60)).toEqual([first, second]);
+    expect(await minutes(stream, minute + 1, minute + 59)).toEqual([]);
+    expect(await minutes(other, minute, minute + 60)).toEqual([]);
+  });
+
+  contract('hours and days are what their minutes give, late reports included, and in slices of any size', async () => {
+    const day = Math.floor(t0 / 86_400) * 86_400;
+    const begins = [day - 200, day + 3_500, day + 40_000, day + 86_300, day + 90_000];
+    const seconds = begins.flatMap((begin) => Array.from({ length: 20 }, (_, i) => begin + i * 17));
+    const priced = seconds.map((second, i) => ({
+      ...report(stream, second, second),
+      price: BigInt(((i * 7_919) % 1_009) - 500),
+    }));
+    const isLate = (_: unknown, i: number) => i % 3 === 0;
+    await store().reports.append(priced.filter((one, i) => !isLate(one, i)));
+    await store().reports.append(priced.filter(isLate));
+    await reopen();
+    for (const resolution of [60, 300, 3_600, 86_400])
+      for (const [from, to] of [
+        [day - 86_400, day + 3 * 86_400 - 1],
+        [day + 7_260, day + 86_400 + 4_019], // neither a whole hour nor a whole day
+      ] as const) {
+        const inSpan = priced.filter(
+          ({ observationsMs: ms }) => ms >= from * 1_000 && Math.floor(ms / 60_000) * 60 <= to,
+        );
+        const expected = expectedCandles(inSpan, resolution);
+        const span = { from, to, resolution };
+        expect(await readCandles(store(), stream, span), `${resolution} ${from}`).toEqual(expected);
+        expect(await readCandles(store(), stream, span, () => true)).toEqual(expected);
+      }
   });
 
   contract('minutes are trimmed with their reports', async () => {
     const priced = Array.from({ length: 300 }, (_, i) => ({ ...report(stream, t0 + i, t0 + i), price: 1n }));
     await store().reports.append(priced);
     while ((await store().reports.trim({ beforeMs: (t0 + 1_000) * 1_000, bytesMax: Number.POSITIVE_INFINITY })).more);
-    expect(await store().reports.candles(stream, 0, t0 + 1_000)).toEqual([]);
+    expect(await readCandles(store(), stream, { from: 0, to: t0 + 1_000, resolution: 60 })).toEqual([]);
+    // An hour or a day is removed when all of it is too old.
+    const beforeMs = (t0 + 2 * 86_400) * 1_000;
+    await store().reports.append([{ ...report(stream, t0 + 3 * 86_400, t0 + 3 * 86_400), price: 1n }, ...priced]);
+    while ((await store().reports.trim({ beforeMs, bytesMax: Number.POSITIVE_INFINITY })).more);
+    const days = await readCandles(store(), stream, { from: 0, to: t0 + 86_400, resolution: 86_400 });
+    expect(days).toEqual([]);
   });
 };
 

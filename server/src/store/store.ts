@@ -5,6 +5,7 @@
 // stream windows never overlap, so observation order is validity order. Durable means: survives kill -9 and power loss.
 import { createHash } from 'node:crypto';
 import type { FeedId, SignerSet, Stream } from '@sealpost/protocol';
+import type { CandleSlice, CandleSpan } from './candle-rollup.ts';
 
 /** The span a report holds for, both ends inclusive. */
 export type Window = { readonly validFromMs: number; readonly observationsMs: number };
@@ -59,17 +60,6 @@ export type ReportStats = {
 /** A report to append: with its price it takes part in the minute's roll-up. */
 export type NewReport = StoredReport & { readonly price?: bigint };
 
-/** What a stream's prices did in one minute. */
-export type MinuteCandle = {
-  /** First second of the minute. */
-  readonly minute: number;
-  readonly open: bigint;
-  readonly high: bigint;
-  readonly low: bigint;
-  readonly close: bigint;
-  readonly reports: number;
-};
-
 /** Reports, by stream and time. */
 export type ReportStore = {
   /**
@@ -106,8 +96,8 @@ export type ReportStore = {
     toSeconds: number,
     limit: number,
   ) => Promise<readonly Window[]>;
-  /** The roll-ups of the minutes that begin from one second to another, both included, ascending; minutes without reports are absent. */
-  readonly candles: (feedId: FeedId, fromSeconds: number, toSeconds: number) => Promise<readonly MinuteCandle[]>;
+  /** What prices did in a span, from roll-ups; buckets without reports are absent. `isOver` ends a slice, where the engine reads on this loop. */
+  readonly candles: (feedId: FeedId, span: CandleSpan, isOver?: () => boolean) => Promise<CandleSlice>;
   /**
    * Reports in the order in which they were appended, after a position; 0 is before the first. Positions only grow. With a filter, reports of
    * other streams are passed over without being unpacked, and less than `limit` may come although more follow: `position` says how far it got.

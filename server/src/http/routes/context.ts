@@ -3,6 +3,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { FeedId, QueryOf, RouteName } from '@sealpost/protocol';
+import type { LongWork } from '../../access/long-work.ts';
 import type { AdminSnapshot } from '../../store/admin-snapshot.ts';
 import type { ReportStore } from '../../store/store.ts';
 import type { Answer } from '../answer.ts';
@@ -12,6 +13,10 @@ export type RouteContext = {
   readonly admin: AdminSnapshot;
   /** What the caller may read; undefined for anonymous ones. */
   readonly readable: ReadonlySet<FeedId> | undefined;
+  /** Who asks; empty for anonymous ones. */
+  readonly userId: string;
+  /** How answers that take long are made. */
+  readonly longWork: LongWork;
   readonly nowMs: number;
   readonly retentionDays: number;
   readonly ifNoneMatch: string | undefined;

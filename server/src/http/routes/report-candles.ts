@@ -1,7 +1,8 @@
-// GET /api/v1/reports/candles: minutes rolled up at ingest, merged into the resolution asked for. An extension of ours.
-import { limits } from '@sealpost/protocol';
-import type { MinuteCandle } from '../../store/store.ts';
-import type { Handler } from './context.ts';
+// GET /api/v1/reports/candles: prices rolled up at ingest, merged into the resolution asked for, in slices. An extension of ours.
+import { type FeedId, limits } from '@sealpost/protocol';
+import { requestsWaitingMax } from '../../access/long-work.ts';
+import { type Candle, type CandleSpan, mergeCandles } from '../../store/candle-rollup.ts';
+import type { Handler, RouteContext } from './context.ts';
 import { oldestMs } from './report-miss.ts';
 import { checkSpan } from './span.ts';
 
@@ -11,33 +12,30 @@ export const reportCandles: Handler<'reportCandles'> = async ({ feedId, from, to
   checkSpan(from, to, start + limits.candlesMax * resolution - from);
   // A bucket that began before retention would show prices that no other route answers any more, or a part of itself as the whole.
   const oldest = Math.ceil(oldestMs(context) / 1_000 / resolution) * resolution;
-  const minutes = oldest > end ? [] : await context.reports.candles(feedId, Math.max(start, oldest), end);
-  return { status: 200, body: renderCandles(minutes, resolution), cacheControl: 'no-store' };
+  const span = { from: Math.max(start, oldest), to: end, resolution };
+  const read = () => readInSlices(context, feedId, span);
+  const candles = oldest > end ? [] : await context.longWork.run(context.userId, read, requestsWaitingMax);
+  return { status: 200, body: `{"candles":[${candles.map(renderCandle).join(',')}]}`, cacheControl: 'no-store' };
 };
 
-const renderCandles = (minutes: readonly MinuteCandle[], resolution: number): string => {
-  const buckets = new Map<number, MinuteCandle>();
-  for (const minute of minutes) {
-    const timestamp = Math.floor(minute.minute / resolution) * resolution;
-    const known = buckets.get(timestamp);
-    buckets.set(timestamp, known === undefined ? { ...minute, minute: timestamp } : merge(known, minute));
+const readInSlices = async (
+  { reports, longWork }: RouteContext,
+  feedId: FeedId,
+  span: CandleSpan,
+): Promise<readonly Candle[]> => {
+  const candles: Candle[] = [];
+  for (let from: number | undefined = span.from; from !== undefined; ) {
+    const rest: CandleSpan = { ...span, from };
+    const slice = await longWork.slice((isOver) => reports.candles(feedId, rest, isOver));
+    for (const candle of slice.candles) {
+      const last = candles.at(-1);
+      if (last?.start === candle.start) candles[candles.length - 1] = mergeCandles(last, candle);
+      else candles.push(candle);
+    }
+    from = slice.next;
   }
-  const candles = [...buckets.values()].map(({ minute, open, high, low, close, reports }) => ({
-    timestamp: minute,
-    open: String(open),
-    high: String(high),
-    low: String(low),
-    close: String(close),
-    reports,
-  }));
-  return JSON.stringify({ candles });
+  return candles;
 };
 
-// Minutes come in ascending order: the first one opens, the last one closes. Math.max takes no bigint.
-const merge = (bucket: MinuteCandle, next: MinuteCandle): MinuteCandle => {
-  const { high, low, close } = next;
-  const merged = { ...bucket, close, reports: bucket.reports + next.reports };
-  if (high > bucket.high) merged.high = high;
-  if (low < bucket.low) merged.low = low;
-  return merged;
-};
+const renderCandle = ({ start, open, high, low, close, reports }: Candle): string =>
+  `{"timestamp":${start},"open":"${open}","high":"${high}","low":"${low}","close":"${close}","reports":${reports}}`;

@@ -1,15 +1,27 @@
-// GET /api/v1/reports/coverage: gaps and completeness of a span. An extension of ours.
-import { limits } from '@sealpost/protocol';
+// GET /api/v1/reports/coverage: gaps and completeness of a span, read in slices. An extension of ours.
+import { limits, malformedArgument } from '@sealpost/protocol';
+import { requestsWaitingMax } from '../../access/long-work.ts';
 import { coverageOf, windowsTouching } from '../../store/coverage.ts';
+import type { ReportStore } from '../../store/store.ts';
 import type { Handler } from './context.ts';
 import { checkSpan } from './span.ts';
 
-export const reportCoverage: Handler<'reportCoverage'> = async ({ feedId, from, to }, { reports }) => {
+/** Windows that one answer reads: a day of 11 reports per second, and a second of the loop in slices. */
+const windowsMax = 1_000_000;
+
+export const reportCoverage: Handler<'reportCoverage'> = async ({ feedId, from, to }, context) => {
   checkSpan(from, to, limits.coverageSecondsMax);
-  const span = { from, to };
-  return {
-    status: 200,
-    body: JSON.stringify(await coverageOf(windowsTouching(reports, feedId, span), span)),
-    cacheControl: 'no-store',
+  const { reports, longWork, userId } = context;
+  let count = 0;
+  const windows: ReportStore['windows'] = async (...args) => {
+    const page = await longWork.slice(() => reports.windows(...args));
+    count += page.length;
+    if (count > windowsMax)
+      throw malformedArgument('to', to, `an earlier second: the span has more than ${windowsMax} reports`);
+    return page;
   };
+  const span = { from, to };
+  const read = () => coverageOf(windowsTouching({ windows }, feedId, span), span);
+  const coverage = await longWork.run(userId, read, requestsWaitingMax);
+  return { status: 200, body: JSON.stringify(coverage), cacheControl: 'no-store' };
 };

@@ -1,0 +1,28 @@
+import { expect, test } from 'vitest';
+import { parseFeedId } from './feed-id.ts';
+import { costOf } from './request-cost.ts';
+
+const feedId = parseFeedId(`0x0003${'1'.padStart(60, '0')}`);
+const t0 = 1_763_200_000;
+
+test('cost: routes of the specification cost one token, whatever their arguments', () => {
+  expect(costOf('reportLatest', { feedId })).toBe(1);
+  expect(costOf('reportAt', { feedId, timestamp: t0 })).toBe(1);
+  const feedIds = Array.from({ length: 100 }, () => feedId);
+  expect(costOf('reportBulk', { feedIds, timestamp: t0, missing: false })).toBe(1);
+  expect(costOf('reportPage', { feedId, startTimestamp: t0, limit: 1_000 })).toBe(1);
+});
+
+test('cost: coverage costs a token for every six hours begun, and no span more than a day', () => {
+  const cost = (seconds: number) => costOf('reportCoverage', { feedId, from: t0, to: t0 + seconds - 1 });
+  expect([1, 60, 21_600, 21_602, 86_400, 10 ** 9].map(cost)).toEqual([1, 1, 1, 2, 4, 4]);
+  expect(costOf('reportCoverage', { feedId, from: t0, to: 0 })).toBe(1);
+});
+
+test('cost: candles cost a token for every 1,440 roll-ups that are read', () => {
+  const cost = (resolution: 60 | 300 | 3_600, candles: number) =>
+    costOf('reportCandles', { feedId, from: t0, to: t0 + candles * resolution - 1, resolution });
+  expect([cost(60, 1), cost(60, 1_440), cost(60, 10 ** 6)]).toEqual([1, 1, 1]);
+  expect([cost(300, 1), cost(300, 288), cost(300, 289), cost(300, 1_440)]).toEqual([1, 1, 2, 5]);
+  expect([cost(3_600, 720), cost(3_600, 1_440)]).toEqual([1, 1]);
+});

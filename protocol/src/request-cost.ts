@@ -1,0 +1,31 @@
+// The ONE table of what a request takes from the rate limit of its route. A cost is known from the arguments, before anything is read.
+import type { QueryOf, RouteName } from './api.ts';
+import { limits } from './limits.ts';
+
+/** Seconds of coverage that one token pays for. */
+const coverageSecondsPerToken = 21_600;
+
+/** Roll-ups that one token pays for. */
+const rollupsPerToken = 1_440;
+
+/** Seconds of the roll-ups that candles are read from, coarsest first. */
+export const rollupSeconds = [86_400, 3_600, 60] as const;
+
+/** The coarsest roll-ups that candles of a resolution can be made of. */
+export const rollupSecondsOf = (resolution: number): number =>
+  rollupSeconds.find((seconds) => resolution % seconds === 0) ?? 60;
+
+const tokens = (amount: number, perToken: number, most: number): number =>
+  Math.max(1, Math.ceil(Math.min(amount, most) / perToken));
+
+/** Routes whose cost depends on their arguments; every other request costs one token. */
+const costs: { readonly [R in RouteName]?: (query: QueryOf<R>) => number } = {
+  reportCoverage: ({ from, to }) => tokens(to - from, coverageSecondsPerToken, limits.coverageSecondsMax),
+  reportCandles: ({ from, to, resolution }) => {
+    const perCandle = resolution / rollupSecondsOf(resolution);
+    return tokens(Math.ceil((to - from) / resolution) * perCandle, rollupsPerToken, limits.candlesMax * perCandle);
+  },
+};
+
+/** The tokens that a request costs: a whole number, at least 1. */
+export const costOf = <R extends RouteName>(route: R, query: QueryOf<R>): number => costs[route]?.(query) ?? 1;

@@ -1,0 +1,49 @@
+import { type RouteName, routes } from '@sealpost/protocol';
+import { expect, test } from 'vitest';
+import { createLoadAverage, isShed, type LoadLevel } from './shedding.ts';
+
+const lagMaxMs = 250;
+
+/** The levels after each of several ticks with the same delay and load. */
+const levels = (average: ReturnType<typeof createLoadAverage>, delayMs: number, ticks: number, perSecond = 1_000) =>
+  Array.from({ length: ticks }, (): LoadLevel => {
+    const elapsedMs = 50 + delayMs;
+    average.add(delayMs, (perSecond * elapsedMs) / 1_000, elapsedMs);
+    return average.level();
+  });
+
+test('shedding: one stall, however long, sheds nothing', () => {
+  const average = createLoadAverage(lagMaxMs);
+  levels(average, 2, 100);
+  expect(levels(average, 60_000, 1)).toEqual([0]);
+  expect(levels(average, 2, 10)).toEqual(Array.from({ length: 10 }, () => 0));
+});
+
+test('shedding: sustained delay sheds the most expensive requests first, then the others, and ends again', () => {
+  const average = createLoadAverage(lagMaxMs);
+  expect(levels(average, 400, 20)).toEqual([
+    ...Array.from({ length: 7 }, () => 0),
+    ...Array.from({ length: 13 }, () => 1),
+  ]);
+  expect(levels(average, 900, 10).at(-1)).toBe(2);
+  expect(levels(average, 2, 3)).toContain(2);
+  const after = levels(average, 2, 30);
+  expect(after).toContain(1);
+  expect(after.at(-1)).toBe(0);
+  expect(after).toEqual(after.toSorted((a, b) => b - a));
+});
+
+test('shedding: few requests are not the load, and none of them is shed', () => {
+  const average = createLoadAverage(lagMaxMs);
+  expect(levels(average, 900, 100, 19)).toEqual(Array.from({ length: 100 }, () => 0));
+  expect(levels(average, 900, 30, 100).at(-1)).toBe(2);
+});
+
+test('shedding: the clock and the status are never shed, single reports last', () => {
+  const shedAt = (level: LoadLevel) => (Object.keys(routes) as RouteName[]).filter((route) => isShed(route, level)); // the table's own keys
+  expect(shedAt(0)).toEqual([]);
+  expect(shedAt(1)).not.toContain('reportLatest');
+  expect(shedAt(1)).not.toContain('reportAt');
+  expect(shedAt(1)).toEqual(expect.arrayContaining(['reportCandles', 'reportCoverage', 'reportPage', 'reportBulk']));
+  expect(Object.keys(routes).filter((route) => !shedAt(2).includes(route as RouteName))).toEqual(['time', 'status']); // as above
+});

@@ -1,0 +1,89 @@
+// When there is too much to do, and what is refused then. One stall of the event loop is no load: shedding begins when requests have had to
+// wait for a while, with those that cost most, and ends when they no longer have to (D142).
+import type { RouteName } from '@sealpost/protocol';
+
+/** 0: nothing is shed. 1: what reads or renders much. 2: everything but what nobody can do without. */
+export type LoadLevel = 0 | 1 | 2;
+
+export type Load = {
+  /** Counts a request. */
+  readonly count: () => void;
+  readonly level: () => LoadLevel;
+};
+
+/** Shed first: they read many reports, or render much. */
+const expensive: ReadonlySet<RouteName> = new Set<RouteName>([
+  'reportCandles',
+  'reportCoverage',
+  'reportPage',
+  'reportBulk',
+  'reportLatestMany',
+  'reportStream',
+  'discovery',
+  'feeds',
+  'signers',
+  'openapi',
+  'docs',
+]);
+
+/** Never shed: clients correct their clocks by one, people look at the other to see what is wrong. Refusing either costs as much as answering. */
+const indispensable: ReadonlySet<RouteName> = new Set<RouteName>(['time', 'status']);
+
+/** Is a request refused at this level? Files of the explorer never are: a browser that got no style sheet does not ask again. */
+export const isShed = (route: RouteName, level: LoadLevel): boolean => {
+  if (level === 0) return false;
+  return level === 1 ? expensive.has(route) : !indispensable.has(route);
+};
+
+/** The part of the average that each tick makes up. */
+const weight = 1 / 8;
+/** A delay counts as at most so many times the bound: one stall, however long, does not reach it. */
+const stallTimesMax = 4;
+/**
+ * No request blocks the loop for more than 5 ms, so that fewer than this are at most a tenth of its time: the load is elsewhere, and shedding them
+ * would not lessen it.
+ */
+const requestsPerSecondMin = 20;
+
+/** Judges the delays of the loop: level 1 begins above `lagMaxMs` on average, level 2 above twice that; each ends below half of its bound. */
+export const createLoadAverage = (lagMaxMs: number) => {
+  let lagMs = 0;
+  let requestsPerSecond = 0;
+  let level: LoadLevel = 0;
+  const isAbove = (bound: number, was: boolean): boolean => lagMs > (was ? bound / 2 : bound);
+  return {
+    level: (): LoadLevel => level,
+    /** Takes the delay of a tick, the requests since the last one, and the milliseconds since. */
+    add: (delayMs: number, requests: number, elapsedMs: number): void => {
+      lagMs += weight * (Math.min(delayMs, stallTimesMax * lagMaxMs) - lagMs);
+      requestsPerSecond += weight * ((requests * 1_000) / Math.max(1, elapsedMs) - requestsPerSecond);
+      if (requestsPerSecond < requestsPerSecondMin) level = 0;
+      else if (isAbove(2 * lagMaxMs, level === 2)) level = 2;
+      else level = isAbove(lagMaxMs, level > 0) ? 1 : 0;
+    },
+  };
+};
+
+export type WatchedLoad = Load & { readonly lagMs: () => number; readonly stop: () => void };
+
+const tickMs = 50;
+
+/** Watches the loop of this process. */
+export const watchLoad = (lagMaxMs: number, monotonicMs: () => number): WatchedLoad => {
+  const average = createLoadAverage(lagMaxMs);
+  let [lag, requests, lastMs] = [0, 0, monotonicMs()];
+  const timer = setInterval(() => {
+    const now = monotonicMs();
+    lag = Math.max(0, now - lastMs - tickMs);
+    average.add(lag, requests, now - lastMs);
+    [requests, lastMs] = [0, now];
+  }, tickMs).unref();
+  return {
+    count: () => {
+      requests += 1;
+    },
+    level: average.level,
+    lagMs: () => lag,
+    stop: () => clearInterval(timer),
+  };
+};

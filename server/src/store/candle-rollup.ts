@@ -1,0 +1,103 @@
+// The rules of roll-ups, shared by both engines: how prices become a roll-up, how roll-ups are merged, and which ones a span of candles is read
+// from. Open and close go by observation, not by arrival, so that late reports find their place.
+import { rollupSeconds, rollupSecondsOf } from '@sealpost/protocol';
+
+/** What a stream's prices did in a bucket of seconds. */
+export type Candle = {
+  /** First second of the bucket. */
+  readonly start: number;
+  readonly open: bigint;
+  readonly high: bigint;
+  readonly low: bigint;
+  readonly close: bigint;
+  readonly reports: number;
+};
+
+/** Buckets of `resolution` seconds, which begin at its multiples, of the minutes that begin from one second to another, both included. */
+export type CandleSpan = { readonly from: number; readonly to: number; readonly resolution: number };
+
+/**
+ * Candles in ascending order. `next`: the slice was over before this second, and reading goes on from there; the first bucket of the next
+ * slice may be the last one of this.
+ */
+export type CandleSlice = { readonly candles: readonly Candle[]; readonly next?: number };
+
+/** What prices did in a span, with the observations that open and close it. */
+export type Rollup = {
+  readonly firstMs: number;
+  readonly lastMs: number;
+  readonly reports: number;
+  readonly open: bigint;
+  readonly high: bigint;
+  readonly low: bigint;
+  readonly close: bigint;
+};
+
+/** The roll-up of one report. */
+export const rollUp = (ms: number, price: bigint): Rollup => ({
+  firstMs: ms,
+  lastMs: ms,
+  reports: 1,
+  open: price,
+  high: price,
+  low: price,
+  close: price,
+});
+
+// Math.max and Math.min take no bigint.
+const greaterOf = (a: bigint, b: bigint): bigint => {
+  if (a > b) return a;
+  return b;
+};
+
+const smallerOf = (a: bigint, b: bigint): bigint => {
+  if (a < b) return a;
+  return b;
+};
+
+/** The roll-up of everything that two cover; they may lie in any order and among each other. */
+export const mergeRollups = (a: Rollup | undefined, b: Rollup): Rollup => {
+  if (a === undefined) return b;
+  const [first, last] = [b.firstMs < a.firstMs ? b : a, b.lastMs > a.lastMs ? b : a];
+  return {
+    firstMs: first.firstMs,
+    lastMs: last.lastMs,
+    reports: a.reports + b.reports,
+    open: first.open,
+    high: greaterOf(a.high, b.high),
+    low: smallerOf(a.low, b.low),
+    close: last.close,
+  };
+};
+
+/** The candle of everything that two in ascending order cover. */
+export const mergeCandles = (a: Candle, b: Candle): Candle => ({
+  start: a.start,
+  open: a.open,
+  high: greaterOf(a.high, b.high),
+  low: smallerOf(a.low, b.low),
+  close: b.close,
+  reports: a.reports + b.reports,
+});
+
+/** Roll-ups of some seconds that begin from one second on, up to before another. */
+export type RollupSpan = { readonly seconds: number; readonly from: number; readonly end: number };
+
+/**
+ * Which roll-ups make up the candles of a span, ascending: the coarsest where whole ones fit, finer ones at both ends. With `isBuilt` false
+ * only minutes count.
+ */
+export const planRollups = (from: number, to: number, resolution: number, isBuilt: boolean): readonly RollupSpan[] =>
+  isBuilt ? coverSpan(from, to + 1, rollupSecondsOf(resolution)) : [{ seconds: 60, from, end: to + 1 }];
+
+/** The next finer roll-ups than those of some seconds; undefined for minutes. */
+export const finerSeconds = (seconds: number): number | undefined => rollupSeconds.find((finer) => finer < seconds);
+
+const coverSpan = (from: number, end: number, seconds: number): readonly RollupSpan[] => {
+  if (from >= end) return [];
+  const finer = finerSeconds(seconds);
+  if (finer === undefined) return [{ seconds, from, end }];
+  const [first, last] = [Math.ceil(from / seconds) * seconds, Math.floor(end / seconds) * seconds];
+  if (first >= last) return coverSpan(from, end, finer);
+  return [...coverSpan(from, first, finer), { seconds, from: first, end: last }, ...coverSpan(last, end, finer)];
+};

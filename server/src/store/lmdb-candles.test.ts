@@ -1,0 +1,142 @@
+// Hours and days of a store that an older release wrote, and of one whose records are damaged.
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { createSignedReports, secondStream } from '../../../tests/signed-reports.ts';
+import { createDamageLog } from './damage.ts';
+import { buildRollups } from './lmdb-candles.ts';
+import { openEnvironment } from './lmdb-environment.ts';
+import { openReportTables, type ReportTables } from './lmdb-report-tables.ts';
+import { openStore } from './open.ts';
+import type { Store } from './store.ts';
+
+const { report } = await createSignedReports();
+const day = 1_763_164_800; // a midnight
+const streams = [secondStream(1), secondStream(2), secondStream(3)];
+
+let folder = '';
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'sealpost-candles-'));
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+
+/** A report every minute of a span, with prices that go up and down. The bytes of one report do for all. */
+const minutes = (from: number, count: number) =>
+  streams.flatMap((feedId, n) => {
+    const one = report(feedId, day, day);
+    return Array.from({ length: count }, (_, i) => {
+      const ms = (from + i * 60) * 1_000;
+      return { ...one, validFromMs: ms, observationsMs: ms, price: BigInt(((i * 37) % 101) - n) };
+    });
+  });
+
+const all = async ({ reports }: Store) =>
+  Promise.all(
+    streams.flatMap((feedId) =>
+      [60, 3_600, 86_400].map(async (resolution) => {
+        const span = { from: day - 86_400, to: day + 10 * 86_400, resolution };
+        return (await reports.candles(feedId, span)).candles;
+      }),
+    ),
+  );
+
+/** Changes the tables of a closed store by hand. */
+const change = async (act: (tables: ReportTables) => void): Promise<void> => {
+  const environment = openEnvironment(join(folder, 'reports'), false);
+  const tables = openReportTables(environment);
+  environment.root.transactionSync(() => act(tables));
+  await environment.root.close();
+};
+
+/** What an older release left: minutes alone, and nothing that says how far the rest is made. */
+const makeOld = (): Promise<void> =>
+  change((tables) => {
+    tables.hourCandles?.clearSync();
+    tables.dayCandles?.clearSync();
+    tables.meta.removeSync(Buffer.from('rollups'));
+  });
+
+/** Makes one slice; returns whether more is to be made. */
+const buildSlice = async (): Promise<boolean> => {
+  let isMore = true;
+  await change((tables) => {
+    isMore = buildRollups(tables, createDamageLog());
+  });
+  return isMore;
+};
+
+const readAll = async () => {
+  const reader = await openStore(`lmdb:${folder}`, 'read');
+  const candles = await all(reader);
+  await reader.close();
+  return candles;
+};
+
+test('candles: an older store answers the same before, while and after its hours and days are made', async () => {
+  const batch = minutes(day - 3_600, 1_500);
+  const first = await openStore(`lmdb:${folder}`, 'write');
+  await first.reports.append(batch);
+  const expected = await all(first);
+  await first.close();
+  await makeOld();
+  expect(await readAll()).toEqual(expected);
+  // One slice of several: reports on both sides of it find their place, and the writer makes the rest in the background.
+  expect(await buildSlice()).toBe(true);
+  expect(await readAll()).toEqual(expected);
+  const late = batch
+    .filter((_, i) => i % 500 === 7)
+    .map(({ validFromMs, observationsMs, ...rest }) => ({
+      ...rest,
+      validFromMs: validFromMs + 30_000,
+      observationsMs: observationsMs + 30_000,
+      price: 10_000n,
+    }));
+  const writer = await openStore(`lmdb:${folder}`, 'write');
+  await writer.reports.append(late);
+  await writer.close();
+  const added = await readAll();
+  expect(added).not.toEqual(expected);
+  while (await buildSlice());
+  expect(await readAll()).toEqual(added);
+  await makeOld();
+  expect(await readAll()).toEqual(added);
+});
+
+test('candles: the writer of an older store makes its hours and days by itself', async () => {
+  const first = await openStore(`lmdb:${folder}`, 'write');
+  await first.reports.append(minutes(day, 100));
+  await first.close();
+  await makeOld();
+  const writer = await openStore(`lmdb:${folder}`, 'write');
+  await writer.reports.append(minutes(day + 86_400, 1)); // by then the thread has had its turn
+  await writer.reports.append(minutes(day + 2 * 86_400, 1));
+  await writer.close();
+  let days = 0;
+  await change((tables) => {
+    days = tables.dayCandles?.getKeysCount() ?? 0;
+  });
+  expect(days).toBe(9);
+});
+
+test('candles: damaged hours and days are read from what they cover, and made anew when more comes', async () => {
+  const store = await openStore(`lmdb:${folder}`, 'write');
+  await store.reports.append(minutes(day, 300));
+  const expected = await all(store);
+  await store.close();
+  await change((tables) => {
+    for (const table of [tables.hourCandles, tables.dayCandles])
+      for (const { key, value } of [...(table?.getRange() ?? [])]) {
+        value[30] = (value[30] as number) ^ 4; // prices begin there
+        table?.putSync(key, value);
+      }
+  });
+  const damaged = await openStore(`lmdb:${folder}`, 'write');
+  expect(await all(damaged)).toEqual(expected);
+  expect(damaged.damage().length).toBeGreaterThan(0);
+  await damaged.reports.append(minutes(day + 60_000, 10));
+  const added = await all(damaged);
+  await damaged.close();
+  await makeOld();
+  expect(await readAll()).toEqual(added);
+});
