@@ -169,7 +169,7 @@ const feedUntilInterrupted = async (node: Node, run: DemoRun, onReady: () => Pro
   });
   await starting.part('the demo account', () => registerDemo(node.write.store, folder, world, session.nowMs()));
   writeDemoProfile(folder, node.url, world);
-  const feed = startFeed(node, run);
+  const feed = await startFeed(node, run);
   try {
     await starting.part('the first reports of the simulated network', () =>
       Promise.race([feed.ready, feed.failed, interrupted]),

@@ -2,8 +2,9 @@
 import type { LineResult } from '../ingest/report-line.ts';
 import type { Node } from '../node.ts';
 import { startThread } from '../threads.ts';
+import { cutSpans, findGaps } from './demo-gaps.ts';
 import type { DemoBatch, DemoThreadOptions } from './demo-thread.ts';
-import { type DemoWorld, demoFeedIds } from './demo-world.ts';
+import type { DemoWorld } from './demo-world.ts';
 import { CommandError, exitCodes } from './failure.ts';
 import { createProgress } from './progress.ts';
 import type { Session } from './session.ts';
@@ -27,27 +28,20 @@ export type Feed = {
   readonly stop: () => Promise<void>;
 };
 
-const threadOptions = ({ write: { store, view } }: Node, { session, world, pastSeconds }: FeedOptions) => {
+const threadOptions = async ({ write: { store } }: Node, { session, world, pastSeconds }: FeedOptions) => {
   const now = Math.floor(session.nowMs() / 1_000);
-  const newest =
-    Math.max(
-      0,
-      ...demoFeedIds(store, view.current().streams.values()).map(
-        (feedId) => store.reports.latest(feedId)?.observationsMs ?? 0,
-      ),
-    ) / 1_000;
-  const known = newest > now - pastSeconds;
+  const gaps = await findGaps(store.reports, { from: now - pastSeconds, to: now });
   return {
     seed: world.seed,
     now,
-    recentFrom: Math.max(now - recentSeconds, known ? newest + 1 : 0),
-    pastFrom: known ? Math.max(now - pastSeconds, newest + 1) : now - pastSeconds,
+    recent: cutSpans(gaps, { from: now - recentSeconds, to: now }),
+    past: cutSpans(gaps, { from: now - pastSeconds, to: now - recentSeconds - 1 }),
   } satisfies DemoThreadOptions;
 };
 
 /** Feeds a node from the simulator's thread. */
-export const startFeed = (node: Node, run: FeedOptions): Feed => {
-  const thread = startThread('./demo-thread', import.meta.url, threadOptions(node, run));
+export const startFeed = async (node: Node, run: FeedOptions): Promise<Feed> => {
+  const thread = startThread('./demo-thread', import.meta.url, await threadOptions(node, run));
   const bar = createProgress(run.session.stderr);
   let isReady = (): void => {};
   let fail = (_: unknown): void => {};
@@ -67,7 +61,7 @@ export const startFeed = (node: Node, run: FeedOptions): Feed => {
       bar.update({ fraction: undefined, count: past, label: 'reports of the past' });
     if (part === 'past' && last) bar.end();
     if (part === 'recent' && last) isReady();
-    thread.postMessage('taken');
+    thread.postMessage(part);
   };
   thread.on('message', (batch: DemoBatch) => {
     underWay = Promise.all([underWay, take(batch).catch(fail)]);
