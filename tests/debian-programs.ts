@@ -10,6 +10,7 @@ const packages = {
   nginx: ['nginx'],
   haproxy: ['haproxy', 'liblua5.3-0', 'libopentracing1', 'libopentracing-c-wrapper0'],
   caddy: ['caddy'],
+  pgbouncer: ['pgbouncer', 'libc-ares2', 'libevent-2.1-7'],
   promtool: ['prometheus'],
   'systemd-analyze': ['systemd'],
   zsh: ['zsh'],

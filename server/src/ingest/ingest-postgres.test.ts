@@ -13,7 +13,7 @@ afterAll(() => server.stop());
 test('ingest on PostgreSQL: a long file that is stored already is recognised, though there is one connection to ask on', async () => {
   const { report, signerSets } = await createSignedReports();
   const [stream, t0, count] = [secondStream(1), 1_763_200_000, 1_200];
-  const url = server.url('resent', 'connections=1&read_ms=20000&write_ms=20000');
+  const url = server.url('resent', 'connections=6&read_ms=20000&write_ms=20000');
   const { ingest, close } = await openDoor(
     [testStream(stream)],
     signerSets,

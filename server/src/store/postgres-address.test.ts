@@ -18,7 +18,7 @@ test('postgres address: ours is taken out, the driver’s stays, and the passwor
     url: 'postgresql://db.example/x',
     shown: 'postgresql://db.example/x',
     schema: 'sealpost',
-    connections: 10,
+    connections: undefined,
     readMs: 1_000,
     writeMs: 5_000,
   });

@@ -10,15 +10,15 @@ export type PostgresAddress = {
   readonly shown: string;
   /** Where all tables lie. */
   readonly schema: string;
-  /** Connections for reading that a node opens at most; each process has up to four more for writing, watching and long readings. */
-  readonly connections: number;
+  /** Connections that a node opens at most, all its processes together; undefined takes 10 for each process. */
+  readonly connections: number | undefined;
   /** After this a reading fails, whatever the database does. */
   readonly readMs: number;
   /** After this a writing fails, whatever the database does. */
   readonly writeMs: number;
 };
 
-const defaults = { schema: 'sealpost', connections: 10, readMs: 1_000, writeMs: 5_000 };
+const defaults = { schema: 'sealpost', readMs: 1_000, writeMs: 5_000 };
 
 /** Can the driver read this? What it throws otherwise holds the password. */
 const isReadable = (place: string): boolean => {
@@ -50,7 +50,7 @@ export const parseAddress = (url: string): PostgresAddress => {
     parameters.delete(name);
     return value;
   };
-  const takeNumber = (name: string, standard: number, min: number, max: number): number => {
+  const takeNumber = <T>(name: string, standard: T, min: number, max: number): number | T => {
     const raw = take(name);
     if (raw === undefined) return standard;
     const value = Number(raw);
@@ -60,7 +60,7 @@ export const parseAddress = (url: string): PostgresAddress => {
   const schema = take('schema') ?? defaults.schema;
   if (!/^[a-z_][a-z0-9_]{0,39}$/.test(schema))
     throw refuse('the parameter schema takes up to 40 small letters, digits and underscores.');
-  const connections = takeNumber('connections', defaults.connections, 1, 1_000);
+  const connections = takeNumber('connections', undefined, 1, 1_000);
   const readMs = takeNumber('read_ms', defaults.readMs, 50, 600_000);
   const writeMs = takeNumber('write_ms', defaults.writeMs, 50, 600_000);
   // Asked for a writable server, the driver takes a hot standby as well.

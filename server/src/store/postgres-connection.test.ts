@@ -103,7 +103,7 @@ test('postgres: a connection that ends in the middle of a transaction ends that 
 
 test('postgres: connections that are given up while they are being made do not come alive when the database is back', async () => {
   const proxy = await openProxy();
-  const store = await openAt(through(proxy, 'given_up', 'connections=4&read_ms=300&write_ms=1000'));
+  const store = await openAt(through(proxy, 'given_up', 'connections=9&read_ms=300&write_ms=1000'));
   await eventually(() => store.reports.append(run(0, 5)));
   await server.kill();
   for (let i = 0; i < 4; i++) await Promise.allSettled(Array.from({ length: 8 }, () => store.reports.at([stream], t0)));
@@ -114,8 +114,41 @@ test('postgres: connections that are given up while they are being made do not c
   await expect.poll(async () => (await eventually(async () => left())).length).toBe(0);
 });
 
+test('postgres: a process opens no more connections than the setting says, whatever it does', async () => {
+  const store = await openAt(server.url('counted', 'connections=6&read_ms=20000&write_ms=20000'));
+  await store.reports.append(run(0, 5));
+  await Promise.all([
+    ...Array.from({ length: 40 }, () => store.reports.page(stream, t0, 10)),
+    store.reports.append(run(5, 5)),
+    store.reports.stats(),
+    store.quarantine.count(),
+    store.nodes?.exchange(Uint8Array.of(1)),
+    store.usage.list('a', '2026-01-01'),
+  ]);
+  const open = await database`SELECT 1 FROM pg_stat_activity WHERE application_name = 'sealpost'`;
+  expect(open.length).toBeLessThanOrEqual(6);
+  await expect(openStore(server.url('counted', 'connections=5'), 'write')).rejects.toMatchObject({
+    code: 'store_url_unknown',
+    message: expect.stringContaining('the parameter connections is 5. A node needs 6 or more.'),
+  });
+});
+
+test('postgres: two writers under a database whose default isolation is serializable store each report once', async () => {
+  await (await openAt(server.url('isolated'))).reports.append(run(0, 1));
+  await database`ALTER ROLE postgres SET default_transaction_isolation TO 'serializable'`;
+  try {
+    const strict = [await openAt(server.url('isolated')), await openAt(server.url('isolated'))] as const;
+    for (let i = 1; i <= 5; i++) {
+      const outcomes = await Promise.all(strict.map(({ reports }) => reports.append(run(0, 10 * i))));
+      expect(outcomes.flat().filter((outcome) => outcome === 'stored')).toHaveLength(i === 1 ? 9 : 10);
+    }
+  } finally {
+    await database`ALTER ROLE postgres RESET default_transaction_isolation`;
+  }
+});
+
 test('postgres: with all connections taken, readings beyond the bound are refused at once and the others in time', async () => {
-  const store = await openAt(server.url('taken', 'connections=2&read_ms=800&write_ms=20000'));
+  const store = await openAt(server.url('taken', 'connections=7&read_ms=800&write_ms=20000'));
   await store.reports.append(run(0, 5));
   const locked = await database.reserve();
   await locked`BEGIN`;

@@ -209,7 +209,8 @@ export const openWriter = (address: PostgresAddress): Writer => {
     warnings = [];
     const isCommitting = () => job.state === 'committing';
     try {
-      const result = await client.begin(async (transaction) => {
+      // Whatever the database's default is: under a lock each statement must see what its last holder committed (D149).
+      const result = await client.begin('isolation level read committed', async (transaction) => {
         const value = await act(runOn(transaction)).catch(failUnlessGone);
         // Given up meanwhile: what throws here is rolled back.
         if (job.state === 'done') throw unavailable(`did not take this within ${boundMs} ms`);

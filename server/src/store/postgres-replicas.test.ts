@@ -5,7 +5,7 @@ import { createSignedReports, secondStream } from '../../../tests/signed-reports
 import { openStore } from './open.ts';
 import type { Run } from './postgres-connection.ts';
 import type { HistoryReads } from './postgres-reads.ts';
-import { createReplicaReads } from './postgres-replicas.ts';
+import { createReplicaReads, createShown } from './postgres-replicas.ts';
 import { tablesOf } from './postgres-schema.ts';
 import { type HistoryReader, type Store, type StoredReport, StoreError } from './store.ts';
 
@@ -29,6 +29,13 @@ const t0 = 1_763_200_000;
 const run = (n: number, from: number, count: number): StoredReport[] =>
   Array.from({ length: count }, (_, i) => report(secondStream(n), t0 + from + i, t0 + from + i));
 const patience = { timeout: 20_000 };
+
+test('postgres replicas: what was shown is remembered of streams that have reports, not of any id that is asked for', () => {
+  const [known, unknown] = [secondStream(1), secondStream(2)];
+  const shown = createShown({ positionOf: (feedId) => (feedId === known ? 3 : 0) });
+  for (const feedId of [known, unknown]) shown.begin([feedId]).note(7);
+  expect([known, unknown].map((feedId) => shown.begin([feedId]).upTo)).toEqual([7, 0]);
+});
 
 /** A node with a replica, and who answered its readings of history. */
 const openNode = async (schema: string) => {

@@ -54,7 +54,7 @@ export const createReplicaReads = ({ primary, replicas: servers, tables, feed, t
 };
 
 /** How far a server must have got so that nothing is missing that was shown of a stream; Infinity: only the primary is sure to. */
-const createShown = ({ positionOf }: Pick<Feed, 'positionOf'>) => {
+export const createShown = ({ positionOf }: Pick<Feed, 'positionOf'>) => {
   const positions = new Map<FeedId, number>();
   /** Streams that the primary answered for without telling afterwards where it was, by the moment of that. */
   const unsure = new Map<FeedId, number>();
@@ -70,6 +70,8 @@ const createShown = ({ positionOf }: Pick<Feed, 'positionOf'>) => {
       /** A server has answered that was at `position` afterwards. Readings that began before something unsure was shown make it no surer. */
       const note = (position: number | undefined): void => {
         for (const feedId of feedIds) {
+          // Of a stream without any report nothing was shown; and whoever asks for ids that do not exist must not fill the memory.
+          if (positionOf(feedId) === 0) continue;
           if (position === undefined) unsure.set(feedId, ++moment);
           else {
             positions.set(feedId, Math.max(positions.get(feedId) ?? 0, position));

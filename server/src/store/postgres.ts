@@ -79,15 +79,33 @@ type Connections = {
   readonly close: () => Promise<void>;
 };
 
+/** What a process opens beside those for reading: long readings, following, what nodes tell each other, writing, notifications. */
+const otherConnections = 5;
+const connectionsDefault = 10;
+
+const connectionsOfProcess = ({ connections }: PostgresAddress, share: number): number =>
+  connections === undefined ? connectionsDefault : Math.floor(connections / share);
+
+/** Connections for reading, so that all of a process are no more than its part of the setting. */
+const readConnections = (address: PostgresAddress, share: number): number => {
+  const reads = connectionsOfProcess(address, share) - otherConnections;
+  if (reads >= 1) return reads;
+  const least = (otherConnections + 1) * share;
+  const processes = share === 1 ? 'A node' : `A node of ${share} processes`;
+  throw new StoreError(
+    'store_url_unknown',
+    `${address.shown}: the parameter connections is ${address.connections}. ${processes} needs ${least} or more.`,
+  );
+};
+
 const openConnections = (
   address: PostgresAddress,
   others: readonly PostgresAddress[],
   { share, tell }: PostgresOptions,
 ): Connections => {
-  const openReads = (server: PostgresAddress): Pool =>
-    openPool(server, Math.max(1, Math.floor(server.connections / share)), server.readMs, { tell });
-  const reads = openReads(address);
-  const replicas = others.map(openReads);
+  const openReads = (server: PostgresAddress, max: number): Pool => openPool(server, max, server.readMs, { tell });
+  const reads = openReads(address, readConnections(address, share));
+  const replicas = others.map((server) => openReads(server, Math.max(1, connectionsOfProcess(server, share))));
   const slow = openPool(address, 1, longReadMs);
   const watch = openPool(address, 1, Math.max(address.readMs, 5_000));
   const news = openPool(address, 1, address.readMs, { isFleeting: true });
