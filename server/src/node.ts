@@ -1,6 +1,7 @@
 // Owns a whole node: write path, read path in this process or in workers, private listener, log and metrics, and how it stops without
 // a client noticing. Commands say with which settings.
 import { openSecretBox } from './access/key.ts';
+import { announceKeys } from './access/key-announcement.ts';
 import { createSharedLimiters } from './access/limit-exchange.ts';
 import { createMissingKeys } from './access/missing-keys.ts';
 import { createLimitSharing, type ShareLimits } from './access/node-limits.ts';
@@ -81,7 +82,7 @@ export const openNode = async (options: NodeOptions): Promise<Node> => {
   const open = async (): Promise<Node> => {
     const box = openSecretBox(settings);
     const nodeSettings = toNodeSettings(settings, version);
-    const opened = await openWritePath(nodeSettings, observe, starting);
+    const opened = withAnnouncedKeys(await openWritePath(nodeSettings, observe, starting), box, observe);
     write = opened;
     const missingKeys = createMissingKeys(opened.view, box);
     const listening = await openFront(settings, nodeSettings, opened, box, observe, log, starting, signIn);
@@ -118,6 +119,26 @@ export const openNode = async (options: NodeOptions): Promise<Node> => {
     throw error;
   }
 };
+
+/** A write path that says which keys the node has, for as long as it is open. */
+const withAnnouncedKeys = (opened: WritePath, box: SecretBox, observe: Listener): WritePath => {
+  const stop = announceKeys(opened.store.keyHolders, box, (error) => observe(notAnnounced(error)));
+  return {
+    ...opened,
+    close: async () => {
+      await stop();
+      await opened.close();
+    },
+  };
+};
+
+const notAnnounced = (error: unknown) =>
+  ({
+    kind: 'warning',
+    code: 'keys_not_announced',
+    message: 'This node could not say which keys it has. A rewrap of secrets will not wait for it.',
+    error,
+  }) as const;
 
 /** What answers /ingest and below. */
 const openIngest = (

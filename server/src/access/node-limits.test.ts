@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import type { NodeExchange } from '../store/store.ts';
+import type { NodeExchange } from '../store/nodes.ts';
 import { createSharedLimiter } from './limit-exchange.ts';
 import { createLimitSharing, exchangeEveryMs } from './node-limits.ts';
 

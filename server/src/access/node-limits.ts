@@ -1,6 +1,6 @@
 // Owns how nodes on one store hold one limit (D86): a few times a second each tells the others which tokens it gave, and takes theirs as
 // given. Between two of these each decides alone; while the store is away every node has the whole limit for itself.
-import type { NodeExchange } from '../store/store.ts';
+import type { NodeExchange } from '../store/nodes.ts';
 import type { SpentByTable } from './limit-exchange.ts';
 import type { SpentTokens } from './rate-limit.ts';
 

@@ -16,6 +16,7 @@ import { testStream } from '../../../tests/door.ts';
 import { secondStream } from '../../../tests/signed-reports.ts';
 import { limitedRoutes } from '../access/account-arguments.ts';
 import { openKeyFile } from '../access/key.ts';
+import { announceKeys } from '../access/key-announcement.ts';
 import { openStore } from '../store/open.ts';
 import type { Account } from '../store/store.ts';
 import { runCommand } from './sample-session.contract.ts';
@@ -288,7 +289,7 @@ test('secret: rewrap moves every account to a new key at once, and a second run 
   const [from, to] = [openKeyFile(keyFile).keyId, openKeyFile(newFile).keyId];
   expect([code, stderr]).toEqual([0, `${newFile} created.\n`]);
   expect(stdout).toBe(
-    `Secrets of 2 accounts sealed by key ${to}. A running server goes on. Next: keep a copy of the old key for old backups, then mv ${newFile} ${keyFile}.\n`,
+    `Secrets of 2 accounts sealed by key ${to}. No node is running. Next: keep a copy of the old key for old backups, then mv ${newFile} ${keyFile}.\n`,
   );
   expect([await openSecrets(one.userId, newFile), await openSecrets(two.userId, newFile)]).toEqual([
     [one.secret],
@@ -304,6 +305,35 @@ test('secret: rewrap moves every account to a new key at once, and a second run 
   expect((await refusal('secret', 'add', 'one'))[0]).toBe(2);
   expect((await run('secret', 'add', 'one', '--key-file', newFile)).code).toBe(0);
 });
+
+test('secret: rewrap seals nothing while a running node lacks the new key, unless it is forced', async () => {
+  await run('init');
+  await run('account', 'create', '--name', 'acme', '--entitle', 'public');
+  const newFile = join(root, `${count}-new.key`);
+  const node = await openStore(store, 'read');
+  const announce = () => node.keyHolders.announce({ node: 'host, process 1', keyIds: ['old'] });
+  const elsewhere = setInterval(announce, 500);
+  try {
+    await announce();
+    const before = (await node.admin.list('account'))[0]?.secrets;
+    const refused = await run('secret', 'rewrap', '--new-key-file', newFile);
+    expect([refused.code, refused.stdout]).toEqual([1, '']);
+    expect(refused.stderr).toContain('the new key is missing at 1 running node (host, process 1). Append the line of');
+    expect((await node.admin.list('account'))[0]?.secrets).toEqual(before);
+    clearInterval(elsewhere);
+    // A node that reads the same key file finds the key there.
+    const stop = announceKeys(node.keyHolders, openKeyFile(keyFile), () => {});
+    const done = await run('secret', 'rewrap', '--new-key-file', newFile);
+    await stop();
+    expect([done.code, done.stdout]).toEqual([
+      0,
+      expect.stringContaining('1 running node can open them. Next: keep a copy'),
+    ]);
+  } finally {
+    clearInterval(elsewhere);
+    await node.close();
+  }
+}, 30_000);
 
 test('secret: rewrap with the wrong old key, or to the same key, changes nothing', async () => {
   await run('init');

@@ -1,5 +1,6 @@
 // The command `sealpost secret`: the secrets of accounts, and the key that seals them. The audit log gets ids, never a text,
 // sealed or not: what an old key sealed must not outlive the key there.
+import { setTimeout } from 'node:timers/promises';
 import type { Command } from 'commander';
 import {
   addSecret,
@@ -11,6 +12,7 @@ import {
 } from '../access/account-changes.ts';
 import { addOpeningKey, createKeyFile, openKeyFile, openSecretBox } from '../access/key.ts';
 import { createSecret, type SecretBox } from '../access/secrets.ts';
+import type { KeyHolder, KeyHolders } from '../store/nodes.ts';
 import type { Account, AdminStore } from '../store/store.ts';
 import { findAccount, onceNotice, withKeyFailures } from './account-command.ts';
 import { addExamples, addSettings, type RawOptions, readSettings } from './command-options.ts';
@@ -99,8 +101,9 @@ const revokeOne = async (session: Session, user: string, secretId: string, optio
 const addRewrap = (parent: Command, session: Session): void => {
   const command = parent
     .command('rewrap')
-    .description('Seal every secret with another key, all or none. A server that has its key from a file goes on.')
+    .description('Seal every secret with another key, all or none, once every running node has that key.')
     .requiredOption('--new-key-file <file>', 'file of the other key; made when it is not there')
+    .option('--force', 'seal also where a running node does not have the key: its users get 401 until it has')
     .option('--json', 'print what was sealed as one line of JSON')
     .action((options: RawOptions) => withKeyFailures(() => rewrap(session, options)));
   addSettings(command, ['store', 'keyFile']);
@@ -111,20 +114,46 @@ const rewrap = async (session: Session, options: RawOptions): Promise<void> => {
   const { values } = await readSettings(session, options);
   const path = String(options.newKeyFile);
   const from = openSecretBox(values);
-  const [to, accounts, goesOn] = await withStore(values.store, async ({ admin }) => {
+  const [to, accounts, goesOn, nodes] = await withStore(values.store, async ({ admin, keyHolders }) => {
     if (createKeyFile(path, values.key === undefined ? values.keyFile : undefined))
       session.stderr.write(`${path} created.\n`);
     const box = openKeyFile(path);
     if (from.keyId === box.keyId) throw usageError('The new key is the one in use. Name the file of another.');
     // Before the first secret needs it: a server that reads its key from this file looks there again.
     const given = values.key === undefined && addOpeningKey(values.keyFile, path);
-    return [box, await resealAll(session, admin, from, box), given] as const;
+    const lacking = await findLacking(keyHolders, box.keyId);
+    if (lacking.length > 0 && options.force !== true) throw lackingError(lacking, path);
+    const running = await keyHolders.list();
+    return [box, await resealAll(session, admin, from, box), given && lacking.length === 0, running.length] as const;
   });
   if (options.json) return printJson(session, { from: from.keyId, to: to.keyId, accounts, restart: !goesOn });
   const next = goesOn
-    ? `A running server goes on. Next: keep a copy of the old key for old backups, then mv ${path} ${values.keyFile}.`
+    ? `${describeNodes(nodes)} Next: keep a copy of the old key for old backups, then mv ${path} ${values.keyFile}.`
     : `Restart the server with --key-file ${path}${values.key === undefined ? '' : ', and without SEALPOST_KEY'}.`;
   await session.write(`Secrets of ${formatNumberOf(accounts, 'account')} sealed by key ${to.keyId}. ${next}\n`);
+};
+
+const describeNodes = (count: number): string =>
+  count === 0 ? 'No node is running.' : `${formatNumberOf(count, 'running node')} can open them.`;
+
+/** Nodes look at their key files once a second, and say so in the next. */
+const announcedWithinMs = 5_000;
+const lookAgainMs = 250;
+
+/** The running nodes that do not have a key, after they had the time to find it in their key files. */
+const findLacking = async (holders: KeyHolders, keyId: string): Promise<readonly KeyHolder[]> => {
+  for (let waitedMs = 0; ; waitedMs += lookAgainMs) {
+    const lacking = (await holders.list()).filter(({ keyIds }) => !keyIds.includes(keyId));
+    if (lacking.length === 0 || waitedMs >= announcedWithinMs) return lacking;
+    await setTimeout(lookAgainMs);
+  }
+};
+
+const lackingError = (lacking: readonly KeyHolder[], path: string): CommandError => {
+  const named = lacking.slice(0, 5).map(({ node }) => node);
+  const others = lacking.length > named.length ? `; and ${lacking.length - named.length} more` : '';
+  const text = `Nothing was sealed: the new key is missing at ${formatNumberOf(lacking.length, 'running node')} (${named.join('; ')}${others}). Append the line of ${path} to the key file of each, or stop it, and run this again. A node with SEALPOST_KEY must be restarted with a key file that has both. --force seals anyway.`;
+  return new CommandError(exitCodes.refused, text);
 };
 
 const attemptsMax = 3;

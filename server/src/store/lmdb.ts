@@ -13,6 +13,7 @@ import { readCounters } from './lmdb-counters.ts';
 import { createDirectory } from './lmdb-directory.ts';
 import { type Environment, openEnvironment, pagesFile } from './lmdb-environment.ts';
 import { checkFormat, prepareReports, readLineage } from './lmdb-format.ts';
+import { createFileKeyHolders } from './lmdb-key-holders.ts';
 import { listQuarantine } from './lmdb-quarantine.ts';
 import { createReportReader } from './lmdb-report-reader.ts';
 import { openReportTables, type ReportTables } from './lmdb-report-tables.ts';
@@ -175,6 +176,7 @@ const composeStore = (
     admin,
     usage: createUsageStore(adminEnvironment, damage),
     nodes: undefined,
+    keyHolders: createFileKeyHolders(folder),
     damage: damage.list,
     findDamage: async () => [...checkAdministration(adminEnvironment), ...checkAgreement(environment, tables)],
     backup: (target) => backup(environment, adminEnvironment, target),

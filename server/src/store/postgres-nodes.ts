@@ -1,10 +1,10 @@
 // Owns how nodes on one database tell each other what need not last: rows that live for seconds, in a table that no standby has and that
 // a crash empties. Commits of these rows wait for nobody.
 import { randomUUID } from 'node:crypto';
+import { type KeyHolders, keyHolderFreshMs, type NodeExchange } from './nodes.ts';
 import type { Run } from './postgres-connection.ts';
 import { numberList, textList } from './postgres-rows.ts';
 import type { Tables } from './postgres-schema.ts';
-import type { NodeExchange } from './store.ts';
 
 /** What is older is heard by nobody: tokens that were given long ago have come back. */
 const heardSeconds = 1;
@@ -43,3 +43,26 @@ export const createNodeExchange = (run: Run, t: Tables): NodeExchange => {
     },
   };
 };
+
+/** Which keys the nodes have: rows of the same table with turn 0, which no exchange hears, since its turns begin at 1, and which it removes like any other. */
+export const createTableKeyHolders = (run: Run, t: Tables): KeyHolders => ({
+  announce: async ({ node, keyIds }) => {
+    await run(
+      `INSERT INTO ${t.nodeNews} (node, turn, news) VALUES ($1::text, 0, $2::bytea)
+       ON CONFLICT (node, turn) DO UPDATE SET news = excluded.news, told_at = now()`,
+      [node, Buffer.from(JSON.stringify(keyIds))],
+    );
+  },
+  withdraw: async (node) => {
+    await run(`DELETE FROM ${t.nodeNews} WHERE node = $1::text AND turn = 0`, [node]);
+  },
+  list: async () => {
+    const rows = await run<{ node: string; news: Buffer }>(
+      `SELECT node, news FROM ${t.nodeNews}
+       WHERE turn = 0 AND told_at BETWEEN now() - interval '${keyHolderFreshMs} milliseconds' AND now() + interval '${aheadSeconds} seconds'
+       ORDER BY node`,
+      [],
+    );
+    return rows.map(({ node, news }) => ({ node, keyIds: JSON.parse(Buffer.from(news).toString()) as string[] })); // written above
+  },
+});

@@ -5,7 +5,7 @@ import { createAdminStore, createQuarantine } from './postgres-admin.ts';
 import { appendBatch, confirmRead } from './postgres-append.ts';
 import { listen, openPool, openWriter, type Pool, type Writer } from './postgres-connection.ts';
 import { type Feed, openFeed } from './postgres-feed.ts';
-import { createNodeExchange } from './postgres-nodes.ts';
+import { createNodeExchange, createTableKeyHolders } from './postgres-nodes.ts';
 import { createPartitions, type Partitions } from './postgres-partitions.ts';
 import { createKeyReads, createReportReads, type HistoryReads, scanReports } from './postgres-reads.ts';
 import { createReplicaReads } from './postgres-replicas.ts';
@@ -152,6 +152,7 @@ const compose = async (
     admin: createAdminStore(reads.run, writer, tables, feed),
     usage: createUsageStore(reads.run, writer, tables),
     nodes: createNodeExchange(news.run, tables),
+    keyHolders: createTableKeyHolders(news.run, tables),
     damage: () => [],
     findDamage: async () => [],
     close: async () => {

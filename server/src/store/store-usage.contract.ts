@@ -118,6 +118,20 @@ export const testUsage = (
 };
 
 export const testNodes = (contract: Contract, store: () => Store, engine: () => EngineUnderTest): void => {
+  contract('which keys a node has is known to whoever opens the store, until it withdraws', async () => {
+    const other = await engine().open('read');
+    try {
+      expect(await other.keyHolders.list()).toEqual([]);
+      await store().keyHolders.announce({ node: 'here', keyIds: ['a'] });
+      await store().keyHolders.announce({ node: 'here', keyIds: ['a', 'b'] });
+      expect(await other.nodes?.exchange(undefined)).toEqual(engine().writers === 'one' ? undefined : []);
+      expect(await other.keyHolders.list()).toEqual([{ node: 'here', keyIds: ['a', 'b'] }]);
+      await store().keyHolders.withdraw('here');
+      expect(await other.keyHolders.list()).toEqual([]);
+    } finally {
+      await other.close();
+    }
+  });
   contract(
     'nodes hear what others tell, each thing once and in order; a store of one node has nobody to tell',
     async () => {

@@ -6,6 +6,7 @@
 import { createHash } from 'node:crypto';
 import type { FeedId, SignerSet, Stream } from '@sealpost/protocol';
 import type { CandleSlice, CandleSpan } from './candle-rollup.ts';
+import type { KeyHolders, NodeExchange } from './nodes.ts';
 
 /** The span a report holds for, both ends inclusive. */
 export type Window = { readonly validFromMs: number; readonly observationsMs: number };
@@ -296,15 +297,6 @@ export type UsageStore = {
   readonly list: (userId: string, fromDay: string) => Promise<readonly UsageRow[]>;
 };
 
-/** How the nodes that share a store tell each other what need not last, such as the tokens that they gave. */
-export type NodeExchange = {
-  /**
-   * Tells the other nodes something, if there is something, and hears what each of them told since the last call. What is older than a
-   * second is heard by nobody. One call at a time.
-   */
-  readonly exchange: (told: Uint8Array | undefined) => Promise<readonly Uint8Array[]>;
-};
-
 /**
  * What a store tells while it runs: the seconds that a durable append took; readers found gone whose places were freed; a damaged record,
  * once, with the number known by then; that the last process that wrote to it ended without closing it, and how many did so in a row; statements that
@@ -342,6 +334,7 @@ export type Store = {
   readonly usage: UsageStore;
   /** Undefined where one node has the store to itself. */
   readonly nodes: NodeExchange | undefined;
+  readonly keyHolders: KeyHolders;
   /** The damaged records that were come across since the store was opened, and those set aside before. */
   readonly damage: () => readonly Damage[];
   /**
