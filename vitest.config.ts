@@ -24,24 +24,33 @@ const longest = [
 /** Vitest asks for a class. */
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const rank = ({ moduleId }: TestSpecification): number => {
+    const rank = ({ moduleId, project }: TestSpecification): number => {
       const found = longest.findIndex((name) => moduleId.includes(`/${name}`));
-      return found === -1 ? longest.length : found;
+      if (found !== -1) return found;
+      return longest.length + (project.name === 'units' ? 1 : 0); // those last: short, and their processes are shared
     };
     return (await super.sort(files)).toSorted((a, b) => rank(a) - rank(b));
   }
 }
 
+const units = ['{client,explorer,protocol,simulator}/src/**', 'server/src/{access,http,live}/**'].map(
+  (folder) => `${folder}/*.{test,fuzz}.ts`,
+);
+const notOurs = ['**/node_modules/**', '**/dist/**'];
+
 export default defineConfig({
   resolve: { conditions: ['source'] },
   ssr: { resolve: { conditions: ['source', 'node', 'import', 'module', 'default'] } },
   test: {
-    include: ['**/*.{test,fuzz}.ts'],
-    exclude: ['**/node_modules/**', '**/dist/**'],
     maxWorkers: '100%', // by itself it leaves a core free, which here is half of the machine
     testTimeout: 60_000, // a program that starts on a busy machine takes its time
     expect: { poll: { timeout: 10_000 } }, // by itself one second, which is no promise of ours
     hookTimeout: 90_000, // so do several, and removing an installed package
     sequence: { sequencer: LongestFirst },
+    projects: [
+      // Modules have no state of their own, so unit tests share processes: with one for each file they take twice the CPU.
+      { extends: true, test: { name: 'units', isolate: false, include: units, exclude: notOurs } },
+      { extends: true, test: { name: 'whole', include: ['**/*.{test,fuzz}.ts'], exclude: [...notOurs, ...units] } },
+    ],
   },
 });
