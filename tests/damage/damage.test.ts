@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openEnvironment, openTable } from '../../server/src/store/lmdb-environment.ts';
 import { streamOfKey } from '../../server/src/store/lmdb-report-tables.ts';
 import { encodeBlock, openBlock } from '../../server/src/store/report-block.ts';
-import { buildPrograms, type Programs } from '../faults/programs.ts';
+import { buildPrograms, ended, linesOf, type Programs } from '../faults/programs.ts';
 import { damagePrograms, examine, runDamage } from './damage.ts';
 import { createDamageWorld, type DamageWorld } from './world.ts';
 
@@ -48,6 +48,41 @@ test('damage: the control, a report that was altered together with its checksums
     await environment.root.close();
     const [outcome] = await examine(programs, world.file, [folder]);
     expect(outcome?.wrong.length).toBeGreaterThan(0);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}, 120_000);
+
+test('damage: a repair that is killed at any moment is completed by the next one', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'sealpost-killed-'));
+  try {
+    cpSync(world.folder, folder, { recursive: true });
+    const environment = openEnvironment(join(folder, 'reports'), false);
+    for (const name of ['blocks', 'tail', 'candles'])
+      environment.root.transactionSync(() => {
+        const table = openTable(environment, name);
+        for (const { key, value } of [...table.getRange()]) {
+          const flipped = Buffer.from(value);
+          flipped[flipped.length - 30] = (flipped[flipped.length - 30] as number) ^ 1; // records are longer
+          table.put(key, flipped);
+        }
+      });
+    await environment.root.close();
+    let done = false;
+    // Later each time, until one is done before it is killed.
+    for (let afterMs = 10; !done; afterMs *= 2) {
+      const child = programs.start('repair-program', [folder]);
+      let timer: NodeJS.Timeout | undefined;
+      for await (const line of linesOf(child)) {
+        if (line === 'begin') timer = setTimeout(() => child.kill('SIGKILL'), afterMs);
+        done ||= line === 'end 0';
+      }
+      clearTimeout(timer);
+      await ended(child);
+    }
+    const [outcome] = await examine(programs, world.file, [folder]);
+    expect(outcome).toMatchObject({ wrong: [], missing: [] });
+    expect(outcome?.named.filter((name) => !name.includes('endedUnexpectedly'))).toEqual([]);
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }

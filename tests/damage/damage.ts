@@ -1,17 +1,18 @@
 // The suite "Damage": one bit flipped in a copy of a store, in every table and every kind of page of both environments, and a node opened on it.
 // A bit of a record may cost what that record holds, and nothing else; a bit of LMDB's own pages may cost the process, and is named then.
-import { closeSync, cpSync, existsSync, mkdtempSync, openSync, readSync, rmSync, writeSync } from 'node:fs';
+import { cpSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pagesFile } from '../../server/src/store/lmdb-environment.ts';
 import { observationsOfKey, streamOfKey } from '../../server/src/store/lmdb-report-tables.ts';
 import { ended, linesOf, type Programs } from '../faults/programs.ts';
-import type { Outcome } from './node-program.ts';
+import { flipInFile } from './flip.ts';
+import { type Outcome, repairedPrefix } from './outcome.ts';
 import { type Part, partsOf } from './pages.ts';
 import type { DamageWorld, World } from './world.ts';
 
 /** What `buildPrograms` must bundle for this suite. */
-export const damagePrograms = ['tests/damage/node-program.ts'];
+export const damagePrograms = ['tests/damage/node-program.ts', 'tests/damage/repair-program.ts'];
 
 type Flip = { readonly environment: 'reports' | 'admin'; readonly part: Part; readonly bit: number };
 
@@ -51,15 +52,6 @@ const chooseFlips = (folder: string, count: number, random: () => number): reado
     const { environment, part } = group[Math.floor(random() * group.length)] as Omit<Flip, 'bit'>; // never empty
     return { environment, part, bit: Math.floor(random() * (part.to - part.from) * 8) };
   });
-};
-
-const flipBit = (file: string, { part, bit }: Flip): void => {
-  const descriptor = openSync(file, 'r+');
-  const at = part.from + (bit >> 3);
-  const byte = Buffer.alloc(1);
-  readSync(descriptor, byte, 0, 1, at);
-  writeSync(descriptor, Uint8Array.of((byte[0] as number) ^ (1 << (bit & 7))), 0, 1, at);
-  closeSync(descriptor);
 };
 
 /** Longer than any copy takes on a busy machine. */
@@ -142,6 +134,10 @@ const faultsOf = (world: World, flip: Flip, outcome: Outcome): readonly string[]
     `probes ${outcome.probes.join(' ')}`,
   );
   expect(outcome.named.length > 0, 'not named');
+  const { repaired } = outcome;
+  expect(repaired !== undefined, 'not repaired');
+  expect(repaired?.missing.length === 0, `missing after a repair ${repaired?.missing.slice(0, 3).join(', ')}`);
+  expect(repaired?.faults.length === 0, `found after a repair ${repaired?.faults.slice(0, 3).join(', ')}`);
   return faults;
 };
 
@@ -176,10 +172,14 @@ export const runDamage = async (
   };
   try {
     for (let done = 0; done < count; done += 5) {
-      const group = flips.slice(done, done + 5).map((flip, i) => ({ flip, copy: join(parent, `copy-${done + i}`) }));
+      // LMDB's own pages are nothing that a repair of records can mend: those copies get none.
+      const group = flips.slice(done, done + 5).map((flip, i) => ({
+        flip,
+        copy: join(parent, `${isRecord(flip.part) ? repairedPrefix : ''}copy-${done + i}`),
+      }));
       for (const { flip, copy } of group) {
         cpSync(folder, copy, { recursive: true });
-        flipBit(pagesFile(join(copy, flip.environment)), flip);
+        flipInFile(pagesFile(join(copy, flip.environment)), flip.part.from + (flip.bit >> 3), flip.bit & 7);
       }
       const outcomes = await examine(
         programs,

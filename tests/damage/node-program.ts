@@ -1,30 +1,15 @@
 // Opens a whole node on each copy of a store, asks it for everything, sends it new reports and the old ones again, stops it, and prints what
 // became of it. A copy may take the process with it; whoever started it goes on with the next.
 import { createHash } from 'node:crypto';
-import { readFileSync, writeSync } from 'node:fs';
+import { cpSync, readFileSync, rmSync, writeSync } from 'node:fs';
+import { basename } from 'node:path';
 import { signRequest } from '@sealpost/protocol';
 import { resolveSettings } from '../../server/src/config.ts';
 import { openNode } from '../../server/src/node.ts';
+import { openStore, repairStore } from '../../server/src/store/open.ts';
 import type { Store } from '../../server/src/store/store.ts';
+import { type Outcome, repairedPrefix } from './outcome.ts';
 import type { Account, World } from './world.ts';
-
-/** What became of one copy. */
-export type Outcome = {
-  /** Why it could not be opened. */
-  readonly refused?: string;
-  /** Answers with bytes that nobody signed for that place. */
-  readonly wrong: readonly string[];
-  /** `feedId second` of each report that was not served, before and after all were sent again. */
-  readonly missing: readonly string[];
-  readonly missingAfter: readonly string[];
-  /** Streams whose new report was not stored. */
-  readonly notIngested: readonly string[];
-  /** Statuses of the list of streams, by account. */
-  readonly statuses: readonly number[];
-  readonly probes: readonly number[];
-  /** Did the log, the probe or a scan name damage? */
-  readonly named: readonly string[];
-};
 
 const [worldFile = '', ...folders] = process.argv.slice(2);
 const world = JSON.parse(readFileSync(worldFile, 'utf8')) as World; // the test wrote it
@@ -80,7 +65,32 @@ const scan = async (store: Store): Promise<readonly string[]> => {
   return named;
 };
 
+/** Repairs a copy and reads all of it. */
+const repairCopy = async (folder: string): Promise<NonNullable<Outcome['repaired']>> => {
+  const copy = `${folder}.repair`;
+  cpSync(folder, copy, { recursive: true });
+  await repairStore(copy, { dryRun: false, asideFolder: copy, nowMs: Date.now() });
+  const store = await openStore(copy, 'read');
+  const seen = new Set<string>();
+  for (const feedId of world.feedIds)
+    for (const { fullReport, observationsMs } of (await store.reports.page(feedId, world.fromSecond, 10_000)).reports) {
+      const key = `${feedId} ${observationsMs / 1_000}`;
+      if (createHash('sha256').update(fullReport).digest('hex') === world.expected[key]) seen.add(key);
+    }
+  // The audit log is never mended.
+  const faults = (await scan(store)).filter((fault) => !fault.startsWith('audit'));
+  await store.close();
+  rmSync(copy, { recursive: true });
+  return { missing: stored.filter((key) => !seen.has(key)), faults };
+};
+
+/** The keys of the reports that the store had. */
+const stored = Object.keys(world.expected).filter(
+  (key) => !world.later.some((line) => key.endsWith(` ${JSON.parse(line).observationsTimestamp}`)),
+);
+
 const examine = async (folder: string): Promise<Outcome> => {
+  const repaired = basename(folder).startsWith(repairedPrefix) ? await repairCopy(folder) : undefined;
   const env = { SEALPOST_STORE: folder, SEALPOST_KEY_FILE: world.keyFile };
   const flags = {
     listen: '127.0.0.1:0',
@@ -111,12 +121,10 @@ const examine = async (folder: string): Promise<Outcome> => {
     ['/livez', '/metrics'].map(async (path) => (await fetch(`${node.opsUrl}${path}`)).status),
   );
   await node.stop('test');
-  const known = Object.keys(world.expected).filter(
-    (key) => !world.later.some((line) => key.endsWith(` ${JSON.parse(line).observationsTimestamp}`)),
-  );
   return {
+    ...(repaired && { repaired }),
     wrong: [...old.wrong, ...after.wrong],
-    missing: known.filter((key) => !old.seen.has(key)),
+    missing: stored.filter((key) => !old.seen.has(key)),
     missingAfter: Object.keys(world.expected).filter((key) => !after.seen.has(key)),
     notIngested: [...results, ...again].flatMap(({ result, code, feedID }) =>
       result === 'refused' ? [`${feedID} ${code}`] : [],

@@ -80,7 +80,7 @@ test('store: verify finds one flipped byte, names it, and ends with 1', async ()
   const { code, stdout } = await runCommand(['store', 'verify', '--store', damaged]);
   expect(code).toBe(1);
   expect(stdout).toMatch(
-    /^200 reports of 2 streams checked\. 1 problem\. Restore a backup: sealpost store restore --help\.\nreports \d\/\d+ \(0x.*\): .*does not match its checksum\. Affects one report\.\n$/,
+    /^200 reports of 2 streams checked\. 1 problem\. Repair it: sealpost store repair --help\.\nreports \d\/\d+ \(0x.*\): .*does not match its checksum\. Affects one report\.\n$/,
   );
 });
 

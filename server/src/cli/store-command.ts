@@ -16,13 +16,15 @@ import { withStore } from './store-access.ts';
 import { type CheckOptions, type CheckResult, checkStore, latestFault, type Problem } from './store-check.ts';
 import { addStoreCopy } from './store-copy-command.ts';
 import { copyStore, folderOf, requireEmpty, requireNoStore } from './store-folder.ts';
+import { addStoreRepair } from './store-repair-command.ts';
 
 export const addStoreCommand = (program: Command, session: Session): void => {
   const store = program
     .command('store')
-    .description('The store itself: stats, verify, backup, restore, migrate, copy.');
+    .description('The store itself: stats, verify, repair, backup, restore, migrate, copy.');
   addStats(store, session);
   addVerify(store, session);
+  addStoreRepair(store, session);
   addBackup(store, session);
   addRestore(store, session);
   addMigrate(store, session);
@@ -141,7 +143,7 @@ const renderCheck = (
       : ` ${formatNumberOf(without, 'other stream')} in the catalog ${without === 1 ? 'has' : 'have'} no reports.`;
   const head = complete ? `${checked}.${others}` : `${checked} before the interruption.`;
   if (problemCount === 0) return `${head} ${paint.green('Nothing is wrong.')}\n`;
-  const advice = 'Restore a backup: sealpost store restore --help.';
+  const advice = 'Repair it: sealpost store repair --help.';
   const more = problemCount - problems.length;
   const lines = [...problems.map(renderProblem), ...(more > 0 ? [`And ${formatCount(more)} more.`] : [])];
   return `${head} ${paint.red(`${formatNumberOf(problemCount, 'problem')}.`)} ${advice}\n${lines.join('\n')}\n`;

@@ -1,21 +1,15 @@
 // Owns moving a store to another engine: reports, administrative records with their log, quarantine and usage, through the contract alone.
 // It may be run again: what is there is recognised. At the end every report is read back and compared.
 import { isDeepStrictEqual } from 'node:util';
-import {
-  decodeFullReport,
-  decodeReportBody,
-  type FeedId,
-  headlinePriceOf,
-  ReportFormatError,
-} from '@sealpost/protocol';
+import type { FeedId } from '@sealpost/protocol';
 import { keyedBy } from './admin-keys.ts';
 import { quarantineLinesMax } from './quarantine-bounds.ts';
+import { withPrice } from './report-contents.ts';
 import {
   type AdminKind,
   type AdminStore,
   type AuditEntry,
   type KeyedRecord,
-  type NewReport,
   type ReportStore,
   type Store,
   type StoredReport,
@@ -132,17 +126,6 @@ const copyReports = async (
     onProgress(reports);
   });
   return { reports, duplicates, damaged };
-};
-
-// Roll-ups are made anew, from the signed price.
-const withPrice = (report: StoredReport): NewReport => {
-  try {
-    const { body } = decodeFullReport(`0x${Buffer.from(report.fullReport).toString('hex')}`);
-    return { ...report, price: headlinePriceOf(decodeReportBody(body)) };
-  } catch (error) {
-    if (error instanceof ReportFormatError) return report; // kept as it is, whatever it is
-    throw error;
-  }
 };
 
 const compareReports = async (

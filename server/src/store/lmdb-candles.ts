@@ -12,7 +12,7 @@ import {
   type RollupSpan,
   rollUp,
 } from './candle-rollup.ts';
-import type { DamageLog } from './damage.ts';
+import { createDamageLog, type DamageLog } from './damage.ts';
 import type { Table } from './lmdb-environment.ts';
 import { keysFrom, observationsOfKey, type ReportTables, reportKey, streamOfKey } from './lmdb-report-tables.ts';
 import { decodeKeyedRecord, encodeKeyedRecord } from './record.ts';
@@ -30,7 +30,10 @@ const rollupTables = [
   ['dayCandles', dayMs],
 ] as const;
 
-type RollupTable = (typeof rollupTables)[number][0];
+export type RollupTable = (typeof rollupTables)[number][0];
+
+/** The names of these tables, finest first. */
+export const rollupNames: readonly RollupTable[] = rollupTables.map(([name]) => name);
 
 const nameOf = new Map<number, RollupTable>(rollupTables.map(([name, ms]) => [ms / 1_000, name]));
 
@@ -87,7 +90,9 @@ const containRollup = (table: RollupTable, key: Buffer, value: Buffer, bucketMs:
 
 /** Throws unless a roll-up's record is what was written. */
 export const checkCandle = (table: RollupTable, key: Buffer, value: Buffer): void =>
-  void decodeRollup(key, value, rollupTables.find(([name]) => name === table)?.[1] ?? minuteMs);
+  void decodeRollup(key, value, bucketOf(table));
+
+const bucketOf = (table: RollupTable): number => rollupTables.find(([name]) => name === table)?.[1] ?? minuteMs;
 
 /** Roll-ups of minutes merged into those that cover them, by their keys. */
 const gather = (rollups: Iterable<readonly [Buffer, Rollup]>, bucketMs: number) => {
@@ -203,6 +208,40 @@ export const buildRollups = (tables: ReportTables, damage: DamageLog): boolean =
 };
 
 const dayKeyOf = (key: Buffer): Buffer => reportKey(streamOfKey(key), startOf(observationsOfKey(key), dayMs));
+
+/** The records that a damaged one may stand for: under its own key, or where its content belongs. */
+export const rollupKeys = (table: RollupTable, { key, value }: Entry, streams: readonly number[]): readonly Buffer[] => {
+  const bucketMs = bucketOf(table);
+  const own = key.length === 10 && streams.includes(streamOfKey(key)) ? [key] : [];
+  if (value.length < headBytes) return own;
+  const isOf = (stream: number): boolean => crc32(value.subarray(4), stream) === value.readUInt32BE(0);
+  return [...own, ...streams.filter(isOf).map((stream) => reportKey(stream, startOf(value.readUIntBE(4, 6), bucketMs)))];
+};
+
+type Entry = { readonly key: Buffer; readonly value: Buffer };
+type PricedMoment = { readonly observationsMs: number; readonly price: bigint };
+
+/** Makes a missing roll-up anew: a minute from its reports, others from their minutes. True where it is there in the end. */
+export const restoreRollup = (
+  tables: ReportTables,
+  table: RollupTable,
+  key: Buffer,
+  reportsOf: (stream: number, fromMs: number, endMs: number) => readonly PricedMoment[],
+): boolean => {
+  const [bucketMs, fromMs] = [bucketOf(table), observationsOfKey(key)];
+  if (fromMs % bucketMs !== 0) return false;
+  if (tables[table]?.get(key) !== undefined) return true;
+  if (table !== 'candles') rebuild(tables, table, bucketMs, key, createDamageLog());
+  else {
+    const reports = reportsOf(streamOfKey(key), fromMs, fromMs + bucketMs);
+    const merged = reports.reduce(
+      (sum: Rollup | undefined, { observationsMs, price }) => mergeRollups(sum, rollUp(observationsMs, price)),
+      undefined,
+    );
+    if (merged !== undefined) tables.candles.put(key, encodeRollup(streamOfKey(key), merged));
+  }
+  return tables[table]?.get(key) !== undefined;
+};
 
 /** Roll-ups that are read between two looks at the clock. */
 const looksApart = 16;

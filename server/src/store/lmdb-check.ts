@@ -97,7 +97,7 @@ const checkPositions = (tables: ReportTables, damage: DamageLog): void => {
         key: `${first}`,
         reason: `the batch before position ${first} ends at ${next - 1}`,
       });
-    next = first + count;
+    next = count === 0 ? undefined : first + count; // an empty batch marks that some are lost
   }
   const position = storedPosition(tables);
   const end = lastAppended(tables, createDamageLog());

@@ -52,10 +52,11 @@ export const readCounters = (tables: ReportTables, damage: DamageLog): Counters 
     key: 'counters',
     reason: 'the counters do not match their checksum; they were counted anew',
   });
-  return recount(tables);
+  return countRuns(tables);
 };
 
-const recount = (tables: ReportTables): Counters => {
+/** What the runs hold, counted. */
+export const countRuns = (tables: ReportTables): Counters => {
   const sum = { reports: 0, reportBytes: 0 };
   for (const table of [tables.blocks, tables.tail]) {
     for (const { key, value } of table.getRange()) {

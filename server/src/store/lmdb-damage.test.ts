@@ -1,8 +1,9 @@
-import { closeSync, cpSync, mkdtempSync, openSync, readSync, rmSync, writeFileSync, writeSync } from 'node:fs';
+import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { FeedId } from '@sealpost/protocol';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { flipInFile } from '../../../tests/damage/flip.ts';
 import { partsOf } from '../../../tests/damage/pages.ts';
 import { act, testStream } from '../../../tests/door.ts';
 import { createSignedReports, millisecondStream, secondStream } from '../../../tests/signed-reports.ts';
@@ -197,15 +198,6 @@ test('damage: a store of format 1 opens, with everything that is in it', async (
   }
   expect(damagedTables()).toEqual([]);
 });
-
-/** Flips a bit of a file where it stands; the same again undoes it. */
-const flipInFile = (file: string, at: number, bit: number): void => {
-  const descriptor = openSync(file, 'r+');
-  const byte = Buffer.alloc(1);
-  readSync(descriptor, byte, 0, 1, at);
-  writeSync(descriptor, Uint8Array.of((byte[0] as number) ^ (1 << bit)), 0, 1, at); // one was read
-  closeSync(descriptor);
-};
 
 /** Full reports of a page, as the API sends them. */
 const textsOf = (json: string): readonly string[] => json.match(/0x[0-9a-f]{400,}/g) ?? [];

@@ -102,6 +102,9 @@ export const readLineage = (environment: Environment, tables: ReportTables): Lin
 
 const metaNames = ['format', 'lineage', 'rollups', ...countedRecords.keys()];
 
+/** Is it the key of a record that this release knows? */
+export const isMetaName = (key: Buffer): boolean => metaNames.includes(key.toString('latin1'));
+
 const isOneBitOff = (name: string, key: Buffer): boolean => {
   if (name.length !== key.length) return false;
   let bits = 0;

@@ -86,8 +86,8 @@ const checks: Readonly<Record<Exclude<TableName, RunTable>, Check>> = {
   feedIds: checkStreamRow,
   meta: checkMeta,
   damaged: (key, value) => {
-    const { table, reason } = decodeSetAside(key, value);
-    throw new CorruptRecordError(`a run of ${table} was set aside: ${reason}`);
+    const { table, reason, file } = decodeSetAside(key, value);
+    if (file === undefined) throw new CorruptRecordError(`a run of ${table} was set aside: ${reason}`);
   },
 };
 

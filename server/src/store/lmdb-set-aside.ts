@@ -5,8 +5,14 @@ import { keysFrom, type ReportTables } from './lmdb-report-tables.ts';
 import type { RunTable } from './lmdb-runs.ts';
 import { CorruptRecordError, type Damage, type Window } from './store.ts';
 
-/** What is known of a run that was set aside. */
-export type SetAside = { readonly table: RunTable; readonly reason: string; readonly lost: readonly Window[] };
+/** What is known of a run that was set aside. `file`: a repair moved its bytes into that file, and what is described here is known to be lost. */
+export type SetAside = {
+  readonly table: RunTable;
+  readonly reason: string;
+  readonly lost: readonly Window[];
+  readonly reports?: number | null;
+  readonly file?: string;
+};
 
 /** Runs that are kept with their bytes, some 14 MB; of later ones only the description is. */
 const keptMax = 1_000;
@@ -16,12 +22,17 @@ const headBytes = 4 + 2; // checksum of the rest, seeded by the key; length of t
 /** Keeps a damaged run. Inside a transaction; the caller removes or replaces the run itself. */
 export const setAside = ({ damaged }: ReportTables, key: Buffer, value: Uint8Array, what: SetAside): void => {
   if (damaged === undefined) return;
-  const text = Buffer.from(JSON.stringify({ ...what, lost: what.lost.slice(0, 128) }));
   const { entryCount } = damaged.getStats() as { entryCount: number }; // lmdb types it as {}
-  const row = Buffer.concat([Buffer.alloc(headBytes), text, entryCount < keptMax ? value : Buffer.alloc(0)]);
+  damaged.put(key, encodeSetAside(key, what, entryCount < keptMax ? value : Buffer.alloc(0)));
+};
+
+/** The record of a run that was set aside. */
+export const encodeSetAside = (key: Buffer, what: SetAside, value: Uint8Array = Buffer.alloc(0)): Buffer => {
+  const text = Buffer.from(JSON.stringify({ ...what, lost: what.lost.slice(0, 128) }));
+  const row = Buffer.concat([Buffer.alloc(headBytes), text, value]);
   row.writeUInt16BE(text.length, 4);
   row.writeUInt32BE(crc32(row.subarray(4), crc32(key)), 0);
-  damaged.put(key, row);
+  return row;
 };
 
 /** The description of a run that was set aside, and its bytes. */
@@ -47,17 +58,17 @@ export const isLost = ({ damaged }: ReportTables, stream: number, ms: number): b
   return false;
 };
 
-/** Every run that was set aside, as damage. */
+/** Every run that was set aside and that no repair has seen to, as damage. */
 export const listSetAside = (tables: ReportTables): readonly Damage[] =>
   tables.damaged === undefined
     ? []
-    : [...tables.damaged.getRange()].map(({ key, value }): Damage => {
+    : [...tables.damaged.getRange()].flatMap(({ key, value }): readonly Damage[] => {
         const name = key.toString('hex');
         try {
-          const { table, reason } = decodeSetAside(key, value);
-          return { table, key: name, reason: `${reason}; it was set aside` };
+          const { table, reason, file } = decodeSetAside(key, value);
+          return file === undefined ? [{ table, key: name, reason: `${reason}; it was set aside` }] : [];
         } catch (error) {
           if (!(error instanceof CorruptRecordError)) throw error;
-          return { table: 'damaged', key: name, reason: error.message };
+          return [{ table: 'damaged', key: name, reason: error.message }];
         }
       });

@@ -2,7 +2,9 @@
 import { type StartWatch, unwatchedStart } from '../start-watch.ts';
 import { copyStore } from './copy.ts';
 import { openLmdbStore, requireEmptyFolder } from './lmdb.ts';
+import { repairLmdbStore } from './lmdb-repair.ts';
 import type { Migrated } from './postgres-schema.ts';
+import type { Repaired, RepairOptions } from './repair.ts';
 import { type Store, StoreError, type StoreEvent } from './store.ts';
 
 export type OpenOptions = {
@@ -50,6 +52,14 @@ const copyToFolder = async (store: Store, folder: string): Promise<void> => {
   } finally {
     await copy.close();
   }
+};
+
+/** Repairs a store; the result says what was done and what is lost. */
+export const repairStore = async (url: string, options: RepairOptions): Promise<Repaired> => {
+  const scheme = /^([a-z][a-z0-9+]+):/.exec(url)?.[1];
+  if (scheme === undefined || scheme === 'lmdb')
+    return repairLmdbStore(scheme === undefined ? url : url.slice('lmdb:'.length), options);
+  throw new StoreError('store_url_unknown', 'Only stores in a folder are repaired. Name one with --store lmdb:FOLDER.');
 };
 
 /** Brings the tables of a store up to this release. A store in a folder has none: it is made by whoever writes first. */

@@ -107,6 +107,16 @@ export const openBlock = (stream: number, bytes: RecordBytes): Block => {
   };
 };
 
+/** Bytes of a block's index, as its count says. */
+export const blockIndexBytes = (bytes: RecordBytes): number =>
+  bytes.length < headBytes ? 0 : headBytes + bytes.readUInt16BE(4) * entryBytes;
+
+/** Where a report of a block with an intact index lies. */
+export const reportSpan = (bytes: RecordBytes, i: number): readonly [from: number, to: number] => {
+  const startOf = createStarts(bytes, bytes.readUInt16BE(4), blockIndexBytes(bytes));
+  return [startOf(i), startOf(i + 1)];
+};
+
 /** What a block seems to hold whose index does not match its checksum: nothing unless its lengths add up to its own. */
 export const claimedContents = (bytes: Buffer): { readonly reports: number; readonly reportBytes: number } => {
   const count = bytes.length < headBytes ? 0 : bytes.readUInt16BE(4);
