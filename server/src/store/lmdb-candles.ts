@@ -210,12 +210,19 @@ export const buildRollups = (tables: ReportTables, damage: DamageLog): boolean =
 const dayKeyOf = (key: Buffer): Buffer => reportKey(streamOfKey(key), startOf(observationsOfKey(key), dayMs));
 
 /** The records that a damaged one may stand for: under its own key, or where its content belongs. */
-export const rollupKeys = (table: RollupTable, { key, value }: Entry, streams: readonly number[]): readonly Buffer[] => {
+export const rollupKeys = (
+  table: RollupTable,
+  { key, value }: Entry,
+  streams: readonly number[],
+): readonly Buffer[] => {
   const bucketMs = bucketOf(table);
   const own = key.length === 10 && streams.includes(streamOfKey(key)) ? [key] : [];
   if (value.length < headBytes) return own;
   const isOf = (stream: number): boolean => crc32(value.subarray(4), stream) === value.readUInt32BE(0);
-  return [...own, ...streams.filter(isOf).map((stream) => reportKey(stream, startOf(value.readUIntBE(4, 6), bucketMs)))];
+  return [
+    ...own,
+    ...streams.filter(isOf).map((stream) => reportKey(stream, startOf(value.readUIntBE(4, 6), bucketMs))),
+  ];
 };
 
 type Entry = { readonly key: Buffer; readonly value: Buffer };

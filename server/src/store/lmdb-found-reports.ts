@@ -71,7 +71,7 @@ export const findNeighbours = (source: ReportSource, stream: number, seconds: nu
 };
 
 /** Every report of a stream observed at or after a moment, ascending, unpacked only when read: before the next one is asked for. */
-function* foundFrom(source: ReportSource, stream: number, observationsMs: number): Generator<FoundReport> {
+export function* foundFrom(source: ReportSource, stream: number, observationsMs: number): Generator<FoundReport> {
   let fromMs = observationsMs;
   for (const run of runsFrom(source.tables, stream, observationsMs)) {
     noteRun(source, stream, run);

@@ -8,15 +8,7 @@ import { checkStreamRow } from './lmdb-directory.ts';
 import type { Environment, Table } from './lmdb-environment.ts';
 import { checkMeta, isMetaName, prepareReports } from './lmdb-format.ts';
 import { foundFrom } from './lmdb-found-reports.ts';
-import {
-  decodeAppended,
-  encodeAppended,
-  positionKey,
-  positionOfKey,
-  type ReportTables,
-  reportKey,
-  streamOfKey,
-} from './lmdb-report-tables.ts';
+import { decodeAppended, encodeAppended, positionKey, positionOfKey, type ReportTables } from './lmdb-report-tables.ts';
 import { type ReportSource, readFound } from './lmdb-runs.ts';
 import { decodeSetAside } from './lmdb-set-aside.ts';
 import { decodeKeyedRecord } from './record.ts';

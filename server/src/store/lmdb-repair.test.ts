@@ -151,7 +151,8 @@ test('repair: reports that cannot be proven are lost by name, set aside in a fil
 
 test('repair: what is derived is derived again, whatever else is lost is named', async () => {
   const flip = (value: Buffer): void => void value.writeUInt8(value.readUInt8(9) ^ 4, 9);
-  const candles = () => withStore(({ reports }) => reports.candles(first, t0 - 600, t0 + 600));
+  const candles = () =>
+    withStore(({ reports }) => reports.candles(first, { from: t0 - 600, to: t0 + 600, resolution: 60 }, () => false));
   const before = await candles();
   await tamper('reports', 'numbers', (table) => void table.removeSync([...table.getKeys()][0] as Buffer));
   await tamper('reports', 'feedIds', (table) => void table.removeSync([...table.getKeys()][0] as Buffer));
