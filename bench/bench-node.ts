@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Stream } from '@sealpost/protocol';
 import { createSecret, createSecretBox } from '../server/src/access/secrets.ts';
-import { resolveSettings } from '../server/src/config.ts';
+import { resolveSettings, type SettingName } from '../server/src/config.ts';
 import { type Node, openNode } from '../server/src/node.ts';
 import { testStream } from '../tests/door.ts';
 import { benchStreams } from './rekeyed-reports.ts';
@@ -21,6 +21,8 @@ export type BenchNode = {
 export const openBenchNode = async (
   streams: readonly Stream[] = benchStreams.map((feedId) => testStream(feedId)),
   address?: string,
+  changes: Partial<Record<SettingName, string>> = {},
+  ingestToken?: string,
 ): Promise<BenchNode> => {
   const folder = mkdtempSync(join(tmpdir(), 'sealpost-bench-'));
   const key = randomBytes(32);
@@ -35,9 +37,12 @@ export const openBenchNode = async (
     lagMaxMs: '60000',
     drainMs: '0',
     network: 'testnet',
+    publicRequestsPerSecond: '0',
+    anonymousRequestsPerSecond: '0',
+    ...changes,
   };
   const { values } = resolveSettings({ flags, env: {}, file: undefined });
-  const node = await openNode({ settings: values, version: 'bench', ingestToken: undefined });
+  const node = await openNode({ settings: values, version: 'bench', ingestToken });
   const { store } = node.write;
   const userId = crypto.randomUUID();
   const secret = createSecret();

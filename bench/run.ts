@@ -1,4 +1,5 @@
 // `npm run bench` runs every workload, `npm run bench -- NAME…` the named ones; `--json` prints one line per figure.
+import { benchBlocking } from './blocking.ts';
 import { benchClient } from './client.ts';
 import { benchExplorer } from './explorer.ts';
 import { benchHttp } from './http.ts';
@@ -25,7 +26,12 @@ const workloads: Readonly<Record<string, () => Promise<readonly Measurement[]>>>
 };
 
 /** Workloads that take long, or need more than Node, and run only when named. */
-const namedOnly: typeof workloads = { growth: benchGrowth, explorer: benchExplorer, mirror: benchMirror };
+const namedOnly: typeof workloads = {
+  growth: benchGrowth,
+  blocking: benchBlocking,
+  explorer: benchExplorer,
+  mirror: benchMirror,
+};
 
 const print = (line: string) => process.stdout.write(`${line}\n`);
 

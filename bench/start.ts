@@ -8,6 +8,7 @@ const { programOf, remove } = await bundle('data-bench-', [
   'bench/http-target.ts',
   'bench/live-target.ts',
   'bench/explorer-target.ts',
+  'bench/blocking-target.ts',
 ]);
 const child = spawn(process.execPath, [programOf('run'), ...process.argv.slice(2)], { stdio: 'inherit' });
 child.once('exit', (code) => {

@@ -11,6 +11,8 @@ export type Attacker = {
   readonly on: 'any' | 'tls' | 'ops';
   /** A server without defenses is left with its connections, or does not stop. */
   readonly beatsControl: boolean;
+  /** A server without defenses leaves a client beside it waiting. */
+  readonly slowsControl?: true;
   /** What one of `count` does. */
   readonly attack: (ground: Ground, index: number) => void;
 };
@@ -210,21 +212,23 @@ const public_: readonly Attacker[] = [
     name: 'resumes far back',
     on: 'any',
     beatsControl: false,
+    slowsControl: true,
     attack: (ground) =>
       ground.every(100, () => {
-        const socket = ground.open();
-        socket.write(signedGet(ground, ground.targets.events, 'Last-Event-ID: 0'));
-        socket.once('data', () => socket.destroy());
+        const socket = ground.open().resume();
+        socket.write(signedGet(ground, ground.targets.events, `Last-Event-ID: ${ground.lastEventId}`));
+        setTimeout(() => socket.destroy(), 1_000);
       }),
   },
   {
     name: 'most expensive arguments',
     on: 'any',
     beatsControl: false,
-    attack: (ground, index) => {
-      const target = ground.targets.expensive[index % ground.targets.expensive.length] as string; // within bounds
-      ground.every(100, () => ground.open().resume().end(signedGet(ground, target)));
-    },
+    slowsControl: true,
+    attack: (ground) =>
+      ground.every(100, () => {
+        for (const target of ground.targets.expensive) ground.open().resume().end(signedGet(ground, target));
+      }),
   },
 ];
 

@@ -18,11 +18,13 @@ export type GroundOptions = {
   readonly address: string;
   readonly account: Credentials;
   readonly targets: Targets;
+  /** Of an event nearly as far back as a stream may resume. */
+  readonly lastEventId: string;
 };
 
 export type Ground = ReturnType<typeof createGround>;
 
-export const createGround = ({ port, opsPort, isTls, address, account, targets }: GroundOptions) => {
+export const createGround = ({ port, opsPort, isTls, address, account, targets, lastEventId }: GroundOptions) => {
   const sockets = new Set<Socket>();
   const timers = new Set<NodeJS.Timeout>();
   let isOver = false;
@@ -38,6 +40,7 @@ export const createGround = ({ port, opsPort, isTls, address, account, targets }
     keep(connectTls({ socket, rejectUnauthorized: false, maxVersion }));
   return {
     targets,
+    lastEventId,
     /** A TCP connection to the public listener. */
     raw: (): Socket => dial(port),
     /** A connection that a request can be written to: over TLS where the listener has it. */

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { createSecretBox } from '../../server/src/access/secrets.ts';
+import { createEventIds } from '../../server/src/live/event-id.ts';
 import { openStore } from '../../server/src/store/open.ts';
 import { createCertificate } from '../certificates.ts';
 import { act } from '../door.ts';
@@ -15,6 +16,7 @@ import { createSignedReports } from '../signed-reports.ts';
 import type { Attacker } from './attackers.ts';
 import { type Seen, startBystander } from './bystander.ts';
 import { createGround, type Ground, type Targets } from './ground.ts';
+import { fillStore } from './large-store.ts';
 
 const drainMs = 3_000;
 /** How long a server may take to stop, and for how long something of an attack may be left. */
@@ -37,20 +39,27 @@ export type Besieged = {
   readonly child: ChildProcess;
   readonly url: string;
   readonly opsUrl: string;
-  readonly world: World;
+  readonly world: SiegeWorld;
 };
 
 const reports = 150;
 
-/** A store with enough reports for large pages, and a second account: one attacks, the other one is beside it. */
-export const createSiegeWorld = async (): Promise<
-  World & { readonly attacker: { userId: string; secret: string } }
-> => {
+export type SiegeWorld = World & {
+  readonly attacker: { readonly userId: string; readonly secret: string };
+  /** Of an event nearly as far back as a stream may resume. */
+  readonly lastEventId: string;
+};
+
+/** A store that takes long to read, and a second account: one attacks, the other one is beside it. */
+export const createSiegeWorld = async (size: number): Promise<SiegeWorld> => {
   const world = await createWorld();
   const store = await openStore(world.store, 'write');
   const { report } = await createSignedReports();
   const from = Math.floor(Date.now() / 1_000) - 1_000;
+  await fillStore(store, world.feedId, size);
+  const position = await store.reports.position();
   await store.reports.append(Array.from({ length: reports }, (_, i) => report(world.feedId, from + i, from + i)));
+  const { encode } = createEventIds(await store.reports.lineage());
   const attacker = { userId: crypto.randomUUID(), secret: 'a-secret-of-the-attacker' };
   const sealed = createSecretBox(Buffer.from(world.key, 'hex')).seal(attacker.userId, attacker.secret);
   const createdAt = '2026-01-01T00:00:00.000000Z';
@@ -65,7 +74,7 @@ export const createSiegeWorld = async (): Promise<
   };
   await store.admin.update('account', [attacker.userId], () => [account], act);
   await store.close();
-  return { ...world, attacker };
+  return { ...world, attacker, lastEventId: encode(Math.max(1, position + reports - 99_000)) };
 };
 
 /** Bounds that a siege reaches: an attack on the defaults, of 16,384 connections and 256 MB, would be one on the machine. */
@@ -74,7 +83,7 @@ const bounds = [
   ...['--connections-per-address', '600', '--unread-bytes-max', '67108864', '--unread-bytes-per-account', '33554432'],
 ];
 
-export const startBesieged = async (world: World, { isTls, workers }: Stage): Promise<Besieged> => {
+export const startBesieged = async (world: SiegeWorld, { isTls, workers }: Stage): Promise<Besieged> => {
   const [cert, key] = ['chain.pem', 'tls-key.pem'].map((name) => join(world.folder, name)) as [string, string]; // two names
   if (isTls) {
     const made = createCertificate('besieged');
@@ -87,9 +96,9 @@ export const startBesieged = async (world: World, { isTls, workers }: Stage): Pr
 };
 
 /** The server without defenses. */
-export const startControl = async (world: World, { isTls }: Stage): Promise<Besieged> => {
+export const startControl = async (world: SiegeWorld, { isTls }: Stage): Promise<Besieged> => {
   const program = fileURLToPath(new URL('./control-server.ts', import.meta.url));
-  const args = ['--conditions=source', '--import', 'tsx', program, ...(isTls ? ['tls'] : [])];
+  const args = ['--conditions=source', '--import', 'tsx', program, world.store, ...(isTls ? ['tls'] : [])];
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
   const [line] = await once(child.stdout, 'data');
   const { port, opsPort } = JSON.parse(String(line)) as Record<'port' | 'opsPort', number>;
@@ -161,6 +170,7 @@ const begin = ({ url, opsUrl, world }: Besieged, account: Account, { attackers, 
     address: '127.0.0.66',
     account,
     targets: targetsOf(world.feedId),
+    lastEventId: world.lastEventId,
   });
   for (const { attack } of attackers) for (let i = 0; i < count; i++) attack(ground, i);
   return ground;
