@@ -62,6 +62,7 @@ const layers: Readonly<Record<string, readonly string[]>> = {
   ],
   'server/src/log': ['protocol', 'server/src/http', 'server/src/memo', 'server/src/observe'],
   'server/src/metrics-staleness': [],
+  'server/src/metrics-store': ['server/src/store', 'server/src/threads'],
   'server/src/metrics': [
     'protocol',
     'server/src/connections',
@@ -69,6 +70,7 @@ const layers: Readonly<Record<string, readonly string[]>> = {
     'server/src/ingest',
     'server/src/live',
     'server/src/metrics-staleness',
+    'server/src/metrics-store',
     'server/src/observe',
     'server/src/store',
   ],

@@ -111,7 +111,9 @@ const openDoor = async (
 ): Promise<WritePath> => {
   const onFailure = (error: unknown) => observe({ kind: 'adminReloadFailed', error });
   const view = await starting.part('the catalog and the accounts', () => openAdminView(store.admin, onFailure));
-  const verifier = openVerifier(settings.verifierThreads);
+  const verifier = openVerifier(settings.verifierThreads, (why) =>
+    observe({ kind: 'threadEnded', thread: 'verifier', reason: why }),
+  );
   try {
     await starting.part('the threads that verify signatures', verifier.ready);
   } catch (error) {

@@ -153,7 +153,11 @@ const openStandardOutput = (onDropped: (count: number) => void): LogDestination 
     },
     flushSync: () => {
       handOver();
-      output.flushSync();
+      try {
+        output.flushSync();
+      } catch {
+        // As above: the disk of the log is full, or its reader is gone.
+      }
     },
   };
 };
@@ -196,13 +200,14 @@ const toLine = (observation: Observation, slowMs: number): Line => {
     }
     case 'damaged':
     case 'endedUnexpectedly':
-      return damageLine(observation);
+    case 'writingStopped':
+    case 'writingResumed':
+    case 'threadEnded':
+      return troubleLine(observation);
     case 'statements':
-      return { level: 'debug', fields: { event, change: observation.change } };
-    case 'statementFailed':
-      return { level: 'debug', fields: { event, reason: observation.reason } }; // the request that fails by it tells more
+    case 'statementFailed': // the request that fails by it tells more
     case 'historyRead':
-      return { level: 'debug', fields: { event, by: observation.by } };
+      return databaseLine(observation);
     case 'started':
       return { level: 'info', fields: { event, version: observation.version, addresses: observation.addresses } };
     case 'draining':
@@ -250,7 +255,7 @@ const warningLine = ({ kind: event, code, message, error }: Extract<Observation,
   complaint: code,
 });
 
-const damageLine = (found: Extract<Observation, { kind: 'damaged' | 'endedUnexpectedly' }>): Line => {
+const damageLine = (found: Damaged): Line => {
   if (found.kind === 'endedUnexpectedly') {
     const { kind: event, times } = found;
     const message = `The last process that wrote to this store ended unexpectedly${times > 1 ? `, ${times} times in a row` : ''}. Run: sealpost store verify.`;
@@ -263,6 +268,34 @@ const damageLine = (found: Extract<Observation, { kind: 'damaged' | 'endedUnexpe
     fields: { event, table, key: cut(key), reason: cut(reason), feedId, message },
     complaint: table,
   };
+};
+
+type Damaged = Extract<Observation, { kind: 'damaged' | 'endedUnexpectedly' }>;
+type Writing = Extract<Observation, { kind: 'writingStopped' | 'writingResumed' | 'threadEnded' }>;
+
+const troubleLine = (told: Damaged | Writing): Line =>
+  told.kind === 'damaged' || told.kind === 'endedUnexpectedly' ? damageLine(told) : writingLine(told);
+
+const databaseLine = ({
+  kind: event,
+  ...fields
+}: Extract<Observation, { kind: 'statements' | 'statementFailed' | 'historyRead' }>): Line => ({
+  level: 'debug',
+  fields: { event, ...fields },
+});
+
+const writingLine = (told: Writing): Line => {
+  const { kind: event } = told;
+  if (told.kind === 'threadEnded') {
+    const { thread, reason } = told;
+    return { level: 'error', fields: { event, thread, reason: cut(reason) }, complaint: 'thread_ended' };
+  }
+  if (told.kind === 'writingResumed') {
+    const { part, seconds } = told;
+    return { level: 'info', fields: { event, part, durationMs: roundMs(seconds * 1_000) } };
+  }
+  const { part, code, reason } = told;
+  return { level: 'error', fields: { event, part, code, reason: cut(reason) }, complaint: 'writing_stopped' };
 };
 
 const liveLine = (ended: Extract<Observation, { kind: 'liveEnded' }>): Line => {

@@ -9,8 +9,9 @@ import { refusals } from './ingest/refusals.ts';
 import { endings } from './live/connections.ts';
 import type { LiveEvent } from './live/tally.ts';
 import { registerStaleness } from './metrics-staleness.ts';
+import { createStoreMetrics } from './metrics-store.ts';
 import { countedCodes, type Listener } from './observe.ts';
-import { historyReaders, type StoreEvent, statementFailures } from './store/store.ts';
+import { historyReaders, type StoreEvent, statementFailures } from './store/store-event.ts';
 
 /** What is looked up when somebody asks for the metrics. One that throws leaves its metric without a value, not the others. */
 export type Readings = {
@@ -72,7 +73,7 @@ export const createMetrics = ({ readings, staleAfterSeconds }: MetricsOptions): 
     aggregator: 'max',
     registers: [registry],
   });
-  const observeDamage = createDamageMetrics(registry);
+  const observeStore = createStoreMetrics(registry);
   const database = createDatabaseMetrics(registry);
   const live = createLiveMetrics(registry);
   registerReadings(registry, readings, staleAfterSeconds);
@@ -96,7 +97,10 @@ export const createMetrics = ({ readings, staleAfterSeconds }: MetricsOptions): 
           return staleReaders.set(observation.count);
         case 'damaged':
         case 'endedUnexpectedly':
-          return observeDamage(observation);
+        case 'writingStopped':
+        case 'writingResumed':
+        case 'threadEnded':
+          return observeStore(observation);
         case 'statements':
         case 'statementFailed':
         case 'historyRead':
@@ -211,25 +215,6 @@ const createRequestMetrics = (registry: Registry) => {
       shed.inc();
       countDropped(reason, 1);
     },
-  };
-};
-
-const createDamageMetrics = (registry: Registry) => {
-  const damaged = new Gauge({
-    name: 'sealpost_store_damaged_records',
-    help: 'Damaged records of the store that were found since the start.',
-    aggregator: 'max',
-    registers: [registry],
-  });
-  const ends = new Gauge({
-    name: 'sealpost_unexpected_ends',
-    help: 'Processes in a row that ended without closing the store, before this one.',
-    aggregator: 'max',
-    registers: [registry],
-  });
-  return (event: Extract<StoreEvent, { kind: 'damaged' | 'endedUnexpectedly' }>): void => {
-    if (event.kind === 'damaged') damaged.set(event.total);
-    else ends.set(event.times);
   };
 };
 

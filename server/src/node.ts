@@ -19,7 +19,7 @@ import { type OpsListener, openOpsListener } from './ops.ts';
 import { closeFailedStart, type StartWatch, unwatchedStart } from './start-watch.ts';
 import type { AdminView } from './store/admin-snapshot.ts';
 import { lateReason, readFreshness } from './store/freshness.ts';
-import type { Damage, Store } from './store/store.ts';
+import type { Damage, Store, WritingStop } from './store/store.ts';
 
 export type Node = {
   readonly url: string;
@@ -92,10 +92,11 @@ export const openNode = async (options: NodeOptions): Promise<Node> => {
       checks: {
         draining: () => (stopping === undefined ? undefined : 'this node is shutting down'),
         store: () => checkStore(opened),
+        writing: () => describeStops(opened.store, 'reports')[0],
         ingest: () => checkLag(opened),
         workers: listening.check,
       },
-      degraded: () => [...describeDamage(opened.store.damage()), ...missingKeys()],
+      degraded: () => [...describeDegradation(opened.store), ...missingKeys()],
       metrics: async () => renderMetrics(await sumMetrics([await metrics.values(), ...(await listening.values())])),
       ...(ingestToken !== undefined && { ingest: openIngest(opened, nodeSettings, ingestToken, closing.signal) }),
       observe,
@@ -289,6 +290,17 @@ const describeDamage = (damage: readonly Damage[]): readonly string[] => {
   const named = damage.slice(0, 5).map(({ table, key, reason }) => `store: ${table} ${key}: ${reason}`);
   return damage.length > named.length ? [...named, `store: ${damage.length} damaged records in all`] : named;
 };
+
+/** Why a part of the store cannot be written to. Without its administrative part everything is served, and only counts wait. */
+const describeStops = (store: Store, part: WritingStop['part']): readonly string[] =>
+  store
+    .stops()
+    .flatMap((stop) => (stop.part === part ? [`writing to ${part} has stopped (${stop.code}): ${stop.reason}`] : []));
+
+const describeDegradation = (store: Store): readonly string[] => [
+  ...describeStops(store, 'administration'),
+  ...describeDamage(store.damage()),
+];
 
 const checkStore = async ({ store }: WritePath): Promise<string | undefined> => {
   await store.reports.position();

@@ -7,7 +7,7 @@ import type { ConnectionDropped } from './http/server.ts';
 import type { IngestEvent } from './ingest/ingest.ts';
 import type { VisibleEvent } from './ingest/visibility.ts';
 import type { LiveEvent } from './live/tally.ts';
-import type { StoreEvent } from './store/store.ts';
+import type { StoreEvent } from './store/store-event.ts';
 
 /** What becomes of the process. `addresses` are those it listens on. */
 export type LifecycleObservation =

@@ -1,4 +1,5 @@
-// Owns starting a module of ours in a thread or a process, built or from the sources.
+// Starts a module of ours in a thread or a process, built or from the sources, and keeps a channel to a thread: questions and answers in order, a
+// thread that ends is replaced, closing always ends (D135).
 import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
 
@@ -25,8 +26,148 @@ export const startThread = (module: string, callerUrl: string, workerData: unkno
 const ownOptions = (): { execArgv?: string[] } =>
   process.execArgv.some((option) => option.startsWith('--input-type')) ? { execArgv: [] } : {};
 
+/** What is told of a thread that ended though nobody closed it; another one takes its place. */
+export type ThreadEnded = {
+  readonly kind: 'threadEnded';
+  readonly thread: (typeof replacedThreads)[number];
+  readonly reason: string;
+};
+export const replacedThreads = ['writer', 'verifier'] as const;
+
+/** What a thread says: that it runs, the answer to the oldest question, something unasked. */
+export type ThreadMessage<Answer, Remark = never> =
+  | { readonly ready: true }
+  | { readonly answer: Answer }
+  | { readonly remark: Remark };
+
+export type ThreadChannel<Request, Answer> = {
+  /** Resolves once the first thread runs; rejects when it ends before. */
+  readonly ready: () => Promise<void>;
+  /** Rejects when the thread ends before it answers, or is not running. */
+  readonly ask: (request: Request) => Promise<Answer>;
+  /** Sends what has no answer; dropped while no thread runs. */
+  readonly send: (request: Request) => void;
+  readonly isRunning: () => boolean;
+  /** Questions without an answer. */
+  readonly waiting: () => number;
+  /** Lets the thread finish what it was asked and then `last`, within `closeMaxMs`; then ends it. What is asked later is rejected. */
+  readonly close: (last?: Request) => Promise<void>;
+};
+
+export type ChannelOptions<Request, Remark> = {
+  readonly start: () => Worker;
+  /** What every new thread is sent first. */
+  readonly first?: () => Request | undefined;
+  readonly onRemark?: (remark: Remark) => void;
+  /** A thread ended that nobody closed; another one takes its place. */
+  readonly onEnded?: (why: string) => void;
+  /** The error for a question: the thread ended while it had it, or was not running. */
+  readonly failure: (why: string, wasAsked: boolean) => Error;
+  readonly closeMaxMs?: number;
+};
+
+type Question<Answer> = { readonly resolve: (answer: Answer) => void; readonly reject: (error: Error) => void };
+
+/** A thread that ended within this time of its start is replaced after as long a pause, so that one that cannot run costs little. */
+const restartPauseMs = 1_000;
+const closeMaxMsDefault = 10_000;
+const terminateMaxMs = 1_000;
+
+/** Starts a thread and keeps one running until closed. */
+export const openChannel = <Request, Answer, Remark = never>(
+  options: ChannelOptions<Request, Remark>,
+): ThreadChannel<Request, Answer> => {
+  const questions: Question<Answer>[] = [];
+  const readiness = createReadiness();
+  let worker: Worker | undefined;
+  let hasRun = false;
+  let isClosed = false;
+  let restart: NodeJS.Timeout | undefined;
+  const noteEnd = (why: string, livedMs: number): void => {
+    worker = undefined;
+    for (const { reject } of questions.splice(0)) reject(options.failure(why, true));
+    readiness.fail(options.failure(why, false)); // of no effect once it ran
+    if (isClosed || !hasRun) return;
+    options.onEnded?.(why);
+    if (livedMs > restartPauseMs) begin();
+    else restart = setTimeout(begin, restartPauseMs).unref();
+  };
+  const hear = (message: ThreadMessage<Answer, Remark>): void => {
+    if ('answer' in message) questions.shift()?.resolve(message.answer);
+    else if ('remark' in message) options.onRemark?.(message.remark);
+    else {
+      hasRun = true;
+      readiness.reached();
+    }
+  };
+  const begin = (): void => {
+    const startedMs = performance.now();
+    let why: string | undefined;
+    try {
+      const started = options.start();
+      worker = started;
+      started.on('message', hear);
+      started.on('error', (error) => {
+        why = describeEnd(error);
+      });
+      // An answer that cannot be read is lost, and whoever waits for it would wait forever.
+      started.on('messageerror', (error) => {
+        why = describeEnd(error);
+        void started.terminate();
+      });
+      started.on('exit', (code) => noteEnd(why ?? `exit code ${code}`, performance.now() - startedMs));
+      const first = options.first?.();
+      if (first !== undefined) started.postMessage(first);
+    } catch (error) {
+      noteEnd(describeEnd(error), 0);
+    }
+  };
+  begin();
+  return {
+    ready: readiness.wait,
+    ask: (request) =>
+      new Promise((resolve, reject) => {
+        if (worker === undefined || isClosed)
+          return reject(options.failure(isClosed ? 'it is closed' : 'it is being restarted', false));
+        questions.push({ resolve, reject });
+        worker.postMessage(request);
+      }),
+    send: (request) => worker?.postMessage(request),
+    isRunning: () => worker !== undefined,
+    waiting: () => questions.length,
+    close: async (last) => {
+      isClosed = true;
+      clearTimeout(restart);
+      if (worker !== undefined) await endThread(worker, last, options.closeMaxMs ?? closeMaxMsDefault);
+    },
+  };
+};
+
+const describeEnd = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+
+/** A thread inside a system call that does not return cannot be ended: then nobody waits for it any longer. */
+const endThread = async (worker: Worker, last: unknown, closeMaxMs: number): Promise<void> => {
+  const exited = new Promise<true>((resolve) => worker.once('exit', () => resolve(true)));
+  if (last !== undefined) worker.postMessage(last);
+  if (last !== undefined && (await orAfter(exited, closeMaxMs))) return;
+  void worker.terminate();
+  if (await orAfter(exited, terminateMaxMs)) return;
+  worker.unref();
+};
+
+/** Whether something happens in time. */
+const orAfter = async (happens: Promise<true>, ms: number): Promise<boolean> => {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<false>((resolve) => {
+    timer = setTimeout(() => resolve(false), ms);
+  });
+  const happened = await Promise.race([happens, late]);
+  clearTimeout(timer);
+  return happened;
+};
+
 /** Whether a thread has come to run, for those who wait for it. */
-export const createReadiness = () => {
+const createReadiness = () => {
   let reached = (): void => {};
   let fail = (_: Error): void => {};
   const ready = new Promise<void>((resolve, reject) => {

@@ -44,7 +44,7 @@ test('damage: the control, a report that was altered together with its checksums
     const run = openBlock(streamOfKey(key), value);
     const reports = Array.from({ length: run.count }, (_, i) => run.report(i));
     (reports[1]?.fullReport as Uint8Array)[200] = 1;
-    await blocks.put(key, encodeBlock(streamOfKey(key), reports));
+    environment.root.transactionSync(() => blocks.put(key, encodeBlock(streamOfKey(key), reports)));
     await environment.root.close();
     const [outcome] = await examine(programs, world.file, [folder]);
     expect(outcome?.wrong.length).toBeGreaterThan(0);

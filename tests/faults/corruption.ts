@@ -2,7 +2,7 @@
 import { cpSync, mkdtempSync, rmSync, statSync, truncateSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { pagesFile } from '../../server/src/store/lmdb-environment.ts';
+import { pagesFile } from '../../server/src/store/lmdb-pages-file.ts';
 import { openStore } from '../../server/src/store/open.ts';
 import { createSignedReports, secondStream } from '../signed-reports.ts';
 import { ended, linesOf, type Programs } from './programs.ts';

@@ -5,6 +5,8 @@ import { bundle } from '../../bench/bundle.ts';
 
 export type Programs = {
   readonly start: (name: string, args: readonly string[], options?: { stderr?: 'inherit' | 'ignore' }) => ChildProcess;
+  /** The bundled file of a program. */
+  readonly fileOf: (name: string) => string;
   readonly remove: () => void;
 };
 
@@ -15,6 +17,7 @@ export const buildPrograms = async (entries: readonly string[] = faultPrograms):
   return {
     start: (name, args, { stderr = 'inherit' } = {}) =>
       spawn(process.execPath, [programOf(name), ...args], { stdio: ['ignore', 'pipe', stderr], cwd: tmpdir() }),
+    fileOf: programOf,
     remove,
   };
 };

@@ -3,9 +3,13 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
-import { openWriter } from '../../server/src/store/lmdb-writer.ts';
+import { createDamageLog } from '../../server/src/store/damage.ts';
+import { openEnvironment } from '../../server/src/store/lmdb-environment.ts';
+import { takePlace } from '../../server/src/store/lmdb-fence.ts';
+import { createClosings, openWriter } from '../../server/src/store/lmdb-writer.ts';
 import { openStore } from '../../server/src/store/open.ts';
-import type { Store, StoreEvent } from '../../server/src/store/store.ts';
+import type { Store } from '../../server/src/store/store.ts';
+import type { StoreEvent } from '../../server/src/store/store-event.ts';
 import { createSignedReports, secondStream } from '../signed-reports.ts';
 import { buildPrograms, ended, linesOf, type Programs } from './programs.ts';
 
@@ -88,7 +92,18 @@ test('sharing: readers that were killed are counted as their places are freed, l
     if (event.kind === 'staleReaders') counts.push(event.count);
     heard();
   };
-  const writer = openWriter(join(folder, 'reports'), tell, 20);
+  const place = { token: 'sharing', pid: process.pid, takenAt: '' };
+  const reader = openEnvironment(join(folder, 'reports'), false);
+  takePlace(reader, place, createDamageLog());
+  const writer = openWriter({
+    folder,
+    place,
+    tell,
+    closings: createClosings(),
+    refresh: () => {},
+    checkReadersEveryMs: 20,
+  });
+  await writer.ready();
   const children = [1, 2, 3].map(() => programs.start('reader-program', ['hold', folder]));
   for (const child of children) await linesOf(child).next();
   const checked = () =>
@@ -104,5 +119,6 @@ test('sharing: readers that were killed are counted as their places are freed, l
   await checked();
   expect(counts.reduce((sum, count) => sum + count, 0)).toBe(2);
   await writer.close();
+  await reader.root.close();
   children[2]?.kill('SIGKILL');
 });

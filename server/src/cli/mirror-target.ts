@@ -73,7 +73,12 @@ const openLocal = async (session: Session, { values }: ResolvedSettings): Promis
 };
 
 /** Failures of a store that pass: the disk has space again, the database answers again. */
-const transientCodes: readonly string[] = ['store_disk_full', 'store_unavailable', 'store_outcome_unknown'];
+const transientCodes: readonly string[] = [
+  'store_disk_full',
+  'store_write_failed',
+  'store_unavailable',
+  'store_outcome_unknown',
+];
 
 const retryLater = (error: unknown): never => {
   if (error instanceof StoreError && transientCodes.includes(error.code)) throw new TransientError(error.message, '');

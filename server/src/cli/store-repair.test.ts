@@ -47,7 +47,7 @@ const destroy = async (nth: number): Promise<void> => {
   const environment = openEnvironment(join(folder, 'reports'), false);
   const blocks = openTable(environment, 'blocks');
   const { key, value } = [...blocks.getRange()][nth] as { key: Buffer; value: Buffer }; // there are two
-  blocks.putSync(key, Buffer.from(value).fill(0, 0, 40));
+  environment.root.transactionSync(() => blocks.put(key, Buffer.from(value).fill(0, 0, 40)));
   await environment.root.close();
 };
 

@@ -1,8 +1,9 @@
-// Owns one thread of the verifier: WASM engine, signer sets, batches in and verdicts out, in order.
+// One thread of the verifier: WASM engine, signer sets, batches in and verdicts out, in order.
 import { parentPort } from 'node:worker_threads';
 import type { SignerSets } from '@sealpost/protocol';
 import * as WasmHash from 'ox/wasm/Hash';
 import * as WasmSecp256k1 from 'ox/wasm/Secp256k1';
+import type { ThreadMessage } from '../threads.ts';
 import { type Verdict, verifyFullReport } from './verification.ts';
 
 export type VerifierRequest =
@@ -10,17 +11,15 @@ export type VerifierRequest =
   /** Full reports, separated by commas: one text crosses threads faster than many. */
   | { readonly signerSets?: never; readonly reports: string };
 
-/** The first message says that the thread runs; each other one is the verdicts on a batch. */
-export type VerifierAnswer = 'ready' | readonly Verdict[];
-
 const { keccak256 } = await WasmHash.engine();
 const { recoverPublicKey } = await WasmSecp256k1.engine();
 const engine = { keccak256, recoverPublicKey };
 let signerSets: SignerSets = new Map();
-const answer = (message: VerifierAnswer): void => parentPort?.postMessage(message);
+const say = (message: ThreadMessage<readonly Verdict[]>): void => parentPort?.postMessage(message);
 
 parentPort?.on('message', (request: VerifierRequest) => {
   if (request.signerSets !== undefined) signerSets = request.signerSets;
-  else answer(request.reports.split(',').map((fullReport) => verifyFullReport(fullReport, signerSets, engine)));
+  else
+    say({ answer: request.reports.split(',').map((fullReport) => verifyFullReport(fullReport, signerSets, engine)) });
 });
-answer('ready');
+say({ ready: true });

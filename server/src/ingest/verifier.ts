@@ -1,9 +1,10 @@
-// Owns the verifier: threads that check signatures, so that no request loop ever does.
-import type { Worker } from 'node:worker_threads';
+// The verifier: threads that check signatures, so that no request loop ever does. A thread that ends is replaced; what it had is checked again by
+// another, once.
 import type { SignerSets } from '@sealpost/protocol';
-import { createReadiness, startThread } from '../threads.ts';
+import { StoreError } from '../store/store.ts';
+import { openChannel, startThread, type ThreadChannel } from '../threads.ts';
 import type { Verdict } from './verification.ts';
-import type { VerifierAnswer, VerifierRequest } from './verifier-thread.ts';
+import type { VerifierRequest } from './verifier-thread.ts';
 
 export type Verifier = {
   /** Resolves once every thread runs; rejects when one ends before. */
@@ -15,16 +16,28 @@ export type Verifier = {
   readonly close: () => Promise<void>;
 };
 
-type Waiting = { readonly resolve: (verdicts: readonly Verdict[]) => void; readonly reject: (error: Error) => void };
-
 /** Reports per message at most: large enough to hide the hand-over. A smaller batch is shared among the threads. */
 const chunkReportsMax = 64;
 
-/** Starts the threads. A thread that dies rejects what it was asked, then and later. */
-export const openVerifier = (threadCount: number): Verifier => {
-  const threads = Array.from({ length: threadCount }, openVerifierThread);
-  const leastBusy = () =>
-    threads.reduce((least, thread) => (thread.waiting.length < least.waiting.length ? thread : least));
+type Channel = ThreadChannel<VerifierRequest, readonly Verdict[]>;
+
+/** Starts the threads. `onEnded` hears why one ended that nobody closed. */
+export const openVerifier = (threadCount: number, onEnded: (why: string) => void = () => {}): Verifier => {
+  let signerSets: SignerSets = new Map();
+  const threads = Array.from({ length: threadCount }, () =>
+    openChannel<VerifierRequest, readonly Verdict[]>({
+      start: () => startThread('./verifier-thread', import.meta.url, undefined),
+      first: () => ({ signerSets }),
+      onEnded,
+      failure: (why) =>
+        new StoreError('store_unavailable', `A thread that verifies signatures is not running: ${why}. Retry shortly.`),
+    }),
+  );
+  const ask = (fullReports: readonly string[]): Promise<readonly Verdict[]> => {
+    // A text with a comma in it is no report: it must not become two.
+    const reports = fullReports.map((text) => text.replaceAll(',', ';')).join(',');
+    return leastBusy(threads).ask({ reports });
+  };
   return {
     ready: async () => {
       await Promise.all(threads.map(({ ready }) => ready()));
@@ -35,49 +48,22 @@ export const openVerifier = (threadCount: number): Verifier => {
       const chunks = Array.from({ length: Math.ceil(fullReports.length / size) }, (_, i) =>
         fullReports.slice(i * size, (i + 1) * size),
       );
-      const verdicts = await Promise.all(chunks.map((chunk) => leastBusy().ask(chunk)));
+      const verdicts = await Promise.all(chunks.map((chunk) => ask(chunk).catch(() => ask(chunk))));
       return verdicts.flat();
     },
-    use: (signerSets) => {
-      for (const { worker } of threads) worker.postMessage({ signerSets } satisfies VerifierRequest);
+    use: (sets) => {
+      signerSets = sets;
+      for (const { send } of threads) send({ signerSets });
     },
     close: async () => {
-      await Promise.all(threads.map(({ worker }) => worker.terminate()));
+      await Promise.all(threads.map(({ close }) => close()));
     },
   };
 };
 
-type VerifierThread = {
-  readonly worker: Worker;
-  readonly ready: () => Promise<void>;
-  readonly waiting: readonly Waiting[];
-  readonly ask: (fullReports: readonly string[]) => Promise<readonly Verdict[]>;
-};
-
-const openVerifierThread = (): VerifierThread => {
-  const worker = startThread('./verifier-thread', import.meta.url, undefined);
-  const waiting: Waiting[] = [];
-  const readiness = createReadiness();
-  let failure: Error | undefined;
-  const fail = (cause: unknown): void => {
-    const why = cause instanceof Error ? cause.message : `exit code ${cause}`;
-    failure ??= new Error(`A thread that verifies signatures has ended: ${why}`, { cause });
-    readiness.fail(failure);
-    for (const { reject } of waiting.splice(0)) reject(failure);
-  };
-  worker.on('message', (message: VerifierAnswer) => {
-    if (message === 'ready') readiness.reached();
-    else waiting.shift()?.resolve(message);
+/** The running thread with the fewest questions. */
+const leastBusy = (threads: readonly Channel[]): Channel =>
+  threads.reduce((least, one) => {
+    if (one.isRunning() !== least.isRunning()) return one.isRunning() ? one : least;
+    return one.waiting() < least.waiting() ? one : least;
   });
-  worker.on('error', fail);
-  worker.on('exit', fail);
-  const ask = (fullReports: readonly string[]): Promise<readonly Verdict[]> =>
-    new Promise((resolve, reject) => {
-      if (failure !== undefined) return reject(failure);
-      waiting.push({ resolve, reject });
-      // A text with a comma in it is no report: it must not become two.
-      const reports = fullReports.map((text) => text.replaceAll(',', ';')).join(',');
-      worker.postMessage({ reports } satisfies VerifierRequest);
-    });
-  return { worker, ready: readiness.wait, waiting, ask };
-};

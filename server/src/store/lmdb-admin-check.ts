@@ -1,7 +1,7 @@
 // Looking through every record of the administrative environment, for those who check a store.
 import { createDamageLog, type DamageLog } from './damage.ts';
 import { decodeAdminRecord, decodeAudit } from './lmdb-admin.ts';
-import { type Environment, openTable } from './lmdb-environment.ts';
+import { type Environment, openTable, type Table } from './lmdb-environment.ts';
 import { decodeKeyedRecord } from './record.ts';
 import type { Damage } from './store.ts';
 
@@ -15,6 +15,7 @@ const decoders: Readonly<Record<string, (entry: Entry) => unknown>> = {
   audit: decodeAudit,
   usage: decodeCount,
   secretUses: decodeCount,
+  writer: decodeCount,
 };
 
 /** Every damaged record of the environment. */
@@ -22,7 +23,9 @@ export const checkAdministration = (environment: Environment): readonly Damage[]
   environment.root.resetReadTxn();
   const damage: DamageLog = createDamageLog();
   for (const [table, decode] of Object.entries(decoders)) {
-    for (const entry of openTable(environment, table).getRange()) {
+    // A reader on read-only media cannot make a table that an older release did not know.
+    const opened: Table | undefined = openTable(environment, table);
+    for (const entry of opened?.getRange() ?? []) {
       const key = table === 'audit' ? entry.key.toString('hex') : entry.key.toString();
       damage.contain({ table, key }, () => decode(entry));
     }

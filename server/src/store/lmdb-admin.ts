@@ -38,9 +38,11 @@ export const decodeAdminRecord = <K extends AdminKind>(entry: Entry): AdminRecor
   return record;
 };
 
+/** `administer` makes a change, in its turn. */
 export const createAdminStore = (
   environment: Environment,
   damage: DamageLog,
+  administer: (change: () => void) => Promise<void>,
 ): AdminStore & { readonly close: () => void } => {
   const records = openTable(environment, 'records');
   const audit = openTable(environment, 'audit');
@@ -90,7 +92,7 @@ export const createAdminStore = (
   };
   const { listen, check, close } = createWake(version, pollMs);
   const change = async (write: () => void): Promise<void> => {
-    environment.root.transactionSync(write);
+    await administer(() => environment.root.transactionSync(write));
     check();
   };
   return {

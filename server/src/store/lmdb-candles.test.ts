@@ -128,7 +128,7 @@ test('candles: damaged hours and days are read from what they cover, and made an
     for (const table of [tables.hourCandles, tables.dayCandles])
       for (const { key, value } of [...(table?.getRange() ?? [])]) {
         value[30] = (value[30] as number) ^ 4; // prices begin there
-        table?.putSync(key, value);
+        table?.put(key, value);
       }
   });
   const damaged = await openStore(`lmdb:${folder}`, 'write');

@@ -7,10 +7,12 @@ import { flipInFile } from '../../../tests/damage/flip.ts';
 import { partsOf } from '../../../tests/damage/pages.ts';
 import { act, testStream } from '../../../tests/door.ts';
 import { createSignedReports, millisecondStream, secondStream } from '../../../tests/signed-reports.ts';
-import { openEnvironment, openTable, pagesFile, type Table } from './lmdb-environment.ts';
+import { openEnvironment, openTable, type Table } from './lmdb-environment.ts';
+import { pagesFile } from './lmdb-pages-file.ts';
 import { reportKey } from './lmdb-report-tables.ts';
 import { openStore } from './open.ts';
-import type { Store, StoredReport, StoreEvent } from './store.ts';
+import type { Store, StoredReport } from './store.ts';
+import type { StoreEvent } from './store-event.ts';
 
 const { report } = await createSignedReports();
 const t0 = 1_763_200_000;

@@ -93,6 +93,11 @@ test('view: the types let nobody take it for a Buffer', () => {
   expect(view.subarray(4).length).toBe(6);
   // @ts-expect-error so has a text
   expect(view.toString('latin1', 4)).toBe('record');
-  // @ts-expect-error only the environment reads the shared buffer
-  expect(table.getBinaryFast).toBeTypeOf('function');
+});
+
+test('table: what lmdb can do asynchronously, or with its shared buffer, is out of reach', () => {
+  for (const name of ['getBinaryFast', 'transaction', 'putSync', 'ifVersion', 'committed', 'flushed'])
+    expect([name in table, name in environment.root]).toEqual([false, false]);
+  expect(() => table.put(keys.short, short)).toThrow('outside of a transaction');
+  expect(() => table.remove(keys.short)).toThrow('outside of a transaction');
 });

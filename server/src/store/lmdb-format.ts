@@ -14,7 +14,8 @@ import {
   writePosition,
 } from './lmdb-counters.ts';
 import { repairStreams } from './lmdb-directory.ts';
-import { type Environment, openTable, pagesFile } from './lmdb-environment.ts';
+import { type Environment, openTable } from './lmdb-environment.ts';
+import { pagesFile } from './lmdb-pages-file.ts';
 import type { ReportTables } from './lmdb-report-tables.ts';
 import { decodeKeyedRecord, encodeKeyedRecord } from './record.ts';
 import { CorruptRecordError, type Lineage, StoreError } from './store.ts';
@@ -69,7 +70,7 @@ export const prepareReports = (environment: Environment, tables: ReportTables, d
     }
     const stamp = encodeFormat(formatVersion);
     if (tables.meta.get(formatKey)?.equals(stamp) !== true) tables.meta.put(formatKey, stamp);
-    if (storedLineage(environment, tables) === undefined) {
+    if (storedLineage(environment, tables, damage) === undefined) {
       const lineage = { epoch: randomBytes(6).toString('hex'), key: randomBytes(16).toString('hex') };
       tables.meta.put(lineageKey, encodeKeyedRecord(lineageKey, { ...lineage, file: fileOf(environment) }));
     }
@@ -81,15 +82,20 @@ type StoredLineage = { readonly epoch: string; readonly key: string; readonly fi
 // A file that was copied or restored has another number, and from then on its own history.
 const fileOf = ({ folder }: Environment): string => String(statSync(pagesFile(folder), { bigint: true }).ino);
 
-const storedLineage = (environment: Environment, { meta }: ReportTables): StoredLineage | undefined => {
+const storedLineage = (
+  environment: Environment,
+  { meta }: ReportTables,
+  damage?: DamageLog,
+): StoredLineage | undefined => {
   const value = meta.get(lineageKey);
   if (value === undefined) return undefined;
   try {
     const lineage = decodeKeyedRecord<StoredLineage>(lineageKey, value, 'the lineage');
     return lineage.file === fileOf(environment) ? lineage : undefined;
   } catch (error) {
-    if (error instanceof CorruptRecordError) return undefined; // a new one costs each client one catch-up
-    throw error;
+    if (!(error instanceof CorruptRecordError)) throw error;
+    damage?.note({ table: 'meta', key: 'lineage', reason: error.message });
+    return undefined; // a new one costs each client one catch-up
   }
 };
 

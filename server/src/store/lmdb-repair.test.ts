@@ -7,7 +7,8 @@ import { flipInFile } from '../../../tests/damage/flip.ts';
 import { partsOf } from '../../../tests/damage/pages.ts';
 import { act, testStream } from '../../../tests/door.ts';
 import { createSignedReports, secondStream } from '../../../tests/signed-reports.ts';
-import { openEnvironment, openTable, pagesFile, type Table } from './lmdb-environment.ts';
+import { openEnvironment, openTable, type Table } from './lmdb-environment.ts';
+import { pagesFile } from './lmdb-pages-file.ts';
 import { openStore, repairStore } from './open.ts';
 import type { Store, StoredReport } from './store.ts';
 

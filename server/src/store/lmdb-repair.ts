@@ -15,8 +15,10 @@ import {
   writePosition,
 } from './lmdb-counters.ts';
 import { createDirectory, putStream } from './lmdb-directory.ts';
-import { type Environment, keepHeadroom, openEnvironment, pagesFile, type Table } from './lmdb-environment.ts';
+import { type Environment, openEnvironment, type Table } from './lmdb-environment.ts';
+import { holdPlace, takePlace } from './lmdb-fence.ts';
 import { checkFormat } from './lmdb-format.ts';
+import { pagesFile } from './lmdb-pages-file.ts';
 import { readSignerSets, repairAdministration } from './lmdb-repair-admin.ts';
 import {
   applyRun,
@@ -57,8 +59,11 @@ export const repairLmdbStore = async (folder: string, given: RepairOptions): Pro
   let environment: Environment | undefined;
   const file = createAsideFile(options);
   try {
-    if (!options.dryRun) unlock = takeWriterLock(admin, reportsFolder, randomUUID());
+    const place = { token: randomUUID(), pid: process.pid, takenAt: new Date().toISOString() };
+    if (!options.dryRun) unlock = takeWriterLock(admin, reportsFolder, place, createDamageLog());
     environment = openEnvironment(reportsFolder, options.dryRun);
+    if (!options.dryRun) takePlace(environment, place, createDamageLog());
+    if (!options.dryRun) for (const one of [admin, environment]) holdPlace(one, place);
     const tables = openReportTables(environment);
     checkFormat(tables, folder, createDamageLog());
     const repair: Repair = { environment, tables, file, tally: createTally(), lost: [], left: [], options };
@@ -96,7 +101,6 @@ const repairReports = async (repair: Repair, signerSets: SignerSets): Promise<vo
   for (const stream of streams.keys()) if (!named.has(stream)) tally.add('numbers');
   if (options.dryRun) planLosses(repair, changes, streams);
   else {
-    keepHeadroom(environment);
     environment.root.transactionSync(() => {
       for (const [stream, feedId] of streams) if (!named.has(stream)) putStream(tables, feedId, stream);
     });
@@ -155,7 +159,6 @@ const applyRuns = (repair: Repair, changes: readonly RunChange[]): void => {
   const observed = createObserved(tables);
   for (const name of rewritten) rewriteTable(environment, tables[name], (entry) => isOpen(entry) !== undefined);
   for (let i = 0; i < changes.length; i += changesPerTransaction) {
-    keepHeadroom(environment);
     environment.root.transactionSync(() => {
       const source = sourceOf(repair);
       for (const change of changes.slice(i, i + changesPerTransaction)) {

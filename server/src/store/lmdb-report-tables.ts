@@ -2,6 +2,7 @@
 // observed after every block. Both hold runs of one form, keyed by stream number and the run's last observation.
 import { crc32 } from 'node:zlib';
 import { type Environment, openTable, type Table } from './lmdb-environment.ts';
+import { fenceTable } from './lmdb-fence.ts';
 import { CorruptRecordError } from './store.ts';
 
 export type ReportTables = {
@@ -23,6 +24,8 @@ export type ReportTables = {
   readonly quarantine: Table;
   /** Runs that were found damaged and taken out of `blocks` or `tail`, by their keys. Absent in a store that no writer of this format opened. */
   readonly damaged: Table | undefined;
+  /** Who may write (lmdb-fence.ts). Absent like `damaged`. */
+  readonly writer: Table | undefined;
 };
 
 export const openReportTables = (environment: Environment): ReportTables => ({
@@ -37,6 +40,7 @@ export const openReportTables = (environment: Environment): ReportTables => ({
   appended: openTable(environment, 'appended'),
   quarantine: openTable(environment, 'quarantine'),
   damaged: openTable(environment, 'damaged'),
+  writer: openTable(environment, fenceTable),
 });
 
 /** Key of a report or a block: ordered by stream, then by time. */

@@ -7,7 +7,7 @@ import type { DamageLog } from './damage.ts';
 import { createCandleWriter } from './lmdb-candles.ts';
 import { lastPosition, readCounters, writeCounters, writePosition } from './lmdb-counters.ts';
 import { createDirectory, putStream } from './lmdb-directory.ts';
-import { type Environment, keepHeadroom } from './lmdb-environment.ts';
+import type { Environment } from './lmdb-environment.ts';
 import { findFirst, findLastBefore } from './lmdb-found-reports.ts';
 import { encodeAppended, positionKey, type ReportTables, reportKey, streamOfKey } from './lmdb-report-tables.ts';
 import {
@@ -84,10 +84,7 @@ export const createReportWriter = (environment: Environment, tables: ReportTable
     return outcomes;
   };
   return {
-    append: (batch) => {
-      keepHeadroom(environment);
-      return environment.root.transactionSync(() => appendAll(batch));
-    },
+    append: (batch) => environment.root.transactionSync(() => appendAll(batch)),
     forget: () => {
       states.clear();
       streams = createNumbers(tables, damage);

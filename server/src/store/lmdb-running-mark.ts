@@ -18,7 +18,14 @@ export const leaveRunningMark = (folder: string): RunningMark => {
   } catch {
     // The disk is full or read-only; the writer's next transaction says so.
   }
-  return { unexpectedEnds, clear: () => rmSync(path, { force: true }) };
+  const clear = (): void => {
+    try {
+      rmSync(path, { force: true });
+    } catch {
+      // The disk fails or is read-only: the next start says that this process did not end as it should.
+    }
+  };
+  return { unexpectedEnds, clear };
 };
 
 const endsIn = (path: string): number => {

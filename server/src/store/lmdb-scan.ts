@@ -29,6 +29,7 @@ const tableNames = [
   'feedIds',
   'meta',
   'damaged',
+  'writer',
 ] as const;
 
 type TableName = (typeof tableNames)[number];
@@ -85,6 +86,7 @@ const checks: Readonly<Record<Exclude<TableName, RunTable>, Check>> = {
   numbers: checkStreamRow,
   feedIds: checkStreamRow,
   meta: checkMeta,
+  writer: (key, value) => decodeKeyedRecord(key, value, `the ${key.toString()} of the writer`),
   damaged: (key, value) => {
     const { table, reason, file } = decodeSetAside(key, value);
     if (file === undefined) throw new CorruptRecordError(`a run of ${table} was set aside: ${reason}`);

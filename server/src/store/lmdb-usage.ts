@@ -1,7 +1,7 @@
-// Usage in LMDB, added to by any process: counts, one record per day, account and route, and the last use of each secret. Days come first,
+// Usage in LMDB, added to by any process in its own thread: counts, one record per day, account and route, and the last use of each secret. Days come first,
 // so that what is too old lies at the beginning and goes in one sweep. A damaged record is noted and begins anew.
 import type { DamageLog } from './damage.ts';
-import { type Environment, openTable } from './lmdb-environment.ts';
+import { type Environment, openTable, type Table } from './lmdb-environment.ts';
 import { decodeKeyedRecord, encodeKeyedRecord } from './record.ts';
 import type { SecretUse, UsageRow, UsageStore } from './store.ts';
 import { addDays, dayOf, firstDayKept } from './usage-days.ts';
@@ -55,50 +55,63 @@ const createSecretUses = (environment: Environment, damage: DamageLog) => {
   };
 };
 
-export const createUsageStore = (environment: Environment, damage: DamageLog): UsageStore => {
-  const { root } = environment;
+/** A damaged count is lost; counting begins again at 0. */
+const countOf = (damage: DamageLog, key: Buffer, value: Buffer): Count | undefined =>
+  damage.contain({ table: 'usage', key: key.toString() }, () =>
+    decodeKeyedRecord<Count>(key, value, `usage ${key.toString()}`),
+  );
+
+const endDay = (table: Table, reverse: boolean, start?: string): string | undefined => {
+  for (const key of table.getKeys({ reverse, limit: 1, ...(start !== undefined && { start: Buffer.from(start) }) }))
+    return key.subarray(0, 10).toString();
+  return undefined;
+};
+
+/** Adds counts and uses, all or none of them. Synchronous: for the thread that writes. */
+export const addUsage = (
+  environment: Environment,
+  damage: DamageLog,
+  rows: readonly UsageRow[],
+  uses: readonly SecretUse[],
+  nowMs: number,
+): void => {
   const table = openTable(environment, 'usage');
   const secretUses = createSecretUses(environment, damage);
-  const endDay = (reverse: boolean, start?: string): string | undefined => {
-    for (const key of table.getKeys({ reverse, limit: 1, ...(start !== undefined && { start: Buffer.from(start) }) }))
-      return key.subarray(0, 10).toString();
-    return undefined;
-  };
-  /** A damaged count is lost; counting begins again at 0. */
-  const countOf = (key: Buffer, value: Buffer): Count | undefined =>
-    damage.contain({ table: 'usage', key: key.toString() }, () =>
-      decodeKeyedRecord<Count>(key, value, `usage ${key.toString()}`),
-    );
   const requestsAt = (name: string): number => {
     const key = Buffer.from(name);
     const known = table.get(key);
-    return (known && countOf(key, known)?.requests) ?? 0;
+    return (known && countOf(damage, key, known)?.requests) ?? 0;
   };
-  const dropOld = (nowMs: number): void => {
-    const newest = endDay(true, dayOf(nowMs)); // no key is a day alone, so that this one is before it
+  const dropOld = (): void => {
+    const newest = endDay(table, true, dayOf(nowMs)); // no key is a day alone, so that this one is before it
     if (newest === undefined) return; // an empty end would be no end
     const end = Buffer.from(firstDayKept(newest));
     for (const key of [...table.getKeys({ end, limit: removedMax })]) table.remove(key);
   };
+  environment.root.transactionSync(() => {
+    const sums = new Map<string, number>();
+    for (const { userId, day, route, requests } of rows) {
+      const key = `${day}/${userId}/${route}`;
+      sums.set(key, (sums.get(key) ?? requestsAt(key)) + requests);
+    }
+    const latestUses = secretUses.latestOf(uses, nowMs);
+    // Everything was read by now: what throws, throws before the first change.
+    for (const [name, requests] of sums) {
+      const key = Buffer.from(name);
+      table.put(key, encodeKeyedRecord(key, { requests } satisfies Count));
+    }
+    secretUses.put(latestUses);
+    if (rows.length > 0) dropOld();
+  });
+};
+
+export const createUsageStore = (environment: Environment, damage: DamageLog, add: UsageStore['add']): UsageStore => {
+  const { root } = environment;
+  const table = openTable(environment, 'usage');
+  const secretUses = createSecretUses(environment, damage);
   return {
-    // Not the synchronous kind: it runs beside requests, which must not wait for the disk or for another process.
     add: async (rows, uses, nowMs) => {
-      if (rows.length === 0 && uses.length === 0) return;
-      await root.transaction(() => {
-        const sums = new Map<string, number>();
-        for (const { userId, day, route, requests } of rows) {
-          const key = `${day}/${userId}/${route}`;
-          sums.set(key, (sums.get(key) ?? requestsAt(key)) + requests);
-        }
-        const latestUses = secretUses.latestOf(uses, nowMs);
-        // Everything was read by now: what throws, throws before the first change.
-        for (const [name, requests] of sums) {
-          const key = Buffer.from(name);
-          table.put(key, encodeKeyedRecord(key, { requests } satisfies Count));
-        }
-        secretUses.put(latestUses);
-        if (rows.length > 0) dropOld(nowMs);
-      });
+      if (rows.length > 0 || uses.length > 0) await add(rows, uses, nowMs);
     },
     lastUses: async (userId) => {
       root.resetReadTxn();
@@ -106,12 +119,12 @@ export const createUsageStore = (environment: Environment, damage: DamageLog): U
     },
     list: async (userId, fromDay) => {
       root.resetReadTxn();
-      const [first, last] = [endDay(false), endDay(true)];
+      const [first, last] = [endDay(table, false), endDay(table, true)];
       if (first === undefined || last === undefined) return [];
       const rows: UsageRow[] = [];
       for (let day = latest([fromDay, first]); day <= last; day = addDays(day, 1)) {
         for (const { key, value } of table.getRange(below(`${day}/${userId}`))) {
-          const count = countOf(key, value);
+          const count = countOf(damage, key, value);
           const route = key.toString().slice(day.length + userId.length + 2);
           if (count !== undefined) rows.push({ userId, day, route, ...count });
         }

@@ -1,8 +1,12 @@
-// Owns the right to write reports: one process per folder. The holder is known by pid, start time, boot and pid namespace, so that
-// a killed one's lock is free at once; a holder in another container, whose pid means nothing here, must show a recent beat.
+// Who may begin to write reports: one process per folder. The holder is known by pid, start time, boot and pid namespace, so that a killed one's
+// lock is free at once; a holder in another container, whose pid means nothing here, must show a recent beat. The file decides who may begin;
+// that a replaced writer stores nothing is ensured by the database (D136).
 import { readFileSync, readlinkSync, renameSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { DamageLog } from './damage.ts';
 import type { Environment } from './lmdb-environment.ts';
+import { writeFailure } from './lmdb-failure.ts';
+import { takePlace, type WriterPlace } from './lmdb-fence.ts';
 import { StoreError } from './store.ts';
 
 const beatMs = 2_000;
@@ -16,8 +20,17 @@ type Holder = {
   readonly token: string;
 };
 
-/** Takes the lock of a folder; `arbiter` is an environment whose transactions put contenders in order. Returns the way to give it back. */
-export const takeWriterLock = (arbiter: Environment, folder: string, token: string): (() => void) => {
+/**
+ * Takes the lock of a folder, and the writer's place in `arbiter`, an environment whose transactions put contenders in order. Returns the way to
+ * give the lock back.
+ */
+export const takeWriterLock = (
+  arbiter: Environment,
+  folder: string,
+  place: WriterPlace,
+  damage: DamageLog,
+): (() => void) => {
+  const { token } = place;
   const path = join(folder, 'writer.lock');
   const me: Holder = {
     pid: process.pid,
@@ -26,16 +39,25 @@ export const takeWriterLock = (arbiter: Environment, folder: string, token: stri
     namespace: pidNamespace(),
     token,
   };
-  arbiter.root.transactionSync(() => {
-    const holder = readHolder(path);
-    if (holder !== undefined && isAlive(holder, path)) throw lockedError(folder, holder);
-    writeFileSync(`${path}.${token}`, JSON.stringify(me));
-    renameSync(`${path}.${token}`, path);
-  });
+  const giveBack = (): void => {
+    if (readHolder(path)?.token === token) removeIfPossible(path);
+  };
+  try {
+    takePlace(arbiter, place, damage, () => {
+      const holder = readHolder(path);
+      if (holder !== undefined && isAlive(holder, path)) throw lockedError(folder, holder);
+      writeFileSync(`${path}.${token}`, JSON.stringify(me));
+      renameSync(`${path}.${token}`, path);
+    });
+  } catch (error) {
+    removeIfPossible(`${path}.${token}`);
+    giveBack();
+    throw writeFailure(folder, error);
+  }
   const beat = setInterval(() => touch(path), beatMs).unref();
   return () => {
     clearInterval(beat);
-    if (readHolder(path)?.token === token) rmSync(path, { force: true });
+    giveBack();
   };
 };
 
@@ -57,6 +79,15 @@ const isAlive = (holder: Holder, path: string): boolean => {
   if (holder.bootId !== bootId()) return false;
   if (holder.namespace !== pidNamespace()) return Date.now() - statSync(path).mtimeMs < beatMissingMs;
   return startOf(holder.pid) === holder.startedAt;
+};
+
+/** A lock that cannot be removed is that of a process that is gone: the next writer takes it. */
+const removeIfPossible = (path: string): void => {
+  try {
+    rmSync(path, { force: true });
+  } catch {
+    // The disk fails or is read-only.
+  }
 };
 
 const touch = (path: string): void => {

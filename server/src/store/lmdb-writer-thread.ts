@@ -1,20 +1,40 @@
-// Owns the thread that writes reports: requests come in order, each is one synchronous transaction that is flushed when it
-// returns. A thread of its own because a flush takes milliseconds, which no request loop may spend.
+// The thread that writes: requests come in order, each is one synchronous transaction that is flushed when it returns. A thread of its own because
+// a flush takes milliseconds, which no request loop may spend. Without a writer's place it adds usage only, as any process may.
+import { join } from 'node:path';
 import { parentPort, workerData } from 'node:worker_threads';
+import type { ThreadMessage } from '../threads.ts';
 import { createDamageLog } from './damage.ts';
 import { buildRollups } from './lmdb-candles.ts';
-import { openEnvironment } from './lmdb-environment.ts';
+import { type Environment, neverReopened, openEnvironment } from './lmdb-environment.ts';
+import { holdPlace, probeWriting, type WriterPlace } from './lmdb-fence.ts';
 import { addToQuarantine } from './lmdb-quarantine.ts';
 import { openReportTables } from './lmdb-report-tables.ts';
 import { createReportWriter } from './lmdb-report-writer.ts';
 import { trimSlice } from './lmdb-retention.ts';
-import type { Damage, NewReport, QuarantinedReport, Retention } from './store.ts';
+import { addUsage } from './lmdb-usage.ts';
+import {
+  type Damage,
+  type NewReport,
+  type QuarantinedReport,
+  type Retention,
+  type SecretUse,
+  StoreError,
+  type UsageRow,
+} from './store.ts';
 
-/** What the thread is asked to do. */
+/** What the thread is asked to do. `reopen` has no answer: the process's own reading side has let go of the environment. */
 export type WriterRequest =
   | ({ readonly act: 'append' } & PackedBatch)
   | { readonly act: 'trim'; readonly retention: Retention }
   | { readonly act: 'quarantine'; readonly refused: readonly QuarantinedReport[] }
+  | {
+      readonly act: 'usage';
+      readonly rows: readonly UsageRow[];
+      readonly uses: readonly SecretUse[];
+      readonly nowMs: number;
+    }
+  | { readonly act: 'probe'; readonly part: 'reports' | 'administration' }
+  | { readonly act: 'reopen'; readonly part: 'reports' | 'administration' }
   | { readonly act: 'close' };
 
 /** A batch as it crosses threads: all bytes in one buffer, since every view that is sent takes its whole buffer along. */
@@ -26,68 +46,159 @@ export type PackedBatch = {
 /** What it says unasked: how many readers were found gone and had their slots freed; a record that it found damaged. */
 export type WriterRemark = { readonly staleReaders: number } | { readonly damaged: Damage };
 
-/** What it answers, in the order asked, with the seconds it took. LMDB's error code is the system's. */
+/** What it answers, with the seconds it took. `isClosed`: LMDB refuses the environment, which was closed here to be opened again. */
 export type WriterAnswer =
   | { readonly result: unknown; readonly seconds: number; readonly error?: never }
-  | {
-      readonly result?: never;
-      readonly error: { readonly message: string; readonly code: unknown; readonly corrupt: boolean };
-    };
+  | { readonly result?: never; readonly error: ThreadError; readonly isClosed: boolean };
 
-const { folder, checkReadersEveryMs } = workerData as { folder: string; checkReadersEveryMs: number }; // given by lmdb-writer.ts
-const environment = openEnvironment(folder, false);
-const tables = openReportTables(environment);
-const damage = createDamageLog((damaged) => parentPort?.postMessage({ damaged } satisfies WriterRemark));
-const writer = createReportWriter(environment, tables, damage);
+/** An error as it crosses threads. lmdb's code is the system's number. */
+export type ThreadError = { readonly name: string; readonly message: string; readonly code: unknown };
+
+export type WriterSettings = {
+  /** The folder of the store. */
+  readonly folder: string;
+  /** Absent where only usage is added. */
+  readonly place: WriterPlace | undefined;
+  /** How often this thread closed the reports' environment, and the administrative one, to have them opened again. */
+  readonly closings: Int32Array<SharedArrayBuffer>;
+  readonly checkReadersEveryMs: number;
+};
+
+const { folder, place, closings, checkReadersEveryMs } = workerData as WriterSettings; // given by lmdb-writer.ts
+const say = (message: ThreadMessage<WriterAnswer, WriterRemark>): void => parentPort?.postMessage(message);
+const damage = createDamageLog((damaged) => say({ remark: { damaged } }));
+
+const openWriting = (writerPlace: WriterPlace) => {
+  const environment = openEnvironment(join(folder, 'reports'), false, neverReopened);
+  try {
+    holdPlace(environment, writerPlace);
+    const tables = openReportTables(environment);
+    const writer = createReportWriter(environment, tables, damage);
+    return { environment, tables, writer };
+  } catch (error) {
+    void environment.root.close();
+    throw error;
+  }
+};
+
+let open: ReturnType<typeof openWriting> | undefined = place && openWriting(place);
+let mayReopen = false;
+let isAdministrationRefused = false;
+
+const beingReopened = () => new StoreError('store_unavailable', 'The store is being reopened. Retry shortly.');
+
+const countClosing = (which: 0 | 1): void => {
+  Atomics.add(closings, which, 1);
+  Atomics.notify(closings, which);
+};
+
+const requireOpen = (): NonNullable<typeof open> => {
+  if (open !== undefined) return open;
+  if (place === undefined || !mayReopen) throw beingReopened();
+  const opened = openWriting(place);
+  try {
+    opened.environment.flush(); // what the failed commit left behind must not reach the disk after what follows
+  } catch (error) {
+    void opened.environment.root.close();
+    throw error;
+  }
+  open = opened;
+  return opened;
+};
+
 // A reader that was killed inside a transaction pins the pages it saw; its slot is freed here, now and then.
-const checkReaders = (): void =>
-  parentPort?.postMessage({ staleReaders: environment.root.readerCheck() } satisfies WriterRemark);
-checkReaders();
-const readerCheck = setInterval(checkReaders, checkReadersEveryMs);
+const checkReaders = (): void => {
+  try {
+    if (open !== undefined) say({ remark: { staleReaders: open.environment.root.readerCheck() } });
+  } catch {
+    // The next transaction fails with the same, and is answered.
+  }
+};
 
 // What an older store lacks is made between requests, each slice a transaction of its own; one that fails is tried again later.
 const buildPauseMs = 20;
 const buildRetryMs = 10_000;
 const buildNext = (): void => {
+  const { environment, tables } = open ?? {};
   try {
-    if (environment.root.transactionSync(() => buildRollups(tables, damage)))
-      buildTimer = setTimeout(buildNext, buildPauseMs);
+    const isMore =
+      environment?.root.transactionSync(() => tables !== undefined && buildRollups(tables, damage)) ?? true;
+    if (isMore) buildTimer = setTimeout(buildNext, environment === undefined ? buildRetryMs : buildPauseMs);
   } catch {
+    closeRefused();
     buildTimer = setTimeout(buildNext, buildRetryMs);
   }
 };
-let buildTimer = setTimeout(buildNext, 0);
+let buildTimer = place && setTimeout(buildNext, 0);
 
 const unpackBatch = ({ reports, bytes }: PackedBatch): readonly NewReport[] =>
   reports.map(({ end, ...report }, i) => ({ ...report, fullReport: bytes.subarray(reports[i - 1]?.end ?? 0, end) }));
 
-const perform = (request: WriterRequest): unknown => {
-  if (request.act === 'append') return writer.append(unpackBatch(request));
-  if (request.act === 'trim') {
-    writer.forget();
-    return trimSlice(environment, tables, request.retention, damage);
+/** The administrative environment is open only for as long as it is written to: its failure then ends with it. */
+const withAdministration = (act: (environment: Environment) => void): void => {
+  if (isAdministrationRefused) throw beingReopened();
+  const environment = openEnvironment(join(folder, 'admin'), false, neverReopened);
+  try {
+    if (place !== undefined) holdPlace(environment, place);
+    act(environment);
+  } catch (error) {
+    isAdministrationRefused = environment.isRefused();
+    throw error;
+  } finally {
+    void environment.root.close();
+    if (isAdministrationRefused) countClosing(1);
   }
-  if (request.act === 'quarantine') return addToQuarantine(environment, tables.quarantine, request.refused);
-  return undefined;
 };
 
-const answer = (request: WriterRequest): WriterAnswer => {
+const perform = (request: Exclude<WriterRequest, { act: 'reopen' | 'close' }>): unknown => {
+  if (request.act === 'usage')
+    return withAdministration((environment) =>
+      addUsage(environment, damage, request.rows, request.uses, request.nowMs),
+    );
+  if (request.act === 'probe' && request.part === 'administration') return withAdministration(probeWriting);
+  const { environment, tables, writer } = requireOpen();
+  if (request.act === 'append') return writer.append(unpackBatch(request));
+  if (request.act === 'quarantine') return addToQuarantine(environment, tables.quarantine, request.refused);
+  if (request.act === 'probe') return probeWriting(environment);
+  writer.forget();
+  return trimSlice(environment, tables, request.retention, damage);
+};
+
+/** Closes an environment that LMDB refuses, so that the reading side can open it again. */
+const closeRefused = (): void => {
+  if (open === undefined || !open.environment.isRefused()) return;
+  void open.environment.root.close();
+  open = undefined;
+  mayReopen = false;
+  countClosing(0);
+};
+
+const answer = (request: Parameters<typeof perform>[0]): WriterAnswer => {
   const startedMs = performance.now();
   try {
     return { result: perform(request), seconds: (performance.now() - startedMs) / 1_000 };
   } catch (cause) {
-    writer.forget(); // what it remembered of streams may belong to the transaction that failed
-    const { message, code, name } = cause as Error & { code?: unknown };
-    return { error: { message, code, corrupt: name === 'CorruptRecordError' } };
+    open?.writer.forget(); // what it remembered of streams may belong to the transaction that failed
+    closeRefused();
+    const { name, message, code } = cause as Error & { code?: unknown };
+    const isAdministration = request.act === 'usage' || (request.act === 'probe' && request.part === 'administration');
+    const isClosed = isAdministration ? isAdministrationRefused : place !== undefined && open === undefined;
+    return { error: { name, message, code }, isClosed };
   }
 };
 
-const port = parentPort;
-port?.on('message', async (request: WriterRequest) => {
-  port.postMessage(answer(request));
-  if (request.act !== 'close') return;
-  clearInterval(readerCheck);
-  clearTimeout(buildTimer);
-  await environment.root.close();
-  port.close();
+const readerCheck = setInterval(checkReaders, checkReadersEveryMs);
+parentPort?.on('message', (request: WriterRequest) => {
+  if (request.act === 'reopen') {
+    if (request.part === 'reports') mayReopen = true;
+    else isAdministrationRefused = false;
+  } else if (request.act !== 'close') say({ answer: answer(request) });
+  else {
+    clearInterval(readerCheck);
+    clearTimeout(buildTimer);
+    void open?.environment.root.close();
+    parentPort?.close();
+  }
 });
+checkReaders();
+say({ ready: true });

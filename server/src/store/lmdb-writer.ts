@@ -1,8 +1,18 @@
-// Owns the caller's side of the writer thread, and what happens when the disk fails: full means wait for space, anything else
-// means stop, because after a failed flush nobody knows what the disk holds (D51).
-import { statfsSync } from 'node:fs';
-import { createReadiness, startThread } from '../threads.ts';
-import type { PackedBatch, WriterAnswer, WriterRemark, WriterRequest } from './lmdb-writer-thread.ts';
+// The caller's side of the thread that writes, and what happens when a write fails: the caller is told, writing counts as stopped, and is tried
+// again until it works (D135).
+import { join } from 'node:path';
+import { openChannel, startThread } from '../threads.ts';
+import type { SharedEnvironment } from './lmdb-environment.ts';
+import { isShortOfSpace, writeFailure } from './lmdb-failure.ts';
+import type { WriterPlace } from './lmdb-fence.ts';
+import type {
+  PackedBatch,
+  ThreadError,
+  WriterAnswer,
+  WriterRemark,
+  WriterRequest,
+  WriterSettings,
+} from './lmdb-writer-thread.ts';
 import {
   type AppendOutcome,
   CorruptRecordError,
@@ -10,8 +20,12 @@ import {
   type QuarantinedReport,
   type Retention,
   StoreError,
-  type StoreEvent,
+  type StoreErrorCode,
+  type UsageStore,
+  type WritingStop,
 } from './store.ts';
+import type { StoreEvent } from './store-event.ts';
+import { createWriteState, type WriteState } from './write-state.ts';
 
 export type Writer = {
   /** Resolves once the thread has opened the store; rejects when it ends before. */
@@ -19,87 +33,202 @@ export type Writer = {
   readonly append: (batch: readonly NewReport[]) => Promise<readonly AppendOutcome[]>;
   readonly trim: (retention: Retention) => Promise<{ removed: number; more: boolean }>;
   readonly quarantine: (refused: readonly QuarantinedReport[]) => Promise<void>;
+  readonly addUsage: UsageStore['add'];
+  /** Makes a change to the administrative environment on this thread, while the other one does not; notes how it went. */
+  readonly administer: (change: () => void) => Promise<void>;
   /** How often this process has written; undefined while it does, and once nobody can say. */
   readonly writes: () => number | undefined;
+  /** What cannot be written to at present. */
+  readonly stops: () => readonly WritingStop[];
   readonly close: () => Promise<void>;
 };
 
-type Waiting = {
-  readonly act: WriterRequest['act'];
-  readonly resolve: (result: unknown) => void;
-  readonly reject: (error: Error) => void;
+export type WriterOptions = {
+  /** The folder of the store. */
+  readonly folder: string;
+  /** Absent where only usage is added; then the thread is started by the first addition. */
+  readonly place: WriterPlace | undefined;
+  readonly tell: (event: StoreEvent) => void;
+  /** Made by `createClosings`, and known to the environments that this thread reads. */
+  readonly closings: Closings;
+  /** Opens an environment of this thread again, where it has to be. */
+  readonly refresh: (part: WritingStop['part']) => void;
+  readonly checkReadersEveryMs?: number;
+  readonly probeEveryMs?: number;
 };
 
-/** Less free space than this counts as a full disk: a transaction of ours takes up to a few megabytes. */
-const freeBytesMin = 1024 * 1024;
+export type Closings = {
+  readonly counter: Int32Array<SharedArrayBuffer>;
+  readonly reports: SharedEnvironment;
+  readonly administration: SharedEnvironment;
+  /** Questions to the thread about administrative records that have no answer yet. */
+  pending: number;
+};
 
-/** Opens the writer of a folder; `tell` hears of every durable append, and at every check how many readers were found gone. */
-export const openWriter = (folder: string, tell: (event: StoreEvent) => void, checkReadersEveryMs = 60_000): Writer => {
-  const thread = startThread('./lmdb-writer-thread', import.meta.url, { folder, checkReadersEveryMs });
-  const waiting: Waiting[] = [];
-  let stopped: StoreError | undefined;
-  let full = false;
-  let hasEnded = false;
+/** A failed commit closes the environment in the thread within a millisecond; nobody waits longer than this for it. */
+const closingMaxMs = 200;
+
+/** How the thread that writes tells the one that reads to open their environment again. */
+export const createClosings = (): Closings => {
+  const counter = new Int32Array(new SharedArrayBuffer(8));
+  const watch = (index: 0 | 1, isHeld: () => boolean): SharedEnvironment => ({
+    closings: () => Atomics.load(counter, index),
+    mayReopen: (seen) => {
+      if (!isHeld()) return true;
+      Atomics.wait(counter, index, seen, closingMaxMs);
+      return Atomics.load(counter, index) !== seen;
+    },
+  });
+  const closings: Closings = {
+    counter,
+    reports: watch(0, () => true),
+    administration: watch(1, () => closings.pending > 0),
+    pending: 0,
+  };
+  return closings;
+};
+
+/** `tell` hears of every durable append, of stops, and at every check how many readers were found gone. */
+export const openWriter = (options: WriterOptions): Writer => {
+  const { folder, place, tell, closings, refresh, probeEveryMs } = options;
   let writes = 0;
-  const readiness = createReadiness();
-  const stop = (cause: unknown): void => {
-    stopped ??= new StoreError(
-      'store_stopped',
-      `Writing to ${folder} has stopped: ${String(cause)}. Check the disk, then restart.`,
-      { cause },
-    );
-    readiness.fail(stopped);
-    for (const { reject } of waiting.splice(0)) reject(stopped);
-  };
-  const judge = ({ message, code, corrupt }: NonNullable<WriterAnswer['error']>): Error => {
-    if (corrupt) return new CorruptRecordError(message);
-    full = isFull(folder, code);
-    if (full) return diskFullError(folder);
-    stopped = new StoreError(
-      'store_stopped',
-      `Writing to ${folder} has stopped after an error: ${message}. Check the disk, then restart.`,
-    );
-    return new StoreError('store_write_failed', `Writing to ${folder} failed: ${message}. Nothing of it was promised.`);
-  };
-  thread.on('message', (message: WriterAnswer | WriterRemark) => {
-    readiness.reached(); // the first message is that of the reader check, once everything is open
-    if ('damaged' in message) return tell({ kind: 'damaged', total: 0, ...message.damaged });
-    if ('staleReaders' in message) return tell({ kind: 'staleReaders', count: message.staleReaders });
-    const { act, resolve, reject } = waiting.shift() as Waiting; // answers come in the order asked
-    writes += 1;
-    if (message.error !== undefined) return reject(judge(message.error));
-    if (act === 'append') tell({ kind: 'committed', seconds: message.seconds });
-    resolve(message.result);
-  });
-  thread.on('error', stop);
-  thread.on('exit', () => {
-    hasEnded = true;
-    stop('its thread has ended');
-  });
-  const ask = <T>(request: WriterRequest): Promise<T> => {
-    if (stopped !== undefined) return Promise.reject(stopped);
-    if (full && isFull(folder, 'ENOSPC')) return Promise.reject(diskFullError(folder));
-    full = false;
-    return new Promise((resolve, reject) => {
-      waiting.push({ act: request.act, resolve: resolve as (result: unknown) => void, reject });
-      thread.postMessage(request);
+  const start = () =>
+    startWriterThread(options, (why) => {
+      states[place === undefined ? 'administration' : 'reports'].failed(threadFailure(folder, why, false));
+      tell({ kind: 'threadEnded', thread: 'writer', reason: why });
     });
+  let channel = place && start();
+  let isClosed = false;
+  const ask = async (part: WritingStop['part'], request: WriterRequest): Promise<unknown> => {
+    if (isClosed) throw new StoreError('store_closed', `The store in ${folder} is closed.`);
+    channel ??= start();
+    const state = states[part];
+    const stop = state.current();
+    // A small write may still fit where a large one failed: without this, writing would stop and resume all the time.
+    if (stop?.code === 'store_disk_full' && isShortOfSpace(folder)) throw new StoreError(stop.code, stop.reason);
+    if (stop?.code === 'store_taken_over') throw new StoreError(stop.code, stop.reason);
+    if (part === 'administration') closings.pending += 1;
+    const answer = await channel
+      .ask(request)
+      .catch((error: StoreError) => {
+        state.failed(error);
+        throw error;
+      })
+      .finally(() => {
+        if (part === 'administration') closings.pending -= 1;
+      });
+    writes += 1;
+    if (answer.error === undefined) {
+      state.worked();
+      if (request.act === 'append') tell({ kind: 'committed', seconds: answer.seconds });
+      return answer.result;
+    }
+    if (answer.isClosed) reopen(part);
+    const error = toError(join(folder, part === 'reports' ? 'reports' : 'admin'), answer.error);
+    if (error instanceof StoreError) state.failed(error);
+    throw error;
   };
+  const reopen = (part: WritingStop['part']): void => {
+    try {
+      refresh(part);
+    } catch {
+      // It is closed, which is what the thread needs; each read tries to open it.
+    }
+    channel?.send({ act: 'reopen', part });
+  };
+  const probe = (part: WritingStop['part']) => ask(part, { act: 'probe', part });
+  const states = createStates(tell, probeEveryMs, (part) =>
+    part === 'reports' ? probe(part) : inTurn(() => probe(part)),
+  );
+  const inTurn = createTurns(); // while one thread reopens the administrative environment, the other must not have it open
   return {
-    ready: readiness.wait,
+    ready: () => channel?.ready() ?? Promise.resolve(),
     // Copied, not transferred: once any memory of a process was taken from it, V8 looks at every access to bytes whether they are still there.
-    append: (batch) => ask({ act: 'append', ...packBatch(batch) }),
-    trim: (retention) => ask({ act: 'trim', retention }),
-    quarantine: (refused) => ask({ act: 'quarantine', refused }),
-    writes: () => (waiting.length > 0 || stopped !== undefined ? undefined : writes),
+    append: (batch) => ask('reports', { act: 'append', ...packBatch(batch) }) as Promise<readonly AppendOutcome[]>, // as the thread answers
+    trim: (retention) => ask('reports', { act: 'trim', retention }) as Promise<{ removed: number; more: boolean }>,
+    quarantine: (refused) => ask('reports', { act: 'quarantine', refused }) as Promise<void>,
+    addUsage: (rows, uses, nowMs) =>
+      inTurn(() => ask('administration', { act: 'usage', rows, uses, nowMs })) as Promise<void>,
+    administer: (change) => inTurn(async () => noteWrite(states.administration, join(folder, 'admin'), change)),
+    writes: () => (channel === undefined || channel.waiting() > 0 || states.reports.current() ? undefined : writes),
+    stops: () => Object.values(states).flatMap((state) => state.current() ?? []),
     close: async () => {
-      if (hasEnded) return;
-      const ended = new Promise((resolve) => thread.once('exit', resolve));
-      thread.postMessage({ act: 'close' } satisfies WriterRequest);
-      waiting.push({ act: 'close', resolve: () => {}, reject: () => {} });
-      await ended;
+      isClosed = true;
+      for (const state of Object.values(states)) state.close();
+      await channel?.close({ act: 'close' });
     },
   };
+};
+
+const startWriterThread = (
+  { folder, place, tell, closings, checkReadersEveryMs = 60_000 }: WriterOptions,
+  onEnded: (why: string) => void,
+) =>
+  openChannel<WriterRequest, WriterAnswer, WriterRemark>({
+    start: () => {
+      const settings: WriterSettings = { folder, place, closings: closings.counter, checkReadersEveryMs };
+      return startThread('./lmdb-writer-thread', import.meta.url, settings);
+    },
+    onRemark: (remark) =>
+      'damaged' in remark
+        ? tell({ kind: 'damaged', total: 0, ...remark.damaged })
+        : tell({ kind: 'staleReaders', count: remark.staleReaders }),
+    onEnded,
+    failure: (why, wasAsked) => threadFailure(folder, why, wasAsked),
+  });
+
+/** Runs one act after the other. */
+const createTurns = () => {
+  let last: Promise<unknown> = Promise.resolve();
+  return <T>(act: () => Promise<T>): Promise<T> => {
+    const done = last.then(act);
+    last = done.catch(() => {});
+    return done;
+  };
+};
+
+type States = Readonly<Record<WritingStop['part'], WriteState>>;
+
+const createStates = (
+  tell: (event: StoreEvent) => void,
+  probeEveryMs: number | undefined,
+  probe: (part: WritingStop['part']) => Promise<unknown>,
+): States => {
+  const create = (part: WritingStop['part']) =>
+    createWriteState({ part, tell, probe: () => probe(part), ...(probeEveryMs !== undefined && { probeEveryMs }) });
+  return { reports: create('reports'), administration: create('administration') };
+};
+
+/** What failed by the system's fault is told; what the caller's own function threw is its own business. */
+const noteWrite = (state: WriteState, folder: string, change: () => void): void => {
+  try {
+    change();
+  } catch (error) {
+    if (!isSystemFailure(error)) throw error;
+    const failure = writeFailure(folder, error);
+    state.failed(failure);
+    throw failure;
+  }
+  // That writing works again is found by the thread's next try: it needs more of the system than this, and both would contradict each other.
+};
+
+const isSystemFailure = (error: unknown): boolean =>
+  error instanceof StoreError
+    ? error.code === 'store_taken_over'
+    : (error as { errno?: unknown }).errno !== undefined || typeof (error as { code?: unknown }).code === 'number';
+
+const threadFailure = (folder: string, why: string, wasAsked: boolean): StoreError =>
+  wasAsked
+    ? new StoreError(
+        'store_outcome_unknown',
+        `The thread that writes to ${folder} ended meanwhile: ${why}. What was sent may be stored or not; send it again.`,
+      )
+    : new StoreError('store_unavailable', `The thread that writes to ${folder} is not running: ${why}. Retry shortly.`);
+
+const toError = (folder: string, { name, message, code }: ThreadError): Error => {
+  if (name === 'CorruptRecordError') return new CorruptRecordError(message);
+  if (name === 'StoreError') return new StoreError(code as StoreErrorCode, message); // its code, by its name
+  return writeFailure(folder, Object.assign(new Error(message), { code }));
 };
 
 const packBatch = (batch: readonly NewReport[]): PackedBatch => {
@@ -111,18 +240,4 @@ const packBatch = (batch: readonly NewReport[]): PackedBatch => {
     return { ...report, end };
   });
   return { reports, bytes };
-};
-
-const diskFullError = (folder: string) =>
-  new StoreError('store_disk_full', `The disk of ${folder} is full. Free some space; writing goes on by itself.`);
-
-const enospc = 28;
-const eio = 5;
-
-// On a full tmpfs LMDB sees a short write and reports EIO, so the free space decides.
-const isFull = (folder: string, code: unknown): boolean => {
-  if (code === enospc) return true;
-  if (code !== eio && code !== 'ENOSPC') return false;
-  const { bavail, bsize } = statfsSync(folder);
-  return bavail * bsize < freeBytesMin;
 };

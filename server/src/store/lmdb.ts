@@ -1,7 +1,8 @@
 // THE EMBEDDED ENGINE: a folder with two LMDB environments. `reports` is written by one process, `admin` by any; both are read by many at once.
 // This file puts the parts together and does backup and closing.
 import { randomUUID } from 'node:crypto';
-import { existsSync, mkdirSync, readdirSync, statSync } from 'node:fs';
+import { accessSync, constants, existsSync, mkdirSync, readdirSync, statSync } from 'node:fs';
+import { open as openFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { FeedId } from '@sealpost/protocol';
 import { type StartWatch, unwatchedStart } from '../start-watch.ts';
@@ -11,9 +12,12 @@ import { checkAdministration } from './lmdb-admin-check.ts';
 import { checkAgreement } from './lmdb-check.ts';
 import { readCounters } from './lmdb-counters.ts';
 import { createDirectory } from './lmdb-directory.ts';
-import { type Environment, openEnvironment, pagesFile } from './lmdb-environment.ts';
+import { type Environment, openEnvironment } from './lmdb-environment.ts';
+import { openFailure } from './lmdb-failure.ts';
+import { holdPlace, takePlace, type WriterPlace } from './lmdb-fence.ts';
 import { checkFormat, prepareReports, readLineage } from './lmdb-format.ts';
 import { createFileKeyHolders } from './lmdb-key-holders.ts';
+import { pagesFile } from './lmdb-pages-file.ts';
 import { listQuarantine } from './lmdb-quarantine.ts';
 import { createReportReader } from './lmdb-report-reader.ts';
 import { openReportTables, type ReportTables } from './lmdb-report-tables.ts';
@@ -22,7 +26,7 @@ import { leaveRunningMark } from './lmdb-running-mark.ts';
 import { scanSlice } from './lmdb-scan.ts';
 import { listSetAside } from './lmdb-set-aside.ts';
 import { createUsageStore } from './lmdb-usage.ts';
-import { openWriter, type Writer } from './lmdb-writer.ts';
+import { type Closings, createClosings, openWriter, type Writer } from './lmdb-writer.ts';
 import { takeWriterLock } from './lmdb-writer-lock.ts';
 import {
   type Quarantine,
@@ -31,8 +35,8 @@ import {
   type ReportStore,
   type Store,
   StoreError,
-  type StoreEvent,
 } from './store.ts';
+import type { StoreEvent } from './store-event.ts';
 import { createWake } from './wake.ts';
 
 /** How often a process that only reads looks for new reports, for its listeners. */
@@ -53,11 +57,13 @@ export const openLmdbStore = async (
       `There is no store in ${folder}. Load reports into one with: sealpost ingest FILE --store ${folder}.`,
     );
   }
-  mkdirSync(reportsFolder, { recursive: true, mode: 0o700 });
-  mkdirSync(adminFolder, { recursive: true, mode: 0o700 });
-  const admin = openEnvironment(adminFolder, false);
-  const unlock = mode === 'write' ? await lockOrClose(admin, reportsFolder) : undefined;
+  makeFolders([reportsFolder, adminFolder]);
+  const closings = createClosings();
+  const isReadOnly = mode === 'read' && isOnReadOnlyMedia(adminFolder);
+  const admin = openEnvironment(adminFolder, isReadOnly, closings.administration);
+  const place = { token: randomUUID(), pid: process.pid, takenAt: new Date().toISOString() };
   const damage = createDamageLog((found, total) => tell({ kind: 'damaged', total, ...found }));
+  const unlock = mode === 'write' ? await lockOrClose(admin, reportsFolder, place, damage) : undefined;
   const mark = mode === 'write' ? leaveRunningMark(reportsFolder) : undefined;
   if (mark !== undefined && mark.unexpectedEnds > 0) tell({ kind: 'endedUnexpectedly', times: mark.unexpectedEnds });
   const release = (): void => {
@@ -65,12 +71,21 @@ export const openLmdbStore = async (
     unlock?.();
   };
   let reports: OpenReports | undefined;
+  let writer: Writer | undefined;
   try {
-    reports = openReports(reportsFolder, folder, mode, damage);
-    const writer = mode === 'write' ? openWriter(reportsFolder, passDamage(tell, damage)) : undefined;
-    if (writer !== undefined) await starting.part('the thread that writes to the store', writer.ready);
-    return composeStore(folder, admin, reports, writer, damage, release);
+    const opened = openReports(reportsFolder, folder, mode === 'write' ? place : undefined, damage, closings);
+    reports = opened;
+    writer = openWriter({
+      folder,
+      place: mode === 'write' ? place : undefined,
+      tell: passDamage(tell, damage),
+      closings,
+      refresh: (part) => (part === 'reports' ? opened.environment : admin).root.resetReadTxn(),
+    });
+    if (mode === 'write') await starting.part('the thread that writes to the store', writer.ready);
+    return composeStore(folder, admin, reports, writer, mode, damage, release);
   } catch (error) {
+    await writer?.close();
     await reports?.environment.root.close();
     release();
     await admin.root.close();
@@ -88,9 +103,36 @@ const passDamage =
     } else tell(event);
   };
 
-const lockOrClose = async (admin: Environment, reportsFolder: string): Promise<() => void> => {
+const makeFolders = (folders: readonly string[]): void => {
+  for (const folder of folders) {
+    try {
+      mkdirSync(folder, { recursive: true, mode: 0o700 });
+    } catch (error) {
+      throw openFailure(folder, error);
+    }
+  }
+};
+
+/** A backup on read-only media: nothing of it can be changed, and LMDB does without its lock. */
+const isOnReadOnlyMedia = (folder: string): boolean => {
   try {
-    return takeWriterLock(admin, reportsFolder, randomUUID());
+    accessSync(folder, constants.W_OK);
+    return false;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EROFS';
+  }
+};
+
+const lockOrClose = async (
+  admin: Environment,
+  reportsFolder: string,
+  place: WriterPlace,
+  damage: DamageLog,
+): Promise<() => void> => {
+  try {
+    const unlock = takeWriterLock(admin, reportsFolder, place, damage);
+    holdPlace(admin, place);
+    return unlock;
   } catch (error) {
     await admin.root.close();
     throw error;
@@ -100,30 +142,50 @@ const lockOrClose = async (admin: Environment, reportsFolder: string): Promise<(
 type OpenReports = { readonly environment: Environment; readonly tables: ReportTables };
 
 // A writer creates the tables, which a reader cannot, and brings them up to this release.
-const openReports = (reportsFolder: string, folder: string, mode: 'read' | 'write', damage: DamageLog): OpenReports => {
-  const environment = openEnvironment(reportsFolder, mode === 'read');
-  const tables = openReportTables(environment);
-  checkFormat(tables, folder, damage);
-  if (mode === 'write') prepareReports(environment, tables, damage);
-  for (const damaged of listSetAside(tables)) damage.note(damaged);
-  return { environment, tables };
+const openReports = (
+  reportsFolder: string,
+  folder: string,
+  place: WriterPlace | undefined,
+  damage: DamageLog,
+  closings: Closings,
+): OpenReports => {
+  const environment = openEnvironment(reportsFolder, place === undefined, closings.reports);
+  try {
+    const tables = openReportTables(environment);
+    checkFormat(tables, folder, damage);
+    if (place !== undefined) {
+      takePlace(environment, place, damage);
+      holdPlace(environment, place);
+      prepareReports(environment, tables, damage);
+    }
+    for (const damaged of listSetAside(tables)) damage.note(damaged);
+    return { environment, tables };
+  } catch (error) {
+    void environment.root.close();
+    throw typeof (error as { code?: unknown }).code === 'number' ? openFailure(folder, error) : error;
+  }
 };
 
 const composeStore = (
   folder: string,
   adminEnvironment: Environment,
   { environment, tables }: OpenReports,
-  writer: Writer | undefined,
+  writer: Writer,
+  mode: 'read' | 'write',
   damage: DamageLog,
   release: () => void,
 ): Store => {
   const source = { tables, directory: createDirectory(tables, damage), damage };
-  const reader = createReportReader(source, () => environment.root.resetReadTxn(), writer?.writes);
+  const reader = createReportReader(
+    source,
+    () => environment.root.resetReadTxn(),
+    mode === 'write' ? writer.writes : undefined,
+  );
   const appended = createWake(reader.position, appendPollMs);
-  const admin = createAdminStore(adminEnvironment, damage);
+  const admin = createAdminStore(adminEnvironment, damage, writer.administer);
   let closed = false;
   const writable = (): Writer => {
-    if (writer !== undefined && !closed) return writer;
+    if (mode === 'write' && !closed) return writer;
     throw closed
       ? closedError(folder)
       : new StoreError('store_read_only', `The store in ${folder} is open for reading only.`);
@@ -174,10 +236,11 @@ const composeStore = (
     reports,
     quarantine,
     admin,
-    usage: createUsageStore(adminEnvironment, damage),
+    usage: createUsageStore(adminEnvironment, damage, writer.addUsage),
     nodes: undefined,
     keyHolders: createFileKeyHolders(folder),
     damage: damage.list,
+    stops: writer.stops,
     findDamage: async () => [...checkAdministration(adminEnvironment), ...checkAgreement(environment, tables)],
     backup: (target) => backup(environment, adminEnvironment, target),
     close: async () => {
@@ -185,7 +248,7 @@ const composeStore = (
       closed = true;
       appended.close();
       admin.close();
-      await writer?.close();
+      await writer.close();
       await environment.root.close();
       release();
       await adminEnvironment.root.close();
@@ -242,5 +305,16 @@ const backup = async (reports: Environment, admin: Environment, target: string):
     mkdirSync(join(target, name), { mode: 0o700 });
     root.resetReadTxn();
     await root.backup(join(target, name), true);
+    for (const path of [pagesFile(join(target, name)), join(target, name), target]) await flushFile(path);
+  }
+};
+
+/** Without waiting for the disk on the loop: a backup may be large. */
+const flushFile = async (path: string): Promise<void> => {
+  const file = await openFile(path, 'r');
+  try {
+    await file.sync();
+  } finally {
+    await file.close();
   }
 };

@@ -5,7 +5,8 @@ import { openLmdbStore, requireEmptyFolder } from './lmdb.ts';
 import { repairLmdbStore } from './lmdb-repair.ts';
 import type { Migrated } from './postgres-schema.ts';
 import type { Repaired, RepairOptions } from './repair.ts';
-import { type Store, StoreError, type StoreEvent } from './store.ts';
+import { type Store, StoreError } from './store.ts';
+import type { StoreEvent } from './store-event.ts';
 
 export type OpenOptions = {
   /** Hears what the engine observes. */

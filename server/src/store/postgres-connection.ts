@@ -3,7 +3,8 @@
 import postgres from 'postgres';
 import type { PostgresAddress } from './postgres-address.ts';
 import { createRoute, createSockets, type Route } from './postgres-sockets.ts';
-import { type StatementFailure, StoreError, type StoreEvent } from './store.ts';
+import { StoreError } from './store.ts';
+import type { StatementFailure, StoreEvent } from './store-event.ts';
 
 export type Parameter = string | number | Uint8Array;
 

@@ -7,7 +7,8 @@ import type { Run } from './postgres-connection.ts';
 import type { HistoryReads } from './postgres-reads.ts';
 import { createReplicaReads, createShown } from './postgres-replicas.ts';
 import { tablesOf } from './postgres-schema.ts';
-import { type HistoryReader, type Store, type StoredReport, StoreError } from './store.ts';
+import { type Store, type StoredReport, StoreError } from './store.ts';
+import type { HistoryReader } from './store-event.ts';
 
 const { report } = await createSignedReports();
 const primary = await startPostgres();

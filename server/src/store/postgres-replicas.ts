@@ -7,7 +7,8 @@ import type { HistoryReads } from './postgres-reads.ts';
 import { markColumn, markOf } from './postgres-rows.ts';
 import type { Tables } from './postgres-schema.ts';
 import { createTurns } from './postgres-turns.ts';
-import { StoreError, type StoreEvent } from './store.ts';
+import { StoreError } from './store.ts';
+import type { StoreEvent } from './store-event.ts';
 
 /** A replica that does not answer is left alone for so long. */
 const restMs = 1_000;

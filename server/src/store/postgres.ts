@@ -12,7 +12,8 @@ import { createReplicaReads } from './postgres-replicas.ts';
 import { readStats, trimPartition } from './postgres-retention.ts';
 import { lookAtLayout, migratePostgres, readLineage, type Tables, tablesOf } from './postgres-schema.ts';
 import { createUsageStore } from './postgres-usage.ts';
-import { type ReportStore, type Store, StoreError, type StoreEvent } from './store.ts';
+import { type ReportStore, type Store, StoreError } from './store.ts';
+import type { StoreEvent } from './store-event.ts';
 
 /** Bound of readings that go through everything: scans, counts, a start. */
 const longReadMs = 60_000;
@@ -154,6 +155,7 @@ const compose = async (
     nodes: createNodeExchange(news.run, tables),
     keyHolders: createTableKeyHolders(news.run, tables),
     damage: () => [],
+    stops: () => [],
     findDamage: async () => [],
     close: async () => {
       if (closed) return;

@@ -297,26 +297,13 @@ export type UsageStore = {
   readonly list: (userId: string, fromDay: string) => Promise<readonly UsageRow[]>;
 };
 
-/**
- * What a store tells while it runs: the seconds that a durable append took; readers found gone whose places were freed; a damaged record,
- * once, with the number known by then; that the last process that wrote to it ended without closing it, and how many did so in a row; statements that
- * begin or end at a database, and why one failed; who answered a reading of history, a replica, or the primary because that is behind or away.
- */
-export type StoreEvent =
-  | { readonly kind: 'committed'; readonly seconds: number }
-  | { readonly kind: 'staleReaders'; readonly count: number }
-  | ({ readonly kind: 'damaged'; readonly total: number } & Damage)
-  | { readonly kind: 'endedUnexpectedly'; readonly times: number }
-  | { readonly kind: 'statements'; readonly change: 1 | -1 }
-  | { readonly kind: 'statementFailed'; readonly reason: StatementFailure }
-  | { readonly kind: 'historyRead'; readonly by: HistoryReader };
-
-/** Too many were waiting already; it had no answer in time; the database refused it or could not be reached. */
-export const statementFailures = ['exhausted', 'late', 'away'] as const;
-export type StatementFailure = (typeof statementFailures)[number];
-
-export const historyReaders = ['replica', 'behind', 'away'] as const;
-export type HistoryReader = (typeof historyReaders)[number];
+/** A part of a store that cannot be written to at present. Readers go on. */
+export type WritingStop = {
+  readonly part: 'reports' | 'administration';
+  readonly code: StoreErrorCode;
+  readonly reason: string;
+  readonly sinceMs: number;
+};
 
 /** A record that is not what was written. `key` names it as text; `feedId` is present where only one stream is affected. */
 export type Damage = {
@@ -337,6 +324,8 @@ export type Store = {
   readonly keyHolders: KeyHolders;
   /** The damaged records that were come across since the store was opened, and those set aside before. */
   readonly damage: () => readonly Damage[];
+  /** What this process cannot write to at present, and why; it is tried again until it works. */
+  readonly stops: () => readonly WritingStop[];
   /**
    * Looks through every record that `reports.scan` does not (administration, its log, usage), and compares what must agree: runs with their
    * keys and each other, both directions of stream numbers, counters, positions.
@@ -367,6 +356,7 @@ export type StoreErrorCode =
   | 'store_unavailable'
   | 'store_outcome_unknown'
   | 'store_stopped'
+  | 'store_taken_over'
   | 'store_closed';
 
 /** An operating failure of the store; the text says what to do. */

@@ -5,9 +5,17 @@ export const createWake = (version: () => number, pollMs: number) => {
   const listeners = new Set<() => void>();
   let seen = 0;
   let timer: NodeJS.Timeout | undefined;
+  /** A store that cannot be read says so to those who ask it; here nobody could catch it. */
+  const look = (): number => {
+    try {
+      return version();
+    } catch {
+      return seen;
+    }
+  };
   const check = (): void => {
     if (listeners.size === 0) return;
-    const now = version();
+    const now = look();
     if (now === seen) return;
     seen = now;
     for (const wake of [...listeners]) wake();
@@ -17,7 +25,7 @@ export const createWake = (version: () => number, pollMs: number) => {
     timer = undefined;
   };
   const listen = (wake: () => void): (() => void) => {
-    if (listeners.size === 0) seen = version();
+    if (listeners.size === 0) seen = look();
     listeners.add(wake);
     timer ??= setInterval(check, pollMs).unref();
     return () => {

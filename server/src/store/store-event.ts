@@ -1,0 +1,28 @@
+// What a store tells while it runs, for the log and the metrics.
+import type { ThreadEnded } from '../threads.ts';
+import type { Damage, WritingStop } from './store.ts';
+
+/**
+ * What a store tells while it runs: the seconds that a durable append took; readers found gone whose places were freed; a damaged record,
+ * once, with the number known by then; that the last process that wrote to it ended without closing it, and how many did so in a row; statements that
+ * begin or end at a database, and why one failed; who answered a reading of history, a replica, or the primary because that is behind or away; that
+ * writing stopped, and that it works again, once each; that a thread ended and is replaced.
+ */
+export type StoreEvent =
+  | { readonly kind: 'committed'; readonly seconds: number }
+  | { readonly kind: 'staleReaders'; readonly count: number }
+  | ({ readonly kind: 'damaged'; readonly total: number } & Damage)
+  | { readonly kind: 'endedUnexpectedly'; readonly times: number }
+  | { readonly kind: 'statements'; readonly change: 1 | -1 }
+  | { readonly kind: 'statementFailed'; readonly reason: StatementFailure }
+  | { readonly kind: 'historyRead'; readonly by: HistoryReader }
+  | ({ readonly kind: 'writingStopped' } & WritingStop)
+  | { readonly kind: 'writingResumed'; readonly part: WritingStop['part']; readonly seconds: number }
+  | ThreadEnded;
+
+/** Too many were waiting already; it had no answer in time; the database refused it or could not be reached. */
+export const statementFailures = ['exhausted', 'late', 'away'] as const;
+export type StatementFailure = (typeof statementFailures)[number];
+
+export const historyReaders = ['replica', 'behind', 'away'] as const;
+export type HistoryReader = (typeof historyReaders)[number];
