@@ -3,6 +3,9 @@
 import { spawn } from 'node:child_process';
 import { damagePrograms, runDamage } from './damage/damage.ts';
 import { createDamageWorld } from './damage/world.ts';
+import { allCases, callsPrograms, runFailingCalls } from './failing-calls/cases.ts';
+import { createPreload } from './failing-calls/preload.ts';
+import { createCallsWorld } from './failing-calls/world.ts';
 import { runFailovers } from './faults/failover.ts';
 import { runKillLoop } from './faults/kill.ts';
 import { runMirrorFaults } from './faults/mirror.ts';
@@ -56,6 +59,25 @@ const bars: Readonly<Record<string, Bar>> = {
       try {
         return await runDamage(programs, world, count, Math.random, progress('flip', count));
       } finally {
+        programs.remove();
+        world.remove();
+      }
+    },
+  },
+  calls: {
+    name: 'system calls that fail under a whole node: every call, error, count and environment, so many cases per node',
+    count: 1,
+    run: async (_, perNode) => {
+      const [preload, programs, world] = [
+        createPreload(),
+        await buildPrograms(callsPrograms),
+        await createCallsWorld(),
+      ];
+      const options = { perNode, progress: progress('case', allCases.length) };
+      try {
+        return await runFailingCalls(programs, preload, world, allCases, options);
+      } finally {
+        preload.remove();
         programs.remove();
         world.remove();
       }

@@ -1,0 +1,55 @@
+// A whole node for a process whose system calls fail. It prints its addresses, then does what it is told on standard input; its log goes to standard
+// error. Mode `create` only makes a store, and says how that went.
+import { writeSync } from 'node:fs';
+import { createInterface } from 'node:readline';
+import { resolveSettings } from '../../server/src/config.ts';
+import { openNode } from '../../server/src/node.ts';
+import { openStore } from '../../server/src/store/open.ts';
+import type { Store } from '../../server/src/store/store.ts';
+
+const [mode = 'serve', folder = '', keyFile = '', token = ''] = process.argv.slice(2);
+const print = (line: string): void => void writeSync(1, `${line}\n`);
+const codeOf = (error: unknown): string => {
+  const { code, message } = error as { code?: string; message: string };
+  return code === undefined ? `unnamed: ${message}` : String(code);
+};
+
+/** Both ways in which a node writes to its administrative records. */
+const administer = async ({ usage, admin }: Store): Promise<string> => {
+  const day = new Date().toISOString().slice(0, 10);
+  const added = usage.add([{ userId: 'somebody', day, route: 'reportLatest', requests: 1 }], [], Date.now());
+  const logged = admin.log({ atMs: Date.now(), actor: 'test', action: 'tried', detail: {} });
+  const results = await Promise.allSettled([added, logged]);
+  return results.map((one) => (one.status === 'fulfilled' ? 'ok' : codeOf(one.reason))).join(' ');
+};
+
+const create = async (): Promise<string> => {
+  const store = await openStore(folder, 'write');
+  await store.close();
+  return 'created';
+};
+
+const serve = async (): Promise<void> => {
+  const flags = {
+    listen: '127.0.0.1:0',
+    ingestListen: '127.0.0.1:0',
+    requestsPerSecond: '10000',
+    verifierThreads: '1',
+    explorer: 'off',
+    lagMaxMs: '60000',
+  };
+  const env = { SEALPOST_STORE: folder, SEALPOST_KEY_FILE: keyFile };
+  const { values: settings } = resolveSettings({ flags, env, file: undefined });
+  const logTo = { write: (line: string) => void writeSync(2, line) };
+  const node = await openNode({ settings, version: '0.0.0', ingestToken: token, logTo });
+  print(`ready ${node.url} ${node.opsUrl}`);
+  for await (const line of createInterface({ input: process.stdin })) {
+    if (line === 'administer') print(`administered ${await administer(node.write.store)}`);
+    if (line === 'stop') break;
+  }
+  await node.stop('test');
+};
+
+if (mode === 'create') print(await create().catch((error: unknown) => `failed ${codeOf(error)}`));
+else await serve();
+process.exit(0);
