@@ -116,7 +116,10 @@ function* runsInTable(place: Place, reverse: boolean): Generator<FoundRun> {
     const behind = [
       ...table.getKeys({ start: reverse ? start : keyBefore(start), reverse: !reverse, limit: 2 }),
     ].reverse();
-    return !behind.some(isThere) && isOrdered([...behind, ...first]);
+    if (behind.some(isThere) || !isOrdered([...behind, ...first])) return false;
+    // A key that is still in order may be that of a run which ends on the other side.
+    const nearest = behind.at(-1);
+    return nearest === undefined || streamOfKey(nearest) !== stream || open(nearest).reason === undefined;
   };
   let passed: Buffer | undefined;
   let held: Buffer | undefined;
@@ -130,7 +133,7 @@ function* runsInTable(place: Place, reverse: boolean): Generator<FoundRun> {
         (passed !== undefined || (run !== undefined && beginsBefore(run, place, reverse)) || isSoundSeek([held]));
       if (!isSound) return yield* walk();
       if (run === undefined) return;
-      yield run;
+      yield passed === undefined ? open(held) : run; // the seek may have read over the first one
       passed = held;
     }
     held = key;
@@ -207,6 +210,7 @@ function* walkRuns({ name, table, stream, start }: Place, reverse: boolean): Gen
   const later = [...table.getRange({ start, limit: walkedMax })];
   const earlier = [...table.getRange({ start: keyBefore(start), reverse: true, limit: walkedMax })].reverse();
   const walked = markOdd([...earlier, ...later].map(({ key, value }) => ({ key, value, isOdd: false })));
+  for (const entry of walked) entry.isOdd ||= isMisplaced(stream, entry);
   const isLater = ({ key, isOdd }: Walked): boolean => !isOdd && Buffer.compare(key, start) >= 0;
   const isEarlier = ({ key, isOdd }: Walked): boolean => !isOdd && Buffer.compare(key, start) < 0;
   const [firstLater, lastEarlier] = [walked.findIndex(isLater), walked.findLastIndex(isEarlier)];
@@ -220,6 +224,13 @@ function* walkRuns({ name, table, stream, start }: Place, reverse: boolean): Gen
     if (!isOdd || run.block !== undefined) yield run;
   }
 }
+
+/** Is it a run of the stream under a key that is not its last window? */
+const isMisplaced = (stream: number, { key, value }: Walked): boolean => {
+  if (streamOfKey(key) !== stream) return false;
+  const { block, reason } = openAs(stream, key, value);
+  return block !== undefined && reason !== undefined;
+};
 
 /** Marks the entries whose keys break the order; of two that contradict each other, both. */
 const markOdd = (walked: Walked[]): readonly Walked[] => {
