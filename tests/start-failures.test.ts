@@ -55,9 +55,9 @@ const handing = (lines: readonly string[]): string =>
 const writingNothing = `import { parentPort } from 'node:worker_threads';
    parentPort.on('message', ({ act }) => {
      if (act === 'close') parentPort.close();
-     else parentPort.postMessage({ error: { message: 'broken on purpose', code: 1, corrupt: false } });
+     else parentPort.postMessage({ answer: { error: { name: 'Error', message: 'broken on purpose', code: 5 }, isClosed: false } });
    });
-   parentPort.postMessage({ staleReaders: 0 });`;
+   parentPort.postMessage({ ready: true });`;
 
 type Failure = {
   readonly part: string;
@@ -72,7 +72,7 @@ const failures: readonly Failure[] = [
     part: 'demo: the thread that writes throws',
     broken: { 'store/lmdb-writer-thread.js': throwing },
     args: demoArgs,
-    says: /^error: Writing to .* has stopped: Error: broken on purpose\. Check the disk, then restart\.$/m,
+    says: /^error: The thread that writes to .* is not running: broken on purpose\. Retry shortly\.$/m,
   },
   {
     part: 'demo: the thread that writes can write nothing',
@@ -84,7 +84,7 @@ const failures: readonly Failure[] = [
     part: 'demo: a thread that verifies ends',
     broken: { 'ingest/verifier-thread.js': exiting },
     args: demoArgs,
-    says: /^error: .*A thread that verifies signatures has ended: exit code 7/m,
+    says: /^error: A thread that verifies signatures is not running: exit code 7\. Retry shortly\.$/m,
   },
   {
     part: 'demo: the simulated network throws',

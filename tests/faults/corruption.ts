@@ -1,8 +1,8 @@
 // Damaged files: copies of a store with their end cut off, read by child programs that may die of it. Flipped bits: tests/damage.
-import { cpSync, mkdtempSync, rmSync, statSync, truncateSync } from 'node:fs';
+import { cpSync, mkdtempSync, rmSync, truncateSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { pagesFile } from '../../server/src/store/lmdb-pages-file.ts';
+import { pagesBytesInUse, pagesFile } from '../../server/src/store/lmdb-pages-file.ts';
 import { openStore } from '../../server/src/store/open.ts';
 import { createSignedReports, secondStream } from '../signed-reports.ts';
 import { ended, linesOf, type Programs } from './programs.ts';
@@ -25,9 +25,6 @@ export const createHealthyStore = async (): Promise<HealthyStore> => {
   return { folder, remove: () => rmSync(folder, { recursive: true, force: true }) };
 };
 
-/** Pages beyond the last one in use are a sparse hole; a copy has it filled. */
-const lastUsedByte = (file: string): number => statSync(file).blocks * 512;
-
 /** Cuts the file of a copy and tells how opening it ends, with our checks and without. */
 export const runTruncation = async (
   programs: Programs,
@@ -37,7 +34,7 @@ export const runTruncation = async (
   const folder = mkdtempSync(join(tmpdir(), 'sealpost-cut-'));
   try {
     cpSync(healthy.folder, folder, { recursive: true });
-    const used = lastUsedByte(pagesFile(join(healthy.folder, 'reports')));
+    const used = pagesBytesInUse(join(healthy.folder, 'reports')) ?? 0; // the file goes on: space is taken ahead
     truncateSync(pagesFile(join(folder, 'reports')), Math.floor(used * keep));
     const checked = programs.start('reader-program', ['check', folder], { stderr: 'ignore' });
     const lines: string[] = [];

@@ -44,21 +44,35 @@ const readMeta = (file: number, position: number): Meta | undefined => {
   return readSync(file, bytes, 0, metaBytes, position) === metaBytes ? parseMeta(bytes) : undefined;
 };
 
-/** What is wrong with the file: one shorter than its own meta page says kills the process with SIGBUS when it is read past its end. */
-const findFault = (folder: string): string | undefined => {
+/** Bytes of the file up to its last page in use, by the newer of its meta pages; undefined where these are damaged. */
+const bytesInUse = (file: number): number | undefined => {
+  const first = readMeta(file, 0);
+  const second = first && readMeta(file, first.pageBytes);
+  if (first === undefined || second === undefined) return undefined;
+  const { lastPage } = first.transaction > second.transaction ? first : second;
+  return (lastPage + 1) * first.pageBytes;
+};
+
+const withPagesFile = <T>(folder: string, act: (file: number) => T): T => {
   const file = openSync(pagesFile(folder), 'r');
   try {
-    const { size } = fstatSync(file);
-    const first = readMeta(file, 0);
-    const second = first && readMeta(file, first.pageBytes);
-    if (first === undefined || second === undefined) return 'its first pages are damaged';
-    const { lastPage } = first.transaction > second.transaction ? first : second;
-    const needed = (lastPage + 1) * first.pageBytes;
-    return size < needed ? `its file has ${size} bytes where ${needed} are in use` : undefined;
+    return act(file);
   } finally {
     closeSync(file);
   }
 };
+
+/** Bytes up to the last page in use; what follows is space taken ahead. */
+export const pagesBytesInUse = (folder: string): number | undefined => withPagesFile(folder, bytesInUse);
+
+/** What is wrong with the file: one shorter than its own meta page says kills the process with SIGBUS when it is read past its end. */
+const findFault = (folder: string): string | undefined =>
+  withPagesFile(folder, (file) => {
+    const { size } = fstatSync(file);
+    const needed = bytesInUse(file);
+    if (needed === undefined) return 'its first pages are damaged';
+    return size < needed ? `its file has ${size} bytes where ${needed} are in use` : undefined;
+  });
 
 /** The error of an environment whose file is damaged. */
 export const corruptStore = (folder: string, what: string, cause?: unknown) =>
