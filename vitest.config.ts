@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
@@ -42,7 +43,7 @@ export default defineConfig({
   resolve: { conditions: ['source'] },
   ssr: { resolve: { conditions: ['source', 'node', 'import', 'module', 'default'] } },
   test: {
-    maxWorkers: '100%', // by itself it leaves a core free, which here is half of the machine
+    maxWorkers: Math.ceil(1.5 * availableParallelism()), // many tests wait for programs: with one file for each core, cores are idle for a quarter of the time
     testTimeout: 60_000, // a program that starts on a busy machine takes its time
     expect: { poll: { timeout: 10_000 } }, // by itself one second, which is no promise of ours
     hookTimeout: 90_000, // so do several, and removing an installed package

@@ -3,10 +3,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openEnvironment, openTable } from '../../server/src/store/lmdb-environment.ts';
+import { pagesFile } from '../../server/src/store/lmdb-pages-file.ts';
 import { streamOfKey } from '../../server/src/store/lmdb-report-tables.ts';
 import { encodeBlock, openBlock } from '../../server/src/store/report-block.ts';
 import { buildPrograms, ended, linesOf, type Programs } from '../faults/programs.ts';
 import { damagePrograms, examine, runDamage } from './damage.ts';
+import { flipInFile } from './flip.ts';
+import { type Part, partsOf } from './pages.ts';
 import { createDamageWorld, type DamageWorld } from './world.ts';
 
 let programs: Programs;
@@ -33,6 +36,21 @@ test(`damage: ${flips} flipped bits, each costs what its record held and nothing
   expect(faults).toEqual([]);
   expect(counts.contained).toBeGreaterThan(flips / 4);
 }, 3_600_000);
+
+test('damage: a last run whose key lies in the future is put in its place, and nothing is stored twice', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'sealpost-future-'));
+  try {
+    cpSync(world.folder, folder, { recursive: true });
+    const file = pagesFile(join(folder, 'reports'));
+    const last = partsOf(file).findLast(({ table, kind }) => table === 'tail' && kind === 'key') as Part; // there are some
+    flipInFile(file, last.from + 5, 4); // a bit of its time that is 0: hundreds of years later
+    const [outcome] = await examine(programs, world.file, [folder]);
+    expect(outcome).toMatchObject({ wrong: [], missing: [], missingAfter: [], notIngested: [] });
+    expect(outcome?.named.length).toBeGreaterThan(0);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}, 120_000);
 
 test('damage: the control, a report that was altered together with its checksums, is found to be wrong', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'sealpost-forged-'));

@@ -13,7 +13,10 @@ export const fenceTable = 'writer';
 const placeKey = Buffer.from('place');
 const probeKey = Buffer.from('probe');
 
-/** Takes the place from whoever had it; `act` runs in the same transaction, before, and may throw. A damaged record is noted. */
+/**
+ * Takes the place from whoever had it; `act` runs in the same transaction, before, and may throw. Damaged records are noted, and the table
+ * begins anew: under a damaged key one would stay for good.
+ */
 export const takePlace = (
   environment: Environment,
   place: WriterPlace,
@@ -23,8 +26,11 @@ export const takePlace = (
   const table = openTable(environment, fenceTable);
   environment.root.transactionSync(() => {
     act();
-    const stored = table.get(placeKey);
-    if (stored !== undefined) damage.contain({ table: fenceTable, key: 'place' }, () => parsePlace(stored));
+    for (const { key, value } of table.getRange()) {
+      const name = key.toString();
+      damage.contain({ table: fenceTable, key: name }, () => decodeKeyedRecord(key, value, `${name} of the writer`));
+    }
+    table.clearSync();
     table.put(placeKey, encodeKeyedRecord(placeKey, place));
   });
 };

@@ -16,6 +16,7 @@ import {
   insertIntoTail,
   mergeIntoBlocks,
   mergeReports,
+  putInPlace,
   putRun,
   putRuns,
   type RunCopy,
@@ -124,6 +125,7 @@ const lastStreams = (tables: ReportTables): readonly number[] =>
   );
 
 const loadState = (transaction: Transaction, stream: number): StreamState => {
+  putInPlace(transaction, stream);
   const damaged: RunCopy[] = [];
   let newestMs = -1;
   for (const run of runsBefore(transaction.tables, stream, momentMax)) {

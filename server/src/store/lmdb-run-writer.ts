@@ -4,7 +4,7 @@ import type { Counters } from './lmdb-counters.ts';
 import type { Table } from './lmdb-environment.ts';
 import { findLastBefore } from './lmdb-found-reports.ts';
 import { observationsOfKey, reportKey } from './lmdb-report-tables.ts';
-import { type FoundRun, noteRun, type ReportSource, runsBefore, runsFrom } from './lmdb-runs.ts';
+import { type FoundRun, momentMax, noteRun, type ReportSource, runsBefore, runsFrom } from './lmdb-runs.ts';
 import { setAside } from './lmdb-set-aside.ts';
 import { type Block, type BlockReport, blockReports, claimedContents, encodeBlock, openBlock } from './report-block.ts';
 import { CorruptRecordError, type Window } from './store.ts';
@@ -23,6 +23,35 @@ export const copyRun = (stream: number, { table, key, view, block, reason }: Fou
 };
 
 export const isIntact = (run: RunCopy): run is IntactRun => run.block !== undefined;
+
+/**
+ * Puts runs of the tail, and the last block, under their own keys where these are damaged: what is written later would come to lie before
+ * them, and hide them.
+ */
+export const putInPlace = (transaction: Transaction, stream: number): void => {
+  const { tables } = transaction;
+  const misplaced: IntactRun[] = [];
+  const look = (run: FoundRun): void => {
+    if (run.reason === undefined) return;
+    noteRun(transaction, stream, run);
+    const copy = copyRun(stream, run);
+    if (isIntact(copy)) misplaced.push(copy);
+  };
+  for (const run of runsFrom(tables, stream, 0)) if (run.table === 'tail') look(run);
+  for (const run of runsBefore(tables, stream, momentMax)) {
+    if (run.table !== 'blocks') continue;
+    look(run);
+    break;
+  }
+  for (const run of misplaced) {
+    const table = tables[run.table];
+    const own = reportKey(stream, run.block.window(run.block.count - 1).observationsMs);
+    // Where keys are out of order one may not be found by its own: then it stays, and `store repair` puts it right.
+    if (table.get(own) !== undefined || !table.removeSync(run.key)) continue;
+    const reports = salvage(transaction, stream, run);
+    if (reports.length > 0) putRun(table, stream, reports);
+  }
+};
 
 /** The stream's runs in the tail; damaged ones are set aside. */
 export const tailRuns = (transaction: Transaction, stream: number): readonly IntactRun[] => {
