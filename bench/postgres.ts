@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { FeedId } from '@sealpost/protocol';
 import postgres from 'postgres';
+import { createDamageLog } from '../server/src/store/damage.ts';
 import { openStore } from '../server/src/store/open.ts';
 import type { Parameter, Run } from '../server/src/store/postgres-connection.ts';
 import { createPartitions } from '../server/src/store/postgres-partitions.ts';
@@ -126,7 +127,7 @@ const recordStatements = async (run: Run, count: number, read: Reading): Promise
     sent ??= { text, parameters };
     return [];
   };
-  const reads = createReportReads(record, tables, partitions, () => {});
+  const reads = createReportReads(record, tables, partitions, createDamageLog());
   const statements: Statement[] = [];
   for (let i = 0; i < count; i++) {
     sent = undefined;

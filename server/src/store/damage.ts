@@ -43,6 +43,19 @@ export type DamageLog = {
   readonly contain: <T>(place: Omit<Damage, 'reason'>, read: () => T) => T | undefined;
 };
 
+/** As a damage log, for a copy of the store: a damaged record is noted and fails the read, because the store itself may have it intact. */
+export const failingOnDamage = (log: DamageLog): DamageLog => ({
+  ...log,
+  contain: (place, read) => {
+    try {
+      return read();
+    } catch (error) {
+      if (error instanceof CorruptRecordError) log.note({ ...place, reason: `${error.message}, in a read store` });
+      throw error;
+    }
+  },
+});
+
 /** Records remembered at most; a store with more of them needs a repair, not a longer list. */
 const damageMax = 1_000;
 

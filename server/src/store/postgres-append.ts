@@ -120,7 +120,10 @@ const readHeads = async (run: Run, t: Tables, feedIds: readonly FeedId[]): Promi
   return new Map(rows.map(({ feed_id, observations }) => [feedIdOfBytes(feed_id), observations]));
 };
 
-/** For each report that is not after its stream's newest: the one under its own key, and the first that ends at or after its beginning. */
+/**
+ * For each report that is not after its stream's newest: the one under its own key, and the first two that end at or after its beginning: two,
+ * because one may be damaged, and then counts only under its own key.
+ */
 const readNeighbours = async (
   run: Run,
   t: Tables,
@@ -135,7 +138,7 @@ const readNeighbours = async (
        (SELECT observations, valid_from, record FROM ${t.reports} WHERE feed_id = k.feed_id AND observations = k.observations)
        UNION ALL
        (SELECT observations, valid_from, record FROM ${t.reports} WHERE feed_id = k.feed_id AND observations >= k.valid_from
-        ORDER BY observations LIMIT 1)
+        ORDER BY observations LIMIT 2)
      ) AS r`,
     [
       bytesList(late.map(({ feedId }) => feedBytes(feedId))),
@@ -145,21 +148,21 @@ const readNeighbours = async (
   );
   for (const { n, ...row } of rows) {
     const report = late[n - 1] as NewReport; // ordinals count from one
-    const known = found.get(report) ?? [];
-    known.push(readNeighbor(report, row));
-    found.set(report, known);
+    const neighbor = readNeighbor(report, row);
+    if (neighbor !== undefined) found.set(report, [...(found.get(report) ?? []), neighbor]);
   }
   return found;
 };
 
-/** Unpacked only under the same key: of the others the window is enough. */
-const readNeighbor = ({ feedId, observationsMs }: NewReport, row: ReportRow): Neighbor => {
+/** Unpacked only under the same key or where windows overlap: of the others the window is enough. */
+const readNeighbor = ({ feedId, observationsMs }: NewReport, row: ReportRow): Neighbor | undefined => {
   const window = { validFromMs: row.valid_from, observationsMs: row.observations };
-  if (observationsMs !== row.observations) return window;
+  const isSame = observationsMs === row.observations;
+  if (!isSame && row.valid_from > observationsMs) return window;
   try {
     return decodeReport(feedId, row);
   } catch (error) {
-    if (error instanceof CorruptRecordError) return window;
+    if (error instanceof CorruptRecordError) return isSame ? window : undefined;
     throw error;
   }
 };
@@ -219,10 +222,16 @@ const raiseHeads = (run: Run, t: Tables, stored: readonly StoredReport[]) => {
   );
 };
 
+/** What an id of an event has bytes for; a batch above it has a damaged position. */
+const positionMax = 2 ** 48 - 1;
+
+/** Positions after those of all batches, even where the counter is damaged. */
 const takePositions = async (run: Run, t: Tables, stored: readonly StoredReport[]): Promise<Place> => {
   const keys = encodeKeys(stored);
   const [row] = await run<{ first_position: number; before: Buffer | null }>(
-    `WITH taken AS (UPDATE ${t.counters} SET value = value + $1::bigint WHERE name = 'position' RETURNING value)
+    `WITH taken AS (UPDATE ${t.counters} SET value = greatest(value,
+         (SELECT max(last_position) FROM ${t.appended} WHERE last_position <= ${positionMax})) + $1::bigint
+       WHERE name = 'position' RETURNING value)
      INSERT INTO ${t.appended} AS a (last_position, first_position, keys) SELECT value, value - $1::bigint + 1, $2::bytea FROM taken
      RETURNING first_position, (SELECT ${markColumn} FROM ${t.appended} WHERE last_position = a.first_position - 1) AS before`,
     [stored.length, keys],

@@ -2,6 +2,7 @@
 import { afterAll, expect, test } from 'vitest';
 import { startPostgres } from '../../../tests/running-postgres.ts';
 import { createSignedReports, secondStream } from '../../../tests/signed-reports.ts';
+import { createDamageLog } from './damage.ts';
 import { openStore } from './open.ts';
 import { parseAddress } from './postgres-address.ts';
 import { appendBatch } from './postgres-append.ts';
@@ -321,7 +322,7 @@ const openFailing = async (schema: string, partitionMs: number) => {
   };
   const partitions = createPartitions(sometimes, tables, partitionMs);
   await partitions.refresh();
-  const source = { run: sometimes, byKeys: createKeyReads(sometimes, tables, partitions) };
+  const source = { run: sometimes, damage: createDamageLog(), byKeys: createKeyReads(sometimes, tables, partitions) };
   const feed = await openFeed({ ...source, tables, partitions, others: source });
   return {
     feed,
@@ -421,7 +422,7 @@ test('postgres feed: a damaged newest report fails no reading of those before it
   const reader = await openStore(server.url('torn'), 'read');
   try {
     expect((await reader.reports.page(secondStream(1), t0, 2)).reports.map(keyOf)).toEqual(run(1, 0, 2).map(keyOf));
-    await expect(reader.reports.page(secondStream(1), t0, 3)).rejects.toThrow('does not match its checksum');
+    expect((await reader.reports.page(secondStream(1), t0, 3)).reports.map(keyOf)).toEqual(run(1, 0, 2).map(keyOf));
     expect(await store.reports.append(run(1, 0, 3))).toEqual(['duplicate', 'duplicate', 'stored']);
     expect((await reader.reports.page(secondStream(1), t0, 3)).reports.map(keyOf)).toEqual(run(1, 0, 3).map(keyOf));
     expect((await store.reports.stats()).reports).toBe(3);

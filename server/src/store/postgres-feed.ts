@@ -1,29 +1,26 @@
 // Owns how a process comes to know the newest reports. It is fed by the database: a notification wakes it, a look four times a second does
 // when none comes, and what it reads is ordered by position (D82).
 import type { FeedId } from '@sealpost/protocol';
+import type { DamageLog } from './damage.ts';
 import type { Place } from './postgres-append.ts';
 import type { Run } from './postgres-connection.ts';
 import { createNewest, createRecent, type Reached } from './postgres-memory.ts';
 import type { Partitions } from './postgres-partitions.ts';
 import {
-  decodeKeys,
-  decodeReport,
+  type BatchRow,
+  decodeBatch,
+  feedBytes,
   feedIdOfBytes,
   markColumn,
   markOf,
   type ReportKey,
   type ReportRow,
+  readReport,
   reportColumns,
 } from './postgres-rows.ts';
 import type { Tables } from './postgres-schema.ts';
 import { createTurns } from './postgres-turns.ts';
-import {
-  type Appended,
-  type AppendedFilter,
-  CorruptRecordError,
-  type LatestReport,
-  type StoredReport,
-} from './store.ts';
+import type { Appended, AppendedFilter, LatestReport, StoredReport } from './store.ts';
 
 /** How often the counters are looked at, whether or not a notification came. */
 const pollMs = 250;
@@ -60,6 +57,7 @@ export type Feed = {
 
 /** Where to read what was appended: statements, and the rows under keys. */
 type Source = {
+  readonly damage: DamageLog;
   readonly run: Run;
   readonly byKeys: (keys: readonly ReportKey[]) => Promise<readonly (ReportRow | undefined)[]>;
 };
@@ -110,12 +108,12 @@ export const openFeed = async (parts: FeedParts): Promise<Feed> => {
     latest: newest.get,
     appendedAfter: async (position, limit, filter) =>
       recent.after(position, limit, filter) ??
-      (await readAppended(parts.others, parts.tables, { position, limit, lenient: false, filter })),
+      (await readAppended(parts.others, parts.tables, { position, limit, filter })),
     onAppended: appended.add,
     onAdminChanged: admin.add,
     learn: (reports) => void learn(reports).catch(() => {}), // what a failure leaves unknown is slower to read, and is asked again
     notice: (feedId, row) => {
-      const report = row.observations > newest.observedMs(feedId) ? intact(feedId, row) : undefined;
+      const report = row.observations > newest.observedMs(feedId) ? readReport(parts.damage, feedId, row) : undefined;
       if (report !== undefined) learn([report]).catch(() => {}); // as above
     },
     positionOf: newest.position,
@@ -151,7 +149,7 @@ const createMemory = (parts: FeedParts, start: Reached) => {
       await partitions.refresh();
   };
   const loadHeads = async (): Promise<void> => {
-    const heads = await readHeads(run, t);
+    const heads = await readHeads(parts, t);
     // What is read after them is no earlier than any of them.
     const { position } = await readCounters(run, t);
     await learn(
@@ -163,9 +161,14 @@ const createMemory = (parts: FeedParts, start: Reached) => {
     const position = (): number => recent.reached().position;
     for (let before = -1; before < position() && position() < upTo; ) {
       before = position();
-      const next = await readAppended(parts, t, { position: before, limit: batchMax, lenient: true });
+      const next = await readAppended(parts, t, { position: before, limit: batchMax });
       if (next.missed) await loadHeads();
       await learn(next.reports, next.positions);
+      if (next.missed) {
+        // Memory has no holes: whoever follows from before this one reads the database, and is told.
+        recent.skipTo(position() > next.position ? recent.reached() : { position: next.position, mark: next.mark });
+        continue;
+      }
       // Meanwhile this process may have appended and gone ahead.
       const fresh = next.reports.flatMap((report, i) => {
         const at = next.positions[i] as number; // one each
@@ -219,36 +222,38 @@ const readReached = async (run: Run, t: Tables, position: number): Promise<Reach
 const readHeadIds = async (run: Run, t: Tables): Promise<readonly Buffer[]> =>
   (await run<{ feed_id: Buffer }>(`SELECT feed_id FROM ${t.heads}`)).map(({ feed_id }) => feed_id);
 
-const readHeads = async (run: Run, t: Tables): Promise<readonly StoredReport[]> => {
-  const rows = await run<ReportRow & { feed_id: Buffer }>(
-    `SELECT h.feed_id, r.* FROM ${t.heads} AS h CROSS JOIN LATERAL (SELECT ${reportColumns} FROM ${t.reports}
-       WHERE feed_id = h.feed_id AND observations = h.observations) AS r`,
+/** Reports before a damaged newest one that are looked at for one that is intact. */
+const olderMax = 64;
+
+/** The newest intact report of each stream. */
+const readHeads = async ({ run, damage }: Source, t: Tables): Promise<readonly StoredReport[]> => {
+  const rows = await run<{ [column in keyof ReportRow]: ReportRow[column] | null } & { feed_id: Buffer }>(
+    `SELECT h.feed_id, r.* FROM ${t.heads} AS h LEFT JOIN LATERAL (SELECT ${reportColumns} FROM ${t.reports}
+       WHERE feed_id = h.feed_id AND observations = h.observations) AS r ON true`,
   );
-  return rows.flatMap((row) => intact(feedIdOfBytes(row.feed_id), row) ?? []);
-};
-
-const unlessDamaged = <T>(decode: () => T): T | undefined => {
-  try {
-    return decode();
-  } catch (error) {
-    if (error instanceof CorruptRecordError) return undefined;
-    throw error;
+  const lookBack = async (feedId: FeedId): Promise<StoredReport | undefined> => {
+    const last = await run<ReportRow>(
+      `SELECT ${reportColumns} FROM ${t.reports} WHERE feed_id = $1::bytea ORDER BY observations DESC LIMIT ${olderMax}`,
+      [feedBytes(feedId)],
+    );
+    return last.map((row) => readReport(damage, feedId, row)).find((report) => report !== undefined);
+  };
+  const heads: StoredReport[] = [];
+  for (const { feed_id, observations, valid_from, record } of rows) {
+    const feedId = feedIdOfBytes(feed_id);
+    const isThere = observations !== null && valid_from !== null && record !== null;
+    const newest = isThere ? readReport(damage, feedId, { observations, valid_from, record }) : undefined;
+    const head = newest ?? (await lookBack(feedId));
+    if (head !== undefined) heads.push(head);
   }
+  return heads;
 };
-
-// A damaged newest report is no reason not to start: the stream has no latest until its next one, and `store verify` tells.
-const intact = (feedId: FeedId, row: ReportRow): StoredReport | undefined =>
-  unlessDamaged(() => decodeReport(feedId, row));
-
-// Nor is a damaged batch one to follow no further: which reports were in it, the newest ones of all streams tell.
-const intactKeys = (keys: Buffer): readonly ReportKey[] | undefined => unlessDamaged(() => decodeKeys(keys));
 
 type KeyAt = ReportKey & { readonly position: number };
 
 type Wanted = {
   readonly position: number;
   readonly limit: number;
-  readonly lenient: boolean;
   readonly filter?: AppendedFilter | undefined;
 };
 
@@ -259,14 +264,15 @@ const chooseKeys = (keys: readonly KeyAt[], limit: number, filter: AppendedFilte
   return { wanted: chosen.slice(0, limit), lookedAt: last?.position };
 };
 
-/** Reads what follows a position. A damaged report ends the answer before it, or is the error; `lenient` leaves it out, and a damaged batch. */
+/** Reads what follows a position. A damaged report is left out; what a damaged batch brought is not known, and told as missed. */
 const readAppended = async (
-  { run, byKeys }: Source,
+  source: Source,
   t: Tables,
-  { position, limit, lenient, filter }: Wanted,
+  { position, limit, filter }: Wanted,
 ): Promise<Appended & Reached> => {
+  const { run, byKeys, damage } = source;
   const looked = filter === undefined ? limit : Math.max(limit, filteredKeysMax);
-  const { keys, missed, marks } = await readKeysAfter(run, t, position, looked, lenient);
+  const { keys, missed, marks, after } = await readKeysAfter(source, t, position, looked);
   const { wanted, lookedAt = position } = chooseKeys(keys, limit, filter);
   const rows = wanted.length === 0 ? [] : await byKeys(wanted);
   const reports: StoredReport[] = [];
@@ -274,12 +280,7 @@ const readAppended = async (
   let [reached, isCut] = [position, false];
   for (const [i, key] of wanted.entries()) {
     const row = rows[i];
-    const report = row && intact(key.feedId, row);
-    if (row !== undefined && report === undefined && !lenient) {
-      isCut = true;
-      if (reports.length > 0) break;
-      decodeReport(key.feedId, row); // throws what is wrong with it
-    }
+    const report = row && readReport(damage, key.feedId, row);
     reached = key.position;
     if (report === undefined) continue;
     reports.push(report);
@@ -289,33 +290,38 @@ const readAppended = async (
   }
   if (!isCut) reached = lookedAt;
   if (keys.length > 0) return { reports, positions, position: reached, missed, mark: marks.get(reached) };
-  // Whoever is ahead of the database, after it lost something, goes on from where it is.
   const now = (await readCounters(run, t)).position;
+  // Behind damaged batches it goes on, at most to where the database is: their positions may be what is damaged.
+  const behind = Math.min(after, now);
+  if (behind > position) return { reports, positions, position: behind, missed: true, mark: marks.get(behind) };
+  // Whoever is ahead of the database, after it lost something, goes on from where it is.
   return { reports, positions, position: Math.min(position, now), missed: missed || now < position, mark: undefined };
 };
 
-const readKeysAfter = async (run: Run, t: Tables, position: number, limit: number, lenient: boolean) => {
+const readKeysAfter = async ({ run, damage }: Source, t: Tables, position: number, limit: number) => {
   const keys: KeyAt[] = [];
   const marks = new Map<number, number>();
-  let after = position;
-  let missed = false;
+  let [after, expected, missed] = [position, position + 1, false];
   for (let more = true; more && keys.length < limit; ) {
-    const batches = await run<{ first_position: number; last_position: number; keys: Buffer }>(
+    const batches = await run<BatchRow>(
       `SELECT first_position, last_position, keys FROM ${t.appended} WHERE last_position > $1::bigint
        ORDER BY last_position LIMIT $2::int`,
       [after, Math.min(limit, keyBatchesMax)],
     );
     for (const batch of batches) {
-      const found = lenient ? intactKeys(batch.keys) : decodeKeys(batch.keys);
-      if (found === undefined || (keys.length === 0 && batch.first_position > position + 1)) missed = true;
-      for (const [i, key] of (found ?? []).entries()) {
-        const at = batch.first_position + i;
-        if (at > position && keys.length < limit) keys.push({ ...key, position: at });
-      }
       after = batch.last_position;
       marks.set(after, markOf(batch.keys));
+      const found = damage.contain({ table: 'appended', key: `${after}` }, () => decodeBatch(batch));
+      // What a damaged batch brought is not known: whoever gets what follows it has missed something.
+      if (found === undefined || keys.length === limit) continue;
+      if (batch.first_position > expected) missed = true;
+      for (const [i, key] of found.entries()) {
+        const at = batch.first_position + i;
+        if (at >= expected && keys.length < limit) keys.push({ ...key, position: at });
+      }
+      expected = after + 1;
     }
     more = batches.length === Math.min(limit, keyBatchesMax);
   }
-  return { keys, missed, marks };
+  return { keys, missed, marks, after };
 };

@@ -2,6 +2,7 @@
 // of them in one statement, so that every answer is of one moment.
 import type { FeedId } from '@sealpost/protocol';
 import type { CandleSlice, CandleSpan } from './candle-rollup.ts';
+import type { DamageLog } from './damage.ts';
 import type { Run } from './postgres-connection.ts';
 import type { Partitions } from './postgres-partitions.ts';
 import {
@@ -12,6 +13,7 @@ import {
   numberList,
   type ReportKey,
   type ReportRow,
+  readReport,
   reportColumns,
 } from './postgres-rows.ts';
 import type { Tables } from './postgres-schema.ts';
@@ -41,8 +43,7 @@ const render = (report: StoredReport): RenderedReport => ({
 });
 
 /** Reports with commas between them, written into one piece of memory. */
-const renderRows = (feedId: FeedId, rows: readonly ReportRow[]): Buffer => {
-  const reports = rows.map((row) => decodeReport(feedId, row));
+const renderReports = (feedId: FeedId, reports: readonly StoredReport[]): Buffer => {
   const length = reports.reduce((sum, one) => sum + 1 + renderedLength(feedId, one, one.fullReport.length), -1);
   const text = Buffer.allocUnsafe(length);
   const writeReport = createReportWriter(feedId);
@@ -54,14 +55,25 @@ const renderRows = (feedId: FeedId, rows: readonly ReportRow[]): Buffer => {
   return text;
 };
 
-/** Rows that are rendered before others get their turn: some 3 ms. */
-const renderedSlice = 250;
+/** Reports that are unpacked, or rendered, before the event loop is free for other work: less than 3 ms. */
+const sliceReports = 250;
+const otherWork = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+/** Statements for one reading that finds damaged rows, and rows of each after the first. */
+const damagedReadsMax = 16;
+const damagedRowsRead = 64;
 
 /** Told of the newest row that a reading found of a stream. */
 type Notice = (feedId: FeedId, row: ReportRow) => void;
 
 /** Where to read: statements, tables, and which partitions may be named. */
-type Source = { readonly run: Run; readonly t: Tables; readonly partitions: Partitions; readonly notice: Notice };
+type Source = {
+  readonly run: Run;
+  readonly t: Tables;
+  readonly partitions: Partitions;
+  readonly damage: DamageLog;
+  readonly notice: Notice;
+};
 
 /** Readings of history, all of them for one or more streams. */
 export type HistoryReads = Pick<
@@ -73,29 +85,30 @@ export const createReportReads = (
   run: Run,
   t: Tables,
   partitions: Partitions,
+  damage: DamageLog,
   notice: Notice = () => {},
 ): HistoryReads => {
-  const source: Source = { run, t, partitions, notice };
+  const source: Source = { run, t, partitions, damage, notice };
   const { retried } = partitions;
   const at = (feedIds: readonly FeedId[], seconds: number) => retried(() => readAt(source, feedIds, seconds));
-  const pageRows = (feedId: FeedId, fromSeconds: number, limit: number) =>
+  const pageOf = (feedId: FeedId, fromSeconds: number, limit: number) =>
     retried(() => readPage(source, feedId, fromSeconds, limit));
   return {
     at,
     page: async (feedId: FeedId, fromSeconds: number, limit: number): Promise<ReportPage> => {
-      const { rows, more } = await pageRows(feedId, fromSeconds, limit);
-      return { reports: rows.map((row) => decodeReport(feedId, row)), more };
+      const { reports, more } = await pageOf(feedId, fromSeconds, limit);
+      return { reports, more };
     },
     renderedAt: async (feedIds: readonly FeedId[], seconds: number): Promise<readonly (RenderedReport | undefined)[]> =>
       (await at(feedIds, seconds)).map((report) => report && render(report)),
     renderedPage: async (feedId: FeedId, fromSeconds: number, limit: number): Promise<RenderedPage> => {
-      const { rows, more } = await pageRows(feedId, fromSeconds, limit);
+      const { reports, more, isDamaged } = await pageOf(feedId, fromSeconds, limit);
       const json: Buffer[] = [];
-      for (let i = 0; i < rows.length; i += renderedSlice) {
-        if (i > 0) await new Promise((resolve) => setImmediate(resolve));
-        json.push(renderRows(feedId, rows.slice(i, i + renderedSlice)));
+      for (let i = 0; i < reports.length; i += sliceReports) {
+        if (i > 0) await otherWork();
+        json.push(renderReports(feedId, reports.slice(i, i + sliceReports)));
       }
-      return { json, lastMs: rows.at(-1)?.observations, more };
+      return { json, lastMs: reports.at(-1)?.observationsMs, more, ...(isDamaged && { damaged: true }) };
     },
     neighbours: (feedId: FeedId, seconds: number) => readNeighbours(source, feedId, seconds),
     windows: (feedId: FeedId, fromSeconds: number, toSeconds: number, limit: number) =>
@@ -109,11 +122,16 @@ export const createKeyReads = (run: Run, t: Tables, partitions: Partitions) => (
   partitions.retried(() => readKeys(run, t, partitions, keys));
 
 const readAt = async (
-  { run, t, partitions, notice }: Source,
+  source: Source,
   feedIds: readonly FeedId[],
   seconds: number,
 ): Promise<readonly (StoredReport | undefined)[]> => {
+  const { run, t, partitions, damage, notice } = source;
   const found = new Map<FeedId, StoredReport>();
+  const damaged: FeedId[] = [];
+  const take = (report: StoredReport | undefined): void => {
+    if (report !== undefined && secondOf(report.validFromMs) <= seconds) found.set(report.feedId, report);
+  };
   /** Returns those that have no report from that second on in a table. */
   const look = async (table: string, wanted: readonly FeedId[]): Promise<readonly FeedId[]> => {
     const rows = await run<ReportRow & { n: number }>(
@@ -126,8 +144,10 @@ const readAt = async (
     for (const row of rows) {
       const feedId = wanted[row.n - 1] as FeedId; // ordinals count from one
       seen.add(feedId);
-      notice(feedId, row);
-      if (secondOf(row.valid_from) <= seconds) found.set(feedId, decodeReport(feedId, row));
+      const report = readReport(damage, feedId, row);
+      if (report === undefined) damaged.push(feedId);
+      else notice(feedId, row);
+      take(report);
     }
     return wanted.filter((feedId) => !seen.has(feedId));
   };
@@ -135,47 +155,98 @@ const readAt = async (
   const leaf = partitions.known(seconds * 1_000)?.reports;
   const rest = leaf === undefined ? all : await look(leaf, all);
   if (rest.length > 0) await look(t.reports, rest);
+  // A row whose key is damaged may stand before the report that holds.
+  for (const feedId of damaged) take((await readIntact(source, feedId, seconds * 1_000, 1)).reports[0]);
   return feedIds.map((feedId) => found.get(feedId));
 };
 
-const readPage = async (
-  { run, t, partitions, notice }: Source,
+type IntactPage = { readonly reports: readonly StoredReport[]; readonly more: boolean; readonly isDamaged: boolean };
+
+/** A page of what can be read: damaged rows are left out, and the ones that follow take their places. */
+const readPage = async (source: Source, feedId: FeedId, fromSeconds: number, limit: number): Promise<IntactPage> => {
+  const { reports, damagedMs, isCut } = await readIntact(source, feedId, fromSeconds * 1_000, limit + 1);
+  if (isCut && reports.length === 0)
+    throw new CorruptRecordError(`${damagedMs.length} reports of ${feedId} from ${fromSeconds} on are damaged`);
+  const more = isCut || reports.length > limit;
+  const secondAt = (i: number) => reports[i] && secondOf(reports[i].observationsMs);
+  const end = reports.length > limit ? wholeSecondsEnd(secondAt, limit) : reports.length;
+  // Behind the page they are those of the next one.
+  const until = more ? (secondAt(end - 1) ?? 0) : Number.POSITIVE_INFINITY;
+  return { reports: reports.slice(0, end), more, isDamaged: damagedMs.some((ms) => secondOf(ms) <= until) };
+};
+
+/** At least `count` intact reports observed at or after a moment, or all there are; `isCut` where too many rows are damaged to look further. */
+const readIntact = async (source: Source, feedId: FeedId, fromMs: number, count: number) => {
+  const { damage, notice } = source;
+  const reports: StoredReport[] = [];
+  const damagedMs: number[] = [];
+  let from = fromMs;
+  for (let reads = 0; reads < damagedReadsMax; reads++) {
+    const asked = reads === 0 ? count : Math.max(count, damagedRowsRead);
+    const rows = await readRows(source, feedId, from, asked);
+    let newest: ReportRow | undefined;
+    for (const [i, row] of rows.entries()) {
+      if (i > 0 && i % sliceReports === 0) await otherWork();
+      const report = readReport(damage, feedId, row);
+      if (report === undefined) damagedMs.push(row.observations);
+      else {
+        reports.push(report);
+        newest = row;
+      }
+    }
+    if (newest !== undefined) notice(feedId, newest);
+    if (reports.length >= count || rows.length < asked) return { reports, damagedMs, isCut: false };
+    from = (rows.at(-1)?.observations ?? from) + 1;
+  }
+  return { reports, damagedMs, isCut: true };
+};
+
+const readRows = async (
+  { run, t, partitions }: Source,
   feedId: FeedId,
-  fromSeconds: number,
-  limit: number,
-): Promise<{ readonly rows: readonly ReportRow[]; readonly more: boolean }> => {
+  fromMs: number,
+  asked: number,
+): Promise<readonly ReportRow[]> => {
   const ask = (table: string) =>
     run<ReportRow>(
       `SELECT ${reportColumns} FROM ${table} WHERE feed_id = $1::bytea AND observations >= $2::bigint
        ORDER BY observations LIMIT $3::int`,
-      [feedBytes(feedId), fromSeconds * 1_000, limit + 1],
+      [feedBytes(feedId), fromMs, asked],
     );
-  const leaf = partitions.known(fromSeconds * 1_000)?.reports;
+  const leaf = partitions.known(fromMs)?.reports;
   const near = leaf === undefined ? [] : await ask(leaf);
-  const rows = near.length > limit ? near : await ask(t.reports);
-  const more = rows.length > limit;
-  const last = rows.at(-1);
-  if (last !== undefined) notice(feedId, last);
-  const secondAt = (i: number) => rows[i] && secondOf(rows[i].observations);
-  const end = more ? wholeSecondsEnd(secondAt, limit) : rows.length;
-  return { rows: rows.slice(0, end), more };
+  return near.length >= asked ? near : ask(t.reports);
 };
 
-const readNeighbours = async ({ run, t }: Source, feedId: FeedId, seconds: number): Promise<Neighbours> => {
-  const rows = await run<Omit<ReportRow, 'record'>>(
-    `(SELECT observations, valid_from FROM ${t.reports} WHERE feed_id = $1::bytea AND observations < $2::bigint
-      ORDER BY observations DESC LIMIT 1)
-     UNION ALL
-     (SELECT observations, valid_from FROM ${t.reports} WHERE feed_id = $1::bytea AND observations >= $2::bigint
-      ORDER BY observations LIMIT 1)`,
-    [feedBytes(feedId), seconds * 1_000],
-  );
-  const windows = rows.map(windowOf);
-  return {
-    previous: windows.find(({ observationsMs }) => observationsMs < seconds * 1_000),
-    next: windows.find(({ observationsMs }) => observationsMs >= seconds * 1_000),
+const readNeighbours = async (source: Source, feedId: FeedId, seconds: number): Promise<Neighbours> => {
+  const { run, t, damage } = source;
+  const ms = seconds * 1_000;
+  const ask = async (limit: number) => {
+    const rows = await run<ReportRow>(
+      `(SELECT ${reportColumns} FROM ${t.reports} WHERE feed_id = $1::bytea AND observations < $2::bigint
+        ORDER BY observations DESC LIMIT $3::int)
+       UNION ALL
+       (SELECT ${reportColumns} FROM ${t.reports} WHERE feed_id = $1::bytea AND observations >= $2::bigint
+        ORDER BY observations LIMIT $3::int)`,
+      [feedBytes(feedId), ms, limit],
+    );
+    const read = rows.map((row) => ({ ...windowOf(row), isIntact: readReport(damage, feedId, row) !== undefined }));
+    return read.sort((a, b) => a.observationsMs - b.observationsMs);
   };
+  const nearest = await ask(1);
+  const around = nearest.every(({ isIntact }) => isIntact) ? nearest : await ask(damagedRowsRead);
+  const previous = around.findLast(({ observationsMs, isIntact }) => isIntact && observationsMs < ms);
+  const next = around.find(({ observationsMs, isIntact }) => isIntact && observationsMs >= ms);
+  // What holds here counts as missing only because it cannot be read. Where a damaged row begins is not known.
+  const isHeld = next !== undefined && secondOf(next.validFromMs) <= seconds;
+  const untilMs = next?.observationsMs ?? Number.POSITIVE_INFINITY;
+  const isDamaged =
+    !isHeld && around.some((one) => !one.isIntact && one.observationsMs >= ms && one.observationsMs < untilMs);
+  return { previous: windowOnly(previous), next: windowOnly(next), ...(isDamaged && { damaged: true }) };
 };
+
+const windowOnly = (window: Window | undefined): Window | undefined =>
+  window && { validFromMs: window.validFromMs, observationsMs: window.observationsMs };
 
 const readWindows = async (
   { run, t }: Source,

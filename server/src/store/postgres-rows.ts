@@ -1,6 +1,7 @@
 // Owns a report as a row: packed, and under a checksum that covers its key as well; and how lists travel as one parameter.
 import { crc32 } from 'node:zlib';
 import type { FeedId } from '@sealpost/protocol';
+import type { DamageLog } from './damage.ts';
 import { packReport, unpackReport } from './packed-report.ts';
 import { reportChecksum } from './report-block.ts';
 import { CorruptRecordError, type StoredReport } from './store.ts';
@@ -28,10 +29,10 @@ export const encodeKeys = (reports: readonly StoredReport[]): Buffer => {
 };
 
 /** What tells a batch from another one at its place, after a database lost the first: the checksum of its keys. */
-export const markOf = (keys: Buffer): number => keys.readUInt32BE(0);
+export const markOf = (keys: Buffer): number => (keys.length < 4 ? 0 : keys.readUInt32BE(0)); // shorter ones are damaged
 export const markColumn = 'substring(keys FROM 1 FOR 4)';
 
-export const decodeKeys = (value: Buffer): readonly ReportKey[] => {
+const decodeKeys = (value: Buffer): readonly ReportKey[] => {
   const keys = value.subarray(4);
   if (value.length < 4 || keys.length % keyBytes !== 0 || crc32(keys) !== value.readUInt32BE(0))
     throw new CorruptRecordError('a batch of appended keys does not match its checksum');
@@ -39,6 +40,17 @@ export const decodeKeys = (value: Buffer): readonly ReportKey[] => {
     const key = keys.subarray(i * keyBytes, (i + 1) * keyBytes);
     return { feedId: feedIdOfBytes(key.subarray(0, 32)), observationsMs: key.readUIntBE(34, 6) };
   });
+};
+
+/** A batch of the append order as a row. */
+export type BatchRow = { readonly first_position: number; readonly last_position: number; readonly keys: Buffer };
+
+/** The keys of a batch; throws a CorruptRecordError when they are not what was written, or not as many as it has positions. */
+export const decodeBatch = ({ first_position: first, last_position: last, keys }: BatchRow): readonly ReportKey[] => {
+  const found = decodeKeys(keys);
+  if (first + found.length - 1 !== last)
+    throw new CorruptRecordError(`the batch from position ${first} to ${last} has ${found.length} keys`);
+  return found;
 };
 
 /** What stands for a stream in the checksums of its reports. */
@@ -74,6 +86,10 @@ export const decodeReport = (feedId: FeedId, row: ReportRow): StoredReport => {
     throw new CorruptRecordError(`the report of ${feedId} at ${row.observations} does not match its checksum`);
   return { feedId, validFromMs: row.valid_from, observationsMs: row.observations, fullReport };
 };
+
+/** As `decodeReport`; a damaged row is noted, and undefined. */
+export const readReport = (damage: DamageLog, feedId: FeedId, row: ReportRow): StoredReport | undefined =>
+  damage.contain({ table: 'reports', key: `${feedId}/${row.observations}`, feedId }, () => decodeReport(feedId, row));
 
 /** Lists as PostgreSQL reads them. The driver could do it, after asking the server for every type there is. */
 export const numberList = (numbers: readonly (number | bigint)[]): string => `{${numbers.join(',')}}`;

@@ -1,8 +1,10 @@
 // THE ENGINE FOR SEVERAL MACHINES: a schema in PostgreSQL, written and read by as many nodes as there are. This file puts the parts
 // together and owns opening and closing.
+import { createDamageLog, type DamageLog, failingOnDamage } from './damage.ts';
 import { type PostgresAddress, parseAddress } from './postgres-address.ts';
 import { createAdminStore, createQuarantine } from './postgres-admin.ts';
 import { appendBatch, confirmRead } from './postgres-append.ts';
+import { checkDatabase } from './postgres-check.ts';
 import { listen, openPool, openWriter, type Pool, type Writer } from './postgres-connection.ts';
 import { type Feed, openFeed } from './postgres-feed.ts';
 import { createNodeExchange, createTableKeyHolders } from './postgres-nodes.ts';
@@ -136,7 +138,8 @@ const compose = async (
   const tables = tablesOf(address.schema);
   const partitions = createPartitions(watch.run, tables, partitionMs); // followers wait for it
   await partitions.refresh();
-  const source = ({ run }: Pool) => ({ run, byKeys: createKeyReads(run, tables, partitions) });
+  const damage = createDamageLog((found, total) => tell({ kind: 'damaged', total, ...found }));
+  const source = ({ run }: Pool) => ({ run, damage, byKeys: createKeyReads(run, tables, partitions) });
   const feed = await openFeed({ ...source(watch), tables, partitions, others: source(reads) });
   const deafen = listen(address, tables.channel, () => void feed.look().catch(() => {}));
   let closed = false;
@@ -146,17 +149,17 @@ const compose = async (
       throw new StoreError('store_read_only', `The store in ${address.shown} is open for reading only.`);
     return writer;
   };
-  const parts = { address, tables, partitions, feed, connections, writable, tell };
+  const parts = { address, tables, partitions, feed, connections, writable, tell, damage };
   return {
     reports: createReports(parts),
-    quarantine: createQuarantine(slow.run, writer, tables), // ten thousand lines may be asked for
-    admin: createAdminStore(reads.run, writer, tables, feed),
+    quarantine: createQuarantine(slow.run, writer, tables, damage), // ten thousand lines may be asked for
+    admin: createAdminStore(reads.run, writer, tables, feed, damage),
     usage: createUsageStore(reads.run, writer, tables),
     nodes: createNodeExchange(news.run, tables),
     keyHolders: createTableKeyHolders(news.run, tables),
-    damage: () => [],
+    damage: damage.list,
     stops: () => [],
-    findDamage: async () => [],
+    findDamage: () => checkDatabase(slow.run, tables),
     close: async () => {
       if (closed) return;
       closed = true;
@@ -174,13 +177,19 @@ type Parts = {
   readonly connections: Connections;
   readonly writable: () => Writer;
   readonly tell: (event: StoreEvent) => void;
+  readonly damage: DamageLog;
 };
 
-const createHistory = ({ tables, partitions, feed, connections, tell }: Parts): HistoryReads => {
+const createHistory = ({ tables, partitions, feed, connections, tell, damage }: Parts): HistoryReads => {
   const { reads, replicas } = connections;
-  const on = ({ run }: Pool) => ({ run, reads: createReportReads(run, tables, partitions, feed.notice) });
-  if (replicas.length === 0) return on(reads).reads;
-  return createReplicaReads({ primary: on(reads), replicas: replicas.map(on), tables, feed, tell });
+  const on = ({ run }: Pool, log: DamageLog) => ({
+    run,
+    reads: createReportReads(run, tables, partitions, log, feed.notice),
+  });
+  const primary = on(reads, damage);
+  if (replicas.length === 0) return primary.reads;
+  const others = replicas.map((pool) => on(pool, failingOnDamage(damage)));
+  return createReplicaReads({ primary, replicas: others, tables, feed, tell });
 };
 
 const createReports = (parts: Parts): ReportStore => {
