@@ -160,14 +160,19 @@ test('workers: the key is in no argument and no line of the log, and every line 
 
 test('workers: an account gets its limit once, not once from each worker', async () => {
   const startedMs = performance.now();
-  let accepted = 0;
-  for (let elapsedMs = 0; elapsedMs < 5_000; elapsedMs = performance.now() - startedMs) {
+  let [accepted, lost, askedMs] = [0, 0, startedMs];
+  for (let elapsedMs = 0; elapsedMs < 5_000; elapsedMs = askedMs - startedMs) {
     const answers = await Promise.all(Array.from({ length: 4 }, () => get(server, latest, limited)));
     accepted += answers.filter(({ status }) => status === 200).length;
     expect(answers.every(({ status }) => status === 200 || status === 429)).toBe(true);
+    // What refills while a busy machine takes its time, beyond what is asked for next, is not there to be given.
+    lost += Math.max(0, ((performance.now() - askedMs) / 1_000) * 10 - 4);
+    askedMs = performance.now();
   }
-  const fair = 10 + ((performance.now() - startedMs) / 1_000) * 10;
-  expect(Math.abs(accepted - fair)).toBeLessThanOrEqual(5);
+  const fair = 10 + ((askedMs - startedMs) / 1_000) * 10;
+  expect(accepted).toBeGreaterThanOrEqual(fair - lost - 5);
+  // Until a worker hears of what the other one gave, it may give as much again, a bucket at most; each with its own limit, they give twice.
+  expect(accepted).toBeLessThanOrEqual(fair + 10);
 }, 60_000);
 
 test('workers: one that is killed is replaced, no total goes back, and the writer goes on', async () => {

@@ -60,6 +60,21 @@ const trickles =
     ground.every(everyMs, () => socket.write(more));
   };
 
+/** Writes as fast as it is read, on one connection after the other. */
+const floods =
+  (first: string, more: string): Attacker['attack'] =>
+  (ground) => {
+    const flood = Buffer.from(more);
+    let socket: Socket | undefined;
+    ground.every(10, () => {
+      if (socket === undefined || socket.destroyed) {
+        socket = ground.open().resume();
+        socket.write(first);
+      }
+      if (socket.writableLength === 0) socket.write(flood);
+    });
+  };
+
 const public_: readonly Attacker[] = [
   { name: 'silent', on: 'any', beatsControl: true, attack: (ground) => void ground.raw() },
   { name: 'half a head', on: 'any', beatsControl: true, attack: holds('GET /time HTTP/1.1\r\nHo') },
@@ -81,6 +96,18 @@ const public_: readonly Attacker[] = [
     on: 'any',
     beatsControl: true,
     attack: holds(head('POST /time HTTP/1.1', 'Host: a', 'Expect: 100-continue', 'Content-Length: 10')),
+  },
+  {
+    name: 'tiny chunks at full speed',
+    on: 'any',
+    beatsControl: true,
+    attack: floods(head('POST /time HTTP/1.1', 'Host: a', 'Transfer-Encoding: chunked'), '1\r\nx\r\n'.repeat(20_000)),
+  },
+  {
+    name: 'a body at full speed',
+    on: 'any',
+    beatsControl: false,
+    attack: floods(head('POST /time HTTP/1.1', 'Host: a', `Content-Length: ${10 ** 15}`), 'x'.repeat(1_000_000)),
   },
   { name: 'ignores our FIN', on: 'any', beatsControl: false, attack: holds('nonsense\r\n\r\n') },
   { name: 'HTTP/2 preface', on: 'any', beatsControl: false, attack: holds('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n') },
@@ -137,6 +164,26 @@ const public_: readonly Attacker[] = [
     beatsControl: false,
     attack: (ground) =>
       ground.every(200, () => ground.open().pause().write(signedGet(ground, ground.targets.latest).repeat(1_000))),
+  },
+  {
+    name: 'compressed pages',
+    on: 'any',
+    beatsControl: false,
+    attack: (ground) => {
+      const socket = ground.open().resume();
+      ground.every(100, () => socket.write(signedGet(ground, ground.targets.page, 'Accept-Encoding: gzip')));
+    },
+  },
+  {
+    name: 'authenticates on every connection',
+    on: 'any',
+    beatsControl: false,
+    attack: (ground, index) => {
+      for (let i = 0; i < 20; i++) {
+        const socket = ground.open({ address: `127.0.1.${index % 250}` }).resume();
+        ground.every(2_000, () => socket.write(signedGet(ground, ground.targets.latest)));
+      }
+    },
   },
   {
     name: 'reconnect storm',
@@ -219,6 +266,18 @@ const public_: readonly Attacker[] = [
         socket.write(signedGet(ground, ground.targets.events, `Last-Event-ID: ${ground.lastEventId}`));
         setTimeout(() => socket.destroy(), 1_000);
       }),
+  },
+  {
+    name: 'resumes far back and never reads',
+    on: 'any',
+    beatsControl: false,
+    attack: (ground) =>
+      ground.every(100, () =>
+        ground
+          .open()
+          .pause()
+          .write(signedGet(ground, ground.targets.events, `Last-Event-ID: ${ground.lastEventId}`)),
+      ),
   },
   {
     name: 'most expensive arguments',

@@ -22,6 +22,12 @@ export type GroundOptions = {
   readonly lastEventId: string;
 };
 
+type OpenOptions = {
+  readonly maxVersion?: SecureVersion;
+  /** Where it comes from; the attack's own address when absent. */
+  readonly address?: string;
+};
+
 export type Ground = ReturnType<typeof createGround>;
 
 export const createGround = ({ port, opsPort, isTls, address, account, targets, lastEventId }: GroundOptions) => {
@@ -44,8 +50,10 @@ export const createGround = ({ port, opsPort, isTls, address, account, targets, 
     /** A TCP connection to the public listener. */
     raw: (): Socket => dial(port),
     /** A connection that a request can be written to: over TLS where the listener has it. */
-    open: (options: { readonly maxVersion?: SecureVersion } = {}): Socket =>
-      isTls ? secure(dial(port), options.maxVersion) : dial(port),
+    open: ({ maxVersion, address: from = address }: OpenOptions = {}): Socket => {
+      const socket = dial(port, { localAddress: from });
+      return isTls ? secure(socket, maxVersion) : socket;
+    },
     /** The same, which takes one byte whenever it is resumed. Over TLS one read of the connection below. */
     openSlow: (): Socket => {
       if (isTls) return secure(dial(port)).pause();

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createLongWork } from './long-work.ts';
+import { ClientGoneError, createLongWork, runForClient } from './long-work.ts';
 
 const create = () => createLongWork(() => performance.now());
 
@@ -73,4 +73,21 @@ test('long work: slices of all accounts run one at a time, in turn, and the loop
   clearInterval(serve);
   expect(order).toEqual(Array.from({ length: 10 }, () => ['a', 'b']).flat());
   expect(served).toBeGreaterThanOrEqual(15);
+});
+
+test('long work: a request is given up between two slices once its client has left, and the next one of its account goes on', async () => {
+  const longWork = create();
+  const client = { destroyed: false };
+  let slices = 0;
+  const endless = runForClient(longWork, 'a', client, async (slice) => {
+    for (;;) {
+      await slice(async () => {
+        slices += 1;
+        client.destroyed = slices === 3;
+      });
+    }
+  });
+  const next = runForClient(longWork, 'a', { destroyed: false }, (slice) => slice(async () => 'answered'));
+  await expect(endless).rejects.toThrow(ClientGoneError);
+  expect([slices, await next]).toEqual([3, 'answered']);
 });

@@ -12,13 +12,34 @@ export type LongWork = {
   readonly slice: <T>(work: (isOver: () => boolean) => Promise<T>) => Promise<T>;
 };
 
+/** Who waits for long work; `destroyed` once the connection is closed. */
+export type Client = { readonly destroyed: boolean };
+
+/** Long work was given up between two slices: its client has left. */
+export class ClientGoneError extends Error {}
+
 /** How long a slice may read; rendering what it read takes about as long again. */
 const sliceMs = 2;
 /** A slice may wait for a database: that is not the loop's time, and not rested for. */
 const restMsMax = 5;
 
 /** Requests of one account that may wait for each other. */
-export const requestsWaitingMax = 32;
+const requestsWaitingMax = 32;
+
+/** Runs the long work of a request, which reads in the slices that it is given; rejects with `ClientGoneError` once the client has left. */
+export const runForClient = <T>(
+  longWork: LongWork,
+  account: string,
+  client: Client,
+  work: (slice: LongWork['slice']) => Promise<T>,
+): Promise<T> => {
+  const slice: LongWork['slice'] = (read) =>
+    longWork.slice(async (isOver) => {
+      if (client.destroyed) throw new ClientGoneError('The client has left.');
+      return read(isOver);
+    });
+  return longWork.run(account, () => work(slice), requestsWaitingMax);
+};
 
 export const createLongWork = (monotonicMs: () => number): LongWork => {
   const waiting = new Map<string, { count: number; last: Promise<unknown> }>();

@@ -128,12 +128,13 @@ export const createApi = (parts: ApiParts): Pipeline & { readonly newRequestId: 
     newRequestId,
     isDraining: parts.isDraining,
     load: parts.load,
-    contextOf: (caller, readable, { ifNoneMatch, origin }, now) => ({
+    contextOf: (caller, readable, { ifNoneMatch, origin }, now, client) => ({
       reports: store.reports,
       admin: view.current(),
       readable,
       userId: caller?.userId ?? '',
       longWork: parts.longWork,
+      client,
       nowMs: now,
       retentionDays: rules.retentionDays,
       ifNoneMatch,

@@ -3,6 +3,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { costOf, errorOf, type FeedId, isLive, type RouteName, statusOf } from '@sealpost/protocol';
 import type { Caller } from '../access/authenticate.ts';
+import { type Client, ClientGoneError } from '../access/long-work.ts';
 import type { RateDecision } from '../access/rate-limit.ts';
 import { noteAnswer } from '../connections/guard.ts';
 import { type Answer, type AnswerContext, preflightAnswer, sendAnswer, writeAnswer } from './answer.ts';
@@ -49,6 +50,7 @@ export type PipelineParts = {
     readable: ReadonlySet<FeedId> | undefined,
     headers: RequestHeaders,
     nowMs: number,
+    client: Client,
   ) => RouteContext;
   readonly observe: (event: RequestEvent) => void;
   /** Does this process terminate TLS? */
@@ -103,7 +105,7 @@ export const createPipeline = (parts: PipelineParts): Pipeline => {
     authorise(query, readable);
     const handler = handlers[name] as Handler<RouteName> | undefined; // the table keys both
     if (handler === undefined) throw errorOf('upgrade_required');
-    const context = parts.contextOf(passage.caller, readable, headers, nowMs);
+    const context = parts.contextOf(passage.caller, readable, headers, nowMs, passage.response);
     return handler(query, isLive(route) ? { ...context, live: liveContext(passage, gate, headers) } : context);
   };
 
@@ -170,6 +172,9 @@ const tellTogether = (observe: PipelineParts['observe']): PipelineParts['observe
   };
 };
 
+/** What is told of a request whose client left before the answer was made; nobody gets it. The status is the one that proxies log. */
+const clientGone = { status: 499, code: 'client_gone' } as const;
+
 /** How a passage ends: with an answer or an error, told to the observer once. */
 const createReplies = ({ gate, isDraining, isTls, monotonicMs, observe }: PipelineParts, onEnd: () => void) => {
   const tell = tellTogether(observe);
@@ -190,7 +195,8 @@ const createReplies = ({ gate, isDraining, isTls, monotonicMs, observe }: Pipeli
     head: passage.request.method === 'HEAD',
     acceptsGzip: passage.headers?.acceptsGzip ?? false,
     rate: rateOf(passage),
-    closing: isDraining(),
+    // No body is read: a client could send one without end, and every chunk of it would be parsed.
+    closing: isDraining() || passage.headers?.hasBody === true,
     isTls,
   });
   // What reaches no route counts like what needs no authentication: its answer costs as much.
@@ -211,6 +217,7 @@ const createReplies = ({ gate, isDraining, isTls, monotonicMs, observe }: Pipeli
       return undefined;
     },
     fail: (passage: Passage, thrown: unknown): void => {
+      if (thrown instanceof ClientGoneError) return void finish(passage, clientGone.status, 0, clientGone.code);
       const error = toApiError(passage.route === undefined ? limitUnknown(passage, thrown) : thrown);
       // Half an answer cannot be taken back: the client sees the connection end instead of a wrong one.
       if (passage.response.headersSent) {

@@ -3,7 +3,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { FeedId, QueryOf, RouteName } from '@sealpost/protocol';
-import type { LongWork } from '../../access/long-work.ts';
+import type { Client, LongWork } from '../../access/long-work.ts';
 import type { AdminSnapshot } from '../../store/admin-snapshot.ts';
 import type { ReportStore } from '../../store/store.ts';
 import type { Answer } from '../answer.ts';
@@ -17,6 +17,8 @@ export type RouteContext = {
   readonly userId: string;
   /** How answers that take long are made. */
   readonly longWork: LongWork;
+  /** Who waits for the answer. */
+  readonly client: Client;
   readonly nowMs: number;
   readonly retentionDays: number;
   readonly ifNoneMatch: string | undefined;

@@ -1,6 +1,6 @@
 // GET /api/v1/reports/candles: prices rolled up at ingest, merged into the resolution asked for, in slices. An extension of ours.
 import { type FeedId, limits } from '@sealpost/protocol';
-import { requestsWaitingMax } from '../../access/long-work.ts';
+import { type LongWork, runForClient } from '../../access/long-work.ts';
 import { type Candle, type CandleSpan, mergeCandles } from '../../store/candle-rollup.ts';
 import type { Handler, RouteContext } from './context.ts';
 import { oldestMs } from './report-miss.ts';
@@ -13,20 +13,24 @@ export const reportCandles: Handler<'reportCandles'> = async ({ feedId, from, to
   // A bucket that began before retention would show prices that no other route answers any more, or a part of itself as the whole.
   const oldest = Math.ceil(oldestMs(context) / 1_000 / resolution) * resolution;
   const span = { from: Math.max(start, oldest), to: end, resolution };
-  const read = () => readInSlices(context, feedId, span);
-  const candles = oldest > end ? [] : await context.longWork.run(context.userId, read, requestsWaitingMax);
+  const { reports, longWork, userId, client } = context;
+  const candles =
+    oldest > end
+      ? []
+      : await runForClient(longWork, userId, client, (slice) => readInSlices(reports, slice, feedId, span));
   return { status: 200, body: `{"candles":[${candles.map(renderCandle).join(',')}]}`, cacheControl: 'no-store' };
 };
 
 const readInSlices = async (
-  { reports, longWork }: RouteContext,
+  reports: RouteContext['reports'],
+  inSlice: LongWork['slice'],
   feedId: FeedId,
   span: CandleSpan,
 ): Promise<readonly Candle[]> => {
   const candles: Candle[] = [];
   for (let from: number | undefined = span.from; from !== undefined; ) {
     const rest: CandleSpan = { ...span, from };
-    const slice = await longWork.slice((isOver) => reports.candles(feedId, rest, isOver));
+    const slice = await inSlice((isOver) => reports.candles(feedId, rest, isOver));
     for (const candle of slice.candles) {
       const last = candles.at(-1);
       if (last?.start === candle.start) candles[candles.length - 1] = mergeCandles(last, candle);

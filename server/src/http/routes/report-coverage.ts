@@ -1,6 +1,6 @@
 // GET /api/v1/reports/coverage: gaps and completeness of a span, read in slices. An extension of ours.
 import { limits, malformedArgument } from '@sealpost/protocol';
-import { requestsWaitingMax } from '../../access/long-work.ts';
+import { runForClient } from '../../access/long-work.ts';
 import { coverageOf, windowsTouching } from '../../store/coverage.ts';
 import type { ReportStore } from '../../store/store.ts';
 import type { Handler } from './context.ts';
@@ -11,17 +11,18 @@ const windowsMax = 1_000_000;
 
 export const reportCoverage: Handler<'reportCoverage'> = async ({ feedId, from, to }, context) => {
   checkSpan(from, to, limits.coverageSecondsMax);
-  const { reports, longWork, userId } = context;
-  let count = 0;
-  const windows: ReportStore['windows'] = async (...args) => {
-    const page = await longWork.slice(() => reports.windows(...args));
-    count += page.length;
-    if (count > windowsMax)
-      throw malformedArgument('to', to, `an earlier second: the span has more than ${windowsMax} reports`);
-    return page;
-  };
+  const { reports, longWork, userId, client } = context;
   const span = { from, to };
-  const read = () => coverageOf(windowsTouching({ windows }, feedId, span), span);
-  const coverage = await longWork.run(userId, read, requestsWaitingMax);
+  const coverage = await runForClient(longWork, userId, client, (slice) => {
+    let count = 0;
+    const windows: ReportStore['windows'] = async (...args) => {
+      const page = await slice(() => reports.windows(...args));
+      count += page.length;
+      if (count > windowsMax)
+        throw malformedArgument('to', to, `an earlier second: the span has more than ${windowsMax} reports`);
+      return page;
+    };
+    return coverageOf(windowsTouching({ windows }, feedId, span), span);
+  });
   return { status: 200, body: JSON.stringify(coverage), cacheControl: 'no-store' };
 };

@@ -1,0 +1,47 @@
+// Long requests over real connections whose clients leave.
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { signRequest } from '@sealpost/protocol';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { testStream } from '../../../../tests/door.ts';
+import { head, toLines } from '../../../../tests/raw-http.ts';
+import { openService, type Service } from '../../../../tests/running-api.ts';
+import { createSignedReports, secondStream } from '../../../../tests/signed-reports.ts';
+
+const { report, signerSets } = await createSignedReports();
+const [feedId, now] = [secondStream(1), 1_763_200_000];
+
+let service: Service;
+beforeAll(async () => {
+  service = await openService([testStream(feedId)], signerSets, () => now * 1_000);
+  const one = report(feedId, now, now);
+  const past = Array.from({ length: 6_000 }, (_, i) => {
+    const ms = (now - 6_000 + i) * 1_000;
+    return { ...one, validFromMs: ms, observationsMs: ms, price: 1n };
+  });
+  for (let i = 0; i < past.length; i += 2_000) await service.append(past.slice(i, i + 2_000));
+});
+afterAll(() => service.close());
+
+test.each([
+  ['coverage', `/api/v1/reports/coverage?feedID=${feedId}&from=${now - 86_000}&to=${now}`],
+  ['candles', `/api/v1/reports/candles?feedID=${feedId}&from=${now - 86_000}&to=${now}&resolution=60`],
+])('%s: the server stops reading for a client that has left, and tells of it as 499', async (_, target) => {
+  const { userId, secret } = await service.addAccount(['public']);
+  const ask = (): Socket => {
+    const signed = signRequest({ method: 'GET', target, userId, timestampMs: now * 1_000 }, secret);
+    const socket = connect({ port: Number(new URL(service.url).port), host: '127.0.0.1' });
+    socket.write(head(`GET ${target} HTTP/1.1`, 'Host: a', ...toLines(signed)));
+    return socket;
+  };
+  const eventsOf = () => service.events.filter((event) => event.userId === userId);
+  // An account's long requests wait for each other: when the first is answered, most of the others have not begun.
+  const [first, ...others] = Array.from({ length: 30 }, ask) as [Socket, ...Socket[]];
+  await once(first, 'data');
+  for (const other of others) other.destroy();
+  await expect.poll(() => eventsOf().length).toBe(30);
+  first.destroy();
+  const gone = eventsOf().filter(({ code }) => code === 'client_gone');
+  expect(gone.length).toBeGreaterThan(10);
+  expect(gone[0]).toMatchObject({ status: 499, bytes: 0, userId });
+});
