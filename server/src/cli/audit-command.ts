@@ -33,12 +33,19 @@ export const addAuditCommand = (program: Command, session: Session): void => {
 const listAudit = async (session: Session, options: RawOptions): Promise<void> => {
   const { values } = await readSettings(session, options);
   const limit = parseCount('--limit', String(options.limit), 1, limitMax);
-  const entries = await withStore(values.store, async ({ admin }) => {
-    let newest: readonly AuditEntry[] = [];
-    for await (const page of readAudit(admin)) newest = [...newest, ...page].slice(-limit);
-    return newest;
-  });
-  if (options.json) return session.write(entries.map((entry) => toJsonLine(entry)).join(''));
+  const newest = await withStore(values.store, ({ admin }) => admin.auditNewest(limit));
+  const entries = newest.filter((entry): entry is AuditEntry => !('damaged' in entry));
+  await (options.json
+    ? session.write(entries.map((entry) => toJsonLine(entry)).join(''))
+    : session.write(renderEntries(session, entries)));
+  for (const entry of newest) {
+    if (!('damaged' in entry)) continue;
+    session.stderr.write(`error: Entry ${entry.sequence} is left out: ${entry.damaged}. Run: sealpost store verify.\n`);
+    session.exitWith(exitCodes.refused);
+  }
+};
+
+const renderEntries = (session: Session, entries: readonly AuditEntry[]): string => {
   const titles = ['at', 'actor', 'action', 'detail'];
   const columns: readonly Column[] = [{ title: '#', align: 'right' }, ...titles.map((title) => ({ title }))];
   const rows = entries.map(({ sequence, atMs, actor, action, detail }) => [
@@ -48,7 +55,7 @@ const listAudit = async (session: Session, options: RawOptions): Promise<void> =
     action,
     shorten(JSON.stringify(detail)),
   ]);
-  await session.write(renderTable(columns, rows, session.paint));
+  return renderTable(columns, rows, session.paint);
 };
 
 const shorten = (text: string): string =>

@@ -1,6 +1,6 @@
 // Owns the chain of the audit log: each entry's hash covers the entry and the hash before it.
 import { createHash } from 'node:crypto';
-import { type AuditEntry, StoreError } from './store.ts';
+import { type AuditEntry, CorruptRecordError, type DamagedAuditEntry, StoreError } from './store.ts';
 
 /** SHA-256 over the entry's fields in a fixed order, hex. */
 export const auditHash = (entry: Omit<AuditEntry, 'hash'>): string => {
@@ -21,5 +21,15 @@ export const requireChain = (
     if (!follows || entry.hash !== auditHash(entry))
       throw new StoreError('store_write_failed', `Audit entry ${entry.sequence} does not follow the log that is here.`);
     before = entry;
+  }
+};
+
+/** An entry, or what is wrong with it. */
+export const readAuditEntry = (sequence: number, decode: () => AuditEntry): AuditEntry | DamagedAuditEntry => {
+  try {
+    return decode();
+  } catch (error) {
+    if (error instanceof CorruptRecordError) return { sequence, damaged: error.message };
+    throw error;
   }
 };

@@ -2,7 +2,7 @@
 // with every change; processes that listen look at it four times a second. A damaged record is left out and noted (D120).
 import { createHash } from 'node:crypto';
 import { keyedBy } from './admin-keys.ts';
-import { auditHash, requireChain } from './audit-chain.ts';
+import { auditHash, readAuditEntry, requireChain } from './audit-chain.ts';
 import type { DamageLog } from './damage.ts';
 import { type Environment, openTable } from './lmdb-environment.ts';
 import { positionKey, positionOfKey } from './lmdb-report-tables.ts';
@@ -123,6 +123,11 @@ export const createAdminStore = (
     auditAfter: async (sequence, limit) => {
       environment.root.resetReadTxn();
       return [...audit.getRange({ start: positionKey(sequence + 1), limit })].map(decodeAudit);
+    },
+    auditNewest: async (limit) => {
+      environment.root.resetReadTxn();
+      const entries = [...audit.getRange({ reverse: true, limit })].reverse();
+      return entries.map((entry) => readAuditEntry(positionOfKey(entry.key), () => decodeAudit(entry)));
     },
     onChanged: listen,
     close,

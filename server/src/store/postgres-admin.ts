@@ -2,7 +2,7 @@
 // engine. Changes are one after the other under a lock of their own, and every node hears of them.
 import { createHash } from 'node:crypto';
 import { keyedBy } from './admin-keys.ts';
-import { auditHash, requireChain } from './audit-chain.ts';
+import { auditHash, readAuditEntry, requireChain } from './audit-chain.ts';
 import type { DamageLog } from './damage.ts';
 import type { Run, Writer } from './postgres-connection.ts';
 import type { Feed } from './postgres-feed.ts';
@@ -81,6 +81,12 @@ export const createAdminStore = (run: Run, { write }: Writer, t: Tables, feed: F
         [sequence, limit],
       );
       return rows.map(decodeAudit);
+    },
+    auditNewest: async (limit) => {
+      const rows = await run<AuditRow>(`SELECT sequence, record FROM ${t.audit} ORDER BY sequence DESC LIMIT $1::int`, [
+        limit,
+      ]);
+      return rows.map((row) => readAuditEntry(row.sequence, () => decodeAudit(row))).reverse();
     },
     onChanged: feed.onAdminChanged,
   };

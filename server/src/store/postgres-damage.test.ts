@@ -169,6 +169,10 @@ test('postgres damage: damaged positions, newest times, kinds and numbers are na
     await admin.log(act);
     expect((await admin.auditAfter(0, 3)).map(({ sequence }) => sequence)).toEqual([1, 2, 3]);
     await expect(admin.auditAfter(3, 1)).rejects.toThrow('audit entry 1099511627776 holds entry 2');
+    expect(await admin.auditNewest(2)).toMatchObject([
+      { sequence: 3 },
+      { sequence: 1_099_511_627_776, damaged: 'audit entry 1099511627776 holds entry 2' },
+    ]);
     expect((await damaged.findDamage()).map(({ table, key }) => `${table} ${key}`)).toEqual([
       `records streal/${first}`,
       'audit 1099511627776',

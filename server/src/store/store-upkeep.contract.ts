@@ -330,6 +330,7 @@ export const testAdministration = (
     expect(entries[0]?.previousHash).toBe('');
     expect(entries[2]?.previousHash).toBe(entries[1]?.hash);
     expect(await store().admin.auditAfter(2, 10)).toEqual(entries.slice(2));
+    expect(await store().admin.auditNewest(2)).toEqual(entries.slice(1));
   });
 
   contract('another reader wakes on a change and sees it', async () => {

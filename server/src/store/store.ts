@@ -247,6 +247,9 @@ export type Act = {
 /** An act in the log: `hash` covers the entry and the hash before it, so that no entry can be changed or dropped unseen. */
 export type AuditEntry = Act & { readonly sequence: number; readonly previousHash: string; readonly hash: string };
 
+/** An entry of the log that is not what was written: the number that it is stored under, and what is wrong with it. */
+export type DamagedAuditEntry = { readonly sequence: number; readonly damaged: string };
+
 /** Streams, accounts, signer sets, mirrored streams and the log of their changes. Small, read whole, changed by any process. */
 export type AdminStore = {
   /** All intact records of a kind, by key. */
@@ -272,6 +275,8 @@ export type AdminStore = {
   readonly takeOver: (records: readonly KeyedRecord[], entries: readonly AuditEntry[]) => Promise<void>;
   /** Entries after a sequence number, oldest first; 0 is before the first. */
   readonly auditAfter: (sequence: number, limit: number) => Promise<readonly AuditEntry[]>;
+  /** The newest entries, oldest first, with damaged ones in their places. */
+  readonly auditNewest: (limit: number) => Promise<readonly (AuditEntry | DamagedAuditEntry)[]>;
   /** Calls back within a second of a change by any process. Returns the way to stop. */
   readonly onChanged: (wake: () => void) => () => void;
 };
