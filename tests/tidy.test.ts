@@ -23,6 +23,7 @@ const layers: Readonly<Record<string, readonly string[]>> = {
   'server/src/connections': [],
   'server/src/file-failure': [],
   'server/src/private-mode': [],
+  'server/src/tls-files': ['server/src/private-mode'],
   'server/src/ip-address': ['server/src/memo'],
   'server/src/config-values': ['server/src/ip-address', 'server/src/url-host'],
   'server/src/config-connections': ['protocol', 'server/src/config-values'],
@@ -85,6 +86,7 @@ const layers: Readonly<Record<string, readonly string[]>> = {
     'server/src/observe',
     'server/src/start-watch',
     'server/src/store',
+    'server/src/tls-files',
     'server/src/url-password',
   ],
   'server/src/cluster': [
@@ -127,6 +129,7 @@ const layers: Readonly<Record<string, readonly string[]>> = {
     'server/src/start-watch',
     'server/src/store',
     'server/src/threads',
+    'server/src/tls-files',
     'server/src/url-password',
   ],
 };

@@ -1,6 +1,6 @@
 // TLS of the real program: which versions are spoken, and that a new certificate comes in without a connection lost.
 import { once } from 'node:events';
-import { writeFileSync } from 'node:fs';
+import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type ConnectionOptions, connect, type SecureVersion, type TLSSocket } from 'node:tls';
 import { signRequest } from '@sealpost/protocol';
@@ -28,7 +28,7 @@ afterAll(async () => {
 
 const install = ({ cert, key }: typeof first): void => {
   writeFileSync(files.cert, cert);
-  writeFileSync(files.key, key);
+  writeFileSync(files.key, key, { mode: 0o600 });
 };
 
 /** A connection that has shaken hands; rejects with the reason when there is none. Whose certificate it is is looked at, not trusted. */
@@ -146,7 +146,14 @@ test('tls: SIGHUP brings a new certificate to new connections, open ones go on; 
   await serving.printed(/tls_reload_failed[\s\S]*tls_reload_failed/);
   expect(await shownName()).toBe('second');
 
+  // Neither is a key that others may read.
   install(createCertificate('fourth'));
+  chmodSync(files.key, 0o644);
+  serving.child.kill('SIGHUP');
+  await serving.printed(/tls_reload_failed[^\n]*open to others/);
+  expect(await shownName()).toBe('second');
+
+  chmodSync(files.key, 0o600);
   serving.child.kill('SIGHUP');
   await expect.poll(shownName, { timeout: 10_000 }).toBe('fourth');
   expect((await open.ask(latest())).status).toBe(200);
@@ -161,14 +168,21 @@ test('tls: a certificate that cannot be used at the start is a refusal with a re
   const ports = ['--listen', '127.0.0.1:0', '--ingest-listen', '127.0.0.1:0'];
   const run = (...tls: readonly string[]) => runCommand([...args, ...ports, ...tls], world.folder);
   const foreign = join(world.folder, 'foreign-key.pem');
-  writeFileSync(foreign, createCertificate('other').key);
-  const [half, mismatched] = await Promise.all([
+  writeFileSync(foreign, createCertificate('other').key, { mode: 0o600 });
+  const open = join(world.folder, 'open-key.pem');
+  writeFileSync(open, first.key, { mode: 0o644 });
+  const [half, mismatched, opened] = await Promise.all([
     run('--tls-cert', files.cert),
     run('--tls-cert', files.cert, '--tls-key', foreign),
+    run('--tls-cert', files.cert, '--tls-key', open),
   ]);
   expect([half.code, half.stderr]).toEqual([2, 'error: TLS needs both --tls-cert and --tls-key.\n']);
   expect([mismatched.code, mismatched.stderr]).toEqual([2, expect.stringMatching(/^error: TLS cannot use [^\n]+\n$/)]);
   expect(mismatched.stderr).toContain(foreign);
+  expect([opened.code, opened.stderr]).toEqual([
+    2,
+    `error: ${open} holds a private key and is open to others. Run: chmod 600 ${open}. Where a group must read it, give it to root: chown root ${open} && chmod 640 ${open}\n`,
+  ]);
 }, 90_000);
 
 test('tls: a WebSocket opens over it, and a drain ends it', async () => {

@@ -297,7 +297,7 @@ test('workers: a new certificate reaches them all, and without their primary the
   const install = (name: string): void => {
     const { cert, key } = createCertificate(name);
     writeFileSync(files.cert, cert);
-    writeFileSync(files.key, key);
+    writeFileSync(files.key, key, { mode: 0o600 });
   };
   install('first');
   const orphaned = await serve(['--tls-cert', files.cert, '--tls-key', files.key]);

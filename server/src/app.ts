@@ -1,7 +1,6 @@
 // THE COMPOSITION ROOT of a running node: the one file that sees every part. It opens them in the order of the flow, closes them
 // against it, and owns nothing else.
 import { X509Certificate } from 'node:crypto';
-import { readFileSync } from 'node:fs';
 import { setFlagsFromString } from 'node:v8';
 import { createLongWork, type LongWork } from './access/long-work.ts';
 import type { SecretBox } from './access/secrets.ts';
@@ -25,6 +24,7 @@ import { type AdminView, openAdminView } from './store/admin-snapshot.ts';
 import { openStore } from './store/open.ts';
 import { startRetention } from './store/retention.ts';
 import type { Store } from './store/store.ts';
+import { readTlsFiles, type TlsFiles } from './tls-files.ts';
 import { hidePassword } from './url-password.ts';
 
 export type NodeSettings = {
@@ -34,7 +34,7 @@ export type NodeSettings = {
   /** Processes that divide the connections to a database. */
   readonly processes: number;
   readonly listen: { readonly host: string; readonly port: number };
-  readonly tls?: { readonly certFile: string; readonly keyFile: string };
+  readonly tls?: TlsFiles;
   /** With the trusted proxies as texts: settings go to workers, and only values can be sent. */
   readonly api: Omit<ApiRules, 'trustedProxies'> & { readonly trustedProxies: readonly string[] };
   readonly live: LiveRules;
@@ -230,8 +230,7 @@ const openListener = async (
     findFile: settings.explorer ? openExplorer(explorerFolder, (error) => observe(missingExplorer(error))) : undefined,
     ...(limiters && { limiters }),
   });
-  const readTls = (): ListenOptions['tls'] =>
-    settings.tls && { cert: readFileSync(settings.tls.certFile), key: readFileSync(settings.tls.keyFile) };
+  const readTls = (): ListenOptions['tls'] => settings.tls && readTlsFiles(settings.tls);
   const tls = readTls();
   const listener: HttpListener = await openHttpServer(
     {

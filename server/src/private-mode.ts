@@ -9,3 +9,13 @@ export const isOpenToOthers = (path: string, mode: number, env: NodeJS.ProcessEn
   if (process.platform === 'win32' || (handedOver && path.startsWith(`${handedOver}/`))) return false;
   return (mode & 0o077) !== 0;
 };
+
+/**
+ * The same of the private key of a certificate, where root may let a group read it: that is how services of a machine share one, by Debian's
+ * group ssl-cert say (D167).
+ */
+export const isTlsKeyOpenToOthers = (
+  path: string,
+  { mode, uid }: { readonly mode: number; readonly uid: number },
+  env: NodeJS.ProcessEnv = process.env,
+): boolean => isOpenToOthers(path, uid === 0 ? mode & ~0o040 : mode, env);

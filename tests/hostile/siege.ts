@@ -88,7 +88,7 @@ export const startBesieged = async (world: SiegeWorld, { isTls, workers }: Stage
   if (isTls) {
     const made = createCertificate('besieged');
     writeFileSync(cert, made.cert);
-    writeFileSync(key, made.key);
+    writeFileSync(key, made.key, { mode: 0o600 });
   }
   const tls = isTls ? ['--tls-cert', cert, '--tls-key', key] : [];
   const { child, url, opsUrl } = await startServer(world, [...bounds, ...tls, '--workers', String(workers)]);

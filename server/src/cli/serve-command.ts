@@ -1,5 +1,4 @@
 // The command `sealpost serve`: a node on the configured store, until it is told to stop.
-import { readFileSync } from 'node:fs';
 import { createSecureContext } from 'node:tls';
 import type { Command } from 'commander';
 import { requireOpeningKey } from '../access/account-changes.ts';
@@ -9,6 +8,7 @@ import { describeFileFailure } from '../file-failure.ts';
 import { type Node, openNode } from '../node.ts';
 import { closeFailedStart, watchStart } from '../start-watch.ts';
 import { StoreError } from '../store/store.ts';
+import { OpenTlsKeyError, readTlsFiles } from '../tls-files.ts';
 import { withKeyFailures } from './account-command.ts';
 import { addExamples, addSettings, type RawOptions, readSettings } from './command-options.ts';
 import { usageError } from './failure.ts';
@@ -90,8 +90,9 @@ const requireKey = async (settings: Settings): Promise<void> => {
 const requireUsableTls = ({ tlsCert, tlsKey }: Settings): void => {
   if (tlsCert === undefined || tlsKey === undefined) return;
   try {
-    createSecureContext({ cert: readFileSync(tlsCert), key: readFileSync(tlsKey) });
+    createSecureContext(readTlsFiles({ certFile: tlsCert, keyFile: tlsKey }));
   } catch (cause) {
+    if (cause instanceof OpenTlsKeyError) throw usageError(cause.message, { cause });
     const { code, path, message } = Object(cause);
     if (code !== undefined && path !== undefined) throw usageError(describeFileFailure(path, cause), { cause });
     const what = message ?? String(cause);
