@@ -1,0 +1,70 @@
+// Threads of a running ingest that die: what they had is checked again or rejected by name, and ingest resumes.
+import type { Worker } from 'node:worker_threads';
+import { toReportJson } from '@sealpost/protocol';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { type Door, openDoor, testStream } from '../../../tests/door.ts';
+import { createSignedReports, secondStream } from '../../../tests/signed-reports.ts';
+import type { StoreError } from '../store/store.ts';
+
+const { report, signerSets } = await createSignedReports();
+const strangers = await createSignedReports('strangers');
+const stream = secondStream(1);
+const now = 1_763_200_000;
+const lineOf = (signed: typeof report, second: number): string => {
+  const { fullReport, ...window } = signed(stream, now + second, now + second);
+  return JSON.stringify(toReportJson(stream, window, `0x${Buffer.from(fullReport).toString('hex')}`));
+};
+const lines = (from: number, count: number) => Array.from({ length: count }, (_, i) => lineOf(report, from + i));
+
+let door: Door;
+let verifiers: Worker[];
+const noteThread = (thread: Worker) => void verifiers.push(thread);
+
+beforeEach(async () => {
+  verifiers = [];
+  process.on('worker', noteThread);
+  door = await openDoor([testStream(stream)], signerSets, () => (now + 1_000) * 1_000);
+  verifiers.shift(); // the one that writes is started first
+});
+afterEach(async () => {
+  process.off('worker', noteThread);
+  await door.close();
+});
+
+/** Submits as a sender does: what fails for want of a thread is sent again. */
+const submitUntilAnswered = async (batch: readonly string[]): Promise<readonly string[]> => {
+  for (;;) {
+    try {
+      return (await door.ingest.submit(batch, 1)).map(({ result }) => result);
+    } catch (error) {
+      expect((error as StoreError).code).toBe('store_unavailable');
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+  }
+};
+
+test.each<[string, (thread: Worker) => unknown]>([
+  ['is ended', (thread) => thread.terminate()],
+  ['throws', (thread) => thread.postMessage(null)],
+])(
+  'verifier: a thread of a running ingest that %s is replaced, and ingest resumes',
+  async (_, end) => {
+    expect(await submitUntilAnswered(lines(0, 1))).toEqual(['stored']);
+    const [first] = verifiers as [Worker];
+    const died = new Promise((resolve) => first.once('exit', resolve));
+    first.once('error', () => {}); // its own; the channel listens too
+    const underWay = door.ingest.submit(lines(1, 100), 1).catch((error: unknown) => error);
+    void end(first);
+    await died;
+    // Checked by the next thread, or rejected by name: nothing of it is taken for verified.
+    const outcome = await underWay;
+    if (outcome instanceof Error) expect(outcome).toMatchObject({ name: 'StoreError', code: 'store_unavailable' });
+    const again = await submitUntilAnswered(lines(1, 100));
+    expect(again.every((result) => result === 'stored' || result === 'duplicate')).toBe(true);
+    expect(verifiers.length).toBeGreaterThan(1);
+    // The new thread has the signer sets: it lets in these signers, and no others.
+    expect(await submitUntilAnswered([lineOf(strangers.report, 200), ...lines(201, 1)])).toEqual(['refused', 'stored']);
+    expect((await door.store.reports.page(stream, now, 1_000)).reports).toHaveLength(102);
+  },
+  60_000,
+);
