@@ -15,9 +15,10 @@ import { printJson, type Session } from './session.ts';
 import { type Fetched, fetchLost, type LostSpan } from './store-fetch.ts';
 
 const about = `
-Stop the server first. Damaged records are written to a new file in the store's folder (set-aside-….ndjson, readable by its owner alone) before they are
-removed. Of a run with one flipped bit everything is recovered; stream numbers, counters and candles are derived again. Running it again completes a
-repair that was interrupted. The exit code is 1 while something is lost.
+Stop the server first if the store is in a folder. Nodes on PostgreSQL may be running; restart them afterwards, so that they forget the damage. Damaged
+records are written to a new file (set-aside-….ndjson, readable by its owner alone) before they are removed: in the store's folder, or for PostgreSQL in
+the current one. A record with one flipped bit is recovered; stream numbers, counters and candles are derived again. Running it again completes a repair
+that was interrupted. The exit code is 1 while something is lost.
 
 --from fetches lost reports from another server, with the credentials of --profile, of SEALPOST_USER_ID and SEALPOST_SECRET, or of the profile
 default. Each report is verified against the signer sets of this store.`;
@@ -83,7 +84,7 @@ const repairHere = async (
       nowMs: session.nowMs(),
       signal,
       onProgress: (count, total) =>
-        progress.update({ fraction: count / Math.max(1, total), count, label: 'runs examined' }),
+        progress.update({ fraction: count / Math.max(1, total), count, label: 'records examined' }),
       ...more,
     });
   try {

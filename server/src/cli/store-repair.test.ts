@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { act, testStream } from '../../../tests/door.ts';
 import { openService, type Service } from '../../../tests/running-api.ts';
+import { startPostgres } from '../../../tests/running-postgres.ts';
 import { createSignedReports, secondStream } from '../../../tests/signed-reports.ts';
 import { openEnvironment, openTable } from '../store/lmdb-environment.ts';
 import { openStore } from '../store/open.ts';
@@ -19,12 +20,9 @@ const folder = mkdtempSync(join(tmpdir(), 'sealpost-repair-cli-'));
 let source: Service;
 let env: NodeJS.ProcessEnv;
 
-beforeAll(async () => {
-  source = await openService([testStream(feedId)], signerSets, Date.now);
-  // Of the second run the other deployment has one report that nobody signed for us.
-  await source.append(reports.map((one, i) => (i === 100 ? stranger.report(feedId, start + i, start + i) : one)));
-  const { userId, secret } = await source.addAccount(['public']);
-  const store = await openStore(folder, 'write');
+/** A store with all reports, and what it needs to verify them. */
+const fill = async (url: string): Promise<void> => {
+  const store = await openStore(url, 'write');
   await store.reports.append(reports);
   await store.admin.update('stream', [feedId], () => [testStream(feedId)], act);
   const sets = [...signerSets.values()].map((set) => ({ ...set, addedAt: '', retiredAt: '2025-01-01T00:00:00.000Z' }));
@@ -35,6 +33,14 @@ beforeAll(async () => {
     act,
   );
   await store.close();
+};
+
+beforeAll(async () => {
+  source = await openService([testStream(feedId)], signerSets, Date.now);
+  // Of the second run the other deployment has one report that nobody signed for us.
+  await source.append(reports.map((one, i) => (i === 100 ? stranger.report(feedId, start + i, start + i) : one)));
+  const { userId, secret } = await source.addAccount(['public']);
+  await fill(folder);
   env = { SEALPOST_USER_ID: userId, SEALPOST_SECRET: secret, SEALPOST_STORE: folder };
 }, 60_000);
 afterAll(async () => {
@@ -84,3 +90,32 @@ test('store repair: a report that does not verify is not stored, and stays lost'
   ]);
   expect(readdirSync(folder).filter((name) => name.startsWith('set-aside-'))).toHaveLength(2);
 });
+
+test('store repair: a store in PostgreSQL is repaired next to its nodes; what is lost is fetched and verified', async () => {
+  const server = await startPostgres();
+  const database = server.connect();
+  const there = { ...env, SEALPOST_STORE: server.url('repaired') };
+  try {
+    await fill(server.url('repaired'));
+    await database`UPDATE repaired.reports SET record = '\\xabcd'::bytea
+      WHERE observations >= ${(start + 99) * 1_000} AND observations <= ${(start + 101) * 1_000}`;
+    const found = await runCommand(['store', 'verify'], { env: there });
+    expect([found.code, found.stdout.split('\n')[0]]).toEqual([
+      1,
+      '150 reports of 1 stream checked. 3 problems. Repair it: sealpost store repair --help.',
+    ]);
+    const planned = await runCommand(['store', 'repair', '--dry-run'], { env: there });
+    expect([planned.code, planned.stdout]).toEqual([1, expect.stringContaining('Nothing was changed.')]);
+    const { code, stdout } = await runCommand(['store', 'repair', '--json', '--from', source.url], { env: there });
+    const { file, lost, fetched, store } = JSON.parse(stdout);
+    rmSync(file);
+    expect([code, fetched, store]).toEqual([1, { stored: 2, rejected: 1 }, server.url('repaired')]);
+    expect(lost).toMatchObject([{ feedId, reports: 1, fromMs: (start + 100) * 1_000, toMs: (start + 100) * 1_000 }]);
+    expect((await runCommand(['store', 'verify', '--signatures'], { env: there })).stdout).toContain(
+      'Nothing is wrong.',
+    );
+  } finally {
+    await database.end();
+    await server.stop();
+  }
+}, 60_000);

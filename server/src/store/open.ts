@@ -60,7 +60,11 @@ export const repairStore = async (url: string, options: RepairOptions): Promise<
   const scheme = /^([a-z][a-z0-9+]+):/.exec(url)?.[1];
   if (scheme === undefined || scheme === 'lmdb')
     return repairLmdbStore(scheme === undefined ? url : url.slice('lmdb:'.length), options);
-  throw new StoreError('store_url_unknown', 'Only stores in a folder are repaired. Name one with --store lmdb:FOLDER.');
+  if (scheme === 'postgres' || scheme === 'postgresql') {
+    const { repairPostgresStore } = await import('./postgres-repair.ts');
+    return repairPostgresStore(url, options);
+  }
+  throw new StoreError('store_url_unknown', `There is no store engine for ${scheme}:. Nothing was repaired.`);
 };
 
 /** Brings the tables of a store up to this release. A store in a folder has none: it is made by whoever writes first. */

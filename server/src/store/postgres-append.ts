@@ -5,7 +5,7 @@ import type { FeedId } from '@sealpost/protocol';
 import { judgeReport, type Neighbor } from './append-rules.ts';
 import { mergeRollups, type Rollup, rollUp } from './candle-rollup.ts';
 import type { Run } from './postgres-connection.ts';
-import { createPartition, type Partition } from './postgres-partitions.ts';
+import { createPartitionTables, type Partition } from './postgres-partitions.ts';
 import {
   bytesList,
   decodeReport,
@@ -13,6 +13,7 @@ import {
   encodeReport,
   feedBytes,
   feedIdOfBytes,
+  isLostReport,
   markColumn,
   markOf,
   numberList,
@@ -70,7 +71,11 @@ export const appendBatch = async (
         reports.filter((one) => !repairs(one)),
       ),
     ),
-    ...candleRows(spanOf, stored).map(([span, rows]) => upsertCandles(run, span, rows)),
+    // The minute of a damaged row has its price already.
+    ...candleRows(
+      spanOf,
+      stored.filter((one) => !repairs(one)),
+    ).map(([span, rows]) => putCandles(run, span, rows)),
     raiseHeads(run, t, stored),
     run('SELECT pg_notify($1::text, $2::text)', [t.channel, 'reports']),
   ]);
@@ -94,7 +99,10 @@ type Judge = {
 /** Looks up all that the batch can collide with, and judges its reports in order, each with those before it. */
 const createJudge = async (run: Run, t: Tables, batch: readonly NewReport[]): Promise<Judge> => {
   const heads = await readHeads(run, t, [...new Set(batch.map(({ feedId }) => feedId))]);
-  const late = batch.filter(({ feedId, validFromMs }) => validFromMs <= (heads.get(feedId) ?? -1));
+  // A stream without a newest report is a new one, or its row is damaged.
+  const late = batch.filter(
+    ({ feedId, validFromMs }) => validFromMs <= (heads.get(feedId) ?? Number.POSITIVE_INFINITY),
+  );
   const neighbours = await readNeighbours(run, t, late);
   const standings = new Map<FeedId, Standing>();
   const judge = (report: NewReport): AppendOutcome => {
@@ -124,7 +132,7 @@ const readHeads = async (run: Run, t: Tables, feedIds: readonly FeedId[]): Promi
  * For each report that is not after its stream's newest: the one under its own key, and the first two that end at or after its beginning: two,
  * because one may be damaged, and then counts only under its own key.
  */
-const readNeighbours = async (
+export const readNeighbours = async (
   run: Run,
   t: Tables,
   late: readonly NewReport[],
@@ -158,6 +166,7 @@ const readNeighbours = async (
 const readNeighbor = ({ feedId, observationsMs }: NewReport, row: ReportRow): Neighbor | undefined => {
   const window = { validFromMs: row.valid_from, observationsMs: row.observations };
   const isSame = observationsMs === row.observations;
+  if (isLostReport(row)) return undefined; // it was taken out of counts and candles: its report is a new one
   if (!isSame && row.valid_from > observationsMs) return window;
   try {
     return decodeReport(feedId, row);
@@ -182,17 +191,17 @@ const groupBySpan = (spanOf: Span, stored: readonly NewReport[]): ReadonlyMap<Pa
 };
 
 // Each with the one after it: the first report of a new day finds its tables made.
-const makePartitions = async (run: Run, t: Tables, spanOf: Span, spans: readonly Partition[]): Promise<void> => {
+export const makePartitions = async (run: Run, t: Tables, spanOf: Span, spans: readonly Partition[]): Promise<void> => {
   const wanted = new Map(spans.flatMap((span) => [span, spanOf(span.endMs)]).map((span) => [span.startMs, span]));
   const there = await run<{ start_ms: number }>(
     `SELECT start_ms FROM ${t.partitions} WHERE start_ms = ANY($1::bigint[])`,
     [numberList([...wanted.keys()])],
   );
   for (const { start_ms } of there) wanted.delete(start_ms);
-  for (const span of wanted.values()) await createPartition(run, t, span);
+  await createPartitionTables(run, t, [...wanted.values()]);
 };
 
-const insertReports = (run: Run, { reports: leaf }: Partition, reports: readonly StoredReport[]) =>
+export const insertReports = (run: Run, { reports: leaf }: Partition, reports: readonly StoredReport[]) =>
   run(
     `INSERT INTO ${leaf} (feed_id, observations, valid_from, record)
      SELECT * FROM unnest($1::bytea[], $2::bigint[], $3::bigint[], $4::bytea[])
@@ -223,24 +232,24 @@ const raiseHeads = (run: Run, t: Tables, stored: readonly StoredReport[]) => {
 };
 
 /** What an id of an event has bytes for; a batch above it has a damaged position. */
-const positionMax = 2 ** 48 - 1;
+export const positionMax = 2 ** 48 - 1;
 
 /** Positions after those of all batches, even where the counter is damaged. */
 const takePositions = async (run: Run, t: Tables, stored: readonly StoredReport[]): Promise<Place> => {
   const keys = encodeKeys(stored);
   const [row] = await run<{ first_position: number; before: Buffer | null }>(
-    `WITH taken AS (UPDATE ${t.counters} SET value = greatest(value,
-         (SELECT max(last_position) FROM ${t.appended} WHERE last_position <= ${positionMax})) + $1::bigint
-       WHERE name = 'position' RETURNING value)
+    `WITH before AS (SELECT coalesce(max(last_position), 0) AS last FROM ${t.appended} WHERE last_position <= ${positionMax}),
+     taken AS (INSERT INTO ${t.counters} AS c (name, value) SELECT 'position', last + $1::bigint FROM before
+       ON CONFLICT (name) DO UPDATE SET value = greatest(c.value, (SELECT last FROM before)) + $1::bigint RETURNING value)
      INSERT INTO ${t.appended} AS a (last_position, first_position, keys) SELECT value, value - $1::bigint + 1, $2::bytea FROM taken
      RETURNING first_position, (SELECT ${markColumn} FROM ${t.appended} WHERE last_position = a.first_position - 1) AS before`,
     [stored.length, keys],
   );
-  const { first_position, before } = row as { first_position: number; before: Buffer | null }; // the counter is made with the table
+  const { first_position, before } = row as { first_position: number; before: Buffer | null }; // what is inserted is returned
   return { first: first_position, mark: markOf(keys), markBefore: before === null ? undefined : markOf(before) };
 };
 
-const minuteMs = 60_000;
+export const minuteMs = 60_000;
 
 type CandleRow = { readonly feedId: FeedId; readonly minute: number; rollup: Rollup };
 
@@ -269,7 +278,8 @@ const candleRows = (
   return [...spans.values()];
 };
 
-const upsertCandles = (run: Run, { candles: leaf }: Partition, rows: readonly CandleRow[]) =>
+/** Adds prices to minutes. */
+export const putCandles = (run: Run, { candles: leaf }: Partition, rows: readonly CandleRow[]) =>
   run(
     `INSERT INTO ${leaf} AS c (feed_id, minute, first_ms, last_ms, open, high, low, close, reports)
      SELECT * FROM unnest($1::bytea[], $2::bigint[], $3::bigint[], $4::bigint[], $5::numeric[], $6::numeric[], $7::numeric[], $8::numeric[], $9::int[])

@@ -2,8 +2,9 @@
 import { createDamageLog, type DamageLog } from './damage.ts';
 import { type AuditRow, decodeAdmin, decodeAudit } from './postgres-admin.ts';
 import type { Run } from './postgres-connection.ts';
-import { type BatchRow, decodeBatch, feedIdOfBytes } from './postgres-rows.ts';
-import type { Tables } from './postgres-schema.ts';
+import { readLeaves } from './postgres-partitions.ts';
+import { type BatchRow, feedIdOfBytes, isLostBatch, notLost, readBatch } from './postgres-rows.ts';
+import { counterNames, type Tables } from './postgres-schema.ts';
 import { decodeRecord } from './record.ts';
 import type { AdminKind, Damage } from './store.ts';
 
@@ -20,7 +21,10 @@ export const checkDatabase = async (run: Run, t: Tables): Promise<readonly Damag
   await checkQuarantine(run, t, damage);
   await checkBatches(run, t, damage);
   await checkPosition(run, t, damage);
+  await checkCounters(run, t, damage);
   await checkHeads(run, t, damage);
+  await checkStreams(run, t, damage);
+  await checkPartitions(run, t, damage);
   return damage.list();
 };
 
@@ -71,11 +75,12 @@ const checkBatches = async (run: Run, t: Tables, damage: DamageLog): Promise<voi
   for await (const batch of readAll<BatchRow>(run, statement, -1, batchesMax, (row) => row.last_position)) {
     const { first_position: first, last_position: last } = batch;
     const place = { table: 'appended', key: `${last}` };
-    const keys = damage.contain(place, () => decodeBatch(batch));
+    const keys = readBatch(damage, batch);
     // What only follows from a damaged batch is not told a second time.
-    if (keys !== undefined && next !== undefined && first !== next)
+    const isKnown = keys !== undefined || isLostBatch(batch);
+    if (isKnown && next !== undefined && first !== next)
       damage.note({ ...place, reason: `the batch before position ${first} ends at ${next - 1}` });
-    next = keys === undefined ? undefined : last + 1;
+    next = isKnown ? last + 1 : undefined;
   }
 };
 
@@ -94,7 +99,7 @@ type Head = { readonly feed_id: Buffer; readonly head: number; readonly newest: 
 /** When each stream was last observed, which decides what a new report is compared with. */
 const checkHeads = async (run: Run, t: Tables, damage: DamageLog): Promise<void> => {
   const statement = `SELECT h.feed_id, h.observations AS head,
-      (SELECT observations FROM ${t.reports} AS r WHERE r.feed_id = h.feed_id ORDER BY observations DESC LIMIT 1) AS newest
+      (SELECT observations FROM ${t.reports} AS r WHERE r.feed_id = h.feed_id AND ${notLost} ORDER BY observations DESC LIMIT 1) AS newest
     FROM ${t.heads} AS h WHERE h.feed_id > $1::bytea ORDER BY h.feed_id LIMIT $2::int`;
   for await (const { feed_id, head, newest } of readAll<Head>(
     run,
@@ -106,5 +111,61 @@ const checkHeads = async (run: Run, t: Tables, damage: DamageLog): Promise<void>
     const feedId = feedIdOfBytes(feed_id);
     const reason = `the newest report is observed at ${newest}, the table of newest reports says ${head}`;
     if (head !== newest) damage.note({ table: 'heads', key: feedId, reason, feedId });
+  }
+};
+
+/** Streams that have reports, and none in the table of newest reports: a start does not know their latest. */
+const checkStreams = async (run: Run, t: Tables, damage: DamageLog): Promise<void> => {
+  const statement = `WITH RECURSIVE s AS (
+      (SELECT feed_id, 1 AS n FROM ${t.reports} WHERE feed_id > $1::bytea ORDER BY feed_id LIMIT 1)
+      UNION ALL
+      SELECT r.feed_id, s.n + 1 FROM s CROSS JOIN LATERAL
+        (SELECT feed_id FROM ${t.reports} WHERE feed_id > s.feed_id ORDER BY feed_id LIMIT 1) AS r WHERE s.n < $2::int)
+    SELECT feed_id, EXISTS (SELECT 1 FROM ${t.heads} AS h WHERE h.feed_id = s.feed_id)
+      OR NOT EXISTS (SELECT 1 FROM ${t.reports} AS r WHERE r.feed_id = s.feed_id AND ${notLost}) AS found FROM s ORDER BY feed_id`;
+  const rows = readAll<{ feed_id: Buffer; found: boolean }>(
+    run,
+    statement,
+    Buffer.alloc(0),
+    headsMax,
+    (row) => row.feed_id,
+  );
+  for await (const { feed_id, found } of rows) {
+    const feedId = feedIdOfBytes(feed_id);
+    const reason = 'the stream has reports, and is not in the table of newest reports';
+    if (!found) damage.note({ table: 'heads', key: feedId, reason, feedId });
+  }
+};
+
+const checkCounters = async (run: Run, t: Tables, damage: DamageLog): Promise<void> => {
+  const rows = await run<{ name: string }>(`SELECT name FROM ${t.counters}`);
+  for (const name of counterNames)
+    if (!rows.some((row) => row.name === name)) damage.note({ table: 'counters', key: name, reason: 'it is missing' });
+  for (const { name } of rows)
+    if (!counterNames.includes(name)) damage.note({ table: 'counters', key: name, reason: 'it has no meaning' });
+  const lineages = await run(`SELECT 1 FROM ${t.lineage}`);
+  if (lineages.length !== 1)
+    damage.note({ table: 'lineage', key: '', reason: `it has ${lineages.length} rows instead of one` });
+};
+
+/** The list of partitions, which the next report of a day and retention rely on, with the tables that there are and what they hold. */
+const checkPartitions = async (run: Run, t: Tables, damage: DamageLog): Promise<void> => {
+  const leaves = await readLeaves(run, t);
+  const held = await run<{ start_ms: number }>(`SELECT start_ms FROM ${t.partitions}`);
+  for (const { start_ms } of held)
+    if (!leaves.some(({ startMs }) => startMs === start_ms))
+      damage.note({ table: 'partitions', key: `${start_ms}`, reason: 'there is no such partition' });
+  for (const { startMs, endMs } of leaves) {
+    const [row] = await run<{ listed: number | null; found: number }>(
+      `SELECT (SELECT reports FROM ${t.partitions} WHERE start_ms = $1::bigint) AS listed,
+        (SELECT count(*) FROM ${t.reports} WHERE observations >= $1::bigint AND observations < $2::bigint AND ${notLost}) AS found`,
+      [startMs, endMs],
+    );
+    if (row === undefined || row.listed === row.found) continue;
+    const reason =
+      row.listed === null
+        ? 'the partition is not listed'
+        : `it lists ${row.listed} reports, the partition has ${row.found}`;
+    damage.note({ table: 'partitions', key: `${startMs}`, reason });
   }
 };

@@ -8,13 +8,13 @@ import { createNewest, createRecent, type Reached } from './postgres-memory.ts';
 import type { Partitions } from './postgres-partitions.ts';
 import {
   type BatchRow,
-  decodeBatch,
   feedBytes,
   feedIdOfBytes,
   markColumn,
   markOf,
   type ReportKey,
   type ReportRow,
+  readBatch,
   readReport,
   reportColumns,
 } from './postgres-rows.ts';
@@ -311,7 +311,7 @@ const readKeysAfter = async ({ run, damage }: Source, t: Tables, position: numbe
     for (const batch of batches) {
       after = batch.last_position;
       marks.set(after, markOf(batch.keys));
-      const found = damage.contain({ table: 'appended', key: `${after}` }, () => decodeBatch(batch));
+      const found = readBatch(damage, batch);
       // What a damaged batch brought is not known: whoever gets what follows it has missed something.
       if (found === undefined || keys.length === limit) continue;
       if (batch.first_position > expected) missed = true;

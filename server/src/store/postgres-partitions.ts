@@ -2,6 +2,7 @@
 // Statements that can name a partition do: through the parent each costs three times as much.
 import type { Run } from './postgres-connection.ts';
 import { sqlState } from './postgres-connection.ts';
+import { textList } from './postgres-rows.ts';
 import type { Tables } from './postgres-schema.ts';
 import { createTurns } from './postgres-turns.ts';
 
@@ -67,20 +68,39 @@ export const createPartitions = (run: Run, t: Tables, partitionMs: number): Part
   };
 };
 
-/** Makes the tables of a span. Attached, not made as a partition: that would lock out all readers. */
-export const createPartition = async (
-  run: Run,
-  t: Tables,
-  { startMs, endMs, reports, candles }: Partition,
-): Promise<void> => {
-  for (const [parent, leaf] of [
-    [t.reports, reports],
-    [t.candles, candles],
-  ]) {
-    await run(`CREATE TABLE ${leaf} (LIKE ${parent} INCLUDING DEFAULTS INCLUDING CONSTRAINTS)`);
-    await run(`ALTER TABLE ${parent} ATTACH PARTITION ${leaf} FOR VALUES FROM (${startMs}) TO (${endMs})`);
+/** The partitions that the database has, whatever the list of them says. */
+export const readLeaves = async (run: Run, t: Tables): Promise<readonly Pick<Partition, 'startMs' | 'endMs'>[]> => {
+  const rows = await run<{ bound: string }>(
+    `SELECT pg_get_expr(c.relpartbound, c.oid) AS bound FROM pg_inherits AS i JOIN pg_class AS c ON c.oid = i.inhrelid
+     WHERE i.inhparent = to_regclass($1) ORDER BY c.relname`,
+    [t.reports],
+  );
+  return rows.flatMap(({ bound }) => {
+    const [, start, end] = /FROM \('?(-?\d+)'?\) TO \('?(-?\d+)/.exec(bound) ?? [];
+    return start === undefined ? [] : [{ startMs: Number(start), endMs: Number(end) }];
+  });
+};
+
+/** Makes the tables of spans that are not listed. Attached, not made as a partition: that would lock out all readers. */
+export const createPartitionTables = async (run: Run, t: Tables, spans: readonly Partition[]): Promise<void> => {
+  if (spans.length === 0) return;
+  // Where the list of partitions is damaged, the tables are there.
+  const rows = await run<{ name: string }>(
+    'SELECT name FROM unnest($1::text[]) AS n(name) WHERE to_regclass(name) IS NOT NULL',
+    [textList(spans.flatMap(({ reports, candles }) => [reports, candles]))],
+  );
+  const there = new Set(rows.map(({ name }) => name));
+  for (const { startMs, endMs, reports, candles } of spans) {
+    for (const [parent, leaf] of [
+      [t.reports, reports],
+      [t.candles, candles],
+    ] as const) {
+      if (there.has(leaf)) continue;
+      await run(`CREATE TABLE ${leaf} (LIKE ${parent} INCLUDING DEFAULTS INCLUDING CONSTRAINTS)`);
+      await run(`ALTER TABLE ${parent} ATTACH PARTITION ${leaf} FOR VALUES FROM (${startMs}) TO (${endMs})`);
+    }
+    await run(`INSERT INTO ${t.partitions} (start_ms) VALUES ($1::bigint)`, [startMs]);
   }
-  await run(`INSERT INTO ${t.partitions} (start_ms) VALUES ($1::bigint)`, [startMs]);
 };
 
 /** Readers wait behind a lock on a whole table, so a transaction waits for it for a short while only. */
@@ -89,6 +109,6 @@ export const lockBriefly = (run: Run) => run(`SET LOCAL lock_timeout = 500`);
 /** Drops a span at once, whatever it holds. Readers wait for it, so it waits for them for a short while only. */
 export const dropPartition = async (run: Run, t: Tables, { startMs, reports, candles }: Partition): Promise<void> => {
   await lockBriefly(run);
-  await run(`DROP TABLE ${reports}, ${candles}`);
+  await run(`DROP TABLE IF EXISTS ${reports}, ${candles}`); // where the list is damaged, there is none
   await run(`DELETE FROM ${t.partitions} WHERE start_ms = $1::bigint`, [startMs]);
 };

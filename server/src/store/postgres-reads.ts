@@ -10,6 +10,8 @@ import {
   decodeReport,
   feedBytes,
   feedIdOfBytes,
+  isLostReport,
+  notLost,
   numberList,
   type ReportKey,
   type ReportRow,
@@ -257,7 +259,7 @@ const readWindows = async (
 ): Promise<readonly Window[]> => {
   const rows = await run<Omit<ReportRow, 'record'>>(
     `SELECT observations, valid_from FROM ${t.reports} WHERE feed_id = $1::bytea AND observations >= $2::bigint
-       AND observations < $3::bigint ORDER BY observations LIMIT $4::int`,
+       AND observations < $3::bigint AND ${notLost} ORDER BY observations LIMIT $4::int`,
     [feedBytes(feedId), fromSeconds * 1_000, (toSeconds + 1) * 1_000, limit],
   );
   return rows.map(windowOf);
@@ -323,15 +325,16 @@ const readKeys = async (run: Run, t: Tables, partitions: Partitions, keys: reado
 
 /** Every row in key order after a cursor, checked. */
 export const scanReports = async (run: Run, t: Tables, cursor: ScanCursor | undefined, limit: number) => {
-  const [, feed, ms] = /^(0x[0-9a-f]{64}):(\d+)$/.exec(cursor ?? `0x${'0'.repeat(64)}:0`) ?? [];
+  // Damaged keys included: they may be of any length, and before every other.
+  const [, feed, ms] = /^0x([0-9a-f]*):(-?\d+)$/.exec(cursor ?? '0x:-1') ?? [];
   if (feed === undefined || ms === undefined)
     throw new StoreError('store_corrupt', `${cursor} is no cursor of a scan.`);
   const rows = await run<ReportRow & { feed_id: Buffer }>(
     `SELECT feed_id, ${reportColumns} FROM ${t.reports} WHERE (feed_id, observations) > ($1::bytea, $2::bigint)
      ORDER BY feed_id, observations LIMIT $3::int`,
-    [Buffer.from(feed.slice(2), 'hex'), Number(ms), limit],
+    [Buffer.from(feed, 'hex'), Number(ms), limit],
   );
-  const entries = rows.map((row) => checkRow(feedIdOfBytes(row.feed_id), row));
+  const entries = rows.flatMap((row) => (isLostReport(row) ? [] : [checkRow(feedIdOfBytes(row.feed_id), row)]));
   const last = rows.at(-1);
   return rows.length < limit || last === undefined
     ? { entries }

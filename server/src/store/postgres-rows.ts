@@ -46,12 +46,32 @@ const decodeKeys = (value: Buffer): readonly ReportKey[] => {
 export type BatchRow = { readonly first_position: number; readonly last_position: number; readonly keys: Buffer };
 
 /** The keys of a batch; throws a CorruptRecordError when they are not what was written, or not as many as it has positions. */
-export const decodeBatch = ({ first_position: first, last_position: last, keys }: BatchRow): readonly ReportKey[] => {
+const decodeBatch = ({ first_position: first, last_position: last, keys }: BatchRow): readonly ReportKey[] => {
   const found = decodeKeys(keys);
   if (first + found.length - 1 !== last)
     throw new CorruptRecordError(`the batch from position ${first} to ${last} has ${found.length} keys`);
   return found;
 };
+
+/** How many keys a batch has, whatever its positions; undefined where they are damaged. */
+export const countKeys = (keys: Buffer): number | undefined => {
+  try {
+    return decodeKeys(keys).length;
+  } catch (error) {
+    if (error instanceof CorruptRecordError) return undefined;
+    throw error;
+  }
+};
+
+/** As `decodeBatch`; a damaged batch is noted, and undefined. One that is known to be lost is undefined as well. */
+export const readBatch = (damage: DamageLog, batch: BatchRow): readonly ReportKey[] | undefined =>
+  isLostBatch(batch)
+    ? undefined
+    : damage.contain({ table: 'appended', key: `${batch.last_position}` }, () => decodeBatch(batch));
+
+/** The keys of a batch that a repair found damaged: none, under their checksum. Its positions stay taken (D137). */
+export const lostKeys = encodeKeys([]);
+export const isLostBatch = ({ keys }: Pick<BatchRow, 'keys'>): boolean => keys.equals(lostKeys);
 
 /** What stands for a stream in the checksums of its reports. */
 const createSeeds = () => {
@@ -87,9 +107,17 @@ export const decodeReport = (feedId: FeedId, row: ReportRow): StoredReport => {
   return { feedId, validFromMs: row.valid_from, observationsMs: row.observations, fullReport };
 };
 
-/** As `decodeReport`; a damaged row is noted, and undefined. */
+/** As `decodeReport`; a damaged row is noted, and undefined. One that is known to be lost is undefined as well. */
 export const readReport = (damage: DamageLog, feedId: FeedId, row: ReportRow): StoredReport | undefined =>
-  damage.contain({ table: 'reports', key: `${feedId}/${row.observations}`, feedId }, () => decodeReport(feedId, row));
+  isLostReport(row)
+    ? undefined
+    : damage.contain({ table: 'reports', key: `${feedId}/${row.observations}`, feedId }, () =>
+        decodeReport(feedId, row),
+      );
+
+/** A row without a record: a repair found the report damaged, and it stays lost until it is sent again (D137). */
+export const isLostReport = ({ record }: Pick<ReportRow, 'record'>): boolean => record.length === 0;
+export const notLost = 'octet_length(record) > 0';
 
 /** Lists as PostgreSQL reads them. The driver could do it, after asking the server for every type there is. */
 export const numberList = (numbers: readonly (number | bigint)[]): string => `{${numbers.join(',')}}`;

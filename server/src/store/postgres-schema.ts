@@ -62,6 +62,9 @@ export const takeLock = async (run: Run, { schema }: Tables, name: keyof typeof 
 
 const dayMs = 86_400_000;
 
+/** The counters of a store. */
+export const counterNames: readonly string[] = ['position', 'admin', 'trimmed', 'confirmed'];
+
 /** The migrations in order; one that was released is never changed. */
 const migrations: readonly {
   readonly name: string;

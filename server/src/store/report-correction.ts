@@ -14,7 +14,8 @@ const isSigned = (fullReport: Uint8Array, signerSets: SignerSets): boolean => {
   }
 };
 
-const attempt = <T>(read: () => T): T | undefined => {
+/** What can be read; undefined where bytes are damaged. */
+export const attempt = <T>(read: () => T): T | undefined => {
   try {
     return read();
   } catch (error) {
@@ -52,6 +53,24 @@ export const openCorrected = (
   return { stream, block: openBlock(stream, bytes), bytes };
 };
 
+/** What `read` finds of a report once one bit of a span is flipped in place, its checksum is right and its quorum signed it; undefined without such a bit. */
+export const correctReport = <T extends { readonly fullReport: Uint8Array }>(
+  bytes: Buffer,
+  [from, to]: readonly [number, number],
+  read: () => T | undefined,
+  { feedId, signerSets }: { readonly feedId: FeedId; readonly signerSets: SignerSets },
+): T | undefined => {
+  const isRight = (): boolean => {
+    const report = read();
+    return (
+      report !== undefined &&
+      contentsOf(report.fullReport)?.feedId === feedId &&
+      isSigned(report.fullReport, signerSets)
+    );
+  };
+  return correctBit(bytes, from, to, isRight) ? read() : undefined;
+};
+
 /** The reports of a run that can be proven, and the windows of the others. */
 export const salvageRun = (
   stream: number,
@@ -72,17 +91,8 @@ export const salvageRun = (
       reports.push(intact);
       continue;
     }
-    const isRight = (): boolean => {
-      const report = read();
-      return (
-        report !== undefined &&
-        contentsOf(report.fullReport)?.feedId === feedId &&
-        isSigned(report.fullReport, signerSets)
-      );
-    };
-    const [from, to] = reportSpan(bytes, i);
     const isHopeless = lost.length > 0 && reports.length === 0; // without the first, none of the others can be unpacked
-    const found = !isHopeless && correctBit(bytes, from, to, isRight) ? read() : undefined;
+    const found = isHopeless ? undefined : correctReport(bytes, reportSpan(bytes, i), read, { feedId, signerSets });
     if (found === undefined) lost.push(openBlock(stream, bytes).window(i));
     else {
       reports.push(found);
