@@ -6,8 +6,9 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createSignedReports, secondStream } from '../../../tests/signed-reports.ts';
 import { createDamageLog } from './damage.ts';
 import { buildRollups } from './lmdb-candles.ts';
-import { openEnvironment } from './lmdb-environment.ts';
+import { openEnvironment, type Table } from './lmdb-environment.ts';
 import { openReportTables, type ReportTables } from './lmdb-report-tables.ts';
+import { freeableBytes } from './lmdb-retention.ts';
 import { openStore } from './open.ts';
 import type { Store } from './store.ts';
 
@@ -47,6 +48,12 @@ const change = async (act: (tables: ReportTables) => void): Promise<void> => {
   const tables = openReportTables(environment);
   environment.root.transactionSync(() => act(tables));
   await environment.root.close();
+};
+
+const bytesOf = (table: Table | undefined): number => {
+  const stats = table?.getStats() as Record<string, number>; // lmdb types it as {}
+  const { treeBranchPageCount = 0, treeLeafPageCount = 0, overflowPages = 0, pageSize = 0 } = stats;
+  return (treeBranchPageCount + treeLeafPageCount + overflowPages) * pageSize;
 };
 
 /** What an older release left: minutes alone, and nothing that says how far the rest is made. */
@@ -117,6 +124,37 @@ test('candles: the writer of an older store makes its hours and days by itself',
     days = tables.dayCandles?.getKeysCount() ?? 0;
   });
   expect(days).toBe(9);
+});
+
+test('candles: hours and days count as what retention by bytes frees', async () => {
+  const store = await openStore(`lmdb:${folder}`, 'write');
+  // A report for each day: as many records of hours and of days as of minutes.
+  const daily = minutes(day, 1_000).map((one, i) => {
+    const ms = (day + (i % 1_000) * 86_400) * 1_000;
+    return { ...one, validFromMs: ms, observationsMs: ms };
+  });
+  await store.reports.append(daily);
+  await store.close();
+  const measured = { reports: 0, freeable: 0 };
+  await change((tables) => {
+    measured.freeable = freeableBytes(tables);
+    measured.reports = [tables.blocks, tables.tail, tables.candles].reduce((sum, table) => sum + bytesOf(table), 0);
+  });
+  const writer = await openStore(`lmdb:${folder}`, 'write');
+  const bytesMax = measured.reports + 4_096;
+  expect(measured.freeable).toBeGreaterThan(bytesMax);
+  for (let more = true; more; ) ({ more } = await writer.reports.trim({ beforeMs: 0, bytesMax }));
+  await writer.close();
+  await change((tables) => {
+    measured.freeable = freeableBytes(tables);
+    measured.reports = [tables.blocks, tables.tail, tables.candles, tables.hourCandles, tables.dayCandles].reduce(
+      (sum, table) => sum + bytesOf(table),
+      0,
+    );
+  });
+  expect(measured.freeable).toBe(measured.reports);
+  expect(measured.reports).toBeLessThanOrEqual(bytesMax);
+  expect(measured.reports).toBeGreaterThan(bytesMax / 2);
 });
 
 test('candles: damaged hours and days are read from what they cover, and made anew when more comes', async () => {

@@ -2,7 +2,7 @@
 // last report is too old, so single reports may outlive the bound by a run; readers hide what is older than retention (D52).
 
 import type { DamageLog } from './damage.ts';
-import { trimCandles } from './lmdb-candles.ts';
+import { rollupNames, trimCandles } from './lmdb-candles.ts';
 import { readCounters, writeCounters } from './lmdb-counters.ts';
 import { loadStreams } from './lmdb-directory.ts';
 import type { Environment, Table } from './lmdb-environment.ts';
@@ -51,7 +51,7 @@ const dueRecords = (
   if (aged.length > 0) return aged.slice(0, sliceRecords);
   // One at a time by bytes: the next slice may find that the file has room again. Only what goes by it counts: rejected lines and the order of
   // appending have bounds of their own. Every stream keeps its newest run (D147).
-  if (tableBytes([tables.blocks, tables.tail, tables.candles]) <= bytesMax) return [];
+  if (freeableBytes(tables) <= bytesMax) return [];
   return oldest.filter((record) => !isNewest(tables, record)).slice(0, 1);
 };
 
@@ -107,6 +107,10 @@ const forgetSetAside = ({ damaged }: ReportTables, beforeMs: number): void => {
 
 /** Bytes of pages in use by the tables; free pages are used again before the file grows. */
 export const usedBytes = (tables: ReportTables): number => tableBytes(Object.values(tables));
+
+/** Bytes of the tables that retention removes from: reports, and the roll-ups of their prices. */
+export const freeableBytes = (tables: ReportTables): number =>
+  tableBytes([tables.blocks, tables.tail, ...rollupNames.map((name) => tables[name])]);
 
 /** The same of some tables. */
 export const tableBytes = (tables: readonly (Table | undefined)[]): number =>
