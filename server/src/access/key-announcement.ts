@@ -4,6 +4,7 @@ import type { KeyHolders } from '../store/nodes.ts';
 import type { SecretBox } from './secrets.ts';
 
 const everyMs = 1_000;
+const withdrawMaxMs = 1_000;
 
 /** Says it now and every second until it is stopped. `onTrouble` hears of a failure once, until one works again. */
 export const announceKeys = (
@@ -32,7 +33,23 @@ export const announceKeys = (
   const timer = setInterval(say, everyMs).unref();
   return async () => {
     clearInterval(timer);
-    await underWay;
-    await holders.withdraw(node).catch(() => {}); // it is forgotten within seconds
+    // Whatever does not end, on a disk or at a database that does not answer, is forgotten within seconds.
+    await within(
+      withdrawMaxMs,
+      (async () => {
+        await underWay;
+        await holders.withdraw(node);
+      })(),
+    );
   };
+};
+
+/** Waits for an act to end, well or badly, but not longer than this. */
+const within = async (ms: number, act: Promise<void>): Promise<void> => {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, ms);
+  });
+  await Promise.race([act.catch(() => {}), late]);
+  clearTimeout(timer);
 };
