@@ -1,6 +1,6 @@
 // The metrics of what goes wrong with a store: damaged records, unexpected ends, writing that stopped, threads that ended.
 import { Counter, Gauge, type Registry } from 'prom-client';
-import type { WritingStop } from './store/store.ts';
+import { writingParts } from './store/store.ts';
 import type { StoreEvent } from './store/store-event.ts';
 import { replacedThreads } from './threads.ts';
 
@@ -8,8 +8,6 @@ type Told = Extract<
   StoreEvent,
   { kind: 'damaged' | 'endedUnexpectedly' | 'writingStopped' | 'writingResumed' | 'threadEnded' }
 >;
-
-const parts: readonly WritingStop['part'][] = ['reports', 'administration'];
 
 export const createStoreMetrics = (registry: Registry): ((event: Told) => void) => {
   const gauge = (name: string, help: string, labelNames: readonly string[] = []) =>
@@ -27,7 +25,7 @@ export const createStoreMetrics = (registry: Registry): ((event: Told) => void) 
     '1 while a part of the store cannot be written to, by part.',
     ['part'],
   );
-  for (const part of parts) stopped.set({ part }, 0);
+  for (const part of writingParts) stopped.set({ part }, 0);
   const replaced = new Counter({
     name: 'sealpost_threads_replaced_total',
     help: 'Threads that ended and were replaced, by what they do.',

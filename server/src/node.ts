@@ -19,7 +19,7 @@ import { type OpsListener, openOpsListener } from './ops.ts';
 import { closeFailedStart, type StartWatch, unwatchedStart } from './start-watch.ts';
 import type { AdminView } from './store/admin-snapshot.ts';
 import { lateReason, readFreshness } from './store/freshness.ts';
-import type { Damage, Store, WritingStop } from './store/store.ts';
+import type { Damage, Store, WritingPart } from './store/store.ts';
 
 export type Node = {
   readonly url: string;
@@ -92,7 +92,7 @@ export const openNode = async (options: NodeOptions): Promise<Node> => {
       checks: {
         draining: () => (stopping === undefined ? undefined : 'this node is shutting down'),
         store: () => checkStore(opened),
-        writing: () => describeStops(opened.store, 'reports')[0],
+        writing: () => describeStops(opened.store, ['reports'])[0],
         ingest: () => checkLag(opened),
         workers: listening.check,
       },
@@ -291,14 +291,19 @@ const describeDamage = (damage: readonly Damage[]): readonly string[] => {
   return damage.length > named.length ? [...named, `store: ${damage.length} damaged records in all`] : named;
 };
 
-/** Why a part of the store cannot be written to. Without its administrative part everything is served, and only counts wait. */
-const describeStops = (store: Store, part: WritingStop['part']): readonly string[] =>
+/**
+ * Why parts of the store cannot be written to. Without its administrative part everything is served, and only counts wait; without roll-ups
+ * candles are read from minutes.
+ */
+const describeStops = (store: Store, parts: readonly WritingPart[]): readonly string[] =>
   store
     .stops()
-    .flatMap((stop) => (stop.part === part ? [`writing to ${part} has stopped (${stop.code}): ${stop.reason}`] : []));
+    .flatMap(({ part, code, reason }) =>
+      parts.includes(part) ? [`writing to ${part} has stopped (${code}): ${reason}`] : [],
+    );
 
 const describeDegradation = (store: Store): readonly string[] => [
-  ...describeStops(store, 'administration'),
+  ...describeStops(store, ['administration', 'rollups']),
   ...describeDamage(store.damage()),
 ];
 

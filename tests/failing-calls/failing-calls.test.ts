@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openStore } from '../../server/src/store/open.ts';
-import { buildPrograms, linesOf, type Programs } from '../faults/programs.ts';
+import { buildPrograms, ended, linesOf, type Programs } from '../faults/programs.ts';
 import { type Case, callsPrograms, runFailingCalls } from './cases.ts';
 import { createPreload, missingCompiler, type Preload, type Rule } from './preload.ts';
 import { type CallsWorld, createCallsWorld } from './world.ts';
@@ -94,6 +94,46 @@ test('failing calls: the creation of a store that was cut short is named, and co
     }
   }
 }, 60_000);
+
+test.for(['reports', 'administration'])(
+  'failing calls: a write to %s that hangs is told, and acknowledged once it ends',
+  { timeout: 30_000 },
+  async (part, { skip }) => {
+    if (missing !== undefined) skip(missing);
+    const root = mkdtempSync(join(tmpdir(), 'sealpost-hanging-'));
+    const child = spawn(process.execPath, [programs.fileOf('node-program'), 'write', join(root, 'store')], {
+      env: { ...process.env, ...preload.env },
+      stdio: ['pipe', 'pipe', 'inherit'],
+      cwd: tmpdir(),
+    });
+    const lines = linesOf(child);
+    const next = async () => String((await lines.next()).value);
+    try {
+      expect(await next()).toBe('opened');
+      child.stdin?.write(`${part}\n`);
+      expect(await next()).toBe(`written ${part}`);
+      const path = part === 'reports' ? '/reports/data.mdb' : '/admin/data.mdb';
+      preload.fail({ call: 'fdatasync', error: 'hangs', times: forever, path });
+      child.stdin?.write(`${part}\n`);
+      expect(JSON.parse(await next())).toMatchObject({
+        kind: 'writingStopped',
+        part,
+        code: 'store_unavailable',
+        reason: expect.stringContaining('has taken more than 0.2 s'),
+      });
+      preload.heal();
+      const both = [await next(), await next()].toSorted();
+      expect(both[0]).toBe(`written ${part}`);
+      expect(JSON.parse(both[1] ?? '')).toMatchObject({ kind: 'writingResumed', part });
+      child.stdin?.write('close\n');
+      expect(await ended(child)).toEqual({ code: 0, signal: null });
+    } finally {
+      preload.heal();
+      child.kill('SIGKILL');
+      rmSync(root, { recursive: true, force: true });
+    }
+  },
+);
 
 test('failing calls: a store on a full disk is completed when there is space; on read-only media it opens for reading', async ({
   skip,

@@ -1,5 +1,5 @@
 // A whole node for a process whose system calls fail. It prints its addresses, then does what it is told on standard input; its log goes to standard
-// error. Mode `create` only makes a store, and says how that went.
+// error. Mode `create` only makes a store, and says how that went; `write` opens one alone, and tells of its writing.
 import { writeSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { resolveSettings } from '../../server/src/config.ts';
@@ -50,6 +50,27 @@ const serve = async (): Promise<void> => {
   await node.stop('test');
 };
 
-if (mode === 'create') print(await create().catch((error: unknown) => `failed ${codeOf(error)}`));
+/** A store that tells of its writing, and writes as it is told: to reports, or to administrative records. */
+const write = async (): Promise<void> => {
+  const store = await openStore(folder, 'write', {
+    writing: { stallMs: 200, probeEveryMs: 50 },
+    tell: (event) => /writing/.test(event.kind) && print(JSON.stringify(event)),
+  });
+  const refused = { atMs: 0, code: 'test', message: 'test', feedId: null, observationsMs: null, line: 'test' };
+  const acts: Readonly<Record<string, () => Promise<unknown>>> = {
+    reports: () => store.quarantine.add([refused]),
+    administration: () =>
+      store.usage.add([{ userId: 'a', day: '2025-01-31', route: 'a', requests: 1 }], [], Date.now()),
+  };
+  print('opened');
+  for await (const line of createInterface({ input: process.stdin })) {
+    if (line === 'close') break;
+    void acts[line]?.().then(() => print(`written ${line}`));
+  }
+  await store.close();
+};
+
+if (mode === 'write') await write();
+else if (mode === 'create') print(await create().catch((error: unknown) => `failed ${codeOf(error)}`));
 else await serve();
 process.exit(0);

@@ -12,8 +12,16 @@ export type Call = (typeof calls)[number];
 export const failures = { EIO: 5, EMFILE: 24, ENOSPC: 28, EDQUOT: 122 } as const;
 export type Failure = keyof typeof failures;
 
+/** In place of an error: the call does not return until `heal`, and then works. */
+const hanging = -1;
+
 /** A part of the path of the files on which the call fails; `times` is Infinity for ever. */
-export type Rule = { readonly call: Call; readonly error: Failure; readonly times: number; readonly path: string };
+export type Rule = {
+  readonly call: Call;
+  readonly error: Failure | 'hangs';
+  readonly times: number;
+  readonly path: string;
+};
 
 export type Preload = {
   /** For the environment of a process. */
@@ -58,7 +66,7 @@ export const createPreload = (): Preload => {
     fail: ({ call, error, times, path }) => {
       heal();
       const rule = Buffer.alloc(ruleBytes);
-      rule.writeInt32LE(failures[error], 4);
+      rule.writeInt32LE(error === 'hangs' ? hanging : failures[error], 4);
       rule.writeInt32LE(Number.isFinite(times) ? times : -1, 8);
       rule.write(path, pathAt);
       write(rule, 0);

@@ -2,15 +2,23 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { crc32 } from 'node:zlib';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createSignedReports, secondStream } from '../../../tests/signed-reports.ts';
 import { createDamageLog } from './damage.ts';
 import { buildRollups } from './lmdb-candles.ts';
 import { openEnvironment, type Table } from './lmdb-environment.ts';
-import { openReportTables, type ReportTables } from './lmdb-report-tables.ts';
+import {
+  observationsOfKey,
+  openReportTables,
+  type ReportTables,
+  reportKey,
+  streamOfKey,
+} from './lmdb-report-tables.ts';
 import { freeableBytes } from './lmdb-retention.ts';
 import { openStore } from './open.ts';
 import type { Store } from './store.ts';
+import type { StoreEvent } from './store-event.ts';
 
 const { report } = await createSignedReports();
 const day = 1_763_164_800; // a midnight
@@ -155,6 +163,69 @@ test('candles: hours and days count as what retention by bytes frees', async () 
   expect(measured.freeable).toBe(measured.reports);
   expect(measured.reports).toBeLessThanOrEqual(bytesMax);
   expect(measured.reports).toBeGreaterThan(bytesMax / 2);
+});
+
+test('candles: building that fails is told, tried again, and told once it works', async () => {
+  const first = await openStore(`lmdb:${folder}`, 'write');
+  const batch = minutes(day, 300);
+  await first.reports.append(batch);
+  await first.close();
+  await makeOld();
+  // Intact minutes whose sum of reports is more than a roll-up can hold.
+  await change(({ candles }) => {
+    for (const { key, value } of [...candles.getRange({ limit: 2 })]) {
+      value.writeUInt32BE(0xffff_ffff, 16);
+      value.writeUInt32BE(crc32(value.subarray(4), streamOfKey(key)), 0);
+      candles.put(key, value);
+    }
+  });
+  const events: StoreEvent[] = [];
+  const writer = await openStore(`lmdb:${folder}`, 'write', {
+    tell: (event) => void events.push(event),
+    writing: { probeEveryMs: 20 },
+  });
+  const kinds = () => events.map(({ kind }) => kind).filter((kind) => kind.startsWith('writing'));
+  try {
+    await expect
+      .poll(() => writer.stops(), { timeout: 20_000 })
+      .toMatchObject([{ part: 'rollups', code: 'store_write_failed' }]);
+    expect(writer.stops()[0]?.reason).toContain('The hours and days of candles');
+    // Everything else is written meanwhile.
+    expect(await writer.reports.append(minutes(day + 86_400, 1))).toEqual(['stored', 'stored', 'stored']);
+    expect(kinds()).toEqual(['writingStopped']);
+    // Retention removes them with their reports.
+    const beforeMs = (day + 86_400) * 1_000;
+    for (let more = true; more; )
+      ({ more } = await writer.reports.trim({ beforeMs, bytesMax: Number.POSITIVE_INFINITY }));
+    await expect.poll(() => writer.stops(), { timeout: 20_000 }).toEqual([]);
+    expect(kinds()).toEqual(['writingStopped', 'writingResumed']);
+  } finally {
+    await writer.close();
+  }
+  await change(({ dayCandles }) => {
+    const days = [...(dayCandles?.getKeys() ?? [])].map(observationsOfKey);
+    expect(days.filter((ms) => ms === (day + 86_400) * 1_000)).toHaveLength(3);
+  });
+});
+
+test('candles: a roll-up whose key was cut short is damage, not the end of building', async () => {
+  const first = await openStore(`lmdb:${folder}`, 'write');
+  await first.reports.append(minutes(day, 10));
+  const expected = await all(first);
+  await first.close();
+  await makeOld();
+  await change(({ candles, dayCandles }) => {
+    for (const table of [candles, dayCandles])
+      for (const size of [3, 9]) table?.put(reportKey(1, day * 1_000 + 60_000).subarray(0, size), Buffer.alloc(116));
+  });
+  const writer = await openStore(`lmdb:${folder}`, 'write');
+  try {
+    await expect.poll(() => writer.damage().map(({ table, key }) => `${table} ${key}`)).toContain('candles 000000');
+    expect(writer.stops()).toEqual([]);
+    expect(await all(writer)).toEqual(expected);
+  } finally {
+    await writer.close();
+  }
 });
 
 test('candles: damaged hours and days are read from what they cover, and made anew when more comes', async () => {

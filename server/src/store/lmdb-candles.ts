@@ -22,6 +22,7 @@ const minuteMs = 60_000;
 const dayMs = 86_400_000;
 const headBytes = 4 + 6 + 6 + 4; // checksum, first and last observation, reports
 const priceBytes = 24; // int192
+const keyBytes = 10; // of reportKey
 
 /** The tables of roll-ups, by the milliseconds that each of their records covers; finest first. */
 const rollupTables = [
@@ -64,6 +65,7 @@ const readPrice = (value: Buffer, at: number): bigint =>
   BigInt.asIntN(priceBytes * 8, BigInt(`0x${value.toString('hex', at, at + priceBytes)}`));
 
 const decodeRollup = (key: Buffer, value: Buffer, bucketMs: number): Rollup => {
+  if (key.length !== keyBytes) throw new CorruptRecordError(`a roll-up has the key ${key.toString('hex')}`);
   const stream = streamOfKey(key);
   if (value.length !== headBytes + 4 * priceBytes || crc32(value.subarray(4), stream) !== value.readUInt32BE(0))
     throw new CorruptRecordError(`a roll-up of stream ${stream} does not match its checksum`);
@@ -84,9 +86,10 @@ const decodeRollup = (key: Buffer, value: Buffer, bucketMs: number): Rollup => {
 
 /** A stored roll-up; undefined where it is damaged. */
 const containRollup = (table: RollupTable, key: Buffer, value: Buffer, bucketMs: number, damage: DamageLog) =>
-  damage.contain({ table, key: `${streamOfKey(key)}/${observationsOfKey(key)}` }, () =>
-    decodeRollup(key, value, bucketMs),
-  );
+  damage.contain({ table, key: nameOfKey(key) }, () => decodeRollup(key, value, bucketMs));
+
+const nameOfKey = (key: Buffer): string =>
+  key.length === keyBytes ? `${streamOfKey(key)}/${observationsOfKey(key)}` : key.toString('hex');
 
 /** Throws unless a roll-up's record is what was written. */
 export const checkCandle = (table: RollupTable, key: Buffer, value: Buffer): void =>
@@ -194,7 +197,8 @@ export const buildRollups = (tables: ReportTables, damage: DamageLog): boolean =
   if (built === 'all') return false;
   const entries = [...tables.candles.getRange({ start: built, limit: builtMinutesMax })];
   const isLast = entries.length < builtMinutesMax;
-  const end = isLast ? undefined : dayKeyOf((entries.at(-1) as { key: Buffer }).key); // there are some
+  const last = entries.findLast(({ key }) => key.length === keyBytes);
+  const end = isLast || last === undefined ? undefined : dayKeyOf(last.key);
   const minutes = entries.flatMap(({ key, value }) => {
     if (end !== undefined && Buffer.compare(key, end) >= 0) return [];
     const rollup = containRollup('candles', key, value, minuteMs, damage);
@@ -216,7 +220,7 @@ export const rollupKeys = (
   streams: readonly number[],
 ): readonly Buffer[] => {
   const bucketMs = bucketOf(table);
-  const own = key.length === 10 && streams.includes(streamOfKey(key)) ? [key] : [];
+  const own = key.length === keyBytes && streams.includes(streamOfKey(key)) ? [key] : [];
   if (value.length < headBytes) return own;
   const isOf = (stream: number): boolean => crc32(value.subarray(4), stream) === value.readUInt32BE(0);
   return [
@@ -289,9 +293,10 @@ function* rollupsIn(
 ): Generator<readonly [number, Rollup]> {
   const range = { start: reportKey(stream, from * 1_000), end: reportKey(stream, end * 1_000) };
   for (const { key, value } of tableOf(tables, seconds)?.getRange(range) ?? []) {
-    const second = observationsOfKey(key) / 1_000;
     const rollup = containRollup(nameOf.get(seconds) as RollupTable, key, value, seconds * 1_000, damage); // one for each
     const finer = finerSeconds(seconds);
+    if (key.length !== keyBytes) continue;
+    const second = observationsOfKey(key) / 1_000;
     if (rollup !== undefined) yield [second, rollup];
     else if (finer !== undefined)
       yield* rollupsIn(tables, stream, { seconds: finer, from: second, end: second + seconds }, damage);

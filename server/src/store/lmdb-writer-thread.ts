@@ -33,6 +33,8 @@ export type WriterRequest =
       readonly uses: readonly SecretUse[];
       readonly nowMs: number;
     }
+  /** Makes the next hours and days of candles that an older store lacks, and goes on by itself. */
+  | { readonly act: 'build' }
   | { readonly act: 'probe'; readonly part: 'reports' | 'administration' }
   | { readonly act: 'reopen'; readonly part: 'reports' | 'administration' }
   | { readonly act: 'close' };
@@ -43,13 +45,20 @@ export type PackedBatch = {
   readonly bytes: Uint8Array<ArrayBuffer>;
 };
 
-/** What it says unasked: how many readers were found gone and had their slots freed; a record that it found damaged. */
-export type WriterRemark = { readonly staleReaders: number } | { readonly damaged: Damage };
+/**
+ * What it says unasked: how many readers were found gone and had their slots freed; a record that it found damaged; why it stopped making hours
+ * and days of candles.
+ */
+export type WriterRemark =
+  | { readonly staleReaders: number }
+  | { readonly damaged: Damage }
+  | { readonly buildFailed: WriterFailure };
 
 /** What it answers, with the seconds it took. `isClosed`: LMDB refuses the environment, which was closed here to be opened again. */
 export type WriterAnswer =
   | { readonly result: unknown; readonly seconds: number; readonly error?: never }
-  | { readonly result?: never; readonly error: ThreadError; readonly isClosed: boolean };
+  | ({ readonly result?: never } & WriterFailure);
+export type WriterFailure = { readonly error: ThreadError; readonly isClosed: boolean };
 
 /** An error as it crosses threads. lmdb's code is the system's number. */
 export type ThreadError = { readonly name: string; readonly message: string; readonly code: unknown };
@@ -115,19 +124,24 @@ const checkReaders = (): void => {
   }
 };
 
-// What an older store lacks is made between requests, each slice a transaction of its own; one that fails is tried again later.
+// What an older store lacks is made between requests, each slice a transaction of its own. After one that fails, `build` is asked for again.
 const buildPauseMs = 20;
 const buildRetryMs = 10_000;
+const build = (): void => {
+  clearTimeout(buildTimer);
+  const { environment, tables } = requireOpen();
+  const isMore = environment.root.transactionSync(() => buildRollups(tables, damage));
+  if (isMore) buildTimer = setTimeout(buildNext, buildPauseMs);
+};
 const buildNext = (): void => {
-  const { environment, tables } = open ?? {};
-  try {
-    const isMore =
-      environment?.root.transactionSync(() => tables !== undefined && buildRollups(tables, damage)) ?? true;
-    if (isMore) buildTimer = setTimeout(buildNext, environment === undefined ? buildRetryMs : buildPauseMs);
-  } catch {
-    closeRefused();
-    buildTimer = setTimeout(buildNext, buildRetryMs);
-  }
+  // A write that failed has closed it, which was told.
+  if (open === undefined) buildTimer = setTimeout(buildNext, buildRetryMs);
+  else
+    try {
+      build();
+    } catch (cause) {
+      say({ remark: { buildFailed: describeFailure(cause, 'reports') } });
+    }
 };
 let buildTimer = place && setTimeout(buildNext, 0);
 
@@ -158,6 +172,7 @@ const perform = (request: Exclude<WriterRequest, { act: 'reopen' | 'close' }>): 
   if (request.act === 'probe' && request.part === 'administration') return withAdministration(probeWriting);
   const { environment, tables, writer } = requireOpen();
   if (request.act === 'append') return writer.append(unpackBatch(request));
+  if (request.act === 'build') return build();
   if (request.act === 'quarantine') return addToQuarantine(environment, tables.quarantine, request.refused);
   if (request.act === 'probe') return probeWriting(environment);
   writer.forget();
@@ -178,13 +193,18 @@ const answer = (request: Parameters<typeof perform>[0]): WriterAnswer => {
   try {
     return { result: perform(request), seconds: (performance.now() - startedMs) / 1_000 };
   } catch (cause) {
-    open?.writer.forget(); // what it remembered of streams may belong to the transaction that failed
-    closeRefused();
-    const { name, message, code } = cause as Error & { code?: unknown };
     const isAdministration = request.act === 'usage' || (request.act === 'probe' && request.part === 'administration');
-    const isClosed = isAdministration ? isAdministrationRefused : place !== undefined && open === undefined;
-    return { error: { name, message, code }, isClosed };
+    return describeFailure(cause, isAdministration ? 'administration' : 'reports');
   }
+};
+
+/** What a failed transaction leaves: nothing of it is remembered, and an environment that LMDB refuses is closed. */
+const describeFailure = (cause: unknown, part: 'reports' | 'administration'): WriterFailure => {
+  open?.writer.forget(); // what it remembered of streams may belong to the transaction that failed
+  closeRefused();
+  const { name, message, code } = cause as Error & { code?: unknown };
+  const isClosed = part === 'administration' ? isAdministrationRefused : place !== undefined && open === undefined;
+  return { error: { name, message, code }, isClosed };
 };
 
 const readerCheck = setInterval(checkReaders, checkReadersEveryMs);

@@ -9,6 +9,7 @@ import type {
   PackedBatch,
   ThreadError,
   WriterAnswer,
+  WriterFailure,
   WriterRemark,
   WriterRequest,
   WriterSettings,
@@ -22,7 +23,9 @@ import {
   StoreError,
   type StoreErrorCode,
   type UsageStore,
+  type WritingPart,
   type WritingStop,
+  writingParts,
 } from './store.ts';
 import type { StoreEvent } from './store-event.ts';
 import { createWriteState, type WriteState } from './write-state.ts';
@@ -52,10 +55,22 @@ export type WriterOptions = {
   /** Made by `createClosings`, and known to the environments that this thread reads. */
   readonly closings: Closings;
   /** Opens an environment of this thread again, where it has to be. */
-  readonly refresh: (part: WritingStop['part']) => void;
+  readonly refresh: (part: WritingPart) => void;
   readonly checkReadersEveryMs?: number;
+} & WritingTimes;
+
+export type WritingTimes = {
+  /** Between two tries while writing has stopped. */
   readonly probeEveryMs?: number;
+  /** A write that takes longer than this counts as stopped, though it goes on. */
+  readonly stallMs?: number;
 };
+
+/** A commit takes milliseconds, on a very slow disk seconds. */
+const stallMsDefault = 30_000;
+
+/** Building what an older store lacks is not urgent, and a try may read for milliseconds. */
+const buildRetryMs = 10_000;
 
 export type Closings = {
   readonly counter: Int32Array<SharedArrayBuffer>;
@@ -90,24 +105,22 @@ export const createClosings = (): Closings => {
 
 /** `tell` hears of every durable append, of stops, and at every check how many readers were found gone. */
 export const openWriter = (options: WriterOptions): Writer => {
-  const { folder, place, tell, closings, refresh, probeEveryMs } = options;
+  const { folder, place, tell, closings, refresh, probeEveryMs, stallMs = stallMsDefault } = options;
   let writes = 0;
-  const start = () =>
-    startWriterThread(options, (why) => {
-      states[place === undefined ? 'administration' : 'reports'].failed(threadFailure(folder, why, false));
-      tell({ kind: 'threadEnded', thread: 'writer', reason: why });
-    });
+  const noteEnd = (why: string): void => {
+    states[place === undefined ? 'administration' : 'reports'].failed(threadFailure(folder, why, false));
+    tell({ kind: 'threadEnded', thread: 'writer', reason: why });
+  };
+  const start = () => startWriterThread(options, noteEnd, (failed) => noteFailure('rollups', failed));
   let channel = place && start();
   let isClosed = false;
-  const ask = async (part: WritingStop['part'], request: WriterRequest): Promise<unknown> => {
+  const ask = async (part: WritingPart, request: WriterRequest): Promise<unknown> => {
     if (isClosed) throw new StoreError('store_closed', `The store in ${folder} is closed.`);
     channel ??= start();
     const state = states[part];
-    const stop = state.current();
-    // A small write may still fit where a large one failed: without this, writing would stop and resume all the time.
-    if (stop?.code === 'store_disk_full' && isShortOfSpace(folder)) throw new StoreError(stop.code, stop.reason);
-    if (stop?.code === 'store_taken_over') throw new StoreError(stop.code, stop.reason);
+    requireWritable(folder, state.current());
     if (part === 'administration') closings.pending += 1;
+    const stall = setTimeout(() => isClosed || state.failed(stalled(folder, stallMs)), stallMs).unref();
     const answer = await channel
       .ask(request)
       .catch((error: StoreError) => {
@@ -115,6 +128,7 @@ export const openWriter = (options: WriterOptions): Writer => {
         throw error;
       })
       .finally(() => {
+        clearTimeout(stall);
         if (part === 'administration') closings.pending -= 1;
       });
     writes += 1;
@@ -123,22 +137,20 @@ export const openWriter = (options: WriterOptions): Writer => {
       if (request.act === 'append') tell({ kind: 'committed', seconds: answer.seconds });
       return answer.result;
     }
-    if (answer.isClosed) reopen(part);
-    const error = toError(join(folder, part === 'reports' ? 'reports' : 'admin'), answer.error);
-    if (error instanceof StoreError) state.failed(error);
-    throw error;
+    throw noteFailure(part, answer);
   };
-  const reopen = (part: WritingStop['part']): void => {
-    try {
-      refresh(part);
-    } catch {
-      // It is closed, which is what the thread needs; each read tries to open it.
-    }
-    channel?.send({ act: 'reopen', part });
+  const noteFailure = (part: WritingPart, { error: thrown, isClosed: mustReopen }: WriterFailure): Error => {
+    if (mustReopen) reopen(part);
+    const error = toError(part, folder, thrown);
+    if (error instanceof StoreError) states[part].failed(error);
+    return error;
   };
-  const probe = (part: WritingStop['part']) => ask(part, { act: 'probe', part });
+  const reopen = (part: WritingPart): void => {
+    tryRefresh(() => refresh(part));
+    channel?.send({ act: 'reopen', part: part === 'administration' ? part : 'reports' });
+  };
   const states = createStates(tell, probeEveryMs, (part) =>
-    part === 'reports' ? probe(part) : inTurn(() => probe(part)),
+    part === 'administration' ? inTurn(() => ask(part, probeOf(part))) : ask(part, probeOf(part)),
   );
   const inTurn = createTurns(); // while one thread reopens the administrative environment, the other must not have it open
   return {
@@ -160,19 +172,39 @@ export const openWriter = (options: WriterOptions): Writer => {
   };
 };
 
+/** What tries whether a part can be written to. */
+const probeOf = (part: WritingPart): WriterRequest => (part === 'rollups' ? { act: 'build' } : { act: 'probe', part });
+
+/** A small write may still fit where a large one failed: without this, writing would stop and resume all the time. */
+const requireWritable = (folder: string, stop: WritingStop | undefined): void => {
+  const isStillFull = stop?.code === 'store_disk_full' && isShortOfSpace(folder);
+  if (stop !== undefined && (isStillFull || stop.code === 'store_taken_over'))
+    throw new StoreError(stop.code, stop.reason);
+};
+
+const tryRefresh = (refresh: () => void): void => {
+  try {
+    refresh();
+  } catch {
+    // It is closed, which is what the thread needs; each read tries to open it.
+  }
+};
+
 const startWriterThread = (
   { folder, place, tell, closings, checkReadersEveryMs = 60_000 }: WriterOptions,
   onEnded: (why: string) => void,
+  onBuildFailed: (failed: WriterFailure) => void,
 ) =>
   openChannel<WriterRequest, WriterAnswer, WriterRemark>({
     start: () => {
       const settings: WriterSettings = { folder, place, closings: closings.counter, checkReadersEveryMs };
       return startThread('./lmdb-writer-thread', import.meta.url, settings);
     },
-    onRemark: (remark) =>
-      'damaged' in remark
-        ? tell({ kind: 'damaged', total: 0, ...remark.damaged })
-        : tell({ kind: 'staleReaders', count: remark.staleReaders }),
+    onRemark: (remark) => {
+      if ('damaged' in remark) tell({ kind: 'damaged', total: 0, ...remark.damaged });
+      else if ('buildFailed' in remark) onBuildFailed(remark.buildFailed);
+      else tell({ kind: 'staleReaders', count: remark.staleReaders });
+    },
     onEnded,
     failure: (why, wasAsked) => threadFailure(folder, why, wasAsked),
   });
@@ -187,16 +219,24 @@ const createTurns = () => {
   };
 };
 
-type States = Readonly<Record<WritingStop['part'], WriteState>>;
+type States = Readonly<Record<WritingPart, WriteState>>;
 
 const createStates = (
   tell: (event: StoreEvent) => void,
   probeEveryMs: number | undefined,
-  probe: (part: WritingStop['part']) => Promise<unknown>,
+  probe: (part: WritingPart) => Promise<unknown>,
 ): States => {
-  const create = (part: WritingStop['part']) =>
-    createWriteState({ part, tell, probe: () => probe(part), ...(probeEveryMs !== undefined && { probeEveryMs }) });
-  return { reports: create('reports'), administration: create('administration') };
+  const retryMs: Partial<Record<WritingPart, number>> = { rollups: buildRetryMs };
+  const create = (part: WritingPart) => {
+    const everyMs = probeEveryMs ?? retryMs[part];
+    return createWriteState({
+      part,
+      tell,
+      probe: () => probe(part),
+      ...(everyMs !== undefined && { probeEveryMs: everyMs }),
+    });
+  };
+  return Object.fromEntries(writingParts.map((part) => [part, create(part)])) as States; // one for each
 };
 
 /** What failed by the system's fault is told; what the caller's own function threw is its own business. */
@@ -225,10 +265,32 @@ const threadFailure = (folder: string, why: string, wasAsked: boolean): StoreErr
       )
     : new StoreError('store_unavailable', `The thread that writes to ${folder} is not running: ${why}. Retry shortly.`);
 
-const toError = (folder: string, { name, message, code }: ThreadError): Error => {
+const stalled = (folder: string, ms: number): StoreError =>
+  new StoreError(
+    'store_unavailable',
+    `A write to ${folder} has taken more than ${ms / 1_000} s and is still under way; nothing is acknowledged meanwhile. Check the disk; writing resumes by itself.`,
+  );
+
+const toError = (part: WritingPart, folder: string, thrown: ThreadError): Error => {
+  const { name, message, code } = thrown;
+  if (part === 'rollups') return buildFailure(folder, thrown);
   if (name === 'CorruptRecordError') return new CorruptRecordError(message);
   if (name === 'StoreError') return new StoreError(code as StoreErrorCode, message); // its code, by its name
-  return writeFailure(folder, Object.assign(new Error(message), { code }));
+  return writeFailure(
+    join(folder, part === 'reports' ? 'reports' : 'admin'),
+    Object.assign(new Error(message), { code }),
+  );
+};
+
+const buildFailure = (folder: string, { name, message, code: thrown }: ThreadError): StoreError => {
+  const { code } =
+    name === 'StoreError'
+      ? { code: thrown as StoreErrorCode } // by its name
+      : writeFailure(folder, Object.assign(new Error(message), { code: thrown }));
+  return new StoreError(
+    code,
+    `The hours and days of candles in ${folder} cannot be completed: ${message}. Candles are read from minutes meanwhile, and it is tried again. If this persists, run: sealpost store verify.`,
+  );
 };
 
 const packBatch = (batch: readonly NewReport[]): PackedBatch => {

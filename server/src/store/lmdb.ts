@@ -26,7 +26,7 @@ import { leaveRunningMark } from './lmdb-running-mark.ts';
 import { scanSlice } from './lmdb-scan.ts';
 import { listSetAside } from './lmdb-set-aside.ts';
 import { createUsageStore } from './lmdb-usage.ts';
-import { type Closings, createClosings, openWriter, type Writer } from './lmdb-writer.ts';
+import { type Closings, createClosings, openWriter, type Writer, type WritingTimes } from './lmdb-writer.ts';
 import { takeWriterLock } from './lmdb-writer-lock.ts';
 import {
   type Quarantine,
@@ -48,6 +48,7 @@ export const openLmdbStore = async (
   mode: 'read' | 'write',
   tell: (event: StoreEvent) => void = () => {},
   starting: StartWatch = unwatchedStart,
+  writing: WritingTimes = {},
 ): Promise<Store> => {
   const reportsFolder = join(folder, 'reports');
   const adminFolder = join(folder, 'admin');
@@ -80,7 +81,8 @@ export const openLmdbStore = async (
       place: mode === 'write' ? place : undefined,
       tell: passDamage(tell, damage),
       closings,
-      refresh: (part) => (part === 'reports' ? opened.environment : admin).root.resetReadTxn(),
+      ...writing,
+      refresh: (part) => (part === 'administration' ? admin : opened.environment).root.resetReadTxn(),
     });
     if (mode === 'write') await starting.part('the thread that writes to the store', writer.ready);
     return composeStore(folder, admin, reports, writer, mode, damage, release);

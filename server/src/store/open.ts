@@ -3,6 +3,7 @@ import { type StartWatch, unwatchedStart } from '../start-watch.ts';
 import { copyStore } from './copy.ts';
 import { openLmdbStore, requireEmptyFolder } from './lmdb.ts';
 import { repairLmdbStore } from './lmdb-repair.ts';
+import type { WritingTimes } from './lmdb-writer.ts';
 import type { Migrated } from './postgres-schema.ts';
 import type { Repaired, RepairOptions } from './repair.ts';
 import { type Store, StoreError } from './store.ts';
@@ -17,20 +18,22 @@ export type OpenOptions = {
   readonly replicas?: readonly string[];
   /** Says what the opening waits for. */
   readonly starting?: StartWatch;
+  /** How long a folder's store waits before it tells that writing stopped, and between tries. */
+  readonly writing?: WritingTimes;
 };
 
 /** Opens `lmdb:FOLDER`, a bare folder, or `postgres://…`. */
 export const openStore = async (
   url: string,
   mode: 'read' | 'write',
-  { tell = () => {}, share = 1, replicas = [], starting = unwatchedStart }: OpenOptions = {},
+  { tell = () => {}, share = 1, replicas = [], starting = unwatchedStart, writing }: OpenOptions = {},
 ): Promise<Store> => {
   const scheme = /^([a-z][a-z0-9+]+):/.exec(url)?.[1];
   const isDatabase = scheme === 'postgres' || scheme === 'postgresql';
   if (!isDatabase && replicas.length > 0)
     throw new StoreError('store_url_unknown', 'A read store goes with a store in PostgreSQL: --store postgres://….');
-  if (scheme === undefined) return openLmdbStore(url, mode, tell, starting);
-  if (scheme === 'lmdb') return openLmdbStore(url.slice('lmdb:'.length), mode, tell, starting);
+  if (scheme === undefined) return openLmdbStore(url, mode, tell, starting, writing);
+  if (scheme === 'lmdb') return openLmdbStore(url.slice('lmdb:'.length), mode, tell, starting, writing);
   if (isDatabase) {
     // The driver is loaded by those who use it.
     const { openPostgresStore } = await import('./postgres.ts');

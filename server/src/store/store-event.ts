@@ -1,6 +1,6 @@
 // What a store tells while it runs, for the log and the metrics.
 import type { ThreadEnded } from '../threads.ts';
-import type { Damage, WritingStop } from './store.ts';
+import type { Damage, WritingPart, WritingStop } from './store.ts';
 
 /**
  * What a store tells while it runs: the seconds that a durable append took; readers found gone whose places were freed; a damaged record,
@@ -17,7 +17,7 @@ export type StoreEvent =
   | { readonly kind: 'statementFailed'; readonly reason: StatementFailure }
   | { readonly kind: 'historyRead'; readonly by: HistoryReader }
   | ({ readonly kind: 'writingStopped' } & WritingStop)
-  | { readonly kind: 'writingResumed'; readonly part: WritingStop['part']; readonly seconds: number }
+  | { readonly kind: 'writingResumed'; readonly part: WritingPart; readonly seconds: number }
   | ThreadEnded;
 
 /** Too many were waiting already; it had no answer in time; the database refused it or could not be reached. */

@@ -302,9 +302,13 @@ export type UsageStore = {
   readonly list: (userId: string, fromDay: string) => Promise<readonly UsageRow[]>;
 };
 
+/** What is written on its own: reports; administrative records and usage; the hours and days of candles that an older store lacks. */
+export const writingParts = ['reports', 'administration', 'rollups'] as const;
+export type WritingPart = (typeof writingParts)[number];
+
 /** A part of a store that cannot be written to at present. Readers go on. */
 export type WritingStop = {
-  readonly part: 'reports' | 'administration';
+  readonly part: WritingPart;
   readonly code: StoreErrorCode;
   readonly reason: string;
   readonly sinceMs: number;

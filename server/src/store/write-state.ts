@@ -1,5 +1,5 @@
 // Whether an environment of a store can be written to: when writing stops it is told once, then tried every second, and told once when it works again.
-import type { StoreError, WritingStop } from './store.ts';
+import type { StoreError, WritingPart, WritingStop } from './store.ts';
 import type { StoreEvent } from './store-event.ts';
 
 export type WriteState = {
@@ -11,7 +11,7 @@ export type WriteState = {
 };
 
 export type WriteStateOptions = {
-  readonly part: WritingStop['part'];
+  readonly part: WritingPart;
   readonly tell: (event: StoreEvent) => void;
   /** Tries a small write, whose outcome it tells `failed` or `worked`. */
   readonly probe: () => Promise<unknown>;
