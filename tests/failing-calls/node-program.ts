@@ -6,6 +6,7 @@ import { resolveSettings } from '../../server/src/config.ts';
 import { openNode } from '../../server/src/node.ts';
 import { openStore } from '../../server/src/store/open.ts';
 import type { Store } from '../../server/src/store/store.ts';
+import { secondStream } from '../signed-reports.ts';
 
 const [mode = 'serve', folder = '', keyFile = '', token = ''] = process.argv.slice(2);
 const print = (line: string): void => void writeSync(1, `${line}\n`);
@@ -50,18 +51,20 @@ const serve = async (): Promise<void> => {
   await node.stop('test');
 };
 
-/** A store that tells of its writing, and writes as it is told: to reports, or to administrative records. */
+/** A store that tells of its writing, and writes as it is told: to reports, usage, or administrative records. */
 const write = async (): Promise<void> => {
   const store = await openStore(folder, 'write', {
     writing: { stallMs: 200, probeEveryMs: 50 },
     tell: (event) => /writing/.test(event.kind) && print(JSON.stringify(event)),
   });
   const refused = { atMs: 0, code: 'test', message: 'test', feedId: null, observationsMs: null, line: 'test' };
-  const acts: Readonly<Record<string, () => Promise<unknown>>> = {
+  const acts: Record<string, () => Promise<unknown>> = {
     reports: () => store.quarantine.add([refused]),
-    administration: () =>
-      store.usage.add([{ userId: 'a', day: '2025-01-31', route: 'a', requests: 1 }], [], Date.now()),
+    usage: () => store.usage.add([{ userId: 'a', day: '2025-01-31', route: 'a', requests: 1 }], [], Date.now()),
   };
+  const feedId = secondStream(1);
+  const mirrored = { kind: 'mirror' as const, key: feedId, record: { feedId, source: 'test', from: 0, open: [] } };
+  acts.records = () => store.admin.put([mirrored], { atMs: 0, actor: 'test', action: 'put', detail: {} });
   print('opened');
   for await (const line of createInterface({ input: process.stdin })) {
     if (line === 'close') break;

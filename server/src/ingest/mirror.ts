@@ -127,10 +127,10 @@ const saveRecords = async (
 ): Promise<void> => {
   const changed = records.filter((record) => !isDeepStrictEqual(record, known.get(record.feedId)));
   if (changed.length === 0) return;
-  const keys = changed.map(({ feedId }) => feedId);
   const from = Math.min(...changed.map((record) => record.from));
-  const detail = { source, from, streams: keys.length };
-  await store.admin.update('mirror', keys, () => changed, { atMs: nowMs, actor, action: 'mirror.resume', detail });
+  const detail = { source, from, streams: changed.length };
+  const keyed = changed.map((record) => ({ kind: 'mirror' as const, key: record.feedId, record }));
+  await store.admin.put(keyed, { atMs: nowMs, actor, action: 'mirror.resume', detail });
 };
 
 /** The first second that may hold a report after this one. A second of a stream that counts milliseconds may have more. */

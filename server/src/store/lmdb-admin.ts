@@ -14,6 +14,7 @@ import {
   type AdminStore,
   type AuditEntry,
   CorruptRecordError,
+  type KeyedRecord,
 } from './store.ts';
 import { createWake } from './wake.ts';
 
@@ -38,26 +39,12 @@ export const decodeAdminRecord = <K extends AdminKind>(entry: Entry): AdminRecor
   return record;
 };
 
-/** `administer` makes a change, in its turn. */
-export const createAdminStore = (
-  environment: Environment,
-  damage: DamageLog,
-  administer: (change: () => void) => Promise<void>,
-): AdminStore & { readonly close: () => void } => {
+const recordKey = (kind: AdminKind, key: string) => Buffer.from(`${kind}/${key}`);
+
+/** The tables, and what changes them inside of a transaction. */
+const openAdminTables = (environment: Environment, damage: DamageLog) => {
   const records = openTable(environment, 'records');
   const audit = openTable(environment, 'audit');
-  const recordKey = (kind: AdminKind, key: string) => Buffer.from(`${kind}/${key}`);
-  /** Every intact record of a kind. The whole table is walked: a damaged key may be in no range. */
-  const listAll = <K extends AdminKind>(kind: K): readonly AdminRecords[K][] =>
-    [...records.getRange()].flatMap((entry) => {
-      const key = entry.key.toString();
-      if (isAdminKind(kindOf(entry)) && kindOf(entry) !== kind) return [];
-      return damage.contain({ table: 'records', key }, () => [decodeAdminRecord<K>(entry)]) ?? [];
-    });
-  const read = <K extends AdminKind>(kind: K, key: string): AdminRecords[K] | undefined => {
-    const value = records.get(recordKey(kind, key));
-    return value && decodeAdminRecord<K>({ key: recordKey(kind, key), value });
-  };
   const write = (kind: AdminKind, key: string, record: unknown): void => {
     const stored = recordKey(kind, key);
     records.put(stored, encodeKeyedRecord(stored, record));
@@ -84,6 +71,42 @@ export const createAdminStore = (
     const last = lastEntry();
     const entry = { sequence: (last?.sequence ?? 0) + 1, previousHash: last?.hash ?? '', ...act };
     putEntry({ ...entry, hash: auditHash(entry) });
+  };
+  return { records, audit, write, lastEntry, putEntry, record };
+};
+
+/** Puts records in the place of what is stored, with an audit entry; durable when it returns. */
+export const putAdminRecords = (
+  environment: Environment,
+  damage: DamageLog,
+  taken: readonly KeyedRecord[],
+  act: Act,
+): void => {
+  const { write, record } = openAdminTables(environment, damage);
+  environment.root.transactionSync(() => {
+    for (const { kind, key, record: value } of taken) write(kind, key, value);
+    record(act);
+  });
+};
+
+/** `administer` makes a change, in its turn; `putElsewhere` has records put by the thread that writes, where there is one. */
+export const createAdminStore = (
+  environment: Environment,
+  damage: DamageLog,
+  administer: (change: () => void) => Promise<void>,
+  putElsewhere: ((records: readonly KeyedRecord[], act: Act) => Promise<void>) | undefined,
+): AdminStore & { readonly close: () => void } => {
+  const { records, audit, write, lastEntry, putEntry, record } = openAdminTables(environment, damage);
+  /** Every intact record of a kind. The whole table is walked: a damaged key may be in no range. */
+  const listAll = <K extends AdminKind>(kind: K): readonly AdminRecords[K][] =>
+    [...records.getRange()].flatMap((entry) => {
+      const key = entry.key.toString();
+      if (isAdminKind(kindOf(entry)) && kindOf(entry) !== kind) return [];
+      return damage.contain({ table: 'records', key }, () => [decodeAdminRecord<K>(entry)]) ?? [];
+    });
+  const read = <K extends AdminKind>(kind: K, key: string): AdminRecords[K] | undefined => {
+    const value = records.get(recordKey(kind, key));
+    return value && decodeAdminRecord<K>({ key: recordKey(kind, key), value });
   };
   const version = (): number => {
     environment.root.resetReadTxn();
@@ -114,6 +137,10 @@ export const createAdminStore = (
         record(act);
       }),
     log: (act) => change(() => record(act)),
+    put: async (taken, act) => {
+      await (putElsewhere?.(taken, act) ?? administer(() => putAdminRecords(environment, damage, taken, act)));
+      check();
+    },
     takeOver: (taken, entries) =>
       change(() => {
         requireChain(lastEntry(), entries);

@@ -1,7 +1,8 @@
 // Who may begin to write reports: one process per folder. The holder is known by pid, start time, boot and pid namespace, so that a killed one's
 // lock is free at once; a holder in another container, whose pid means nothing here, must show a recent beat. The file decides who may begin;
 // that a replaced writer stores nothing is ensured by the database (D136).
-import { readFileSync, readlinkSync, renameSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import { readFileSync, readlinkSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { utimes } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { DamageLog } from './damage.ts';
 import type { Environment } from './lmdb-environment.ts';
@@ -54,7 +55,7 @@ export const takeWriterLock = (
     giveBack();
     throw writeFailure(folder, error);
   }
-  const beat = setInterval(() => touch(path), beatMs).unref();
+  const beat = setInterval(createBeat(path), beatMs).unref();
   return () => {
     clearInterval(beat);
     giveBack();
@@ -90,12 +91,16 @@ const removeIfPossible = (path: string): void => {
   }
 };
 
-const touch = (path: string): void => {
-  try {
-    utimesSync(path, new Date(), new Date());
-  } catch {
-    // The folder is gone or read-only; the writer's next transaction will say so.
-  }
+/** Asynchronous, one at a time: on a disk that does not answer, neither the request loop nor other files may wait for it. */
+const createBeat = (path: string) => {
+  let isUnderWay = false;
+  return async (): Promise<void> => {
+    if (isUnderWay) return;
+    isUnderWay = true;
+    // Where the folder is gone or read-only, the writer's next transaction will say so.
+    await utimes(path, new Date(), new Date()).catch(() => {});
+    isUnderWay = false;
+  };
 };
 
 /** When a process started, in the kernel's ticks; undefined when there is no such process. Without /proc: whether it exists. */

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { parentPort, workerData } from 'node:worker_threads';
 import type { ThreadMessage } from '../threads.ts';
 import { createDamageLog } from './damage.ts';
+import { putAdminRecords } from './lmdb-admin.ts';
 import { buildRollups } from './lmdb-candles.ts';
 import { type Environment, neverReopened, openEnvironment } from './lmdb-environment.ts';
 import { holdPlace, probeWriting, type WriterPlace } from './lmdb-fence.ts';
@@ -13,7 +14,9 @@ import { createReportWriter } from './lmdb-report-writer.ts';
 import { trimSlice } from './lmdb-retention.ts';
 import { addUsage } from './lmdb-usage.ts';
 import {
+  type Act,
   type Damage,
+  type KeyedRecord,
   type NewReport,
   type QuarantinedReport,
   type Retention,
@@ -33,6 +36,7 @@ export type WriterRequest =
       readonly uses: readonly SecretUse[];
       readonly nowMs: number;
     }
+  | { readonly act: 'put'; readonly records: readonly KeyedRecord[]; readonly entry: Act }
   /** Makes the next hours and days of candles that an older store lacks, and goes on by itself. */
   | { readonly act: 'build' }
   | { readonly act: 'probe'; readonly part: 'reports' | 'administration' }
@@ -169,6 +173,8 @@ const perform = (request: Exclude<WriterRequest, { act: 'reopen' | 'close' }>): 
     return withAdministration((environment) =>
       addUsage(environment, damage, request.rows, request.uses, request.nowMs),
     );
+  if (request.act === 'put')
+    return withAdministration((environment) => putAdminRecords(environment, damage, request.records, request.entry));
   if (request.act === 'probe' && request.part === 'administration') return withAdministration(probeWriting);
   const { environment, tables, writer } = requireOpen();
   if (request.act === 'append') return writer.append(unpackBatch(request));
@@ -193,10 +199,12 @@ const answer = (request: Parameters<typeof perform>[0]): WriterAnswer => {
   try {
     return { result: perform(request), seconds: (performance.now() - startedMs) / 1_000 };
   } catch (cause) {
-    const isAdministration = request.act === 'usage' || (request.act === 'probe' && request.part === 'administration');
-    return describeFailure(cause, isAdministration ? 'administration' : 'reports');
+    return describeFailure(cause, isAdministrative(request) ? 'administration' : 'reports');
   }
 };
+
+const isAdministrative = (request: Parameters<typeof perform>[0]): boolean =>
+  ['usage', 'put'].includes(request.act) || (request.act === 'probe' && request.part === 'administration');
 
 /** What a failed transaction leaves: nothing of it is remembered, and an environment that LMDB refuses is closed. */
 const describeFailure = (cause: unknown, part: 'reports' | 'administration'): WriterFailure => {

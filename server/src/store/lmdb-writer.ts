@@ -15,6 +15,7 @@ import type {
   WriterSettings,
 } from './lmdb-writer-thread.ts';
 import {
+  type AdminStore,
   type AppendOutcome,
   CorruptRecordError,
   type NewReport,
@@ -37,6 +38,7 @@ export type Writer = {
   readonly trim: (retention: Retention) => Promise<{ removed: number; more: boolean }>;
   readonly quarantine: (refused: readonly QuarantinedReport[]) => Promise<void>;
   readonly addUsage: UsageStore['add'];
+  readonly putRecords: AdminStore['put'];
   /** Makes a change to the administrative environment on this thread, while the other one does not; notes how it went. */
   readonly administer: (change: () => void) => Promise<void>;
   /** How often this process has written; undefined while it does, and once nobody can say. */
@@ -161,6 +163,8 @@ export const openWriter = (options: WriterOptions): Writer => {
     quarantine: (refused) => ask('reports', { act: 'quarantine', refused }) as Promise<void>,
     addUsage: (rows, uses, nowMs) =>
       inTurn(() => ask('administration', { act: 'usage', rows, uses, nowMs })) as Promise<void>,
+    putRecords: (records, entry) =>
+      inTurn(() => ask('administration', { act: 'put', records, entry })) as Promise<void>,
     administer: (change) => inTurn(async () => noteWrite(states.administration, join(folder, 'admin'), change)),
     writes: () => (channel === undefined || channel.waiting() > 0 || states.reports.current() ? undefined : writes),
     stops: () => Object.values(states).flatMap((state) => state.current() ?? []),

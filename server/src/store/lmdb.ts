@@ -184,7 +184,12 @@ const composeStore = (
     mode === 'write' ? writer.writes : undefined,
   );
   const appended = createWake(reader.position, appendPollMs);
-  const admin = createAdminStore(adminEnvironment, damage, writer.administer);
+  const admin = createAdminStore(
+    adminEnvironment,
+    damage,
+    writer.administer,
+    mode === 'write' ? writer.putRecords : undefined,
+  );
   let closed = false;
   const writable = (): Writer => {
     if (mode === 'write' && !closed) return writer;

@@ -65,10 +65,10 @@ export const createAdminStore = (run: Run, { write }: Writer, t: Tables, feed: F
         );
         const next = alter(current);
         const records = next.map((record, i) => ({ kind, key: keys[i] as string, record })); // one for each key
-        await putRecords(on, t, records);
-        await recordAct(on, t, act, damage);
+        await putWithEntry(on, t, records, act, damage);
       }),
     log: (act) => change((on) => recordAct(on, t, act, damage)),
+    put: (records, act) => change((on) => putWithEntry(on, t, records, act, damage)),
     takeOver: (records, entries) =>
       change(async (on) => {
         requireChain(await lastEntry(on, t, damage), entries);
@@ -158,6 +158,17 @@ const recordAct = async (run: Run, t: Tables, act: Act, damage: DamageLog): Prom
   const last = await lastEntry(run, t, damage);
   const entry = { sequence: (last?.sequence ?? 0) + 1, previousHash: last?.hash ?? '', ...act };
   await addEntries(run, t, [{ ...entry, hash: auditHash(entry) }]);
+};
+
+const putWithEntry = async (
+  run: Run,
+  t: Tables,
+  records: readonly KeyedRecord[],
+  act: Act,
+  damage: DamageLog,
+): Promise<void> => {
+  await putRecords(run, t, records);
+  await recordAct(run, t, act, damage);
 };
 
 export const createQuarantine = (run: Run, { write }: Writer, t: Tables, damage: DamageLog): Quarantine => ({

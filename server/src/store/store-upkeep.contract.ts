@@ -319,6 +319,17 @@ export const testAdministration = (
     expect(await store().admin.auditAfter(0, 10)).toEqual([]);
   });
 
+  contract('records are put in the place of what is stored, with one entry of the log', async () => {
+    await store().admin.update('account', ['a'], () => [account('a', 'A')], act('create'));
+    const records = ['a', 'b'].map((key) => ({ kind: 'account' as const, key, record: account(key, 'new') }));
+    await store().admin.put(records, act('put'));
+    expect((await store().admin.list('account')).map(({ userId, name }) => [userId, name])).toEqual([
+      ['a', 'new'],
+      ['b', 'new'],
+    ]);
+    expect((await store().admin.auditAfter(0, 10)).map(({ action }) => action)).toEqual(['create', 'put']);
+  });
+
   contract('the audit log is a chain in order, read from any entry', async () => {
     for (const action of ['one', 'two', 'three']) await store().admin.log(act(action));
     const entries = await store().admin.auditAfter(0, 10);

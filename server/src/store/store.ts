@@ -268,6 +268,8 @@ export type AdminStore = {
   ) => Promise<void>;
   /** Logs an act that changes no record. */
   readonly log: (act: Act) => Promise<void>;
+  /** Puts records in the place of what is stored, in one transaction with its audit entry. The request loop of a running node does not wait for the disk. */
+  readonly put: (records: readonly KeyedRecord[], act: Act) => Promise<void>;
   /**
    * Takes records and entries of another store's log as they are, in one transaction: for moving a store. The entries must go on where
    * the log ends here; others are refused.
