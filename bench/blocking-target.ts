@@ -1,6 +1,7 @@
 // A whole node on a large store, in a process of its own, that measures for how long its event loop is blocked: the most CPU that its thread uses
 // between two turns of the loop while the parent asks for something. CPU, because on a busy machine a thread also waits for others; Node counts
 // it by thread from 23.9 on.
+import { PerformanceObserver } from 'node:perf_hooks';
 import type { FeedId } from '@sealpost/protocol';
 import { parseFeedId } from '@sealpost/protocol';
 import { createEventIds } from '../server/src/live/event-id.ts';
@@ -13,6 +14,9 @@ type CountsThreads = NodeJS.Process & { readonly threadCpuUsage: () => NodeJS.Cp
 
 /** What the parent asks: to begin to measure, or for the longest time since, in milliseconds. */
 export type BlockingRequest = 'begin' | 'end';
+
+/** Milliseconds: the most CPU between two turns, and the longest collection of garbage, which may be in it. */
+export type Blocked = { readonly longest: number; readonly collecting: number };
 
 export type BlockingWorld = {
   readonly url: string;
@@ -64,9 +68,13 @@ await fill(sparse, minutes, 60);
 await fill(dense, daySeconds, 1);
 for (const feedId of feedIds.slice(2, 2 + small)) await fill(feedId, 100, 1);
 
-let [longest, last, isMeasuring] = [0, 0, false];
-/** Milliseconds of CPU that this thread has used. */
+let [longest, collecting, last, isMeasuring] = [0, 0, 0, false];
+new PerformanceObserver((list) => {
+  for (const { duration } of list.getEntries()) collecting = Math.max(collecting, duration);
+}).observe({ entryTypes: ['gc'] });
+/** Milliseconds of CPU that this thread has used. The kernel counts a thread's at its ticks, 4 ms apart, and at once where a process asks for all of its own. */
 const ranMs = (): number => {
+  process.cpuUsage();
   const { user, system } = (process as CountsThreads).threadCpuUsage(); // the types are those of an older release
   return (user + system) / 1_000;
 };
@@ -79,10 +87,11 @@ const turn = (): void => {
 process.on('message', (request: BlockingRequest) => {
   isMeasuring = request === 'begin';
   if (isMeasuring) {
-    [longest, last] = [0, ranMs()];
+    [longest, collecting, last] = [0, 0, ranMs()];
     turn();
   }
-  process.send?.(longest);
+  const blocked: Blocked = { longest, collecting };
+  setImmediate(() => process.send?.(blocked)); // the last collections are told on the next turn
 });
 const { encode } = createEventIds(await reports.lineage());
 const world: BlockingWorld = {

@@ -1,10 +1,10 @@
 // Every route with the most expensive arguments that it allows, on a large store: for how long the event loop is blocked at once, in CPU time of its
-// thread, garbage collection included. The median of several requests is told.
+// thread, and the longest collection of garbage, which may be in it. Medians of several requests.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { openSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { signRequest } from '@sealpost/protocol';
-import type { BlockingRequest, BlockingWorld } from './blocking-target.ts';
+import type { Blocked, BlockingRequest, BlockingWorld } from './blocking-target.ts';
 import type { Measurement } from './measure.ts';
 import { rekeyedReports } from './rekeyed-reports.ts';
 
@@ -21,9 +21,9 @@ const startTarget = (): Promise<Target> => {
   return new Promise((resolve) => child.once('message', (told) => resolve({ child, ...(told as BlockingWorld) })));
 };
 
-const tell = ({ child }: Target, request: BlockingRequest): Promise<number> =>
+const tell = ({ child }: Target, request: BlockingRequest): Promise<Blocked> =>
   new Promise((resolve) => {
-    child.once('message', (told) => resolve(Number(told)));
+    child.once('message', (told) => resolve(told as Blocked));
     child.send(request);
   });
 
@@ -140,6 +140,7 @@ const median = (values: readonly number[]): number =>
 
 const measure = async (target: Target, { name, ask }: Asked): Promise<Measurement> => {
   const blocked: number[] = [];
+  const collecting: number[] = [];
   const took: number[] = [];
   let bytes = 0;
   for (let round = 0; round <= rounds; round++) {
@@ -147,12 +148,13 @@ const measure = async (target: Target, { name, ask }: Asked): Promise<Measuremen
     const startedMs = performance.now();
     bytes = await ask(target);
     const ms = performance.now() - startedMs;
-    const longest = await tell(target, 'end');
+    const end = await tell(target, 'end');
     if (round === 0) continue; // everything is compiled and looked up for the first time
-    blocked.push(longest);
+    blocked.push(end.longest);
+    collecting.push(end.collecting);
     took.push(ms);
   }
-  const note = `whole answer ${median(took).toFixed(0)} ms, ${(bytes / 1_000).toFixed(0)} KB`;
+  const note = `garbage ${median(collecting).toFixed(1)} ms, whole answer ${median(took).toFixed(0)} ms, ${(bytes / 1_000).toFixed(0)} KB`;
   return { name, value: median(blocked), unit: 'ms blocked', note };
 };
 

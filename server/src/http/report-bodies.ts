@@ -1,11 +1,11 @@
-// Owns `{"reports":[…]}` around reports that are rendered already: pieces of the body, without copying them together.
+// Bodies around a list whose entries are rendered already: pieces of the body, without copying them together.
 
-const opening = Buffer.from('{"reports":[');
+const openings = { reports: Buffer.from('{"reports":['), feeds: Buffer.from('{"feeds":[') } as const;
 const comma = Buffer.from(',');
 
-/** The body that holds these pieces, with what else it holds after them. */
-export const reportsBody = (json: readonly Buffer[], rest = ''): readonly Buffer[] => {
-  const body: Buffer[] = [opening];
+/** The body that holds these pieces, each of one entry or several, with what else it holds after them. */
+export const listBody = (name: keyof typeof openings, json: readonly Buffer[], rest = ''): readonly Buffer[] => {
+  const body: Buffer[] = [openings[name]];
   for (const [i, piece] of json.entries()) {
     if (i > 0) body.push(comma);
     body.push(piece);

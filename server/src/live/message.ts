@@ -7,9 +7,13 @@ export const liveForms = ['seconds', 'milliseconds', 'event'] as const;
 
 export type LiveForm = (typeof liveForms)[number];
 
+/** A report as an event, in ASCII. */
+export const renderEvent = (report: StoredReport, eventId: string): string =>
+  `id: ${eventId}\ndata: ${renderReport(report)}\n\n`;
+
 /** The bytes of a report in a form; only an event has an id. They are shared: nobody writes to them. */
 export const renderMessage = (form: LiveForm, report: StoredReport, eventId: string): Buffer => {
-  if (form === 'event') return Buffer.from(`id: ${eventId}\ndata: ${renderReport(report)}\n\n`, 'latin1');
+  if (form === 'event') return Buffer.from(renderEvent(report, eventId), 'latin1');
   return toFrame(`{"report":${form === 'seconds' ? renderReport(report) : renderMilliseconds(report)}}`);
 };
 

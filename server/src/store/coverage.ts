@@ -23,7 +23,7 @@ export type Coverage = CoverageSpan & {
 };
 
 const gapsMax = 1_000;
-const windowsPerPage = 1_500; // more than the 1,000 that a second can hold, and some 2 ms of reading
+const windowsPerPage = 1_100; // more than the 1,000 that a second can hold, and some 2 ms of reading
 
 const secondOf = (ms: number): number => Math.floor(ms / 1_000);
 

@@ -2,25 +2,34 @@
 // long as its record stays the same, and a large catalog in slices: 2,000 streams take 10 ms to render.
 import { type Stream, toCatalogEntry } from '@sealpost/protocol';
 import { listedStreams } from '../../access/entitlements.ts';
+import { listBody } from '../report-bodies.ts';
 import type { Handler } from './context.ts';
 
 const rendered = new WeakMap<Stream, string>();
 
-/** Entries that are rendered before others get their turn. */
+/** Entries that are put together before others get their turn. */
 const sliceSize = 250;
 
-const render = async (streams: readonly Stream[]): Promise<string> => {
-  const entries: string[] = [];
-  let fresh = 0;
-  for (const stream of streams) {
-    const known = rendered.get(stream);
-    const entry = known ?? JSON.stringify(toCatalogEntry(stream));
-    entries.push(entry);
-    if (known !== undefined) continue;
-    rendered.set(stream, entry);
-    if (++fresh % sliceSize === 0) await new Promise((resolve) => setImmediate(resolve));
+const entryOf = (stream: Stream): string => {
+  const entry = rendered.get(stream) ?? JSON.stringify(toCatalogEntry(stream));
+  rendered.set(stream, entry);
+  return entry;
+};
+
+const render = async (streams: readonly Stream[]): Promise<readonly Buffer[]> => {
+  const pieces: Buffer[] = [];
+  for (let i = 0; i < streams.length; i += sliceSize) {
+    if (i > 0) await new Promise((resolve) => setImmediate(resolve));
+    pieces.push(
+      Buffer.from(
+        streams
+          .slice(i, i + sliceSize)
+          .map(entryOf)
+          .join(','),
+      ),
+    );
   }
-  return `{"feeds":[${entries.join(',')}]}`;
+  return listBody('feeds', pieces);
 };
 
 export const discovery: Handler<'discovery'> = async (filter, { admin, readable }) => {

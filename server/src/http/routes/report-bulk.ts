@@ -1,7 +1,7 @@
 // GET /api/v1/reports/bulk: several streams at one timestamp, in the order asked for; 206 when some have no data.
 import type { RenderedReport } from '../../store/store.ts';
 import type { Answer } from '../answer.ts';
-import { reportsBody } from '../report-bodies.ts';
+import { listBody } from '../report-bodies.ts';
 import type { Handler } from './context.ts';
 import { oldestMs, reasonOf, visibleNeighbours } from './report-miss.ts';
 
@@ -16,7 +16,7 @@ export const reportBulk: Handler<'reportBulk'> = async ({ feedIds, timestamp, mi
     report !== undefined && report.observationsMs >= oldestMs(context);
   const reports = found.filter(isThere).map(({ json }) => json);
   if (reports.length === feedIds.length) {
-    const body = reportsBody(reports);
+    const body = listBody('reports', reports);
     complete.set(found, body);
     return { status: 200, body, cacheControl: 'no-store' };
   }
@@ -31,7 +31,7 @@ export const reportBulk: Handler<'reportBulk'> = async ({ feedIds, timestamp, mi
     : [];
   return {
     status: 206,
-    body: reportsBody(reports, missing ? `,"missing":${JSON.stringify(reasons)}` : ''),
+    body: listBody('reports', reports, missing ? `,"missing":${JSON.stringify(reasons)}` : ''),
     cacheControl: 'no-store',
   };
 };

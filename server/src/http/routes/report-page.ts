@@ -1,12 +1,12 @@
 // GET /api/v1/reports/page: sequential reports, oldest first, with a link to the next page, or one that marks the last (D95). A header
 // says that damaged reports are left out (D120).
 import { routes } from '@sealpost/protocol';
-import { reportsBody } from '../report-bodies.ts';
+import { listBody } from '../report-bodies.ts';
 import type { Handler } from './context.ts';
 
 export const reportPage: Handler<'reportPage'> = async ({ feedId, startTimestamp, limit }, context) => {
   const { json, lastMs, more, damaged } = await context.reports.renderedPage(feedId, startTimestamp, limit);
-  const body = reportsBody(json);
+  const body = listBody('reports', json);
   const isLast = !more || lastMs === undefined;
   const start = isLast ? startTimestamp : Math.floor(lastMs / 1_000) + 1;
   const target = `${routes.reportPage.path}?feedID=${feedId}&startTimestamp=${start}&limit=${limit}`;

@@ -1,0 +1,35 @@
+import { parseFeedId } from '@sealpost/protocol';
+import { expect, test } from 'vitest';
+import { testStream } from '../../../../tests/door.ts';
+import type { RouteContext } from './context.ts';
+import { discovery } from './discovery.ts';
+
+const streams = Array.from({ length: 600 }, (_, i) => ({
+  ...testStream(parseFeedId(`0x0003${(i + 1).toString(16).padStart(60, '0')}`)),
+  name: `S${String((i * 7) % 600).padStart(3, '0')}`,
+}));
+const catalog = new Map(streams.map((stream) => [stream.feedId, stream]));
+const context = { admin: { streams: catalog }, readable: undefined } as unknown as RouteContext; // all that discovery reads
+
+const namesIn = (body: unknown): readonly string[] => {
+  const text = Buffer.concat(body as readonly Buffer[]).toString('utf8');
+  return (JSON.parse(text) as { feeds: { name: string }[] }).feeds.map(({ name }) => name);
+};
+
+test('discovery: a catalog of several slices is one list, by name, and others get their turn between slices', async () => {
+  let turns = 0;
+  const count = (): void => {
+    turns += 1;
+    if (turns < 100) setImmediate(count);
+  };
+  setImmediate(count);
+  const { body } = await discovery({}, context);
+  expect(turns).toBeGreaterThanOrEqual(2);
+  expect(namesIn(body)).toEqual(streams.map(({ name }) => name).sort());
+});
+
+test('discovery: asked for again, the list is the same; of an empty catalog it is empty', async () => {
+  expect(namesIn((await discovery({}, context)).body)).toHaveLength(600);
+  const empty = { ...context, admin: { streams: new Map() } } as unknown as RouteContext; // as above
+  expect(namesIn((await discovery({}, empty)).body)).toEqual([]);
+});
