@@ -8,7 +8,7 @@ import { type Node, openNode } from '../node.ts';
 import { closeFailedStart, type StartWatch, watchStart } from '../start-watch.ts';
 import { StoreError } from '../store/store.ts';
 import { addExamples, addSettings, parseCount, type RawOptions, readSettings } from './command-options.ts';
-import { type FeedOptions, recentSeconds, startFeed } from './demo-feed.ts';
+import { type FeedOptions, startFeed } from './demo-feed.ts';
 import {
   type DemoWorld,
   demoFeedIds,
@@ -25,6 +25,9 @@ import { printJson, type Session } from './session.ts';
 import { readVersion } from './version.ts';
 
 const pastMinutesMax = 1_440;
+
+/** Signed before the demo says that it is ready. */
+const recentSeconds = 120;
 const demoBytesMax = 2 * 2 ** 30;
 const portMax = 65_534; // the private listener has the next one
 const logLevelDefault = 'warn';
@@ -77,7 +80,8 @@ const demo = async (session: Session, options: RawOptions): Promise<void> => {
   const signal = session.interruption();
   const toStderr = (line: string): void => void session.stderr.write(line);
   const starting = watchStart((text) => toStderr(`${text}\n`));
-  const run = { session, signal, starting, folder, world, pastSeconds, json: options.json === true };
+  const json = options.json === true;
+  const run = { session, signal, starting, folder, world, pastSeconds, recentSeconds, json };
   try {
     const node = await openNode({
       settings,

@@ -9,13 +9,12 @@ import { CommandError, exitCodes } from './failure.ts';
 import { createProgress } from './progress.ts';
 import type { Session } from './session.ts';
 
-/** Signed before the demo says that it is ready. */
-export const recentSeconds = 120;
-
 export type FeedOptions = {
   readonly session: Session;
   readonly world: DemoWorld;
   readonly pastSeconds: number;
+  /** Signed before the feed is ready. */
+  readonly recentSeconds: number;
   /** Draws no bar. */
   readonly json: boolean;
 };
@@ -28,7 +27,10 @@ export type Feed = {
   readonly stop: () => Promise<void>;
 };
 
-const threadOptions = async ({ write: { store } }: Node, { session, world, pastSeconds }: FeedOptions) => {
+const threadOptions = async (
+  { write: { store } }: Node,
+  { session, world, pastSeconds, recentSeconds }: FeedOptions,
+) => {
   const now = Math.floor(session.nowMs() / 1_000);
   const gaps = await findGaps(store.reports, { from: now - pastSeconds, to: now });
   return {
