@@ -141,6 +141,40 @@ test('postgres nodes: an account has its limit once, however many nodes it asks'
   expect(await setLimit(1_000)).toMatchObject({ code: 0 });
 }, 60_000);
 
+test('postgres nodes: a damaged report is missing, and shows in the log, in /readyz and in the metric of every node that came across it', async () => {
+  const database = postgres.connect();
+  const now = Math.floor(Date.now() / 1_000);
+  const at = (second: number) => `/api/v1/reports?feedID=${world.feedId}&timestamp=${second}`;
+  // Seconds long past: other tests ask for newer ones.
+  const [bad, good] = [now - 600, now - 599];
+  const store = await openStore(world.store, 'write');
+  try {
+    await store.reports.append([report(world.feedId, bad, bad), report(world.feedId, good, good)]);
+    await database`UPDATE nodes.reports SET record = set_byte(record, 20, 255 - get_byte(record, 20))
+      WHERE observations = ${bad * 1_000}`;
+    for (const node of nodes) {
+      const degraded = async () => (await fetch(`${node.opsUrl}/readyz`)).json() as Promise<{ degraded?: string[] }>;
+      const metric = async () =>
+        /^sealpost_store_damaged_records (\d+)$/m.exec(await (await fetch(`${node.opsUrl}/metrics`)).text())?.[1];
+      expect([(await degraded()).degraded, await metric()]).toEqual([undefined, '0']);
+      const missing = await fetchSigned(node.url, at(bad), world);
+      expect([missing.status, await missing.text()]).toEqual([404, expect.stringContaining('is damaged in the store')]);
+      expect((await fetchSigned(node.url, at(good), world)).status).toBe(200);
+      await until(async () => (await degraded()).degraded !== undefined);
+      expect(await degraded()).toMatchObject({
+        degraded: [expect.stringContaining(`store: reports ${world.feedId}/${bad * 1_000}: `)],
+      });
+      expect(await metric()).toBe('1');
+      await node.printed(/"event":"damaged","table":"reports"/);
+    }
+    expect(await store.reports.append([report(world.feedId, bad, bad)])).toEqual(['stored']);
+    for (const node of nodes) expect((await fetchSigned(node.url, at(bad), world)).status).toBe(200);
+  } finally {
+    await store.close();
+    await database.end();
+  }
+}, 60_000);
+
 test('postgres nodes: while the database is away history is 503 with Retry-After, latest and liveness go on, and so does all after', async () => {
   const now = Math.floor(Date.now() / 1_000);
   const history = `/api/v1/reports?feedID=${world.feedId}&timestamp=${now - 5}`;

@@ -96,7 +96,7 @@ export const openNode = async (options: NodeOptions): Promise<Node> => {
         ingest: () => checkLag(opened),
         workers: listening.check,
       },
-      degraded: () => [...describeDegradation(opened.store), ...missingKeys()],
+      degraded: () => [...describeDegradation(opened.store, listening.damage()), ...missingKeys()],
       metrics: async () => renderMetrics(await sumMetrics([await metrics.values(), ...(await listening.values())])),
       ...(ingestToken !== undefined && { ingest: openIngest(opened, nodeSettings, ingestToken, closing.signal) }),
       observe,
@@ -160,6 +160,8 @@ type Front = {
   readonly url: string;
   readonly activeRequests: () => number;
   readonly check: () => string | undefined;
+  /** Damaged records that other processes came across. */
+  readonly damage: () => readonly Damage[];
   /** Metrics of other processes. */
   readonly values: () => Promise<readonly (readonly MetricValues[])[]>;
   readonly drain: () => Promise<void>;
@@ -185,7 +187,7 @@ const openFront = async (
     const read = await starting.part('the API to listen', () =>
       openSingle(node, store, view, box, observe, shareLimits, signIn),
     );
-    return { ...read, check: () => undefined, values: async () => [] };
+    return { ...read, check: () => undefined, damage: () => [], values: async () => [] };
   }
   const workers = await openWorkers({
     count,
@@ -302,10 +304,10 @@ const describeStops = (store: Store, parts: readonly WritingPart[]): readonly st
       parts.includes(part) ? [`writing to ${part} has stopped (${code}): ${reason}`] : [],
     );
 
-const describeDegradation = (store: Store): readonly string[] => [
-  ...describeStops(store, ['administration', 'rollups']),
-  ...describeDamage(store.damage()),
-];
+const describeDegradation = (store: Store, elsewhere: readonly Damage[]): readonly string[] => {
+  const all = new Map([...store.damage(), ...elsewhere].map((one) => [`${one.table} ${one.key}`, one]));
+  return [...describeStops(store, ['administration', 'rollups']), ...describeDamage([...all.values()])];
+};
 
 const checkStore = async ({ store }: WritePath): Promise<string | undefined> => {
   await store.reports.position();

@@ -4,6 +4,7 @@ import type { NodeSettings } from '../app.ts';
 import type { AccountCount } from '../live/shared-counts.ts';
 import type { LogLevel } from '../log.ts';
 import type { MetricValues } from '../metrics.ts';
+import type { Damage } from '../store/store.ts';
 
 /** Tokens, and how many live connections accounts have where that has changed. */
 export type SpentLimits = SpentByTable & { readonly connections: readonly AccountCount[] };
@@ -46,4 +47,6 @@ export type FromWorker =
   | { readonly kind: 'failed'; readonly message: string; readonly code?: string; readonly syscall?: string }
   /** What came up since the last time: tokens given, lines of the log. */
   | { readonly kind: 'news'; readonly limits: SpentLimits; readonly lines: readonly string[] }
+  /** It came across a damaged record. */
+  | { readonly kind: 'damaged'; readonly damage: Damage }
   | { readonly kind: 'metrics'; readonly values: readonly MetricValues[] };

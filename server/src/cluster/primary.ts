@@ -8,6 +8,8 @@ import { createCountExchange } from '../live/shared-counts.ts';
 import type { MetricValues } from '../metrics.ts';
 import type { Listener } from '../observe.ts';
 import type { StartWatch } from '../start-watch.ts';
+import { createDamageLog } from '../store/damage.ts';
+import type { Damage } from '../store/store.ts';
 import { programBeside } from '../threads.ts';
 import {
   type FromWorker,
@@ -36,6 +38,8 @@ export type Workers = {
   readonly url: string;
   /** Why no request could be answered; undefined when one can. */
   readonly check: () => string | undefined;
+  /** Damaged records that workers came across, those that have ended included. */
+  readonly damage: () => readonly Damage[];
   /** The metrics of all workers, those that have ended included, to be added up. */
   readonly values: () => Promise<readonly (readonly MetricValues[])[]>;
   readonly reloadTls: () => void;
@@ -173,6 +177,7 @@ const createMembers = ({ settings, key, writeLog }: WorkersOptions) => {
   const members = new Map<number, Member>();
   const limits = createLimitRelay(members);
   const totals = createWorkerTotals();
+  const damage = createDamageLog();
   const port = createPort(settings.node.listen.port, members);
   const { exec, execArgv } = programBeside('./worker', import.meta.url);
   cluster.setupPrimary({ exec, ...(execArgv && { execArgv: [...execArgv] }), args: [], serialization: 'advanced' });
@@ -196,7 +201,8 @@ const createMembers = ({ settings, key, writeLog }: WorkersOptions) => {
     } else if (message.kind === 'news') {
       limits.tell(id, message.limits);
       writeLog(message.lines);
-    } else totals.told(id, message.values);
+    } else if (message.kind === 'damaged') damage.note(message.damage);
+    else totals.told(id, message.values);
     for (const wake of [...member.waiting]) wake();
   };
   /** Starts one; `onEnd` hears how it ended. */
@@ -229,7 +235,7 @@ const createMembers = ({ settings, key, writeLog }: WorkersOptions) => {
     });
     return member;
   };
-  return { members, totals, limits, start };
+  return { members, totals, limits, damage, start };
 };
 
 /** Waits until something holds of a worker; looked at whenever it tells something, and when it has ended. */
@@ -250,7 +256,7 @@ const until = (member: Member, holds: () => boolean, maxMs: number): Promise<voi
 
 /** Starts `count` workers; they answer when this resolves. Throws what the first that could not open has told. */
 export const openWorkers = async (options: WorkersOptions): Promise<Workers> => {
-  const { members, totals, limits, start } = createMembers(options);
+  const { members, totals, limits, damage, start } = createMembers(options);
   const replacements = new Set<NodeJS.Timeout>();
   let phase: 'opening' | 'open' | 'ending' = 'opening';
   const keepOne = (earlyEnds: number): Member =>
@@ -288,6 +294,7 @@ export const openWorkers = async (options: WorkersOptions): Promise<Workers> => 
   return {
     url: String(firsts[0]?.url),
     check: () => (up().length > 0 ? undefined : 'none is up; the log says why'),
+    damage: damage.list,
     values: async () => {
       await Promise.all(up().map((member) => askMetrics(member, totals.countOf)));
       return totals.parts();

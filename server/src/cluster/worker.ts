@@ -119,7 +119,12 @@ const open = async ({ node, logLevel, keyFile }: WorkerSettings, first: SpentLim
   limits.hear(first);
   const observe = createObserver([log.observe, metrics.observe]);
   const store = await openStore(process.env[workerStoreVariable] ?? '', 'read', {
-    tell: observe,
+    tell: (event) => {
+      observe(event);
+      if (event.kind !== 'damaged') return;
+      const { kind, total: _, ...damage } = event;
+      void tell({ kind, damage });
+    },
     share: node.processes,
     replicas: JSON.parse(process.env[workerReadStoreVariable] ?? '[]') as readonly string[], // the primary's own list
   });
