@@ -254,7 +254,7 @@ export const minuteMs = 60_000;
 type CandleRow = { readonly feedId: FeedId; readonly minute: number; rollup: Rollup };
 
 /** The minutes that stored reports with a price touch, each once, by span. */
-const candleRows = (
+export const candleRows = (
   spanOf: Span,
   stored: readonly NewReport[],
 ): readonly (readonly [Partition, readonly CandleRow[]])[] => {

@@ -1,10 +1,13 @@
 // What retention removes from PostgreSQL, and what is counted there: whole partitions, dropped at once. For want of room the
 // one with the newest reports never goes, and of the others each stream's newest report stays (D147). Readers hide what is older than retention (D52).
+import { candleRows, putCandles } from './postgres-append.ts';
 import type { Run, Writer } from './postgres-connection.ts';
 import { dropPartition, lockBriefly, type Partition } from './postgres-partitions.ts';
 import { bytesList, decodeReport, feedIdOfBytes, numberList, type ReportRow } from './postgres-rows.ts';
 import { type Tables, takeLock } from './postgres-schema.ts';
-import { CorruptRecordError, type ReportStats, type Retention } from './store.ts';
+import { withPrice } from './report-contents.ts';
+import { attempt } from './report-correction.ts';
+import type { ReportStats, Retention } from './store.ts';
 
 /** Positions that `appendedAfter` can go back; older batches are forgotten. */
 const positionsKept = 1_000_000;
@@ -76,7 +79,7 @@ const readHeadsIn = (run: Run, t: Tables, { startMs, endMs, reports: leaf }: Par
     [startMs, endMs],
   );
 
-/** Empties a partition but for these reports; their number. Minutes go as well. */
+/** Empties a partition but for these reports and what they make of their minutes; returns their number. */
 const keepOnly = async (run: Run, t: Tables, span: Partition, heads: readonly HeadRow[]): Promise<number> => {
   await lockBriefly(run);
   await run(`TRUNCATE ${span.reports}, ${span.candles}`);
@@ -90,23 +93,16 @@ const keepOnly = async (run: Run, t: Tables, span: Partition, heads: readonly He
       bytesList(heads.map(({ record }) => record)),
     ],
   );
-  const bytes = heads.reduce((sum, row) => sum + lengthOf(row), 0);
+  const kept = heads.flatMap((row) => attempt(() => decodeReport(feedIdOfBytes(row.feed_id), row)) ?? []);
+  const minutes = candleRows(() => span, kept.map(withPrice));
+  for (const [, rows] of minutes) await putCandles(run, span, rows);
+  const bytes = kept.reduce((sum, { fullReport }) => sum + fullReport.length, 0); // 0 of a damaged one
   await run(`UPDATE ${t.partitions} SET reports = $2::bigint, report_bytes = $3::bigint WHERE start_ms = $1::bigint`, [
     span.startMs,
     heads.length,
     bytes,
   ]);
   return heads.length;
-};
-
-/** The length of a full report; 0 of a damaged one. */
-const lengthOf = ({ feed_id, ...row }: HeadRow): number => {
-  try {
-    return decodeReport(feedIdOfBytes(feed_id), row).fullReport.length;
-  } catch (error) {
-    if (error instanceof CorruptRecordError) return 0;
-    throw error;
-  }
 };
 
 /** Bytes of all tables, or of those that retention frees. */
