@@ -110,7 +110,13 @@ export const openService = async (
     live: live.handlers,
   });
   const openApi = createOpenApiWatch();
-  const listener = await openHttpServer({ host: '127.0.0.1', port: 0 }, openApi.watch(handle), newRequestId);
+  // All tests come from one address: it counts as a proxy's, which has no limits.
+  const connections = { addressOf: () => undefined };
+  const listener = await openHttpServer(
+    { host: '127.0.0.1', port: 0, connections },
+    openApi.watch(handle),
+    newRequestId,
+  );
   const nextReload = (): Promise<void> =>
     new Promise((resolve) => {
       const stop = view.onReload(() => {

@@ -1,6 +1,7 @@
 // Owns the private listener: probes, metrics and, where this process takes reports, POST /ingest and below. Never on a public address.
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { type DescriptorWatch, watchDescriptors } from './connections/descriptors.ts';
 import { type ConnectionGuard, createConnectionGuard, inTurn } from './connections/guard.ts';
 import { metricsContentType } from './metrics.ts';
 import type { Listener } from './observe.ts';
@@ -49,10 +50,14 @@ const silenceMaxMs = 60_000;
 /** Listens until closed. */
 export const openOpsListener = async (options: OpsOptions): Promise<OpsListener> => {
   const { host, port, observe, closeMaxMs = closeMaxMsDefault } = options;
+  const descriptors = watchDescriptors((message, error) =>
+    observe({ kind: 'warning', code: 'no_descriptors', message, error }),
+  );
   const server = createServer(
     { requestTimeout: 0, headersTimeout: 10_000, keepAliveTimeout: 5_000, connectionsCheckingInterval: 1_000 },
-    inTurn<IncomingMessage, ServerResponse>(createOpsHandler(options)),
+    inTurn<IncomingMessage, ServerResponse>(createOpsHandler(options, descriptors)),
   );
+  server.once('close', descriptors.stop);
   server.setTimeout(silenceMaxMs);
   const guard = createConnectionGuard({
     rules: guardRules,
@@ -104,7 +109,7 @@ const atMostEvery = <T>(ms: number, make: () => Promise<T>): (() => Promise<T>) 
   };
 };
 
-const createOpsHandler = (options: OpsOptions) => {
+const createOpsHandler = (options: OpsOptions, descriptors: Pick<DescriptorWatch, 'describe'>) => {
   const { checks, ingest, observe, answerMaxMs = answerMaxMsDefault } = options;
   const metrics = atMostEvery(metricsEveryMs, options.metrics);
   const handlers = new Map<string, () => OpsAnswer | Promise<OpsAnswer>>([
@@ -113,7 +118,7 @@ const createOpsHandler = (options: OpsOptions) => {
       '/readyz',
       async () => {
         const reasons = await findReasons(checks, answerMaxMs);
-        const degraded = options.degraded?.() ?? [];
+        const degraded = [...(options.degraded?.() ?? []), ...descriptors.describe()];
         const body = { ready: reasons.length === 0, reasons, ...(degraded.length > 0 && { degraded }) };
         return json(body.ready ? 200 : 503, body);
       },

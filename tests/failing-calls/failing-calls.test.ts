@@ -8,7 +8,7 @@ import { openStore } from '../../server/src/store/open.ts';
 import { buildPrograms, ended, linesOf, type Programs } from '../faults/programs.ts';
 import { type Case, callsPrograms, runFailingCalls } from './cases.ts';
 import { createPreload, missingCompiler, type Preload, type Rule } from './preload.ts';
-import { type CallsWorld, createCallsWorld } from './world.ts';
+import { type CallsWorld, createCallsWorld, startCallsNode } from './world.ts';
 
 const missing = missingCompiler();
 let programs: Programs;
@@ -57,6 +57,24 @@ test('failing calls: whoever takes a report for stored because it was sent loses
   const cases = [{ call: 'fdatasync', error: 'EIO', times: 10, place: 'reports' }] as const;
   const { lost } = await runFailingCalls(programs, preload, world, cases, { believed: 'sent' });
   expect(lost).toBeGreaterThan(0);
+}, 60_000);
+
+test('failing calls: a node without descriptors says so in its log and its probe, and no longer once there are some', async ({
+  skip,
+}) => {
+  if (missing !== undefined) skip(missing);
+  const node = await startCallsNode(programs, preload, world);
+  try {
+    await node.probe(); // its connection is open from now on
+    preload.fail({ call: 'open', error: 'EMFILE', times: forever, path: '/dev/null' });
+    await expect.poll(node.probe, { timeout: 10_000 }).toContain('no file descriptors are left');
+    await expect.poll(node.log).toContain('no_descriptors');
+    preload.heal();
+    await expect.poll(node.probe, { timeout: 10_000 }).not.toContain('descriptors');
+  } finally {
+    preload.heal();
+    await node.kill();
+  }
 }, 60_000);
 
 /** Makes a store in a new process while a call fails; returns what it prints. */

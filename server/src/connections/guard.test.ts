@@ -6,7 +6,7 @@ import { connect as connectTls } from 'node:tls';
 import { afterEach, expect, test } from 'vitest';
 import { createCertificate } from '../../../tests/certificates.ts';
 import { type HttpListener, type ListenerEvent, type ListenOptions, openHttpServer } from '../http/server.ts';
-import { noteAnswer } from './guard.ts';
+import { noteAnswer, noteChunked } from './guard.ts';
 import { createStallWatch } from './stall.ts';
 import { createUnread, type Unread } from './unread.ts';
 
@@ -50,6 +50,15 @@ const connectHead = 'CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n';
 const over = (socket: Socket): Promise<unknown> => {
   socket.resume();
   return Promise.race([once(socket, 'end'), once(socket, 'close')]).catch(() => {});
+};
+/** The same, where it may have been before. */
+const isOver = (socket: Socket): boolean => socket.readableEnded || socket.destroyed;
+/** Sends a request and says what becomes of it. */
+const askOn = async (socket: Socket, bytes: string): Promise<'handled' | 'cut'> => {
+  socket.write(bytes);
+  const cut = over(socket).then((): unknown[] => ['cut']);
+  const [chunk] = await Promise.race([once(socket, 'data'), cut]).catch((): unknown[] => ['cut']); // reset
+  return String(chunk).includes('handled') ? 'handled' : 'cut';
 };
 const largeBody = Buffer.alloc(16_000_000, 'x');
 
@@ -174,15 +183,32 @@ test('guard: near the bound of connections the oldest that never authenticated g
   expect(new Set(dropped())).toEqual(new Set(['connections']));
 });
 
+test('guard: an account that authenticates on every connection loses its oldest ones, and others get in and stay', async () => {
+  const { call, left, dropped } = await open({ connections: { connectionsMax: 16 } }, (request, response) => {
+    response.end('handled');
+    noteAnswer(request.socket, request.url);
+  });
+  const ask = (socket: Socket, account: string) => askOn(socket, get(account));
+  const early = call();
+  expect(await ask(early, '/early')).toBe('handled');
+  const greedy: Socket[] = [];
+  for (let i = 0; i < 20; i++) {
+    greedy.push(call());
+    expect(await ask(greedy[i] as Socket, '/greedy')).toBe('handled'); // pushed just now
+  }
+  const late = call();
+  expect([await ask(late, '/late'), await ask(early, '/early'), await ask(late, '/late')]).toEqual(
+    Array(3).fill('handled'),
+  );
+  await expect.poll(() => isOver(greedy[0] as Socket)).toBe(true); // there are twenty
+  expect(left()).toBeLessThanOrEqual(16);
+  expect(new Set(dropped())).toEqual(new Set(['connections']));
+});
+
 test('guard: one address has a bound of its own, others and proxies have not', async () => {
   const addressOf = (peer: string) => (peer === '127.0.0.9' ? undefined : peer);
   const { call, dropped } = await open({ connections: { connectionsPerAddress: 2, addressOf } });
-  const ask = async (address: string): Promise<string> => {
-    const socket = call(address);
-    socket.write(get());
-    const [chunk] = await Promise.race([once(socket, 'data'), over(socket).then(() => ['cut'])]);
-    return String(chunk).includes('handled') ? 'handled' : 'cut';
-  };
+  const ask = (address: string) => askOn(call(address), get());
   expect([await ask('127.0.0.2'), await ask('127.0.0.2'), await ask('127.0.0.2')]).toEqual([
     'handled',
     'handled',
@@ -194,6 +220,24 @@ test('guard: one address has a bound of its own, others and proxies have not', a
   clients[0]?.destroy();
   await expect.poll(() => ask('127.0.0.2')).toBe('handled');
   expect(dropped()[0]).toBe('address');
+});
+
+test('guard: an address that sends many bodies in chunks loses its connections and gets none for a second; others and accounts keep theirs', async () => {
+  const { call, dropped } = await open({}, (request, response) => {
+    if (request.method === 'POST') noteChunked(request.socket);
+    response.end('handled');
+    noteAnswer(request.socket, request.url === '/account' ? 'an account' : undefined);
+  });
+  const ask = (socket: Socket, bytes = get()) => askOn(socket, bytes);
+  const [account, silent] = [call('127.0.0.2'), call('127.0.0.2').resume()];
+  expect(await ask(account, get('/account'))).toBe('handled');
+  const post = 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\nx';
+  const answers = await Promise.all(Array.from({ length: 30 }, () => ask(call('127.0.0.2'), post)));
+  expect(answers).toContain('cut');
+  await expect.poll(() => isOver(silent)).toBe(true);
+  expect([await ask(call('127.0.0.3')), await ask(account)]).toEqual(['handled', 'handled']);
+  expect(new Set(dropped())).toEqual(new Set(['address']));
+  await expect.poll(() => ask(call('127.0.0.2')), { timeout: 5_000 }).toBe('handled');
 });
 
 test('guard: an account with too much unread loses the connection that stalled longest, and nobody else does', async () => {

@@ -31,6 +31,8 @@ const endedMaxMs = 1_000;
 const tendEveryMs = 500;
 /** The share of connections that is kept free for clients that are still to authenticate. */
 const reserveShare = 1 / 16;
+/** Requests with a body in chunks that an address may send in a second: 64 KB of tiny ones take 18 ms to parse before anything can be refused. */
+const chunkedPerSecondMax = 10;
 /** Requests that may wait on one connection behind the one that is answered. */
 const pipelinedMax = 64;
 
@@ -42,12 +44,14 @@ type Connection = Unread & {
   readonly address: string | undefined;
   readonly openedMs: number;
   isStranger: boolean;
+  account: string | undefined;
   endedMs: number | undefined;
   watch: StallWatch | undefined;
   /** Is it among those that bytes wait for? */
   isCounted: boolean;
   pipelined: number;
   readonly answered: (userId: string | undefined) => void;
+  readonly noteChunked: () => void;
   readonly drop: (reason: DropReason) => void;
 };
 
@@ -65,6 +69,9 @@ export const noteAnswer = (socket: Socket, userId: string | undefined): void => 
   if (connection === undefined) return;
   if (socket.writableLength > 0 || (userId !== undefined && connection.isStranger)) connection.answered(userId);
 };
+
+/** To be called for a request with a body in chunks, which nothing reads: too many from one address end its connections, and new ones for a second. */
+export const noteChunked = (socket: Socket): void => connectionOf(socket)?.noteChunked();
 
 /** Watches the connection that a socket belongs to, TLS or plain. */
 export const watchStalls = (socket: Socket, nowMs: number, patienceMs: number): StallWatch =>
@@ -95,7 +102,10 @@ type Table = GuardParts & {
   readonly open: Set<Connection>;
   /** Those that never authenticated, oldest first. */
   readonly strangers: Set<Connection>;
+  /** The others, by the account that authenticated first, oldest first. */
+  readonly accounts: Map<string, Set<Connection>>;
   readonly addresses: ReturnType<typeof createAddressCounts>;
+  readonly chunked: ReturnType<typeof createChunkedCounts>;
   readonly unread: ReturnType<typeof createUnread>;
 };
 
@@ -107,7 +117,9 @@ export const createConnectionGuard = (parts: GuardParts) => {
     ...parts,
     open: new Set(),
     strangers: new Set(),
+    accounts: new Map(),
     addresses: createAddressCounts(rules.connectionsPerAddress),
+    chunked: createChunkedCounts(monotonicMs),
     unread: createUnread(rules.unread),
   };
   const { open, unread } = table;
@@ -142,30 +154,52 @@ export const createConnectionGuard = (parts: GuardParts) => {
   };
 };
 
-const remove = ({ open, strangers, addresses, unread }: Table, connection: Connection): void => {
+const remove = ({ open, strangers, accounts, addresses, unread }: Table, connection: Connection): void => {
   if (!open.delete(connection)) return;
   strangers.delete(connection);
+  const { account } = connection;
+  const own = account === undefined ? undefined : accounts.get(account);
+  own?.delete(connection);
+  if (account !== undefined && own?.size === 0) accounts.delete(account);
   addresses.remove(connection.address);
   unread.forget(connection);
 };
 
 /** Counts a new connection, and drops it, or another one for it, where there are too many. */
 const admit = (table: Table, raw: Socket, isTls: boolean): void => {
-  const { rules, open, strangers, addresses } = table;
+  const { rules, open, strangers, addresses, chunked } = table;
   const connection = createConnection(table, raw, isTls);
   (raw as Guarded)[guarded] = connection;
   open.add(connection);
   strangers.add(connection);
   raw.once('close', () => remove(table, connection));
-  if (!addresses.add(connection.address)) return void connection.drop('address');
-  if (open.size <= rules.connectionsMax - Math.floor(rules.connectionsMax * reserveShare)) return;
+  if (!addresses.add(connection.address) || chunked.areTooMany(connection.address))
+    return void connection.drop('address');
+  if (open.size <= authenticatedMax(rules)) return;
   const [oldest] = strangers;
   if (oldest !== undefined && oldest !== connection) oldest.drop('connections');
   else if (open.size > rules.connectionsMax) connection.drop('connections');
 };
 
+const authenticatedMax = ({ connectionsMax }: GuardRules): number =>
+  connectionsMax - Math.floor(connectionsMax * reserveShare);
+
+/** Counts a connection for its account. Where accounts take what is kept free for others, the one that has most loses its oldest. */
+const authenticate = ({ rules, open, strangers, accounts }: Table, connection: Connection, account: string): void => {
+  connection.isStranger = false;
+  connection.account = account;
+  strangers.delete(connection);
+  const own = accounts.get(account) ?? new Set();
+  accounts.set(account, own.add(connection));
+  if (open.size - strangers.size <= authenticatedMax(rules)) return;
+  let most = own;
+  for (const other of accounts.values()) if (other.size > most.size) most = other;
+  const [oldest] = most;
+  oldest?.drop('connections');
+};
+
 const createConnection = (table: Table, raw: Socket, isTls: boolean): Connection => {
-  const { rules, monotonicMs, onDropped, strangers } = table;
+  const { rules, monotonicMs, onDropped } = table;
   const connection: Connection = {
     raw,
     front: isTls ? undefined : raw,
@@ -173,6 +207,7 @@ const createConnection = (table: Table, raw: Socket, isTls: boolean): Connection
     address: rules.addressOf(raw.remoteAddress ?? ''),
     openedMs: monotonicMs(),
     isStranger: true,
+    account: undefined,
     endedMs: undefined,
     watch: undefined,
     isCounted: false,
@@ -190,11 +225,14 @@ const createConnection = (table: Table, raw: Socket, isTls: boolean): Connection
       const owner = userId ?? connection.owner ?? connection.address;
       if (owner !== connection.owner && connection.isCounted) forget(table, connection);
       connection.owner = owner;
-      if (userId !== undefined && connection.isStranger) {
-        connection.isStranger = false;
-        strangers.delete(connection);
-      }
-      if (connection.waitingBytes() > 0) count(table, connection);
+      if (userId !== undefined && connection.isStranger) authenticate(table, connection, userId);
+      if (!raw.destroyed && connection.waitingBytes() > 0) count(table, connection);
+    },
+    noteChunked: () => {
+      const { address } = connection;
+      table.chunked.add(address);
+      if (!table.chunked.areTooMany(address)) return;
+      for (const other of [...table.strangers]) if (other.address === address) other.drop('address');
     },
   };
   return connection;
@@ -247,6 +285,25 @@ const createAddressCounts = (max: number) => {
       if (address === undefined || count === 0) return;
       if (count === 1) counts.delete(address);
       else counts.set(address, count - 1);
+    },
+  };
+};
+
+/** Counts requests with a body in chunks by address, anew every second. */
+const createChunkedCounts = (monotonicMs: () => number) => {
+  const counts = new Map<string, number>();
+  let sinceMs = monotonicMs();
+  return {
+    add: (address: string | undefined): void => {
+      if (address !== undefined) counts.set(address, (counts.get(address) ?? 0) + 1);
+    },
+    areTooMany: (address: string | undefined): boolean => {
+      if (counts.size === 0 || address === undefined) return false;
+      if (monotonicMs() - sinceMs >= 1_000) {
+        counts.clear();
+        sinceMs = monotonicMs();
+      }
+      return (counts.get(address) ?? 0) > chunkedPerSecondMax;
     },
   };
 };

@@ -7,6 +7,8 @@ export type RequestHeaders = AuthValues & {
   readonly repeatedAuth: string | undefined;
   readonly hostCount: number;
   readonly hasBody: boolean;
+  /** Does the body come in chunks? */
+  readonly isChunked: boolean;
   readonly ifNoneMatch: string | undefined;
   readonly acceptsGzip: boolean;
   readonly origin: string | undefined;
@@ -28,6 +30,7 @@ const readers: Readonly<Record<string, (headers: Mutable, value: string, name: s
   },
   'transfer-encoding': (headers) => {
     headers.hasBody = true;
+    headers.isChunked = true;
   },
   'if-none-match': (headers, value) => {
     headers.ifNoneMatch = value;
@@ -63,6 +66,7 @@ export const readHeaders = (raw: readonly string[]): RequestHeaders => {
     repeatedAuth: undefined,
     hostCount: 0,
     hasBody: false,
+    isChunked: false,
     ifNoneMatch: undefined,
     acceptsGzip: false,
     origin: undefined,

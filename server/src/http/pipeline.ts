@@ -5,7 +5,7 @@ import { costOf, errorOf, type FeedId, isLive, type RouteName, statusOf } from '
 import type { Caller } from '../access/authenticate.ts';
 import { type Client, ClientGoneError } from '../access/long-work.ts';
 import type { RateDecision } from '../access/rate-limit.ts';
-import { noteAnswer } from '../connections/guard.ts';
+import { noteAnswer, noteChunked } from '../connections/guard.ts';
 import { type Answer, type AnswerContext, preflightAnswer, sendAnswer, writeAnswer } from './answer.ts';
 import { answerFile, type FindFile } from './explorer.ts';
 import type { Gate } from './gate.ts';
@@ -86,6 +86,7 @@ export const createPipeline = (parts: PipelineParts): Pipeline => {
     const nowMs = parts.nowMs();
     const headers = readHeaders(rawHeaders);
     passage.headers = headers;
+    if (headers.isChunked) noteChunked(socket);
     const target = parseTarget(url);
     checkFraming(headers, passage.request.httpVersion);
     const matched = matchRoute(method, target, parts.findFile);

@@ -1,0 +1,26 @@
+// Tells when the process has no file descriptor left. Node says nothing then, on any release that we run on: connections are closed as
+// they are accepted, or stay in the backlog.
+import { close, open } from 'node:fs';
+
+const lookEveryMs = 1_000;
+const reason = 'no file descriptors are left, so new connections are not served; raise the limit (ulimit -n)';
+
+export type DescriptorWatch = {
+  /** What is wrong now, for the probe. */
+  readonly describe: () => readonly string[];
+  readonly stop: () => void;
+};
+
+/** Opens a descriptor every second; the first failure is told. */
+export const watchDescriptors = (onOut: (message: string, error: unknown) => void): DescriptorWatch => {
+  let isOut = false;
+  const look = (): void =>
+    open('/dev/null', 'r', (error, descriptor) => {
+      if (error === null) close(descriptor, () => {});
+      const failed = error !== null && (error.code === 'EMFILE' || error.code === 'ENFILE');
+      if (failed && !isOut) onOut(`In this process ${reason}.`, error);
+      isOut = failed;
+    });
+  const timer = setInterval(look, lookEveryMs).unref();
+  return { describe: () => (isOut ? [reason] : []), stop: () => clearInterval(timer) };
+};
