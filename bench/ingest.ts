@@ -1,6 +1,7 @@
 // Verified and durable ingest against the bare recovery of the same signatures on the same cores.
 import { availableParallelism } from 'node:os';
 import { createSimulation } from '@sealpost/simulator';
+import { ingestNdjson } from '../server/src/ingest/sources/ndjson.ts';
 import type { Store } from '../server/src/store/store.ts';
 import { startThread } from '../server/src/threads.ts';
 import { type Door, openDoor } from '../tests/door.ts';
@@ -11,6 +12,8 @@ const seconds = 2_400;
 const warmUpLines = 8_192;
 const signaturesPerReport = 2;
 const batchLines = 256;
+/** Seconds of the network that a backfill beside live reports brings. */
+const backfillSeconds = 900;
 /** Reports whose signatures the bare recovery goes through: too many for a processor to learn by heart. */
 const recoveredReports = 1_024;
 
@@ -82,6 +85,51 @@ export const secondsToTakeIn = (door: Door, batches: IngestLoad['batches']): Pro
 
 export const linesOf = (batches: IngestLoad['batches']): number =>
   batches.reduce((sum, batch) => sum + batch.length, 0);
+
+const liveLines = 24;
+const liveBatchesMax = 20;
+
+/** Lines as a sender's connection brings them. */
+async function* bytesOf(lines: readonly string[]): AsyncGenerator<Uint8Array> {
+  for (let i = 0; i < lines.length; i += batchLines)
+    yield Buffer.from(`${lines.slice(i, i + batchLines).join('\n')}\n`);
+}
+
+const sendAll = async (door: Door, lines: readonly string[]): Promise<void> => {
+  for await (const results of ingestNdjson(door.ingest, bytesOf(lines))) void results;
+};
+
+/** Live batches, one after the other, while so many senders fill in what came before: the median until one is durable, and what all of it takes. */
+const measureBackfill = async (senders: number, liveBatches = liveBatchesMax): Promise<readonly Measurement[]> => {
+  const { openFor, batches } = await createIngestLoad(backfillSeconds);
+  const door = await openFor();
+  const lines = (await warmUp(door, batches)).flat();
+  const live = lines.splice(lines.length - liveLines * liveBatches);
+  const share = Math.ceil(lines.length / senders);
+  const shares = Array.from({ length: senders }, (_, i) => lines.slice(i * share, (i + 1) * share));
+  let isOver = false;
+  const backfill = secondsFor(() => Promise.all(shares.map((one) => sendAll(door, one)))).finally(() => {
+    isOver = true;
+  });
+  const took: number[] = [];
+  while (!isOver && live.length > 0) took.push(await secondsFor(() => sendAll(door, live.splice(0, liveLines))));
+  const name = `${senders} ${senders === 1 ? 'sender fills' : 'senders fill'} in history`;
+  const rate = lines.length / (await backfill);
+  await door.close();
+  if (liveBatches === 0) return [{ name: 'backfill alone, 1 sender', value: rate, unit: 'reports/s' }];
+  const median = took.sort((a, b) => a - b)[Math.floor(took.length / 2)] ?? 0;
+  const longest = `longest of ${took.length}: ${((took.at(-1) ?? 0) * 1_000).toFixed(0)} ms`;
+  return [
+    { name: `live batch of ${liveLines} while ${name}`, value: median * 1_000, unit: 'ms', note: longest },
+    { name: `backfill meanwhile, ${name}`, value: rate, unit: 'reports/s' },
+  ];
+};
+
+export const benchBackfill = async (): Promise<readonly Measurement[]> => [
+  ...(await measureBackfill(1, 0)),
+  ...(await measureBackfill(1)),
+  ...(await measureBackfill(4)),
+];
 
 export const benchIngest = async (): Promise<readonly Measurement[]> => {
   const { openFor, batches: all } = await createIngestLoad(seconds);

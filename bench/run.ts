@@ -3,7 +3,7 @@ import { benchBlocking } from './blocking.ts';
 import { benchClient } from './client.ts';
 import { benchExplorer } from './explorer.ts';
 import { benchHttp } from './http.ts';
-import { benchIngest } from './ingest.ts';
+import { benchBackfill, benchIngest } from './ingest.ts';
 import { benchLate } from './late.ts';
 import { benchLive } from './live.ts';
 import type { Measurement } from './measure.ts';
@@ -21,6 +21,7 @@ const workloads: Readonly<Record<string, () => Promise<readonly Measurement[]>>>
   postgres: benchPostgres,
   ingest: benchIngest,
   late: benchLate,
+  backfill: benchBackfill,
   http: benchHttp,
   live: benchLive,
 };

@@ -227,6 +227,49 @@ test('ingest: batches that wait for room all pass, in the order of submission', 
   }
 });
 
+test.each([
+  ['of its own is served behind a few lines of another one', true],
+  ['that shares the order of another one waits for all of its lines', false],
+] as const)('ingest: a sender %s', async (_, isOwn) => {
+  const { ingest, close } = await openDoor(streams, signerSets, () => clockMs);
+  try {
+    const all = Array.from({ length: 384 }, (_, i) => line(report(live, now - 400 + i, now - 400 + i)));
+    const backfill = isOwn ? {} : undefined;
+    let served = 0;
+    const batches = Array.from({ length: 12 }, (_, i) => ingest.submit(all.slice(i * 32, i * 32 + 32), 1, backfill));
+    for (const one of batches) void one.then((results) => (served += results.length));
+    const newest = [now - 1, now].map((time) => line(report(live, time, time)));
+    const results = await ingest.submit(newest, 1, isOwn ? {} : undefined);
+    expect(results.map(({ result }) => result)).toEqual(['stored', 'stored']);
+    if (isOwn) expect(served).toBeLessThanOrEqual(192);
+    else expect(served).toBe(384);
+    expect((await Promise.all(batches)).flat().every(({ result }) => result === 'stored')).toBe(true);
+  } finally {
+    await close();
+  }
+});
+
+test('ingest: a sender leaves room for others, and its batches that wait pass in order', async () => {
+  const { ingest, store, close } = await openDoor(streams, signerSets, () => clockMs, { linesInFlightMax: 8 });
+  try {
+    const all = Array.from({ length: 24 }, (_, i) => report(live, now - 300 + i, now - 300 + i));
+    const sender = {};
+    let served = 0;
+    const batches = Array.from({ length: 12 }, (_, i) =>
+      ingest.submit(all.slice(i * 2, i * 2 + 2).map(line), 1, sender),
+    );
+    for (const one of batches) void one.then((results) => (served += results.length));
+    await ingest.submit([line(report(live, now, now))], 1, {});
+    expect(served).toBeLessThanOrEqual(12);
+    await Promise.all(batches);
+    const { reports } = await store.reports.appendedAfter(0, 100);
+    const stored = reports.map(({ observationsMs }) => observationsMs).filter((ms) => ms < now * 1_000);
+    expect(stored).toEqual(all.map(({ observationsMs }) => observationsMs));
+  } finally {
+    await close();
+  }
+});
+
 test.each(['store_unavailable', 'store_disk_full'] as const)(
   'ingest: after %s, batches that were submitted behind the failed one fail too, also those that wait for room',
   async (code) => {

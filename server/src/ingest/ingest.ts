@@ -13,7 +13,7 @@ import {
 import { Refusal, type RefusalCode } from './refusals.ts';
 import { type LineResult, parseReportLine, type ReportLine } from './report-line.ts';
 import { describeThrown, disagreeingField, type Verdict, type VerifiedReport } from './verification.ts';
-import type { Verifier } from './verifier.ts';
+import type { Sender, Verifier } from './verifier.ts';
 
 /** Rules that the operator sets. */
 export type IngestRules = {
@@ -33,8 +33,11 @@ export type IngestEvent =
   | { readonly kind: 'refused'; readonly code: RefusalCode; readonly feedId: string | null; readonly message: string };
 
 export type Ingest = {
-  /** Takes lines, numbered from `firstLine`; resolves when each is durable or refused, in order. Rejects when the store fails. */
-  readonly submit: (lines: readonly string[], firstLine: number) => Promise<readonly LineResult[]>;
+  /**
+   * Takes lines, numbered from `firstLine`; resolves when each is durable or refused, in order. Rejects when the store fails. Batches of one
+   * sender are appended in the order of submission, senders take turns; batches without one share one order.
+   */
+  readonly submit: (lines: readonly string[], firstLine: number, sender?: Sender) => Promise<readonly LineResult[]>;
   readonly close: () => Promise<void>;
 };
 
@@ -66,14 +69,18 @@ export const createIngest = (parts: IngestParts): Ingest => {
   const room = createRoom(rules.linesInFlightMax);
   const questions = createRoom(questionsMax);
   const turns = createTurns();
+  const others: Sender = {};
 
-  const decide = async (passing: readonly Passing[]): Promise<void> => {
+  const decide = async (passing: readonly Passing[], sender: Sender): Promise<void> => {
     const newestOf = createNewest(store);
     for (const one of passing) attempt(one, () => parse(one));
     const known = passing.filter((one) => isUndecided(one) && mayBeStored(one, newestOf));
     await Promise.all(known.map((one) => questions.enter(1, () => recogniseDuplicate(store, one))));
     const undecided = passing.filter(isUndecided);
-    const verdicts = await verifier.verify(undecided.map(({ line }) => (line as ReportLine).fullReport)); // parsed, or it would be refused
+    const verdicts = await verifier.verify(
+      undecided.map(({ line }) => (line as ReportLine).fullReport),
+      sender,
+    ); // parsed, or it would be refused
     for (const [i, one] of undecided.entries()) attempt(one, () => admit(one, verdicts[i] as Verdict, parts)); // one each
   };
   const append = async (passing: readonly Passing[]): Promise<void> => {
@@ -86,10 +93,15 @@ export const createIngest = (parts: IngestParts): Ingest => {
     const outcomes = await store.reports.append(admitted.map(({ report }) => report as NewReport)); // admitted, so it has one
     for (const [i, one] of admitted.entries()) settle(one, outcomes[i] as AppendOutcome); // one each
   };
-  const pass = async (texts: readonly string[], firstLine: number, turn: Turn): Promise<readonly LineResult[]> => {
+  const pass = async (
+    texts: readonly string[],
+    firstLine: number,
+    sender: Sender,
+    turn: Turn,
+  ): Promise<readonly LineResult[]> => {
     const passing = texts.map((text): Passing => ({ text }));
     try {
-      await decide(passing);
+      await decide(passing, sender);
       await turn.come;
       await append(passing).catch(turn.fail);
     } finally {
@@ -101,9 +113,10 @@ export const createIngest = (parts: IngestParts): Ingest => {
   };
 
   return {
-    submit: (lines, firstLine) => {
-      const turn = turns.take(); // before it waits for room: what is behind a failure fails, wherever it waits
-      return room.enter(lines.length, () => pass(lines, firstLine, turn));
+    submit: (lines, firstLine, sender) => {
+      const from = sender ?? others;
+      const turn = turns.take(from); // before it waits for room: what is behind a failure fails, wherever it waits
+      return room.enter(lines.length, () => pass(lines, firstLine, from, turn), sender);
     },
     close: async () => {
       stopView();
@@ -269,16 +282,18 @@ const toLineResult = ({ refusal, outcome, report }: Passing, line: number): Line
 type Turn = ReturnType<ReturnType<typeof createTurns>['take']>;
 
 /**
- * Appends keep the order of submission, or a batch that verified faster would make an earlier one late. When one fails, all that were
- * submitted by then fail with it: a sender that resumes after the newest stored report would skip the failed batch if a later one were stored
+ * Appends of a sender keep the order of submission, or a batch that verified faster would make an earlier one late. When one fails, all that
+ * were submitted by then, by whomever, fail with it: a sender that resumes after the newest stored report would skip the failed batch if a later one were stored
  * (D102), and where a store does not answer, each by itself would wait for all before it to fail.
  */
 const createTurns = () => {
-  let last: Promise<void> = Promise.resolve();
+  const lastOf = new WeakMap<Sender, Promise<void>>();
+  let all: Promise<unknown> = Promise.resolve();
   let taken = 0;
   let failed = { upTo: 0, error: undefined as unknown };
-  const take = () => {
+  const take = (sender: Sender) => {
     const number = ++taken;
+    const last = lastOf.get(sender) ?? Promise.resolve();
     const come = last.then(() => {
       if (number > failed.upTo) return;
       throw new StoreError(
@@ -294,38 +309,65 @@ const createTurns = () => {
     const mine = new Promise<void>((resolve) => {
       done = resolve;
     });
-    last = last.then(() => mine);
+    const ended = last.then(() => mine);
+    lastOf.set(sender, ended);
+    all = Promise.all([all, ended]);
     const fail = (error: unknown): never => {
       if (error instanceof StoreError) failed = { upTo: taken, error };
       throw error;
     };
     return { come, done, fail };
   };
-  return { take, over: () => last };
+  return { take, over: () => all };
 };
 
-/** Lets in as many lines at once as there is room for; the rest wait their turn, first come first served. */
+type Waiting = { readonly size: number; readonly sender: Sender | undefined; readonly enter: () => void };
+
+/**
+ * Lets in as many lines at once as there is room for; the rest wait their turn, first come first served. A sender that has lines in it may take no
+ * more than it leaves free, so that there is always room for another one.
+ */
 const createRoom = (capacity: number) => {
   let free = capacity;
-  const queue: { readonly size: number; readonly enter: () => void }[] = [];
+  const held = new Map<Sender, number>();
+  const queue: Waiting[] = [];
+  const hold = (sender: Sender | undefined, by: number): void => {
+    free -= by;
+    if (sender === undefined) return;
+    const lines = (held.get(sender) ?? 0) + by;
+    if (lines === 0) held.delete(sender);
+    else held.set(sender, lines);
+  };
+  const hasShare = ({ size, sender }: Waiting): boolean => {
+    const lines = sender === undefined ? 0 : (held.get(sender) ?? 0);
+    return lines === 0 || lines + size <= free;
+  };
   const admitNext = (): void => {
-    for (let next = queue[0]; next !== undefined && next.size <= free; next = queue[0]) {
-      queue.shift();
-      free -= next.size;
+    const passedOver = new Set<Sender>(); // a sender's later batches wait behind its earlier ones
+    for (let i = 0; i < queue.length; ) {
+      const next = queue[i] as Waiting; // within bounds
+      if (next.size > free) return;
+      if (next.sender !== undefined && (passedOver.has(next.sender) || !hasShare(next))) {
+        passedOver.add(next.sender);
+        i += 1;
+        continue;
+      }
+      queue.splice(i, 1);
+      hold(next.sender, next.size);
       next.enter();
     }
   };
   return {
-    enter: async <T>(wanted: number, act: () => Promise<T>): Promise<T> => {
+    enter: async <T>(wanted: number, act: () => Promise<T>, sender?: Sender): Promise<T> => {
       const size = Math.min(wanted, capacity);
       await new Promise<void>((enter) => {
-        queue.push({ size, enter });
+        queue.push({ size, sender, enter });
         admitNext();
       });
       try {
         return await act();
       } finally {
-        free += size;
+        hold(sender, -size);
         admitNext();
       }
     },

@@ -6,24 +6,30 @@ import { openChannel, startThread, type ThreadChannel } from '../threads.ts';
 import type { Verdict } from './verification.ts';
 import type { VerifierRequest } from './verifier-thread.ts';
 
+/** Who sends reports: one stream of lines, say. Told apart by identity. */
+export type Sender = object;
+
 export type Verifier = {
   /** Resolves once every thread runs; rejects when one ends before. */
   readonly ready: () => Promise<void>;
-  /** Verdicts in the order of the full reports. */
-  readonly verify: (fullReports: readonly string[]) => Promise<readonly Verdict[]>;
+  /** Verdicts in the order of the full reports. Senders take turns, a chunk of reports each. */
+  readonly verify: (fullReports: readonly string[], sender?: Sender) => Promise<readonly Verdict[]>;
   /** The sets that reports are checked against from now on. */
   readonly use: (signerSets: SignerSets) => void;
   readonly close: () => Promise<void>;
 };
 
-/** Reports per message at most: large enough to hide the hand-over. A smaller batch is shared among the threads. */
-const chunkReportsMax = 64;
+/** Reports per message at most: some 20 ms of a thread, for which another sender waits. A smaller batch is shared among the threads. */
+const chunkReportsMax = 32;
+/** Messages that a thread has at once: one that it works on, and one that hides the hand-over. */
+const chunksPerThread = 2;
 
 type Channel = ThreadChannel<VerifierRequest, readonly Verdict[]>;
 
 /** Starts the threads. `onEnded` hears why one ended that nobody closed. */
 export const openVerifier = (threadCount: number, onEnded: (why: string) => void = () => {}): Verifier => {
   let signerSets: SignerSets = new Map();
+  const others: Sender = {};
   const threads = Array.from({ length: threadCount }, () =>
     openChannel<VerifierRequest, readonly Verdict[]>({
       start: () => startThread('./verifier-thread', import.meta.url, undefined),
@@ -33,6 +39,7 @@ export const openVerifier = (threadCount: number, onEnded: (why: string) => void
         new StoreError('store_unavailable', `A thread that verifies signatures is not running: ${why}. Retry shortly.`),
     }),
   );
+  const inTurn = createSenderTurns(threadCount * chunksPerThread);
   const ask = (fullReports: readonly string[]): Promise<readonly Verdict[]> => {
     // A text with a comma in it is no report: it must not become two.
     const reports = fullReports.map((text) => text.replaceAll(',', ';')).join(',');
@@ -42,13 +49,15 @@ export const openVerifier = (threadCount: number, onEnded: (why: string) => void
     ready: async () => {
       await Promise.all(threads.map(({ ready }) => ready()));
     },
-    verify: async (fullReports) => {
+    verify: async (fullReports, sender = others) => {
       if (fullReports.length === 0) return [];
       const size = Math.min(chunkReportsMax, Math.ceil(fullReports.length / threadCount));
       const chunks = Array.from({ length: Math.ceil(fullReports.length / size) }, (_, i) =>
         fullReports.slice(i * size, (i + 1) * size),
       );
-      const verdicts = await Promise.all(chunks.map((chunk) => ask(chunk).catch(() => ask(chunk))));
+      const verdicts = await Promise.all(
+        chunks.map((chunk) => inTurn(sender, () => ask(chunk).catch(() => ask(chunk)))),
+      );
       return verdicts.flat();
     },
     use: (sets) => {
@@ -58,6 +67,36 @@ export const openVerifier = (threadCount: number, onEnded: (why: string) => void
     close: async () => {
       await Promise.all(threads.map(({ close }) => close()));
     },
+  };
+};
+
+/** Runs so much at once; of what waits, one piece of each sender in turn. */
+const createSenderTurns = (slots: number) => {
+  const waiting = new Map<Sender, (() => void)[]>();
+  let free = slots;
+  const startNext = (): void => {
+    for (const [sender, queue] of waiting) {
+      if (free === 0) return;
+      free -= 1;
+      waiting.delete(sender); // and behind the others, where it has more: the loop comes to it again
+      const start = queue.shift();
+      if (queue.length > 0) waiting.set(sender, queue);
+      start?.();
+    }
+  };
+  return async <T>(sender: Sender, act: () => Promise<T>): Promise<T> => {
+    await new Promise<void>((start) => {
+      const queue = waiting.get(sender) ?? [];
+      queue.push(start);
+      waiting.set(sender, queue);
+      startNext();
+    });
+    try {
+      return await act();
+    } finally {
+      free += 1;
+      startNext();
+    }
   };
 };
 

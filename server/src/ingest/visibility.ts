@@ -12,9 +12,9 @@ export const watchVisibility = (
   observe: (event: VisibleEvent) => void,
 ): Ingest => ({
   ...ingest,
-  submit: async (lines, firstLine) => {
+  submit: async (lines, firstLine, sender) => {
     const startedMs = monotonicMs();
-    const results = await ingest.submit(lines, firstLine);
+    const results = await ingest.submit(lines, firstLine, sender);
     const count = results.filter(({ result }) => result === 'stored').length;
     if (count > 0) observe({ kind: 'visible', seconds: (monotonicMs() - startedMs) / 1_000, count });
     return results;

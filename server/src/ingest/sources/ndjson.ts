@@ -19,6 +19,7 @@ export async function* ingestNdjson(
   onRead: ReadProgress = () => {},
 ): AsyncGenerator<readonly LineResult[]> {
   const batches = toBatches(input, onRead);
+  const sender = {};
   const underWay: Promise<readonly LineResult[]>[] = [];
   let reading: Promise<IteratorResult<Batch>> | undefined;
   let ended = false;
@@ -32,7 +33,7 @@ export async function* ingestNdjson(
       const { value, done } = await (reading as Promise<IteratorResult<Batch>>); // it has just come
       reading = undefined;
       if (done) ended = true;
-      else underWay.push(quiet(ingest.submit(value.lines, value.firstLine)));
+      else underWay.push(quiet(ingest.submit(value.lines, value.firstLine, sender)));
     }
   } finally {
     await Promise.allSettled(underWay);
