@@ -7,16 +7,16 @@ const longest = [
   'tests/faults/kill.test.ts',
   'tests/node-releases.test.ts',
   'tests/package.test.ts',
-  'tests/client-runtimes.test.ts',
+  'tests/client/runtimes.test.ts',
   'tests/start-failures.test.ts',
-  'tests/explorer-pages.test.ts',
+  'tests/explorer/pages.test.ts',
   'tests/docs.test.ts',
   'server/src/cli/main.test.ts',
-  'tests/explorer-',
+  'tests/explorer/',
   'tests/secrets.test.ts',
   'tests/examples.test.ts',
   'tests/restarts.test.ts',
-  'tests/client-browser.test.ts',
+  'tests/client/browser.test.ts',
   'tests/workers.test.ts',
   'tests/faults/',
   'tests/hostile/',
@@ -34,9 +34,10 @@ class LongestFirst extends BaseSequencer {
   }
 }
 
-const units = ['{client,explorer,protocol,simulator}/src/**', 'server/src/{access,http,live}/**'].map(
-  (folder) => `${folder}/*.{test,fuzz}.ts`,
-);
+const units = [
+  '{client,explorer,protocol,simulator}/src/**',
+  'server/src/{access,config,connections,http,live,observe,ops,runtime}/**',
+].map((folder) => `${folder}/*.{test,fuzz}.ts`);
 const notOurs = ['**/node_modules/**', '**/dist/**'];
 
 export default defineConfig({

@@ -4,8 +4,8 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { openSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { signRequest } from '@sealpost/protocol';
-import type { Blocked, BlockingRequest, BlockingWorld } from './blocking-target.ts';
 import type { Measurement } from './measure.ts';
+import type { Blocked, BlockingRequest, BlockingWorld } from './programs/blocking-target.ts';
 import { rekeyedReports } from './rekeyed-reports.ts';
 
 const rounds = 9;

@@ -7,7 +7,7 @@ import { build } from 'esbuild';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 
-const threads = ['server/src/store/lmdb-writer-thread.ts', 'server/src/ingest/verifier-thread.ts'];
+const threads = ['server/src/store/lmdb/write/writer-thread.ts', 'server/src/ingest/verifier-thread.ts'];
 
 export type Bundle = {
   /** The file of a program, by the name of its source without ending. */

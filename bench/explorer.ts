@@ -6,9 +6,9 @@ import { openSync, readFileSync } from 'node:fs';
 import { extname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Browser, Page, Route } from 'playwright-core';
-import { openBrowser } from '../tests/browser.ts';
-import { buildExplorer } from '../tests/explorer-build.ts';
-import { root } from '../tests/source-tree.ts';
+import { buildExplorer } from '../tests/explorer/build.ts';
+import { openBrowser } from '../tests/support/browser.ts';
+import { root } from '../tests/support/source-tree.ts';
 import type { Measurement } from './measure.ts';
 
 type Target = { readonly child: ChildProcess; readonly url: string; readonly userId: string; readonly secret: string };

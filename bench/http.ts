@@ -5,8 +5,8 @@ import { openSync, readFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { signRequest } from '@sealpost/protocol';
-import type { BareAnswer, TargetRequest } from './http-target.ts';
 import type { Measurement } from './measure.ts';
+import type { BareAnswer, TargetRequest } from './programs/http-target.ts';
 
 type Target = { readonly child: ChildProcess; readonly url: string };
 type Account = { readonly userId: string; readonly secret: string };

@@ -2,9 +2,9 @@
 import { availableParallelism } from 'node:os';
 import { createSimulation } from '@sealpost/simulator';
 import { ingestNdjson } from '../server/src/ingest/sources/ndjson.ts';
+import { startThread } from '../server/src/runtime/threads.ts';
 import type { Store } from '../server/src/store/store.ts';
-import { startThread } from '../server/src/threads.ts';
-import { type Door, openDoor } from '../tests/door.ts';
+import { type Door, openDoor } from '../tests/support/door.ts';
 import type { Measurement } from './measure.ts';
 
 const seconds = 2_400;
@@ -29,7 +29,7 @@ const secondsFor = async (act: () => Promise<unknown>): Promise<number> => {
 /** Seconds to recover so many signatures, those of the reports over and over: the cost depends on the numbers in them. */
 const measureRecovery = async (signatures: number, reports: readonly string[]): Promise<number> => {
   const threads = Array.from({ length: availableParallelism() }, () =>
-    startThread('./recovery-thread', import.meta.url, reports),
+    startThread('./programs/recovery-thread', import.meta.url, reports),
   );
   const ask = (count: number) =>
     Promise.all(

@@ -5,8 +5,8 @@ import { openSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { signRequest } from '@sealpost/protocol';
-import type { LiveTargetRequest, LiveUsage } from './live-target.ts';
 import type { Measurement } from './measure.ts';
+import type { LiveTargetRequest, LiveUsage } from './programs/live-target.ts';
 
 type Target = {
   readonly child: ChildProcess;

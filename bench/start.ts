@@ -4,11 +4,11 @@ import { bundle } from './bundle.ts';
 
 const { programOf, remove } = await bundle('data-bench-', [
   'bench/run.ts',
-  'bench/recovery-thread.ts',
-  'bench/http-target.ts',
-  'bench/live-target.ts',
-  'bench/explorer-target.ts',
-  'bench/blocking-target.ts',
+  'bench/programs/recovery-thread.ts',
+  'bench/programs/http-target.ts',
+  'bench/programs/live-target.ts',
+  'bench/programs/explorer-target.ts',
+  'bench/programs/blocking-target.ts',
 ]);
 const child = spawn(process.execPath, [programOf('run'), ...process.argv.slice(2)], { stdio: 'inherit' });
 child.once('exit', (code) => {

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { runCommand } from '../server/src/cli/sample-session.contract.ts';
-import { createDebianPrograms } from './debian-programs.ts';
+import { createDebianPrograms } from './support/debian-programs.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'sealpost-completion-'));
 const programs = createDebianPrograms();

@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { createStreams } from '@sealpost/simulator';
 import { afterAll, expect, test } from 'vitest';
 import { openStore } from '../server/src/store/open.ts';
-import { killGroup, type Program, startProgram } from './real-program.ts';
-import { root } from './source-tree.ts';
+import { killGroup, type Program, startProgram } from './support/real-program.ts';
+import { root } from './support/source-tree.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'sealpost-demo-restart-'));
 let demo: Program | undefined;
@@ -23,7 +23,7 @@ const pastSeconds = 60;
 
 /** Resolves when the last few seconds are stored; the rest of the past follows in the background. */
 const startDemo = async (): Promise<void> => {
-  const args = [join(root, 'tests/demo-program.ts'), folder, String(pastSeconds), '5'];
+  const args = [join(root, 'tests/support/demo-program.ts'), folder, String(pastSeconds), '5'];
   const tsx = join(root, 'node_modules/tsx/dist/cli.mjs');
   demo = startProgram([tsx, '--conditions=source', ...args], root, {}, process.execPath, true);
   await demo.printed(/^ready$/m);

@@ -5,9 +5,9 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { type ErrorCode, errorTable } from '@sealpost/protocol';
 import { expect, test } from 'vitest';
-import { startCommand } from './real-program.ts';
-import { runWithTsx, startDemo } from './running-demo.ts';
-import { listFiles, readJson, readSources, readText, root, workspaces } from './source-tree.ts';
+import { startCommand } from './support/real-program.ts';
+import { runWithTsx, startDemo } from './support/running-demo.ts';
+import { listFiles, readJson, readSources, readText, root, workspaces } from './support/source-tree.ts';
 
 const documents = listFiles('.md');
 const decisions = readText('docs/decisions.md');
@@ -67,16 +67,19 @@ test('docs: every path that a document names exists', () => {
   }
 });
 
-test('docs: every source file of a package is found in "where do I change…", or is its index', () => {
-  const table = readText('ARCHITECTURE.md').split('## Where do I change…')[1] ?? '';
-  for (const path of listFiles('.ts').filter(
-    (name) => name.startsWith('protocol/src/') && !/\.(test|fuzz)\.ts$|index\.ts$/.test(name),
-  )) {
-    expect(
-      table.includes(`\`${path}\``) || ['feed-id.ts', 'address.ts'].some((small) => path.endsWith(small)),
-      path,
-    ).toBe(true);
-  }
+test('docs: the folder map has a row for each folder of the project, and no other', () => {
+  const map = (readText('ARCHITECTURE.md').split('## Folder map')[1] ?? '').split('## Recipes')[0] ?? '';
+  const rows = [...map.matchAll(/^\| `([^`]+)` \| \S/gm)].map(([, folder]) => folder as string);
+  // A package's own folder holds its manifest; bin/, systemd/ and the like are part of what its row describes.
+  const isMapped = (folder: string): boolean =>
+    /^[a-z]+\/src(\/|$)|^(tests|bench|examples|deploy|docs|packaging)(\/|$)/.test(folder) &&
+    !/^(docs|deploy)\//.test(folder);
+  const folders = new Set(
+    listFiles('')
+      .map((path) => dirname(path))
+      .filter(isMapped),
+  );
+  expect(rows.toSorted()).toEqual([...folders].toSorted());
 });
 
 test('docs: the README’s commands are scripts of the project', () => {

@@ -6,9 +6,9 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { createClient, decode, formatDecimal, verify } from '@sealpost/client';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { openBrowser, openBrowserTimeoutMs } from './browser.ts';
-import { type Demo, runWithTsx, startDemo } from './running-demo.ts';
-import { readText, root } from './source-tree.ts';
+import { openBrowser, openBrowserTimeoutMs } from './support/browser.ts';
+import { type Demo, runWithTsx, startDemo } from './support/running-demo.ts';
+import { readText, root } from './support/source-tree.ts';
 
 let demo: Demo;
 let client: ReturnType<typeof createClient>;

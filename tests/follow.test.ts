@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { toReportJson } from '@sealpost/protocol';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openStore } from '../server/src/store/open.ts';
-import { createWorld, runCommand, type Server, startCommand, startServer, type World } from './real-program.ts';
-import { createSignedReports } from './signed-reports.ts';
+import { createWorld, runCommand, type Server, startCommand, startServer, type World } from './support/real-program.ts';
+import { createSignedReports } from './support/signed-reports.ts';
 
 const token = 'a-token-of-the-test';
 const folder = mkdtempSync(join(tmpdir(), 'sealpost-follow-'));

@@ -5,11 +5,11 @@ import { setTimeout } from 'node:timers/promises';
 import { signRequest } from '@sealpost/protocol';
 import { afterEach, beforeAll, expect, test } from 'vitest';
 import type { StoredReport } from '../server/src/store/store.ts';
-import { testStream } from './door.ts';
-import { openEvents, openSocket, type SocketClient } from './live-clients.ts';
-import { head, toLines } from './raw-http.ts';
-import { type Credentials, openService, type Service } from './running-api.ts';
-import { createSignedReports, type SignedReports, secondStream } from './signed-reports.ts';
+import { testStream } from './support/door.ts';
+import { openEvents, openSocket, type SocketClient } from './support/live-clients.ts';
+import { head, toLines } from './support/raw-http.ts';
+import { type Credentials, openService, type Service } from './support/running-api.ts';
+import { createSignedReports, type SignedReports, secondStream } from './support/signed-reports.ts';
 
 const now = 1_763_200_000;
 const nowMs = now * 1_000;

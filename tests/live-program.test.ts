@@ -1,10 +1,10 @@
 // Live delivery by the real program: the published TypeScript SDK unmodified, an event stream over a restart, workers, and a drain.
 import { createRequire } from 'node:module';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { freePort } from './free-port.ts';
-import { openEvents, openSocket, type SocketClient } from './live-clients.ts';
-import { createWorld, type Server, startServer, type World } from './real-program.ts';
-import { createSignedReports } from './signed-reports.ts';
+import { freePort } from './support/free-port.ts';
+import { openEvents, openSocket, type SocketClient } from './support/live-clients.ts';
+import { createWorld, type Server, startServer, type World } from './support/real-program.ts';
+import { createSignedReports } from './support/signed-reports.ts';
 
 type SdkStream = {
   readonly on: (event: string, listener: (value: { readonly observationsTimestamp: number }) => void) => SdkStream;

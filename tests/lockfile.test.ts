@@ -1,6 +1,6 @@
 // The lock file says what is installed, and by which checksum.
 import { expect, test } from 'vitest';
-import { readJson } from './source-tree.ts';
+import { readJson } from './support/source-tree.ts';
 
 type Entry = { readonly integrity?: string; readonly link?: true };
 const { packages } = readJson('package-lock.json') as { packages: Readonly<Record<string, Entry>> };

@@ -6,22 +6,22 @@ import { join } from 'node:path';
 import { stripVTControlCharacters as plain, promisify } from 'node:util';
 import { build } from 'esbuild';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { downloadMs, getNode, nodeReleases } from './runtimes.ts';
-import { readJson, readText, root, workspaces } from './source-tree.ts';
+import { downloadMs, getNode, nodeReleases } from './support/runtimes.ts';
+import { readJson, readText, root, workspaces } from './support/source-tree.ts';
 
 /** What runs on each release: few enough to take 25 s of CPU. */
 const suites = [
-  'server/src/store/lmdb.test.ts',
-  'server/src/store/lmdb-environment.test.ts',
-  'server/src/store/report-block.test.ts',
-  'server/src/store/packed-report.test.ts',
+  'server/src/store/lmdb/engine.test.ts',
+  'server/src/store/lmdb/environment.test.ts',
+  'server/src/store/format/report-block.test.ts',
+  'server/src/store/format/packed-report.test.ts',
   'server/src/http/whole-answer.test.ts',
   'server/src/http/server.test.ts',
   'tests/live.test.ts',
   'tests/spec.test.ts',
-  'tests/client-reads.test.ts',
+  'tests/client/reads.test.ts',
 ];
-const threads = ['server/src/store/lmdb-writer-thread.ts', 'server/src/ingest/verifier-thread.ts'];
+const threads = ['server/src/store/lmdb/write/writer-thread.ts', 'server/src/ingest/verifier-thread.ts'];
 
 /** Left outside of the bundle: what runs the tests, and packages with native parts or threads. Both are at the root of node_modules. */
 const packages = [

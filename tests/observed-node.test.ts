@@ -7,10 +7,10 @@ import { join } from 'node:path';
 import { signRequest, toReportJson } from '@sealpost/protocol';
 import { afterAll, expect, test } from 'vitest';
 import { runCommand } from '../server/src/cli/sample-session.contract.ts';
-import { resolveSettings } from '../server/src/config.ts';
+import { resolveSettings } from '../server/src/config/config.ts';
 import { openNode } from '../server/src/node.ts';
-import { testStream } from './door.ts';
-import { createSignedReports, secondStream } from './signed-reports.ts';
+import { testStream } from './support/door.ts';
+import { createSignedReports, secondStream } from './support/signed-reports.ts';
 
 const root = mkdtempSync(join(tmpdir(), 'sealpost-observed-'));
 afterAll(() => rmSync(root, { recursive: true, force: true }));

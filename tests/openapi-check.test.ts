@@ -4,8 +4,8 @@ import type { AddressInfo } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { createOpenApi } from '@sealpost/protocol/openapi';
 import { expect, test } from 'vitest';
-import { openCheckingProxy } from './checking-proxy.ts';
-import { createOpenApiCheck, createOpenApiWatch, type Exchange, requireDocumented } from './openapi-check.ts';
+import { createOpenApiCheck, createOpenApiWatch, type Exchange, requireDocumented } from './support/openapi-check.ts';
+import { openCheckingProxy } from './support/proxies/checking-proxy.ts';
 
 const check = createOpenApiCheck();
 const feedID = `0x0003${'0'.repeat(60)}`;

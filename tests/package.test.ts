@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { checkPackage, createPackageFromTarballData } from '@arethetypeswrong/core';
 import { publint } from 'publint';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { readJson, readText, root, workspaces } from './source-tree.ts';
+import { readJson, readText, root, workspaces } from './support/source-tree.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'sealpost-package-'));
 const tarballs = join(folder, 'tarballs');

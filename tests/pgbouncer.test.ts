@@ -6,10 +6,10 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openStore } from '../server/src/store/open.ts';
 import type { Store } from '../server/src/store/store.ts';
-import { createDebianPrograms } from './debian-programs.ts';
-import { freePort } from './free-port.ts';
-import { type RunningPostgres, startPostgres } from './running-postgres.ts';
-import { createSignedReports, secondStream } from './signed-reports.ts';
+import { createDebianPrograms } from './support/debian-programs.ts';
+import { freePort } from './support/free-port.ts';
+import { type RunningPostgres, startPostgres } from './support/running-postgres.ts';
+import { createSignedReports, secondStream } from './support/signed-reports.ts';
 
 const { report } = await createSignedReports();
 const stream = secondStream(1);

@@ -1,7 +1,7 @@
 // A real node with workers, whose history comes from a replica.
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createWorld, fetchSigned, type Server, startServer, type World } from './real-program.ts';
-import { type RunningPostgres, startPostgres, startStandby } from './running-postgres.ts';
+import { createWorld, fetchSigned, type Server, startServer, type World } from './support/real-program.ts';
+import { type RunningPostgres, startPostgres, startStandby } from './support/running-postgres.ts';
 
 let primary: RunningPostgres;
 let standby: RunningPostgres;

@@ -1,5 +1,4 @@
 // Holds docs/protocol.md and docs/compatibility.md against the code: tables, examples, and what the real service answers.
-
 import {
   bodies,
   decodeFullReport,
@@ -26,10 +25,10 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createOpenApi, type OpenApiResponse } from '../protocol/src/openapi.ts';
 import reportVectors from '../protocol/src/vectors/reports.json' with { type: 'json' };
 import signingVectors from '../protocol/src/vectors/request-signing.json' with { type: 'json' };
-import { testStream } from './door.ts';
-import { openService, type Reply, type Service } from './running-api.ts';
-import { createSignedReports, secondStream } from './signed-reports.ts';
-import { listFiles, readJson, readText } from './source-tree.ts';
+import { testStream } from './support/door.ts';
+import { openService, type Reply, type Service } from './support/running-api.ts';
+import { createSignedReports, secondStream } from './support/signed-reports.ts';
+import { listFiles, readJson, readText } from './support/source-tree.ts';
 
 const text = readText('docs/protocol.md');
 const rows = Object.entries<Route>(routes) as [RouteName, Route][];

@@ -3,8 +3,8 @@
 import { connect } from 'node:net';
 import { signRequest } from '@sealpost/protocol';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { head, openKeepAlive, toLines } from './raw-http.ts';
-import { createWorld, fetchSigned, type Server, startServer, type World } from './real-program.ts';
+import { head, openKeepAlive, toLines } from './support/raw-http.ts';
+import { createWorld, fetchSigned, type Server, startServer, type World } from './support/real-program.ts';
 
 type Node = { readonly world: World; server: Server };
 

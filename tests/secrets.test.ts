@@ -5,7 +5,7 @@ import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { signRequest } from '@sealpost/protocol';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { exchange, head } from './raw-http.ts';
+import { exchange, head } from './support/raw-http.ts';
 import {
   createWorld,
   type Finished,
@@ -14,7 +14,7 @@ import {
   type Server,
   startServer,
   type World,
-} from './real-program.ts';
+} from './support/real-program.ts';
 
 const token = `token-${randomBytes(24).toString('base64url')}`;
 let world: World;

@@ -3,9 +3,9 @@ import { createHash } from 'node:crypto';
 import { routes } from '@sealpost/protocol';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createOpenApi } from '../protocol/src/openapi.ts';
-import { testStream } from './door.ts';
-import { openService, type Service } from './running-api.ts';
-import { createSignedReports, secondStream } from './signed-reports.ts';
+import { testStream } from './support/door.ts';
+import { openService, type Service } from './support/running-api.ts';
+import { createSignedReports, secondStream } from './support/signed-reports.ts';
 
 const now = 1_763_200_000;
 const { report, signerSets } = await createSignedReports('documents');

@@ -2,7 +2,7 @@
 import { gzipSync } from 'node:zlib';
 import { build } from 'esbuild';
 import { expect, test } from 'vitest';
-import { root } from './source-tree.ts';
+import { root } from './support/source-tree.ts';
 
 /** A browser's bundle, and the files that something in it comes from. */
 const bundled = async (source: string): Promise<{ contents: Uint8Array; sources: readonly string[] }> => {

@@ -1,9 +1,9 @@
 // The specification, heading by heading: a test for each sentence, named by it.
 import { type FeedId, signRequest } from '@sealpost/protocol';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { testStream } from './door.ts';
-import { at, openService, type Reply, type Service } from './running-api.ts';
-import { createSignedReports, secondStream } from './signed-reports.ts';
+import { testStream } from './support/door.ts';
+import { at, openService, type Reply, type Service } from './support/running-api.ts';
+import { createSignedReports, secondStream } from './support/signed-reports.ts';
 
 const { report, signerSets } = await createSignedReports();
 const now = 1_763_200_000;

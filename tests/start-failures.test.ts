@@ -5,8 +5,8 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { type Replacements, removeBroken, requireBuild, startBroken } from './broken-program.ts';
-import { type Program, runCommand, startCommand } from './real-program.ts';
+import { type Replacements, removeBroken, requireBuild, startBroken } from './support/broken-program.ts';
+import { type Program, runCommand, startCommand } from './support/real-program.ts';
 
 vi.setConfig({ testTimeout: 180_000 }); // several programs start at once, on a machine that may be busy
 

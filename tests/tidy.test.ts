@@ -1,7 +1,8 @@
 // The house rules that a machine can check. Each failure says the rule's reason.
 import { builtinModules } from 'node:module';
+import { dirname } from 'node:path';
 import { expect, test } from 'vitest';
-import { isTest, listFiles, readJson, readSources, type SourceFile, workspaces } from './source-tree.ts';
+import { isTest, listFiles, readJson, readSources, type SourceFile, workspaces } from './support/source-tree.ts';
 
 const sources = readSources();
 const product = sources.filter(({ path }) => !isTest(path) && path.includes('/src/'));
@@ -15,90 +16,48 @@ const layers: Readonly<Record<string, readonly string[]>> = {
   client: ['protocol'],
   explorer: ['client', 'protocol'],
   simulator: ['protocol'],
-  'server/src/threads': [],
-  'server/src/url-host': [],
-  'server/src/url-password': [],
-  'server/src/start-watch': [],
-  'server/src/memo': [],
+  'server/src/runtime': [],
   'server/src/connections': [],
-  'server/src/file-failure': [],
-  'server/src/private-mode': [],
-  'server/src/tls-files': ['server/src/private-mode'],
-  'server/src/ip-address': ['server/src/memo'],
-  'server/src/config-values': ['server/src/ip-address', 'server/src/url-host'],
-  'server/src/config-connections': ['protocol', 'server/src/config-values'],
-  'server/src/config': [
-    'protocol',
-    'server/src/config-connections',
-    'server/src/config-values',
-    'server/src/url-password',
-  ],
-  'server/src/config-shown': ['server/src/config', 'server/src/url-password'],
-  'server/src/store': ['protocol', 'server/src/start-watch', 'server/src/threads', 'server/src/url-password'],
-  'server/src/ingest': ['protocol', 'server/src/connections', 'server/src/threads', 'server/src/store'],
-  'server/src/access': [
-    'protocol',
-    'server/src/file-failure',
-    'server/src/memo',
-    'server/src/private-mode',
-    'server/src/store',
-  ],
+  'server/src/config': ['protocol', 'server/src/runtime'],
+  'server/src/store': ['protocol', 'server/src/runtime'],
+  'server/src/ingest': ['protocol', 'server/src/connections', 'server/src/runtime', 'server/src/store'],
+  'server/src/access': ['protocol', 'server/src/runtime', 'server/src/store'],
   'server/src/http': [
     'protocol',
-    'server/src/connections',
-    'server/src/ip-address',
-    'server/src/memo',
-    'server/src/url-host',
-    'server/src/store',
     'server/src/access',
+    'server/src/connections',
+    'server/src/runtime',
+    'server/src/store',
   ],
-  'server/src/live': ['protocol', 'server/src/connections', 'server/src/store', 'server/src/access', 'server/src/http'],
+  'server/src/live': ['protocol', 'server/src/access', 'server/src/connections', 'server/src/http', 'server/src/store'],
   'server/src/observe': [
     'protocol',
     'server/src/access',
-    'server/src/http',
-    'server/src/ingest',
-    'server/src/live',
-    'server/src/store',
-  ],
-  'server/src/log': ['protocol', 'server/src/http', 'server/src/memo', 'server/src/observe'],
-  'server/src/metrics-staleness': [],
-  'server/src/metrics-store': ['server/src/store', 'server/src/threads'],
-  'server/src/metrics': [
-    'protocol',
     'server/src/connections',
     'server/src/http',
     'server/src/ingest',
     'server/src/live',
-    'server/src/metrics-staleness',
-    'server/src/metrics-store',
-    'server/src/observe',
+    'server/src/runtime',
     'server/src/store',
   ],
-  'server/src/ops': ['server/src/connections', 'server/src/metrics', 'server/src/observe', 'server/src/url-host'],
+  'server/src/ops': ['server/src/connections', 'server/src/observe', 'server/src/runtime'],
   'server/src/app': [
     'server/src/access',
     'server/src/connections',
     'server/src/http',
     'server/src/ingest',
-    'server/src/ip-address',
     'server/src/live',
     'server/src/observe',
-    'server/src/start-watch',
+    'server/src/runtime',
     'server/src/store',
-    'server/src/tls-files',
-    'server/src/url-password',
   ],
   'server/src/cluster': [
     'server/src/access',
     'server/src/app',
     'server/src/live',
-    'server/src/log',
-    'server/src/metrics',
     'server/src/observe',
-    'server/src/start-watch',
+    'server/src/runtime',
     'server/src/store',
-    'server/src/threads',
   ],
   'server/src/node': [
     'server/src/access',
@@ -107,11 +66,9 @@ const layers: Readonly<Record<string, readonly string[]>> = {
     'server/src/config',
     'server/src/http',
     'server/src/ingest',
-    'server/src/log',
-    'server/src/metrics',
     'server/src/observe',
     'server/src/ops',
-    'server/src/start-watch',
+    'server/src/runtime',
     'server/src/store',
   ],
   'server/src/index': ['server/src/config', 'server/src/node', 'server/src/store'],
@@ -121,16 +78,10 @@ const layers: Readonly<Record<string, readonly string[]>> = {
     'simulator',
     'server/src/access',
     'server/src/config',
-    'server/src/config-shown',
-    'server/src/file-failure',
     'server/src/ingest',
     'server/src/node',
-    'server/src/private-mode',
-    'server/src/start-watch',
+    'server/src/runtime',
     'server/src/store',
-    'server/src/threads',
-    'server/src/tls-files',
-    'server/src/url-password',
   ],
 };
 
@@ -156,16 +107,55 @@ test('tidy: only the demo imports the simulator', () => {
   const importing = product.filter(
     ({ path, imports }) => path.startsWith('server/') && imports.includes('@sealpost/simulator'),
   );
-  const others = importing.map(({ path }) => path).filter((path) => !path.startsWith('server/src/cli/demo-'));
+  const others = importing.map(({ path }) => path).filter((path) => !path.startsWith('server/src/cli/commands/demo/'));
   offenders(others, 'The service serves any network; the simulated one is a guest.');
 });
 
 test('tidy: only the environment calls lmdb, and its reads without a copy', () => {
   const others = sources
-    .filter(({ path }) => path.startsWith('server/') && path !== 'server/src/store/lmdb-environment.ts')
+    .filter(({ path }) => path.startsWith('server/') && path !== 'server/src/store/lmdb/environment.ts')
     .filter(({ path, imports, text }) => imports.includes('lmdb') || (!isTest(path) && text.includes('getBinaryFast')))
     .map(({ path }) => path);
   offenders(others, 'lmdb returns its whole read buffer under a false length; `viewRecord` returns the record.');
+});
+
+/** The folder of a set that a path is in: an engine of the store, a page of the explorer. */
+const folderIn = (parent: string, names: readonly string[], path: string): string | undefined =>
+  names.map((name) => `${parent}/${name}/`).find((folder) => path.startsWith(folder));
+const importsAcross = (parent: string, names: readonly string[], allowed: readonly string[]): readonly string[] =>
+  product
+    .filter(({ path }) => !allowed.includes(path))
+    .flatMap(({ path, imports }) =>
+      imports
+        .filter((name) => {
+          const target = folderIn(parent, names, name);
+          return target !== undefined && target !== folderIn(parent, names, path);
+        })
+        .map((name) => `${path} → ${name}`),
+    );
+
+test('tidy: only store/open.ts imports an engine', () => {
+  offenders(
+    importsAcross('server/src/store', ['lmdb', 'postgres'], ['server/src/store/open.ts']),
+    'Everyone else uses the contract in store.ts, whatever the engine; what two engines share stands beside it.',
+  );
+});
+
+test('tidy: pages of the explorer do not import each other', () => {
+  offenders(
+    importsAcross('explorer/src', ['catalog', 'inspect', 'report', 'status', 'stream'], ['explorer/src/app.tsx']),
+    'What two pages share belongs in ui/ or state/.',
+  );
+});
+
+test('tidy: no folder holds more than 20 source files', () => {
+  const counts = new Map<string, number>();
+  for (const { path } of sources.filter(({ path }) => !/\.(test|fuzz|contract)\.tsx?$/.test(path)))
+    counts.set(dirname(path), (counts.get(dirname(path)) ?? 0) + 1);
+  offenders(
+    [...counts].filter(([, count]) => count > 20).map(([folder, count]) => `${folder}: ${count}`),
+    'A folder of more than twenty files hides its shape.',
+  );
 });
 
 test('tidy: no import cycles between files', () => {
@@ -224,12 +214,14 @@ test('tidy: names say what a thing is', () => {
   offenders([...inPaths, ...inNames], 'Vague or capitalised names: say the noun, in kebab-case for files.');
 });
 
-test('tidy: no folder is deeper than three', () => {
+test('tidy: no folder is more than three levels below src', () => {
   offenders(
-    sources.map(({ path }) => path).filter((path) => path.split('/').length > 5),
+    sources.map(({ path }) => path).filter((path) => path.split('/').length > (path.includes('/src/') ? 6 : 5)),
     'Depth hides the architecture.',
   );
 });
+
+const wordsOf = new Map(sources.map(({ path, text }) => [path, new Set(text.match(/\w+/g))]));
 
 test('tidy: every export is used by another file or offered by its package', () => {
   const offered = new Set(sources.filter(({ path }) => path.endsWith('/index.ts')).flatMap(({ imports }) => imports));
@@ -237,10 +229,9 @@ test('tidy: every export is used by another file or offered by its package', () 
     .filter(({ path }) => !offered.has(path))
     .flatMap(({ path, text }) =>
       [...text.matchAll(/^export (?:async )?(const|type|class|function\*?) (\w+)/gm)].flatMap(([, kind, name]) => {
-        const word = new RegExp(`\\b${name}\\b`, 'g');
-        const elsewhere = sources.some((other) => other.path !== path && word.test(other.text));
+        const elsewhere = sources.some((other) => other.path !== path && wordsOf.get(other.path)?.has(name as string));
         // A type may be there to name what its own file's exports take and give.
-        const here = kind === 'type' && (text.match(word)?.length ?? 0) > 1;
+        const here = kind === 'type' && (text.match(new RegExp(`\\b${name}\\b`, 'g'))?.length ?? 0) > 1;
         return elsewhere || here ? [] : [`${path} ${name}`];
       }),
     );
@@ -280,7 +271,7 @@ test('tidy: each import is listed in its own package', () => {
 
 test('tidy: protocol and client use no Node API, but for the client’s socket in Node', () => {
   const node = product
-    .filter(({ path }) => /^(protocol|client)\//.test(path) && path !== 'client/src/socket-node.ts')
+    .filter(({ path }) => /^(protocol|client)\//.test(path) && path !== 'client/src/stream/socket-node.ts')
     .flatMap(({ path, imports, text }) =>
       [
         ...imports.filter((name) => name.startsWith('node:') || builtinModules.includes(name)),

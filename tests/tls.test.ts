@@ -6,9 +6,9 @@ import { type ConnectionOptions, connect, type SecureVersion, type TLSSocket } f
 import { signRequest } from '@sealpost/protocol';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { WebSocket } from 'ws';
-import { createCertificate } from './certificates.ts';
-import { head, openKeepAlive, toLines } from './raw-http.ts';
-import { createWorld, runCommand, type Server, startServer, type World } from './real-program.ts';
+import { createCertificate } from './support/certificates.ts';
+import { head, openKeepAlive, toLines } from './support/raw-http.ts';
+import { createWorld, runCommand, type Server, startServer, type World } from './support/real-program.ts';
 
 const first = createCertificate('first');
 let world: World;

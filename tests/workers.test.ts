@@ -10,9 +10,9 @@ import { signRequest } from '@sealpost/protocol';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createSecretBox } from '../server/src/access/secrets.ts';
 import { openStore } from '../server/src/store/open.ts';
-import { createCertificate } from './certificates.ts';
-import { act } from './door.ts';
-import { freePort } from './free-port.ts';
+import { createCertificate } from './support/certificates.ts';
+import { act } from './support/door.ts';
+import { freePort } from './support/free-port.ts';
 import {
   createWorld,
   type Program,
@@ -21,8 +21,8 @@ import {
   startCommand,
   startServer,
   type World,
-} from './real-program.ts';
-import { createSignedReports } from './signed-reports.ts';
+} from './support/real-program.ts';
+import { createSignedReports } from './support/signed-reports.ts';
 
 const { report } = await createSignedReports();
 const ingestToken = 'token-of-the-tests';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { scriptedFetch } from '../../tests/scripted-fetch.ts';
+import { scriptedFetch } from '../../tests/support/scripted-fetch.ts';
 import * as calls from './calls.ts';
 import { createClient } from './client.ts';
 

@@ -1,16 +1,14 @@
 // The calls as functions, for web pages that need few of them: bundlers drop what is not imported, which they cannot do with the methods of the one
 // object that `createClient` makes (D157). Streams are given by feed ID; the catalog's names and `latestMany` are the client's.
 import { type ClientOptions, readOptions } from './options.ts';
-import type { Requester } from './requester.ts';
-import { createRequester } from './signed-requester.ts';
+import type { Requester } from './request/requester.ts';
+import { createRequester } from './request/signed-requester.ts';
 
 /** What the calls send their requests with. Wrong options throw here, and nothing is sent yet. */
 export const openRequester = (options: ClientOptions): Requester => createRequester(readOptions(options));
 
 export type { ReportJson, SignerSetsJson } from '@sealpost/protocol';
-export type { Sleep } from './call.ts';
 export type { ClientEvent, ClientWarning } from './client-events.ts';
-export type { Credentials, CredentialsSource, SecretSource } from './credentials.ts';
 export { type CatalogResult, type DiscoveryFilters, discovery } from './discovery.ts';
 export type { ClientOptions } from './options.ts';
 export { type PagesOptions, pages } from './pages.ts';
@@ -41,5 +39,7 @@ export {
   type TimeResult,
   time,
 } from './reads.ts';
-export type { AnswerDetails, CallOptions, Requester } from './requester.ts';
-export { type ReportStream, type StreamOptions, stream } from './stream.ts';
+export type { Sleep } from './request/call.ts';
+export type { Credentials, CredentialsSource, SecretSource } from './request/credentials.ts';
+export type { AnswerDetails, CallOptions, Requester } from './request/requester.ts';
+export { type ReportStream, type StreamOptions, stream } from './stream/stream.ts';

@@ -1,10 +1,10 @@
 import { expect, test, vi } from 'vitest';
-import { errorBody, type Scripted, scriptedFetch } from '../../tests/scripted-fetch.ts';
-import { readJson } from '../../tests/source-tree.ts';
+import { errorBody, type Scripted, scriptedFetch } from '../../tests/support/scripted-fetch.ts';
+import { readJson } from '../../tests/support/source-tree.ts';
 import { createClient } from './client.ts';
 import { type ClientEvent, guard } from './client-events.ts';
 import type { ClientOptions } from './options.ts';
-import { observeStream } from './stream.ts';
+import { observeStream } from './stream/stream.ts';
 import { clientVersion } from './version.ts';
 
 const feedId = `0x0003${'0'.repeat(59)}1`;

@@ -1,5 +1,5 @@
 // What a client tells those who log and measure: one union, given to one function. No header, query, secret or signature is part of it.
-import type { StreamGap, StreamState } from './stream-state.ts';
+import type { StreamGap, StreamState } from './stream/state.ts';
 
 /** Something that the client mended by itself, and that someone should look at. */
 export type ClientWarning = {

@@ -1,7 +1,7 @@
 import { inspect } from 'node:util';
 import { errorTable } from '@sealpost/protocol';
 import { expect, test } from 'vitest';
-import { errorBody, type Scripted, scriptedFetch } from '../../tests/scripted-fetch.ts';
+import { errorBody, type Scripted, scriptedFetch } from '../../tests/support/scripted-fetch.ts';
 import { createClient } from './client.ts';
 import { SealpostError } from './errors.ts';
 import type { ClientOptions } from './options.ts';

@@ -1,5 +1,4 @@
 // Owns the everyday client: one object, a function for each call. What each does is in the file of the call.
-
 import { type DiscoveryFilters, discovery } from './discovery.ts';
 import { createLatestMany } from './latest-many.ts';
 import { createNamedCalls } from './named-calls.ts';
@@ -19,10 +18,10 @@ import {
   status,
   time,
 } from './reads.ts';
-import type { CallOptions, Requester } from './requester.ts';
-import { createRequester } from './signed-requester.ts';
-import { observeStream, openStream, type ReportStream, type StreamOptions, stream } from './stream.ts';
-import { streamByName } from './stream-by-name.ts';
+import type { CallOptions, Requester } from './request/requester.ts';
+import { createRequester } from './request/signed-requester.ts';
+import { streamByName } from './stream/named-stream.ts';
+import { observeStream, openStream, type ReportStream, type StreamOptions, stream } from './stream/stream.ts';
 import { createStreamLookup, isStreamName } from './stream-lookup.ts';
 
 /**

@@ -2,8 +2,8 @@
 import { type Body, type CatalogEntry, malformedArgument, parseDay } from '@sealpost/protocol';
 import { targetOf } from './arguments.ts';
 import { readArgument, SealpostError } from './errors.ts';
-import { filterKinds, paths } from './paths.ts';
-import type { AnswerDetails, CallOptions, Requester } from './requester.ts';
+import { filterKinds, paths } from './request/paths.ts';
+import type { AnswerDetails, CallOptions, Requester } from './request/requester.ts';
 
 type Kinds = typeof filterKinds;
 

@@ -11,10 +11,8 @@ export type {
   StreamDifference,
 } from '@sealpost/protocol';
 export { signRequest } from '@sealpost/protocol';
-export type { Sleep } from './call.ts';
 export { type Client, createClient } from './client.ts';
 export type { ClientEvent, ClientWarning } from './client-events.ts';
-export type { Credentials, CredentialsSource, SecretSource } from './credentials.ts';
 export { type AnyReport, type DecodedReport, decode, formatDecimal } from './decode.ts';
 export type { CatalogResult, DiscoveryFilters } from './discovery.ts';
 export { SealpostError, type SealpostErrorCode } from './errors.ts';
@@ -38,9 +36,11 @@ export type {
   StatusResult,
   TimeResult,
 } from './reads.ts';
-export type { AnswerDetails, CallOptions } from './requester.ts';
-export type { ReportStream, StreamOptions } from './stream.ts';
-export type { TransportName } from './stream-choice.ts';
-export type { ReconnectRules } from './stream-pause.ts';
-export type { ConnectionState, StreamGap, StreamState } from './stream-state.ts';
+export type { Sleep } from './request/call.ts';
+export type { Credentials, CredentialsSource, SecretSource } from './request/credentials.ts';
+export type { AnswerDetails, CallOptions } from './request/requester.ts';
+export type { TransportName } from './stream/choice.ts';
+export type { ReconnectRules } from './stream/pause.ts';
+export type { ConnectionState, StreamGap, StreamState } from './stream/state.ts';
+export type { ReportStream, StreamOptions } from './stream/stream.ts';
 export { type Verdict, type VerifyFailure, verify } from './verify.ts';

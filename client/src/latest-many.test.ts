@@ -1,13 +1,13 @@
 import { routes } from '@sealpost/protocol';
 import { createOpenApi } from '@sealpost/protocol/openapi';
 import { expect, test } from 'vitest';
-import { errorBody, type Scripted, scriptedFetch } from '../../tests/scripted-fetch.ts';
-import type { Sleep } from './call.ts';
+import { errorBody, type Scripted, scriptedFetch } from '../../tests/support/scripted-fetch.ts';
 import { SealpostError } from './errors.ts';
 import { createLatestMany, tellingNothing } from './latest-many.ts';
 import { readOptions } from './options.ts';
 import { type BulkReports, bulk } from './reads.ts';
-import { createRequester } from './signed-requester.ts';
+import type { Sleep } from './request/call.ts';
+import { createRequester } from './request/signed-requester.ts';
 
 const ids = (count: number): readonly string[] =>
   Array.from({ length: count }, (_, i) => `0x0003${i.toString(16).padStart(60, '0')}`);

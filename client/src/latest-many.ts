@@ -1,12 +1,12 @@
 // The newest reports of many streams: in one request where the server has the extension, else one by one in the pace of the rate limit (D100).
 import { type Body, type ErrorCode, type FeedId, limits, type ReportJson } from '@sealpost/protocol';
 import { readFeedIds, targetOf } from './arguments.ts';
-import { abortedBy, openCall, type Sleep } from './call.ts';
 import { type ClientFailure, SealpostError } from './errors.ts';
-import { createPace, type Pace } from './pace.ts';
-import { paths } from './paths.ts';
 import { type BulkReports, latest, type MissingReport, readReports } from './reads.ts';
-import type { AnswerDetails, CallOptions, Requester } from './requester.ts';
+import { abortedBy, openCall, type Sleep } from './request/call.ts';
+import { createPace, type Pace } from './request/pace.ts';
+import { paths } from './request/paths.ts';
+import type { AnswerDetails, CallOptions, Requester } from './request/requester.ts';
 
 /** How long a server without the extension is not asked for it again: it may be upgraded meanwhile. */
 const lackingMs = 600_000;

@@ -1,10 +1,10 @@
-// Owns what a client is made with: names, defaults, bounds. The secret goes into credentials.ts, and nowhere else.
+// Owns what a client is made with: names, defaults, bounds. The secret goes into request/credentials.ts, and nowhere else.
 import { sendsUserAgent } from '#socket';
-import { type Sleep, sleepOnTimer } from './call.ts';
 import { type ClientEvent, type ClientWarning, type EmitEvent, guard } from './client-events.ts';
-import { type CredentialsSource, createSigner, type SecretSource, type Signer } from './credentials.ts';
-import { parseBaseUrls, parseWsUrls } from './endpoints.ts';
 import { SealpostError } from './errors.ts';
+import { type Sleep, sleepOnTimer } from './request/call.ts';
+import { type CredentialsSource, createSigner, type SecretSource, type Signer } from './request/credentials.ts';
+import { parseBaseUrls, parseWsUrls } from './request/endpoints.ts';
 import { clientVersion } from './version.ts';
 
 export type ClientOptions = {

@@ -1,7 +1,7 @@
 // Decides where reading continues after a page, on any server: by its link where it sends one, else until a page is empty. Rejects pages
 // after which reading would lose reports or never end (D95).
 import { SealpostError } from './errors.ts';
-import { type ReceivedReport, stepMsOf, windowStartMs } from './received-report.ts';
+import { type ReceivedReport, stepMsOf, windowStartMs } from './stream/received-report.ts';
 
 /** The last second that the API can name. */
 const secondMax = 2 ** 32 - 1;

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { type Asked, type Scripted, scriptedFetch } from '../../tests/scripted-fetch.ts';
+import { type Asked, type Scripted, scriptedFetch } from '../../tests/support/scripted-fetch.ts';
 import { createClient } from './client.ts';
 import type { PagesOptions } from './pages.ts';
 

@@ -1,12 +1,12 @@
 // Owns reading a span of a stream page by page: to its end, or on with the present by asking again gently.
 import { limits, type ReportJson, timeResolutionOf } from '@sealpost/protocol';
 import { readFeedId, readSeconds } from './arguments.ts';
-import { abortedBy, type Sleep, sleepOnTimer } from './call.ts';
 import { readWhole } from './options.ts';
 import { continueAfter, type Place, type WalkedPage } from './page-walk.ts';
 import { page, type ReportPage } from './reads.ts';
-import { parseReceived } from './received-report.ts';
-import type { CallOptions, Requester } from './requester.ts';
+import { abortedBy, type Sleep, sleepOnTimer } from './request/call.ts';
+import type { CallOptions, Requester } from './request/requester.ts';
+import { parseReceived } from './stream/received-report.ts';
 
 export type PagesOptions = CallOptions & {
   /** First second: pages begin with the first report observed at or after it. */

@@ -2,11 +2,11 @@
 import type { Body, FeedId, ReportJson, SignerSetsJson } from '@sealpost/protocol';
 import { readFeedId, readFeedIds, readLimit, readResolution, readSeconds, targetOf } from './arguments.ts';
 import { SealpostError } from './errors.ts';
-import { readExtension, withExtension } from './extensions.ts';
 import { checkPage } from './page-walk.ts';
-import { paths } from './paths.ts';
-import { parseReceived } from './received-report.ts';
-import type { AnswerDetails, CallOptions, InnerCallOptions, Requester } from './requester.ts';
+import { readExtension, withExtension } from './request/extensions.ts';
+import { paths } from './request/paths.ts';
+import type { AnswerDetails, CallOptions, InnerCallOptions, Requester } from './request/requester.ts';
+import { parseReceived } from './stream/received-report.ts';
 
 /** What every result carries beside its values. */
 type WithDetails = { readonly details: AnswerDetails };

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
-import { errorBody, type Scripted, scriptedFetch } from '../../tests/scripted-fetch.ts';
+import { errorBody, type Scripted, scriptedFetch } from '../../tests/support/scripted-fetch.ts';
 import { createClient } from './client.ts';
 import { SealpostError } from './errors.ts';
 import { readOptions } from './options.ts';
-import { createRequester } from './signed-requester.ts';
+import { createRequester } from './request/signed-requester.ts';
 import { createStreamLookup } from './stream-lookup.ts';
 
 const idOf = (n: number) => `0x0003${n.toString(16).padStart(60, '0')}`;

@@ -1,6 +1,6 @@
 import { toSignerSetsJson } from '@sealpost/protocol';
 import { expect, test } from 'vitest';
-import { createSignedReports, millisecondStream, secondStream } from '../../tests/signed-reports.ts';
+import { createSignedReports, millisecondStream, secondStream } from '../../tests/support/signed-reports.ts';
 import { decode, formatDecimal } from './decode.ts';
 import { SealpostError } from './errors.ts';
 import { withFeeToken } from './fee-token.ts';

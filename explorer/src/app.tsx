@@ -1,17 +1,17 @@
 // Owns the frame around every page: the header, the footer, and which page is shown.
 import { effect } from '@preact/signals';
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { Account } from './account.tsx';
-import { CatalogPage } from './catalog-page.tsx';
-import { useExplorer } from './explorer.ts';
-import { InspectPage } from './inspect-page.tsx';
-import { Empty, Loading, Notice, useTitle } from './parts.tsx';
-import { ReportPage } from './report-page.tsx';
-import type { Route } from './router.ts';
-import { explainError } from './session.ts';
-import { SignInButton, SignInDialog } from './sign-in-dialog.tsx';
-import { StatusPage } from './status-page.tsx';
-import { StreamPage } from './stream-page.tsx';
+import { CatalogPage } from './catalog/page.tsx';
+import { InspectPage } from './inspect/page.tsx';
+import { ReportPage } from './report/page.tsx';
+import { useExplorer } from './state/explorer.ts';
+import type { Route } from './state/router.ts';
+import { explainError } from './state/session.ts';
+import { StatusPage } from './status/page.tsx';
+import { StreamPage } from './stream/page.tsx';
+import { Account } from './ui/account.tsx';
+import { Empty, Loading, Notice, useTitle } from './ui/components.tsx';
+import { SignInButton, SignInDialog } from './ui/sign-in-dialog.tsx';
 import './styles/app.css';
 
 const Page = ({ route }: { readonly route: Route }) => {

@@ -3,14 +3,14 @@
 import './styles/base.css';
 import { render } from 'preact';
 import { App } from './app.tsx';
-import { createCatalog } from './catalog.ts';
-import { createClock } from './clock.ts';
-import { ExplorerContext } from './explorer.ts';
-import { createLive } from './live.ts';
-import { createRouter } from './router.ts';
-import { createSession } from './session.ts';
-import { createSignIn } from './sign-in.ts';
-import { createTheme } from './theme.ts';
+import { createCatalog } from './state/catalog.ts';
+import { createClock } from './state/clock.ts';
+import { ExplorerContext } from './state/explorer.ts';
+import { createLive } from './state/live.ts';
+import { createRouter } from './state/router.ts';
+import { createSession } from './state/session.ts';
+import { createSignIn } from './state/sign-in.ts';
+import { createTheme } from './ui/theme.ts';
 
 const theme = createTheme(window);
 const clock = createClock(window);

@@ -1,6 +1,6 @@
 // Owns the fee token's two encodings, for whoever passes a report to a verifier contract. The server never uses them (D20).
-import { parseAddress } from './address.ts';
-import type { Hex } from './hex-bytes.ts';
+import { parseAddress } from './primitives/address.ts';
+import type { Hex } from './primitives/hex-bytes.ts';
 import { decodeFullReport, encodeEnvelope } from './report.ts';
 
 /** Newer contracts: the second argument of `verify`; no token means billing by subscription, which takes empty bytes. */

@@ -1,14 +1,15 @@
 // The package's front door. The subpaths ./request-signing and ./report-json serve those who only sign or render.
-export * from './address.ts';
+
 export * from './api.ts';
 export * from './bodies.ts';
 export * from './catalog.ts';
 export * from './errors.ts';
 export * from './fee-token.ts';
 export * from './feed-id.ts';
-export type { Hex } from './hex-bytes.ts';
 export * from './limits.ts';
 export * from './parameters.ts';
+export * from './primitives/address.ts';
+export type { Hex } from './primitives/hex-bytes.ts';
 export * from './query.ts';
 export * from './report.ts';
 export * from './report-json.ts';

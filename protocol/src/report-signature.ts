@@ -1,11 +1,11 @@
 // Owns who signed a report: the digest, the recovered addresses, and the verdict on a quorum (D18, D19).
 import { keccak_256 } from '@noble/hashes/sha3.js';
 import { bytesToHex } from '@noble/hashes/utils.js';
-import { type Address, parseAddress } from './address.ts';
 import type { Body } from './bodies.ts';
 import { malformedArgument } from './errors.ts';
-import { type Hex, writeHex } from './hex-bytes.ts';
-import { recoverPublicKey } from './recover-key.ts';
+import { type Address, parseAddress } from './primitives/address.ts';
+import { type Hex, writeHex } from './primitives/hex-bytes.ts';
+import { recoverPublicKey } from './primitives/recover-key.ts';
 import { type FullReport, fullReportBytesMax, type Signature } from './report.ts';
 
 /** The oracles behind one config digest: any f + 1 of them make a quorum. */

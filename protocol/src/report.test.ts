@@ -1,6 +1,6 @@
 import { expect, expectTypeOf, test } from 'vitest';
 import { parseFeedId, schemaVersionOf, timeResolutionOf } from './feed-id.ts';
-import type { Hex } from './hex-bytes.ts';
+import type { Hex } from './primitives/hex-bytes.ts';
 import {
   decodeFullReport,
   decodeReportBody,

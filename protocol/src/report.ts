@@ -1,9 +1,17 @@
 // Owns the bytes of a report: the full report (context, body, signatures) and its body, encoded and decoded (D17, D18).
 // Decoding accepts the one sequence of bytes that encoding gives and nothing else, which ABI decoders do not promise.
 // Who signed it is report-signature.ts.
-import { arrayTail, bytesTail, encodeTuple, encodeWord, hexWord, isHexBytes, type WordType } from './abi-words.ts';
 import { type FeedId, schemaVersionOf, type TimeResolution, timeResolutionOf } from './feed-id.ts';
-import type { Hex } from './hex-bytes.ts';
+import {
+  arrayTail,
+  bytesTail,
+  encodeTuple,
+  encodeWord,
+  hexWord,
+  isHexBytes,
+  type WordType,
+} from './primitives/abi-words.ts';
+import type { Hex } from './primitives/hex-bytes.ts';
 import {
   type Field,
   type FieldType,

@@ -1,7 +1,7 @@
 // Owns what a signed request is: header names, the string that is signed, the clock rule (D1–D4).
 // Node-free: servers compute the HMAC with node:crypto over the same `stringToSign`.
 import { ApiError } from './errors.ts';
-import { hexOf, hmacSha256, sha256, utf8Bytes } from './hmac-sha256.ts';
+import { hexOf, hmacSha256, sha256, utf8Bytes } from './primitives/hmac-sha256.ts';
 
 /** The three headers of an authenticated request, as documented; they arrive in any case. */
 export const authHeaders = {

@@ -15,17 +15,17 @@ import { type SignIn, withSignIn } from './http/sign-in.ts';
 import { createIngest, type Ingest, type IngestRules } from './ingest/ingest.ts';
 import { openVerifier } from './ingest/verifier.ts';
 import { watchVisibility } from './ingest/visibility.ts';
-import { createAddressSet } from './ip-address.ts';
 import { type Live, type LiveRules, openLive } from './live/live.ts';
 import type { SharedCounts } from './live/shared-counts.ts';
-import { createObserver, type Listener as Observe, type ReloadedCertificate } from './observe.ts';
-import type { StartWatch } from './start-watch.ts';
+import { createObserver, type Listener as Observe, type ReloadedCertificate } from './observe/observe.ts';
+import { createAddressSet } from './runtime/ip-address.ts';
+import type { StartWatch } from './runtime/start-watch.ts';
+import { readTlsFiles, type TlsFiles } from './runtime/tls-files.ts';
+import { hidePassword } from './runtime/url-password.ts';
 import { type AdminView, openAdminView } from './store/admin-snapshot.ts';
 import { openStore } from './store/open.ts';
 import { startRetention } from './store/retention.ts';
 import type { Store } from './store/store.ts';
-import { readTlsFiles, type TlsFiles } from './tls-files.ts';
-import { hidePassword } from './url-password.ts';
 
 export type NodeSettings = {
   readonly store: string;

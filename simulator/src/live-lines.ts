@@ -1,6 +1,6 @@
 // Owns how a report reads on a terminal: one line with time, name, price, bid and ask where there are, and signatures.
 import { decodeFullReport, decodeReportBody, type ReportJson, reportSchemas } from '@sealpost/protocol';
-import { priceScale } from './prices.ts';
+import { priceScale } from './market/prices.ts';
 
 /** A price with 18 decimals as text, without the zeros at its end. */
 export const formatPrice = (price: bigint): string => {

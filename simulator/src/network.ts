@@ -14,7 +14,7 @@ import {
 import * as Hex from 'ox/Hex';
 import * as WasmHash from 'ox/wasm/Hash';
 import * as WasmSecp256k1 from 'ox/wasm/Secp256k1';
-import { mix } from './random.ts';
+import { mix } from './market/random.ts';
 
 /** The usual sizes: n oracles, of which f may fail; f + 1 sign each report. */
 export const networkProfiles = {

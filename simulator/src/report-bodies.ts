@@ -1,9 +1,9 @@
 // Owns what stands in a report: the head that all versions share, and a table of the fields that each version adds.
 import type { ReportBody, ReportBodyOf } from '@sealpost/protocol';
-import { assets } from './assets.ts';
-import { openCodeOf, sessionCodes } from './market-hours.ts';
-import { createWalk, priceScale, ticksAt, toPrice, type Walk } from './prices.ts';
-import { type Market, type Quote, quoteAt } from './quotes.ts';
+import { assets } from './market/assets.ts';
+import { openCodeOf, sessionCodes } from './market/market-hours.ts';
+import { createWalk, priceScale, ticksAt, toPrice, type Walk } from './market/prices.ts';
+import { type Market, type Quote, quoteAt } from './market/quotes.ts';
 import type { SimulatedVersion } from './streams.ts';
 
 /** How long a report can be presented to a verifier contract. */

@@ -9,8 +9,8 @@ import {
   toReportJson,
   windowOf,
 } from '@sealpost/protocol';
+import { createMarket } from './market/quotes.ts';
 import { createNetwork, type Network, type NetworkOptions } from './network.ts';
-import { createMarket } from './quotes.ts';
 import { createFeeTokens, createReportBody, expirySeconds } from './report-bodies.ts';
 import { createSchedule, type Faults } from './schedule.ts';
 import { createStreams, type SimulatedStream } from './streams.ts';

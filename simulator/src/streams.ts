@@ -12,9 +12,9 @@ import {
 } from '@sealpost/protocol';
 import * as Hash from 'ox/Hash';
 import * as Hex from 'ox/Hex';
-import { type Asset, assets, type Pair } from './assets.ts';
-import { labelOf, type MarketHours } from './market-hours.ts';
-import { keyOf } from './random.ts';
+import { type Asset, assets, type Pair } from './market/assets.ts';
+import { labelOf, type MarketHours } from './market/market-hours.ts';
+import { keyOf } from './market/random.ts';
 
 /** Schema versions that are simulated: all but the first, which is out of use. */
 export type SimulatedVersion = Exclude<SchemaVersion, 1>;

@@ -3,8 +3,8 @@
 import { cpSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { pagesFile } from '../../server/src/store/lmdb-pages-file.ts';
-import { observationsOfKey, streamOfKey } from '../../server/src/store/lmdb-report-tables.ts';
+import { pagesFile } from '../../server/src/store/lmdb/pages-file.ts';
+import { observationsOfKey, streamOfKey } from '../../server/src/store/lmdb/report-tables.ts';
 import { ended, linesOf, type Programs } from '../faults/programs.ts';
 import { flipInFile } from './flip.ts';
 import { type Outcome, repairedPrefix } from './outcome.ts';

@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import { cpSync, readFileSync, rmSync, writeSync } from 'node:fs';
 import { basename } from 'node:path';
 import { signRequest } from '@sealpost/protocol';
-import { resolveSettings } from '../../server/src/config.ts';
+import { resolveSettings } from '../../server/src/config/config.ts';
 import { openNode } from '../../server/src/node.ts';
 import { openStore, repairStore } from '../../server/src/store/open.ts';
 import type { Store } from '../../server/src/store/store.ts';

@@ -7,8 +7,8 @@ import { type FeedId, toReportJson } from '@sealpost/protocol';
 import { runCommand } from '../../server/src/cli/sample-session.contract.ts';
 import { openStore } from '../../server/src/store/open.ts';
 import type { StoredReport } from '../../server/src/store/store.ts';
-import { act, testStream } from '../door.ts';
-import { createSignedReports, secondStream } from '../signed-reports.ts';
+import { act, testStream } from '../support/door.ts';
+import { createSignedReports, secondStream } from '../support/signed-reports.ts';
 
 export type Account = { readonly userId: string; readonly secret: string };
 

@@ -2,11 +2,11 @@
 // error. Mode `create` only makes a store, and says how that went; `write` opens one alone, and tells of its writing.
 import { writeSync } from 'node:fs';
 import { createInterface } from 'node:readline';
-import { resolveSettings } from '../../server/src/config.ts';
+import { resolveSettings } from '../../server/src/config/config.ts';
 import { openNode } from '../../server/src/node.ts';
 import { openStore } from '../../server/src/store/open.ts';
 import type { Store } from '../../server/src/store/store.ts';
-import { secondStream } from '../signed-reports.ts';
+import { secondStream } from '../support/signed-reports.ts';
 
 const [mode = 'serve', folder = '', keyFile = '', token = ''] = process.argv.slice(2);
 const print = (line: string): void => void writeSync(1, `${line}\n`);

@@ -8,9 +8,9 @@ import { signRequest, toReportJson } from '@sealpost/protocol';
 import { runCommand } from '../../server/src/cli/sample-session.contract.ts';
 import { openStore } from '../../server/src/store/open.ts';
 import type { StoredReport } from '../../server/src/store/store.ts';
-import { act, testStream } from '../door.ts';
 import { ended, linesOf, type Programs } from '../faults/programs.ts';
-import { createSignedReports, secondStream } from '../signed-reports.ts';
+import { act, testStream } from '../support/door.ts';
+import { createSignedReports, secondStream } from '../support/signed-reports.ts';
 import type { Preload } from './preload.ts';
 
 export type CallsWorld = {

@@ -3,11 +3,11 @@
 import { toReportJson } from '@sealpost/protocol';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openStore } from '../../server/src/store/open.ts';
-import { migratePostgres } from '../../server/src/store/postgres-schema.ts';
-import { type EventClient, openEvents, openSocket } from '../live-clients.ts';
-import { createWorld, fetchSigned, type Server, startServer, type World } from '../real-program.ts';
-import { type RunningPostgres, startPostgres } from '../running-postgres.ts';
-import { createSignedReports } from '../signed-reports.ts';
+import { migratePostgres } from '../../server/src/store/postgres/schema.ts';
+import { type EventClient, openEvents, openSocket } from '../support/live-clients.ts';
+import { createWorld, fetchSigned, type Server, startServer, type World } from '../support/real-program.ts';
+import { type RunningPostgres, startPostgres } from '../support/running-postgres.ts';
+import { createSignedReports } from '../support/signed-reports.ts';
 
 const token = 'a-token-for-three-nodes';
 const [hour, day] = [3_600, 86_400];

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { open } from 'lmdb';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { unpackReport } from '../../server/src/store/packed-report.ts';
+import { unpackReport } from '../../server/src/store/format/packed-report.ts';
 import { createHealthyStore, type HealthyStore, runTruncation } from './corruption.ts';
 import { buildPrograms, type Programs } from './programs.ts';
 

@@ -2,9 +2,9 @@
 import { cpSync, mkdtempSync, rmSync, truncateSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { pagesBytesInUse, pagesFile } from '../../server/src/store/lmdb-pages-file.ts';
+import { pagesBytesInUse, pagesFile } from '../../server/src/store/lmdb/pages-file.ts';
 import { openStore } from '../../server/src/store/open.ts';
-import { createSignedReports, secondStream } from '../signed-reports.ts';
+import { createSignedReports, secondStream } from '../support/signed-reports.ts';
 import { ended, linesOf, type Programs } from './programs.ts';
 
 const firstSecond = 1_763_200_000;

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openStore } from '../../server/src/store/open.ts';
 import type { Store, StoredReport } from '../../server/src/store/store.ts';
-import { createSignedReports, secondStream } from '../signed-reports.ts';
+import { createSignedReports, secondStream } from '../support/signed-reports.ts';
 
 const { report } = await createSignedReports();
 const stream = secondStream(1);

@@ -2,9 +2,9 @@
 // place, and everything that was acknowledged is asked for again.
 import type { FeedId } from '@sealpost/protocol';
 import { openStore } from '../../server/src/store/open.ts';
-import { act, testStream } from '../door.ts';
-import { createWorld, fetchSigned, type Server, startServer, type World } from '../real-program.ts';
-import { createSignedReports, secondStream } from '../signed-reports.ts';
+import { act, testStream } from '../support/door.ts';
+import { createWorld, fetchSigned, type Server, startServer, type World } from '../support/real-program.ts';
+import { createSignedReports, secondStream } from '../support/signed-reports.ts';
 import { type Acknowledged, startLoad } from './node-load.ts';
 import { openPostgresPair } from './postgres-pair.ts';
 

@@ -2,7 +2,7 @@
 import { writeSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { openStore } from '../../server/src/store/open.ts';
-import { createSignedReports, secondStream } from '../signed-reports.ts';
+import { createSignedReports, secondStream } from '../support/signed-reports.ts';
 
 const [folder = ''] = process.argv.slice(2);
 const print = (line: string): void => void writeSync(1, `${line}\n`);

@@ -5,10 +5,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { createDamageLog } from '../../server/src/store/damage.ts';
-import { openEnvironment } from '../../server/src/store/lmdb-environment.ts';
-import { takePlace } from '../../server/src/store/lmdb-fence.ts';
+import { openEnvironment } from '../../server/src/store/lmdb/environment.ts';
+import { takePlace } from '../../server/src/store/lmdb/write/fence.ts';
 import { openStore } from '../../server/src/store/open.ts';
-import { createSignedReports, secondStream } from '../signed-reports.ts';
+import { createSignedReports, secondStream } from '../support/signed-reports.ts';
 import { buildPrograms, ended, linesOf, type Programs } from './programs.ts';
 
 const { report } = await createSignedReports();

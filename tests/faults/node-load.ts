@@ -2,8 +2,8 @@
 // probes. Everything begins when it is due, however long what began before takes, and every answer is held against what was sent.
 import { Agent, request } from 'node:http';
 import { type FeedId, signRequest, toReportJson } from '@sealpost/protocol';
-import type { Server, World } from '../real-program.ts';
-import type { SignedReports } from '../signed-reports.ts';
+import type { Server, World } from '../support/real-program.ts';
+import type { SignedReports } from '../support/signed-reports.ts';
 
 /** What is asked of nodes. */
 export type Kind = 'latest' | 'at' | 'page' | 'bulk' | 'ingest' | 'livez' | 'readyz';

@@ -2,7 +2,7 @@
 import { afterEach, expect, test } from 'vitest';
 import { openStore } from '../../server/src/store/open.ts';
 import type { Store, StoredReport } from '../../server/src/store/store.ts';
-import { createSignedReports, secondStream } from '../signed-reports.ts';
+import { createSignedReports, secondStream } from '../support/signed-reports.ts';
 import { runFailover } from './failover.ts';
 import { openPostgresPair, type PostgresPair } from './postgres-pair.ts';
 

@@ -1,6 +1,6 @@
 // A PostgreSQL primary with its standby, behind one address that leads to whichever is the primary.
-import { openCuttingProxy } from '../cutting-proxy.ts';
-import { type RunningPostgres, startPostgres, startStandby } from '../running-postgres.ts';
+import { openCuttingProxy } from '../support/proxies/cutting-proxy.ts';
+import { type RunningPostgres, startPostgres, startStandby } from '../support/running-postgres.ts';
 
 export type PostgresPair = {
   /** Where the primary is, whichever that is. */

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { open } from 'lmdb';
 import { openStore } from '../../server/src/store/open.ts';
 import type { Store } from '../../server/src/store/store.ts';
-import { secondStream } from '../signed-reports.ts';
+import { secondStream } from '../support/signed-reports.ts';
 
 const [act = '', ...folders] = process.argv.slice(2);
 const streams = [secondStream(1), secondStream(2), secondStream(3)];

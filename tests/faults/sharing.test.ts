@@ -4,13 +4,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { createDamageLog } from '../../server/src/store/damage.ts';
-import { openEnvironment } from '../../server/src/store/lmdb-environment.ts';
-import { takePlace } from '../../server/src/store/lmdb-fence.ts';
-import { createClosings, openWriter } from '../../server/src/store/lmdb-writer.ts';
+import { openEnvironment } from '../../server/src/store/lmdb/environment.ts';
+import { takePlace } from '../../server/src/store/lmdb/write/fence.ts';
+import { createClosings, openWriter } from '../../server/src/store/lmdb/write/writer.ts';
 import { openStore } from '../../server/src/store/open.ts';
 import type { Store } from '../../server/src/store/store.ts';
 import type { StoreEvent } from '../../server/src/store/store-event.ts';
-import { createSignedReports, secondStream } from '../signed-reports.ts';
+import { createSignedReports, secondStream } from '../support/signed-reports.ts';
 import { buildPrograms, ended, linesOf, type Programs } from './programs.ts';
 
 const { report } = await createSignedReports();

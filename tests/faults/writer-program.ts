@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import { writeSync } from 'node:fs';
 import { open } from 'lmdb';
 import { openStore } from '../../server/src/store/open.ts';
-import { createSignedReports, secondStream } from '../signed-reports.ts';
+import { createSignedReports, secondStream } from '../support/signed-reports.ts';
 
 const [folder = '', mode = 'honest', startText = '0', countText = '1000000'] = process.argv.slice(2);
 const { report } = await createSignedReports();

@@ -2,7 +2,7 @@
 // keeps every connection that it has.
 import type { Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
-import { head } from '../raw-http.ts';
+import { head } from '../support/raw-http.ts';
 import type { Ground } from './ground.ts';
 
 export type Attacker = {

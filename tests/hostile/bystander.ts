@@ -7,7 +7,7 @@ import { get as getTls, Agent as TlsAgent } from 'node:https';
 import { setTimeout } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { signRequest } from '@sealpost/protocol';
-import type { Credentials } from '../running-api.ts';
+import type { Credentials } from '../support/running-api.ts';
 
 export type Seen = { readonly asked: number; readonly answered: number; readonly p99Ms: number };
 

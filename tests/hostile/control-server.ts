@@ -6,9 +6,9 @@ import type { AddressInfo } from 'node:net';
 import type { FeedId } from '@sealpost/protocol';
 import { WebSocketServer } from 'ws';
 import { coverageOf } from '../../server/src/store/coverage.ts';
+import { renderReport } from '../../server/src/store/format/rendered-report.ts';
 import { openStore } from '../../server/src/store/open.ts';
-import { renderReport } from '../../server/src/store/rendered-report.ts';
-import { createCertificate } from '../certificates.ts';
+import { createCertificate } from '../support/certificates.ts';
 
 const page = 'x'.repeat(500_000);
 const [, , address = ''] = process.argv;

@@ -2,8 +2,8 @@
 import { connect, type Socket } from 'node:net';
 import { connect as connectTls, type SecureVersion } from 'node:tls';
 import { signRequest } from '@sealpost/protocol';
-import { toLines } from '../raw-http.ts';
-import type { Credentials } from '../running-api.ts';
+import { toLines } from '../support/raw-http.ts';
+import type { Credentials } from '../support/running-api.ts';
 
 export type Targets = Readonly<Record<'latest' | 'page' | 'socket' | 'events', string>> & {
   /** The most costly arguments of every route that reads much. */

@@ -2,7 +2,7 @@
 import type { FeedId } from '@sealpost/protocol';
 import { rekeyedReports } from '../../bench/rekeyed-reports.ts';
 import type { NewReport, Store } from '../../server/src/store/store.ts';
-import { secondStream } from '../signed-reports.ts';
+import { secondStream } from '../support/signed-reports.ts';
 
 const batchMax = 2_000;
 const monthMinutes = 29 * 1_440;

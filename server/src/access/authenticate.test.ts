@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { ApiError, authHeaders, signatureOf, signRequest, statusOf } from '@sealpost/protocol';
 import { expect, test } from 'vitest';
-import { testStream } from '../../../tests/door.ts';
-import { secondStream } from '../../../tests/signed-reports.ts';
+import { testStream } from '../../../tests/support/door.ts';
+import { secondStream } from '../../../tests/support/signed-reports.ts';
 import type { AdminSnapshot, AdminView } from '../store/admin-snapshot.ts';
 import type { Account } from '../store/store.ts';
 import { addSecret, revokeSecret, switchAccount } from './account-changes.ts';

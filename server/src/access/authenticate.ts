@@ -15,7 +15,7 @@ import {
   signableTargets,
   stringToSign,
 } from '@sealpost/protocol';
-import { memoise } from '../memo.ts';
+import { memoise } from '../runtime/memo.ts';
 import { createHmacKey, type HmacKey, hmacHex } from './hmac.ts';
 
 /** The three headers as they came; undefined where absent. */

@@ -1,7 +1,7 @@
 import { parseQuery } from '@sealpost/protocol';
 import { expect, test } from 'vitest';
-import { testStream } from '../../../tests/door.ts';
-import { secondStream } from '../../../tests/signed-reports.ts';
+import { testStream } from '../../../tests/support/door.ts';
+import { secondStream } from '../../../tests/support/signed-reports.ts';
 import {
   changeEntitlements,
   parseAccountName,

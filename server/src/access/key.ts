@@ -17,8 +17,8 @@ import {
   writeSync,
 } from 'node:fs';
 import { dirname, resolve } from 'node:path';
-import { describeFileFailure } from '../file-failure.ts';
-import { isOpenToOthers } from '../private-mode.ts';
+import { describeFileFailure } from '../runtime/file-failure.ts';
+import { isOpenToOthers } from '../runtime/private-mode.ts';
 import { createSecretBox, parseKey, readKeyFile, type SecretBox, SecretBoxError } from './secrets.ts';
 
 /** The settings that lead to the key. */

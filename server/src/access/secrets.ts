@@ -3,7 +3,7 @@
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { describeFileFailure } from '../file-failure.ts';
+import { describeFileFailure } from '../runtime/file-failure.ts';
 
 /** Seals and opens secrets of users. */
 export type SecretBox = {

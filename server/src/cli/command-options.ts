@@ -1,8 +1,14 @@
 // Owns what commands have in common on the command line: flags of settings, --config, examples, whole numbers, and the way from
 // these to settings.
 import { type Command, Option } from 'commander';
-import { type ResolvedSettings, resolveSettings, type SettingName, settingNames, settingsTable } from '../config.ts';
-import { holdsSecret } from '../config-shown.ts';
+import {
+  type ResolvedSettings,
+  resolveSettings,
+  type SettingName,
+  settingNames,
+  settingsTable,
+} from '../config/config.ts';
+import { holdsSecret } from '../config/shown.ts';
 import { usageError } from './failure.ts';
 import { openToOthers, readFileAndMode } from './private-file.ts';
 import type { Session } from './session.ts';

@@ -2,8 +2,8 @@
 import { constants } from 'node:os';
 import { ApiError } from '@sealpost/protocol';
 import { CommanderError } from 'commander';
-import { SettingError } from '../config.ts';
-import { describeFileFailure } from '../file-failure.ts';
+import { SettingError } from '../config/config.ts';
+import { describeFileFailure } from '../runtime/file-failure.ts';
 import { CorruptRecordError, StoreError } from '../store/store.ts';
 
 /** Every exit code with its meaning; an interrupted command adds 128 + the signal's number, 130 for SIGINT. */

@@ -1,7 +1,7 @@
 // Files that hold secrets: a file that others may read is refused. Key files have the same rule in access/key.ts.
 import { open } from 'node:fs/promises';
-import { describeFileFailure } from '../file-failure.ts';
-import { isOpenToOthers } from '../private-mode.ts';
+import { describeFileFailure } from '../runtime/file-failure.ts';
+import { isOpenToOthers } from '../runtime/private-mode.ts';
 import { usageError } from './failure.ts';
 
 /** The error for a file that the command line names and that cannot be read. */

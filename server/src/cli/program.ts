@@ -1,32 +1,32 @@
 // Owns the command line as a whole: every command, the general help, and how a run ends.
 import { Command } from 'commander';
-import { addAccountCommand } from './account-command.ts';
-import { addAuditCommand } from './audit-command.ts';
-import { addCandlesCommand } from './candles-command.ts';
-import { addCompletionCommand } from './completion-command.ts';
-import { addConfigCommand } from './config-command.ts';
-import { addCoverageCommand } from './coverage-command.ts';
-import { addDemoCommand } from './demo-command.ts';
-import { addDoctorCommand } from './doctor-command.ts';
-import { addEntitleCommand } from './entitle-command.ts';
-import { addExportCommand } from './export-command.ts';
+import { addAccountCommand } from './commands/account.ts';
+import { addAuditCommand } from './commands/audit.ts';
+import { addCandlesCommand } from './commands/candles.ts';
+import { addCompletionCommand } from './commands/completion.ts';
+import { addConfigCommand } from './commands/config.ts';
+import { addCoverageCommand } from './commands/coverage.ts';
+import { addDemoCommand } from './commands/demo/demo.ts';
+import { addDoctorCommand } from './commands/doctor.ts';
+import { addEntitleCommand } from './commands/entitle.ts';
+import { addExportCommand } from './commands/export.ts';
+import { addFollowCommand } from './commands/follow/follow.ts';
+import { addIngestCommand } from './commands/ingest/ingest.ts';
+import { addInitCommand } from './commands/init.ts';
+import { addLoginCommands } from './commands/login.ts';
+import { addQuarantineCommand } from './commands/quarantine.ts';
+import { addReportCommand } from './commands/report/report.ts';
+import { addSecretCommand } from './commands/secret.ts';
+import { addServeCommand } from './commands/serve.ts';
+import { addSignCommand } from './commands/sign.ts';
+import { addSignersCommand } from './commands/signers.ts';
+import { addStoreCommand } from './commands/store/store.ts';
+import { addStreamCommand } from './commands/stream.ts';
+import { addWatchCommand } from './commands/watch.ts';
 import { explainFailure } from './failure.ts';
-import { addFollowCommand } from './follow-command.ts';
 import { completeHints, givenFlags } from './hints.ts';
-import { addIngestCommand } from './ingest-command.ts';
-import { addInitCommand } from './init-command.ts';
-import { addLoginCommands } from './login-command.ts';
-import { addQuarantineCommand } from './quarantine-command.ts';
-import { addReportCommand } from './report-command.ts';
-import { addSecretCommand } from './secret-command.ts';
-import { addServeCommand } from './serve-command.ts';
 import { type Session, withCleanOutput } from './session.ts';
-import { addSignCommand } from './sign-command.ts';
-import { addSignersCommand } from './signers-command.ts';
-import { addStoreCommand } from './store-command.ts';
-import { addStreamCommand } from './stream-command.ts';
 import { readVersion } from './version.ts';
-import { addWatchCommand } from './watch-command.ts';
 
 const general = `
 Settings come from flags, SEALPOST_… variables, a JSON file and defaults, in this order; sealpost config shows them.

@@ -6,9 +6,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { FeedId } from '@sealpost/protocol';
 import { expect } from 'vitest';
-import { testStream } from '../../../tests/door.ts';
-import { type Credentials, openService } from '../../../tests/running-api.ts';
-import { createSignedReports, millisecondStream, secondStream } from '../../../tests/signed-reports.ts';
+import { testStream } from '../../../tests/support/door.ts';
+import { type Credentials, openService } from '../../../tests/support/running-api.ts';
+import { createSignedReports, millisecondStream, secondStream } from '../../../tests/support/signed-reports.ts';
 import type { NewReport, StoredReport } from '../store/store.ts';
 import { type Ran, runCommand, type SampleOptions } from './sample-session.contract.ts';
 

@@ -2,8 +2,8 @@
 import type { SpentByTable } from '../access/limit-exchange.ts';
 import type { NodeSettings } from '../app.ts';
 import type { AccountCount } from '../live/shared-counts.ts';
-import type { LogLevel } from '../log.ts';
-import type { MetricValues } from '../metrics.ts';
+import type { LogLevel } from '../observe/log.ts';
+import type { MetricValues } from '../observe/metrics.ts';
 import type { Damage } from '../store/store.ts';
 
 /** Tokens, and how many live connections accounts have where that has changed. */

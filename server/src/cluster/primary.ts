@@ -5,12 +5,12 @@ import { createLimitExchange, type SpentByTable } from '../access/limit-exchange
 import type { ShareLimits } from '../access/node-limits.ts';
 import { bucketsMax } from '../access/rate-limit.ts';
 import { createCountExchange } from '../live/shared-counts.ts';
-import type { MetricValues } from '../metrics.ts';
-import type { Listener } from '../observe.ts';
-import type { StartWatch } from '../start-watch.ts';
+import type { MetricValues } from '../observe/metrics.ts';
+import type { Listener } from '../observe/observe.ts';
+import type { StartWatch } from '../runtime/start-watch.ts';
+import { programBeside } from '../runtime/threads.ts';
 import { createDamageLog } from '../store/damage.ts';
 import type { Damage } from '../store/store.ts';
-import { programBeside } from '../threads.ts';
 import {
   type FromWorker,
   type ToWorker,

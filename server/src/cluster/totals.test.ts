@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createMetrics, type MetricValues, renderMetrics, sumMetrics } from '../metrics.ts';
+import { createMetrics, type MetricValues, renderMetrics, sumMetrics } from '../observe/metrics.ts';
 import { createWorkerTotals } from './totals.ts';
 
 const unknown = (): never => {

@@ -1,6 +1,6 @@
 // Owns the metrics of workers, seen from the primary: what each told last, and the counts of those that have ended, so that no total
 // ever goes back.
-import { type MetricValues, sumMetrics, totalsOf } from '../metrics.ts';
+import { type MetricValues, sumMetrics, totalsOf } from '../observe/metrics.ts';
 
 type Values = readonly MetricValues[];
 

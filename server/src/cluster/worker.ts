@@ -4,9 +4,9 @@ import { openSecretBox } from '../access/key.ts';
 import { createSharedLimiters } from '../access/limit-exchange.ts';
 import { openReadPath, type ReadPath } from '../app.ts';
 import { createSharedCounts } from '../live/shared-counts.ts';
-import { openLog } from '../log.ts';
-import { createMetrics } from '../metrics.ts';
-import { createObserver } from '../observe.ts';
+import { openLog } from '../observe/log.ts';
+import { createMetrics } from '../observe/metrics.ts';
+import { createObserver } from '../observe/observe.ts';
 import { openAdminView } from '../store/admin-snapshot.ts';
 import { openStore } from '../store/open.ts';
 import {

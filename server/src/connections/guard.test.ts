@@ -4,7 +4,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { connect, createServer, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { afterEach, expect, test } from 'vitest';
-import { createCertificate } from '../../../tests/certificates.ts';
+import { createCertificate } from '../../../tests/support/certificates.ts';
 import { type HttpListener, type ListenerEvent, type ListenOptions, openHttpServer } from '../http/server.ts';
 import { noteAnswer, noteChunked } from './guard.ts';
 import { createStallWatch } from './stall.ts';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { ApiError } from '@sealpost/protocol';
 import { afterEach, expect, test } from 'vitest';
 import { createRateLimiter } from '../access/rate-limit.ts';
-import { createAddressSet } from '../ip-address.ts';
+import { createAddressSet } from '../runtime/ip-address.ts';
 import { answerFile, type FindFile, openExplorer, type ServedFile } from './explorer.ts';
 import { createGate } from './gate.ts';
 import { createPipeline } from './pipeline.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createAddressSet } from '../ip-address.ts';
+import { createAddressSet } from '../runtime/ip-address.ts';
 import { countedAddressOf } from './gate.ts';
 
 const proxies = createAddressSet(['fd00:1:2:3::10', '10.0.0.0/24']);

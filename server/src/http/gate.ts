@@ -3,7 +3,7 @@
 import { ApiError, errorOf, type FeedId, type Route, type RouteName, statusOf } from '@sealpost/protocol';
 import type { Authenticator, Caller } from '../access/authenticate.ts';
 import type { RateDecision, RateLimiter } from '../access/rate-limit.ts';
-import { type AddressSet, limitedNetworkOf } from '../ip-address.ts';
+import { type AddressSet, limitedNetworkOf } from '../runtime/ip-address.ts';
 import { hasAuth, type RequestHeaders } from './headers.ts';
 
 export type GateRules = {

@@ -10,7 +10,7 @@ import {
   type RouteName,
   routes,
 } from '@sealpost/protocol';
-import { memoise } from '../memo.ts';
+import { memoise } from '../runtime/memo.ts';
 
 export type QueryRules = QueryLimits & { readonly retentionDays: number };
 

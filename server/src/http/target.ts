@@ -10,7 +10,7 @@ import {
   routes,
   splitQuery,
 } from '@sealpost/protocol';
-import { memoise } from '../memo.ts';
+import { memoise } from '../runtime/memo.ts';
 import type { FindFile, ServedFile } from './explorer.ts';
 
 export type Target = { readonly path: string; readonly query: string };

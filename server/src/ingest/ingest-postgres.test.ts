@@ -1,9 +1,9 @@
 // The door on a store whose every look-up is a statement of a database.
 import { toReportJson } from '@sealpost/protocol';
 import { afterAll, expect, test } from 'vitest';
-import { openDoor, testStream } from '../../../tests/door.ts';
-import { startPostgres } from '../../../tests/running-postgres.ts';
-import { createSignedReports, secondStream } from '../../../tests/signed-reports.ts';
+import { openDoor, testStream } from '../../../tests/support/door.ts';
+import { startPostgres } from '../../../tests/support/running-postgres.ts';
+import { createSignedReports, secondStream } from '../../../tests/support/signed-reports.ts';
 import { openStore } from '../store/open.ts';
 import { ingestNdjson } from './sources/ndjson.ts';
 

@@ -8,8 +8,8 @@ import {
 } from '@sealpost/protocol';
 import { createNetwork } from '@sealpost/simulator';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { act, type Door, openDoor, testStream } from '../../../tests/door.ts';
-import { createSignedReports, millisecondStream, secondStream } from '../../../tests/signed-reports.ts';
+import { act, type Door, openDoor, testStream } from '../../../tests/support/door.ts';
+import { createSignedReports, millisecondStream, secondStream } from '../../../tests/support/signed-reports.ts';
 import { openStore } from '../store/open.ts';
 import { type Store, type StoredReport, StoreError } from '../store/store.ts';
 import type { LineResult } from './report-line.ts';

@@ -3,7 +3,7 @@ import { parentPort } from 'node:worker_threads';
 import type { SignerSets } from '@sealpost/protocol';
 import * as WasmHash from 'ox/wasm/Hash';
 import * as WasmSecp256k1 from 'ox/wasm/Secp256k1';
-import type { ThreadMessage } from '../threads.ts';
+import type { ThreadMessage } from '../runtime/threads.ts';
 import { type Verdict, verifyFullReport } from './verification.ts';
 
 export type VerifierRequest =

@@ -2,8 +2,8 @@
 import type { Worker } from 'node:worker_threads';
 import { toReportJson } from '@sealpost/protocol';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { type Door, openDoor, testStream } from '../../../tests/door.ts';
-import { createSignedReports, secondStream } from '../../../tests/signed-reports.ts';
+import { type Door, openDoor, testStream } from '../../../tests/support/door.ts';
+import { createSignedReports, secondStream } from '../../../tests/support/signed-reports.ts';
 import type { StoreError } from '../store/store.ts';
 
 const { report, signerSets } = await createSignedReports();

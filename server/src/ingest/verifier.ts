@@ -1,8 +1,8 @@
 // The verifier: threads that check signatures, so that no request loop ever does. A thread that ends is replaced; what it had is checked again by
 // another, once.
 import type { SignerSets } from '@sealpost/protocol';
+import { openChannel, startThread, type ThreadChannel } from '../runtime/threads.ts';
 import { StoreError } from '../store/store.ts';
-import { openChannel, startThread, type ThreadChannel } from '../threads.ts';
 import type { Verdict } from './verification.ts';
 import type { VerifierRequest } from './verifier-thread.ts';
 

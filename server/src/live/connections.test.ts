@@ -1,6 +1,6 @@
 import type { ApiError, FeedId } from '@sealpost/protocol';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { secondStream } from '../../../tests/signed-reports.ts';
+import { secondStream } from '../../../tests/support/signed-reports.ts';
 import { type Access, createConnections, type Ending, type Line, type Opened } from './connections.ts';
 
 beforeEach(() => void vi.useFakeTimers());

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { createSignedReports, millisecondStream, secondStream } from '../../../tests/signed-reports.ts';
+import { createSignedReports, millisecondStream, secondStream } from '../../../tests/support/signed-reports.ts';
 import { openStore } from '../store/open.ts';
 import { CorruptRecordError, type ReportStore, type Store, type StoredReport } from '../store/store.ts';
 import { type Hub, openHub, type Subscriber } from './hub.ts';

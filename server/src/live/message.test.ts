@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { secondStream } from '../../../tests/signed-reports.ts';
+import { secondStream } from '../../../tests/support/signed-reports.ts';
 import { renderMessage, toFrame } from './message.ts';
 
 const report = {

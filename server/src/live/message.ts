@@ -1,5 +1,5 @@
 // Owns a report as live connections get it: rendered once for each form, however many read it (D30, D66).
-import { renderReport } from '../store/rendered-report.ts';
+import { renderReport } from '../store/format/rendered-report.ts';
 import type { StoredReport } from '../store/store.ts';
 
 /** The forms a live report has: frames of `/api/v1/ws` and `/api/v2/ws`, and an event. */

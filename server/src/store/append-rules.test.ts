@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createSignedReports, secondStream } from '../../../tests/signed-reports.ts';
+import { createSignedReports, secondStream } from '../../../tests/support/signed-reports.ts';
 import { judgeReport } from './append-rules.ts';
 
 const { report } = await createSignedReports();

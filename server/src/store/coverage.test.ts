@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { createSignedReports, millisecondStream, secondStream } from '../../../tests/signed-reports.ts';
+import { createSignedReports, millisecondStream, secondStream } from '../../../tests/support/signed-reports.ts';
 import { coverageOf, windowsTouching } from './coverage.ts';
 import { openStore } from './open.ts';
 

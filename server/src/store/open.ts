@@ -1,10 +1,10 @@
 // Owns the way from a store's URL to its engine.
-import { type StartWatch, unwatchedStart } from '../start-watch.ts';
+import { type StartWatch, unwatchedStart } from '../runtime/start-watch.ts';
 import { copyStore } from './copy.ts';
-import { openLmdbStore, requireEmptyFolder } from './lmdb.ts';
-import { repairLmdbStore } from './lmdb-repair.ts';
-import type { WritingTimes } from './lmdb-writer.ts';
-import type { Migrated } from './postgres-schema.ts';
+import { repairLmdbStore } from './lmdb/check/repair.ts';
+import { openLmdbStore, requireEmptyFolder } from './lmdb/engine.ts';
+import type { WritingTimes } from './lmdb/write/writer.ts';
+import type { Migrated } from './postgres/schema.ts';
 import type { Repaired, RepairOptions } from './repair.ts';
 import { type Store, StoreError } from './store.ts';
 import type { StoreEvent } from './store-event.ts';
@@ -36,7 +36,7 @@ export const openStore = async (
   if (scheme === 'lmdb') return openLmdbStore(url.slice('lmdb:'.length), mode, tell, starting, writing);
   if (isDatabase) {
     // The driver is loaded by those who use it.
-    const { openPostgresStore } = await import('./postgres.ts');
+    const { openPostgresStore } = await import('./postgres/engine.ts');
     const store = await openPostgresStore(url, mode, { tell, share, replicas });
     const whole: Store = { ...store, backup: (folder) => copyToFolder(whole, folder) };
     return whole;
@@ -64,7 +64,7 @@ export const repairStore = async (url: string, options: RepairOptions): Promise<
   if (scheme === undefined || scheme === 'lmdb')
     return repairLmdbStore(scheme === undefined ? url : url.slice('lmdb:'.length), options);
   if (scheme === 'postgres' || scheme === 'postgresql') {
-    const { repairPostgresStore } = await import('./postgres-repair.ts');
+    const { repairPostgresStore } = await import('./postgres/check/repair.ts');
     return repairPostgresStore(url, options);
   }
   throw new StoreError('store_url_unknown', `There is no store engine for ${scheme}:. Nothing was repaired.`);
@@ -72,7 +72,7 @@ export const repairStore = async (url: string, options: RepairOptions): Promise<
 
 /** Brings the tables of a store up to this release. A store in a folder has none: it is made by whoever writes first. */
 export const migrateStore = async (url: string): Promise<Migrated> => {
-  if (/^postgres(?:ql)?:/.test(url)) return (await import('./postgres-schema.ts')).migratePostgres(url);
+  if (/^postgres(?:ql)?:/.test(url)) return (await import('./postgres/schema.ts')).migratePostgres(url);
   throw new StoreError(
     'store_url_unknown',
     'Only stores in PostgreSQL are migrated. Name one with --store postgres://….',

@@ -1,5 +1,5 @@
 // How much the quarantine holds, whatever the engine: so many lines and so many bytes, the newest of them.
-import { encodeRecord } from './record.ts';
+import { encodeRecord } from './format/record.ts';
 import type { QuarantinedReport } from './store.ts';
 
 /** Rejected lines that are kept. */

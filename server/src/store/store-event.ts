@@ -1,5 +1,5 @@
 // What a store tells while it runs, for the log and the metrics.
-import type { ThreadEnded } from '../threads.ts';
+import type { ThreadEnded } from '../runtime/threads.ts';
 import type { Damage, WritingPart, WritingStop } from './store.ts';
 
 /**

@@ -2,7 +2,7 @@
 import type { FeedId } from '@sealpost/protocol';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { createSignedReports, secondStream } from '../../../tests/signed-reports.ts';
+import { createSignedReports, secondStream } from '../../../tests/support/signed-reports.ts';
 import type { AppendOutcome, Store, StoredReport } from './store.ts';
 import type { EngineUnderTest } from './store-samples.contract.ts';
 

@@ -1,7 +1,7 @@
 // The contract's sentences on appending and reading reports.
 import { toReportJson } from '@sealpost/protocol';
 import { expect } from 'vitest';
-import { secondStream } from '../../../tests/signed-reports.ts';
+import { secondStream } from '../../../tests/support/signed-reports.ts';
 import { type Candle, type CandleSlice, type CandleSpan, mergeCandles } from './candle-rollup.ts';
 import type { NewReport, Store, StoredReport } from './store.ts';
 import { bytes, type Contract, fine, other, report, run, seconds, stream, t0 } from './store-samples.contract.ts';

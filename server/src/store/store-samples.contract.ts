@@ -1,5 +1,5 @@
 // What the contract's tests share: streams, really signed reports, and the engine under test.
-import { createSignedReports, millisecondStream, secondStream } from '../../../tests/signed-reports.ts';
+import { createSignedReports, millisecondStream, secondStream } from '../../../tests/support/signed-reports.ts';
 import type { Store, StoredReport } from './store.ts';
 
 /** An engine under test: a place that survives closing, opened as often as a test likes. */

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'vitest';
-import { secondStream } from '../../../tests/signed-reports.ts';
+import { secondStream } from '../../../tests/support/signed-reports.ts';
 import { openStore } from './open.ts';
 import type { Account, Act, Store, StoredReport } from './store.ts';
 import {

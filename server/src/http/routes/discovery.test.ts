@@ -1,6 +1,6 @@
 import { parseFeedId } from '@sealpost/protocol';
 import { expect, test } from 'vitest';
-import { testStream } from '../../../../tests/door.ts';
+import { testStream } from '../../../../tests/support/door.ts';
 import type { RouteContext } from './context.ts';
 import { discovery } from './discovery.ts';
 

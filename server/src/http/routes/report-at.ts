@@ -1,5 +1,5 @@
 // GET /api/v1/reports: the report whose span holds a timestamp, or why none does.
-import { renderReport } from '../../store/rendered-report.ts';
+import { renderReport } from '../../store/format/rendered-report.ts';
 import { reportTag } from '../../store/store.ts';
 import { isNotModified } from '../answer.ts';
 import type { Handler } from './context.ts';

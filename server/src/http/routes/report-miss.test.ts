@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { testStream } from '../../../../tests/door.ts';
-import { type Credentials, openService, type Service } from '../../../../tests/running-api.ts';
-import { createSignedReports, secondStream } from '../../../../tests/signed-reports.ts';
+import { testStream } from '../../../../tests/support/door.ts';
+import { type Credentials, openService, type Service } from '../../../../tests/support/running-api.ts';
+import { createSignedReports, secondStream } from '../../../../tests/support/signed-reports.ts';
 
 const { report, signerSets } = await createSignedReports();
 const [ended, silent, aged, now] = [secondStream(1), secondStream(2), secondStream(3), 1_763_200_000];

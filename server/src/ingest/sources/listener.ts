@@ -1,5 +1,5 @@
 // The private way in over HTTP, behind a token: `POST /ingest`, NDJSON both ways, and `POST /ingest/resume`, which tells a mirror where each
-// stream resumes (D102). The listener itself is ops.ts, never the public one.
+// stream resumes (D102). The listener itself is ops/ops.ts, never the public one.
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { ApiError } from '@sealpost/protocol';

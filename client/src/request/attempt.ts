@@ -1,0 +1,126 @@
+// Owns one attempt of a call at one base URL: signed now, and once more where the server's clock or the credentials are others.
+import { SealpostError } from '../errors.ts';
+import type { Settings } from '../options.ts';
+import { detailsOf, readBody, toError } from './answer.ts';
+import { raceSignal } from './call.ts';
+import type { Clock, Moment } from './clock.ts';
+import type { SigningKey } from './credentials.ts';
+import { type ExchangedAnswer, exchange } from './exchange.ts';
+import { authOf } from './paths.ts';
+import type { AnswerDetails } from './requester.ts';
+
+export type Answered = { readonly body: object; readonly details: AnswerDetails; readonly more: boolean | undefined };
+
+/** What an attempt came to. */
+export type Outcome = Answered | SealpostError;
+
+/** One attempt needs this of its call; clock and credentials are corrected once in a call, never in a loop. */
+export type AttemptState = {
+  readonly target: string;
+  readonly signal: AbortSignal;
+  attempts: number;
+  hasCorrectedClock: boolean;
+  hasRenewedKey: boolean;
+};
+
+/** What the Link header says about a next page; undefined where it says nothing: `Link` is an extension (D95). */
+const moreOf = (headers: Headers): boolean | undefined => {
+  const link = headers.get('Link') ?? '';
+  if (/\brel="?next\b/.test(link)) return true;
+  return /\brel="?last\b/.test(link) ? false : undefined;
+};
+
+/** Tries once. Throws only when the call is over. */
+export const attempt = async (
+  baseUrl: string,
+  call: AttemptState,
+  settings: Settings,
+  clock: Clock,
+): Promise<Outcome> => {
+  const { outcome, signed } = await tryOnce(baseUrl, call, settings, clock);
+  if (!(outcome instanceof SealpostError) || call.hasCorrectedClock) return outcome;
+  const correction = clock.correct(outcome, signed);
+  if (correction === undefined) return outcome;
+  call.hasCorrectedClock = true;
+  const { offsetMs } = clock.now();
+  const { outcome: again } = await tryOnce(baseUrl, call, settings, clock);
+  const isRefused = again instanceof SealpostError && (again.status === 400 || again.status === 401);
+  // A Date header is no proof: the clock was not what is refused.
+  if (isRefused && correction.undo !== undefined) correction.undo();
+  else if (correction.isNew) settings.onWarning(skewWarning(offsetMs));
+  return again;
+};
+
+/** An outcome, and when its request was signed. */
+type Tried = { readonly outcome: Outcome; readonly signed: Moment };
+
+/** Sends a request that is signed now, and once more where its credentials are refused and there are others. */
+const tryOnce = async (baseUrl: string, call: AttemptState, settings: Settings, clock: Clock): Promise<Tried> => {
+  const url = new URL(call.target, baseUrl);
+  const signer = authOf(url.pathname) === 'none' ? undefined : settings.signer;
+  let signed = clock.now();
+  try {
+    const key = signer && (await raceSignal(signer.key(), call.signal));
+    // After the key: a function may have taken its time to give it.
+    signed = clock.now();
+    const outcome = await send(url, key, signed, call, settings);
+    const isRefused = outcome instanceof SealpostError && isKeyRefused(outcome) && !call.hasRenewedKey;
+    if (!isRefused || signer === undefined || key === undefined) return { outcome, signed };
+    call.hasRenewedKey = true;
+    if (!(await raceSignal(signer.renew(key), call.signal))) return { outcome, signed };
+  } catch (error) {
+    if (error instanceof SealpostError && !call.signal.aborted) return { outcome: error, signed };
+    throw error;
+  }
+  return tryOnce(baseUrl, call, settings, clock);
+};
+
+/** May other credentials help? A stream that may not be read is refused to whoever asks. */
+export const isKeyRefused = ({ status, code, isInferred }: SealpostError): boolean =>
+  status === 401 && (isInferred || code !== 'stream_not_accessible');
+
+/** Sends the request, and tells what came of it; an answer that is an error is returned. */
+const send = async (
+  url: URL,
+  key: SigningKey | undefined,
+  signed: Moment,
+  call: AttemptState,
+  { fetch, headers: own, attemptTimeoutMs: idleTimeoutMs, emit, nowMs }: Settings,
+): Promise<Outcome> => {
+  call.attempts += 1;
+  const startedMs = performance.now();
+  const tell = (code: string | undefined, answer?: ExchangedAnswer): void =>
+    emit({
+      kind: 'attempt',
+      url: url.origin,
+      path: url.pathname,
+      attempt: call.attempts,
+      status: answer?.status,
+      code,
+      requestId: answer?.headers.get('X-Request-Id') ?? undefined,
+      bytes: answer?.bytes ?? 0,
+      durationMs: performance.now() - startedMs,
+    });
+  const signature = key?.sign('GET', `${url.pathname}${url.search}`, signed.machineMs + signed.offsetMs); // as it is sent
+  const options = { fetch, headers: { ...own, ...signature }, signal: call.signal, idleTimeoutMs };
+  const answer = await exchange(url, options).catch((error: unknown) => {
+    tell(error instanceof SealpostError ? error.code : 'aborted');
+    throw error;
+  });
+  if (answer.status !== 200 && answer.status !== 206) {
+    const error = toError(answer, url.host, nowMs());
+    tell(error.code, answer);
+    return error;
+  }
+  tell(undefined, answer);
+  return {
+    body: readBody(answer, url.host),
+    details: detailsOf(answer.status, answer.headers),
+    more: moreOf(answer.headers),
+  };
+};
+
+const skewWarning = (offsetMs: number) => ({
+  code: 'clock_skew' as const,
+  message: `The clock of this machine is ${Math.abs(offsetMs)} ms ${offsetMs > 0 ? 'behind' : 'ahead of'} the server’s. Requests are signed with the server’s time; synchronize the clock.`,
+});

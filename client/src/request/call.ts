@@ -1,0 +1,74 @@
+// Owns the end of a call: its deadline and its caller's signal, whichever comes first.
+import { SealpostError } from '../errors.ts';
+import type { CallOptions } from './requester.ts';
+
+export type Call = {
+  /** Aborted with the typed error when time is up or the caller ends the call. */
+  readonly signal: AbortSignal;
+  readonly remainingMs: () => number;
+  /** Lets go of timer and caller's signal. */
+  readonly close: () => void;
+};
+
+/** Waits; rejects with the signal's reason when that is aborted before. */
+export type Sleep = (ms: number, signal: AbortSignal) => Promise<void>;
+
+/** The typed error of a caller's signal. */
+export const abortedBy = (signal: AbortSignal | undefined): SealpostError =>
+  new SealpostError('aborted', 'The call was aborted.', { cause: signal?.reason });
+
+/** Begins a call that ends after `timeoutMs`. */
+export const openCall = ({ signal: given }: CallOptions, timeoutMs: number): Call => {
+  const controller = new AbortController();
+  const startedMs = performance.now();
+  const end = (error: SealpostError): void => controller.abort(error);
+  const late = () => new SealpostError('timeout', `No answer within ${timeoutMs} ms, retries included.`);
+  const timer = setTimeout(() => end(late()), timeoutMs);
+  const onAbort = () => end(abortedBy(given));
+  if (given?.aborted) onAbort();
+  given?.addEventListener('abort', onAbort, { once: true });
+  return {
+    signal: controller.signal,
+    remainingMs: () => startedMs + timeoutMs - performance.now(),
+    close: () => {
+      clearTimeout(timer);
+      given?.removeEventListener('abort', onAbort);
+    },
+  };
+};
+
+/** Waits for a promise that does not look at the signal; rejects with the signal's reason when that is aborted before. */
+export const raceSignal = async <T>(work: Promise<T>, signal: AbortSignal): Promise<T> => {
+  let onAbort: (() => void) | undefined;
+  const ended = new Promise<never>((_, reject) => {
+    onAbort = () => reject(signal.reason);
+    if (signal.aborted) onAbort();
+    else signal.addEventListener('abort', onAbort, { once: true });
+  });
+  try {
+    return await Promise.race([work, ended]);
+  } finally {
+    if (onAbort !== undefined) signal.removeEventListener('abort', onAbort);
+  }
+};
+
+/** A platform's timer that is told to wait longer does not wait at all. */
+const timerMaxMs = 2 ** 31 - 1;
+
+/** Waits on the platform's timer, at most 24 days: whoever is asked to wait longer may look again then. */
+export const sleepOnTimer: Sleep = (ms, signal) =>
+  new Promise((resolve, reject) => {
+    if (signal.aborted) return reject(signal.reason);
+    const onAbort = () => {
+      clearTimeout(timer);
+      reject(signal.reason);
+    };
+    const timer = setTimeout(
+      () => {
+        signal.removeEventListener('abort', onAbort);
+        resolve();
+      },
+      Math.min(ms, timerMaxMs),
+    );
+    signal.addEventListener('abort', onAbort, { once: true });
+  });

@@ -1,0 +1,143 @@
+// The credentials of a client: fixed, or asked of a function so that they can be rotated while calls and streams go on (D101). The secret
+// stays in the closures of this file.
+import { parseUserId, signRequest } from '@sealpost/protocol';
+import { SealpostError } from '../errors.ts';
+
+/** A user id with its secret. */
+export type Credentials = { readonly userId: string; readonly secret: string };
+
+/** The secret, or a function that gives the current one: asked every five seconds at most, and again after a 401. */
+export type SecretSource = string | (() => string | Promise<string>);
+
+/** Gives both, where user id and secret are rotated together. */
+export type CredentialsSource = () => Credentials | Promise<Credentials>;
+
+/** Credentials at one moment, ready to sign with. Only its identity tells it from another. */
+export type SigningKey = {
+  readonly sign: (method: 'GET' | 'HEAD', target: string, timestampMs: number) => Readonly<Record<string, string>>;
+};
+
+export type Signer = {
+  readonly key: () => Promise<SigningKey>;
+  /** After a 401 of a request that this key signed: asks once more; true where there is another key now. */
+  readonly renew: (refused: SigningKey) => Promise<boolean>;
+};
+
+/** How long an answer of the function is used: short, so that a rotation is noticed, and long enough for a burst of requests to share it. */
+const keptMs = 5_000;
+/** How long the function may take. */
+const askedMs = 10_000;
+
+export type CredentialOptions = {
+  readonly userId?: string | undefined;
+  readonly secret?: SecretSource | undefined;
+  readonly credentials?: CredentialsSource | undefined;
+};
+
+/** Reads the options; undefined where there are no credentials. What may be a secret is never repeated. */
+export const createSigner = (
+  { userId, secret, credentials }: CredentialOptions,
+  monotonicMs: () => number,
+): Signer | undefined => {
+  if (credentials !== undefined) {
+    if (userId !== undefined || secret !== undefined)
+      throw new SealpostError('invalid_option', 'Give either credentials, or userId and secret.');
+    if (typeof credentials !== 'function')
+      throw new SealpostError('invalid_option', 'credentials is not a function that gives userId and secret.');
+    return createAskingSigner(async () => readCredentials(await credentials()), monotonicMs);
+  }
+  if (userId === undefined && secret === undefined) return undefined;
+  const user = readUserId(userId, 'invalid_option');
+  if (typeof secret === 'function')
+    return createAskingSigner(
+      async () => ({ userId: user, secret: readSecret(await secret(), 'secret_unavailable') }),
+      monotonicMs,
+    );
+  const key = toKey({ userId: user, secret: readSecret(secret, 'invalid_option') });
+  return { key: async () => key, renew: async () => false };
+};
+
+type Failure = 'invalid_option' | 'secret_unavailable';
+
+const readUserId = (raw: unknown, failure: Failure): string => {
+  if (typeof raw === 'string' && isUserId(raw)) return raw;
+  throw new SealpostError(failure, 'userId is not a user id, expected a UUID.'); // it may be the secret, mixed up
+};
+
+const readSecret = (raw: unknown, failure: Failure): string => {
+  if (typeof raw === 'string' && raw !== '') return raw;
+  const [given, asked] = [
+    'secret is missing: userId and secret go together.',
+    'The function gave no secret, expected a text.',
+  ];
+  throw new SealpostError(failure, failure === 'invalid_option' ? given : asked);
+};
+
+const readCredentials = (raw: unknown): Credentials => {
+  const { userId, secret } = Object(raw) as Readonly<Record<string, unknown>>; // both are looked at here
+  return { userId: readUserId(userId, 'secret_unavailable'), secret: readSecret(secret, 'secret_unavailable') };
+};
+
+const isUserId = (raw: string): boolean => {
+  try {
+    return parseUserId(raw) === raw;
+  } catch {
+    return false;
+  }
+};
+
+const toKey = ({ userId, secret }: Credentials): SigningKey => ({
+  sign: (method, target, timestampMs) => signRequest({ method, target, userId, timestampMs }, secret),
+});
+
+type Kept = { readonly credentials: Credentials; readonly key: SigningKey; readonly askedMs: number };
+
+const createAskingSigner = (ask: () => Promise<Credentials>, monotonicMs: () => number): Signer => {
+  let kept: Kept | undefined;
+  let asking: Promise<Kept> | undefined;
+  const askAgain = async (): Promise<Kept> => {
+    const startedMs = monotonicMs();
+    const credentials = await inTime(ask);
+    const isSame = kept?.credentials.userId === credentials.userId && kept.credentials.secret === credentials.secret;
+    // The same credentials are the same key: whoever was refused with it is refused again.
+    const key = isSame && kept !== undefined ? kept.key : toKey(credentials);
+    kept = { credentials, key, askedMs: startedMs };
+    return kept;
+  };
+  /** One question for all who wait. */
+  const refresh = (): Promise<Kept> => {
+    asking ??= askAgain().finally(() => {
+      asking = undefined;
+    });
+    return asking;
+  };
+  return {
+    key: async () => {
+      if (kept !== undefined && monotonicMs() - kept.askedMs < keptMs) return kept.key;
+      return (await refresh()).key;
+    },
+    renew: async (refused) => {
+      if (kept !== undefined && kept.key !== refused) return true;
+      return (await refresh()).key !== refused;
+    },
+  };
+};
+
+/** What the function throws is the cause, not the text: it may say what nobody else should read. */
+const inTime = async (ask: () => Promise<Credentials>): Promise<Credentials> => {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const late = new Promise<never>((_, reject) => {
+    const text = `The function that gives the secret did not answer within ${askedMs / 1_000} s.`;
+    timer = setTimeout(() => reject(new SealpostError('secret_unavailable', text)), askedMs);
+  });
+  try {
+    return await Promise.race([ask(), late]);
+  } catch (cause) {
+    if (cause instanceof SealpostError && cause.code === 'secret_unavailable') throw cause;
+    throw new SealpostError('secret_unavailable', 'The function that gives the secret failed; the cause says why.', {
+      cause,
+    });
+  } finally {
+    clearTimeout(timer);
+  }
+};

@@ -1,0 +1,265 @@
+import { signatureOf } from '@sealpost/protocol';
+import { expect, test } from 'vitest';
+import { type Asked, errorBody, type Scripted, scriptedFetch } from '../../../tests/support/scripted-fetch.ts';
+import { createClient } from '../client.ts';
+import type { ClientWarning } from '../client-events.ts';
+import { SealpostError } from '../errors.ts';
+import type { ClientOptions } from '../options.ts';
+
+const userId = '7f3c1f0a-3b1e-4d27-9a55-0b8f3c1d2e4f';
+const secret = 'a-secret-that-nobody-may-see';
+const feedId = `0x0003${'0'.repeat(59)}1`;
+const report = { feedID: feedId, validFromTimestamp: 9, observationsTimestamp: 10, fullReport: '0x00' };
+const good: Scripted = { status: 200, body: { report } };
+const refused = Object.assign(new TypeError('fetch failed'), {
+  cause: Object.assign(new Error('connect'), { code: 'ECONNREFUSED' }),
+});
+
+/** A client that sleeps at once and remembers for how long it would have. */
+const scripted = (
+  answers: readonly Scripted[] | ((asked: Asked) => Scripted),
+  options: Partial<ClientOptions> = {},
+) => {
+  const { fetch, asked } = scriptedFetch(answers);
+  const slept: number[] = [];
+  const warnings: ClientWarning[] = [];
+  const place = options.baseUrls === undefined ? { baseUrl: 'http://a.test' } : {};
+  const client = createClient({
+    ...place,
+    userId,
+    secret,
+    fetch,
+    random: () => 0,
+    sleep: async (ms) => void slept.push(ms),
+    onWarning: (warning) => void warnings.push(warning),
+    nowMs: () => 1_763_200_000_000,
+    ...options,
+  });
+  return { client, asked, slept, warnings };
+};
+
+const failure = async (call: Promise<unknown>): Promise<SealpostError> => {
+  const error = await call.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  );
+  if (error instanceof SealpostError) return error;
+  throw new Error(`Expected a SealpostError, got ${String(error)}`);
+};
+
+test.each([
+  ['500', { status: 500, body: errorBody('internal_error') }],
+  ['502 with a proxy’s page', { status: 502, body: '<html>bad gateway</html>' }],
+  ['503', { status: 503, body: errorBody('overloaded') }],
+  ['504', { status: 504, body: '' }],
+  ['a refused connection', refused],
+] as const)('retries: %s is tried again with growing pauses until it is answered', async (_, failed) => {
+  const { client, asked, slept } = scripted([failed, failed, failed, good]);
+  expect((await client.latest(feedId)).report).toEqual(report);
+  expect(asked).toHaveLength(4);
+  expect(slept).toEqual([125, 250, 500]);
+});
+
+test('retries: the upper half of a pause is left to chance', async () => {
+  const { client, slept } = scripted([refused, refused, good], { random: () => 0.5 });
+  await client.latest(feedId);
+  expect(slept).toEqual([188, 375]);
+});
+
+test.each([
+  [400, 'malformed_argument'],
+  [401, 'unauthorized'],
+  [401, 'stream_not_accessible'],
+  [404, 'report_not_found'],
+  [405, 'method_not_allowed'],
+  [408, 'request_timeout'],
+  [429, 'rate_limited'],
+  [431, 'head_too_large'],
+] as const)('retries: %i %s is never sent twice', async (status, code) => {
+  const { client, asked } = scripted([{ status, body: errorBody(code), headers: { 'Retry-After': '1' } }]);
+  expect(await failure(client.latest(feedId))).toMatchObject({ status, code, message: `About ${code}.` });
+  expect(asked).toHaveLength(1);
+});
+
+test('retries: after the last one the error is the server’s', async () => {
+  const failed = { status: 503, body: errorBody('draining') };
+  const { client, asked } = scripted([failed, failed], { retries: 1 });
+  expect(await failure(client.latest(feedId))).toMatchObject({ code: 'draining', status: 503, retryable: true });
+  expect(asked).toHaveLength(2);
+});
+
+test('retries: none when none are wanted', async () => {
+  const { client, asked } = scripted([refused], { retries: 0 });
+  expect(await failure(client.latest(feedId))).toMatchObject({ code: 'network_error', retryable: true });
+  expect(asked).toHaveLength(1);
+});
+
+test.each([
+  ['seconds', '3', 3_000],
+  ['a date', new Date(1_763_200_007_000).toUTCString(), 7_000],
+])('retries: Retry-After in %s is honoured in full', async (_, value, expected) => {
+  const busy = { status: 503, body: errorBody('overloaded'), headers: { 'Retry-After': value } };
+  const { client, slept } = scripted([busy, good]);
+  await client.latest(feedId);
+  expect(slept).toEqual([expected]);
+});
+
+test('retries: 429 is waited for when asked, as long as the server says', async () => {
+  const limited = { status: 429, body: errorBody('rate_limited'), headers: { 'Retry-After': '2' } };
+  const { client, slept } = scripted([limited, good], { retryRateLimited: true });
+  expect((await client.latest(feedId)).report).toEqual(report);
+  expect(slept).toEqual([2_000]);
+});
+
+test('retries: a pause longer than the call may take is not begun', async () => {
+  const busy = { status: 503, body: errorBody('draining'), headers: { 'Retry-After': '60' } };
+  const { client, slept } = scripted([busy], { timeoutMs: 5_000 });
+  expect(await failure(client.latest(feedId))).toMatchObject({ code: 'draining', details: { retryAfterSeconds: 60 } });
+  expect(slept).toEqual([]);
+});
+
+test('retries: every attempt is signed anew, over the target as it is sent', async () => {
+  let nowMs = 1_763_200_000_000;
+  const { client, asked } = scripted([refused, good], { nowMs: () => (nowMs += 1_000) });
+  await client.latest(feedId);
+  const stamps = asked.map(({ headers }) => Number(headers['X-Authorization-Timestamp']));
+  expect(stamps[1]).toBeGreaterThan(stamps[0] as number);
+  for (const { url, headers } of asked) {
+    const { pathname, search } = new URL(url);
+    const timestampMs = Number(headers['X-Authorization-Timestamp']);
+    const target = `${pathname}${search}`;
+    expect(headers['X-Authorization-Signature-SHA256']).toBe(
+      signatureOf({ method: 'GET', target, userId, timestampMs }, secret),
+    );
+  }
+});
+
+test('attempts: one that brings no byte is given up and the next one made', async () => {
+  const { client, asked } = scripted(['silence', good], { attemptTimeoutMs: 20 });
+  expect((await client.latest(feedId)).report).toEqual(report);
+  expect(asked).toHaveLength(2);
+});
+
+test('time-out: the whole call ends, retries included, also when fetch does not listen to its signal', async () => {
+  const deaf = async (): Promise<Response> => new Promise(() => {});
+  const client = createClient({ baseUrl: 'http://a.test', fetch: deaf });
+  expect(await failure(client.time({ timeoutMs: 20 }))).toMatchObject({
+    code: 'timeout',
+    retryable: true,
+    message: 'No answer within 20 ms, retries included.',
+  });
+});
+
+test('abort: before a call nothing is sent, during one it ends, during a pause too', async () => {
+  const before = scripted([]);
+  expect(await failure(before.client.latest(feedId, { signal: AbortSignal.abort('enough') }))).toMatchObject({
+    code: 'aborted',
+    retryable: false,
+    cause: 'enough',
+  });
+  expect(before.asked).toHaveLength(0);
+
+  const controller = new AbortController();
+  const during = scripted(() => {
+    queueMicrotask(() => controller.abort());
+    return 'silence';
+  });
+  expect(await failure(during.client.latest(feedId, { signal: controller.signal }))).toMatchObject({ code: 'aborted' });
+  expect(during.asked).toHaveLength(1);
+
+  const pausing = new AbortController();
+  const { fetch, asked } = scriptedFetch(() => {
+    setTimeout(() => pausing.abort(), 5);
+    return { status: 503, headers: { 'Retry-After': '9' } };
+  });
+  const client = createClient({ baseUrl: 'http://a.test', fetch });
+  expect(await failure(client.time({ signal: pausing.signal }))).toMatchObject({ code: 'aborted' });
+  expect(asked).toHaveLength(1);
+});
+
+const hosts = (asked: readonly Asked[]) => asked.map(({ url }) => new URL(url).host);
+
+test('fail-over: the next base URL is asked at once, is kept, and told of', async () => {
+  const { client, asked, slept, warnings } = scripted(
+    ({ url }) => (url.startsWith('http://a.test') ? { status: 502 } : good),
+    { baseUrls: ['http://a.test', 'http://b.test/', 'http://c.test'] },
+  );
+  await client.latest(feedId);
+  await client.latest(feedId);
+  expect(hosts(asked)).toEqual(['a.test', 'b.test', 'b.test']);
+  expect(slept).toEqual([]);
+  expect(warnings).toEqual([{ code: 'failover', message: 'Requests go to http://b.test from now on.' }]);
+});
+
+test('fail-over: when all fail there is one pause for each round, the longest that was asked for', async () => {
+  const { client, asked, slept } = scripted([{ status: 503, headers: { 'Retry-After': '4' } }, refused, good], {
+    baseUrls: ['http://a.test', 'http://b.test'],
+  });
+  await client.latest(feedId);
+  expect(hosts(asked)).toEqual(['a.test', 'b.test', 'a.test']);
+  expect(slept).toEqual([4_000]);
+});
+
+test('fail-over: a refusal is everyone’s, and no other base URL is asked', async () => {
+  const { client, asked } = scripted([{ status: 401, body: errorBody('unauthorized') }], {
+    baseUrls: ['http://a.test', 'http://b.test'],
+  });
+  expect(await failure(client.latest(feedId))).toMatchObject({ code: 'unauthorized' });
+  expect(hosts(asked)).toEqual(['a.test']);
+});
+
+const skewed = (serverTimeMs: number): Scripted => ({
+  status: 400,
+  body: errorBody('clock_skew', { serverTimeMs, skewMs: 1 }),
+});
+
+test('clock: a refused clock is corrected from the answer, told of, and kept for later calls', async () => {
+  const { client, asked, warnings, slept } = scripted([skewed(1_763_200_060_000), good, good]);
+  await client.latest(feedId);
+  await client.latest(feedId);
+  expect(asked.map(({ headers }) => headers['X-Authorization-Timestamp'])).toEqual([
+    '1763200000000',
+    '1763200060000',
+    '1763200060000',
+  ]);
+  expect(slept).toEqual([]);
+  expect(warnings).toEqual([
+    {
+      code: 'clock_skew',
+      message:
+        'The clock of this machine is 60000 ms behind the server’s. Requests are signed with the server’s time; synchronize the clock.',
+    },
+  ]);
+});
+
+test('clock: it is corrected once in a call, never in a loop', async () => {
+  const { client, asked, warnings } = scripted([skewed(1_763_200_060_000), skewed(1_763_200_120_000)]);
+  expect(await failure(client.latest(feedId))).toMatchObject({ code: 'clock_skew', status: 400 });
+  expect(asked).toHaveLength(2);
+  expect(warnings).toHaveLength(1);
+});
+
+test('clock: calls that were refused together warn once', async () => {
+  const { client, warnings } = scripted(({ headers }) =>
+    headers['X-Authorization-Timestamp'] === '1763200000000' ? skewed(1_763_200_060_000) : good,
+  );
+  await Promise.all(Array.from({ length: 5 }, () => client.latest(feedId)));
+  expect(warnings).toHaveLength(1);
+});
+
+test('clock: a refusal without the server’s time corrects nothing', async () => {
+  const { client, asked } = scripted([{ status: 401, body: errorBody('clock_skew', { serverTimeMs: 'soon' }) }]);
+  expect(await failure(client.latest(feedId))).toMatchObject({ code: 'clock_skew' });
+  expect(asked).toHaveLength(1);
+});
+
+test('redirects are not followed: the signed headers go to nobody else', async () => {
+  const { client, asked } = scripted([{ status: 307, headers: { Location: 'http://elsewhere.test/' } }]);
+  expect(await failure(client.latest(feedId))).toMatchObject({
+    code: 'unexpected_answer',
+    status: 307,
+    message: 'a.test redirects to http://elsewhere.test/ (307).',
+    details: { location: 'http://elsewhere.test/' },
+  });
+  expect(asked).toHaveLength(1);
+});

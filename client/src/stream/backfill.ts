@@ -1,0 +1,72 @@
+// Owns reading what a stream has not delivered yet, over REST: page by page, from the last delivered report on, or from the oldest moment
+// that the server still keeps.
+import { SealpostError } from '../errors.ts';
+import { continueAfter, type Place } from '../page-walk.ts';
+import { page, type ReportPage } from '../reads.ts';
+import type { Requester } from '../request/requester.ts';
+import { parseReceived, type ReceivedReport, stepMsOf } from './received-report.ts';
+import type { StreamGap } from './state.ts';
+
+/** Reports of one request: the most that a page may have, so that one second of a millisecond stream always fits. */
+const pageReports = 1_000;
+/** How often the oldest kept second is followed while it moves on. */
+const oldestTriesMax = 5;
+
+/** The first second that can hold a report observed after `lastMs`. */
+const secondAfter = (feedId: string, lastMs: number): number =>
+  stepMsOf(feedId) === 1 ? Math.floor((lastMs + 1) / 1_000) : Math.ceil((lastMs + 1) / 1_000);
+
+/** The first second that is kept, where that is why `start` was refused. */
+const oldestKept = (error: unknown, start: number): number | undefined => {
+  if (!(error instanceof SealpostError) || error.code !== 'timestamp_out_of_bounds') return undefined;
+  const { oldestTimestamp } = error.details;
+  return typeof oldestTimestamp === 'number' && oldestTimestamp > start ? Math.ceil(oldestTimestamp) : undefined;
+};
+
+/** A page from a second on, or from the oldest that is kept. That one moves on between two questions, so each asks a little later. */
+const readPage = async (
+  requester: Pick<Requester, 'get'>,
+  feedId: string,
+  from: number,
+  signal: AbortSignal,
+): Promise<ReportPage & { readonly start: number }> => {
+  let start = from;
+  for (let tries = 1; ; tries += 1)
+    try {
+      return { start, ...(await page(requester, feedId, start, pageReports, { signal })) };
+    } catch (error) {
+      const oldest = oldestKept(error, start);
+      if (oldest === undefined || tries > oldestTriesMax) throw error;
+      start = oldest + 2 ** (tries - 1) - 1;
+    }
+};
+
+/**
+ * Everything stored that was observed after `lastMs`, in pages, oldest first, to the end as it is when the last page is read; `onGap` hears
+ * what is no longer kept, before the page that follows it. The last page is the one that the server says is the last, or an empty one: a
+ * short page may be all that a server returns at once.
+ */
+export async function* readAfter(
+  requester: Pick<Requester, 'get'>,
+  feedId: string,
+  lastMs: number,
+  signal: AbortSignal,
+  onGap: (gap: StreamGap) => void,
+): AsyncGenerator<readonly ReceivedReport[], void> {
+  let place: Place | undefined = { start: secondAfter(feedId, lastMs) };
+  for (let after = lastMs; place !== undefined; ) {
+    const { start, more, ...read } = await readPage(requester, feedId, place.start, signal);
+    if (start > place.start) {
+      onGap({ feedId, from: place.start, to: start });
+      place = { start };
+    }
+    const reports = read.reports.map(parseReceived);
+    const found = reports.filter(({ observationsMs }) => observationsMs > after);
+    const { accept, next } = continueAfter(feedId, place, { reports, more }, found.length);
+    if (accept && found.length > 0) {
+      yield found;
+      after = found.at(-1)?.observationsMs ?? after;
+    }
+    place = next;
+  }
+}

@@ -1,0 +1,53 @@
+// Chooses the transport of a stream, and goes on with another one where the server, or something in front of it, does not have the first.
+import { SealpostError } from '../errors.ts';
+import { isAbsent } from '../request/extensions.ts';
+import { polling } from './poll.ts';
+import { serverSentEvents } from './sse.ts';
+import type { Transport } from './transport.ts';
+
+export type TransportName = 'auto' | 'websocket' | 'sse' | 'poll';
+
+/**
+ * The transport by its name. `auto` is a WebSocket where there is one, then events, then polling; `sse` begins with events. `websocket` and
+ * `poll` are that and nothing else.
+ */
+export const chooseTransport = async (
+  wanted: TransportName,
+  load: () => Promise<Transport | undefined>,
+): Promise<Transport> => {
+  if (wanted === 'poll') return polling;
+  const socket = await load();
+  const sockets = socket === undefined ? [] : [socket];
+  if (wanted === 'auto') return createFallback([...sockets, serverSentEvents, polling]);
+  if (wanted === 'sse') return createFallback([serverSentEvents, ...sockets, polling]);
+  if (socket !== undefined) return socket;
+  throw new SealpostError(
+    'invalid_option',
+    'transport is websocket, which needs the package ws in Node and cannot be had in a browser. Use sse, or install ws.',
+  );
+};
+
+/** Something in front of the server leaves the upgrade out, and always will. */
+const isWithoutUpgrade = (error: unknown): boolean => error instanceof SealpostError && error.status === 426;
+
+/** The first, until it is seen to be absent; then the next one for good. One that has worked is not absent. */
+const createFallback = (transports: readonly Transport[]): Transport => {
+  let [current, hasWorked] = [0, false];
+  const run: Transport = async (request, handlers) => {
+    const used = current;
+    const opened = (): void => {
+      hasWorked = true;
+      handlers.opened();
+    };
+    try {
+      return await (transports[used] as Transport)(request, { ...handlers, opened }); // never beyond the last
+    } catch (error) {
+      const isMissing = isWithoutUpgrade(error) || (!hasWorked && isAbsent(error));
+      if (!isMissing || used === transports.length - 1) throw error;
+      // Of several connections only the first moves on.
+      current = Math.max(current, used + 1);
+      return run(request, handlers);
+    }
+  };
+  return run;
+};

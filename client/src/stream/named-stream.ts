@@ -1,0 +1,81 @@
+// A live stream whose streams are given by name: the names are looked up first, as persistently as a connection is opened, then it is the
+// stream of their feed IDs.
+import type { FeedId } from '@sealpost/protocol';
+import type { ReportJson } from '@sealpost/protocol/report-json';
+import { isFinal, retryAfterMsOf } from './connection.ts';
+import { backOffMs, defaultReconnect, sleep } from './pause.ts';
+import type { StreamState } from './state.ts';
+import { checkStreamOptions, type ReportStream, type StreamOptions } from './stream.ts';
+
+export type NamedStreamParts = {
+  readonly lookUp: (signal: AbortSignal) => Promise<readonly FeedId[]>;
+  readonly open: (feedIds: readonly FeedId[]) => ReportStream;
+  readonly random: () => number;
+};
+
+/** Opens the stream when the names are known. What is wrong with the options is thrown at once, an unknown name by the iterator. */
+export const streamByName = ({ lookUp, open, random }: NamedStreamParts, options: StreamOptions): ReportStream => {
+  checkStreamOptions(options);
+  const controller = new AbortController();
+  let state: StreamState = { phase: 'connecting' };
+  let inner: ReportStream | undefined;
+  const tell = (next: StreamState): void => {
+    state = next;
+    options.onState?.(next);
+  };
+  const close = (): void => {
+    if (controller.signal.aborted) return;
+    controller.abort();
+    options.signal?.removeEventListener('abort', close);
+    if (inner === undefined) tell({ phase: 'closed' });
+    else inner.close();
+  };
+  const start = async (): Promise<ReportStream | undefined> => {
+    const { signal } = controller;
+    for (let failures = 0; !signal.aborted; failures += 1) {
+      try {
+        const feedIds = await lookUp(signal);
+        if (signal.aborted) return undefined;
+        inner = open(feedIds);
+        // From here on it listens to the caller's signal itself.
+        options.signal?.removeEventListener('abort', close);
+        return inner;
+      } catch (error) {
+        if (signal.aborted) return undefined;
+        if (isFinal(error)) {
+          tell({ phase: 'closed', ...(error instanceof Error && { error }) });
+          throw error;
+        }
+        const reason = error instanceof Error ? error.message : 'the catalog cannot be read';
+        const delayMs = backOffMs(
+          { ...defaultReconnect, ...options.reconnect },
+          failures,
+          random,
+          retryAfterMsOf(error),
+        );
+        tell({ phase: 'reconnecting', reason, delayMs });
+        await sleep(delayMs, signal);
+      }
+    }
+    return undefined;
+  };
+  if (options.signal?.aborted) close();
+  else options.signal?.addEventListener('abort', close);
+  const started = start();
+  started.catch(() => {}); // told by the iterator
+  const iterator: ReportStream = {
+    next: async () => (await started)?.next() ?? over,
+    return: async () => {
+      close();
+      return over;
+    },
+    close,
+    get state() {
+      return inner?.state ?? state;
+    },
+    [Symbol.asyncIterator]: () => iterator,
+  };
+  return iterator;
+};
+
+const over: IteratorResult<ReportJson, undefined> = { done: true, value: undefined };

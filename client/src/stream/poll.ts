@@ -1,0 +1,91 @@
+// Live reports of a server that pushes none: pages are asked for again and again, one stream after the other, within the rate limit (D97).
+import { SealpostError } from '../errors.ts';
+import { latest, page } from '../reads.ts';
+import { sleepOnTimer } from '../request/call.ts';
+import { createPace } from '../request/pace.ts';
+import type { Requester } from '../request/requester.ts';
+import { readAfter } from './backfill.ts';
+import { sleep } from './pause.ts';
+import { parseReceived } from './received-report.ts';
+import type { ConnectionHandlers, ConnectionRequest, Transport } from './transport.ts';
+
+/** From the beginning of a round to the next one, at least. */
+const roundMs = 1_000;
+/** Where a stream without any report begins: what was observed so long before now counts as new. */
+const emptyStartMs = 60_000;
+/** A page this full may be followed by another one at once. */
+const fullReports = 100;
+
+/** The transport on REST. It is live once the newest report of each stream is known; what is observed after it is told. */
+export const polling: Transport = async ({ get, ...request }, handlers) => {
+  const { feedIds, signal, valve } = request;
+  try {
+    const lastMs = new Map<string, number>();
+    const paced: ConnectionRequest = { ...request, get: createPacedGet(get, signal) };
+    for (const feedId of feedIds) lastMs.set(feedId, await newestMs(paced, feedId));
+    handlers.opened();
+    for (;;) {
+      const startedMs = performance.now();
+      for (const feedId of feedIds) {
+        await valve.room();
+        signal.throwIfAborted();
+        lastMs.set(feedId, await readNew(paced, feedId, lastMs.get(feedId) ?? 0, handlers));
+      }
+      await sleep(Math.max(0, startedMs + roundMs - performance.now()), signal);
+    }
+  } catch (error) {
+    if (signal.aborted) return 'aborted';
+    throw error;
+  }
+};
+
+/** One request after the other, as many as the limit of each path allows; a 429 is waited out. */
+const createPacedGet = (get: Requester['get'], signal: AbortSignal): Requester['get'] => {
+  const paces = new Map<string, ReturnType<typeof createPace>>();
+  return async (target, options) => {
+    const path = target.replace(/\?.*$/s, '');
+    const pace = paces.get(path) ?? createPace(sleepOnTimer, () => performance.now());
+    paces.set(path, pace);
+    for (;;) {
+      await pace.turn(signal);
+      try {
+        const answer = await get<never>(target, options); // handed on as it is
+        pace.learn(answer.details.rateLimit);
+        return answer;
+      } catch (error) {
+        if (!(error instanceof SealpostError) || error.status !== 429) throw error;
+        const { retryAfterSeconds } = error.details;
+        pace.hold(Math.max(roundMs, typeof retryAfterSeconds === 'number' ? retryAfterSeconds * 1_000 : 0));
+      }
+    }
+  };
+};
+
+const newestMs = async ({ get, nowMs, signal }: ConnectionRequest, feedId: string): Promise<number> => {
+  try {
+    return parseReceived((await latest({ get }, feedId, { signal })).report).observationsMs;
+  } catch (error) {
+    if (!(error instanceof SealpostError) || error.status !== 404) throw error;
+    // No report yet; or the wrong address, which a page then tells.
+    const startMs = nowMs() - emptyStartMs;
+    await page({ get }, feedId, Math.floor(startMs / 1_000), 1, { signal });
+    return startMs;
+  }
+};
+
+/** Tells what was observed after `fromMs`; the moment of the last one. */
+const readNew = async (
+  { get, signal }: ConnectionRequest,
+  feedId: string,
+  fromMs: number,
+  { report, missed }: ConnectionHandlers,
+): Promise<number> => {
+  let last = fromMs;
+  for await (const found of readAfter({ get }, feedId, fromMs, signal, () => missed(undefined))) {
+    for (const one of found) report(one, undefined);
+    last = found.at(-1)?.observationsMs ?? last;
+    // The next round reads what is left, which saves the empty page at the end.
+    if (found.length < fullReports) break;
+  }
+  return last;
+};

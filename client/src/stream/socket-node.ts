@@ -1,0 +1,103 @@
+// Owns the WebSocket of Node, on the package ws: the global one of Node 22 takes no headers by any standard, and cannot be paused.
+import type { IncomingMessage } from 'node:http';
+import { oneLine } from '@sealpost/protocol';
+import type { OpenSocket, SocketHandlers } from './socket.ts';
+import type { Transport } from './transport.ts';
+import { createWebSocketTransport } from './websocket.ts';
+
+/** Programs name themselves in User-Agent. */
+export const sendsUserAgent = true;
+
+const messageBytesMax = 1_048_576;
+const refusalCharactersMax = 65_536;
+/** How long the other side has to answer a close before the socket is simply dropped. */
+const closeMs = 1_000;
+
+/** The transport on WebSockets; undefined where ws is not installed. */
+export const loadSockets = async (): Promise<Transport | undefined> => {
+  const openSocket = await loadSocket();
+  return openSocket && createWebSocketTransport(openSocket);
+};
+
+/** Loads ws; undefined where it is not installed. */
+export const loadSocket = async (): Promise<OpenSocket | undefined> => {
+  try {
+    return createOpener((await import('ws')).WebSocket);
+  } catch {
+    return undefined;
+  }
+};
+
+const createOpener =
+  (WebSocket: typeof import('ws').WebSocket): OpenSocket =>
+  (url, headers, timeoutMs, handlers) => {
+    const socket = new WebSocket(url, {
+      headers,
+      handshakeTimeout: timeoutMs,
+      maxPayload: messageBytesMax,
+      // Hex of signatures hardly compresses, and a window per socket costs memory on both sides.
+      perMessageDeflate: false,
+    });
+    let told = false;
+    const tell = (reason: string): void => {
+      if (!told) handlers.closed(reason);
+      told = true;
+    };
+    socket.on('open', handlers.opened);
+    socket.on('message', (bytes) => handlers.message(String(bytes)));
+    socket.on('ping', handlers.alive);
+    socket.on('pong', handlers.alive);
+    socket.on('unexpected-response', (request, response) => {
+      told = true;
+      readRefusal(response, handlers, () => request.destroy());
+    });
+    socket.on('error', (error) => tell(describe(error)));
+    socket.on('close', (code, reason) =>
+      tell(`closed by the server with ${code}${reason.length > 0 ? ` ${oneLine(String(reason))}` : ''}`),
+    );
+    // Only an open one is paused and resumed: one whose handshake failed has nothing to read from, and ws would throw.
+    const whenOpen = (act: () => void): void => {
+      if (socket.readyState === WebSocket.OPEN) act();
+    };
+    return {
+      pause: () => whenOpen(() => socket.pause()),
+      resume: () => whenOpen(() => socket.resume()),
+      ping: () => whenOpen(() => socket.ping()),
+      close: () => {
+        told = true;
+        whenOpen(() => {
+          socket.resume();
+          socket.close(1000);
+        });
+        if (socket.readyState === WebSocket.CONNECTING) socket.terminate();
+        setTimeout(() => socket.terminate(), closeMs).unref();
+      },
+    };
+  };
+
+// Only the code and the text: an error's other properties may hold addresses and requests.
+const describe = (error: Error): string => {
+  const { code } = error as { readonly code?: unknown }; // an error of the system has one
+  return typeof code === 'string' && !error.message.includes(code) ? `${code} ${error.message}` : error.message;
+};
+
+const readRefusal = (response: IncomingMessage, handlers: SocketHandlers, drop: () => void): void => {
+  let body = '';
+  let told = false;
+  const headers = new Headers();
+  for (const [name, value] of Object.entries(response.headers)) if (typeof value === 'string') headers.set(name, value);
+  const tell = (): void => {
+    if (told) return;
+    told = true;
+    handlers.refused({ status: response.statusCode ?? 0, headers, text: body.slice(0, refusalCharactersMax) });
+    drop();
+  };
+  response.setEncoding('utf8');
+  response.on('data', (piece: string) => {
+    body += piece;
+    if (body.length > refusalCharactersMax) tell();
+  });
+  response.on('end', tell);
+  response.on('close', tell);
+  response.on('error', tell);
+};

@@ -1,0 +1,197 @@
+// Owns the live stream as its caller sees it: an async iterable of reports, each once and in order, whatever happens to the connections.
+import { parseFeedId } from '@sealpost/protocol';
+import type { ReportJson } from '@sealpost/protocol/report-json';
+import { loadSockets } from '#socket';
+import { type EmitEvent, guard } from '../client-events.ts';
+import { readArgument, SealpostError } from '../errors.ts';
+import { readWhole } from '../options.ts';
+import type { Requester } from '../request/requester.ts';
+import { readAfter } from './backfill.ts';
+import { chooseTransport, type TransportName } from './choice.ts';
+import { isFinal, retryAfterMsOf } from './connection.ts';
+import { keepConnections, splitFeedIds } from './groups.ts';
+import { defaultReconnect, type ReconnectRules } from './pause.ts';
+import { createQueue } from './queue.ts';
+import { createSequence } from './sequence.ts';
+import { createStateTeller, type StateTeller, type StreamGap, type StreamState } from './state.ts';
+import type { Transport } from './transport.ts';
+
+export type StreamOptions = {
+  /** Deliver everything observed from this second on, then live reports. An object gives each feed ID its own. Without it: from now on. */
+  readonly from?: number | Readonly<Record<string, number>>;
+  /** One connection per origin of the service, so that one of them may fail. */
+  readonly ha?: boolean;
+  /** `auto`: a WebSocket in Node, else Server-Sent Events, else polling, as the server has them. */
+  readonly transport?: TransportName;
+  /** Reports that wait for the consumer, about; connections are held back at this number. 1,000 unless said otherwise. */
+  readonly queueMax?: number;
+  /** A connection that carries nothing for so long, not even a ping, is dead; 30,000 milliseconds unless said otherwise. */
+  readonly silenceMs?: number;
+  readonly reconnect?: Partial<ReconnectRules>;
+  readonly onState?: (state: StreamState) => void;
+  /** What can no longer be had, because the server does not keep it so long; the console's warning unless given. */
+  readonly onGap?: (gap: StreamGap) => void;
+  /** Ends the stream: the loop over it is then simply over. */
+  readonly signal?: AbortSignal;
+};
+
+/** Reports as they come. One consumer: each report is given to one `next()`. */
+export type ReportStream = AsyncIterableIterator<ReportJson, undefined> & {
+  readonly state: StreamState;
+  /** Ends the stream and its connections; reports that were not taken yet are dropped. */
+  readonly close: () => void;
+  readonly return: () => Promise<IteratorResult<ReportJson, undefined>>;
+};
+
+/** What a test may replace. */
+export type StreamParts = { readonly random: () => number; readonly loadSockets: () => Promise<Transport | undefined> };
+
+/** Streams read over REST at once: few, because the rate limit of pages is 10 per second. */
+const fillsMax = 4;
+
+type Settings = {
+  /** The feed ids of each connection. */
+  readonly groups: readonly (readonly string[])[];
+  /** The first second of a stream; undefined: from now on. */
+  readonly fromOf: (feedId: string) => number | undefined;
+  readonly queueMax: number;
+  readonly silenceMs: number;
+  readonly reconnect: ReconnectRules;
+};
+
+/** Throws where an option is out of its bounds. */
+export const checkStreamOptions = (options: StreamOptions): Omit<Settings, 'groups'> => ({
+  fromOf: readStarts(options.from),
+  queueMax: readWhole('queueMax', options.queueMax ?? 1_000, 1, 1_000_000),
+  silenceMs: readWhole('silenceMs', options.silenceMs ?? 30_000, 1, 2 ** 31 - 1),
+  reconnect: { ...defaultReconnect, ...options.reconnect },
+});
+
+const readStreamOptions = (feedIds: readonly string[], options: StreamOptions): Settings => {
+  const ids = readArgument(() => [...new Set(feedIds.map((id) => parseFeedId(id)))]);
+  if (ids.length === 0) throw new SealpostError('invalid_option', 'No feed id is given, expected at least one.');
+  return { groups: splitFeedIds(ids), ...checkStreamOptions(options) };
+};
+
+const readStarts = (from: StreamOptions['from']): Settings['fromOf'] => {
+  const read = (value: number) => readWhole('from', value, 0, 2 ** 32 - 1);
+  if (typeof from !== 'object') {
+    const start = from === undefined ? undefined : read(from);
+    return () => start;
+  }
+  const starts = new Map(Object.entries(from).map(([id, value]) => [readArgument(() => parseFeedId(id)), read(value)]));
+  return (feedId) => starts.get(parseFeedId(feedId));
+};
+
+const warnOfGap = ({ feedId, from, to }: StreamGap): void => {
+  // biome-ignore lint/suspicious/noConsole: where nobody listens, the console is the one place that is seen
+  console.warn(
+    `sealpost: What was observed of ${feedId} from second ${from} to before ${to} is older than the server keeps; the stream goes on from there.`,
+  );
+};
+
+/** The options with listeners that cannot break the stream, and that tell of it as events too. */
+export const observeStream = (streams: readonly string[], options: StreamOptions, emit: EmitEvent): StreamOptions => {
+  const [onState, onGap] = [guard('onState', options.onState), guard('onGap', options.onGap ?? warnOfGap)];
+  return {
+    ...options,
+    onState: (state) => {
+      emit({ kind: 'stream', streams, state });
+      onState(state);
+    },
+    onGap: (gap) => {
+      emit({ kind: 'gap', ...gap });
+      onGap(gap);
+    },
+  };
+};
+
+/** Reports of these feed IDs as they come, each once and in order; from a second of the past on, where `from` is given. */
+export const stream = (requester: Requester, feedIds: readonly string[], options: StreamOptions = {}): ReportStream =>
+  openStream(requester, feedIds, observeStream(feedIds, options, requester.emit));
+
+/** Opens a stream of these feed ids at once. What is wrong with the arguments is thrown here, what fails later by the iterator. */
+export const openStream = (
+  requester: Requester,
+  feedIds: readonly string[],
+  options: StreamOptions = {},
+  parts: StreamParts = { random: Math.random, loadSockets },
+): ReportStream => {
+  const settings = readStreamOptions(feedIds, options);
+  const { signal: outer } = options;
+  const queue = createQueue<ReportJson>(settings.queueMax);
+  const controller = new AbortController();
+  const teller = createStateTeller(settings.groups, options.onState);
+
+  const finish = (error?: Error): void => {
+    if (teller.isClosed()) return;
+    teller.closed(error);
+    controller.abort();
+    outer?.removeEventListener('abort', close);
+    queue.end(error);
+  };
+  const close = (): void => {
+    finish();
+    // After an error too: what is still queued is not wanted.
+    queue.end();
+  };
+  const fail = (error: unknown): void => finish(error instanceof Error ? error : new Error(String(error)));
+
+  if (outer?.aborted) close();
+  else {
+    outer?.addEventListener('abort', close);
+    runConnections(requester, settings, options, parts, { queue, teller, signal: controller.signal, fail }).catch(fail);
+  }
+  const iterator: ReportStream = {
+    next: queue.next,
+    return: async () => {
+      close();
+      return { done: true, value: undefined };
+    },
+    close,
+    get state() {
+      return teller.get();
+    },
+    [Symbol.asyncIterator]: () => iterator,
+  };
+  return iterator;
+};
+
+type Running = {
+  readonly queue: ReturnType<typeof createQueue<ReportJson>>;
+  readonly teller: StateTeller;
+  readonly signal: AbortSignal;
+  readonly fail: (error: unknown) => void;
+};
+
+/** Puts the parts together and keeps the connections until the stream ends; rejects with what ends it. */
+const runConnections = async (
+  requester: Requester,
+  { groups, fromOf, silenceMs, reconnect }: Settings,
+  { transport: wanted = 'auto', ha = false, onGap = warnOfGap }: StreamOptions,
+  { random, loadSockets: load }: StreamParts,
+  { queue, teller, signal, fail }: Running,
+): Promise<void> => {
+  const transport = await chooseTransport(wanted, load);
+  const createGroup = (feedIds: readonly string[]) => ({
+    feedIds,
+    sequence: createSequence({
+      feedIds,
+      fromOf,
+      nowMs: requester.nowMs,
+      readAfter: (feedId, lastMs, tell) => readAfter(requester, feedId, lastMs, signal, tell),
+      onGap,
+      fillsMax: Math.max(1, Math.floor(fillsMax / groups.length)),
+      deliver: ({ report }) => queue.push(report),
+      room: queue.room,
+      isFinal,
+      retryAfterMsOf,
+      fail,
+      reconnect,
+      random,
+      signal,
+    }),
+  });
+  const connection = { requester, transport, valve: queue, silenceMs, reconnect, random, signal };
+  await keepConnections({ ...connection, groups: groups.map(createGroup), ha, teller });
+};

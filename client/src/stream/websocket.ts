@@ -1,0 +1,93 @@
+// Owns live reports over a WebSocket: one socket, paused while the consumer is behind, taken as dead when it is silent.
+import { parseMessage, stepMsOf } from './received-report.ts';
+import type { OpenSocket } from './socket.ts';
+import { createWatchdog, handshakeMs, originHeaders, type Transport, toRefusal } from './transport.ts';
+
+/** The first version of the socket has one report a second of a stream, so streams that count milliseconds need the second. */
+const targetOf = (feedIds: readonly string[]): string =>
+  `/api/${feedIds.some((feedId) => stepMsOf(feedId) === 1) ? 'v2' : 'v1'}/ws?feedIDs=${feedIds.join(',')}`;
+
+/** Not every server pings: after a third of the silence, a sign of life is asked for. */
+const createPingingWatchdog = (silenceMs: number, ping: () => void, ring: () => void) => {
+  const watchdog = createWatchdog(silenceMs, ring);
+  const quiet = createWatchdog(silenceMs / 3, () => {
+    ping();
+    quiet.touch();
+  });
+  return {
+    touch: (): void => {
+      watchdog.touch();
+      quiet.touch();
+    },
+    stop: (): void => {
+      watchdog.stop();
+      quiet.stop();
+    },
+  };
+};
+
+/** The transport on a given WebSocket. */
+export const createWebSocketTransport =
+  (openSocket: OpenSocket): Transport =>
+  async (request, handlers) => {
+    const { wsUrl, feedIds, origin, sign, nowMs, valve, silenceMs, signal } = request;
+    const target = targetOf(feedIds);
+    const headers = { ...(await sign('GET', target)), ...originHeaders(origin) };
+    if (signal.aborted) return 'aborted';
+    return new Promise((resolve, reject) => {
+      let isOver = false;
+      const end = (settle: () => void): void => {
+        if (isOver) return;
+        isOver = true;
+        watchdog.stop();
+        stopListening();
+        signal.removeEventListener('abort', onAbort);
+        socket.close();
+        settle();
+      };
+      const watchdog = createPingingWatchdog(
+        silenceMs,
+        () => socket.ping(),
+        () => end(() => resolve(`silent for ${Math.round(silenceMs / 1_000)} s`)),
+      );
+      const onAbort = (): void => end(() => resolve('aborted'));
+      const read = (text: string): void => {
+        if (isOver) return;
+        // Reports are ASCII: a character is a byte.
+        handlers.received(text.length);
+        // What was on its way when the socket was paused still comes; nothing then runs the watchdog.
+        if (!valve.isFull()) watchdog.touch();
+        try {
+          handlers.report(parseMessage(text), undefined);
+        } catch {
+          end(() => resolve('the server sent something that is not a report'));
+        }
+      };
+      const onValve = (full: boolean): void => {
+        if (full) {
+          // An unread socket shows no ping: silence means nothing now.
+          watchdog.stop();
+          socket.pause();
+        } else {
+          watchdog.touch();
+          socket.resume();
+        }
+      };
+      const stopListening = valve.onChange(onValve);
+      const socket = openSocket(`ws${wsUrl.slice('http'.length)}${target}`, headers, handshakeMs, {
+        opened: () => {
+          if (isOver) return;
+          onValve(valve.isFull());
+          handlers.opened();
+        },
+        message: read,
+        alive: () => {
+          if (!isOver && !valve.isFull()) watchdog.touch();
+        },
+        refused: (answer) => end(() => reject(toRefusal(answer, wsUrl, nowMs))),
+        closed: (reason) => end(() => resolve(reason)),
+      });
+      if (signal.aborted) onAbort();
+      else signal.addEventListener('abort', onAbort);
+    });
+  };

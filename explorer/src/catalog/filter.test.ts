@@ -1,0 +1,153 @@
+import type { CatalogEntry } from '@sealpost/protocol';
+import { expect, test } from 'vitest';
+import {
+  activeFilters,
+  chosenOf,
+  dateFilterNames,
+  filterLabels,
+  filterValuesOf,
+  nameFilterNames,
+  readWanted,
+  selectStreams,
+  toggleValue,
+  toSearchable,
+  withoutFilters,
+  withValue,
+} from './filter.ts';
+
+const entry = (change: Partial<CatalogEntry>): CatalogEntry => ({
+  feedId: `0x0003${'0'.repeat(60)}`,
+  name: 'ETH/USD-CexPrice',
+  assetName: 'Ether',
+  baseAsset: 'ETH',
+  quoteAsset: 'USD',
+  assetClass: 'Crypto',
+  feedType: 'Crypto',
+  attributeType: 'CexPrice',
+  marketHours: '24/7',
+  schemaVersion: 'V3',
+  serviceLevel: 'standard',
+  networkType: 'testnet',
+  status: 'live',
+  createdAt: '2024-03-10T12:00:00.000000Z',
+  expectedDecommissionAt: null,
+  decommissionedAt: null,
+  ...change,
+});
+
+const ether = entry({});
+const apple = entry({
+  feedId: `0x000b${'a'.repeat(60)}`,
+  name: 'AAPL/USD-EquityPrice',
+  assetName: 'Apple',
+  baseAsset: 'AAPL',
+  assetClass: 'Equities',
+  feedType: 'Equities',
+  createdAt: '2025-06-02T00:00:00.000000Z',
+});
+const ended = entry({
+  feedId: `0x0002${'b'.repeat(60)}`,
+  name: 'LUNA/USD-CexPrice',
+  assetName: 'Terra',
+  baseAsset: 'LUNA',
+  status: 'decommissioned',
+  decommissionedAt: '2025-01-31T08:00:00.000000Z',
+});
+const secret = entry({ feedId: `0x0004${'c'.repeat(60)}`, name: 'XAU/USD', assetName: 'Gold', baseAsset: 'XAU' });
+const all = [ether, apple, ended, secret];
+
+const select = (query: string): readonly string[] =>
+  selectStreams(all.map(toSearchable), new Set([secret.feedId]), readWanted(new URLSearchParams(query))).map(
+    ({ baseAsset }) => baseAsset,
+  );
+
+test('catalog filter: hidden streams are listed only when asked for', () => {
+  expect(select('')).toEqual(['ETH', 'AAPL', 'LUNA']);
+  expect(select('hidden=true')).toEqual(['ETH', 'AAPL', 'LUNA', 'XAU']);
+  expect(select('hidden=false')).toEqual(['ETH', 'AAPL', 'LUNA']);
+});
+
+test('catalog filter: names in any case, several of one filter are alternatives, several filters must all hold', () => {
+  expect(select('base_asset=eth,aapl')).toEqual(['ETH', 'AAPL']);
+  expect(select('base_asset=ETH,LUNA&status=Live')).toEqual(['ETH']);
+  expect(select('asset_class=Equities')).toEqual(['AAPL']);
+});
+
+test('catalog filter: days are strict on both sides', () => {
+  expect(select('created_after=2025-06-01')).toEqual(['AAPL']);
+  expect(select('created_after=2025-06-02')).toEqual([]);
+  expect(select('decommissioned_before=2025-02-01')).toEqual(['LUNA']);
+  expect(select('decommissioned_before=2025-01-31')).toEqual([]);
+});
+
+test('catalog filter: a search finds names, assets and feed ids, and every word must be found', () => {
+  expect(select('q=appl')).toEqual(['AAPL']);
+  expect(select('q=ETH/usd')).toEqual(['ETH']);
+  expect(select('q=0x000baaaa')).toEqual(['AAPL']);
+  expect(select('q=usd+terra')).toEqual(['LUNA']);
+  expect(select('q=usd+nothing')).toEqual([]);
+});
+
+test('catalog filter: a malformed filter is left out and named, the others hold', () => {
+  const wanted = readWanted(new URLSearchParams('created_after=soon&status=live&base_asset=a&base_asset=b'));
+  expect(wanted.problems).toEqual([
+    { name: 'base_asset', text: 'base_asset is given 2 times, expected once.' },
+    { name: 'created_after', text: 'created_after is "soon", expected a date, YYYY-MM-DD.' },
+  ]);
+  expect(select('created_after=soon&status=live')).toEqual(['ETH', 'AAPL']);
+});
+
+test('catalog filter: the values of a filter, the most frequent first', () => {
+  expect(filterValuesOf(all).asset_class).toEqual([
+    { value: 'Crypto', count: 3 },
+    { value: 'Equities', count: 1 },
+  ]);
+});
+
+test('catalog filter: a value is added and taken away again', () => {
+  const once = toggleValue(new URLSearchParams('q=x'), 'asset_class', 'Crypto');
+  expect(once.toString()).toBe('q=x&asset_class=crypto');
+  const twice = toggleValue(once, 'asset_class', 'Equities');
+  expect(chosenOf(twice, 'asset_class')).toEqual(['crypto', 'equities']);
+  expect(toggleValue(twice, 'asset_class', 'CRYPTO').get('asset_class')).toBe('equities');
+  expect(toggleValue(once, 'asset_class', 'Crypto').toString()).toBe('q=x');
+});
+
+test('catalog filter: clearing keeps the order', () => {
+  const query = new URLSearchParams('q=x&sort=-price&status=live&created_after=2025-01-01&hidden=true');
+  expect(withoutFilters(query).toString()).toBe('sort=-price');
+  expect(withValue(query, 'q', '').has('q')).toBe(false);
+});
+
+test('catalog filter: what is on has a chip each, spelt as in the catalog', () => {
+  const query = new URLSearchParams('asset_class=crypto,equities&created_after=2025-01-01&hidden=true&sort=age');
+  expect(activeFilters(query, filterValuesOf(all)).map(({ label }) => label)).toEqual([
+    'Asset class: Crypto',
+    'Asset class: Equities',
+    'Created after 2025-01-01',
+    'Hidden streams',
+  ]);
+  expect(activeFilters(query, filterValuesOf(all))[0]?.without.get('asset_class')).toBe('equities');
+});
+
+test('catalog filter: every filter of the API has its place on the page', () => {
+  expect([...nameFilterNames, ...dateFilterNames, 'hidden'].sort()).toEqual(
+    [
+      'asset_class',
+      'attribute_type',
+      'base_asset',
+      'created_after',
+      'created_before',
+      'decommissioned_after',
+      'decommissioned_before',
+      'expected_decommission_after',
+      'expected_decommission_before',
+      'feed_type',
+      'hidden',
+      'network_type',
+      'quote_asset',
+      'status',
+    ].sort(),
+  );
+  expect(Object.keys(filterLabels)).toHaveLength(14);
+});

@@ -1,0 +1,192 @@
+// Owns the panel with the catalog's filters, and the chips of those that are on.
+import { useState } from 'preact/hooks';
+import {
+  type ActiveFilter,
+  chosenOf,
+  type DateFilter,
+  dateFilterNames,
+  type FilterValue,
+  type FilterValues,
+  filterLabels,
+  type NameFilter,
+  nameFilterNames,
+  toggleValue,
+  withValue,
+} from './filter.ts';
+
+type FilterProps = {
+  readonly values: FilterValues;
+  readonly query: URLSearchParams;
+  readonly onChange: (query: URLSearchParams) => void;
+};
+
+/** So many values are shown as boxes to tick; of more, one is typed. */
+const boxesMax = 16;
+/** Values that are offered while one types. */
+const offersMax = 50;
+
+export const FilterPanel = ({ isSignedIn, ...props }: FilterProps & { readonly isSignedIn: boolean }) => (
+  <section id="filters" class="filters card" aria-label="Filters">
+    {nameFilterNames.map((name) => (
+      <NameFilterField key={name} name={name} {...props} />
+    ))}
+    <HiddenField {...props} isSignedIn={isSignedIn} />
+    <DateFilterFields {...props} />
+  </section>
+);
+
+const NameFilterField = ({
+  name,
+  values: { [name]: values },
+  query,
+  onChange,
+}: FilterProps & { readonly name: NameFilter }) => {
+  const chosen = chosenOf(query, name);
+  const toggle = (value: string): void => onChange(toggleValue(query, name, value));
+  if (values.length > boxesMax) return <TypedValue name={name} values={values} chosen={chosen} onAdd={toggle} />;
+  return (
+    <fieldset>
+      <legend>{filterLabels[name]}</legend>
+      <div class="boxes">
+        {values.map(({ value, count }) => (
+          <label key={value} class="check">
+            <input type="checkbox" checked={chosen.includes(value.toLowerCase())} onChange={() => toggle(value)} />
+            <span>{value}</span>
+            <span class="muted small">{count}</span>
+          </label>
+        ))}
+      </div>
+    </fieldset>
+  );
+};
+
+type TypedValueProps = {
+  readonly name: NameFilter;
+  readonly values: readonly FilterValue[];
+  readonly chosen: readonly string[];
+  readonly onAdd: (value: string) => void;
+};
+
+/** One of many values, typed; it becomes a chip. */
+const TypedValue = ({ name, values, chosen, onAdd }: TypedValueProps) => {
+  const [typed, setTyped] = useState('');
+  const [isAsked, setAsked] = useState(false); // what nobody looks at need not be there
+  const lower = typed.trim().toLowerCase();
+  const isFree = (value: string): boolean => !chosen.includes(value.toLowerCase());
+  const offers = values.filter(({ value }) => value.toLowerCase().includes(lower) && isFree(value)).slice(0, offersMax);
+  const add = (text: string): void => {
+    const found = values.find(({ value }) => value.toLowerCase() === text.trim().toLowerCase());
+    setTyped(found === undefined ? text : '');
+    if (found !== undefined && isFree(found.value)) onAdd(found.value);
+  };
+  const isUnknown = lower !== '' && offers.length === 0;
+  return (
+    <fieldset>
+      <legend>
+        <label for={`filter-${name}`}>{filterLabels[name]}</label>
+      </legend>
+      <input
+        id={`filter-${name}`}
+        list={`values-${name}`}
+        value={typed}
+        placeholder={`One of ${values.length}`}
+        autocomplete="off"
+        aria-describedby={`hint-${name}`}
+        onFocus={() => setAsked(true)}
+        onInput={(event) => add(event.currentTarget.value)}
+      />
+      <datalist id={`values-${name}`}>
+        {(isAsked ? offers : []).map(({ value }) => (
+          <option key={value} value={value} />
+        ))}
+      </datalist>
+      <p id={`hint-${name}`} class="muted small">
+        {isUnknown
+          ? 'No stream has it.'
+          : chosen.length === 0
+            ? 'Type or choose; several will do.'
+            : `${chosen.length} chosen, see above.`}
+      </p>
+    </fieldset>
+  );
+};
+
+const dateGroups = [
+  ['Created', 'created'],
+  ['Decommission expected', 'expected_decommission'],
+  ['Decommissioned', 'decommissioned'],
+] as const;
+
+const DateFilterFields = ({ query, onChange }: FilterProps) => (
+  <div class="filter-dates">
+    {dateGroups.map(([legend, prefix]) => (
+      <fieldset key={prefix}>
+        <legend>{legend}</legend>
+        {dateFilterNames
+          .filter((name) => name === `${prefix}_after` || name === `${prefix}_before`)
+          .map((name) => (
+            <DayField key={name} name={name} query={query} onChange={onChange} />
+          ))}
+      </fieldset>
+    ))}
+    <p class="muted small">Days in UTC, the day itself not included.</p>
+  </div>
+);
+
+const DayField = ({ name, query, onChange }: Omit<FilterProps, 'values'> & { readonly name: DateFilter }) => (
+  <label class="day">
+    <span class="small">{name.endsWith('after') ? 'after' : 'before'}</span>
+    <input
+      type="date"
+      aria-label={filterLabels[name]}
+      value={query.get(name) ?? ''}
+      onChange={(event) => onChange(withValue(query, name, event.currentTarget.value))}
+    />
+  </label>
+);
+
+const HiddenField = ({ query, onChange, isSignedIn }: FilterProps & { readonly isSignedIn: boolean }) => (
+  <fieldset>
+    <legend>{filterLabels.hidden}</legend>
+    <label class="check">
+      <input
+        type="checkbox"
+        checked={query.get('hidden') === 'true'}
+        disabled={!isSignedIn}
+        onChange={(event) => onChange(withValue(query, 'hidden', event.currentTarget.checked ? 'true' : ''))}
+      />
+      Include them
+    </label>
+    <p class="muted small">
+      {isSignedIn ? 'Those that your account is entitled to.' : 'For accounts that are entitled to them: sign in.'}
+    </p>
+  </fieldset>
+);
+
+export const FilterChips = ({
+  active,
+  onChange,
+  onClear,
+}: {
+  readonly active: readonly ActiveFilter[];
+  readonly onChange: (query: URLSearchParams) => void;
+  readonly onClear: () => void;
+}) => (
+  <ul class="chips" aria-label="Filters that are on">
+    {active.map(({ label, without }) => (
+      <li key={label}>
+        <button type="button" class="chip" aria-label={`Take away ${label}`} onClick={() => onChange(without)}>
+          {label}
+          <svg viewBox="0 0 10 10" aria-hidden="true">
+            <path d="m2 2 6 6M8 2 2 8" />
+          </svg>
+        </button>
+      </li>
+    ))}
+    <li>
+      <button type="button" class="quiet" onClick={onClear}>
+        Clear filters
+      </button>
+    </li>
+  </ul>
+);

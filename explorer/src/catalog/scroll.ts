@@ -1,0 +1,93 @@
+// Owns what a long list knows of the page's scrolling: which of its rows exist, which are in view, and how to bring one there.
+import type { RefObject } from 'preact';
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { type RowWindow, rowsInView, rowWindow, scrollToRow } from './window.ts';
+
+export type RowScroll<E extends HTMLElement> = {
+  /** For the element whose top is the first row's. */
+  readonly list: RefObject<E | null>;
+  readonly rows: RowWindow;
+  readonly inView: readonly [number, number];
+  readonly reveal: (row: number) => void;
+};
+
+type View = { readonly rows: RowWindow; readonly inView: readonly [number, number] };
+
+/** Room for the head of the table, which stays at the top. */
+const marginPx = 56;
+
+/** Who scrolls so many rows from one frame to the next passes by: rows out of view wait until the list rests. */
+const fastRows = 4;
+const restMs = 200;
+
+/** Follows the window's scrolling; the component is rendered again only when other rows are needed, or come into view. */
+export const useRowScroll = <E extends HTMLElement>(count: number, rowHeight: number): RowScroll<E> => {
+  const list = useRef<E>(null);
+  const lastTop = useRef(0);
+  const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
+  const topNow = (): number => list.current?.getBoundingClientRect().top ?? 0;
+  const look = (isSparing: boolean): View => {
+    const size = [count, rowHeight, topNow(), window.innerHeight] as const;
+    return { rows: rowWindow(...size, isSparing), inView: rowsInView(...size) };
+  };
+  const [view, setView] = useState(() => look(false));
+  const update = (isSparing: boolean): void => {
+    const next = look(isSparing);
+    setView((known) => (isSame(known, next) ? known : next));
+  };
+  const follow = (): void => {
+    const top = topNow();
+    const isFast = Math.abs(top - lastTop.current) > fastRows * rowHeight;
+    lastTop.current = top;
+    clearTimeout(timer.current);
+    if (isFast) timer.current = setTimeout(() => update(false), restMs);
+    update(isFast);
+  };
+  useLayoutEffect(() => update(false), [count, rowHeight]);
+  useEffect(() => {
+    window.addEventListener('scroll', follow, { passive: true });
+    window.addEventListener('resize', follow);
+    // What stands above the list comes and goes, and moves it without any scrolling.
+    const moved = new ResizeObserver(() => update(false));
+    const page = list.current?.closest('.catalog');
+    if (page != null) moved.observe(page);
+    return () => {
+      moved.disconnect();
+      clearTimeout(timer.current);
+      window.removeEventListener('scroll', follow);
+      window.removeEventListener('resize', follow);
+    };
+  }, [count, rowHeight]);
+  return {
+    list,
+    ...view,
+    reveal: (row) => {
+      window.scrollBy({
+        top: scrollToRow(row, rowHeight, topNow(), window.innerHeight, marginPx),
+        behavior: 'instant',
+      });
+      update(false);
+    },
+  };
+};
+
+const isSame = (a: View, b: View): boolean =>
+  a.rows.first === b.rows.first &&
+  a.rows.end === b.rows.end &&
+  a.rows.before === b.rows.before &&
+  a.rows.after === b.rows.after &&
+  a.inView[0] === b.inView[0] &&
+  a.inView[1] === b.inView[1];
+
+/** Does the page match a media query now? */
+export const useMedia = (query: string): boolean => {
+  const [matches, setMatches] = useState(() => window.matchMedia(query).matches);
+  useEffect(() => {
+    const media = window.matchMedia(query);
+    const read = (): void => setMatches(media.matches);
+    read();
+    media.addEventListener('change', read);
+    return () => media.removeEventListener('change', read);
+  }, [query]);
+  return matches;
+};

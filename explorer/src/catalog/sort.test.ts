@@ -1,0 +1,68 @@
+import type { CatalogEntry } from '@sealpost/protocol';
+import { expect, test } from 'vitest';
+import type { LiveReport } from '../state/live.ts';
+import { columnsFor, readOrder, sortStreams, toggleOrder } from './sort.ts';
+
+const stream = (feedId: string, change: Partial<CatalogEntry> = {}): CatalogEntry =>
+  ({
+    feedId,
+    baseAsset: feedId,
+    quoteAsset: 'USD',
+    status: 'live',
+    expectedDecommissionAt: null,
+    ...change,
+  }) as CatalogEntry; // what is sorted by
+
+const prices: Readonly<Record<string, bigint>> = { a: 9n, b: 10n, d: 2n ** 100n + 1n, e: 2n ** 100n };
+const latestOf = (feedId: string): LiveReport | undefined => {
+  const price = prices[feedId];
+  return price === undefined ? undefined : ({ decoded: { price, observationsMs: Number(price % 100n) } } as LiveReport); // what is sorted by
+};
+
+const sorted = (query: string, streams: readonly CatalogEntry[]): string =>
+  sortStreams(streams, readOrder(new URLSearchParams(query)), latestOf)
+    .map(({ feedId }) => feedId)
+    .join('');
+
+const five = ['c', 'e', 'd', 'b', 'a'].map((feedId) => stream(feedId));
+
+test('catalog order: by pair unless the address says otherwise, nonsense included', () => {
+  expect(sorted('', five)).toBe('abcde');
+  expect(sorted('sort=-pair', five)).toBe('edcba');
+  expect(sorted('sort=constructor', five)).toBe('abcde');
+});
+
+test('catalog order: prices are compared exactly, streams without one come last in either direction', () => {
+  expect(sorted('sort=price', five)).toBe('abedc');
+  expect(sorted('sort=-price', five)).toBe('debac');
+});
+
+test('catalog order: schema versions by number, not by text', () => {
+  const streams = [stream('x', { schemaVersion: 'V11' }), stream('y', { schemaVersion: 'V3' })];
+  expect(sorted('sort=schema', streams)).toBe('yx');
+});
+
+test('catalog order: by status, live ones that end first come first', () => {
+  const streams = [
+    stream('over', { status: 'decommissioned' }),
+    stream('test', { status: 'testing' }),
+    stream('live'),
+    stream('later', { expectedDecommissionAt: '2030-01-01T00:00:00.000000Z' }),
+    stream('soon', { expectedDecommissionAt: '2027-01-01T00:00:00.000000Z' }),
+  ];
+  expect(sorted('sort=status', streams)).toBe('soonlaterlivetestover');
+});
+
+test('catalog order: a second click turns it round, and the usual order needs no word in the address', () => {
+  const once = toggleOrder(new URLSearchParams('q=x'), 'price');
+  expect(once.toString()).toBe('q=x&sort=price');
+  expect(toggleOrder(once, 'price').toString()).toBe('q=x&sort=-price');
+  expect(toggleOrder(once, 'pair').toString()).toBe('q=x');
+  expect(toggleOrder(new URLSearchParams(), 'pair').toString()).toBe('sort=-pair');
+});
+
+test('catalog order: prices and ages are columns for accounts', () => {
+  expect(columnsFor(true)).toContain('price');
+  expect(columnsFor(false)).not.toContain('price');
+  expect(columnsFor(false)).toContain('hours');
+});

@@ -1,0 +1,185 @@
+// Owns what a person pastes: reports out of hex, JSON of the API or lines of JSON, and where exactly the text is wrong when it is none.
+import { decodeFullReport, fullReportBytesMax, ReportFormatError } from '@sealpost/protocol';
+import type { Claim } from '../ui/report/proof.ts';
+import { findJsonError } from './json-place.ts';
+
+export type PastedReport = {
+  /** Lower case, with 0x. */
+  readonly fullReport: string;
+  /** What the JSON around it says, where there is some and it is whole. */
+  readonly claim: Claim | undefined;
+};
+
+export type Paste =
+  | { readonly kind: 'empty' }
+  /** In the order of the text; one at least. */
+  | { readonly kind: 'reports'; readonly reports: readonly PastedReport[] }
+  | {
+      readonly kind: 'wrong';
+      readonly problem: string;
+      /** What to do. */
+      readonly advice: string;
+      /** Where in the text, counted from 0, where a place can be named. */
+      readonly at: number | undefined;
+    };
+
+/** Reports that one text may hold. */
+export const pastedReportsMax = 1_000;
+
+const wrong = (problem: string, advice: string, at?: number): Paste => ({ kind: 'wrong', problem, advice, at });
+
+/** Reads a pasted text. */
+export const parsePaste = (text: string): Paste => {
+  const begin = text.search(/\S/);
+  if (begin === -1) return { kind: 'empty' };
+  return /[{[]/.test(text[begin] as string) ? parseJsonText(text, begin) : parseHexText(text);
+};
+
+/** Line and column of a place in a text, counted from 1. */
+export const placeOf = (text: string, at: number): { readonly line: number; readonly column: number } => {
+  const before = text.slice(0, at).split('\n');
+  return { line: before.length, column: (before.at(-1)?.length ?? 0) + 1 };
+};
+
+const hexAdvice = 'A full report is 0x and hex digits, two for each byte; spaces and line breaks do not matter.';
+
+const parseHexText = (text: string): Paste => {
+  // Quotes and commas come along when a value is copied out of JSON.
+  const [, start = ''] = /^([\s"'`,]*(?:0[xX])?)/.exec(text) ?? [];
+  const rest = text.slice(start.length).replace(/[\s"'`,]+$/, '');
+  const stray = rest.search(/[^0-9a-fA-F\s]/);
+  if (stray !== -1) return wrong(`“${[...rest.slice(stray)][0]}” is no hex digit.`, hexAdvice, start.length + stray);
+  const digits = rest.replace(/\s+/g, '').toLowerCase();
+  if (digits.length % 2 === 1)
+    return wrong(`There are ${digits.length} hex digits, an odd number: one is missing or too many.`, hexAdvice);
+  return check({ fullReport: `0x${digits}`, claim: undefined });
+};
+
+const parseJsonText = (text: string, begin: number): Paste => {
+  const whole = readJson(text, 0);
+  if ('value' in whole) return collect([[whole.value, begin]]);
+  const lines = linesOf(text);
+  // One value over several lines is broken where the parser says; several values are one to a line.
+  if (lines.length === 1 || !lines.every(([line]) => line.startsWith('{') && line.endsWith('}')))
+    return wrong(whole.problem, jsonAdvice, whole.at);
+  const values: [unknown, number][] = [];
+  for (const [line, at] of lines) {
+    const read = readJson(line, at);
+    if (!('value' in read)) return wrong(read.problem, jsonAdvice, read.at);
+    values.push([read.value, at]);
+  }
+  return collect(values);
+};
+
+const linesOf = (text: string): readonly (readonly [line: string, at: number])[] => {
+  let at = 0;
+  return text.split('\n').flatMap((line) => {
+    const place = at + Math.max(0, line.search(/\S/));
+    at += line.length + 1;
+    return line.trim() === '' ? [] : [[line.trim(), place] as const];
+  });
+};
+
+const jsonAdvice = 'Paste an answer of the API, one line of JSON for each report, or fullReport alone.';
+
+type JsonRead = { readonly value: unknown } | { readonly problem: string; readonly at: number | undefined };
+
+const readJson = (text: string, offset: number): JsonRead => {
+  try {
+    return { value: JSON.parse(text) };
+  } catch {
+    const at = findJsonError(text);
+    const isCut = at === text.trimEnd().length;
+    return {
+      problem: isCut ? 'The JSON ends too early: it is cut short.' : 'This is not JSON.',
+      at: at === undefined ? undefined : offset + at,
+    };
+  }
+};
+
+/** Reports within values: a report, `{report}`, `{reports}`, or a list of these. */
+const collect = (values: readonly (readonly [value: unknown, at: number])[]): Paste => {
+  const found: PastedReport[] = [];
+  for (const [value, at] of values) {
+    for (const raw of unwrap(value)) {
+      const { fullReport } = Object(raw);
+      if (typeof fullReport !== 'string')
+        return wrong('There is JSON, but no fullReport in it.', jsonAdvice, values.length > 1 ? at : undefined);
+      const read = parseHexText(fullReport);
+      if (read.kind !== 'reports') {
+        const problem = read.kind === 'wrong' ? read.problem : 'It is empty.';
+        const nth = found.length === 0 ? '' : ` of report ${found.length + 1}`;
+        return wrong(`fullReport${nth}: ${problem}`, read.kind === 'wrong' ? read.advice : hexAdvice, at);
+      }
+      found.push(...read.reports.map((report) => ({ ...report, claim: claimOf(raw) })));
+      if (found.length > pastedReportsMax)
+        return wrong(`There are more than ${pastedReportsMax} reports.`, 'Paste fewer at once.');
+    }
+  }
+  return found.length === 0 ? wrong('The list of reports is empty.', jsonAdvice) : { kind: 'reports', reports: found };
+};
+
+const unwrap = (value: unknown): readonly unknown[] => {
+  if (Array.isArray(value)) return value.flatMap(unwrap);
+  const { report, reports } = Object(value);
+  if (Array.isArray(reports)) return reports;
+  return [report ?? value];
+};
+
+const claimOf = (raw: unknown): Claim | undefined => {
+  const { feedID, validFromTimestamp, observationsTimestamp } = Object(raw);
+  const isWhole =
+    typeof feedID === 'string' &&
+    Number.isSafeInteger(validFromTimestamp) &&
+    Number.isSafeInteger(observationsTimestamp);
+  return isWhole ? { feedID, validFromTimestamp, observationsTimestamp } : undefined;
+};
+
+const check = (report: PastedReport): Paste => {
+  try {
+    decodeFullReport(report.fullReport);
+    return { kind: 'reports', reports: [report] };
+  } catch (error) {
+    if (!(error instanceof ReportFormatError)) throw error;
+    return wrong(...explainEnvelope(report.fullReport, error));
+  }
+};
+
+const wordDigits = 64;
+
+/** Why a blob is no report, with the byte where that shows. */
+const explainEnvelope = (fullReport: string, error: ReportFormatError): [problem: string, advice: string] => {
+  const bytes = (fullReport.length - 2) / 2;
+  const whole = 'Copy the whole of fullReport, and nothing else.';
+  if (bytes > fullReportBytesMax)
+    return [`There are ${bytes} bytes, and no report has more than ${fullReportBytesMax}.`, whole];
+  const expected = expectedBytes(fullReport);
+  if (expected !== undefined && bytes < expected)
+    return [
+      `It is cut short after byte ${bytes}: its lengths add up to ${expected}, so ${expected - bytes} are missing.`,
+      whole,
+    ];
+  if (expected !== undefined && bytes > expected)
+    return [
+      `Something is left over from byte ${expected} on: its lengths add up to that, and there are ${bytes}.`,
+      whole,
+    ];
+  return [error.message, 'Only the one canonical encoding of a report is taken: see docs/protocol.md, report bytes.'];
+};
+
+/** How long a report is by its own lengths; undefined where they make no sense. */
+const expectedBytes = (fullReport: string): number | undefined => {
+  const lengthAt = (word: number, max: number): number | undefined => {
+    const digits = fullReport.slice(2 + word * wordDigits, 2 + (word + 1) * wordDigits);
+    const value = digits.length === wordDigits ? BigInt(`0x${digits}`) : undefined;
+    return value !== undefined && value <= max ? Number(value) : undefined;
+  };
+  const headBytes = 10 * 32; // seven words of head and three lengths
+  const bodyBytes = lengthAt(7, fullReportBytesMax);
+  if (bodyBytes === undefined) return fullReport.length < 2 + 8 * wordDigits ? headBytes : undefined;
+  const bodyWords = Math.ceil(bodyBytes / 32);
+  const count = lengthAt(8 + bodyWords, 32);
+  const isCut = fullReport.length < 2 + (9 + bodyWords) * wordDigits;
+  if (count === undefined) return isCut ? headBytes + bodyWords * 32 : undefined;
+  return headBytes + bodyWords * 32 + count * 64;
+};

@@ -1,0 +1,236 @@
+// Owns the permalink of a report: the stream's report at a second, its neighbours, or why there is none.
+import { type Client, SealpostError } from '@sealpost/client';
+import type { ReportJson } from '@sealpost/protocol';
+import { useMemo } from 'preact/hooks';
+import { useExplorer } from '../state/explorer.ts';
+import { reportHref, streamHref } from '../state/router.ts';
+import { Copy, Failure, Loading, Notice, useTitle } from '../ui/components.tsx';
+import { formatAge, formatPrice, formatUtc } from '../ui/format.ts';
+import { type Loaded, useLoaded } from '../ui/loaded.ts';
+import { LookupAnswer, PriceAt } from '../ui/price-at.tsx';
+import { lookUp } from '../ui/price-lookup.ts';
+import { readReport } from '../ui/report/reading.ts';
+import { type ReportAround, ReportView } from '../ui/report/view.tsx';
+import { SignInButton } from '../ui/sign-in-dialog.tsx';
+import '../styles/report.css';
+
+type PageProps = { readonly feedId: string; readonly timestamp: number };
+
+export const ReportPage = ({ feedId, timestamp }: PageProps) => {
+  const { session, catalog } = useExplorer();
+  const stream = catalog.find(feedId);
+  const pair = stream === undefined ? undefined : `${stream.baseAsset}/${stream.quoteAsset}`;
+  useTitle(`${pair ?? 'Report'} at ${formatUtc(timestamp * 1_000)}`);
+  return (
+    <div class="stack report-page">
+      <nav class="row small" aria-label="Path">
+        <a href="/">Streams</a>
+        <span class="muted" aria-hidden="true">
+          /
+        </span>
+        <a href={streamHref(feedId)}>{pair ?? 'Stream'}</a>
+        <span class="muted" aria-hidden="true">
+          /
+        </span>
+        <span>Report</span>
+      </nav>
+      {session.userId.value === undefined ? (
+        <Anonymous feedId={feedId} timestamp={timestamp} pair={pair} />
+      ) : (
+        <SignedIn feedId={feedId} timestamp={timestamp} pair={pair} />
+      )}
+    </div>
+  );
+};
+
+type NamedProps = PageProps & { readonly pair: string | undefined };
+
+const Heading = ({ feedId, timestamp, pair }: NamedProps) => (
+  <header class="report-heading">
+    <h1>
+      {pair ?? 'Report'} <span class="muted">at</span> <span class="whole">{formatUtc(timestamp * 1_000)}</span>
+    </h1>
+    <p class="row small muted">
+      <code class="feed-id">{feedId}</code>
+      <Copy text={feedId} label="Copy the feed id" />
+    </p>
+  </header>
+);
+
+const Anonymous = (props: NamedProps) => (
+  <>
+    <Heading {...props} />
+    <Notice title="Sign in to read reports" action={<SignInButton primary />}>
+      Reports are read with an account. One that you have already can be{' '}
+      <a href="/inspect">inspected without an account</a>.
+    </Notice>
+  </>
+);
+
+const SignedIn = (props: NamedProps) => {
+  const { feedId, timestamp } = props;
+  const { session } = useExplorer();
+  const client = session.client.value;
+  const [answer, reload] = useLoaded((signal) => client.at(feedId, timestamp, { signal }), [client, feedId, timestamp]);
+  if (answer.phase === 'loading')
+    return (
+      <>
+        <Heading {...props} />
+        <Loading label="Reading the report" lines={9} />
+      </>
+    );
+  if (answer.phase === 'ready') return <Found {...props} report={answer.value.report} client={client} />;
+  const { error } = answer;
+  return (
+    <>
+      <Heading {...props} />
+      {error instanceof SealpostError && missCodes.includes(error.code) ? (
+        <Miss {...props} client={client} retry={reload} />
+      ) : (
+        <Failure error={error} retry={reload} />
+      )}
+    </>
+  );
+};
+
+const missCodes: readonly string[] = ['report_not_found', 'timestamp_out_of_bounds'];
+
+type Window = Pick<ReportJson, 'validFromTimestamp' | 'observationsTimestamp'>;
+
+/** A neighbour as the details of a miss tell it. */
+const windowOf = (raw: unknown): Window | undefined => {
+  const { validFromTimestamp, observationsTimestamp } = Object(raw);
+  const isWindow = Number.isSafeInteger(validFromTimestamp) && Number.isSafeInteger(observationsTimestamp);
+  return isWindow ? { validFromTimestamp, observationsTimestamp } : undefined;
+};
+
+type Neighbours = { readonly previous: Window | undefined; readonly next: Window | undefined };
+
+/** The reports before and after a window, over gaps. Where there is none, or none can be read, undefined. */
+const readNeighbours = async (
+  client: Client,
+  feedId: string,
+  { validFromTimestamp, observationsTimestamp }: Window,
+  signal: AbortSignal,
+): Promise<Neighbours> => {
+  const [previous, next] = await Promise.all([
+    client.at(feedId, validFromTimestamp - 1, { signal }).then(
+      ({ report }): Window => report,
+      (error: unknown) => (error instanceof SealpostError ? windowOf(error.details.previous) : undefined),
+    ),
+    client.page(feedId, observationsTimestamp + 1, 1, { signal }).then(
+      ({ reports }) => reports[0],
+      () => undefined,
+    ),
+  ]);
+  return { previous, next };
+};
+
+const toSpan = ({ validFromTimestamp, observationsTimestamp }: Window) => ({
+  fromMs: validFromTimestamp * 1_000,
+  toMs: observationsTimestamp * 1_000,
+});
+
+type FoundProps = NamedProps & { readonly report: ReportJson; readonly client: Client };
+
+const Found = ({ feedId, timestamp, pair, report, client }: FoundProps) => {
+  const read = useMemo(() => readReport(report.fullReport), [report]);
+  const [neighbours, reload] = useLoaded((signal) => readNeighbours(client, feedId, report, signal), [client, report]);
+  const around: ReportAround | undefined =
+    neighbours.phase !== 'ready'
+      ? undefined
+      : {
+          previous: neighbours.value.previous && toSpan(neighbours.value.previous),
+          next: neighbours.value.next && toSpan(neighbours.value.next),
+        };
+  const price = read.decoded === undefined ? '' : ` ${formatPrice(read.decoded.price)}`;
+  useTitle(`${pair ?? 'Report'}${price} at ${formatUtc(timestamp * 1_000)}`);
+  const permalink = `${window.location.origin}${reportHref(feedId, report.observationsTimestamp)}`;
+  return (
+    <>
+      <div class="report-bar">
+        <Heading feedId={feedId} timestamp={timestamp} pair={pair} />
+        <nav class="row" aria-label="Neighbouring reports">
+          <Step direction="previous" feedId={feedId} own={report} neighbours={neighbours} reload={reload} />
+          <Step direction="next" feedId={feedId} own={report} neighbours={neighbours} reload={reload} />
+          <Copy text={permalink} label="Copy the permalink of this report">
+            Permalink
+          </Copy>
+        </nav>
+      </div>
+      <ReportView report={read} claim={report} asked={timestamp} around={around} />
+    </>
+  );
+};
+
+type StepProps = {
+  readonly direction: 'previous' | 'next';
+  readonly feedId: string;
+  readonly own: Window;
+  readonly neighbours: Loaded<Neighbours>;
+  readonly reload: () => void;
+};
+
+/** A link to a neighbour; it says where a gap lies between. */
+const Step = ({ direction, feedId, own, neighbours, reload }: StepProps) => {
+  const text = direction === 'previous' ? '← Previous' : 'Next →';
+  if (neighbours.phase === 'loading')
+    return (
+      <button type="button" disabled>
+        {text}
+      </button>
+    );
+  const found = neighbours.phase === 'ready' ? neighbours.value[direction] : undefined;
+  if (found === undefined)
+    return direction === 'previous' ? (
+      <button type="button" disabled title="There is no report before this one, or it is too old to be read.">
+        {text}
+      </button>
+    ) : (
+      <button type="button" onClick={reload} title="This was the newest report. Look whether there is a newer one now.">
+        Newest · look again
+      </button>
+    );
+  const gap =
+    direction === 'previous'
+      ? own.validFromTimestamp - found.observationsTimestamp - 1
+      : found.validFromTimestamp - own.observationsTimestamp - 1;
+  const over = gap > 0 ? `, over a gap of ${formatAge(gap * 1_000)}` : '';
+  return (
+    <a
+      class="button"
+      href={reportHref(feedId, found.observationsTimestamp)}
+      title={`Report until ${formatUtc(found.observationsTimestamp * 1_000)}${over}`}
+    >
+      {text}
+      {gap > 0 && <span class="warn small"> gap {formatAge(gap * 1_000)}</span>}
+    </a>
+  );
+};
+
+type MissProps = PageProps & { readonly client: Client; readonly retry: () => void };
+
+/** Why there is none, what lies around the moment, and a box to ask for another. */
+const Miss = ({ feedId, timestamp, client, retry }: MissProps) => {
+  const [lookup] = useLoaded((signal) => lookUp(client, feedId, timestamp, signal), [client, feedId, timestamp]);
+  if (lookup.phase === 'loading') return <Loading label="Looking around the moment" lines={4} />;
+  if (lookup.phase === 'failed') return <Failure error={lookup.error} retry={retry} />;
+  const { value } = lookup;
+  return (
+    <>
+      <h2 class="unseen">Around the moment</h2>
+      <LookupAnswer feedId={feedId} lookup={value} />
+      <p class="row">
+        {value.kind === 'miss' && value.next === undefined && (
+          <button type="button" onClick={retry}>
+            Look again
+          </button>
+        )}
+        <a class="button" href={streamHref(feedId)}>
+          Go to the stream
+        </a>
+      </p>
+      <PriceAt feedId={feedId} seconds={timestamp} />
+    </>
+  );
+};

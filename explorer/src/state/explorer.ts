@@ -1,0 +1,30 @@
+// Owns what every page is given: the parts that are made once, in main.tsx.
+import { createContext } from 'preact';
+import { useContext } from 'preact/hooks';
+import type { Theme } from '../ui/theme.ts';
+import type { Catalog } from './catalog.ts';
+import type { Clock } from './clock.ts';
+import type { Live } from './live.ts';
+import type { Router } from './router.ts';
+import type { Session } from './session.ts';
+import type { SignIn } from './sign-in.ts';
+
+export type Explorer = {
+  readonly session: Session;
+  readonly router: Router;
+  readonly clock: Clock;
+  readonly catalog: Catalog;
+  readonly live: Live;
+  readonly theme: Theme;
+  /** The dialog: any page may open it, most simply by `<SignInButton />`. */
+  readonly signIn: SignIn;
+};
+
+export const ExplorerContext = createContext<Explorer | undefined>(undefined);
+
+/** The parts of the explorer, in any component. */
+export const useExplorer = (): Explorer => {
+  const explorer = useContext(ExplorerContext);
+  if (explorer === undefined) throw new Error('The component is outside of the explorer.');
+  return explorer;
+};

@@ -1,0 +1,197 @@
+import type { Client, StreamOptions, StreamState } from '@sealpost/client';
+import type { ReportJson } from '@sealpost/protocol';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { createLine, gatherMs, type Plan, shrinkMs } from './live-connection.ts';
+
+type Opened = {
+  readonly feedIds: readonly string[];
+  readonly from: StreamOptions['from'];
+  readonly tell: (state: StreamState) => void;
+  readonly push: (report: ReportJson) => void;
+  readonly fail: (error: Error) => void;
+  isClosed: boolean;
+};
+
+/** A client whose streams the test plays. */
+const createPlayedStreams = () => {
+  const opened: Opened[] = [];
+  const stream = (feedIds: readonly string[], options: StreamOptions = {}) => {
+    let wake = (): void => {};
+    const waiting: (ReportJson | Error)[] = [];
+    const add = (value: ReportJson | Error): void => {
+      waiting.push(value);
+      wake();
+    };
+    const one: Opened = {
+      feedIds,
+      from: options.from,
+      tell: (state) => options.onState?.(state),
+      push: add,
+      fail: add,
+      isClosed: false,
+    };
+    opened.push(one);
+    const close = (): void => {
+      one.isClosed = true;
+      wake();
+    };
+    async function* reports() {
+      while (!one.isClosed) {
+        const next = waiting.shift();
+        if (next instanceof Error) throw next;
+        if (next !== undefined) yield next;
+        else await new Promise<void>((resolve) => (wake = resolve));
+      }
+    }
+    return Object.assign(reports(), { close });
+  };
+  return { opened, stream: stream as unknown as Client['stream'] }; // of a stream, a line uses the loop and the end
+};
+
+const createBench = () => {
+  const { opened, stream } = createPlayedStreams();
+  const states: string[] = [];
+  const reports: ReportJson[] = [];
+  const refusals: unknown[] = [];
+  let plan: Plan = { feedIds: [], from: undefined };
+  const line = createLine({
+    stream,
+    plan: () => plan,
+    onOpen: () => {},
+    onReport: (report) => reports.push(report),
+    onState: (state) => states.push(state),
+    onRefused: (error) => refusals.push(error),
+  });
+  const want = (feedIds: readonly string[], from?: number): void => {
+    plan = { feedIds, from };
+    line.changed(from !== undefined);
+  };
+  return { opened, states, reports, refusals, line, want };
+};
+
+const report = (feedID: string, at: number): ReportJson => ({
+  feedID,
+  validFromTimestamp: at,
+  observationsTimestamp: at,
+  fullReport: '0x',
+});
+
+const pass = (ms: number): Promise<unknown> => vi.advanceTimersByTimeAsync(ms);
+
+beforeEach(() => {
+  vi.useFakeTimers();
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+test('changes that come together make one connection', async () => {
+  const { opened, want } = createBench();
+  want(['a']);
+  want(['a', 'b']);
+  want(['a', 'b', 'c']);
+  await pass(gatherMs);
+  expect(opened.map(({ feedIds }) => feedIds)).toEqual([['a', 'b', 'c']]);
+});
+
+test('a set that grows opens a new connection, and the one before goes on until that is live', async () => {
+  const { opened, want, states } = createBench();
+  want(['a']);
+  await pass(gatherMs);
+  opened[0]?.tell({ phase: 'live' });
+  want(['a', 'b']);
+  await pass(1_000);
+  expect(opened[1]?.feedIds).toEqual(['a', 'b']);
+  expect(opened[0]?.isClosed).toBe(false);
+  opened[1]?.tell({ phase: 'live' });
+  expect(opened[0]?.isClosed).toBe(true);
+  expect(states).toEqual(['connecting', 'live']);
+});
+
+test('a set that shrinks is left alone for a moment, and nothing happens when it grows back', async () => {
+  const { opened, want } = createBench();
+  want(['a', 'b']);
+  await pass(gatherMs);
+  want(['a']);
+  await pass(shrinkMs - 1);
+  want(['a', 'b']);
+  await pass(shrinkMs * 2);
+  expect(opened).toHaveLength(1);
+  want(['b']);
+  await pass(shrinkMs);
+  expect(opened.map(({ feedIds }) => feedIds)).toEqual([['a', 'b'], ['b']]);
+});
+
+test('nothing wanted closes the connection, after a moment', async () => {
+  const { opened, want, states } = createBench();
+  want(['a']);
+  await pass(gatherMs);
+  want([]);
+  await pass(shrinkMs);
+  expect(opened[0]?.isClosed).toBe(true);
+  expect(states.at(-1)).toBe('off');
+});
+
+test('someone who wants the past gets a connection from there on, although the stream is carried already', async () => {
+  const { opened, want } = createBench();
+  want(['a', 'b']);
+  await pass(gatherMs);
+  want(['a'], 1_000);
+  await pass(1_000);
+  expect(opened[1]).toMatchObject({ feedIds: ['a'], from: 1_000 });
+});
+
+test('quick changes do not open connections one after the other', async () => {
+  const { opened, want } = createBench();
+  for (let i = 1; i <= 20; i += 1) {
+    want(Array.from({ length: i }, (_, n) => String(n)));
+    await pass(100);
+  }
+  expect(opened.length).toBeLessThanOrEqual(4);
+  await pass(1_000);
+  expect(opened.at(-1)?.feedIds).toHaveLength(20);
+});
+
+test('reports are told as they come, a cut is told as reconnecting', async () => {
+  const { opened, want, reports, states } = createBench();
+  want(['a']);
+  await pass(gatherMs);
+  opened[0]?.tell({ phase: 'live' });
+  opened[0]?.push(report('a', 1));
+  opened[0]?.tell({ phase: 'reconnecting', reason: 'cut', delayMs: 100 });
+  opened[0]?.tell({ phase: 'live' });
+  opened[0]?.push(report('a', 2));
+  await pass(100);
+  expect(reports.map(({ observationsTimestamp }) => observationsTimestamp)).toEqual([1, 2]);
+  expect(states).toEqual(['connecting', 'live', 'reconnecting', 'live']);
+});
+
+test('a refusal is told, and the server asked again more and more seldom', async () => {
+  const { opened, want, refusals, states } = createBench();
+  want(['a']);
+  await pass(gatherMs);
+  const refusal = new Error('no');
+  opened[0]?.fail(refusal);
+  await pass(4_000);
+  expect(refusals).toEqual([refusal]);
+  expect(states.at(-1)).toBe('reconnecting');
+  expect(opened).toHaveLength(1);
+  await pass(1_000);
+  opened[1]?.fail(refusal);
+  await pass(9_000);
+  expect(opened).toHaveLength(2);
+  await pass(1_000);
+  expect(opened).toHaveLength(3);
+});
+
+test('closing ends every connection and what was to come', async () => {
+  const { opened, want, line, states } = createBench();
+  want(['a']);
+  await pass(gatherMs);
+  opened[0]?.tell({ phase: 'live' });
+  want(['a', 'b']);
+  line.close();
+  await pass(shrinkMs);
+  expect(opened.map(({ isClosed }) => isClosed)).toEqual([true]);
+  expect(states.at(-1)).toBe('off');
+});

@@ -1,0 +1,178 @@
+// Owns the live prices in view: which streams are watched by whom, and the newest report of each. One connection carries them all
+// (live-line.ts); streams that come into view get a first value at once (live-first.ts). Nobody signed in: nothing is asked.
+import { effect, type ReadonlySignal, type Signal, signal } from '@preact/signals';
+import { type DecodedReport, decode } from '@sealpost/client';
+import { limits, type ReportJson } from '@sealpost/protocol';
+import { intervalMsOf, windowsMax } from '../ui/interval.ts';
+import type { Catalog } from './catalog.ts';
+import type { Clock } from './clock.ts';
+import { readFirst } from './first-prices.ts';
+import { createLine, type Line, type LineState, type Plan } from './live-connection.ts';
+import type { Session } from './session.ts';
+
+/** A report with its fields. */
+export type LiveReport = { readonly report: ReportJson; readonly decoded: DecodedReport };
+
+/** `off`: nobody is signed in, or nothing is watched. */
+export type LiveState = LineState;
+
+export type Live = {
+  readonly state: ReadonlySignal<LiveState>;
+  /** Why the server refuses the connection; undefined while it does not. */
+  readonly problem: ReadonlySignal<unknown>;
+  /** The newest report of a stream; undefined until one is known. */
+  readonly latest: (feedId: string) => ReadonlySignal<LiveReport | undefined>;
+  /** The stream's interval in milliseconds, the median of the windows seen lately; undefined until there is one. */
+  readonly intervalMs: (feedId: string) => ReadonlySignal<number | undefined>;
+  /**
+   * Keeps these streams live until the returned function is called. Those that the user may not read are passed over. Every report of
+   * them is told to `onReport`, once and in order, cuts included; from the second `from` on where it is given, else from now on.
+   */
+  readonly watch: (feedIds: readonly string[], onReport?: (report: LiveReport) => void, from?: number) => () => void;
+};
+
+/** What is known of a stream. */
+type Known = {
+  readonly latest: Signal<LiveReport | undefined>;
+  readonly intervalMs: Signal<number | undefined>;
+  windows: readonly DecodedReport[];
+};
+
+type Watch = {
+  readonly feedIds: readonly string[];
+  readonly onReport: ((report: LiveReport) => void) | undefined;
+  /** Per stream, where its reports go on; milliseconds. */
+  readonly lastMs: Map<string, number>;
+};
+
+/** What is watched, the most recently watched first, as many as a connection may carry. */
+export const planOf = (
+  watches: Iterable<Pick<Watch, 'feedIds' | 'onReport' | 'lastMs'>>,
+  readable: ReadonlySet<string>,
+): Plan => {
+  const newestFirst = [...watches].reverse();
+  const wanted = new Set(newestFirst.flatMap(({ feedIds }) => feedIds).filter((feedId) => readable.has(feedId)));
+  const feedIds = [...wanted].slice(0, limits.feedIdsMax);
+  const starts = newestFirst
+    .filter(({ onReport }) => onReport !== undefined)
+    .flatMap(({ lastMs }) => feedIds.flatMap((feedId) => lastMs.get(feedId) ?? []));
+  return { feedIds, from: starts.length === 0 ? undefined : Math.floor(Math.min(...starts) / 1_000) };
+};
+
+/** Decodes; undefined for a schema that this page does not know yet. */
+const read = (report: ReportJson): LiveReport | undefined => {
+  try {
+    return { report, decoded: decode(report) };
+  } catch {
+    return undefined; // nothing of it could be shown
+  }
+};
+
+const createKnown = () => {
+  const streams = new Map<string, Known>();
+  const of = (feedId: string): Known => {
+    const known = streams.get(feedId) ?? { latest: signal(undefined), intervalMs: signal(undefined), windows: [] };
+    streams.set(feedId, known);
+    return known;
+  };
+  return {
+    of,
+    /** Keeps a report that is newer than what is known; gives it decoded, old or new. */
+    take: (report: ReportJson): LiveReport | undefined => {
+      const next = read(report);
+      const known = of(report.feedID);
+      const newestMs = known.latest.peek()?.decoded.observationsMs ?? 0;
+      if (next === undefined || next.decoded.observationsMs <= newestMs) return next;
+      known.windows = [...known.windows.slice(1 - windowsMax), next.decoded];
+      known.latest.value = next;
+      known.intervalMs.value = intervalMsOf(known.windows);
+      return next;
+    },
+    forget: (): void => {
+      for (const known of streams.values()) {
+        known.windows = [];
+        known.latest.value = undefined;
+        known.intervalMs.value = undefined;
+      }
+    },
+  };
+};
+
+/** What of the session matters here. */
+type Reader = Pick<Session, 'client' | 'userId'>;
+
+export const createLive = (session: Reader, catalog: Pick<Catalog, 'state'>, clock: Pick<Clock, 'nowMs'>): Live => {
+  const known = createKnown();
+  const watches = new Set<Watch>();
+  const [state, problem] = [signal<LiveState>('off'), signal<unknown>(undefined)];
+  let readable: ReadonlySet<string> = new Set();
+  let line: Line | undefined;
+  effect(() => {
+    const client = session.client.value;
+    if (session.userId.value === undefined) return;
+    const ended = new AbortController();
+    const first = { client, onReport: known.take, signal: ended.signal };
+    line = createLine({
+      stream: client.stream,
+      plan: () => planOf(watches, readable),
+      onOpen: ({ feedIds }) => {
+        const unknown = feedIds.filter((feedId) => known.of(feedId).latest.peek() === undefined);
+        readFirst(unknown, first).catch(() => {}); // live reports bring the value all the same
+      },
+      onReport: (report) => {
+        const next = known.take(report);
+        if (next !== undefined) for (const watch of watches) tell(watch, next);
+      },
+      onState: (next) => {
+        state.value = next;
+        if (next !== 'reconnecting') problem.value = undefined;
+      },
+      onRefused: (error) => {
+        problem.value = error;
+      },
+    });
+    line.changed(false);
+    return () => {
+      ended.abort();
+      line?.close();
+      line = undefined;
+      readable = new Set();
+      known.forget();
+    };
+  });
+  effect(() => {
+    // While the catalog is read anew, what was readable before stays so.
+    if (catalog.state.value.phase !== 'ready') return;
+    readable = catalog.state.value.readable;
+    line?.changed(false);
+  });
+  return {
+    state,
+    problem,
+    latest: (feedId) => known.of(feedId).latest,
+    intervalMs: (feedId) => known.of(feedId).intervalMs,
+    watch: (feedIds, onReport, from) => {
+      const watch = createWatch(feedIds, onReport, from ?? Math.floor(clock.nowMs.peek() / 1_000));
+      watches.add(watch);
+      line?.changed(onReport !== undefined);
+      return () => {
+        watches.delete(watch);
+        line?.changed(false);
+      };
+    },
+  };
+};
+
+const createWatch = (feedIds: readonly string[], onReport: Watch['onReport'], from: number): Watch => ({
+  feedIds,
+  onReport,
+  lastMs: new Map(onReport === undefined ? [] : feedIds.map((feedId) => [feedId, from * 1_000 - 1])),
+});
+
+/** Tells a watch a report that is new to it. */
+const tell = ({ onReport, lastMs }: Watch, { report, decoded }: LiveReport): void => {
+  const last = lastMs.get(report.feedID);
+  if (onReport === undefined || last === undefined || decoded.observationsMs <= last) return;
+  lastMs.set(report.feedID, decoded.observationsMs);
+  onReport({ report, decoded });
+};

@@ -1,0 +1,185 @@
+// Owns who is signed in: the credentials, in memory or in the tab's session storage when the user says so, and the client made of them.
+// Nothing of it is ever sent but signatures. A link of a demo has a code that works once; the address bar loses it before anything else happens.
+import { batch, computed, type ReadonlySignal, signal } from '@preact/signals';
+import { type Client, createClient, SealpostError } from '@sealpost/client';
+import type { Credentials, Platform } from './platform.ts';
+import { createRateLimits, type RateLimit } from './rate-limits.ts';
+import { type Found, followLinks, newLinkAdvice, writeLinked } from './sign-in-link.ts';
+
+export type Session = {
+  /** The user's id; undefined while nobody is signed in. */
+  readonly userId: ReadonlySignal<string | undefined>;
+  readonly client: ReadonlySignal<Client>;
+  /** While credentials that came with the address, or were kept, are asked about. Pages wait for it. */
+  readonly isPending: ReadonlySignal<boolean>;
+  /** Why credentials that came with the address, or were kept, are not taken. */
+  readonly refusal: ReadonlySignal<unknown>;
+  readonly dismissRefusal: () => void;
+  /** Was a link opened while another account is signed in? Nothing happens to it until the user decides. */
+  readonly isSwitchOffered: ReadonlySignal<boolean>;
+  readonly decideSwitch: (doSwitch: boolean) => void;
+  /** As the last signed answer told it; undefined before, and where the account has no limits. */
+  readonly rateLimit: ReadonlySignal<RateLimit | undefined>;
+  /** The same by route, the most recently asked first. */
+  readonly rateLimits: ReadonlySignal<readonly RateLimit[]>;
+  readonly isKept: ReadonlySignal<boolean>;
+  /** Asks the server whether it takes the credentials; rejects with its reason. `keep`: for as long as the tab is open. */
+  readonly signIn: (credentials: Credentials, keep: boolean) => Promise<void>;
+  readonly signOut: () => void;
+};
+
+const storageKey = 'sealpost-session';
+
+export const createSession = (platform: Platform): Session => {
+  const limits = createRateLimits();
+  const credentials = signal<Credentials | undefined>(undefined);
+  const refusal = signal<unknown>(undefined);
+  const isPending = signal(false);
+  const isKept = signal(false);
+  const open = createOpen(platform, limits.hear);
+  const accept = (given: Credentials, keep: boolean): void =>
+    batch(() => {
+      credentials.value = given;
+      refusal.value = undefined;
+      isKept.value = writeKept(platform, keep ? given : undefined); // not the account of before, either
+    });
+  const signIn = async (given: Credentials, keep: boolean): Promise<void> => {
+    await open(given, { retries: 1 }).feeds();
+    accept(given, keep);
+  };
+  const tryOut = async ({ given, keep }: Found): Promise<void> => {
+    try {
+      await signIn(given, keep);
+    } catch (error) {
+      // A server that does not answer says nothing about the credentials: the pages will tell that it does not.
+      if (!isOutage(error)) {
+        if (keep) writeKept(platform, undefined);
+        throw error;
+      }
+      accept(given, keep);
+    }
+  };
+  const refuse = (error: unknown): void => {
+    refusal.value = error;
+  };
+  /** Pages wait while it lasts, and are told if it fails. */
+  const attempt = async (act: () => Promise<void>): Promise<void> => {
+    isPending.value = true;
+    try {
+      await act();
+    } catch (error) {
+      refuse(error);
+    }
+    isPending.value = false;
+  };
+  const links = followLinks(platform, {
+    kept: readKept(platform),
+    userId: () => credentials.value?.userId,
+    attempt,
+    tryOut,
+    refuse,
+  });
+  return {
+    userId: computed(() => credentials.value?.userId),
+    client: computed(() => open(credentials.value)),
+    isPending,
+    refusal,
+    dismissRefusal: () => refuse(undefined),
+    isSwitchOffered: links.isSwitchOffered,
+    decideSwitch: links.decideSwitch,
+    rateLimit: computed(() => limits.known.value[0]),
+    rateLimits: limits.known,
+    isKept,
+    signIn,
+    signOut: () => {
+      writeKept(platform, undefined);
+      writeLinked(platform, false);
+      limits.forget();
+      isKept.value = false;
+      credentials.value = undefined;
+    },
+  };
+};
+
+/** Makes clients of this page's own server; every answer tells what is left of the rate limits. */
+const createOpen = (platform: Platform, hear: (path: string, headers: Headers) => void) => {
+  const { origin } = platform.location;
+  const observedFetch: typeof fetch = async (input, init) => {
+    const response = await platform.fetch(input, init);
+    hear(new URL(String(input), origin).pathname, response.headers);
+    return response;
+  };
+  return (given: Credentials | undefined, options: { readonly retries?: number } = {}): Client =>
+    createClient({ baseUrl: origin, fetch: observedFetch, onWarning: () => {}, ...options, ...given });
+};
+
+const readKept = ({ sessionStorage }: Platform): Found | undefined => {
+  try {
+    const kept = Object(JSON.parse(sessionStorage.getItem(storageKey) ?? 'null')) as Partial<Credentials>; // checked below
+    const { userId, secret } = kept;
+    if (typeof userId !== 'string' || typeof secret !== 'string') return undefined;
+    return { given: { userId, secret }, keep: true };
+  } catch {
+    return undefined; // a browser that refuses storage, or something else under our name
+  }
+};
+
+/** Tells whether it is kept: browsers may refuse. */
+const writeKept = ({ sessionStorage }: Platform, given: Credentials | undefined): boolean => {
+  try {
+    if (given === undefined) sessionStorage.removeItem(storageKey);
+    else sessionStorage.setItem(storageKey, JSON.stringify(given));
+    return given !== undefined;
+  } catch {
+    return false;
+  }
+};
+
+const isOutage = (error: unknown): boolean =>
+  error instanceof SealpostError &&
+  (['network_error', 'timeout', 'rate_limited'].includes(error.code) || (error.status ?? 0) >= 500);
+
+export type Explanation = { readonly problem: string; readonly advice: string };
+
+/** What went wrong and what to do, in words for the person at the screen. */
+export const explainError = (error: unknown): Explanation => {
+  if (!(error instanceof SealpostError))
+    return { problem: 'Something unexpected happened.', advice: 'Load the page again.' };
+  const known = error.advice === newLinkAdvice ? undefined : explanations[error.code]?.(error.details);
+  return known ?? { problem: error.message, advice: error.advice };
+};
+
+/** Where the client's words are for programmers, words for people. */
+const explanations: Readonly<Record<string, (details: Readonly<Record<string, unknown>>) => Explanation>> = {
+  network_error: () => ({
+    problem: 'The server does not answer.',
+    advice: 'Look at your connection, then try again. The server may be starting anew.',
+  }),
+  timeout: () => ({ problem: 'The server takes too long to answer.', advice: 'Try again in a moment.' }),
+  missing_credentials: () => ({ problem: 'This needs an account.', advice: 'Sign in with a user id and a secret.' }),
+  unauthorized: () => ({
+    problem: 'The server does not take these credentials.',
+    advice: 'The user id is unknown, the secret is not its own, or the account is disabled. Copy both again.',
+  }),
+  clock_skew: ({ serverTimeMs }) => ({
+    problem: `The clock of this device is ${describeSkew(serverTimeMs)} the server’s.`,
+    advice: 'Signatures carry the time. Set the clock of this device, then try again.',
+  }),
+  too_many_failures: ({ retryAfterSeconds }) => ({
+    problem: 'Too many requests from this address have failed, so the server refuses more for now.',
+    advice: `Wait ${waitOf(retryAfterSeconds)}, check user id and secret, then try again.`,
+  }),
+  rate_limited: ({ retryAfterSeconds }) => ({
+    problem: 'The rate limit of this account is used up.',
+    advice: `Wait ${waitOf(retryAfterSeconds)}, then try again.`,
+  }),
+};
+
+const waitOf = (seconds: unknown): string =>
+  typeof seconds === 'number' && seconds > 1 ? `${Math.ceil(seconds)} seconds` : 'a second';
+
+const describeSkew = (serverTimeMs: unknown): string => {
+  if (typeof serverTimeMs !== 'number') return 'too far from';
+  const seconds = Math.round((Date.now() - serverTimeMs) / 1_000);
+  return seconds === 0 ? 'off' : `${Math.abs(seconds)} seconds ${seconds > 0 ? 'ahead of' : 'behind'}`;
+};

@@ -1,0 +1,171 @@
+// Owns what the price chart draws, as values: spans of reports laid over seconds, candles laid over buckets. Where nothing was observed
+// there is nothing: a gap stays a gap. Coordinates are floats; whatever is printed comes from the exact integers that go along.
+import type { Candle, DecodedReport } from '@sealpost/client';
+import { windowEndMs } from '../ui/interval.ts';
+
+/** A report as the chart draws it. */
+export type Span = {
+  readonly feedId: string;
+  /** First millisecond of the window, and the first one after it. */
+  readonly startMs: number;
+  readonly endMs: number;
+  /** The moment of the observation, the last one of the window. */
+  readonly observedMs: number;
+  /** The second that its permalink names. */
+  readonly timestamp: number;
+  readonly price: bigint;
+  readonly bid: bigint | undefined;
+  readonly ask: bigint | undefined;
+};
+
+export const spanOf = (report: DecodedReport): Span => ({
+  feedId: report.feedId,
+  startMs: report.validFromMs,
+  endMs: windowEndMs(report),
+  observedMs: report.observationsMs,
+  timestamp: report.observationsTimestamp,
+  price: report.price,
+  bid: report.bid,
+  ask: report.ask,
+});
+
+/** Adds spans, each once, in order; those that end before `keepFromMs` are dropped. */
+export const addSpans = (spans: readonly Span[], added: readonly Span[], keepFromMs: number): readonly Span[] => {
+  const byEnd = new Map([...spans, ...added].map((span) => [span.endMs, span]));
+  return [...byEnd.values()].filter(({ endMs }) => endMs > keepFromMs).sort((a, b) => a.endMs - b.endMs);
+};
+
+/** The part of a span that lies in one second; `from` and `to` are shares of that second. */
+export type Piece = { readonly span: Span; readonly from: number; readonly to: number };
+
+/** One second of the chart; without pieces it is blank, and keeps time linear. */
+export type SecondPoint = { readonly time: number; readonly pieces?: readonly Piece[] };
+
+/** Every second from one to another, both included, with what applies in it. */
+export const secondsOf = (spans: readonly Span[], from: number, to: number): readonly SecondPoint[] => {
+  const pieces = new Map<number, Piece[]>();
+  for (const span of spans) {
+    const first = Math.max(from, Math.floor(span.startMs / 1_000));
+    const last = Math.min(to, Math.ceil(span.endMs / 1_000) - 1);
+    for (let second = first; second <= last; second += 1) {
+      const share = (ms: number): number => Math.min(1, Math.max(0, ms / 1_000 - second));
+      const piece = { span, from: share(span.startMs), to: share(span.endMs) };
+      pieces.set(second, [...(pieces.get(second) ?? []), piece]);
+    }
+  }
+  return Array.from({ length: Math.max(0, to - from + 1) }, (_, i): SecondPoint => {
+    const found = pieces.get(from + i);
+    return found === undefined ? { time: from + i } : { time: from + i, pieces: found };
+  });
+};
+
+/** The span that applies at a moment; undefined in a gap. */
+export const spanAt = (spans: readonly Span[], ms: number): Span | undefined =>
+  spans.find(({ startMs, endMs }) => startMs <= ms && ms < endMs);
+
+/** A value with 18 decimals as a coordinate: for drawing alone. */
+export const toCoordinate = (value: bigint): number => Number(value) / 1e18;
+
+/** A bucket of the chart; without prices it is blank. */
+export type CandlePoint = {
+  readonly time: number;
+  readonly open?: number;
+  readonly high?: number;
+  readonly low?: number;
+  readonly close?: number;
+};
+
+/** Every bucket of a span of seconds, those without reports blank. */
+export const candlePoints = (
+  candles: readonly Candle[],
+  from: number,
+  to: number,
+  resolution: number,
+): readonly CandlePoint[] => {
+  const start = Math.floor(from / resolution) * resolution;
+  const byTime = new Map(candles.map((candle) => [candle.timestamp, candle]));
+  return Array.from({ length: Math.max(0, Math.floor((to - start) / resolution) + 1) }, (_, i): CandlePoint => {
+    const time = start + i * resolution;
+    const candle = byTime.get(time);
+    if (candle === undefined) return { time };
+    const { open, high, low, close } = candle;
+    return {
+      time,
+      open: toCoordinate(open),
+      high: toCoordinate(high),
+      low: toCoordinate(low),
+      close: toCoordinate(close),
+    };
+  });
+};
+
+/** Candles with one more report, the newest of its stream: the server's own rule, so that the page need not ask again. */
+export const addToCandles = (
+  candles: readonly Candle[],
+  { price, timestamp: second }: Pick<Span, 'price' | 'timestamp'>,
+  resolution: number,
+): readonly Candle[] => {
+  const timestamp = Math.floor(second / resolution) * resolution;
+  const last = candles.at(-1);
+  if (last !== undefined && last.timestamp > timestamp) return candles;
+  if (last?.timestamp !== timestamp)
+    return [...candles, { timestamp, open: price, high: price, low: price, close: price, reports: 1 }];
+  const next: Candle = {
+    ...last,
+    high: price > last.high ? price : last.high,
+    low: price < last.low ? price : last.low,
+    close: price,
+    reports: last.reports + 1,
+  };
+  return [...candles.slice(0, -1), next];
+};
+
+/** Ranges that a stream can be looked at in, and what draws them. */
+export const ranges = {
+  live: { label: 'Live', words: '90 seconds', seconds: 90, resolution: undefined },
+  '5m': { label: '5 min', words: '5 minutes', seconds: 300, resolution: undefined },
+  '1h': { label: '1 h', words: 'hour', seconds: 3_600, resolution: 60 },
+  '1d': { label: '1 day', words: 'day', seconds: 86_400, resolution: 300 },
+} as const satisfies Record<
+  string,
+  { readonly label: string; readonly words: string; readonly seconds: number; readonly resolution: number | undefined }
+>;
+
+export type RangeName = keyof typeof ranges;
+
+/** The range of an address's query; live where it names none. */
+export const parseRange = (text: string | null): RangeName =>
+  text !== null && Object.hasOwn(ranges, text) ? (text as RangeName) : 'live'; // it is a key
+
+/** How a price has moved: exactly, and in hundredths of a percent, rounded towards zero; undefined from nothing. */
+export const changeOf = (
+  first: bigint,
+  last: bigint,
+): { readonly difference: bigint; readonly basisPoints: bigint | undefined } => ({
+  difference: last - first,
+  basisPoints: first === 0n ? undefined : ((last - first) * 10_000n) / (first < 0n ? -first : first),
+});
+
+/** The price at the start of a range: of the first report that is in it. */
+export const startPriceOf = (
+  range: RangeName,
+  spans: readonly Span[],
+  candles: readonly Candle[] | undefined,
+  nowSeconds: number,
+): bigint | undefined => {
+  const { seconds, resolution } = ranges[range];
+  if (resolution !== undefined) return candles?.[0]?.open;
+  return spans.find(({ timestamp }) => timestamp > nowSeconds - seconds)?.price;
+};
+
+/** `+1.25 %`; the sign is always there. */
+export const formatBasisPoints = (points: bigint): string => {
+  const size = points < 0n ? -points : points;
+  return `${points < 0n ? '−' : '+'}${size / 100n}.${String(size % 100n).padStart(2, '0')} %`;
+};
+
+/** Digits after the point on the axis: enough to tell its labels apart. */
+export const axisDigits = (value: number): number => {
+  const size = Math.abs(value);
+  return size === 0 ? 2 : Math.min(10, Math.max(2, 5 - Math.floor(Math.log10(size))));
+};

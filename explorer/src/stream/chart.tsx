@@ -1,0 +1,252 @@
+// Owns the price chart of a stream: the ranges, the legend with exact values, and the canvas, whose code is loaded when it is shown.
+import type { Candle } from '@sealpost/client';
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { useExplorer } from '../state/explorer.ts';
+import { reportHref } from '../state/router.ts';
+import { Failure, Loading } from '../ui/components.tsx';
+import { formatAge, formatPrice, formatUtc } from '../ui/format.ts';
+import { type Renewed, useRenewed } from '../ui/polling.ts';
+import type { Theme } from '../ui/theme.ts';
+import type { ChartCanvas, ChartColours, ChartMoment } from './chart-canvas.ts';
+import { addToCandles, candlePoints, type RangeName, ranges, type Span, secondsOf, spanAt } from './chart-spans.ts';
+import '../styles/chart.css';
+
+/** Candles are asked for anew so often; between that the live reports go into them. */
+const candlesEveryMs = 60_000;
+/** Reports that were on their way when the candles were asked for. */
+const overlapSeconds = 5;
+
+type LoadedCandles = { readonly candles: readonly Candle[]; readonly atSeconds: number };
+
+const coloursOf = ({ colour }: Theme): ChartColours => ({
+  text: colour('--muted'),
+  line: colour('--accent'),
+  grid: colour('--line'),
+  crosshair: colour('--line-strong'),
+  label: colour('--line-strong'),
+  band: colour('--accent-soft'),
+  up: colour('--ok-fill'),
+  down: colour('--bad-fill'),
+});
+
+export type RangeCandles = {
+  /** Undefined until they are loaded, and in a range that is drawn from reports. */
+  readonly candles: readonly Candle[] | undefined;
+  readonly failure: Renewed<unknown>['failure'];
+};
+
+/** The candles of a range, with the live reports in them. */
+export const useCandles = (feedId: string, range: RangeName, spans: readonly Span[]): RangeCandles => {
+  const { session, clock } = useExplorer();
+  const { resolution, seconds } = ranges[range];
+  const client = session.client.value;
+  const load = async (signal: AbortSignal): Promise<LoadedCandles | undefined> => {
+    if (resolution === undefined) return undefined;
+    const to = Math.floor(clock.nowMs.peek() / 1_000);
+    const { candles } = await client.candles(feedId, { from: to - seconds + 1, to, resolution }, { signal });
+    return { candles, atSeconds: to };
+  };
+  const { value, failure } = useRenewed(load, candlesEveryMs, [feedId, range, client]);
+  const fresh = spans.filter(({ timestamp }) => timestamp > (value?.atSeconds ?? 0) - overlapSeconds);
+  const candles =
+    resolution === undefined || value === undefined
+      ? undefined
+      : fresh.reduce((sum, span) => addToCandles(sum, span, resolution), value.candles);
+  return { candles, failure: value === undefined ? failure : undefined };
+};
+
+/** The canvas, once its code is there; `null` when it cannot be loaded. */
+const useCanvas = (onHover: (moment: ChartMoment | undefined) => void, onClick: (moment: ChartMoment) => void) => {
+  const { theme } = useExplorer();
+  const container = useRef<HTMLDivElement>(null);
+  const [canvas, setCanvas] = useState<ChartCanvas | null | undefined>(undefined);
+  const click = useRef(onClick);
+  click.current = onClick;
+  useEffect(() => {
+    let made: ChartCanvas | undefined;
+    let isGone = false;
+    import('./chart-canvas.ts').then(
+      ({ createChartCanvas }) => {
+        if (isGone || container.current === null) return;
+        const handlers = { onHover, onClick: (moment: ChartMoment) => click.current(moment) };
+        made = createChartCanvas(container.current, coloursOf(theme), handlers);
+        setCanvas(made);
+      },
+      () => setCanvas(null),
+    );
+    return () => {
+      isGone = true;
+      made?.remove();
+    };
+  }, []);
+  const { value: scheme } = theme.scheme;
+  useEffect(() => canvas?.setColours(coloursOf(theme)), [canvas, scheme]);
+  return { container, canvas };
+};
+
+type ChartProps = {
+  readonly feedId: string;
+  readonly name: string;
+  readonly range: RangeName;
+  readonly spans: readonly Span[];
+  readonly candles: RangeCandles;
+};
+
+export const Chart = ({ feedId, name, range, spans, candles: { candles, failure } }: ChartProps) => {
+  const { clock, router } = useExplorer();
+  const nowSeconds = Math.floor(clock.nowMs.value / 1_000);
+  const [hovered, setHovered] = useState<ChartMoment | undefined>(undefined);
+  const { seconds, resolution, words } = ranges[range];
+  const { container, canvas } = useCanvas(setHovered, ({ ms }) => {
+    const span = resolution === undefined ? spanAt(spans, ms) : undefined;
+    if (span !== undefined) router.go(reportHref(feedId, span.timestamp));
+  });
+  useEffect(() => {
+    if (canvas === undefined || canvas === null) return;
+    const from = nowSeconds - seconds + 1;
+    if (resolution === undefined) canvas.showSeconds(secondsOf(spans, from, nowSeconds));
+    else canvas.showCandles(candlePoints(candles ?? [], from, nowSeconds, resolution));
+  }, [canvas, spans, candles?.at(-1), candles?.length, range, nowSeconds]);
+  const what = resolution === undefined ? 'each bar is the span of one report' : `candles of ${resolution} seconds`;
+  return (
+    <figure class="chart">
+      <Legend spans={spans} candles={candles} resolution={resolution} hovered={hovered} />
+      <div class="chart-frame">
+        <div
+          ref={container}
+          class={`chart-canvas ${resolution === undefined && hovered !== undefined && spanAt(spans, hovered.ms) ? 'is-link' : ''}`}
+          role="img"
+          aria-label={`Price of ${name} in the last ${words}; ${what}. The table of the last reports has the same values.`}
+        />
+        {canvas !== undefined && <EmptyRange feedId={feedId} range={range} spans={spans} candles={candles} />}
+        {canvas === undefined && <ChartWait />}
+        {canvas === null && (
+          <p class="chart-note">
+            The chart’s code could not be loaded. Load the page again; the table below has the values.
+          </p>
+        )}
+        {failure !== undefined && (
+          <div class="chart-note">
+            <Failure error={failure.error} />
+          </div>
+        )}
+      </div>
+      <figcaption class="small muted">{captionOf(resolution)}</figcaption>
+    </figure>
+  );
+};
+
+/** Said in a range that has nothing to draw. */
+const EmptyRange = ({
+  feedId,
+  range,
+  spans,
+  candles,
+}: Pick<ChartProps, 'feedId' | 'range' | 'spans'> & { readonly candles: readonly Candle[] | undefined }) => {
+  const { live, clock } = useExplorer();
+  const { words, seconds, resolution } = ranges[range];
+  const newest = live.latest(feedId).value?.decoded;
+  const nowMs = clock.nowMs.value;
+  const hasSpan = spans.some(({ endMs }) => endMs > nowMs - seconds * 1_000);
+  const isEmpty = resolution === undefined ? live.state.value === 'live' && !hasSpan : candles?.length === 0;
+  if (!isEmpty) return null;
+  if (newest === undefined) return <p class="chart-note muted">There is nothing to draw yet.</p>;
+  return (
+    <p class="chart-note muted">
+      No report in the last {words}; the newest is {formatAge(nowMs - newest.observationsMs)} old. A longer range may
+      show more.
+    </p>
+  );
+};
+
+const ChartWait = () => (
+  <div class="chart-note">
+    <Loading label="Loading the chart" lines={4} />
+  </div>
+);
+
+const captionOf = (resolution: number | undefined): string =>
+  resolution === undefined
+    ? 'Times in UTC. One bar for each report, over the seconds that its price applies to; the band behind it is bid to ask. Where no report applies, nothing is drawn. Click a bar to open its report.'
+    : `Times in UTC. Candles of ${resolution / 60} min; where a bucket has no report, nothing is drawn.`;
+
+const Legend = ({
+  spans,
+  candles,
+  resolution,
+  hovered,
+}: {
+  readonly spans: readonly Span[];
+  readonly candles: readonly Candle[] | undefined;
+  readonly resolution: number | undefined;
+  readonly hovered: ChartMoment | undefined;
+}) => {
+  if (resolution !== undefined) {
+    const candle =
+      hovered === undefined ? candles?.at(-1) : candles?.find(({ timestamp }) => timestamp === hovered.second);
+    return <CandleLegend candle={candle} second={hovered?.second} resolution={resolution} />;
+  }
+  const span = hovered === undefined ? spans.at(-1) : spanAt(spans, hovered.ms);
+  return <SpanLegend span={span} second={hovered?.second} />;
+};
+
+const Value = ({ name, value }: { readonly name: string; readonly value: bigint | undefined }) =>
+  value === undefined ? null : (
+    <span class="legend-value">
+      <span class="muted">{name}</span> {formatPrice(value)}
+    </span>
+  );
+
+const SpanLegend = ({ span, second }: { readonly span: Span | undefined; readonly second: number | undefined }) => (
+  <p class="legend small">
+    {span === undefined ? (
+      <span class="muted">
+        {second === undefined ? 'No report in this range' : `${formatUtc(second * 1_000)} · no report applies`}
+      </span>
+    ) : (
+      <>
+        <span class="legend-value">{windowText(span)}</span>
+        <Value name="Price" value={span.price} />
+        <Value name="Bid" value={span.bid} />
+        <Value name="Ask" value={span.ask} />
+      </>
+    )}
+  </p>
+);
+
+/** `2026-11-15 09:28:17 UTC`, or the first and the last second of a longer window. */
+const windowText = ({ startMs, observedMs }: Span): string =>
+  startMs === observedMs
+    ? formatUtc(observedMs)
+    : `${formatUtc(startMs).slice(0, -4)} – ${formatUtc(observedMs).slice(11)}`;
+
+const CandleLegend = ({
+  candle,
+  second,
+  resolution,
+}: {
+  readonly candle: Candle | undefined;
+  readonly second: number | undefined;
+  readonly resolution: number;
+}) => {
+  const start = candle?.timestamp ?? second;
+  return (
+    <p class="legend small">
+      {start !== undefined && (
+        <span class="legend-value">
+          {formatUtc(start * 1_000).slice(0, 16)} – {formatUtc((start + resolution) * 1_000).slice(11, 16)} UTC
+        </span>
+      )}
+      {candle === undefined ? (
+        <span class="muted">No report in this bucket</span>
+      ) : (
+        <>
+          <Value name="Open" value={candle.open} />
+          <Value name="High" value={candle.high} />
+          <Value name="Low" value={candle.low} />
+          <Value name="Close" value={candle.close} />
+        </>
+      )}
+    </p>
+  );
+};

@@ -1,0 +1,61 @@
+// Owns what the catalog says of a stream, in full.
+import { type CatalogEntry, isSchemaVersion, parseFeedId, reportSchemas, timeResolutionOf } from '@sealpost/protocol';
+import { Copy, Time } from '../ui/components.tsx';
+import { shortId } from '../ui/format.ts';
+
+const schemaText = (version: string): string => {
+  const number = Number(version.slice(1));
+  return isSchemaVersion(number) ? `${version} · ${reportSchemas[number].title}` : version;
+};
+
+const DateFact = ({ name, date }: { readonly name: string; readonly date: string | null }) =>
+  date === null ? null : (
+    <>
+      <dt>{name}</dt>
+      <dd>
+        <Time ms={Date.parse(date)} />
+      </dd>
+    </>
+  );
+
+export const StreamFacts = ({ stream }: { readonly stream: CatalogEntry }) => {
+  const rows = [
+    ['Name', stream.name],
+    ['Asset', stream.assetName],
+    ['Pair', `${stream.baseAsset} / ${stream.quoteAsset}`],
+    ['Asset class', stream.assetClass],
+    ['Stream type', stream.feedType],
+    ['Attribute', stream.attributeType],
+    ['Market hours', stream.marketHours],
+    ['Report schema', schemaText(stream.schemaVersion)],
+    ['Counts time in', timeResolutionOf(parseFeedId(stream.feedId)) ?? 'a unit not known here'],
+    ['Service level', stream.serviceLevel],
+    ['Network', stream.networkType],
+    ['Status', stream.status],
+  ] as const;
+  return (
+    <section class="card stack" aria-labelledby="facts-title">
+      <h2 id="facts-title">In the catalog</h2>
+      <dl class="facts small">
+        <dt>Feed id</dt>
+        <dd class="row stream-id">
+          <code title={stream.feedId}>{shortId(stream.feedId)}</code>
+          <Copy text={stream.feedId} label="Copy the feed id" />
+        </dd>
+        {rows.map(([name, value]) => (
+          <Fact key={name} name={name} value={value} />
+        ))}
+        <DateFact name="Created" date={stream.createdAt} />
+        <DateFact name="Ends, expected" date={stream.expectedDecommissionAt} />
+        <DateFact name="Ended" date={stream.decommissionedAt} />
+      </dl>
+    </section>
+  );
+};
+
+const Fact = ({ name, value }: { readonly name: string; readonly value: string }) => (
+  <>
+    <dt>{name}</dt>
+    <dd>{value}</dd>
+  </>
+);

@@ -1,0 +1,144 @@
+// Owns the stream page: what a stream is, its price live, its last minutes, hour and day, and how complete it is.
+import type { CatalogEntry } from '@sealpost/protocol';
+import { useExplorer } from '../state/explorer.ts';
+import { Empty, Failure, Loading, Notice, StatusPill, useTitle } from '../ui/components.tsx';
+import { PriceAt } from '../ui/price-at.tsx';
+import { SignInButton } from '../ui/sign-in-dialog.tsx';
+import { Chart, useCandles } from './chart.tsx';
+import { parseRange, type RangeName, ranges } from './chart-spans.ts';
+import { StreamCompleteness } from './completeness-card.tsx';
+import { StreamFacts } from './facts.tsx';
+import { useHistory } from './history.ts';
+import { LivePill, StreamPrice } from './price.tsx';
+import { StreamReports } from './reports.tsx';
+import '../styles/stream.css';
+
+export const StreamPage = ({ feedId }: { readonly feedId: string }) => {
+  const { catalog, session } = useExplorer();
+  const state = catalog.state.value;
+  if (state.phase === 'loading') return <Loading label="Loading the stream" lines={8} />;
+  if (state.phase === 'failed') return <Failure error={state.error} retry={catalog.reload} />;
+  const stream = catalog.find(feedId);
+  if (stream === undefined) return <UnknownStream feedId={feedId} />;
+  if (state.readable.has(feedId)) return <ReadableStreamPage stream={stream} />;
+  return <ClosedStream stream={stream} isSignedIn={session.userId.value !== undefined} />;
+};
+
+const UnknownStream = ({ feedId }: { readonly feedId: string }) => {
+  const { session } = useExplorer();
+  useTitle('Unknown stream');
+  return (
+    <Empty
+      title="There is no such stream here"
+      action={
+        <div class="row">
+          <a class="button" href="/">
+            See all streams
+          </a>
+          {session.userId.value === undefined && <SignInButton />}
+        </div>
+      }
+    >
+      <p>
+        No stream that {session.userId.value === undefined ? 'everyone may see' : 'your account may see'} has the feed
+        id <code class="stream-unknown">{feedId}</code>. It may be of another network, or hidden.
+      </p>
+    </Empty>
+  );
+};
+
+const pairOf = ({ baseAsset, quoteAsset }: CatalogEntry): string => `${baseAsset}/${quoteAsset}`;
+
+const StreamHead = ({ stream, isLive }: { readonly stream: CatalogEntry; readonly isLive: boolean }) => {
+  const { clock } = useExplorer();
+  const { status, expectedDecommissionAt } = stream;
+  return (
+    <div class="stream-head">
+      <nav aria-label="Where you are" class="small">
+        <a href="/">Streams</a> <span class="muted">/ {stream.name}</span>
+      </nav>
+      <div class="row">
+        <h1>{pairOf(stream)}</h1>
+        <StatusPill status={status} expectedDecommissionAt={expectedDecommissionAt} nowMs={clock.nowMs.value} />
+        {isLive && <LivePill />}
+      </div>
+      <p class="muted">
+        {stream.assetName} · {stream.attributeType} · {stream.feedType}
+      </p>
+    </div>
+  );
+};
+
+/** A stream whose prices this user may not read: what the catalog tells, and what to do. */
+const ClosedStream = ({ stream, isSignedIn }: { readonly stream: CatalogEntry; readonly isSignedIn: boolean }) => {
+  useTitle(pairOf(stream));
+  return (
+    <div class="stack">
+      <StreamHead stream={stream} isLive={false} />
+      {isSignedIn ? (
+        <Notice kind="warning" title="Your account may not read this stream">
+          It is listed, but its prices are not part of your account. Whoever runs this server can add the stream to it.
+        </Notice>
+      ) : (
+        <Notice title="Sign in to see the price" action={<SignInButton primary />}>
+          The catalog is open to everyone; prices, charts and signed reports are for accounts.
+        </Notice>
+      )}
+      <StreamFacts stream={stream} />
+    </div>
+  );
+};
+
+const ReadableStreamPage = ({ stream }: { readonly stream: CatalogEntry }) => {
+  const explorer = useExplorer();
+  const { feedId } = stream;
+  const range = parseRange(explorer.router.place.value.query.get('range'));
+  const spans = useHistory(explorer, feedId).value;
+  const candles = useCandles(feedId, range, spans);
+  return (
+    <div class="stack">
+      <StreamHead stream={stream} isLive />
+      <LiveTrouble />
+      <div class="stream-columns">
+        <div class="stack">
+          <section class="card stack" aria-label="Price">
+            <StreamPrice stream={stream} range={range} spans={spans} candles={candles.candles} />
+            <RangeButtons range={range} />
+            <Chart feedId={feedId} name={pairOf(stream)} range={range} spans={spans} candles={candles} />
+          </section>
+          <StreamReports feedId={feedId} status={stream.status} spans={spans} candles={candles.candles} />
+        </div>
+        <div class="stack stream-side">
+          <PriceAt feedId={feedId} />
+          <StreamCompleteness feedId={feedId} spans={spans} />
+          <StreamFacts stream={stream} />
+        </div>
+      </div>
+    </div>
+  );
+};
+
+/** Why live prices do not come, where the page cannot mend it by itself. */
+const LiveTrouble = () => {
+  const { live } = useExplorer();
+  return live.problem.value === undefined ? null : <Failure error={live.problem.value} />;
+};
+
+const RangeButtons = ({ range }: { readonly range: RangeName }) => {
+  const { router } = useExplorer();
+  const choose = (next: RangeName): void => {
+    const query = new URLSearchParams(router.place.peek().query);
+    if (next === 'live') query.delete('range');
+    else query.set('range', next);
+    router.setQuery(query);
+  };
+  return (
+    <fieldset class="button-group" aria-label="Range of the chart">
+      {(Object.keys(ranges) as RangeName[]).map((name) => (
+        <button key={name} type="button" aria-pressed={name === range} onClick={() => choose(name)}>
+          {ranges[name].label}
+        </button>
+      ))}
+    </fieldset>
+  );
+};

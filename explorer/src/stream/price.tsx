@@ -1,0 +1,147 @@
+// Owns the head line of a stream: its price as it is now, exactly, and what belongs to it.
+import type { Candle, DecodedReport } from '@sealpost/client';
+import type { CatalogEntry } from '@sealpost/protocol';
+import type { ComponentChildren } from 'preact';
+import { useExplorer } from '../state/explorer.ts';
+import { Exact, Freshness, Loading, Pill, Time, useTitle } from '../ui/components.tsx';
+import { formatAge, formatPrice, splitPrice } from '../ui/format.ts';
+import { intervalMsOf } from '../ui/interval.ts';
+import { marketStatusOf } from '../ui/market-status.ts';
+import { changeOf, formatBasisPoints, type RangeName, ranges, type Span, startPriceOf } from './chart-spans.ts';
+
+const stateTexts = {
+  off: ['neutral', 'Not connected'],
+  connecting: ['neutral', 'Connecting…'],
+  live: ['ok', 'Connected'],
+  reconnecting: ['warn', 'Reconnecting…'],
+} as const;
+
+/** How the live connection stands; told to those who do not see it when it changes. */
+export const LivePill = () => {
+  const { live } = useExplorer();
+  const [kind, text] = stateTexts[live.state.value];
+  const title =
+    live.state.value === 'reconnecting'
+      ? 'The connection was cut. What is missed meanwhile is read when it is back.'
+      : undefined;
+  return (
+    <span role="status" class={`live-pill ${live.state.value}`}>
+      <Pill kind={kind} {...(title === undefined ? {} : { title })}>
+        {text}
+      </Pill>
+    </span>
+  );
+};
+
+type StreamPriceProps = {
+  readonly stream: CatalogEntry;
+  readonly range: RangeName;
+  readonly spans: readonly Span[];
+  readonly candles: readonly Candle[] | undefined;
+};
+
+export const StreamPrice = ({ stream, range, spans, candles }: StreamPriceProps) => {
+  const { live, clock } = useExplorer();
+  const decoded = live.latest(stream.feedId).value?.decoded;
+  const pair = `${stream.baseAsset}/${stream.quoteAsset}`;
+  useTitle(decoded === undefined ? pair : `${splitPrice(decoded.price).head} ${pair}`);
+  if (decoded === undefined) return <NoPrice stream={stream} />;
+  const nowMs = clock.nowMs.value;
+  return (
+    <div class="stream-price">
+      <p class="stream-price-figure">
+        <Exact value={decoded.price} /> <span class="muted stream-price-unit">{stream.quoteAsset}</span>
+      </p>
+      <Change
+        range={range}
+        start={startPriceOf(range, spans, candles, Math.floor(nowMs / 1_000))}
+        price={decoded.price}
+      />
+      <PriceFacts decoded={decoded} nowMs={nowMs} />
+    </div>
+  );
+};
+
+const NoPrice = ({ stream }: { readonly stream: CatalogEntry }) => {
+  const { live } = useExplorer();
+  if (live.state.value !== 'live') return <Loading label="Waiting for the price" lines={2} />;
+  return (
+    <p class="muted">
+      {stream.status === 'decommissioned'
+        ? 'This stream has ended, and no report of it is kept.'
+        : 'No report has come in yet.'}
+    </p>
+  );
+};
+
+const Change = ({
+  range,
+  start,
+  price,
+}: {
+  readonly range: RangeName;
+  readonly start: bigint | undefined;
+  readonly price: bigint;
+}) => {
+  if (start === undefined) return null;
+  const { difference, basisPoints } = changeOf(start, price);
+  const kind = difference > 0n ? 'ok' : difference < 0n ? 'bad' : 'muted';
+  return (
+    <p class="stream-price-change">
+      <span class={kind}>
+        {difference > 0n ? '+' : ''}
+        {formatPrice(difference).replace('-', '−')}
+        {basisPoints !== undefined && ` (${formatBasisPoints(basisPoints)})`}
+      </span>{' '}
+      <span class="muted">in the last {ranges[range].words}</span>
+    </p>
+  );
+};
+
+const marketOf = ({ fields, version }: DecodedReport): string | undefined =>
+  'marketStatus' in fields ? marketStatusOf(version, fields.marketStatus).text : undefined;
+
+const PriceFacts = ({ decoded, nowMs }: { readonly decoded: DecodedReport; readonly nowMs: number }) => {
+  const { live } = useExplorer();
+  const { bid, ask, expiresAtMs, observationsMs } = decoded;
+  const market = marketOf(decoded);
+  const interval = live.intervalMs(decoded.feedId).value ?? intervalMsOf([decoded]);
+  return (
+    <dl class="stream-figures">
+      {bid !== undefined && (
+        <Figure name="Bid">
+          <Exact value={bid} />
+        </Figure>
+      )}
+      {ask !== undefined && (
+        <Figure name="Ask">
+          <Exact value={ask} />
+        </Figure>
+      )}
+      {bid !== undefined && ask !== undefined && (
+        <Figure name="Spread">
+          <Exact value={ask - bid} />
+        </Figure>
+      )}
+      {market !== undefined && <Figure name="Market">{market}</Figure>}
+      <Figure name="Observed">
+        <Time ms={observationsMs} />
+      </Figure>
+      <Figure name="Age">
+        <Freshness ageMs={nowMs - observationsMs} intervalMs={interval} />
+      </Figure>
+      {expiresAtMs !== undefined && (
+        <Figure name="Expires">
+          {expiresAtMs > nowMs ? `in ${formatAge(expiresAtMs - nowMs)}` : `${formatAge(nowMs - expiresAtMs)} ago`}
+        </Figure>
+      )}
+    </dl>
+  );
+};
+
+const Figure = ({ name, children }: { readonly name: string; readonly children: ComponentChildren }) => (
+  <div>
+    <dt>{name}</dt>
+    <dd>{children}</dd>
+  </div>
+);

@@ -1,0 +1,230 @@
+// Owns the small parts that every page is made of. They show what they are given, and know nothing of the API.
+import type { StreamStatus } from '@sealpost/protocol';
+import type { ComponentChildren } from 'preact';
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { explainError } from '../state/session.ts';
+import { allowedAgeMs, formatAge, formatInterval, formatLocal, formatUtc, freshnessOf, splitPrice } from './format.ts';
+
+/** Names the page in the tab and in the history. */
+export const useTitle = (title: string): void => {
+  useEffect(() => {
+    document.title = `${title} · Sealpost`;
+  }, [title]);
+};
+
+type Children = { readonly children?: ComponentChildren };
+
+const copiedMs = 1_600;
+
+/**
+ * Copies a text. `label` says what: it is read out, and shown when the pointer rests. With children it is a button that shows them.
+ * `tabIndex` is for lists whose rows the arrow keys lead to.
+ */
+export const Copy = ({
+  text,
+  label,
+  tabIndex,
+  children,
+}: { readonly text: string; readonly label: string; readonly tabIndex?: number } & Children) => {
+  const [state, setState] = useState<'idle' | 'done' | 'failed'>('idle');
+  const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
+  useEffect(() => () => clearTimeout(timer.current), []);
+  const copy = async (event: Event): Promise<void> => {
+    event.preventDefault();
+    event.stopPropagation();
+    const next = await writeClipboard(text);
+    setState(next);
+    clearTimeout(timer.current);
+    timer.current = setTimeout(() => setState('idle'), copiedMs);
+  };
+  const said = { idle: label, done: 'Copied', failed: 'The browser refuses to copy: select the text instead' }[state];
+  return (
+    <button
+      type="button"
+      class={`copy quiet ${state}`}
+      title={said}
+      aria-label={label}
+      tabIndex={tabIndex}
+      onClick={copy}
+    >
+      <span class="copy-icon" aria-hidden="true" />
+      {children}
+      {state !== 'idle' && (
+        <span class="unseen" role="status">
+          {said}
+        </span>
+      )}
+    </button>
+  );
+};
+
+/** Copies a text and tells whether it did: browsers offer the clipboard to pages on https and on this machine alone. */
+export const writeClipboard = async (text: string): Promise<'done' | 'failed'> => {
+  try {
+    await navigator.clipboard.writeText(text);
+    return 'done';
+  } catch {
+    return 'failed';
+  }
+};
+
+export type PillKind = 'plain' | 'neutral' | 'accent' | 'ok' | 'warn' | 'bad';
+
+/** A short fact. `plain` has no dot. */
+export const Pill = ({
+  kind = 'neutral',
+  title,
+  children,
+}: { readonly kind?: PillKind; readonly title?: string } & Children) => (
+  <span class={`pill ${kind}`} title={title}>
+    {children}
+  </span>
+);
+
+/** How each status looks. */
+export const statusKinds = { live: 'ok', testing: 'accent', decommissioned: 'neutral' } as const satisfies Record<
+  StreamStatus,
+  PillKind
+>;
+
+const dayMs = 86_400_000;
+
+/** Days alone, as long as hours make no difference. */
+const countdown = (ms: number): string => formatAge(ms > 3 * dayMs ? ms - (ms % dayMs) : ms);
+
+/** A stream's status. Where its end is scheduled, how long it has still. */
+export const StatusPill = ({
+  status,
+  expectedDecommissionAt,
+  nowMs,
+}: {
+  readonly status: StreamStatus;
+  readonly expectedDecommissionAt: string | null;
+  readonly nowMs: number;
+}) => {
+  if (status === 'decommissioned' || expectedDecommissionAt === null)
+    return <Pill kind={statusKinds[status]}>{status}</Pill>;
+  const endMs = Date.parse(expectedDecommissionAt);
+  const left = endMs > nowMs ? `${countdown(endMs - nowMs)} left` : 'end overdue';
+  return (
+    <Pill kind="warn" title={`Decommission expected ${formatUtc(endMs)}, ${formatLocal(endMs)} local time`}>
+      {status} · {left}
+    </Pill>
+  );
+};
+
+/** Something to know; `action` is what to do about it. Errors and warnings are announced. */
+export const Notice = ({
+  kind = 'info',
+  title,
+  action,
+  children,
+}: {
+  readonly kind?: 'info' | 'warning' | 'error';
+  readonly title: string;
+  readonly action?: ComponentChildren;
+} & Children) => (
+  <div class={`notice ${kind}`} role={kind === 'info' ? undefined : 'alert'}>
+    <div>
+      <p class="notice-title">{title}</p>
+      {children !== undefined && <div class="notice-text">{children}</div>}
+    </div>
+    {action}
+  </div>
+);
+
+/** Where there is nothing: why, and what to do. `level` 1 where it is the whole page. */
+export const Empty = ({
+  title,
+  level = 2,
+  action,
+  children,
+}: { readonly title: string; readonly level?: 1 | 2; readonly action?: ComponentChildren } & Children) => (
+  <div class="empty">
+    {level === 1 ? <h1>{title}</h1> : <h2>{title}</h2>}
+    {children !== undefined && <div>{children}</div>}
+    {action}
+  </div>
+);
+
+/** Stands where lines will be. `label` is for those who do not see it. */
+export const Loading = ({ label = 'Loading', lines = 3 }: { readonly label?: string; readonly lines?: number }) => (
+  <div class="skeleton" role="status" aria-label={label}>
+    {Array.from({ length: lines }, (_, i) => (
+      <span key={i} />
+    ))}
+  </div>
+);
+
+/** What went wrong, and what to do about it. */
+export const Failure = ({ error, retry }: { readonly error: unknown; readonly retry?: () => void }) => {
+  const { problem, advice } = explainError(error);
+  return (
+    <Notice
+      kind="error"
+      title={problem}
+      action={
+        retry !== undefined && (
+          <button type="button" onClick={retry}>
+            Try again
+          </button>
+        )
+      }
+    >
+      {advice}
+    </Notice>
+  );
+};
+
+/** A moment in UTC; local time when the pointer rests, or beside it with `both`. */
+export const Time = ({ ms, both = false }: { readonly ms: number; readonly both?: boolean }) => {
+  const local = `${formatLocal(ms)} local time`;
+  return (
+    <time dateTime={new Date(ms).toISOString()} title={local}>
+      {formatUtc(ms)}
+      {both && <span class="time-local"> · {local}</span>}
+    </time>
+  );
+};
+
+/** An exact number with so many decimals. The digits beyond those that people compare stand back. */
+export const Exact = ({ value, decimals = 18 }: { readonly value: bigint; readonly decimals?: number }) => {
+  const { head, tail } = splitPrice(value, decimals);
+  return (
+    <span class="exact">
+      {head}
+      {tail !== '' && <span class="exact-tail">{tail}</span>}
+    </span>
+  );
+};
+
+/**
+ * How old the newest report is, as a bar that is full when the next one is overdue. Without an interval the age alone is told; while a
+ * market is closed an age is nothing to worry about.
+ */
+export const Freshness = ({
+  ageMs,
+  intervalMs,
+  isClosed = false,
+}: {
+  readonly ageMs: number;
+  readonly intervalMs: number | undefined;
+  readonly isClosed?: boolean;
+}) => {
+  const kind = intervalMs === undefined ? 'fresh' : freshnessOf(ageMs, intervalMs);
+  const share = intervalMs === undefined ? 0 : Math.min(1, Math.max(0, ageMs) / allowedAgeMs(intervalMs));
+  const rhythm = intervalMs === undefined ? '' : `, a report every ${formatInterval(intervalMs)}`;
+  const isResting = isClosed && kind !== 'fresh';
+  const said = isResting ? 'market closed' : kind;
+  return (
+    <span
+      class={`freshness ${isResting ? 'closed' : kind}`}
+      title={`${said}: newest report ${formatAge(ageMs)} ago${rhythm}`}
+    >
+      <span class="freshness-track" aria-hidden="true">
+        <span class="freshness-fill" style={{ transform: `scaleX(${share})` }} />
+      </span>
+      <span>{formatAge(ageMs)}</span>
+    </span>
+  );
+};

@@ -1,0 +1,50 @@
+import { expect, test } from 'vitest';
+import { afterFailure, keepRenewing, nothingYet, type Renewed } from './polling.ts';
+
+/** Answers in turn; the last one ends the loop. */
+const run = async (answers: readonly (number | Error)[]): Promise<readonly Renewed<number>[]> => {
+  const states: Renewed<number>[] = [];
+  const abort = new AbortController();
+  let turn = 0;
+  await keepRenewing(
+    async () => {
+      const answer = answers[turn++];
+      if (typeof answer === 'number') return answer;
+      throw answer;
+    },
+    1,
+    (state) => {
+      states.push(state);
+      if (states.length === answers.length) abort.abort();
+    },
+    abort.signal,
+  );
+  return states;
+};
+
+test('the last answer stays while tries fail, and goes when another comes', async () => {
+  const lost = new Error('lost');
+  const states = await run([1, lost, lost, 2]);
+  expect(states.map(({ value }) => value)).toEqual([1, 1, 1, 2]);
+  expect(states.map(({ failure }) => failure?.error)).toEqual([undefined, lost, lost, undefined]);
+});
+
+test('failures in a row have the moment of the first of them', () => {
+  const first = afterFailure<number>(nothingYet, 'a', 5);
+  expect(afterFailure(first, 'b', 9)).toEqual({ value: undefined, failure: { error: 'b', sinceMs: 5 } });
+});
+
+test('nothing is told after the end, whatever comes then', async () => {
+  const abort = new AbortController();
+  const told: unknown[] = [];
+  await keepRenewing(
+    async () => {
+      abort.abort();
+      return 1;
+    },
+    1,
+    (state) => told.push(state),
+    abort.signal,
+  );
+  expect(told).toEqual([]);
+});

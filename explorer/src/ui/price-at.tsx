@@ -1,0 +1,254 @@
+// Owns the box "What was the price at…": a moment is typed, the report that applied is shown, or the two around it and why none applies.
+import { useRef, useState } from 'preact/hooks';
+import { useExplorer } from '../state/explorer.ts';
+import { reportHref } from '../state/router.ts';
+import { Exact, Failure, Loading, Notice, Time } from './components.tsx';
+import { formatAge, formatLocal, formatUtc } from './format.ts';
+import { parseMoment, toBox, type Zone } from './moment.ts';
+import { explainMiss, explainTooOld, type Lookup, lookUp, type Neighbour } from './price-lookup.ts';
+import '../styles/price-at.css';
+
+type Asked =
+  | { readonly phase: 'idle' }
+  | { readonly phase: 'wrong'; readonly problem: string }
+  | { readonly phase: 'loading' }
+  | { readonly phase: 'failed'; readonly error: unknown; readonly seconds: number }
+  | { readonly phase: 'answered'; readonly lookup: Lookup };
+
+type PriceAtProps = {
+  readonly feedId: string;
+  /** The moment that the box begins with; a minute ago where none is given. */
+  readonly seconds?: number;
+};
+
+/** Asks, and forgets the answer to an earlier question. */
+const useLookup = (feedId: string) => {
+  const { session } = useExplorer();
+  const [asked, setAsked] = useState<Asked>({ phase: 'idle' });
+  const abort = useRef<AbortController | undefined>(undefined);
+  const ask = async (seconds: number): Promise<void> => {
+    abort.current?.abort();
+    abort.current = new AbortController();
+    const { signal } = abort.current;
+    setAsked({ phase: 'loading' });
+    const next = await lookUp(session.client.peek(), feedId, seconds, signal).then(
+      (lookup): Asked => ({ phase: 'answered', lookup }),
+      (error: unknown): Asked => ({ phase: 'failed', error, seconds }),
+    );
+    if (!signal.aborted) setAsked(next);
+  };
+  return { asked, ask, refuse: (problem: string) => setAsked({ phase: 'wrong', problem }) };
+};
+
+export const PriceAt = ({ feedId, seconds }: PriceAtProps) => {
+  const { clock } = useExplorer();
+  const { asked, ask, refuse } = useLookup(feedId);
+  const [zone, setZone] = useState<Zone>('utc');
+  const [text, setText] = useState(() => toBox(seconds ?? Math.floor(clock.nowMs.peek() / 1_000) - 60, 'utc'));
+  const [isUnix, setUnix] = useState(false);
+  const moment = parseMoment(text, zone);
+  const submit = (event: Event): void => {
+    event.preventDefault();
+    if ('problem' in moment) refuse(moment.problem);
+    else void ask(moment.seconds);
+  };
+  // The moment stays the same when it is written another way.
+  const rewrite = (nextZone: Zone, nextUnix: boolean): void => {
+    if ('seconds' in moment) setText(nextUnix ? String(moment.seconds) : toBox(moment.seconds, nextZone));
+    else setText('');
+    setZone(nextZone);
+    setUnix(nextUnix);
+  };
+  return (
+    <section class="card price-at" aria-labelledby="price-at-title">
+      <h2 id="price-at-title">What was the price at…</h2>
+      <form class="price-at-form" onSubmit={submit}>
+        <MomentBox text={text} isUnix={isUnix} zone={zone} onText={setText} />
+        <ZoneSwitch zone={zone} isUnix={isUnix} onChange={rewrite} />
+        <button type="submit" class="primary">
+          Look up
+        </button>
+      </form>
+      <p class="small muted price-at-echo">{'seconds' in moment ? echoOf(moment.seconds) : moment.problem}</p>
+      <div aria-live="polite">
+        <Answer feedId={feedId} asked={asked} retry={(again) => void ask(again)} />
+      </div>
+    </section>
+  );
+};
+
+const echoOf = (seconds: number): string =>
+  `${formatUtc(seconds * 1_000)} · ${formatLocal(seconds * 1_000)} · Unix ${seconds}`;
+
+const MomentBox = ({
+  text,
+  isUnix,
+  zone,
+  onText,
+}: {
+  readonly text: string;
+  readonly isUnix: boolean;
+  readonly zone: Zone;
+  readonly onText: (text: string) => void;
+}) => (
+  <div class="field price-at-box">
+    <label for="price-at-moment">
+      {isUnix ? 'Unix timestamp' : `Date and time, ${zone === 'utc' ? 'UTC' : 'local'}`}
+    </label>
+    {isUnix ? (
+      <input
+        key="unix"
+        id="price-at-moment"
+        inputMode="numeric"
+        autoComplete="off"
+        value={text}
+        onInput={(event) => onText(event.currentTarget.value)}
+      />
+    ) : (
+      <input
+        key="date"
+        id="price-at-moment"
+        type="datetime-local"
+        step={1}
+        value={text}
+        onInput={(event) => onText(event.currentTarget.value)}
+      />
+    )}
+  </div>
+);
+
+const ZoneSwitch = ({
+  zone,
+  isUnix,
+  onChange,
+}: {
+  readonly zone: Zone;
+  readonly isUnix: boolean;
+  readonly onChange: (zone: Zone, isUnix: boolean) => void;
+}) => (
+  <fieldset class="button-group" aria-label="How the moment is written">
+    <button type="button" aria-pressed={!isUnix && zone === 'utc'} onClick={() => onChange('utc', false)}>
+      UTC
+    </button>
+    <button type="button" aria-pressed={!isUnix && zone === 'local'} onClick={() => onChange('local', false)}>
+      Local
+    </button>
+    <button type="button" aria-pressed={isUnix} onClick={() => onChange(zone, true)}>
+      Unix
+    </button>
+  </fieldset>
+);
+
+const Answer = ({
+  feedId,
+  asked,
+  retry,
+}: {
+  readonly feedId: string;
+  readonly asked: Asked;
+  readonly retry: (seconds: number) => void;
+}) => {
+  switch (asked.phase) {
+    case 'idle':
+      return null;
+    case 'wrong':
+      return (
+        <Notice kind="warning" title="That is not a moment">
+          {asked.problem}
+        </Notice>
+      );
+    case 'loading':
+      return <Loading label="Looking it up" lines={2} />;
+    case 'failed':
+      return <Failure error={asked.error} retry={() => retry(asked.seconds)} />;
+    case 'answered':
+      return <LookupAnswer feedId={feedId} lookup={asked.lookup} />;
+  }
+};
+
+/** What was found, or why nothing was. */
+export const LookupAnswer = ({ feedId, lookup }: { readonly feedId: string; readonly lookup: Lookup }) => {
+  const { clock } = useExplorer();
+  if (lookup.kind === 'too-old')
+    return (
+      <Notice kind="warning" title="Out of reach">
+        {explainTooOld(lookup)}
+      </Notice>
+    );
+  if (lookup.kind === 'miss')
+    return (
+      <div class="stack price-at-answer">
+        <Notice kind="warning" title="No report applies at this moment">
+          {explainMiss(lookup, Math.floor(clock.nowMs.peek() / 1_000))}
+        </Notice>
+        <div class="price-at-neighbours">
+          <NeighbourCard feedId={feedId} title="Before" neighbour={lookup.previous} asked={lookup.seconds} />
+          <NeighbourCard feedId={feedId} title="After" neighbour={lookup.next} asked={lookup.seconds} />
+        </div>
+      </div>
+    );
+  const { decoded, seconds } = lookup;
+  return (
+    <div class="price-at-answer">
+      <p class="price-at-price">
+        <Exact value={decoded.price} />
+      </p>
+      <p class="small muted">
+        applies <WindowText fromMs={decoded.validFromMs} toMs={decoded.observationsMs} />
+      </p>
+      <p>
+        <a href={reportHref(feedId, seconds)}>Open the report and its proof</a>
+      </p>
+    </div>
+  );
+};
+
+/** Both ends belong to a window. */
+const WindowText = ({ fromMs, toMs }: { readonly fromMs: number; readonly toMs: number }) =>
+  fromMs === toMs ? (
+    <>
+      at <Time ms={toMs} />
+    </>
+  ) : (
+    <>
+      from <Time ms={fromMs} /> to <Time ms={toMs} />
+    </>
+  );
+
+const NeighbourCard = ({
+  feedId,
+  title,
+  neighbour,
+  asked,
+}: {
+  readonly feedId: string;
+  readonly title: string;
+  readonly neighbour: Neighbour | undefined;
+  readonly asked: number;
+}) => {
+  if (neighbour === undefined)
+    return (
+      <div class="price-at-neighbour">
+        <h3>{title}</h3>
+        <p class="muted">No report.</p>
+      </div>
+    );
+  const { validFromTimestamp, observationsTimestamp, decoded } = neighbour;
+  const distance = observationsTimestamp < asked ? asked - observationsTimestamp : validFromTimestamp - asked;
+  return (
+    <div class="price-at-neighbour">
+      <h3>
+        {title} <span class="small muted">by {formatAge(distance * 1_000)}</span>
+      </h3>
+      {decoded !== undefined && (
+        <p class="price-at-price small-price">
+          <Exact value={decoded.price} />
+        </p>
+      )}
+      <p class="small muted">
+        applies <WindowText fromMs={validFromTimestamp * 1_000} toMs={observationsTimestamp * 1_000} />
+      </p>
+      <a href={reportHref(feedId, observationsTimestamp)}>Open this report</a>
+    </div>
+  );
+};

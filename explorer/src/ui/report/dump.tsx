@@ -1,0 +1,210 @@
+// Owns the bytes of a report on the page: a line for each word, with its part, its place and its name; and what is pointed at, in words.
+import { useComputed, useSignalEffect } from '@preact/signals';
+import { useMemo, useRef, useState } from 'preact/hooks';
+import { Copy } from '../components.tsx';
+import { formatCount } from '../format.ts';
+import { type ByteLink, linkEvents } from './byte-link.ts';
+import { type BytesPart, digitsOf, partTitles, type Segment, wordBytes, wordsOf } from './bytes.ts';
+import type { ReadReport } from './reading.ts';
+
+type DumpProps = { readonly report: ReadReport; readonly link: ByteLink };
+
+/** The whole report as hex, marked. */
+export const ReportDump = ({ report, link }: DumpProps) => {
+  const { fullReport, segments } = report;
+  const panel = useRef<HTMLDivElement>(null);
+  const words = useMemo(() => wordsOf(segments), [segments]);
+  const [current, setCurrent] = useState(0);
+  useScrollToActive(panel, link, segments);
+  const move = (event: KeyboardEvent): void => {
+    const target = targetOf(event.key, current, segments);
+    if (event.key === 'Escape') link.clear();
+    if (target === undefined) return;
+    event.preventDefault();
+    setCurrent(target);
+    panel.current?.querySelector<HTMLElement>(`[data-segment="${target}"]`)?.focus();
+  };
+  return (
+    <section class="card dump" aria-labelledby="bytes-title">
+      <div class="row dump-head">
+        <h2 id="bytes-title">Bytes</h2>
+        <span class="muted small">{formatCount((fullReport.length - 2) / 2)} bytes in words of 32</span>
+        <Copy text={fullReport} label="Copy hex of the full report">
+          Copy hex
+        </Copy>
+      </div>
+      <Legend />
+      {/* biome-ignore lint/a11y/useSemanticElements: a fieldset is for forms */}
+      <div
+        class="dump-words"
+        role="group"
+        aria-label="Bytes of the report. Arrow keys move from value to value, Enter keeps one marked."
+        ref={panel}
+        onKeyDown={move}
+      >
+        {words.map((word) => (
+          <Word key={word[0]?.offset} word={word} {...{ report, link, current, setCurrent }} />
+        ))}
+      </div>
+      <Explanation report={report} link={link} />
+    </section>
+  );
+};
+
+const parts: readonly BytesPart[] = ['context', 'layout', 'body', 'signatures'];
+const letterOf = (part: BytesPart): string => partTitles[part].slice(0, 1);
+
+const Legend = () => (
+  <ul class="dump-legend small" aria-label="Parts of a report">
+    {parts.map((part) => (
+      <li key={part}>
+        <span class={`part-mark ${part}`} aria-hidden="true">
+          {letterOf(part)}
+        </span>
+        {partTitles[part]}
+      </li>
+    ))}
+  </ul>
+);
+
+/** The segment that a key leads to: to the left and right one value, up and down one line. */
+const targetOf = (key: string, current: number, segments: readonly Segment[]): number | undefined => {
+  const from = segments[current];
+  if (from === undefined) return undefined;
+  const line = Math.floor(from.offset / wordBytes);
+  const inLine = (wanted: number): number | undefined => {
+    const found = segments.findIndex(({ offset }) => Math.floor(offset / wordBytes) === wanted);
+    return found === -1 ? undefined : found;
+  };
+  switch (key) {
+    case 'ArrowRight':
+      return Math.min(current + 1, segments.length - 1);
+    case 'ArrowLeft':
+      return Math.max(current - 1, 0);
+    case 'ArrowDown':
+      return inLine(line + 1);
+    case 'ArrowUp':
+      return inLine(line - 1);
+    case 'Home':
+      return 0;
+    case 'End':
+      return segments.length - 1;
+    default:
+      return undefined;
+  }
+};
+
+type WordProps = DumpProps & {
+  readonly word: readonly Segment[];
+  readonly current: number;
+  readonly setCurrent: (index: number) => void;
+};
+
+const Word = ({ word, report, link, current, setCurrent }: WordProps) => {
+  const [first] = word;
+  const isActive = useComputed(() => word.some((segment) => segment.link === link.active.value));
+  if (first === undefined) return null;
+  const { part, offset } = first;
+  const names = word.filter(({ name }) => word.length === 1 || name !== 'padding').map(({ name }) => name);
+  return (
+    <div class={`word ${part} ${isActive.value ? 'active' : ''}`}>
+      <span class={`part-mark ${part}`} title={partTitles[part]} aria-hidden="true">
+        {letterOf(part)}
+      </span>
+      <span class="word-offset" aria-hidden="true">
+        {offset}
+      </span>
+      <span class="word-digits">
+        {word.map((segment) => {
+          const index = report.segments.indexOf(segment);
+          return <SegmentButton key={segment.id} {...{ segment, index, report, link, current, setCurrent }} />;
+        })}
+      </span>
+      <span class="word-name" aria-hidden="true">
+        {names.length > 2 ? `${names[0]} … ${names.at(-1)}` : names.join(', ')}
+      </span>
+    </div>
+  );
+};
+
+type SegmentProps = Omit<WordProps, 'word'> & { readonly segment: Segment; readonly index: number };
+
+const SegmentButton = ({ segment, index, report, link, current, setCurrent }: SegmentProps) => {
+  const isActive = useComputed(() => link.active.value === segment.link);
+  const isChosen = useComputed(() => link.chosen.value === segment.link);
+  const { part, name, type, offset, length } = segment;
+  const digits = digitsOf(report.fullReport, segment);
+  const zeros = length > 1 ? (/^(?:00)*/.exec(digits)?.[0].length ?? 0) : 0;
+  const place = length === 1 ? `byte ${offset}` : `bytes ${offset} to ${offset + length - 1}`;
+  return (
+    <button
+      type="button"
+      class={`segment ${part} ${isActive.value ? 'active' : ''}`}
+      data-segment={index}
+      data-link={segment.link}
+      tabIndex={index === current ? 0 : -1}
+      aria-pressed={isChosen.value}
+      {...linkEvents(link, segment.link)}
+      onClick={() => {
+        setCurrent(index);
+        link.choose(segment.link);
+      }}
+    >
+      <span class="unseen">
+        {partTitles[part]}: {name}, {type}, {place}
+      </span>
+      <span aria-hidden="true">
+        <span class="zeros">{digits.slice(0, zeros)}</span>
+        {digits.slice(zeros)}
+      </span>
+    </button>
+  );
+};
+
+/** Brings what lights up into the panel's view, without moving the page. */
+const useScrollToActive = (
+  panel: { readonly current: HTMLDivElement | null },
+  link: ByteLink,
+  segments: readonly Segment[],
+): void =>
+  useSignalEffect(() => {
+    const active = link.active.value;
+    const index = segments.findIndex((segment) => segment.link === active);
+    const element = panel.current?.querySelector<HTMLElement>(`[data-segment="${index}"]`);
+    if (panel.current === null || element == null || element.matches(':hover, :focus')) return;
+    const { top, bottom } = panel.current.getBoundingClientRect();
+    const place = element.getBoundingClientRect();
+    if (place.top < top) panel.current.scrollTop -= top - place.top + scrollMargin;
+    if (place.bottom > bottom) panel.current.scrollTop += place.bottom - bottom + scrollMargin;
+  });
+
+const scrollMargin = 24;
+
+/** What is pointed at, in words. */
+const Explanation = ({ report, link }: DumpProps) => {
+  const active = link.active.value;
+  const found = report.segments.filter((segment) => segment.link === active);
+  const [first] = found;
+  if (first === undefined)
+    return (
+      <p class="dump-note muted small">Point at a field, a signature or any bytes to see where they belong together.</p>
+    );
+  return (
+    <div class="dump-note small" aria-live="polite">
+      {found.map((segment) => (
+        <p key={segment.id}>
+          <strong class={`part-name ${segment.part}`}>
+            {partTitles[segment.part]} · {segment.name}
+          </strong>{' '}
+          <span class="muted">
+            <code>{segment.type}</code>, {placeText(segment)}.
+          </span>{' '}
+          {segment.about}
+        </p>
+      ))}
+    </div>
+  );
+};
+
+const placeText = ({ offset, length }: Segment): string =>
+  length === 1 ? `byte ${offset}` : `bytes ${offset}–${offset + length - 1}`;

@@ -1,0 +1,179 @@
+// Owns the decoded fields of a report as a table: each with type, unit and meaning, exactly; and lit up together with its bytes.
+import { useComputed } from '@preact/signals';
+import type { ComponentChildren } from 'preact';
+import { Copy, Exact, Notice } from '../components.tsx';
+import { type ByteLink, linkEvents } from './byte-link.ts';
+import { contextLink, contextTexts, fieldLink } from './bytes.ts';
+import type { FieldLine, Reading } from './fields.ts';
+import { Moment } from './moment.tsx';
+import type { ReadReport } from './reading.ts';
+
+type TableProps = { readonly report: ReadReport; readonly link: ByteLink };
+
+/** The body's fields, then the context that is signed with them. */
+export const ReportFieldTable = ({ report, link }: TableProps) => {
+  const { fields, full, problem, schema } = report;
+  return (
+    <section class="card fields" aria-labelledby="fields-title">
+      <div class="row">
+        <h2 id="fields-title">Fields</h2>
+        <span class="muted small">Schema {schema}</span>
+      </div>
+      {problem !== undefined && (
+        <Notice kind="warning" title="The body cannot be read here">
+          {problem} Its signatures are checked all the same, and its bytes are shown word by word.
+        </Notice>
+      )}
+      <table>
+        <caption class="unseen">Decoded fields, with type, unit and exact value</caption>
+        <thead>
+          <tr>
+            <th scope="col">Field</th>
+            <th scope="col">Type and unit</th>
+            <th scope="col">Value</th>
+          </tr>
+        </thead>
+        <tbody>
+          <PartRow part="body" title="Body" text="what the oracles say" />
+          {fields?.map((field) => <FieldRow key={field.name} field={field} link={link} />) ?? (
+            <Row
+              link={link}
+              name="feedId"
+              of={fieldLink('feedId')}
+              type="bytes32"
+              unit="32 bytes that name a stream"
+              about="The stream that the report belongs to."
+            >
+              <Raw text={report.feedId} name="feedId" />
+            </Row>
+          )}
+        </tbody>
+        <tbody>
+          <PartRow part="context" title="Context" text="signed together with the body" />
+          {(Object.keys(contextTexts) as (keyof typeof contextTexts)[]).map((name) => (
+            <Row
+              key={name} // the keys of the table itself
+              link={link}
+              name={name}
+              of={contextLink(name)}
+              type="bytes32"
+              unit={name === 'epochAndRound' ? 'a number' : '32 bytes'}
+              about={contextTexts[name]}
+            >
+              {name === 'epochAndRound' && <span class="reading">{BigInt(full.context[name]).toString()}</span>}
+              <Raw text={full.context[name]} name={name} />
+            </Row>
+          ))}
+        </tbody>
+      </table>
+    </section>
+  );
+};
+
+const PartRow = ({ part, title, text }: { readonly part: string; readonly title: string; readonly text: string }) => (
+  <tr class="part-row">
+    <th colSpan={3} scope="rowgroup">
+      <span class={`part-mark ${part}`} aria-hidden="true">
+        {title.slice(0, 1)}
+      </span>{' '}
+      {title}: {text}
+    </th>
+  </tr>
+);
+
+const FieldRow = ({ field, link }: { readonly field: FieldLine; readonly link: ByteLink }) => (
+  <Row
+    link={link}
+    name={field.name}
+    of={fieldLink(field.name)}
+    type={field.type}
+    unit={field.unitText}
+    about={field.about}
+  >
+    <ReadingText reading={field.reading} />
+    <Raw text={field.raw} name={field.name} isOnly={field.reading.kind === 'plain'} />
+  </Row>
+);
+
+type RowProps = {
+  readonly link: ByteLink;
+  readonly name: string;
+  /** The link that it lights up. */
+  readonly of: string;
+  readonly type: string;
+  readonly unit: string;
+  readonly about: string;
+  readonly children: ComponentChildren;
+};
+
+const Row = ({ link, name, of, type, unit, about, children }: RowProps) => {
+  const isActive = useComputed(() => link.active.value === of);
+  const isChosen = useComputed(() => link.chosen.value === of);
+  const { onPointerEnter, onPointerLeave, onFocus, onBlur } = linkEvents(link, of);
+  return (
+    <tr class={isActive.value ? 'active' : ''} onPointerEnter={onPointerEnter} onPointerLeave={onPointerLeave}>
+      <th scope="row">
+        <button
+          type="button"
+          class="field-name"
+          aria-pressed={isChosen.value}
+          aria-label={`${name}: mark its bytes`}
+          onFocus={onFocus}
+          onBlur={onBlur}
+          onClick={() => choose(link, of)}
+        >
+          {name}
+        </button>
+        <span class="field-about">{about}</span>
+      </th>
+      <td class="field-type">
+        <code>{type}</code>
+        <span class="field-unit">{unit}</span>
+      </td>
+      <td class="field-value">{children}</td>
+    </tr>
+  );
+};
+
+/** Keeps a link lit up; on a small screen, where the bytes are elsewhere, goes to them. */
+export const choose = (link: ByteLink, of: string): void => {
+  link.choose(of);
+  if (link.chosen.peek() !== of) return;
+  document.querySelector(`[data-link="${of}"]`)?.scrollIntoView({ block: 'nearest' });
+};
+
+const Raw = ({
+  text,
+  name,
+  isOnly = false,
+}: {
+  readonly text: string;
+  readonly name: string;
+  readonly isOnly?: boolean;
+}) => (
+  <span class={`raw ${isOnly ? 'only' : ''}`}>
+    <code>{text}</code>
+    <Copy text={text} label={`Copy ${name} as it was signed`} />
+  </span>
+);
+
+const ReadingText = ({ reading }: { readonly reading: Reading }) => {
+  switch (reading.kind) {
+    case 'decimal':
+      return (
+        <span class="reading">
+          <Exact value={reading.value} /> {reading.of}
+        </span>
+      );
+    case 'moment':
+      return (
+        <span class="reading">
+          <Moment ms={reading.ms} fraction={reading.fraction} />
+        </span>
+      );
+    case 'words':
+      return <span class="reading">{reading.text}</span>;
+    case 'plain':
+      return null;
+  }
+};

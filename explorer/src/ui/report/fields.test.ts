@@ -1,0 +1,97 @@
+import { parseFeedId, type ReportBody } from '@sealpost/protocol';
+import { expect, test } from 'vitest';
+import { marketStatusOf } from '../market-status.ts';
+import { describeFields } from './fields.ts';
+
+const head = (feedId: string, unit: number) =>
+  ({
+    feedId: parseFeedId(feedId),
+    validFromTimestamp: 1_700_000_000 * unit,
+    observationsTimestamp: 1_700_000_001 * unit,
+    nativeFee: 25_872_872_271_800n,
+    linkFee: 3n,
+    expiresAt: 1_702_592_001 * unit,
+  }) as const;
+
+const advanced: ReportBody = {
+  version: 11,
+  ...head(`0x100b${'1'.repeat(60)}`, 1_000),
+  mid: 101n * 10n ** 18n,
+  lastSeenTimestampNs: 1_700_000_001_123_456_700n,
+  bid: 100n * 10n ** 18n,
+  bidVolume: -5n,
+  ask: 102n * 10n ** 18n,
+  askVolume: 7n,
+  lastTradedPrice: 101n * 10n ** 18n,
+  marketStatus: 3,
+};
+
+const lineOf = (body: ReportBody, name: string) => describeFields(body).find((line) => line.name === name);
+
+test('fields: a price keeps its integer, and says what it is of', () => {
+  expect(lineOf(advanced, 'bidVolume')).toEqual({
+    name: 'bidVolume',
+    type: 'int192',
+    unit: 'amount',
+    unitText: 'amount × 10¹⁸',
+    about: 'How much is wanted at the bid.',
+    raw: '-5',
+    reading: { kind: 'decimal', value: -5n, of: '' },
+  });
+  expect(lineOf(advanced, 'linkFee')?.reading).toEqual({ kind: 'decimal', value: 3n, of: 'LINK' });
+});
+
+test('fields: a stream in milliseconds has them in its type, its unit and its moments', () => {
+  const line = lineOf(advanced, 'validFromTimestamp');
+  expect([line?.type, line?.unitText, line?.raw]).toEqual(['uint64', 'Unix time in milliseconds', '1700000000000']);
+  expect(line?.reading).toEqual({ kind: 'moment', ms: 1_700_000_000_000, fraction: '' });
+});
+
+test('fields: a stream in seconds has those', () => {
+  const body: ReportBody = { version: 2, ...head(`0x0002${'1'.repeat(60)}`, 1), price: 1n };
+  const line = lineOf(body, 'observationsTimestamp');
+  expect([line?.type, line?.unitText, line?.raw]).toEqual(['uint32', 'Unix time in seconds', '1700000001']);
+  expect(line?.reading).toEqual({ kind: 'moment', ms: 1_700_000_001_000, fraction: '' });
+});
+
+test('fields: nanoseconds keep the digits that a date has no room for', () => {
+  expect(lineOf(advanced, 'lastSeenTimestampNs')?.reading).toEqual({
+    kind: 'moment',
+    ms: 1_700_000_001_123,
+    fraction: '4567',
+  });
+});
+
+test('fields: a duration is no moment, and an activation of zero is none', () => {
+  const rate: ReportBody = {
+    version: 5,
+    ...head(`0x0005${'1'.repeat(60)}`, 1),
+    rate: 1n,
+    timestamp: 1_700_000_000,
+    duration: 86_400,
+  };
+  expect(lineOf(rate, 'duration')).toMatchObject({
+    unitText: 'seconds',
+    reading: { kind: 'words', text: '86400 seconds' },
+  });
+  const token: ReportBody = {
+    version: 10,
+    ...head(`0x000a${'1'.repeat(60)}`, 1),
+    lastUpdateTimestamp: 0n,
+    price: 1n,
+    marketStatus: 2,
+    currentMultiplier: 1n,
+    newMultiplier: 1n,
+    activationDateTime: 0,
+    tokenizedPrice: 1n,
+  };
+  expect(lineOf(token, 'activationDateTime')?.reading).toEqual({ kind: 'words', text: 'No change is planned' });
+});
+
+test('market status: the same code means another thing in another schema', () => {
+  expect(marketStatusOf(4, 2)).toEqual({ text: 'Open', isOpen: true });
+  expect(marketStatusOf(8, 1)).toEqual({ text: 'Closed', isOpen: false });
+  expect(marketStatusOf(11, 1)).toEqual({ text: 'Pre-market', isOpen: true });
+  expect(marketStatusOf(11, 5)).toEqual({ text: 'Closed', isOpen: false });
+  expect(marketStatusOf(10, 9)).toEqual({ text: 'Code 9, not known here', isOpen: undefined });
+});

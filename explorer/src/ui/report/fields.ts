@@ -1,0 +1,144 @@
+// Owns the fields of a report's body for a reader: what each is, its type and unit in words, its exact integer, and what that reads as.
+// Which fields there are is the protocol's table.
+import {
+  type Field,
+  type FieldUnit,
+  type ReportBody,
+  reportSchemas,
+  type SchemaVersion,
+  timeResolutionOf,
+} from '@sealpost/protocol';
+import { marketStatusOf } from '../market-status.ts';
+
+/** What a number reads as; the page prints it with its own formats. */
+export type Reading =
+  | { readonly kind: 'decimal'; readonly value: bigint; readonly of: string }
+  /** `fraction`: the digits below the millisecond, where the field has some. */
+  | { readonly kind: 'moment'; readonly ms: number; readonly fraction: string }
+  | { readonly kind: 'words'; readonly text: string }
+  /** Whole numbers and hashes: the raw value says it all. */
+  | { readonly kind: 'plain' };
+
+export type FieldLine = {
+  readonly name: string;
+  /** As the ABI has it. */
+  readonly type: string;
+  readonly unit: FieldUnit;
+  /** What the unit means, in a few words. */
+  readonly unitText: string;
+  /** What the field says, in a sentence. */
+  readonly about: string;
+  /** The integer as it was signed, or hex. */
+  readonly raw: string;
+  readonly reading: Reading;
+};
+
+type FieldName = (typeof reportSchemas)[SchemaVersion]['fields'][number]['name'];
+
+const fieldTexts: Readonly<Record<FieldName, string>> = {
+  feedId: 'The stream that the report belongs to. Its first digits name the time resolution and the schema version.',
+  validFromTimestamp: 'The first moment that the price applies to.',
+  observationsTimestamp: 'The last moment that the price applies to: when the oracles observed it.',
+  nativeFee: 'What verifying the report on-chain costs, in the chain’s own coin.',
+  linkFee: 'What verifying the report on-chain costs, in LINK.',
+  expiresAt: 'After this moment a contract no longer takes the report.',
+  price: 'The price that the oracles agreed on.',
+  benchmarkPrice: 'The price that the oracles agreed on.',
+  midPrice: 'The price halfway between bid and ask.',
+  mid: 'The price halfway between bid and ask.',
+  bid: 'What buyers offer.',
+  ask: 'What sellers ask for.',
+  bestBid: 'The highest price that buyers offer.',
+  bestAsk: 'The lowest price that sellers ask for.',
+  bidVolume: 'How much is wanted at the bid.',
+  askVolume: 'How much is offered at the ask.',
+  lastTradedPrice: 'The price of the last trade.',
+  price2: 'The second price of this report.',
+  price3: 'The third price of this report.',
+  price4: 'The fourth price of this report.',
+  price5: 'The fifth price of this report.',
+  rate: 'The rate that the oracles agreed on.',
+  timestamp: 'When the rate was set.',
+  duration: 'How long the rate is for.',
+  exchangeRate: 'How much one unit of the asset is worth in the other.',
+  marketStatus: 'What the market was doing.',
+  lastUpdateTimestamp: 'When the price last changed at its source.',
+  lastSeenTimestampNs: 'When the source was last heard of.',
+  navPerShare: 'Net asset value of one share.',
+  nextNavPerShare: 'Net asset value of one share, as the next strike is expected to have it.',
+  navDate: 'The day that the net asset value is of.',
+  aum: 'Assets under management.',
+  ripcord: 'Set when the value must not be used.',
+  currentMultiplier: 'Shares that one token stands for now.',
+  newMultiplier: 'Shares that one token will stand for after the change.',
+  activationDateTime: 'When the new multiplier takes effect.',
+  tokenizedPrice: 'The price of one token.',
+  currentBlockNum: 'The block that the price was observed at.',
+  currentBlockHash: 'The hash of that block.',
+  validFromBlockNum: 'The first block that the price applies to.',
+  currentBlockTimestamp: 'The time of that block.',
+};
+
+const unitTexts: Readonly<Record<FieldUnit, string>> = {
+  'feed id': '32 bytes that name a stream',
+  'stream time': 'Unix time in seconds',
+  seconds: 'Unix time in seconds',
+  nanoseconds: 'Unix time in nanoseconds',
+  'native token': 'coins of the chain × 10¹⁸',
+  LINK: 'LINK × 10¹⁸',
+  price: 'price × 10¹⁸',
+  amount: 'amount × 10¹⁸',
+  ratio: 'ratio × 10¹⁸',
+  'market status': 'a code of this schema',
+  'paused flag': '0 in use, 1 paused',
+  'block number': 'number of a block',
+  'block hash': 'hash of a block',
+  count: 'a whole number',
+};
+
+const unitTextOf = ({ name, unit }: Field, isMs: boolean): string => {
+  if (name === 'duration') return 'seconds';
+  return unit === 'stream time' && isMs ? 'Unix time in milliseconds' : unitTexts[unit];
+};
+
+const scaled: Readonly<Partial<Record<FieldUnit, string>>> = {
+  price: '',
+  amount: '',
+  ratio: '',
+  'native token': 'native',
+  LINK: 'LINK',
+};
+
+const moment = (ms: number, fraction = ''): Reading => ({ kind: 'moment', ms, fraction });
+
+const readingOf = ({ name, unit }: Field, value: unknown, body: ReportBody, isMs: boolean): Reading => {
+  const of = scaled[unit];
+  if (typeof value === 'bigint' && of !== undefined) return { kind: 'decimal', value, of };
+  if (unit === 'market status') return { kind: 'words', text: marketStatusOf(body.version, Number(value)).text };
+  if (unit === 'paused flag') return { kind: 'words', text: Number(value) === 0 ? 'In use' : 'Paused: do not use' };
+  if (name === 'duration') return { kind: 'words', text: `${value} seconds` };
+  if (name === 'activationDateTime' && Number(value) === 0) return { kind: 'words', text: 'No change is planned' };
+  if (unit === 'nanoseconds' && typeof value === 'bigint')
+    return moment(Number(value / 1_000_000n), (value % 1_000_000n).toString().padStart(6, '0').replace(/0+$/, ''));
+  if (unit === 'stream time') return moment(Number(value) * (isMs ? 1 : 1_000));
+  return unit === 'seconds' ? moment(Number(value) * 1_000) : { kind: 'plain' };
+};
+
+/** Every field of a body, in the order of its bytes. */
+export const describeFields = (body: ReportBody): readonly FieldLine[] => {
+  const isMs = timeResolutionOf(body.feedId) === 'milliseconds';
+  const values = new Map<string, unknown>(Object.entries(body));
+  return reportSchemas[body.version].fields.map((field) => {
+    const { name, type, unit } = field;
+    const value = values.get(name);
+    return {
+      name,
+      type: type === 'time' ? (isMs ? 'uint64' : 'uint32') : type,
+      unit,
+      unitText: unitTextOf(field, isMs),
+      about: fieldTexts[name],
+      raw: String(value),
+      reading: readingOf(field, value, body, isMs),
+    };
+  });
+};

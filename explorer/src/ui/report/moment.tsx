@@ -1,0 +1,23 @@
+// Owns a moment of a report: UTC above, local time below it, to the nanosecond where there are some.
+import { formatLocal, formatUtc } from '../format.ts';
+
+/** Later than that there is no Date, but a field can hold it. */
+const dateMaxMs = 8.64e15;
+
+/** `fraction`: the digits below the millisecond, more than a Date holds. */
+export const Moment = ({ ms, fraction = '' }: { readonly ms: number; readonly fraction?: string }) => {
+  if (ms > dateMaxMs) return <span>{ms} ms, later than any calendar of this browser</span>;
+  const precise = (format: (ms: number) => string): string =>
+    fraction === ''
+      ? format(ms)
+      : format(ms - (ms % 1_000)).replace(
+          /[0-9]{2}:[0-9]{2}:[0-9]{2}/,
+          (time) => `${time}.${String(ms % 1_000).padStart(3, '0')}${fraction}`,
+        );
+  return (
+    <time class="two-times" dateTime={new Date(ms).toISOString()}>
+      {precise(formatUtc)}
+      <span class="time-local">{precise(formatLocal)} local</span>
+    </time>
+  );
+};

@@ -1,0 +1,118 @@
+// Owns what a verifier contract is called with: the report, and the fee token in either of the encodings that contracts take.
+import { type FeeTokenEncoding, SealpostError, withFeeToken } from '@sealpost/client';
+import { useId, useState } from 'preact/hooks';
+import { Copy } from '../components.tsx';
+
+type Argument = { readonly name: string; readonly about: string; readonly hex: string };
+
+const choices: readonly { readonly encoding: FeeTokenEncoding; readonly title: string; readonly about: string }[] = [
+  {
+    encoding: 'argument',
+    title: 'Token beside the report',
+    about: 'Newer contracts: two arguments. No token means billing by subscription.',
+  },
+  {
+    encoding: 'appended',
+    title: 'Token inside the report',
+    about: 'Older contracts: one argument, with the token at its end.',
+  },
+];
+
+/** The arguments, or why there are none. */
+const readArguments = (
+  fullReport: string,
+  encoding: FeeTokenEncoding,
+  token: string,
+): readonly Argument[] | { readonly problem: string } => {
+  try {
+    if (encoding === 'argument') {
+      const [payload, parameter] = withFeeToken(fullReport, token === '' ? undefined : token);
+      return [
+        { name: 'payload', about: 'bytes, the report as it is', hex: payload },
+        {
+          name: 'parameterPayload',
+          about: token === '' ? 'bytes, empty: by subscription' : 'bytes, the fee token',
+          hex: parameter,
+        },
+      ];
+    }
+    if (token === '') return { problem: 'This encoding holds a fee token: give its address.' };
+    const [payload] = withFeeToken(fullReport, token, 'appended');
+    return [{ name: 'payload', about: 'bytes, the report with the fee token inside', hex: payload }];
+  } catch (error) {
+    if (error instanceof SealpostError)
+      return { problem: 'A fee token is the address of a contract: 0x and 40 hex digits.' };
+    throw error;
+  }
+};
+
+export const ReportPayload = ({ fullReport }: { readonly fullReport: string }) => {
+  const [encoding, setEncoding] = useState<FeeTokenEncoding>('argument');
+  const [token, setToken] = useState('');
+  const id = useId();
+  const read = readArguments(fullReport, encoding, token.trim());
+  const problem = 'problem' in read ? read.problem : undefined;
+  return (
+    <section class="card payload" aria-labelledby="payload-title">
+      <h2 id="payload-title">Verify on-chain</h2>
+      <p class="muted small">
+        What to call <code>verify</code> of a verifier contract with.
+      </p>
+      <fieldset class="choices">
+        <legend class="unseen">Encoding of the fee token</legend>
+        {choices.map((choice) => (
+          <label key={choice.encoding} class="choice">
+            <input
+              type="radio"
+              name={`${id}-encoding`}
+              checked={encoding === choice.encoding}
+              onChange={() => setEncoding(choice.encoding)}
+            />
+            <span>
+              {choice.title}
+              <span class="choice-about">{choice.about}</span>
+            </span>
+          </label>
+        ))}
+      </fieldset>
+      <label class="field">
+        <span>Fee token{encoding === 'argument' ? ' (none for billing by subscription)' : ''}</span>
+        <input
+          class="mono"
+          value={token}
+          placeholder="0x…"
+          spellcheck={false}
+          autocomplete="off"
+          aria-invalid={problem !== undefined}
+          aria-describedby={`${id}-problem`}
+          onInput={(event) => setToken(event.currentTarget.value)}
+        />
+      </label>
+      <p id={`${id}-problem`} class="bad small" role="status">
+        {problem}
+      </p>
+      {'problem' in read ? null : (
+        <dl class="arguments">
+          {read.map((argument) => (
+            <ArgumentLine key={argument.name} argument={argument} />
+          ))}
+        </dl>
+      )}
+    </section>
+  );
+};
+
+const ArgumentLine = ({ argument: { name, about, hex } }: { readonly argument: Argument }) => (
+  <div class="argument">
+    <dt>
+      <code>{name}</code>{' '}
+      <span class="muted small">
+        {about}, {(hex.length - 2) / 2} bytes
+      </span>
+      <Copy text={hex} label={`Copy ${name}`} />
+    </dt>
+    <dd>
+      <code class="clipped">{hex}</code>
+    </dd>
+  </div>
+);

@@ -1,0 +1,113 @@
+import { decodeFullReport, type FullReport } from '@sealpost/protocol';
+import vectors from '@sealpost/protocol/vectors/verification.json' with { type: 'json' };
+import { expect, test } from 'vitest';
+import { createNetwork } from '../../../../simulator/src/network.ts';
+import { proveReport } from './proof.ts';
+import { readReport } from './reading.ts';
+
+const { signerSets } = vectors;
+const [digest] = Object.keys(signerSets);
+const good = vectors.cases.find(({ name }) => name === '2 of 4 signers')?.fullReport as string; // a test of the protocol holds it
+const report = decodeFullReport(good);
+const [first, second] = report.signatures;
+const signed = readReport(good).decoded;
+
+const withSignatures = (...signatures: (FullReport['signatures'][number] | undefined)[]): FullReport => ({
+  ...report,
+  signatures: signatures.filter((signature) => signature !== undefined),
+});
+
+test.each(vectors.cases)('proof: $name gets the verdict of the vectors', ({ fullReport, ok }) => {
+  const proof = proveReport(decodeFullReport(fullReport), signerSets);
+  expect([proof.ok, proof.title]).toEqual([ok, ok ? 'Verified' : 'Not verified']);
+  expect(proof.lines).toHaveLength(decodeFullReport(fullReport).signatures.length);
+});
+
+test('proof: a quorum is told with its size, and each signer with its place in the set', () => {
+  const proof = proveReport(report, signerSets);
+  expect(proof.sentence).toBe('Signed by 2 of the 4 oracles of this network: the 2 that a quorum needs.');
+  expect(proof.signerSet?.configDigest).toBe(digest);
+  expect(proof.lines.map(({ number, state }) => [number, state])).toEqual([
+    [1, 'registered'],
+    [2, 'registered'],
+  ]);
+  for (const { text } of proof.lines) expect(text).toMatch(/^In the set: signer [1-4] of 4\.$/);
+});
+
+test('proof: an altered body names every signature', () => {
+  const body = `${report.body.slice(0, -1)}${report.body.endsWith('0') ? '1' : '0'}` as const;
+  const proof = proveReport({ ...report, body: body as FullReport['body'] }, signerSets); // a digit is changed, no more
+  expect(proof.sentence).toBe(
+    'Signatures 1 and 2 are by nobody in the signer set: body or context were altered after signing, or others signed.',
+  );
+  expect(proof.lines.map(({ state, text }) => [state, text])).toEqual([
+    ['unregistered', 'Not in the signer set.'],
+    ['unregistered', 'Not in the signer set.'],
+  ]);
+});
+
+test('proof: an altered signature is named, and the other one stays good', () => {
+  const s = `0x${'1'.repeat(64)}` as const;
+  const altered = withSignatures(first, second && { ...second, s });
+  const proof = proveReport(altered, signerSets);
+  expect(proof.ok).toBe(false);
+  expect(proof.sentence).toMatch(/^Signature 2 is by 0x[0-9a-f]{40}, which is not in the signer set:/);
+  expect(proof.lines.map(({ state }) => state)).toEqual(['registered', 'unregistered']);
+});
+
+test('proof: a malformed signature says what is wrong with it', () => {
+  const proof = proveReport(withSignatures(first && { ...first, v: 27 }, second), signerSets);
+  expect(proof.sentence).toBe('Signature 1 is malformed, so that no signer can be recovered from it.');
+  expect(proof.lines[0]).toEqual({
+    number: 1,
+    address: undefined,
+    state: 'malformed',
+    text: 'Malformed: its v is 27, expected 0 or 1. No signer can be recovered.',
+  });
+});
+
+test('proof: two malformed signatures are not each other’s duplicates', () => {
+  const proof = proveReport(withSignatures(first && { ...first, v: 9 }, second && { ...second, v: 9 }), signerSets);
+  expect(proof.lines.map(({ state }) => state)).toEqual(['malformed', 'malformed']);
+});
+
+test('proof: who signs twice is told with the first time', () => {
+  const proof = proveReport(withSignatures(first, first), signerSets);
+  expect(proof.sentence).toBe('Signature 2 is by the signer of an earlier one, and a quorum needs 2 different ones.');
+  expect(proof.lines[1]).toMatchObject({ state: 'duplicate', text: 'Signed before: the same signer as signature 1.' });
+});
+
+test('proof: too few signatures are counted', () => {
+  expect(proveReport(withSignatures(first), signerSets).sentence).toBe(
+    'The report carries 1 signature, and a quorum is exactly 2 (f + 1).',
+  );
+});
+
+test('proof: without a signer set the addresses are recovered, and none is called good', () => {
+  const proof = proveReport(report, {});
+  expect([proof.ok, proof.signerSet]).toEqual([false, undefined]);
+  expect(proof.sentence).toContain(`no signer set with the config digest ${digest}`);
+  expect(proof.lines.map(({ state }) => state)).toEqual(['unjudged', 'unjudged']);
+});
+
+test('proof: an honest report in a wrong envelope is refused, and the lie is named', () => {
+  const claim = {
+    feedID: report.body.slice(0, 66),
+    validFromTimestamp: signed?.validFromTimestamp ?? 0,
+    observationsTimestamp: (signed?.observationsTimestamp ?? 0) + 1,
+  };
+  const proof = proveReport(report, signerSets, claim, signed);
+  expect([proof.ok, proof.title]).toEqual([false, 'Not verified']);
+  expect(proof.sentence).toContain(`observationsTimestamp is given as ${claim.observationsTimestamp}`);
+  const honest = { ...claim, observationsTimestamp: signed?.observationsTimestamp ?? 0 };
+  expect(proveReport(report, signerSets, honest, signed).ok).toBe(true);
+});
+
+test('proof: a schema that is not known verifies all the same', async () => {
+  const { signerSet, sign } = await createNetwork({ seed: 'explorer' });
+  const read = readReport(sign(`0x0fff${report.body.slice(6)}`, 1));
+  expect([read.decoded, read.schema]).toEqual([undefined, 'version 4095, not readable here']);
+  expect(read.problem).toBe('The feed id names schema version 4095, which this release does not know.');
+  const { configDigest, f, addresses } = signerSet;
+  expect(proveReport(read.full, { [configDigest]: { f, addresses } }).title).toBe('Verified');
+});

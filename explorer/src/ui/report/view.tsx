@@ -1,0 +1,160 @@
+// Owns one report on the page, wherever it came from: its price and span, its proof, its fields and bytes, and the ways out of the page.
+import { useMemo } from 'preact/hooks';
+import { useExplorer } from '../../state/explorer.ts';
+import { Copy, Exact, Pill } from '../components.tsx';
+import { formatAge, formatCount, formatPrice } from '../format.ts';
+import { marketStatusOf } from '../market-status.ts';
+import { createByteLink } from './byte-link.ts';
+import { checkingForms, readingForms } from './copy-as.ts';
+import { ReportCopyAs } from './copy-as-box.tsx';
+import { ReportDump } from './dump.tsx';
+import { ReportFieldTable } from './field-table.tsx';
+import { Moment } from './moment.tsx';
+import { ReportPayload } from './payload.tsx';
+import type { Claim } from './proof.ts';
+import type { ReadReport } from './reading.ts';
+import { drawSpan, type SpanWindow } from './span.ts';
+import { ReportVerdict } from './verdict.tsx';
+import '../../styles/report.css';
+
+export type ReportAround = { readonly previous: SpanWindow | undefined; readonly next: SpanWindow | undefined };
+
+type ViewProps = {
+  readonly report: ReadReport;
+  /** What came with it, to be held against what was signed. */
+  readonly claim?: Claim | undefined;
+  /** The second that was asked for. */
+  readonly asked?: number;
+  readonly around?: ReportAround | undefined;
+};
+
+/** A report with its proof. `asked` is there where the server has it, so that it can be read from there again. */
+export const ReportView = ({ report, claim, asked, around }: ViewProps) => {
+  const link = useMemo(createByteLink, [report]);
+  const { origin } = window.location;
+  const forms =
+    asked === undefined
+      ? checkingForms(origin, report.fullReport)
+      : readingForms(origin, report.feedId, report.decoded?.observationsTimestamp ?? asked);
+  return (
+    <div class="report">
+      <div class="report-top">
+        <PriceCard report={report} asked={asked} around={around} />
+        <ReportVerdict report={report} claim={claim} link={link} />
+      </div>
+      <div class="report-middle">
+        <ReportFieldTable report={report} link={link} />
+        <ReportDump report={report} link={link} />
+      </div>
+      <div class="report-bottom">
+        <ReportPayload fullReport={report.fullReport} />
+        <ReportCopyAs title="Copy as" forms={forms} />
+      </div>
+    </div>
+  );
+};
+
+type CardProps = Pick<ViewProps, 'report' | 'around'> & { readonly asked: number | undefined };
+
+const PriceCard = ({ report, asked, around }: CardProps) => {
+  const { decoded } = report;
+  if (decoded === undefined)
+    return (
+      <section class="card price" aria-label="Price">
+        <p class="price-text">No price to show</p>
+        <p class="muted">
+          The report has a schema that this page cannot read: {report.schema}. Its proof holds all the same.
+        </p>
+      </section>
+    );
+  const { price, bid, ask, fields } = decoded;
+  const market = 'marketStatus' in fields ? marketStatusOf(fields.version, fields.marketStatus) : undefined;
+  return (
+    <section class="card price" aria-label="Price">
+      <div class="row">
+        <p class="price-text">
+          <Exact value={price} />
+        </p>
+        <Copy text={formatPrice(price).replaceAll(',', '')} label="Copy the exact price" />
+      </div>
+      <dl class="price-sides">
+        {bid !== undefined && <Side title="Bid" value={bid} />}
+        {ask !== undefined && <Side title="Ask" value={ask} />}
+        {market !== undefined && (
+          <div>
+            <dt>Market</dt>
+            <dd>
+              <Pill kind={market.isOpen === undefined ? 'neutral' : market.isOpen ? 'ok' : 'warn'}>{market.text}</Pill>
+            </dd>
+          </div>
+        )}
+      </dl>
+      <Span report={report} asked={asked} around={around} />
+    </section>
+  );
+};
+
+const Side = ({ title, value }: { readonly title: string; readonly value: bigint }) => (
+  <div>
+    <dt>{title}</dt>
+    <dd>
+      <Exact value={value} />
+    </dd>
+  </div>
+);
+
+/** How long the price holds, drawn between its neighbours. */
+const Span = ({ report: { decoded }, asked, around }: CardProps) => {
+  const { clock } = useExplorer();
+  if (decoded === undefined) return null;
+  const { validFromMs, observationsMs, expiresAtMs, feedId } = decoded;
+  const unitMs = feedId.startsWith('0x1') ? 1 : 1_000;
+  const own = { fromMs: validFromMs, toMs: observationsMs };
+  const askedMs = asked === undefined ? undefined : asked * 1_000;
+  const bar = drawSpan(own, around?.previous, around?.next, unitMs, askedMs);
+  const lengthMs = observationsMs + unitMs - validFromMs;
+  const length = lengthMs < 1_000 ? `${formatCount(lengthMs)} ms` : formatAge(lengthMs);
+  const isExpired = expiresAtMs !== undefined && expiresAtMs < clock.nowMs.value;
+  return (
+    <div class="span">
+      <p>
+        The price holds for <strong>{length}</strong>, both ends included:
+      </p>
+      <div class="span-bar" aria-hidden="true">
+        {bar.parts.map(({ kind, begin, width }) => (
+          <span key={begin} class={`span-part ${kind}`} style={{ left: `${begin}%`, width: `${width}%` }} />
+        ))}
+        {bar.marker !== undefined && lengthMs > unitMs && (
+          <span class="span-marker" style={{ left: `${bar.marker}%` }} />
+        )}
+      </div>
+      <dl class="facts small">
+        {askedMs !== undefined && lengthMs > unitMs && (
+          <>
+            <dt>Asked</dt>
+            <dd>
+              <Moment ms={askedMs} />
+            </dd>
+          </>
+        )}
+        <dt>From</dt>
+        <dd>
+          <Moment ms={validFromMs} />
+        </dd>
+        <dt>To</dt>
+        <dd>
+          <Moment ms={observationsMs} />
+        </dd>
+        {expiresAtMs !== undefined && (
+          <>
+            <dt>{isExpired ? 'Expired' : 'Expires'}</dt>
+            <dd>
+              <Moment ms={expiresAtMs} />
+              {isExpired && <span class="warn">Contracts no longer take it.</span>}
+            </dd>
+          </>
+        )}
+      </dl>
+    </div>
+  );
+};

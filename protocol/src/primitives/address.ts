@@ -1,0 +1,11 @@
+// Owns the spelling of account addresses on EVM chains: signers and fee tokens.
+import { malformedArgument } from '../errors.ts';
+
+/** 20 bytes as `0x` and 40 lower-case hex digits. */
+export type Address = `0x${string}`;
+
+/** Reads an address in any case, checksummed or not; the result is lower case. */
+export const parseAddress = (raw: unknown, argument: string): Address => {
+  if (typeof raw === 'string' && /^0x[0-9a-fA-F]{40}$/.test(raw)) return raw.toLowerCase() as Address; // the pattern has just held
+  throw malformedArgument(argument, raw, 'an address, 0x and 40 hex digits');
+};

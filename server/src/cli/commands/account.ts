@@ -1,0 +1,363 @@
+// The command `sealpost account`: who may read. A secret is printed once, by the command that makes it, and never logged.
+import { randomUUID } from 'node:crypto';
+import { type FeedId, formatDate, type Stream } from '@sealpost/protocol';
+import type { Command } from 'commander';
+import {
+  changeEntitlements,
+  changeRateLimits,
+  limitedRoutes,
+  parseAccountId,
+  parseAccountName,
+  parseNewEntitlement,
+  parseRateLimits,
+  unknownFeeds,
+} from '../../access/account-arguments.ts';
+import {
+  activeSecrets,
+  addSecret,
+  createSecretId,
+  requireSameKey,
+  type ShownAccount,
+  showAccount,
+  switchAccount,
+} from '../../access/account-changes.ts';
+import { readableStreams } from '../../access/entitlements.ts';
+import { openSecretBox } from '../../access/key.ts';
+import { createSecret, SecretBoxError } from '../../access/secrets.ts';
+import { usageDay } from '../../access/usage.ts';
+import type { Account, AdminStore, SecretUse } from '../../store/store.ts';
+import { changeRecords } from '../admin-change.ts';
+import { addExamples, addSettings, parseCount, type RawOptions, readSettings } from '../command-options.ts';
+import { asUsage, CommandError, exitCodes, usageError } from '../failure.ts';
+import { formatCount, formatNumberOf, renderPairs, renderTable } from '../formats.ts';
+import { printJson, type Session } from '../session.ts';
+import { withNewStore, withStore } from '../store-access.ts';
+import { resolveEntitlements } from '../stream-argument.ts';
+
+export const addAccountCommand = (program: Command, session: Session): void => {
+  const account = program
+    .command('account')
+    .description('Accounts: create, list, show, limit, disable, enable, usage.');
+  addCreate(account, session);
+  addList(account, session);
+  addShow(account, session);
+  addLimit(account, session);
+  addSwitch(account, session, 'disable', 'Refuse an account’s requests from now on. Its secrets are kept.');
+  addSwitch(account, session, 'enable', 'Let a disabled account ask again, with the secrets it had.');
+  addUsage(account, session);
+};
+
+/** Runs a command that needs the key; one that is missing or wrong is bad usage. */
+export const withKeyFailures = async <T>(act: () => Promise<T>): Promise<T> => {
+  try {
+    return await act();
+  } catch (error) {
+    throw error instanceof SecretBoxError ? usageError(error.message, { cause: error }) : error;
+  }
+};
+
+/** Finds an account by user id, or by name without regard to case. */
+export const findAccount = async (admin: AdminStore, raw: string): Promise<Account> => {
+  const wanted = raw.toLowerCase();
+  const accounts = await admin.list('account');
+  const found = accounts.filter(({ userId, name }) => userId === wanted || name.toLowerCase() === wanted);
+  const [account, ...others] = found;
+  if (account === undefined)
+    throw usageError(
+      `"${raw}" is neither the user id nor the name of an account. See them with: sealpost account list.`,
+    );
+  if (others.length === 0) return account;
+  throw usageError(`${raw} is the name of ${found.map(({ userId }) => userId).join(' and ')}. Give the user id.`);
+};
+
+/** Collects an option that may be repeated. Commas are part of it, since filters have them. */
+export const collectOption = (value: string, previous: readonly string[] = []): readonly string[] => [
+  ...previous,
+  value,
+];
+
+/** The values of an option collected by `collectOption`; undefined when it was not given. */
+export const collected = (option: unknown): readonly string[] | undefined =>
+  Array.isArray(option) ? option.map(String) : undefined;
+
+/** Tells of entitlements to streams that are not in the catalog: a typing error, or a stream still to come. */
+export const warnOfUnknownFeeds = async (session: Session, admin: AdminStore, entitlements: readonly string[]) => {
+  for (const feedId of unknownFeeds(entitlements, await listStreams(admin)))
+    session.stderr.write(`warning: feed:${feedId} is not in the catalog. It takes effect once the stream is added.\n`);
+};
+
+const listStreams = async (admin: AdminStore): Promise<ReadonlyMap<FeedId, Stream>> =>
+  new Map((await admin.list('stream')).map((stream) => [stream.feedId, stream]));
+
+/** How many streams the account may read now. */
+export const countReadable = async (admin: AdminStore, { entitlements }: Account): Promise<number> =>
+  readableStreams(entitlements, await listStreams(admin)).size;
+
+/** The words under a secret that is shown this once. */
+export const onceNotice = 'The secret is shown this once and cannot be shown again: hand it over now.\n';
+
+const addCreate = (parent: Command, session: Session): void => {
+  const command = parent
+    .command('create')
+    .description('Create an account with its first secret, which is printed this once.')
+    .requiredOption('--name <text>', 'what to call it, unique')
+    .option(
+      '--entitle <entitlement>',
+      'public, feed:FEED or filter:QUERY; repeatable (default: none, it may read nothing)',
+      collectOption,
+    )
+    .option(
+      '--limit <route=n>',
+      `requests per second for a route, 0 for no limit; repeatable. Routes: ${limitedRoutes.join(', ')}`,
+      collectOption,
+    )
+    .option('--user-id <uuid>', 'take this user id instead of a new one')
+    .option('--json', 'print account and secret as one line of JSON')
+    .action((options: RawOptions) => withKeyFailures(() => createAccount(session, options)));
+  addSettings(command, ['store', 'keyFile']);
+  addExamples(command, [
+    ['Every public stream', 'sealpost account create --name acme --entitle public'],
+    [
+      'Crypto and one hidden stream, faster pages',
+      'sealpost account create --name desk --entitle filter:asset_class=Crypto --entitle feed:SUI/USD --limit reportPage=50',
+    ],
+  ]);
+};
+
+const createAccount = async (session: Session, options: RawOptions): Promise<void> => {
+  const { values } = await readSettings(session, options);
+  const box = openSecretBox(values);
+  const [secret, secretId, nowMs] = [createSecret(), createSecretId(), session.nowMs()];
+  const entitle = await resolveEntitlements(values.store, collected(options.entitle) ?? []);
+  const bare = asUsage(() => parseAccount({ ...options, entitle }, nowMs));
+  const account = addSecret(bare, secretId, box.seal(bare.userId, secret), nowMs);
+  const { userId, name, entitlements, rateLimits } = account;
+  await withNewStore(values.store, async ({ admin }) => {
+    const accounts = await admin.list('account');
+    requireSameKey(accounts, box);
+    requireFreeName(accounts, name);
+    await changeRecords(session, admin, {
+      kind: 'account',
+      keys: [userId],
+      plan: ([current]) => {
+        if (current === undefined) return [account];
+        throw new CommandError(exitCodes.refused, `${userId} is the user id of ${current.name}. Choose another.`);
+      },
+      action: 'account.create',
+      detail: { name, entitlements, rateLimits, secretId },
+    });
+    await warnOfUnknownFeeds(session, admin, entitlements);
+  });
+  if (options.json) return printJson(session, { ...showAccount(account), secretId, secret });
+  const pairs = [
+    ['user id', userId],
+    ['secret id', secretId],
+    ['secret', secret],
+  ] as const;
+  await session.write(`Account ${name} created.\n${renderPairs(pairs)}${onceNotice}`);
+};
+
+const parseAccount = ({ name, entitle, limit, userId }: RawOptions, nowMs: number): Account => ({
+  userId: userId === undefined ? randomUUID() : parseAccountId(String(userId)),
+  name: parseAccountName(String(name)),
+  createdAt: formatDate(nowMs),
+  disabledAt: null,
+  secrets: [],
+  entitlements: changeEntitlements([], { add: (collected(entitle) ?? []).map(parseNewEntitlement) }),
+  rateLimits: parseRateLimits(collected(limit) ?? []),
+});
+
+const requireFreeName = (accounts: readonly Account[], wanted: string): void => {
+  const taken = accounts.find(({ name }) => name.toLowerCase() === wanted.toLowerCase());
+  if (taken === undefined) return;
+  throw new CommandError(exitCodes.refused, `${taken.name} is the name of ${taken.userId}. Choose another.`);
+};
+
+const addList = (parent: Command, session: Session): void => {
+  const command = parent
+    .command('list')
+    .description('List every account by name, disabled ones included.')
+    .option('--json', 'print the accounts as one line of JSON, without secrets')
+    .action((options: RawOptions) => listAccounts(session, options));
+  addSettings(command, ['store']);
+  addExamples(command, [['Look at the accounts', 'sealpost account list']]);
+};
+
+const listAccounts = async (session: Session, options: RawOptions): Promise<void> => {
+  const { values } = await readSettings(session, options);
+  const stored = await withStore(values.store, ({ admin }) => admin.list('account'));
+  const accounts = [...stored].sort((a, b) => (a.name < b.name ? -1 : 1));
+  if (options.json) return printJson(session, { accounts: accounts.map(showAccount) });
+  const columns = ['name', 'user id', 'state', 'secrets', 'entitlements'].map((title) => ({ title }));
+  const rows = accounts.map((account) => [
+    account.name,
+    account.userId,
+    account.disabledAt === null ? 'enabled' : 'disabled',
+    `${activeSecrets(account).length}`,
+    summarizeList(account.entitlements),
+  ]);
+  await session.write(`${renderTable(columns, rows, session.paint)}${formatNumberOf(accounts.length, 'account')}.\n`);
+};
+
+const summarizeList = ([first = 'none', ...others]: readonly string[]): string =>
+  others.length === 0 ? first : `${first} and ${others.length} more`;
+
+const addShow = (parent: Command, session: Session): void => {
+  const command = parent
+    .command('show')
+    .description(
+      'Show an account: its secrets by ID, with dates and last use, entitlements, limits, and how many streams it may read now.',
+    )
+    .argument('<USER>', 'user id or name')
+    .option('--json', 'print the account as one line of JSON, without secrets')
+    .action((user: string, options: RawOptions) => showOne(session, user, options));
+  addSettings(command, ['store']);
+  addExamples(command, [['Look at one account', 'sealpost account show acme']]);
+};
+
+const showOne = async (session: Session, user: string, options: RawOptions): Promise<void> => {
+  const { values } = await readSettings(session, options);
+  const [account, readable, uses] = await withStore(values.store, async ({ admin, usage }) => {
+    const found = await findAccount(admin, user);
+    return [found, await countReadable(admin, found), await usage.lastUses(found.userId)] as const;
+  });
+  const shown = withLastUses(showAccount(account), uses);
+  if (options.json) return printJson(session, { ...shown, readableStreams: readable });
+  await session.write(renderPairs(toPairs(shown, readable)));
+};
+
+type UsedAccount = Omit<ShownAccount, 'secrets'> & {
+  /** The minute in which each secret was last used; null when no use is recorded. */
+  readonly secrets: readonly (ShownAccount['secrets'][number] & { readonly lastUsedAt: string | null })[];
+};
+
+const withLastUses = (account: ShownAccount, uses: readonly SecretUse[]): UsedAccount => ({
+  ...account,
+  secrets: account.secrets.map((secret) => {
+    const use = uses.find(({ secretId }) => secretId === secret.id);
+    return { ...secret, lastUsedAt: use === undefined ? null : formatDate(use.usedAtMs) };
+  }),
+});
+
+const secretText = ({ createdAt, revokedAt, lastUsedAt }: UsedAccount['secrets'][number]): string => {
+  const state = revokedAt === null ? 'active' : `revoked ${revokedAt}`;
+  const use = lastUsedAt === null ? 'no use recorded' : `last used ${lastUsedAt.slice(0, 16)}Z`;
+  return `created ${createdAt}, ${state}, ${use}`;
+};
+
+const toPairs = (account: UsedAccount, readable: number): readonly (readonly [string, string])[] => [
+  ['name', account.name],
+  ['user id', account.userId],
+  ['created', account.createdAt],
+  ['state', account.disabledAt === null ? 'enabled' : `disabled since ${account.disabledAt}`],
+  ...account.secrets.map((secret) => [`secret ${secret.id}`, secretText(secret)] as const),
+  ...account.entitlements.map((entitlement) => ['entitlement', entitlement] as const),
+  ...limitPairs(account.rateLimits),
+  ['may read now', formatNumberOf(readable, 'stream')],
+];
+
+const addLimit = (parent: Command, session: Session): void => {
+  const command = parent
+    .command('limit')
+    .description('Change how many requests per second an account has on a route. Routes that are not named stay.')
+    .argument('<USER>', 'user id or name')
+    .requiredOption(
+      '--limit <route=n>',
+      `0 for no limit, ROUTE=default for the server’s own; repeatable. Routes: ${limitedRoutes.join(', ')}`,
+      collectOption,
+    )
+    .option('--json', 'print the account as one line of JSON, without secrets')
+    .action((user: string, options: RawOptions) => limitOne(session, user, options));
+  addSettings(command, ['store']);
+  addExamples(command, [
+    ['Faster pages, as before elsewhere', 'sealpost account limit acme --limit reportPage=50'],
+    ['Back to the server’s own', 'sealpost account limit acme --limit reportPage=default'],
+  ]);
+};
+
+const limitOne = async (session: Session, user: string, options: RawOptions): Promise<void> => {
+  const { values } = await readSettings(session, options);
+  const raws = collected(options.limit) ?? [];
+  asUsage(() => changeRateLimits({}, raws)); // a typing error is told before the store is opened
+  const alter = (account: Account) => ({ ...account, rateLimits: changeRateLimits(account.rateLimits, raws) });
+  const changed = await withStore(values.store, ({ admin }) =>
+    changeAccount(session, admin, user, 'account.limit', alter),
+  );
+  if (options.json) return printJson(session, showAccount(changed));
+  const limits = limitPairs(changed.rateLimits).map(([what, limit]) => `${what}: ${limit}`);
+  await session.write(`${changed.name}: ${limits.length === 0 ? 'the server’s own limits' : limits.join(', ')}.\n`);
+};
+
+const limitPairs = (rateLimits: Account['rateLimits']): readonly (readonly [string, string])[] =>
+  Object.entries(rateLimits).map(([route, perSecond]) => [
+    `limit ${route}`,
+    perSecond === 0 ? 'none' : `${perSecond} per second`,
+  ]);
+
+const addSwitch = (parent: Command, session: Session, verb: 'disable' | 'enable', description: string): void => {
+  const command = parent
+    .command(verb)
+    .description(description)
+    .argument('<USER>', 'user id or name')
+    .option('--json', 'print the account as one line of JSON, without secrets')
+    .action((user: string, options: RawOptions) => switchOne(session, user, verb, options));
+  addSettings(command, ['store']);
+  addExamples(command, [['A running server sees it within a second', `sealpost account ${verb} acme`]]);
+};
+
+const switchOne = async (
+  session: Session,
+  user: string,
+  verb: 'disable' | 'enable',
+  options: RawOptions,
+): Promise<void> => {
+  const { values } = await readSettings(session, options);
+  const alter = (account: Account) => switchAccount(account, verb === 'enable', session.nowMs());
+  const changed = await withStore(values.store, ({ admin }) =>
+    changeAccount(session, admin, user, `account.${verb}`, alter),
+  );
+  await (options.json ? printJson(session, showAccount(changed)) : session.write(`${changed.name} is ${verb}d.\n`));
+};
+
+/** Changes one account, whatever but its secrets, whose sealed texts must not get into the log. Returns what is stored then. */
+export const changeAccount = async (
+  session: Session,
+  admin: AdminStore,
+  user: string,
+  action: string,
+  alter: (account: Account) => Account,
+): Promise<Account> => {
+  const known = await findAccount(admin, user);
+  const plan = (current: readonly (Account | undefined)[]) => current.map((account) => alter(account ?? known));
+  const { userId, name } = known;
+  await changeRecords(session, admin, { kind: 'account', keys: [userId], plan, action, detail: { name } });
+  return (await admin.get('account', userId)) ?? known;
+};
+
+const usageDaysMax = 366;
+
+const addUsage = (parent: Command, session: Session): void => {
+  const command = parent
+    .command('usage')
+    .description('How much an account asked for, by day in UTC and by route.')
+    .argument('<USER>', 'user id or name')
+    .option('--days <count>', `days up to today, at most ${usageDaysMax}`, '7')
+    .option('--json', 'print the counts as one line of JSON')
+    .action((user: string, options: RawOptions) => showUsage(session, user, options));
+  addSettings(command, ['store']);
+  addExamples(command, [['The last month', 'sealpost account usage acme --days 30']]);
+};
+
+const showUsage = async (session: Session, user: string, options: RawOptions): Promise<void> => {
+  const { values } = await readSettings(session, options);
+  const days = parseCount('--days', String(options.days), 1, usageDaysMax);
+  const [name, usage] = await withStore(values.store, async (store) => {
+    const { userId, name } = await findAccount(store.admin, user);
+    return [name, await store.usage.list(userId, usageDay(session.nowMs(), days - 1))] as const;
+  });
+  if (options.json) return printJson(session, { usage });
+  if (usage.length === 0) return session.write(`${name}: no usage recorded yet.\n`);
+  const columns = [{ title: 'day' }, { title: 'route' }, { title: 'requests', align: 'right' }] as const;
+  const rows = usage.map(({ day, route, requests }) => [day, route, formatCount(requests)]);
+  await session.write(renderTable(columns, rows, session.paint));
+};

@@ -1,0 +1,58 @@
+import { expect, test } from 'vitest';
+import { auditHash } from '../../store/audit-chain.ts';
+import { type AuditEntry, CorruptRecordError } from '../../store/store.ts';
+import { verifyAudit } from './audit-trail.ts';
+
+/** A sound log of so many entries. */
+const createLog = (length: number): AuditEntry[] => {
+  const log: AuditEntry[] = [];
+  for (let sequence = 1; sequence <= length; sequence++) {
+    const previousHash = log.at(-1)?.hash ?? '';
+    const entry = {
+      sequence,
+      previousHash,
+      atMs: sequence,
+      actor: 'cli:a@b',
+      action: 'stream.set',
+      detail: { sequence },
+    };
+    log.push({ ...entry, hash: auditHash(entry) });
+  }
+  return log;
+};
+
+async function* pagesOf(entries: readonly AuditEntry[], failure?: Error): AsyncGenerator<readonly AuditEntry[]> {
+  for (const entry of entries) yield [entry];
+  if (failure) throw failure;
+}
+
+const change = (log: readonly AuditEntry[], index: number, changes: Partial<AuditEntry>) =>
+  log.map((entry, i) => (i === index ? { ...entry, ...changes } : entry));
+
+test('audit: a log as it was written is in order, and its last entry is told', async () => {
+  const log = createLog(3);
+  const last = { sequence: 3, hash: log[2]?.hash };
+  expect(await verifyAudit(pagesOf(log))).toEqual({ entries: 3, last, altered: null });
+  expect(await verifyAudit(pagesOf([]))).toEqual({ entries: 0, last: null, altered: null });
+});
+
+test('audit: the first altered entry is named', async () => {
+  const log = createLog(4);
+  const altered = async (entries: readonly AuditEntry[]) => (await verifyAudit(pagesOf(entries))).altered;
+  expect(await altered(change(log, 1, { actor: 'someone else' }))).toEqual({
+    sequence: 2,
+    what: 'its content does not match its hash',
+  });
+  const rehashed = { ...(log[1] as AuditEntry), actor: 'someone else' };
+  expect(await altered(change(log, 1, { ...rehashed, hash: auditHash(rehashed) }))).toEqual({
+    sequence: 3,
+    what: 'it does not continue from the entry before it',
+  });
+  expect(await altered(log.toSpliced(1, 1))).toEqual({ sequence: 2, what: 'it is missing, the next one is 3' });
+});
+
+test('audit: an entry that cannot be read is the first altered one', async () => {
+  const log = createLog(2);
+  const failure = new CorruptRecordError('audit entry 3 does not match its checksum');
+  expect((await verifyAudit(pagesOf(log, failure))).altered).toEqual({ sequence: 3, what: failure.message });
+});

@@ -1,0 +1,126 @@
+// The command `sealpost candles`: prices of a stream rolled up by a server, as a table, as CSV or as NDJSON.
+import { type Candle, formatDecimal } from '@sealpost/client';
+import { type CandleResolution, candleResolutions, limits } from '@sealpost/protocol';
+import { type Command, Option } from 'commander';
+import { addExamples, type RawOptions, withChoices } from '../command-options.ts';
+import { addAccessOptions, readAccess } from '../credentials.ts';
+import { CommandError, exitCodes, usageError } from '../failure.ts';
+import { type Column, formatSecond, renderTable, toJsonLine } from '../formats.ts';
+import { explainRemote, readRemoteFeeds } from '../remote-client.ts';
+import type { Session } from '../session.ts';
+import { feedForms } from '../stream-argument.ts';
+import { parseSpan, timeForms } from '../time-arguments.ts';
+
+const formatNames = ['table', 'csv', 'ndjson'] as const;
+type FormatName = (typeof formatNames)[number];
+
+/** Resolutions as people write them. */
+const resolutionNames: Readonly<Record<string, CandleResolution>> = {
+  '1m': 60,
+  '5m': 300,
+  '1h': 3_600,
+  '1d': 86_400,
+};
+
+export const addCandlesCommand = (program: Command, session: Session): void => {
+  const command = program
+    .command('candles')
+    .description('Read candles of a stream: open, high, low and close for every minute, five minutes, hour or day.')
+    .argument('<FEED>', feedForms)
+    .option('--from <time>', 'first candle', '-1h')
+    .option('--to <time>', 'last candle, included', 'now')
+    .addOption(
+      withChoices(new Option('--resolution <length>', 'of a candle').default('1m'), Object.keys(resolutionNames)),
+    )
+    .addOption(
+      withChoices(
+        new Option('--format <format>', 'prices in csv and ndjson are exact integers of 18 decimals').default('table'),
+        formatNames,
+      ),
+    )
+    .option('--json', 'the same as --format ndjson')
+    .addHelpText('after', `\nTimes are ${timeForms}.`)
+    .action((feed: string, options: RawOptions) => showCandles(session, feed, options));
+  addExamples(addAccessOptions(command), [
+    ['The last hour by minutes', 'sealpost candles LINK/USD'],
+    [
+      'A day by hours, for a spreadsheet',
+      'sealpost candles LINK/USD --from -1d --resolution 1h --format csv > day.csv',
+    ],
+  ]);
+};
+
+const parseResolution = (raw: string): CandleResolution => {
+  const seconds = resolutionNames[raw] ?? candleResolutions.find((known) => String(known) === raw);
+  if (seconds !== undefined) return seconds;
+  throw usageError(`--resolution has the value "${raw}", expected ${Object.keys(resolutionNames).join(', ')}.`);
+};
+
+const parseFormat = ({ format, json }: RawOptions): FormatName => {
+  if (json && format === 'csv') throw usageError('--json and --format csv exclude each other.');
+  const known = formatNames.find((name) => name === format);
+  if (known === undefined) throw usageError(`--format has the value "${format}", expected ${formatNames.join(', ')}.`);
+  return json ? 'ndjson' : known;
+};
+
+const showCandles = async (session: Session, feed: string, options: RawOptions): Promise<void> => {
+  const [resolution, format] = [parseResolution(String(options.resolution)), parseFormat(options)];
+  const nowSeconds = Math.floor(session.nowMs() / 1_000);
+  const { from, to } = parseSpan(options, { from: 0, to: nowSeconds }, nowSeconds);
+  const { url, openClient } = await readAccess(session, options);
+  const [client, signal] = [openClient(url, session), session.interruption()];
+  const printer = createPrinter(session, format);
+  await explainRemote(url, async () => {
+    const [named] = await readRemoteFeeds(client, url, [feed], signal);
+    const { feedId, name } = named as NonNullable<typeof named>; // one was asked for
+    const spanSeconds = limits.candlesMax * resolution;
+    // Buckets begin at whole multiples of the resolution, so that no request cuts one in two.
+    for (let start = Math.floor(from / resolution) * resolution; start <= to; start += spanSeconds) {
+      const end = Math.min(to, start + spanSeconds - 1);
+      const { candles } = await client.candles(
+        feedId,
+        { from: Math.max(from, start), to: end, resolution },
+        { signal },
+      );
+      await printer.print(feedId, candles);
+    }
+    if (!(await printer.end()))
+      throw new CommandError(exitCodes.refused, `No report of ${name} was observed in this span.`);
+  });
+};
+
+const columns: readonly Column[] = [
+  { title: 'from (UTC)' },
+  ...['open', 'high', 'low', 'close', 'reports'].map((title) => ({ title, align: 'right' }) as const),
+];
+
+/** Prints candles as they come, a table when all are there; `end` says whether there were any. */
+const createPrinter = (session: Session, format: FormatName) => {
+  const rows: (readonly string[])[] = [];
+  let count = 0;
+  const pricesOf = ({ open, high, low, close }: Candle): readonly bigint[] => [open, high, low, close];
+  return {
+    print: async (feedID: string, candles: readonly Candle[]): Promise<void> => {
+      const isFirst = count === 0 && candles.length > 0;
+      count += candles.length;
+      if (format === 'table')
+        for (const one of candles)
+          rows.push([
+            formatSecond(one.timestamp),
+            ...pricesOf(one).map((price) => formatDecimal(price)),
+            String(one.reports),
+          ]);
+      const lines = candles.map((one) =>
+        format === 'csv'
+          ? `${[one.timestamp, ...pricesOf(one), one.reports].join(',')}\n`
+          : toJsonLine({ feedID, ...one }, (_, value) => (typeof value === 'bigint' ? String(value) : value)),
+      );
+      if (isFirst && format === 'csv') await session.write('timestamp,open,high,low,close,reports\n');
+      if (format !== 'table') await session.write(lines.join(''));
+    },
+    end: async (): Promise<boolean> => {
+      if (rows.length > 0) await session.write(renderTable(columns, rows, session.paint));
+      return count > 0;
+    },
+  };
+};

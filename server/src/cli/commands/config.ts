@@ -1,0 +1,50 @@
+// The command `sealpost config`: every setting with its value, where it came from, and its default.
+import type { Command } from 'commander';
+import { settingNames, settingsTable } from '../../config/config.ts';
+import { showSettings } from '../../config/shown.ts';
+import { addExamples, addSettings, type RawOptions, readSettings } from '../command-options.ts';
+import { renderTable } from '../formats.ts';
+import { printJson, type Session } from '../session.ts';
+
+export const addConfigCommand = (program: Command, session: Session): void => {
+  const command = program
+    .command('config')
+    .description('Show every setting: its value, where that came from (flag, environment, file, default), its default.')
+    .option('--json', 'print one line of JSON')
+    .action((options: RawOptions) => showConfig(session, options));
+  addSettings(command, settingNames);
+  addExamples(command, [
+    ['What a server would run with', 'sealpost config --config /etc/sealpost.json'],
+    ['What a variable changes', 'SEALPOST_RETENTION_DAYS=7 sealpost config'],
+  ]);
+};
+
+const showConfig = async (session: Session, options: RawOptions): Promise<void> => {
+  const shown = showSettings(await readSettings(session, options));
+  warnOfUnknownVariables(session);
+  if (options.json) return printJson(session, shown);
+  const columns = ['setting', 'value', 'source', 'default', 'variable', 'flag'].map((title) => ({ title }));
+  const rows = shown.map(({ name, value, source, default: fallback, env, flag }) => [
+    name,
+    value ?? '–',
+    source,
+    fallback ?? '–',
+    env,
+    flag ?? '–',
+  ]);
+  await session.write(renderTable(columns, rows, session.paint));
+};
+
+// A misspelt variable would otherwise do nothing, in silence.
+/** Read by the commands that ask a server, and by no setting. */
+const readingVariables = ['SEALPOST_URL', 'SEALPOST_WS_URL', 'SEALPOST_USER_ID', 'SEALPOST_SECRET'];
+
+const warnOfUnknownVariables = ({ env, stderr }: Session): void => {
+  const known = [
+    ...readingVariables,
+    'SEALPOST_CONFIG',
+    ...settingNames.map((name): string => settingsTable[name].env),
+  ];
+  const unknown = Object.keys(env).filter((name) => name.startsWith('SEALPOST_') && !known.includes(name));
+  for (const name of unknown) stderr.write(`warning: ${name} is no setting and has no effect.\n`);
+};

@@ -1,0 +1,68 @@
+// The command `sealpost coverage`: how complete a stream is in a span, and where its gaps are.
+import type { FeedId } from '@sealpost/protocol';
+import type { Command } from 'commander';
+import { type Coverage, coverageOf, windowsTouching } from '../../store/coverage.ts';
+import type { Store } from '../../store/store.ts';
+import { addExamples, addSettings, type RawOptions, readSettings } from '../command-options.ts';
+import { CommandError, exitCodes } from '../failure.ts';
+import { type Column, formatCount, formatNumberOf, formatSecond, renderPairs, renderTable } from '../formats.ts';
+import { printJson, type Session } from '../session.ts';
+import { withStore } from '../store-access.ts';
+import { feedForms, findReadableStream } from '../stream-argument.ts';
+import { parseSpan, timeForms } from '../time-arguments.ts';
+
+export const addCoverageCommand = (program: Command, session: Session): void => {
+  const command = program
+    .command('coverage')
+    .description('Measure how complete a stream is: seconds in which some report holds, and the gaps between them.')
+    .argument('<FEED>', feedForms)
+    .option('--from <time>', 'first second (default: that of the oldest report)')
+    .option('--to <time>', 'last second, included (default: that of the newest report)')
+    .option('--json', 'print one line of JSON')
+    .addHelpText('after', `\nTimes are ${timeForms}.`)
+    .action((feed: string, options: RawOptions) => showCoverage(session, feed, options));
+  addSettings(command, ['store']);
+  addExamples(command, [
+    ['All that is stored', 'sealpost coverage BTC/USD-Streams-CexPrice'],
+    ['The last day', 'sealpost coverage BTC/USD-Streams-CexPrice --from -1d --to now'],
+  ]);
+};
+
+const showCoverage = async (session: Session, feed: string, options: RawOptions): Promise<void> => {
+  const { values } = await readSettings(session, options);
+  const measured = await withStore(values.store, async (store) => {
+    const { feedId, name } = await findReadableStream(store, feed);
+    const given = options.from !== undefined && options.to !== undefined;
+    const whole = given ? { from: 0, to: 0 } : await storedSpan(store, feedId, name);
+    const span = parseSpan(options, whole, Math.floor(session.nowMs() / 1_000));
+    return { feedId, name, ...(await coverageOf(windowsTouching(store.reports, feedId, span), span)) };
+  });
+  if (options.json) return printJson(session, measured);
+  await session.write(renderCoverage(session, measured));
+};
+
+const storedSpan = async ({ reports }: Store, feedId: FeedId, name: string) => {
+  const [{ next: oldest }, newest] = [await reports.neighbours(feedId, 0), reports.latest(feedId)];
+  if (oldest === undefined || newest === undefined)
+    throw new CommandError(exitCodes.refused, `There is no report of ${name}. Give --from and --to to measure anyway.`);
+  return { from: Math.floor(oldest.validFromMs / 1_000), to: Math.floor(newest.observationsMs / 1_000) };
+};
+
+const gapColumns: readonly Column[] = [{ title: 'gap from' }, { title: 'to' }, { title: 'seconds', align: 'right' }];
+
+const renderCoverage = ({ paint }: Session, coverage: Coverage & { readonly name: string }): string => {
+  const { name, from, to, reports, coveredSeconds, completeness, gapCount, gaps, medianIntervalMs } = coverage;
+  const percent = Math.floor(completeness * 1e6) / 1e4; // rounded down, so that only a span without gaps shows 100
+  const pairs = renderPairs([
+    ['stream', name],
+    ['span', `${formatSecond(from)} to ${formatSecond(to)}`],
+    ['reports', formatCount(reports)],
+    ['covered', `${formatCount(coveredSeconds)} of ${formatNumberOf(to - from + 1, 'second')}, ${percent} %`],
+    ['median interval', medianIntervalMs === null ? '–' : `${medianIntervalMs / 1_000} s`],
+    ['gaps', formatCount(gapCount)],
+  ]);
+  if (gapCount === 0) return pairs;
+  const rows = gaps.map((gap) => [formatSecond(gap.from), formatSecond(gap.to), formatCount(gap.seconds)]);
+  const more = gapCount > gaps.length ? `and ${formatCount(gapCount - gaps.length)} more\n` : '';
+  return `${pairs}\n${renderTable(gapColumns, rows, paint)}${more}`;
+};

@@ -1,0 +1,91 @@
+// Feeds a demo's node from the simulator's thread, and says when the last minutes are stored and when any part of it fails.
+import type { LineResult } from '../../../ingest/report-line.ts';
+import type { Node } from '../../../node.ts';
+import { startThread } from '../../../runtime/threads.ts';
+import { CommandError, exitCodes } from '../../failure.ts';
+import { createProgress } from '../../progress.ts';
+import type { Session } from '../../session.ts';
+import { cutSpans, findGaps } from './gaps.ts';
+import type { DemoBatch, DemoThreadOptions } from './thread.ts';
+import type { DemoWorld } from './world.ts';
+
+export type FeedOptions = {
+  readonly session: Session;
+  readonly world: DemoWorld;
+  readonly pastSeconds: number;
+  /** Signed before the feed is ready. */
+  readonly recentSeconds: number;
+  /** Draws no bar. */
+  readonly json: boolean;
+};
+
+export type Feed = {
+  /** Resolves once the last minutes are stored. */
+  readonly ready: Promise<void>;
+  /** Rejects when the simulated network or the store fails; never resolves. */
+  readonly failed: Promise<never>;
+  readonly stop: () => Promise<void>;
+};
+
+const threadOptions = async (
+  { write: { store } }: Node,
+  { session, world, pastSeconds, recentSeconds }: FeedOptions,
+) => {
+  const now = Math.floor(session.nowMs() / 1_000);
+  const gaps = await findGaps(store.reports, { from: now - pastSeconds, to: now });
+  return {
+    seed: world.seed,
+    now,
+    recent: cutSpans(gaps, { from: now - recentSeconds, to: now }),
+    past: cutSpans(gaps, { from: now - pastSeconds, to: now - recentSeconds - 1 }),
+  } satisfies DemoThreadOptions;
+};
+
+/** Feeds a node from the simulator's thread. */
+export const startFeed = async (node: Node, run: FeedOptions): Promise<Feed> => {
+  const thread = startThread('./thread', import.meta.url, await threadOptions(node, run));
+  const bar = createProgress(run.session.stderr);
+  let isReady = (): void => {};
+  let fail = (_: unknown): void => {};
+  const ready = new Promise<void>((resolve) => {
+    isReady = resolve;
+  });
+  const failed = new Promise<never>((_, reject) => {
+    fail = reject;
+  });
+  failed.catch(() => {}); // one that fails while it is being stopped has nobody to tell
+  let past = 0;
+  let underWay: Promise<unknown> = Promise.resolve();
+  const take = async ({ part, lines, last }: DemoBatch): Promise<void> => {
+    if (lines.length > 0) requireAccepted(await node.write.ingest.submit(lines, 1));
+    if (part === 'past') past += lines.length;
+    if (part === 'past' && !run.json && !last)
+      bar.update({ fraction: undefined, count: past, label: 'reports of the past' });
+    if (part === 'past' && last) bar.end();
+    if (part === 'recent' && last) isReady();
+    thread.postMessage(part);
+  };
+  thread.on('message', (batch: DemoBatch) => {
+    underWay = Promise.all([underWay, take(batch).catch(fail)]);
+  });
+  thread.on('error', (cause) => fail(networkError(cause.message, cause)));
+  thread.on('exit', (code) => fail(networkError(`its thread ended with exit code ${code}.`)));
+  const stop = async (): Promise<void> => {
+    await thread.terminate();
+    await underWay;
+  };
+  return { ready, failed, stop };
+};
+
+const networkError = (why: string, cause?: Error): CommandError =>
+  new CommandError(exitCodes.unavailable, `The simulated network has stopped: ${why}`, { cause });
+
+/** A single report may be late or ahead of the clock; a batch that is rejected as a whole has a cause that does not pass. */
+const requireAccepted = (results: readonly LineResult[]): void => {
+  const [first] = results;
+  if (first === undefined || results.some(({ result }) => result !== 'refused')) return;
+  throw new CommandError(
+    exitCodes.refused,
+    `The store rejected all ${results.length} simulated reports (${first.code}: ${first.message}). Delete the demo's folder to start over.`,
+  );
+};

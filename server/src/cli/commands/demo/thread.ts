@@ -1,0 +1,72 @@
+// The thread behind `sealpost demo`: signs what is missing of the simulated network's recent past, then its present and the rest of the past, and
+// hands lines over. The present comes first: the past waits while live reports are behind the clock.
+import { setTimeout } from 'node:timers/promises';
+import { parentPort, workerData } from 'node:worker_threads';
+import { createSimulation, generateHistory, type Span, systemClock } from '@sealpost/simulator';
+
+export type DemoThreadOptions = {
+  readonly seed: string;
+  /** Signed first, then followed by what the clock brings. */
+  readonly recent: readonly Span[];
+  /** Signed after that, in the background. */
+  readonly past: readonly Span[];
+  readonly now: number;
+};
+
+/** A batch of lines: `recent` is the last minutes, `live` the present, `past` the rest; the last one of a part says so. */
+export type DemoBatch = {
+  readonly part: 'recent' | 'live' | 'past';
+  readonly lines: readonly string[];
+  readonly last: boolean;
+};
+
+const { seed, recent, past, now } = workerData as DemoThreadOptions; // given by feed.ts
+const port = parentPort;
+/** The part whose batch was stored. There is one of each under way. */
+const taken = new Map<DemoBatch['part'], () => void>();
+port?.on('message', (part: DemoBatch['part']) => taken.get(part)?.());
+
+const hand = (batch: DemoBatch): Promise<void> =>
+  new Promise((resolve) => {
+    taken.set(batch.part, resolve);
+    port?.postMessage(batch);
+  });
+
+/** How far live reports may be behind before the past waits for them. */
+const behindMaxMs = 2_000;
+const lookEveryMs = 100;
+/** Seconds of live reports that are signed at once where the machine was held up. */
+const liveSecondsMax = 10;
+
+let liveUpToMs = now * 1_000;
+
+const liveFirst = async (): Promise<void> => {
+  while (systemClock.nowMs() - liveUpToMs > behindMaxMs) await setTimeout(lookEveryMs);
+};
+
+const sendSpans = async (part: 'recent' | 'past', spans: readonly Span[], workers: number): Promise<void> => {
+  for (const span of spans) {
+    for await (const batch of generateHistory({ seed, ...span, workers })) {
+      if (part === 'past') await liveFirst();
+      await hand({ part, lines: batch.map(({ report }) => JSON.stringify(report)), last: false });
+    }
+  }
+  await hand({ part, lines: [], last: true });
+};
+
+const sendLive = async (): Promise<void> => {
+  const { deliverAt } = await createSimulation({ seed });
+  for (let second = now + 1; ; ) {
+    await systemClock.waitUntil(second * 1_000, undefined);
+    const due = Math.min(Math.floor(systemClock.nowMs() / 1_000), second + liveSecondsMax - 1);
+    const lines: string[] = [];
+    for (; second <= due; second++) lines.push(...[...deliverAt(second)].map(({ report }) => JSON.stringify(report)));
+    await hand({ part: 'live', lines, last: false });
+    liveUpToMs = due * 1_000;
+  }
+};
+
+// The past is signed in a thread of its own, or the present would wait for it.
+await sendSpans('recent', recent, 0);
+void sendLive();
+await sendSpans('past', past, 1);

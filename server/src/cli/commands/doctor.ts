@@ -1,0 +1,267 @@
+// The command `sealpost doctor`: what a reader needs of a server, checked step by step, each failure with what to fix.
+import {
+  type CallOptions,
+  type Client,
+  type ClientWarning,
+  createClient,
+  SealpostError,
+  verify,
+} from '@sealpost/client';
+import { type CatalogEntry, type ReportJson, skewMaxMs } from '@sealpost/protocol';
+import type { Command } from 'commander';
+import { addExamples, type RawOptions } from '../command-options.ts';
+import {
+  addUserOptions,
+  findUser,
+  parseServerUrl,
+  readServer,
+  readUser,
+  serverVariables,
+  urlDefault,
+} from '../credentials.ts';
+import { CommandError, exitCodes } from '../failure.ts';
+import { formatDuration, formatNumberOf, withoutControls } from '../formats.ts';
+import { clientOptions, describeRemote } from '../remote-client.ts';
+import { printJson, type Session } from '../session.ts';
+
+export const addDoctorCommand = (program: Command, session: Session): void => {
+  const command = program
+    .command('doctor')
+    .description(
+      'Check what reading from a server needs: address, clock, credentials, streams, fresh and signed reports.',
+    )
+    .argument('[URL]', `server ($${serverVariables.url}, else the profile’s, default: ${urlDefault})`)
+    .option('--json', 'print every step as one line of JSON')
+    .action((url: string | undefined, options: RawOptions) => examine(session, url, options));
+  addUserOptions(command);
+  addExamples(command, [
+    ['With the user of SEALPOST_USER_ID and SEALPOST_SECRET', 'sealpost doctor http://127.0.0.1:7401'],
+    ['With a profile', 'sealpost doctor https://streams.example.com --profile main'],
+  ]);
+};
+
+/** What steps find out for later ones; a step without what it needs is skipped. */
+type Findings = {
+  readonly session: Session;
+  readonly url: URL;
+  readonly options: RawOptions;
+  /** Ends every call when the command is interrupted. */
+  readonly call: CallOptions;
+  /** Unsigned, and asks once: what is wrong shall be seen. */
+  readonly anyone: Client;
+  readonly isReachable: true;
+  readonly isSealpost: true;
+  /** Server time less ours. */
+  readonly offsetMs: number;
+  readonly reader: Client;
+  /** What the reader has mended by itself. */
+  readonly warnings: readonly ClientWarning[];
+  readonly feedIds: readonly string[];
+  readonly catalog: readonly CatalogEntry[];
+  /** The one whose latest report is looked at. */
+  readonly stream: { readonly feedId: string; readonly name: string };
+  readonly report: ReportJson;
+};
+
+type Found = Partial<Findings>;
+
+type Outcome = { readonly ok: boolean; readonly text: string; readonly fix?: string; readonly found: Found };
+
+const pass = (text: string, found: Found = {}): Outcome => ({ ok: true, text, found });
+const fail = (text: string, fix: string, found: Found = {}): Outcome => ({ ok: false, text, fix, found });
+
+const checkReachable = async ({ anyone, call, url, session }: Findings): Promise<Outcome> => {
+  const sentMs = session.nowMs();
+  await anyone.time(call).catch((error: unknown) => {
+    if (!(error instanceof SealpostError) || error.status === undefined) throw error; // any answer will do
+  });
+  return pass(`${url.host} answers after ${session.nowMs() - sentMs} ms.`, { isReachable: true });
+};
+
+const checkSealpost = async ({ anyone, call }: Findings): Promise<Outcome> => {
+  const { details } = await anyone.time(call);
+  if (details.status === 200) return pass('GET /time answers as Sealpost does.', { isSealpost: true });
+  // Any server has a Date header; the catalog is what tells one of this API.
+  await anyone.discovery({}, call);
+  return pass('A server of the same API, without Sealpost’s extensions.', { isSealpost: true });
+};
+
+const synchronize = 'Synchronize this clock, with NTP say.';
+const clockProbes = 3;
+
+/** The probe with the shortest round trip counts: its time is known best, to half of that trip. */
+const checkClock = async ({ anyone, call, session }: Findings): Promise<Outcome> => {
+  let best = { roundTripMs: Number.POSITIVE_INFINITY, roughMs: 0, offsetMs: 0 };
+  for (let probe = 0; probe < clockProbes; probe += 1) {
+    const sentMs = session.nowMs();
+    const { serverTimeMs, details } = await anyone.time(call);
+    const roundTripMs = session.nowMs() - sentMs;
+    // A Date header has whole seconds, so that it is half a second behind on average.
+    const roughMs = details.status === 200 ? 0 : 500;
+    const offsetMs = serverTimeMs + roughMs - sentMs - roundTripMs / 2;
+    if (roundTripMs < best.roundTripMs) best = { roundTripMs, roughMs, offsetMs };
+  }
+  const offsetMs = Math.round(best.offsetMs);
+  const side = offsetMs > 0 ? 'behind' : 'ahead of';
+  const measured = `This clock is ${Math.abs(offsetMs)} ms ${side} the server’s (± ${Math.ceil(best.roundTripMs / 2) + best.roughMs} ms)`;
+  return Math.abs(offsetMs) <= skewMaxMs
+    ? pass(`${measured}, ${skewMaxMs} ms are tolerated.`, { offsetMs })
+    : fail(`${measured}, only ${skewMaxMs} ms are tolerated.`, synchronize, { offsetMs });
+};
+
+/** The step says itself which profile it uses. */
+const quietly = (session: Session): Session => ({ ...session, stderr: { write: () => {} } });
+
+const checkCredentials = async ({ session, url, options }: Findings): Promise<Outcome> => {
+  try {
+    const { from, openClient } = await readUser(quietly(session), options, url);
+    const warnings: ClientWarning[] = [];
+    const reader = openClient(url, session, { onWarning: (warning) => void warnings.push(warning) });
+    return pass(`Taken from ${from}.`, { reader, warnings });
+  } catch (error) {
+    if (error instanceof CommandError) return fail('There are none to use.', error.message);
+    throw error;
+  }
+};
+
+/** The client signs anew with the server's time where this clock is refused; others would not. */
+const checkAccepted = async ({ reader, call, warnings }: Findings): Promise<Outcome> => {
+  const { feeds } = await reader.feeds(call);
+  const found = { feedIds: feeds.map(({ feedID }) => feedID) };
+  if (!warnings.some(({ code }) => code === 'clock_skew')) return pass('The server accepts the signature.', found);
+  const text = 'Signed with this clock it is refused (clock_skew), with the server’s time it is accepted.';
+  return fail(text, synchronize, found);
+};
+
+const checkCatalog = async ({ anyone, call }: Findings): Promise<Outcome> => {
+  const { feeds } = await anyone.discovery({}, call);
+  return pass(`The catalog lists ${formatNumberOf(feeds.length, 'public stream')}.`, { catalog: feeds });
+};
+
+const streamsShown = 3;
+
+const checkStreams = async ({ reader, call, feedIds, catalog }: Findings): Promise<Outcome> => {
+  if (feedIds.length === 0)
+    return fail('This account may read no stream.', 'Ask whoever runs the server for an entitlement.');
+  const hidden = feedIds.filter((id) => !catalog.some(({ feedId }) => feedId === id));
+  const listed = hidden.length === 0 ? catalog : (await reader.discovery({ hidden: true }, call)).feeds;
+  const names = feedIds.slice(0, streamsShown).map((id) => listed.find(({ feedId }) => feedId === id)?.name ?? id);
+  const rest = feedIds.length - names.length;
+  const list = `${names.join(', ')}${rest > 0 ? ` and ${rest} more` : ''}`;
+  // Without this a reader wonders why there are more streams than the catalog lists.
+  const which = hidden.length === 0 ? '' : `, ${hidden.length} of them hidden`;
+  return pass(`${formatNumberOf(feedIds.length, 'stream')} readable${which}: ${list}.`, {
+    stream: pickStream(feedIds, listed),
+  });
+};
+
+const freshMaxSeconds = 60;
+
+/** A stream that should have reports now: live and always open, where there is one. */
+const pickStream = (feedIds: readonly string[], catalog: readonly CatalogEntry[]): Findings['stream'] => {
+  const readable = catalog.filter(({ feedId }) => feedIds.includes(feedId));
+  const live = readable.filter(({ status }) => status === 'live');
+  const feedId = feedIds[0] ?? '';
+  return live.find(({ marketHours }) => marketHours === '24/7') ?? live[0] ?? readable[0] ?? { feedId, name: feedId };
+};
+
+const checkFresh = async ({ reader, call, session, offsetMs, stream }: Findings): Promise<Outcome> => {
+  const { report } = await reader.latest(stream.feedId, call);
+  const seconds = Math.floor((session.nowMs() + offsetMs) / 1_000) - report.observationsTimestamp;
+  const age = `The latest report of ${stream.name} is ${formatDuration(Math.max(0, seconds))} old`;
+  if (seconds <= freshMaxSeconds) return pass(`${age}.`, { report });
+  const fix = 'Look at what feeds the server. Outside market hours this is to be expected.';
+  return fail(`${age}, more than ${formatDuration(freshMaxSeconds)}.`, fix, { report });
+};
+
+const checkSignatures = async ({ anyone, call, report }: Findings): Promise<Outcome> => {
+  const sets = await anyone.signers(call).catch((error: unknown) => {
+    if (!(error instanceof SealpostError) || error.code !== 'not_supported') throw error;
+    return undefined;
+  });
+  if (sets === undefined)
+    return fail('The server publishes no signer sets to check with.', 'Use: sealpost report verify --signers FILE.');
+  const verdict = verify(report, sets.signers);
+  if (verdict.ok)
+    return pass(`That report is signed by ${formatNumberOf(verdict.signers.length, 'signer')} of /signers.json.`);
+  return fail(`That report does not verify: ${verdict.message}`, 'Do not use it. Tell whoever runs the server.');
+};
+
+type Step = {
+  readonly name: string;
+  readonly needs: readonly (keyof Findings)[];
+  readonly check: (findings: Findings) => Promise<Outcome>;
+};
+
+/** Every step, in order. */
+const steps: readonly Step[] = [
+  { name: 'reachable', needs: [], check: checkReachable },
+  { name: 'sealpost', needs: ['isReachable'], check: checkSealpost },
+  { name: 'clock', needs: ['isSealpost'], check: checkClock },
+  { name: 'catalog', needs: ['isSealpost'], check: checkCatalog },
+  { name: 'credentials', needs: [], check: checkCredentials },
+  { name: 'accepted', needs: ['isSealpost', 'reader'], check: checkAccepted },
+  { name: 'streams', needs: ['reader', 'feedIds', 'catalog'], check: checkStreams },
+  { name: 'fresh', needs: ['reader', 'offsetMs', 'stream'], check: checkFresh },
+  { name: 'signatures', needs: ['report'], check: checkSignatures },
+];
+
+type StepResult = {
+  readonly step: string;
+  readonly result: 'passed' | 'failed' | 'skipped';
+  readonly text: string;
+  readonly fix?: string;
+};
+
+const examine = async (session: Session, rawUrl: string | undefined, options: RawOptions): Promise<void> => {
+  const url = await findServer(session, rawUrl, options);
+  const anyone = createClient({ ...clientOptions(url, session), retries: 0 });
+  let found: Found = { session, url, options, anyone, call: { signal: session.interruption() } };
+  const results: StepResult[] = [];
+  for (const step of steps) {
+    const outcome = await runStep(step, found, url);
+    found = { ...found, ...outcome?.found };
+    const result = toResult(step.name, outcome);
+    results.push(result);
+    if (!options.json) await session.write(renderResult(session, result));
+  }
+  const ok = results.every(({ result }) => result === 'passed');
+  if (options.json) await printJson(session, { url: url.origin, ok, steps: results });
+  if (!ok) session.exitWith(exitCodes.refused);
+};
+
+/** The server of the argument, else as other commands find it. Credentials that cannot be used are a step's to tell. */
+const findServer = async (session: Session, rawUrl: string | undefined, options: RawOptions): Promise<URL> => {
+  if (rawUrl !== undefined) return parseServerUrl('URL', rawUrl);
+  const user = await findUser(quietly(session), options).catch((error: unknown) => {
+    if (error instanceof CommandError) return undefined;
+    throw error;
+  });
+  return user?.server ?? readServer(session, {}, user?.url);
+};
+
+/** The outcome; undefined when something is missing that the step needs. */
+const runStep = async ({ needs, check }: Step, found: Found, url: URL): Promise<Outcome | undefined> => {
+  if (needs.some((name) => found[name] === undefined)) return undefined;
+  try {
+    return await check(found as Findings); // what the step uses is what it needs, which is there
+  } catch (error) {
+    if (!(error instanceof SealpostError)) throw error;
+    const { problem, advice } = describeRemote(error, url);
+    return fail(problem, advice);
+  }
+};
+
+const toResult = (step: string, outcome: Outcome | undefined): StepResult => {
+  if (outcome === undefined) return { step, result: 'skipped', text: 'Not checked: an earlier step failed.' };
+  const { ok, text, fix } = outcome;
+  return { step, result: ok ? 'passed' : 'failed', text, ...(fix ? { fix } : {}) };
+};
+
+const stepWidth = Math.max(...steps.map(({ name }) => name.length));
+
+const renderResult = ({ paint }: Session, { step, result, text, fix }: StepResult): string => {
+  const mark = { passed: paint.green('✓'), failed: paint.red('✗'), skipped: paint.dim('–') }[result];
+  const advice = fix === undefined ? '' : `${' '.repeat(stepWidth + 4)}Fix: ${fix}\n`;
+  return `${mark} ${step.padEnd(stepWidth)}  ${withoutControls(text)}\n${withoutControls(advice)}`;
+};

@@ -1,0 +1,65 @@
+// The command `sealpost entitle`: what an account may read. What entitlements mean is access/entitlements.ts.
+import type { Command } from 'commander';
+import { changeEntitlements, type EntitlementChange, parseNewEntitlement } from '../../access/account-arguments.ts';
+import { showAccount } from '../../access/account-changes.ts';
+import { addExamples, addSettings, type RawOptions, readSettings } from '../command-options.ts';
+import { asUsage, usageError } from '../failure.ts';
+import { formatNumberOf } from '../formats.ts';
+import { printJson, type Session } from '../session.ts';
+import { withStore } from '../store-access.ts';
+import { resolveEntitlements } from '../stream-argument.ts';
+import { changeAccount, collected, collectOption, countReadable, warnOfUnknownFeeds } from './account.ts';
+
+const forms = 'public, feed:FEED or filter:QUERY; repeatable';
+
+export const addEntitleCommand = (program: Command, session: Session): void => {
+  const command = program
+    .command('entitle')
+    .description(
+      'Change what an account may read: every public stream, one stream by feed ID or name, or public streams by a filter.',
+    )
+    .argument('<USER>', 'user id or name')
+    .option('--add <entitlement>', `give it: ${forms}`, collectOption)
+    .option('--remove <entitlement>', 'take it away, as sealpost account show lists it; repeatable', collectOption)
+    .option('--set <entitlement>', `have these and no others, or none: ${forms}`, collectOption)
+    .option('--json', 'print the account as one line of JSON, without secrets')
+    .action((user: string, options: RawOptions) => entitle(session, user, options));
+  addSettings(command, ['store']);
+  addExamples(command, [
+    ['One more stream', 'sealpost entitle acme --add feed:BTC/USD-Streams-CexPrice'],
+    ['Crypto alone', 'sealpost entitle acme --set filter:asset_class=Crypto'],
+    ['Nothing', 'sealpost entitle acme --set none'],
+  ]);
+};
+
+const entitle = async (session: Session, user: string, options: RawOptions): Promise<void> => {
+  const { values } = await readSettings(session, options);
+  const resolve = async (raws: readonly string[] | undefined) => raws && resolveEntitlements(values.store, raws);
+  const [add, remove, set] = [collected(options.add), collected(options.remove), collected(options.set)];
+  const named = { add: await resolve(add), remove: await resolve(remove), set: await resolve(set) };
+  const change = asUsage(() => parseChange(named));
+  const [account, readable] = await withStore(values.store, async ({ admin }) => {
+    const changed = await changeAccount(session, admin, user, 'account.entitle', (current) => ({
+      ...current,
+      entitlements: changeEntitlements(current.entitlements, change),
+    }));
+    await warnOfUnknownFeeds(session, admin, [...(change.set ?? []), ...(change.add ?? [])]);
+    return [changed, await countReadable(admin, changed)] as const;
+  });
+  if (options.json) return printJson(session, { ...showAccount(account), readableStreams: readable });
+  await session.write(`${account.name} may read ${formatNumberOf(readable, 'stream')} now.\n`);
+};
+
+type GivenChange = { readonly [K in 'add' | 'remove' | 'set']: readonly string[] | undefined };
+
+const parseChange = ({ add, remove, set }: GivenChange): EntitlementChange => {
+  if (set === undefined && add === undefined && remove === undefined)
+    throw usageError('Nothing to change. Give --add, --remove or --set.');
+  if (set === undefined) return { add: (add ?? []).map(parseNewEntitlement), remove: (remove ?? []).map(toStored) };
+  if (add !== undefined || remove !== undefined)
+    throw usageError('--set replaces everything. Give it alone, or --add and --remove.');
+  return { set: set.length === 1 && set[0] === 'none' ? [] : [...new Set(set.map(parseNewEntitlement))] };
+};
+
+// Feed ids are stored in lower case. Anything else is taken away as it is spelled, even what could no longer be given.
+const toStored = (raw: string): string => (raw.startsWith('feed:') ? raw.toLowerCase() : raw);

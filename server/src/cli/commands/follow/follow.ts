@@ -1,0 +1,114 @@
+// The command `sealpost follow`: a copy of another server's reports through its public API, from a second on and then live.
+import { oneLine } from '@sealpost/protocol';
+import type { Command } from 'commander';
+import type { LineResult } from '../../../ingest/report-line.ts';
+import { addExamples, addSettings, type RawOptions, readSettings } from '../../command-options.ts';
+import { addUserOptions, addWsUrlOption, parseServerUrl, readUser, readWsUrl } from '../../credentials.ts';
+import { formatSecond } from '../../formats.ts';
+import { explainRemote } from '../../remote-client.ts';
+import type { Session } from '../../session.ts';
+import { parseTime, timeForms } from '../../time-arguments.ts';
+import { ingestSettings, reportResults } from '../ingest/lines.ts';
+import { openMirrorCatalog } from './catalog.ts';
+import { runMirror } from './mirror.ts';
+import { createPacedFetch } from './paced-fetch.ts';
+import { sleepUntil } from './session.ts';
+import { openMirrorTarget } from './target.ts';
+
+const about = `
+Every report passes the same checks as one that is ingested, so its stream and its signer set must be registered at the target. --adopt
+registers those of the other server, now and as they change: that server then decides whose signatures count, so use it between
+deployments of one operator. --catalog and --signers take them from files, for servers of others and those that publish none.
+
+Stop it and start it again at any time: each stream resumes after its newest report at the target, which also remembers --from. Failures of
+either side are waited for. Ctrl-C ends it with 130.`;
+
+export const addFollowCommand = (program: Command, session: Session): void => {
+  const command = program
+    .command('follow')
+    .description('Mirror another server: copy its reports through its API, and keep up with it.')
+    .argument('<URL>', 'server to copy from, such as https://streams.example.com')
+    .argument('[FEED...]', 'feed IDs, names or pairs (default: every stream that the user may read there)')
+    .option('--from <time>', `first observation, remembered for each stream (default: now): ${timeForms}`)
+    .option('--restart', 'forget the remembered start, and copy everything from --from on again')
+    .option('--adopt', 'register the streams and signer sets of the other server, now and as they change')
+    .option('--catalog <file>', 'register the streams of this catalog.json instead')
+    .option('--signers <file>', 'register the signer sets of this signers.json instead')
+    .option(
+      '--to <url>',
+      'send the reports to the private listener of a running server instead of writing to the store',
+    )
+    .option('--json', 'print the result of each report as NDJSON, then {"summary": {…}}')
+    .addHelpText('after', about)
+    .action((url: string, feeds: readonly string[], options: RawOptions) => follow(session, url, feeds, options));
+  addWsUrlOption(addUserOptions(command));
+  addSettings(command, ingestSettings);
+  addExamples(command, [
+    [
+      'The demo, from an hour ago',
+      'sealpost follow http://127.0.0.1:7401 --profile demo --from -1h --adopt --store ./copy',
+    ],
+    [
+      'Two streams, into a running server',
+      'sealpost follow https://streams.example.com BTC/USD ETH/USD --to http://127.0.0.1:7402',
+    ],
+    [
+      'A server that publishes neither catalog nor signers',
+      'sealpost follow https://streams.example.com 0x0003… --catalog catalog.json --signers signers.json',
+    ],
+  ]);
+};
+
+const follow = async (
+  session: Session,
+  rawUrl: string,
+  feeds: readonly string[],
+  options: RawOptions,
+): Promise<void> => {
+  const settings = await readSettings(session, options);
+  const url = parseServerUrl('URL', rawUrl);
+  const signal = session.interruption();
+  const nowSeconds = Math.floor(session.nowMs() / 1_000);
+  const from = options.from === undefined ? undefined : parseTime('--from', String(options.from), nowSeconds);
+  const user = await readUser(session, options, url);
+  const client = user.openClient(url, session, {
+    fetch: createPacedFetch(
+      fetch,
+      () => performance.now(),
+      (ms) => sleepUntil(ms, signal),
+    ),
+    wsUrl: readWsUrl(session, options, url, user),
+  });
+  const parts = { session, client, url, network: settings.values.network, signal };
+  const catalog = await openMirrorCatalog(parts, feeds, options);
+  const target = await openMirrorTarget(session, settings, options);
+  const tell = (text: string) => void session.stderr.write(`${oneLine(text)}\n`);
+  const { nowMs } = session;
+  const restart = options.restart === true;
+  const results = runMirror({ url, client, target, catalog, from, restart, nowMs, signal, tell });
+  try {
+    await explainRemote(url, () => report(session, options, results, signal));
+  } finally {
+    await target.close();
+  }
+};
+
+const report = (
+  session: Session,
+  options: RawOptions,
+  results: AsyncIterable<readonly LineResult[]>,
+  signal: AbortSignal,
+): Promise<void> => {
+  let newest = 0;
+  const seen = (async function* () {
+    for await (const batch of results) {
+      newest = Math.max(newest, ...batch.map(({ observationsTimestamp }) => observationsTimestamp ?? 0));
+      yield batch;
+    }
+  })();
+  return reportResults(session, options, seen, signal, (count) => ({
+    fraction: undefined,
+    count,
+    label: `reports, up to ${formatSecond(newest)}`,
+  }));
+};

@@ -1,0 +1,264 @@
+// A mirror between a real API and a real ingest, in this process: what it registers, what it waits for, and what it never skips.
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { createClient } from '@sealpost/client';
+import { type FeedId, formatDate, type Stream } from '@sealpost/protocol';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { act, type Door, openDoor, openPrivateListener, testStream } from '../../../../../tests/support/door.ts';
+import { openService, type Service } from '../../../../../tests/support/running-api.ts';
+import { createSignedReports, type SignedReports, secondStream } from '../../../../../tests/support/signed-reports.ts';
+import { resumeMirror } from '../../../ingest/mirror.ts';
+import type { LineResult } from '../../../ingest/report-line.ts';
+import type { IngestHandlerParts } from '../../../ingest/sources/listener.ts';
+import { type Store, StoreError } from '../../../store/store.ts';
+import { askPlaces, parseTarget, sendLines, TransientError } from '../ingest/remote.ts';
+import { openMirrorCatalog } from './catalog.ts';
+import { type MirrorParts, runMirror } from './mirror.ts';
+import { runSession } from './session.ts';
+import type { MirrorTarget } from './target.ts';
+
+const [first, second, third] = await Promise.all([
+  createSignedReports(),
+  createSignedReports('new oracles'),
+  createSignedReports('other oracles'),
+]);
+const token = 'a-token-of-the-test';
+const start = Math.floor(Date.now() / 1_000) - 100;
+/** Failures of the target's store, each once. */
+const trouble = { resumes: [] as StoreError[], appends: [] as StoreError[] };
+let source: Service;
+let door: Door;
+let target: MirrorTarget;
+const closers: (() => Promise<unknown>)[] = [];
+let streams = 0;
+
+beforeAll(async () => {
+  source = await openService([], first.signerSets, Date.now);
+  door = await openDoor([], first.signerSets, Date.now);
+  const { store, ingest } = door;
+  const submit: typeof ingest.submit = async (lines, firstLine) => {
+    const error = trouble.appends.shift();
+    if (error !== undefined) throw error;
+    return ingest.submit(lines, firstLine);
+  };
+  const resume: IngestHandlerParts['resume'] = async (request) => {
+    const error = trouble.resumes.shift();
+    if (error !== undefined) throw error;
+    return resumeMirror({ store, nowMs: Date.now(), retentionMs: 86_400_000, actor: 'test' }, request);
+  };
+  const listener = await openPrivateListener({ ...ingest, submit }, token, { resume });
+  const address = parseTarget(listener.url, token);
+  target = {
+    resume: (request, signal) => askPlaces(address, request, signal),
+    send: (lines, signal) => sendLines(address, lines, signal),
+    administer: (change) => change(store.admin),
+    close: async () => {},
+  };
+  closers.push(source.close, door.close, () => listener.close(0));
+}, 60_000);
+afterEach(async () => {
+  for (const close of mirrors.splice(0)) await close();
+});
+afterAll(async () => {
+  for (const close of closers.reverse()) await close();
+});
+
+/** A stream of its own for a test, registered in these stores. */
+const addStream = async (stores: readonly Store[], changes: Partial<Stream> = {}): Promise<FeedId> => {
+  streams += 1;
+  const stream = testStream(secondStream(streams), changes);
+  for (const { admin } of stores) await admin.update('stream', [stream.feedId], () => [stream], act);
+  return stream.feedId;
+};
+
+const registerSigners = async ({ admin }: Store, { signerSets }: SignedReports): Promise<void> => {
+  const sets = [...signerSets.values()].map((set) => ({ ...set, addedAt: formatDate(0), retiredAt: null }));
+  const digests = sets.map(({ configDigest }) => configDigest);
+  await admin.update('signerSet', digests, () => sets, act);
+};
+
+const mirrors: (() => Promise<void>)[] = [];
+
+/** Starts a mirror of these streams; it ends with the test. */
+const startMirror = async (
+  feedIds: readonly FeedId[],
+  options: Readonly<Record<string, unknown>> = {},
+  changes: Partial<MirrorParts> = {},
+) => {
+  const stop = new AbortController();
+  const { signal } = stop;
+  const url = new URL(source.url);
+  const client = createClient({ baseUrl: source.url, ...(await source.addAccount(['public'])) });
+  const session = { nowMs: Date.now, actor: () => 'test' };
+  const catalog = await openMirrorCatalog({ session, client, url, network: 'testnet', signal }, feedIds, options);
+  const told: string[] = [];
+  const tell = (text: string) => void told.push(text);
+  const parts = { url, client, target, catalog, from: start, restart: false, nowMs: Date.now, signal, tell };
+  const results: LineResult[] = [];
+  const finished = (async () => {
+    for await (const batch of runMirror({ ...parts, refreshMs: 200, ...changes })) results.push(...batch);
+  })();
+  finished.catch(() => {});
+  mirrors.push(async () => {
+    stop.abort();
+    await finished.catch(() => {});
+  });
+  return { told, results, finished };
+};
+
+/** Appends reports to the source. */
+const append = async ({ report }: SignedReports, feedId: FeedId, from: number, count: number): Promise<void> =>
+  source.append(Array.from({ length: count }, (_, i) => report(feedId, from + i, from + i)));
+
+const secondsIn = async ({ reports }: Store, feedId: FeedId): Promise<readonly number[]> =>
+  (await reports.page(feedId, 0, 1_000)).reports.map(({ observationsMs }) => observationsMs / 1_000);
+
+/** Waits until the target has so many reports of a stream, which must be those of the source. */
+const copied = async (feedId: FeedId, count: number): Promise<void> => {
+  await expect.poll(async () => (await secondsIn(door.store, feedId)).length, { timeout: 20_000 }).toBe(count);
+  expect(await secondsIn(door.store, feedId)).toEqual(await secondsIn(source.store, feedId));
+};
+test('mirror: with adopt, a stream that appears at the source is registered and copied from the beginning of the mirror', async () => {
+  const a = await addStream([source.store]);
+  await append(first, a, start, 3);
+  await startMirror([], { adopt: true });
+  await copied(a, 3);
+  const b = await addStream([source.store]);
+  await append(first, b, start + 1, 4);
+  await copied(b, 4);
+}, 30_000);
+
+test('mirror: a target that fails to answer, and one whose disk is full, are waited for, and nothing is skipped', async () => {
+  const a = await addStream([source.store, door.store]);
+  await append(first, a, start, 50);
+  trouble.resumes.push(new StoreError('store_unavailable', 'The database is away.'));
+  trouble.appends.push(new StoreError('store_disk_full', 'The disk is full.'));
+  const { told } = await startMirror([a]);
+  await copied(a, 50);
+  await append(first, a, start + 50, 5);
+  await copied(a, 55);
+  expect(told.filter((text) => text.startsWith('warning:'))).toEqual([
+    expect.stringMatching(/does not take reports now: The database is away\. Retrying\.$/),
+    expect.stringMatching(/has no room: The disk is full\. Retrying\.$/),
+  ]);
+}, 30_000);
+
+test('mirror: an earlier start is copied first, then what is new', async () => {
+  const a = await addStream([source.store, door.store]);
+  await append(first, a, start, 10);
+  await startMirror([a], {}, { from: start + 5 });
+  await copied(a, 5).catch(() => {}); // it has only the last five, which are not all of the source's
+  expect(await secondsIn(door.store, a)).toHaveLength(5);
+  for (const close of mirrors.splice(0)) await close();
+  await startMirror([a]);
+  await copied(a, 10);
+  await append(first, a, start + 10, 5);
+  await copied(a, 15);
+}, 30_000);
+
+test('mirror: without adopt, an unknown stream is named and left out until it is registered', async () => {
+  const [a, b] = [await addStream([source.store, door.store]), await addStream([source.store])];
+  for (const feedId of [a, b]) await append(first, feedId, start, 3);
+  const { told } = await startMirror([a, b]);
+  await copied(a, 3);
+  expect(told).toContainEqual(expect.stringContaining(`${b} is not in the catalog of the target`));
+  await door.store.admin.update('stream', [b], () => [testStream(b)], act);
+  await copied(b, 3);
+}, 30_000);
+
+test('mirror: with adopt, a new signer set of the source is registered, and no report is skipped', async () => {
+  const [a, b] = [await addStream([source.store]), await addStream([source.store])];
+  await append(first, a, start, 3);
+  await startMirror([a, b], { adopt: true });
+  await copied(a, 3);
+  await append(second, a, start + 3, 3);
+  await append(second, b, start, 3);
+  await registerSigners(source.store, second);
+  await copied(a, 6);
+  await copied(b, 3);
+}, 30_000);
+
+test('mirror: without adopt, streams of an unknown signer set wait while others continue, and then lose nothing', async () => {
+  const [a, b] = [await addStream([source.store, door.store]), await addStream([source.store, door.store])];
+  await append(third, a, start, 3);
+  await append(first, b, start, 3);
+  const { told } = await startMirror([a, b]);
+  await copied(b, 3);
+  await append(first, b, start + 3, 3);
+  await copied(b, 6);
+  expect(await secondsIn(door.store, a)).toEqual([]);
+  expect(told).toContainEqual(expect.stringMatching(/unknown_config_digest: .* wait/));
+  await registerSigners(door.store, third);
+  await copied(a, 3);
+}, 30_000);
+
+test('mirror: with adopt, a decommissioned stream is copied to its last report, and then ended at the target', async () => {
+  const ended = { status: 'decommissioned', decommissionedAt: formatDate(Date.now()) } as const;
+  const [a, b] = [await addStream([source.store]), await addStream([source.store], ended)];
+  for (const feedId of [a, b]) await append(first, feedId, start, 3);
+  await startMirror([a, b], { adopt: true });
+  await copied(b, 3);
+  const statusOf = async () => (await door.store.admin.get('stream', b))?.status;
+  await expect.poll(statusOf, { timeout: 20_000 }).toBe('decommissioned');
+  await append(first, a, start + 3, 3);
+  await copied(a, 6);
+}, 30_000);
+
+test('mirror: a stream that may not be read is left out, and the others continue', async () => {
+  const a = await addStream([source.store, door.store]);
+  const b = await addStream([source.store, door.store], { hidden: true });
+  for (const feedId of [a, b]) await append(first, feedId, start, 3);
+  const { told } = await startMirror([a, b]);
+  await copied(a, 3);
+  await append(first, a, start + 3, 3);
+  await copied(a, 6);
+  expect(told).toContainEqual(expect.stringContaining(`refuses ${b}`));
+}, 30_000);
+
+test('mirror: a wrong secret ends it', async () => {
+  const a = await addStream([source.store, door.store]);
+  const client = createClient({ baseUrl: source.url, userId: crypto.randomUUID(), secret: 'wrong' });
+  const { finished } = await startMirror([a], {}, { client });
+  await expect(finished).rejects.toMatchObject({ code: 'unauthorized' });
+}, 30_000);
+
+test('mirror: a report that the target rejects for good is counted and does not stop its stream', async () => {
+  const a = await addStream([source.store, door.store]);
+  await append(first, a, start, 3);
+  await door.store.reports.append([first.report(a, start + 1, start + 1, 7n)]);
+  const { told, results } = await startMirror([a], {}, { restart: true });
+  await copied(a, 3);
+  expect(told).toContainEqual(expect.stringContaining('conflicting_report'));
+  expect(results).toContainEqual(expect.objectContaining({ result: 'refused', code: 'conflicting_report' }));
+}, 30_000);
+
+test('mirror: a target that acknowledges nothing is given up, and what was sent is known', async () => {
+  const a = await addStream([source.store]);
+  await append(first, a, start, 3);
+  const silent = createServer((request) => void request.resume());
+  await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
+  const address = parseTarget(`http://127.0.0.1:${(silent.address() as AddressInfo).port}`, token); // it listens on a port
+  const client = createClient({ baseUrl: source.url, ...(await source.addAccount(['public'])) });
+  const unsent: unknown[] = [];
+  const ignore = () => {};
+  const run = runSession([{ feedId: a, start, until: null }], {
+    client,
+    target: { ...target, send: (lines, signal) => sendLines(address, lines, signal) },
+    live: { isRefused: false },
+    nowMs: Date.now,
+    warn: ignore,
+    findings: {
+      copied: ignore,
+      unsent: (feedId, at) => void unsent.push([feedId, at]),
+      blocked: ignore,
+      rejected: ignore,
+      refused: ignore,
+    },
+    stop: new AbortController(),
+    silenceMs: 200,
+  });
+  await expect(run.next()).rejects.toBeInstanceOf(TransientError);
+  expect(unsent[0]).toEqual([a, start]);
+  silent.closeAllConnections();
+  silent.close();
+}, 30_000);

@@ -1,0 +1,204 @@
+// One uninterrupted run of a mirror: reports of the source become lines for the target, in order, and count as copied when the target has
+// acknowledged them. What was sent and not acknowledged is read again by the next one.
+import type { Client, SealpostError } from '@sealpost/client';
+import { type FeedId, parseFeedId, type ReportJson } from '@sealpost/protocol';
+import type { RefusalCode } from '../../../ingest/refusals.ts';
+import type { LineResult } from '../../../ingest/report-line.ts';
+import type { StreamSpan } from './pages.ts';
+import { readSource, type SourceBatch, type SourceParts } from './source.ts';
+import type { MirrorTarget } from './target.ts';
+
+/** What a session found out about streams, for the next one. */
+export type SessionFindings = {
+  /** The target acknowledged a report of a stream. */
+  readonly copied: (feedId: FeedId) => void;
+  /** Reports from this second on were sent, or could have been, and are not stored. */
+  readonly unsent: (feedId: FeedId, second: number) => void;
+  /** The target rejects the reports of a stream until something is changed there. */
+  readonly blocked: (feedId: FeedId, code: RefusalCode, message: string) => void;
+  /** The target rejected one report for good. */
+  readonly rejected: (feedId: FeedId, code: RefusalCode, message: string) => void;
+  /** The source refuses a stream. */
+  readonly refused: (feedId: FeedId, error: SealpostError) => void;
+};
+
+export type SessionParts = {
+  readonly client: Client;
+  readonly target: MirrorTarget;
+  readonly live: SourceParts['live'];
+  readonly nowMs: () => number;
+  readonly warn: (text: string) => void;
+  readonly findings: SessionFindings;
+  /** Stops reading; what was sent is still acknowledged. */
+  readonly stop: AbortController;
+  /** A target that acknowledges nothing for so long is given up; 30 s unless given. */
+  readonly silenceMs?: number;
+};
+
+/** Reports sent and not acknowledged: more wait here. */
+const sentMax = 4_096;
+const silenceMsDefault = 30_000;
+/** An empty line this often keeps a quiet connection open: the target closes one that is silent for 60 s. */
+const heartbeatMs = 15_000;
+
+/** Rejections that end when the operator, or the clock, changes something. The stream waits, so that no report is skipped. */
+const blocking: readonly (RefusalCode | null)[] = [
+  'unknown_config_digest',
+  'unknown_stream',
+  'other_network',
+  'decommissioned_stream',
+  'ahead_of_clock',
+];
+
+/**
+ * Copies until stopped, or to the end of the spans where one has an end; ends once everything that was sent is acknowledged. Returns true when
+ * it was not stopped.
+ */
+export async function* runSession(
+  spans: readonly StreamSpan[],
+  { client, target, live, nowMs, warn, findings, stop, silenceMs = silenceMsDefault }: SessionParts,
+): AsyncGenerator<readonly LineResult[], boolean> {
+  const sent = createSent();
+  const silence = new AbortController();
+  const watch = setInterval(
+    () => {
+      if (sent.waitingMs() > silenceMs) silence.abort();
+    },
+    Math.min(1_000, silenceMs),
+  );
+  const blocked = new Set<string>();
+  const settle = (result: LineResult): void => {
+    const report = sent.take();
+    const [feedId, second] = [parseFeedId(report.feedID), report.observationsTimestamp];
+    const { code, message } = result;
+    if (code !== null && blocking.includes(code)) {
+      if (!blocked.has(feedId)) findings.blocked(feedId, code, message ?? '');
+      blocked.add(feedId);
+      findings.unsent(feedId, second);
+      stop.abort();
+    } else if (!blocked.has(feedId)) findings.copied(feedId);
+    if (code !== null && !blocking.includes(code)) findings.rejected(feedId, code, message ?? '');
+  };
+  const sleep = (ms: number) => sleepUntil(ms, stop.signal);
+  const batches = readSource(spans, { client, signal: stop.signal, nowMs, sleep, live, warn });
+  try {
+    for await (const results of target.send(toLines(batches, sent, findings, stop.signal), silence.signal)) {
+      for (const result of results) settle(result);
+      yield results;
+    }
+    return !stop.signal.aborted;
+  } finally {
+    stop.abort();
+    clearInterval(watch);
+    sent.close();
+    for (const { feedID, observationsTimestamp } of sent.left())
+      findings.unsent(parseFeedId(feedID), observationsTimestamp);
+  }
+}
+
+/** Waits; resolves early when the signal is aborted. */
+export const sleepUntil = (ms: number, signal: AbortSignal): Promise<undefined> =>
+  new Promise((resolve) => {
+    const end = (): void => {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', end);
+      resolve(undefined);
+    };
+    const timer = setTimeout(end, ms);
+    signal.addEventListener('abort', end);
+    if (signal.aborted) end();
+  });
+
+/**
+ * Waits for a promise again and again: what it gives, undefined when it takes longer. The promise gets two handlers in all, because those of every wait would stay with it:
+ * a quiet source may take days for its next report.
+ */
+export const createWait = <T>(promise: Promise<T>): ((ms: number) => Promise<T | undefined>) => {
+  let isSettled = false;
+  let wake = (): void => {};
+  const settle = (): void => {
+    isSettled = true;
+    wake();
+  };
+  promise.then(settle, settle);
+  return async (ms) => {
+    if (!isSettled)
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, ms);
+        wake = () => {
+          clearTimeout(timer);
+          resolve();
+        };
+      });
+    return isSettled ? promise : undefined;
+  };
+};
+
+/** Reports on their way, oldest first. */
+const createSent = () => {
+  let reports: ReportJson[] = [];
+  let taken = 0;
+  let isClosed = false;
+  let movedMs = performance.now();
+  let wake = (): void => {};
+  const count = () => reports.length - taken;
+  return {
+    add: (more: readonly ReportJson[]): void => {
+      if (count() === 0) movedMs = performance.now();
+      reports = [...reports.slice(taken), ...more];
+      taken = 0;
+    },
+    take: (): ReportJson => {
+      movedMs = performance.now();
+      const report = reports[taken];
+      if (report === undefined) throw new Error('The target acknowledged a report that was not sent.');
+      taken += 1;
+      if (count() < sentMax) wake();
+      return report;
+    },
+    left: () => reports.slice(taken),
+    /** How long the oldest has waited since anything was acknowledged. */
+    waitingMs: () => (count() === 0 ? 0 : performance.now() - movedMs),
+    /** Resolves when fewer than the most are on their way, or it is closed. */
+    room: () =>
+      new Promise<void>((resolve) => {
+        wake = resolve;
+        if (isClosed || count() < sentMax) resolve();
+      }),
+    close: (): void => {
+      isClosed = true;
+      wake();
+    },
+  };
+};
+
+type Sent = ReturnType<typeof createSent>;
+
+/** Lines for the target, a chunk for each batch, and an empty line now and then while there is nothing to send. */
+async function* toLines(
+  batches: AsyncGenerator<SourceBatch>,
+  sent: Sent,
+  findings: SessionFindings,
+  signal: AbortSignal,
+): AsyncGenerator<Uint8Array> {
+  const heartbeat = Buffer.from('\n');
+  try {
+    for (let wait = createWait(batches.next()); ; ) {
+      const read = await wait(heartbeatMs);
+      if (read === undefined) {
+        yield heartbeat;
+        continue;
+      }
+      if (read.done) return;
+      const { reports, refusal } = read.value;
+      if (refusal !== undefined) findings.refused(refusal.feedId, refusal.error);
+      await sent.room();
+      if (signal.aborted) return;
+      sent.add(reports);
+      if (reports.length > 0) yield Buffer.from(reports.map((report) => `${JSON.stringify(report)}\n`).join(''));
+      wait = createWait(batches.next());
+    }
+  } finally {
+    batches.return(undefined).catch(() => {});
+  }
+}

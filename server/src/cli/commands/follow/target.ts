@@ -1,0 +1,86 @@
+// Where a mirror stores its reports: a store of this machine, or a running server by its private listener. Both say where each stream resumes.
+import type { ResolvedSettings } from '../../../config/config.ts';
+import { type MirrorPlace, type MirrorRequest, resumeMirror } from '../../../ingest/mirror.ts';
+import type { LineResult } from '../../../ingest/report-line.ts';
+import { openStore } from '../../../store/open.ts';
+import { type AdminStore, StoreError } from '../../../store/store.ts';
+import type { RawOptions } from '../../command-options.ts';
+import { CommandError, exitCodes } from '../../failure.ts';
+import type { Session } from '../../session.ts';
+import { withStore } from '../../store-access.ts';
+import { openDoor } from '../ingest/lines.ts';
+import { askPlaces, parseTarget, sendLines, TransientError } from '../ingest/remote.ts';
+import { readIngestToken } from '../ingest/token.ts';
+
+export type MirrorTarget = {
+  /** Where each stream resumes. */
+  readonly resume: (request: MirrorRequest, signal: AbortSignal) => Promise<readonly MirrorPlace[]>;
+  /** Stores lines; results come in their order, once they are durable. Aborting the signal breaks off. */
+  readonly send: (lines: AsyncIterable<Uint8Array>, signal: AbortSignal) => AsyncIterable<readonly LineResult[]>;
+  /** Changes streams and signer sets. */
+  readonly administer: <T>(act: (admin: AdminStore) => Promise<T>) => Promise<T>;
+  readonly close: () => Promise<void>;
+};
+
+/** Opens the target that the options name. */
+export const openMirrorTarget = async (
+  session: Session,
+  settings: ResolvedSettings,
+  { to }: RawOptions,
+): Promise<MirrorTarget> => (typeof to === 'string' ? openRemote(settings, to) : openLocal(session, settings));
+
+const openRemote = async (settings: ResolvedSettings, to: string): Promise<MirrorTarget> => {
+  const target = parseTarget(to, await readIngestToken(settings));
+  return {
+    resume: (request, signal) => askPlaces(target, request, signal),
+    send: (lines, signal) => sendLines(target, lines, signal),
+    administer: (act) =>
+      withStore(settings.values.store, ({ admin }) => act(admin)).catch((error: unknown) => {
+        if (!(error instanceof StoreError) || error.code !== 'store_not_found') throw error;
+        throw new CommandError(
+          exitCodes.refused,
+          'With --to, streams and signer sets are registered in the store of the server: name it with --store, or import them there with sealpost stream import and sealpost signers import.',
+          { cause: error },
+        );
+      }),
+    close: async () => {},
+  };
+};
+
+const openLocal = async (session: Session, { values }: ResolvedSettings): Promise<MirrorTarget> => {
+  const store = await openStore(values.store, 'write');
+  let door: Awaited<ReturnType<typeof openDoor>> | undefined;
+  const retentionMs = values.retentionDays * 86_400_000;
+  return {
+    resume: async (request) => {
+      const context = { store, nowMs: session.nowMs(), retentionMs, actor: session.actor() };
+      return resumeMirror(context, request).catch(retryLater);
+    },
+    send: async function* (lines) {
+      door ??= await openDoor(store, session, values);
+      try {
+        yield* door.take(lines);
+      } catch (error) {
+        retryLater(error);
+      }
+    },
+    administer: (act) => act(store.admin),
+    close: async () => {
+      await door?.close();
+      await store.close();
+    },
+  };
+};
+
+/** Failures of a store that pass: the disk has space again, the database answers again. */
+const transientCodes: readonly string[] = [
+  'store_disk_full',
+  'store_write_failed',
+  'store_unavailable',
+  'store_outcome_unknown',
+];
+
+const retryLater = (error: unknown): never => {
+  if (error instanceof StoreError && transientCodes.includes(error.code)) throw new TransientError(error.message, '');
+  throw error;
+};

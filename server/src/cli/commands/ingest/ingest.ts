@@ -1,0 +1,51 @@
+// The command `sealpost ingest`: lines of reports through the door, into a store of this machine or to a running server.
+import type { Command } from 'commander';
+import { addExamples, addSettings, type RawOptions, readSettings } from '../../command-options.ts';
+import { formatBytes } from '../../formats.ts';
+import type { Session } from '../../session.ts';
+import { openInput, readWholeLines } from './input.ts';
+import { ingestLines, ingestSettings, reportResults } from './lines.ts';
+
+const about = `
+A line is a report as on the wire, {"fullReport": "0x…", …}, or {"report": {…}} around one. Each is checked for its signatures,
+its stream and its times; what is refused goes to quarantine with the reason, and the exit code is 1.
+
+Running it again goes on where it stopped: what is stored is recognised without checking signatures again.
+Ctrl-C stops reading, finishes what is under way, and exits with 130.`;
+
+export const addIngestCommand = (program: Command, session: Session): void => {
+  const command = program
+    .command('ingest')
+    .description('Verify signed reports and store them.')
+    .argument('<FILE>', 'NDJSON file, or - for standard input')
+    .option('--to <url>', 'send the lines to the private listener of a running server instead of writing to the store')
+    .option('--json', 'print the result of each line as NDJSON, then {"summary": {…}}')
+    .addHelpText('after', about)
+    .action((file: string, options: RawOptions) => ingestFile(session, file, options));
+  addSettings(command, ingestSettings);
+  addExamples(command, [
+    ['A file', 'sealpost ingest reports.ndjson'],
+    ['Live from the simulator', 'sealpost-sim --live | sealpost ingest -'],
+    ['While a server is running', 'sealpost ingest reports.ndjson --to http://127.0.0.1:7402 --token-file ./token'],
+  ]);
+};
+
+const ingestFile = async (session: Session, file: string, options: RawOptions): Promise<void> => {
+  const settings = await readSettings(session, options);
+  const input = await openInput(session, file);
+  const signal = session.interruption();
+  let read = 0;
+  const lines = readWholeLines(input.stream, signal, (bytes) => {
+    read = bytes;
+  });
+  try {
+    const results = await ingestLines(session, settings, options, lines);
+    await reportResults(session, options, results, signal, (count) => ({
+      fraction: input.bytes === undefined ? undefined : Math.min(1, read / input.bytes),
+      count,
+      label: `lines  ${formatBytes(read)}`,
+    }));
+  } finally {
+    await input.close(); // also where the store could not be opened and nothing was read
+  }
+};

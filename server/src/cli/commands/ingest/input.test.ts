@@ -1,0 +1,40 @@
+import { PassThrough, Readable } from 'node:stream';
+import { expect, test } from 'vitest';
+import { readWholeLines } from './input.ts';
+
+const never = new AbortController().signal;
+
+const collect = async (input: Readable, signal = never, onRead: (bytes: number) => void = () => {}) => {
+  const pieces: string[] = [];
+  for await (const bytes of readWholeLines(input, signal, onRead)) pieces.push(Buffer.from(bytes).toString());
+  return pieces;
+};
+
+const inputOf = (...chunks: readonly string[]) => Readable.from(chunks.map((chunk) => Buffer.from(chunk)));
+
+test('ingest input: lines stay whole however the input is cut, and the last may lack its end', async () => {
+  const read: number[] = [];
+  const pieces = await collect(inputOf('on', 'e\ntwo\nth', 'ree'), never, (bytes) => read.push(bytes));
+  expect(pieces).toEqual(['one\ntwo\n', 'three']);
+  expect(read).toEqual([2, 10, 13]);
+});
+
+test('ingest input: what is longer than any line is passed on, not held', async () => {
+  const long = 'x'.repeat(20_000);
+  expect(await collect(inputOf(long, long, '\nrest\n'))).toEqual([long, long, '\nrest\n']);
+});
+
+test('ingest input: an interruption ends the lines at once and drops the unfinished one', async () => {
+  const input = new PassThrough();
+  const interruption = new AbortController();
+  input.write('one\ntw');
+  const pieces = await collect(input, interruption.signal, () => setImmediate(() => interruption.abort('SIGINT')));
+  expect(pieces).toEqual(['one\n']);
+  expect(input.destroyed).toBe(true);
+});
+
+test('ingest input: a failing input fails the lines', async () => {
+  const input = new PassThrough();
+  setImmediate(() => input.destroy(new Error('EIO: i/o error, read')));
+  await expect(collect(input)).rejects.toThrow('EIO: i/o error, read');
+});

@@ -1,0 +1,69 @@
+// Owns reading lines for ingest: from a file or standard input, stopping at an interruption with the last whole line.
+import { open } from 'node:fs/promises';
+import type { Readable } from 'node:stream';
+import { lineCharactersMax } from '../../../ingest/report-line.ts';
+import { usageError } from '../../failure.ts';
+import { unreadable } from '../../private-file.ts';
+import type { Session } from '../../session.ts';
+
+/** Bytes to read, and how many there are; undefined where nobody knows. Whoever opens it closes it, read or not. */
+export type IngestInput = {
+  readonly stream: Readable;
+  readonly bytes: number | undefined;
+  readonly close: () => Promise<void>;
+};
+
+/** Opens a file, or standard input for `-`. */
+export const openInput = async ({ stdin }: Session, file: string): Promise<IngestInput> => {
+  if (file === '-') return { stream: stdin, bytes: undefined, close: async () => {} };
+  const handle = await open(file).catch((cause: Error) => {
+    throw unreadable(file, cause);
+  });
+  // A handle that nobody closes is closed by the garbage collector, with a warning on stderr.
+  const stat = await handle.stat().catch(async (cause: Error) => {
+    await handle.close();
+    throw unreadable(file, cause);
+  });
+  if (stat.isDirectory()) {
+    await handle.close();
+    throw usageError(`${file} is a folder. Name a file of reports, such as ${file}/reports.ndjson.`);
+  }
+  const stream = handle.createReadStream({ autoClose: false });
+  const close = async (): Promise<void> => {
+    stream.destroy();
+    await handle.close();
+  };
+  return { stream, bytes: stat.isFile() ? stat.size : undefined, close };
+};
+
+/**
+ * Passes on whole lines, however the input is cut; the last one may lack its end. An abort ends the lines there, and drops what
+ * has come of an unfinished one, which would otherwise be refused as malformed.
+ */
+export async function* readWholeLines(
+  input: Readable,
+  signal: AbortSignal,
+  onRead: (bytes: number) => void,
+): AsyncGenerator<Uint8Array> {
+  const stop = () => input.destroy();
+  signal.addEventListener('abort', stop, { once: true });
+  let held = Buffer.alloc(0);
+  let read = 0;
+  try {
+    for await (const chunk of input) {
+      if (signal.aborted) return;
+      read += chunk.length;
+      onRead(read);
+      const bytes = Buffer.concat([held, chunk]);
+      // Longer than any line: passed on unfinished, to be refused at the door without being held here.
+      const end = bytes.lastIndexOf('\n') + 1 || (bytes.length > lineCharactersMax ? bytes.length : 0);
+      if (end > 0) yield bytes.subarray(0, end);
+      held = bytes.subarray(end);
+    }
+    if (held.length > 0 && !signal.aborted) yield held;
+  } catch (error) {
+    if (!signal.aborted) throw error;
+  } finally {
+    signal.removeEventListener('abort', stop);
+  }
+}

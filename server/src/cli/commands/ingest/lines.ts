@@ -1,0 +1,147 @@
+// Owns what commands do with lines of reports, wherever they come from: through the door into a store of this machine, or to a running
+// server; results counted, shown and summed up.
+import type { ResolvedSettings, SettingName, Settings } from '../../../config/config.ts';
+import { createIngest } from '../../../ingest/ingest.ts';
+import type { LineResult } from '../../../ingest/report-line.ts';
+import { ingestNdjson } from '../../../ingest/sources/ndjson.ts';
+import { openVerifier } from '../../../ingest/verifier.ts';
+import { openAdminView } from '../../../store/admin-snapshot.ts';
+import { openStore } from '../../../store/open.ts';
+import type { Store } from '../../../store/store.ts';
+import type { RawOptions } from '../../command-options.ts';
+import { CommandError, exitCodes, interruptedCode } from '../../failure.ts';
+import { toJsonLine } from '../../formats.ts';
+import { type Advance, createProgress } from '../../progress.ts';
+import { printJson, type Session } from '../../session.ts';
+import { parseTarget, sendLines } from './remote.ts';
+import { createTally, type IngestTally, renderTally } from './tally.ts';
+import { readIngestToken } from './token.ts';
+
+/** The settings of every command that takes reports in. */
+export const ingestSettings: readonly SettingName[] = [
+  'store',
+  'retentionDays',
+  'aheadMaxMs',
+  'verifierThreads',
+  'linesInFlightMax',
+  'network',
+  'ingestTokenFile',
+];
+
+/** Sends lines where the options say: to the server of `--to`, or into the store. Results come in the order of the lines. */
+export const ingestLines = async (
+  session: Session,
+  settings: ResolvedSettings,
+  { to }: RawOptions,
+  lines: AsyncIterable<Uint8Array>,
+): Promise<AsyncIterable<readonly LineResult[]>> =>
+  typeof to === 'string'
+    ? sendLines(parseTarget(to, await readIngestToken(settings)), lines)
+    : ingestHere(session, settings.values, lines);
+
+/** Shows results as they come, and sums them up at the end, also when it is a failure. */
+export const reportResults = async (
+  session: Session,
+  options: RawOptions,
+  results: AsyncIterable<readonly LineResult[]>,
+  signal: AbortSignal,
+  advance: (count: number) => Advance,
+): Promise<void> => {
+  const tally = createTally();
+  const progress = createProgress(session.stderr);
+  try {
+    for await (const batch of results) {
+      tally.add(batch);
+      if (options.json) await session.write(batch.map((result) => toJsonLine(result)).join(''));
+      progress.update(advance(tally.lines()));
+    }
+  } catch (error) {
+    progress.end();
+    if (tally.lines() > 0) await printSummary(session, options, tally, signal);
+    throw error;
+  }
+  progress.end();
+  await printSummary(session, options, tally, signal);
+};
+
+const printSummary = async (
+  session: Session,
+  { json }: RawOptions,
+  tally: IngestTally,
+  signal: AbortSignal,
+): Promise<void> => {
+  if (tally.refusals.size > 0) session.exitWith(exitCodes.refused);
+  if (signal.aborted) session.exitWith(interruptedCode(signal));
+  if (json) await printJson(session, { summary: tally.summary(signal.aborted) });
+  else await session.write(session.hint(renderTally(tally, signal.aborted, session.paint)));
+};
+
+async function* ingestHere(
+  session: Session,
+  settings: Settings,
+  lines: AsyncIterable<Uint8Array>,
+): AsyncGenerator<readonly LineResult[]> {
+  const store = await openStore(settings.store, 'write');
+  try {
+    yield* ingestInto(store, session, settings, lines);
+  } finally {
+    await store.close();
+  }
+}
+
+async function* ingestInto(
+  store: Store,
+  session: Session,
+  settings: Settings,
+  lines: AsyncIterable<Uint8Array>,
+): AsyncGenerator<readonly LineResult[]> {
+  const door = await openDoor(store, session, settings);
+  try {
+    yield* door.take(lines);
+  } finally {
+    await door.close();
+  }
+}
+
+/** Ingest into a store of this machine, for one sender after the other. */
+export type LocalDoor = {
+  /** Takes lines; results come in their order. */
+  readonly take: (lines: AsyncIterable<Uint8Array>) => AsyncGenerator<readonly LineResult[]>;
+  readonly close: () => Promise<void>;
+};
+
+/** Opens ingest into a store that someone else closes. At least one stream and one signer set must be registered. */
+export const openDoor = async (store: Store, { nowMs }: Session, settings: Settings): Promise<LocalDoor> => {
+  let reloadFailure: unknown;
+  const view = await openAdminView(store.admin, (error) => {
+    reloadFailure = error;
+  });
+  const { streams, signerSets } = view.current();
+  requireRegistered(streams.size, 'stream', 'stream import catalog.json');
+  requireRegistered(signerSets.size, 'signer set', 'signers import signers.json');
+  const { retentionDays, aheadMaxMs, linesInFlightMax, verifierThreads, network } = settings;
+  const rules = { retentionMs: retentionDays * 86_400_000, aheadMaxMs, linesInFlightMax, network };
+  const verifier = openVerifier(verifierThreads);
+  const ingest = createIngest({ store, view, verifier, rules, nowMs, observe: () => {} });
+  return {
+    take: async function* (lines) {
+      for await (const results of ingestNdjson(ingest, lines)) {
+        yield results;
+        if (reloadFailure !== undefined) throw reloadFailure;
+      }
+    },
+    close: async () => {
+      await ingest.close();
+      view.close();
+    },
+  };
+};
+
+// Without these every line would be refused, and push what is worth looking at out of quarantine.
+const requireRegistered = (count: number, what: string, command: string): void => {
+  if (count > 0) return;
+  throw new CommandError(
+    exitCodes.refused,
+    `No ${what} is registered, so every report would be refused. First run: sealpost ${command}.`,
+  );
+};

@@ -1,0 +1,149 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, type RequestListener } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type Door, openDoor, openPrivateListener, testStream } from '../../../../../tests/support/door.ts';
+import { createSignedReports, secondStream } from '../../../../../tests/support/signed-reports.ts';
+import type { OpsListener } from '../../../ops/ops.ts';
+import { runCommand } from '../../sample-session.contract.ts';
+
+const { report, signerSets } = await createSignedReports();
+const [stream, now, token] = [secondStream(1), 1_763_200_000, 'a-token-of-the-test'];
+const folder = mkdtempSync(join(tmpdir(), 'sealpost-remote-'));
+const tokenFile = join(folder, 'token');
+let door: Door;
+let listener: OpsListener;
+
+beforeAll(async () => {
+  writeFileSync(tokenFile, `${token}\n`, { mode: 0o600 });
+  door = await openDoor([testStream(stream)], signerSets, () => now * 1_000);
+  listener = await openPrivateListener(door.ingest, token);
+});
+afterAll(async () => {
+  await listener.close();
+  await door.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const line = (second: number) =>
+  JSON.stringify({ fullReport: `0x${Buffer.from(report(stream, second, second).fullReport).toString('hex')}` });
+const lines = (count: number) => `${Array.from({ length: count }, (_, i) => line(now - count + i)).join('\n')}\n`;
+const send = (url: string, stdin: string, ...more: string[]) =>
+  runCommand(['ingest', '-', '--to', url, ...more], { stdin, env: { SEALPOST_INGEST_TOKEN: token } });
+
+/** What the command says to a server that answers like this. */
+const against = async (answer: RequestListener, stdin = 'x\n') => {
+  const server = createServer(answer);
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo; // it listens on a port
+  const ran = await send(`http://127.0.0.1:${port}`, stdin);
+  server.closeAllConnections();
+  await new Promise((resolve) => server.close(resolve));
+  return { ...ran, stderr: ran.stderr.replaceAll(`127.0.0.1:${port}`, 'HOST') };
+};
+
+test('ingest --to: lines are stored by the server, and results come back as from here', async () => {
+  const { code, stdout } = await send(`${listener.url}/`, `${lines(300)}nonsense\n`, '--json');
+  const results = stdout
+    .trim()
+    .split('\n')
+    .map((text) => JSON.parse(text));
+  expect(code).toBe(1);
+  expect(results.length).toBe(302);
+  expect(results[0]).toMatchObject({ line: 1, result: 'stored', feedID: stream, observationsTimestamp: now - 300 });
+  expect(results[300]).toMatchObject({ line: 301, result: 'refused', code: 'malformed_line' });
+  expect(results[301].summary).toMatchObject({
+    lines: 301,
+    stored: 300,
+    duplicate: 0,
+    refused: 1,
+    refusals: { malformed_line: 1 },
+    interrupted: false,
+  });
+  expect(door.store.reports.latest(stream)?.observationsMs).toBe((now - 1) * 1_000);
+});
+
+test('ingest --to: the token may come from a file, and a wrong one is explained however much there is to send', async () => {
+  const good = await runCommand(['ingest', '-', '--to', listener.url, '--token-file', tokenFile], { stdin: lines(1) });
+  expect([good.code, good.stderr]).toEqual([0, '']);
+  const env = { SEALPOST_INGEST_TOKEN: 'another-token-than-that' };
+  const stdin = 'x'.repeat(1_000).concat('\n').repeat(5_000);
+  const wrong = await runCommand(['ingest', '-', '--to', listener.url], { stdin, env });
+  expect(wrong).toEqual({
+    code: 3,
+    stdout: '',
+    stderr: `error: The server at ${new URL(listener.url).host} refused the token. Give the one it runs with: --token-file FILE or SEALPOST_INGEST_TOKEN.\n`,
+  });
+});
+
+test('ingest --to: the flag of a token file goes before the variable of a token', async () => {
+  const env = { SEALPOST_INGEST_TOKEN: 'another-token-than-that' };
+  const args = ['ingest', '-', '--to', listener.url, '--token-file', tokenFile];
+  expect((await runCommand(args, { stdin: lines(1), env })).code).toBe(0);
+});
+
+test('ingest --to: without a token, or with something else than an address, nothing is sent', async () => {
+  expect(await runCommand(['ingest', '-', '--to', listener.url])).toMatchObject({
+    code: 2,
+    stderr: 'error: --to needs the token of the server. Give it with --token-file FILE or SEALPOST_INGEST_TOKEN.\n',
+  });
+  expect((await send('127.0.0.1:7402', '')).stderr).toBe(
+    'error: --to has the value "127.0.0.1:7402", expected the address of a server’s private listener, such as http://127.0.0.1:7402.\n',
+  );
+});
+
+test.each([
+  [507, 'The server at HOST has no room: Full. Then run this again: what is stored is recognised.'],
+  [
+    503,
+    'The server at HOST does not take reports now: Full. Wait a little. Then run this again: what is stored is recognised.',
+  ],
+  [404, 'HOST takes no reports. Use the address of the server’s private listener (ingestListen).'],
+  [500, 'The server at HOST failed: Full. See its log. Then run this again: what is stored is recognised.'],
+])('ingest --to: an answer of %i is explained', async (status, text) => {
+  const ran = await against((_, response) =>
+    response.writeHead(status).end('{"error":"Full.","code":"store_disk_full"}'),
+  );
+  expect(ran).toEqual({ code: 3, stdout: '', stderr: `error: ${text}\n` });
+});
+
+const stored = `${JSON.stringify({ line: 1, result: 'stored', feedID: stream, observationsTimestamp: now, code: null, message: null })}\n`;
+
+test('ingest --to: a server that fails midway is told with what was stored before', async () => {
+  const ran = await against((_, response) =>
+    response.end(`${stored}{"error":"The disk is full.","code":"store_disk_full"}\n`),
+  );
+  expect(ran.code).toBe(3);
+  expect(ran.stdout).toMatch(/^ {2}stored {15}1$/m);
+  expect(ran.stderr).toBe(
+    'error: The server at HOST failed midway: The disk is full. Then run this again: what is stored is recognised.\n',
+  );
+});
+
+test('ingest --to: a connection that breaks is told with what was stored before', async () => {
+  const ran = await against((request, response) => {
+    response.write(stored);
+    request.once('data', () => response.destroy());
+  });
+  expect([ran.code, ran.stdout.includes('stored               1')]).toEqual([3, true]);
+  expect(ran.stderr).toBe(
+    'error: The connection to HOST broke: aborted. Then run this again: what is stored is recognised.\n',
+  );
+});
+
+test('ingest --to: a server of another kind is not taken for ours', async () => {
+  const ran = await against((_, response) => response.end('<html>\n'));
+  expect(ran.stderr).toBe(
+    'error: http://HOST/ingest answers something else than results. Use the address of the private listener.\n',
+  );
+});
+
+test('ingest --to: where nobody listens, that is said', async () => {
+  const { code, stderr } = await send('http://127.0.0.1:1', 'x\n');
+  expect([code, stderr]).toEqual([
+    3,
+    'error: No server answers at 127.0.0.1:1 (ECONNREFUSED). Start it, or correct --to.\n',
+  ]);
+});

@@ -1,0 +1,206 @@
+// Owns sending lines to a running server's private listener: NDJSON up and down over one request, results in order.
+import { once } from 'node:events';
+import { type ClientRequest, request as httpRequest, type IncomingMessage } from 'node:http';
+import { request as httpsRequest } from 'node:https';
+import { text } from 'node:stream/consumers';
+import type { MirrorPlace, MirrorRequest } from '../../../ingest/mirror.ts';
+import type { LineResult } from '../../../ingest/report-line.ts';
+import { parseMirrorPlaces, renderMirrorRequest } from '../../../ingest/sources/mirror-json.ts';
+import { CommandError, exitCodes, usageError } from '../../failure.ts';
+import { commandAgent } from '../../version.ts';
+
+const again = 'Then run this again: what is stored is recognised.';
+
+/** A failure of the server or the way to it that may pass: the same again may succeed. */
+export class TransientError extends CommandError {
+  /** What happened, without what to do about it. */
+  readonly problem: string;
+
+  constructor(problem: string, advice = again) {
+    super(exitCodes.unavailable, `${problem} ${advice}`);
+    this.problem = problem;
+  }
+}
+
+export type IngestTarget = { readonly url: URL; readonly token: string };
+
+/** Reads the address of a listener and adds its path. */
+export const parseTarget = (raw: string, token: string | undefined): IngestTarget => {
+  const url = URL.canParse(raw) ? new URL(raw) : undefined;
+  if (url === undefined || !['http:', 'https:'].includes(url.protocol))
+    throw usageError(
+      `--to has the value "${raw}", expected the address of a server’s private listener, such as http://127.0.0.1:7402.`,
+    );
+  if (token === undefined)
+    throw usageError('--to needs the token of the server. Give it with --token-file FILE or SEALPOST_INGEST_TOKEN.');
+  url.pathname = `${url.pathname.replace(/\/+$/, '')}/ingest`;
+  return { url, token };
+};
+
+/**
+ * Sends lines and yields results as they come. Fails with what the server or the network says, and what to do about it; with a
+ * `TransientError` where trying again may help. Aborting the signal breaks the connection.
+ */
+export async function* sendLines(
+  { url, token }: IngestTarget,
+  lines: AsyncIterable<Uint8Array>,
+  signal?: AbortSignal,
+): AsyncGenerator<readonly LineResult[]> {
+  const open = url.protocol === 'https:' ? httpsRequest : httpRequest;
+  const headers = {
+    Authorization: `Bearer ${token}`,
+    'Content-Type': 'application/x-ndjson',
+    'User-Agent': commandAgent(),
+    Expect: '100-continue', // a refusal then comes before the first byte is sent, not as a broken connection
+  };
+  const request = open(url, { method: 'POST', headers });
+  const sending = { failure: undefined as unknown };
+  const onAbort = (): void => void request.destroy(new Error('the server was silent for too long'));
+  if (signal?.aborted) onAbort();
+  signal?.addEventListener('abort', onAbort);
+  try {
+    const response = await exchange(request, lines, sending);
+    if (response.statusCode !== 200) throw await explainStatus(response, url);
+    yield* readResults(response, url);
+  } catch (error) {
+    throw sending.failure ?? (error instanceof CommandError ? error : explainConnection(error, url));
+  } finally {
+    signal?.removeEventListener('abort', onAbort);
+    request.destroy();
+  }
+}
+
+const continueWaitMs = 1_000;
+
+/** Starts sending once the server has agreed, or has said nothing for a second; resolves with its answer, which comes meanwhile. */
+const exchange = async (
+  request: ClientRequest,
+  lines: AsyncIterable<Uint8Array>,
+  sending: { failure: unknown },
+): Promise<IncomingMessage> => {
+  const response = new Promise<IncomingMessage>((resolve, reject) => {
+    request.once('response', resolve).on('error', reject);
+  });
+  const agreed = new Promise<undefined>((resolve) => {
+    request.once('continue', () => setImmediate(resolve, undefined)); // a refusal may be right behind it
+    setTimeout(resolve, continueWaitMs, undefined).unref();
+  });
+  const early = await Promise.race([response, agreed]);
+  if (early === undefined || early.statusCode === 200) {
+    send(request, lines).catch((error: unknown) => {
+      sending.failure = error;
+      request.destroy();
+    });
+  }
+  return response;
+};
+
+const send = async (request: ClientRequest, lines: AsyncIterable<Uint8Array>): Promise<void> => {
+  const closed = new AbortController();
+  request.once('close', () => closed.abort());
+  for await (const bytes of lines) {
+    if (request.destroyed) return; // the answer says why
+    if (!request.write(bytes)) await once(request, 'drain', { signal: closed.signal }).catch(() => {});
+  }
+  request.end();
+};
+
+async function* readResults(response: IncomingMessage, url: URL): AsyncGenerator<readonly LineResult[]> {
+  let rest = '';
+  response.setEncoding('utf8');
+  for await (const chunk of response) {
+    const lines = `${rest}${chunk}`.split('\n');
+    rest = lines.pop() ?? '';
+    const parsed = lines.map((line) => parseResult(line, url));
+    yield parsed.flatMap((one) => (one instanceof CommandError ? [] : [one]));
+    const failure = parsed.find((one) => one instanceof CommandError);
+    if (failure !== undefined) throw failure;
+  }
+  if (rest !== '') throw explainConnection(new Error('it ended within a line'), url);
+}
+
+/** A result, or what to say when a line is none. */
+const parseResult = (line: string, url: URL): LineResult | CommandError => {
+  const value = parseJson(line);
+  if (typeof value.error === 'string')
+    return new TransientError(`The server at ${url.host} failed midway: ${value.error}`);
+  if (typeof value.line === 'number' && typeof value.result === 'string') return value as LineResult; // a result of our own listener
+  return unavailable(`${url.href} answers something else than results. Use the address of the private listener.`);
+};
+
+const parseJson = (line: string): Readonly<Record<string, unknown>> => {
+  try {
+    return Object(JSON.parse(line));
+  } catch {
+    return {};
+  }
+};
+
+const unavailable = (message: string) => new CommandError(exitCodes.unavailable, message);
+
+const explainStatus = async (response: IncomingMessage, url: URL): Promise<CommandError> =>
+  explainAnswer(response.statusCode ?? 0, await text(response), url);
+
+/** Also for a public listener, which reads no body, and for a server that does not know the path yet. */
+const explainRefusal = (status: number, body: string, url: URL): CommandError => {
+  const isForeign = [404, 405].includes(status) || (status === 400 && parseJson(body).code !== 'malformed_argument');
+  if (!isForeign) return explainAnswer(status, body, url);
+  return unavailable(
+    `${url.host} does not answer POST /ingest/resume (${status}). Use the address of the server’s private listener (ingestListen), or upgrade the server.`,
+  );
+};
+
+const explainAnswer = (status: number, body: string, { host }: URL): CommandError => {
+  const { error } = parseJson(body);
+  const said = typeof error === 'string' ? error : `It answered ${status}.`;
+  if (status === 401)
+    return unavailable(
+      `The server at ${host} refused the token. Give the one it runs with: --token-file FILE or SEALPOST_INGEST_TOKEN.`,
+    );
+  if (status === 404 || status === 405)
+    return unavailable(`${host} takes no reports. Use the address of the server’s private listener (ingestListen).`);
+  if (status === 507) return new TransientError(`The server at ${host} has no room: ${said}`);
+  if (status === 503)
+    return new TransientError(`The server at ${host} does not take reports now: ${said}`, `Wait a little. ${again}`);
+  const [failed, advice] = [`The server at ${host} failed: ${said}`, `See its log. ${again}`];
+  return status >= 500 ? new TransientError(failed, advice) : unavailable(`${failed} ${advice}`);
+};
+
+const explainConnection = (error: unknown, { host }: URL): CommandError => {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : undefined;
+  if (code === 'ECONNREFUSED' || code === 'ENOTFOUND')
+    return new TransientError(`No server answers at ${host} (${code}).`, 'Start it, or correct --to.');
+  const what = error instanceof Error ? error.message : String(error);
+  return new TransientError(`The connection to ${host} broke: ${what}.`);
+};
+
+/** An answer takes this long at most. */
+const answerMaxMs = 15_000;
+
+/** Asks the server where each stream of a mirror resumes. Fails as `sendLines` does. */
+export const askPlaces = async (
+  { url, token }: IngestTarget,
+  request: MirrorRequest,
+  signal: AbortSignal,
+): Promise<readonly MirrorPlace[]> => {
+  const open = url.protocol === 'https:' ? httpsRequest : httpRequest;
+  const headers = { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' };
+  const options = { method: 'POST', headers, signal: AbortSignal.any([signal, AbortSignal.timeout(answerMaxMs)]) };
+  const path = `${url.href}/resume`;
+  try {
+    const asked = open(path, options).end(renderMirrorRequest(request));
+    const response = await new Promise<IncomingMessage>((resolve, reject) => {
+      asked.once('response', resolve).on('error', reject);
+    });
+    const body = await text(response);
+    if (response.statusCode !== 200) throw explainRefusal(response.statusCode ?? 0, body, url);
+    const places = parseMirrorPlaces(body, request.feedIds);
+    if (places === undefined)
+      throw unavailable(
+        `${path} returned something else than the places of a mirror. Use the address of the private listener.`,
+      );
+    return places;
+  } catch (error) {
+    throw error instanceof CommandError ? error : explainConnection(error, url);
+  }
+};

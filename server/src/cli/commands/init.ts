@@ -1,0 +1,93 @@
+// The command `sealpost init`: a store and a key-encryption key, where they are not there yet.
+import { existsSync } from 'node:fs';
+import type { Command } from 'commander';
+import { activeSecrets, requireSameKey } from '../../access/account-changes.ts';
+import { createKeyFile, openSecretBox } from '../../access/key.ts';
+import { formerKeyFile, SecretBoxError } from '../../access/secrets.ts';
+import type { Settings } from '../../config/config.ts';
+import { hidePassword } from '../../runtime/url-password.ts';
+import { type Account, type Store, StoreError } from '../../store/store.ts';
+import { addExamples, addSettings, type RawOptions, readSettings } from '../command-options.ts';
+import { printJson, type Session } from '../session.ts';
+import { withNewStore, withStore } from '../store-access.ts';
+import { withKeyFailures } from './account.ts';
+
+/** What init found and made. */
+type Initialized = {
+  readonly store: string;
+  readonly storeCreated: boolean;
+  /** Null when the key is a setting of its own. */
+  readonly keyFile: string | null;
+  readonly keyCreated: boolean;
+  readonly keyId: string;
+};
+
+export const addInitCommand = (program: Command, session: Session): void => {
+  const command = program
+    .command('init')
+    .description('Create the store and the key file that seals secrets. What is there is left as it is.')
+    .option('--json', 'print what was created as one line of JSON')
+    .action((options: RawOptions) => withKeyFailures(() => initialize(session, options)));
+  addSettings(command, ['store', 'keyFile']);
+  addExamples(command, [
+    ['A store in ./data', 'sealpost init'],
+    ['The key away from the store', 'sealpost init --store /var/lib/sealpost --key-file /etc/sealpost/key'],
+  ]);
+};
+
+const initialize = async (session: Session, options: RawOptions): Promise<void> => {
+  const { values } = await readSettings(session, options);
+  const storeCreated = !(await storeExists(values.store));
+  const done = await withNewStore(values.store, (store) => prepareKey(session, store, values, storeCreated));
+  await (options.json ? printJson(session, done) : session.write(session.hint(render(done))));
+};
+
+const storeExists = (url: string): Promise<boolean> =>
+  withStore(url, async () => true).catch((error: unknown) => {
+    if (error instanceof StoreError && error.code === 'store_not_found') return false;
+    throw error;
+  });
+
+const prepareKey = async (
+  session: Session,
+  { admin }: Store,
+  values: Settings,
+  storeCreated: boolean,
+): Promise<Initialized> => {
+  const { store, key } = values;
+  const keyFile = key === undefined ? values.keyFile : null;
+  const accounts = await admin.list('account');
+  if (keyFile !== null) requireNoLostKey(keyFile, accounts);
+  const keyCreated = keyFile !== null && createKeyFile(keyFile);
+  const box = openSecretBox(values);
+  requireSameKey(accounts, box);
+  const made = { storeCreated, keyFile, keyCreated, keyId: box.keyId };
+  const act = { atMs: session.nowMs(), actor: session.actor(), action: 'init', detail: made };
+  if (storeCreated || keyCreated) await admin.log(act);
+  return { store: hidePassword(store), ...made };
+};
+
+// A new key would not open what the old one sealed: every account would be locked out, and nobody told.
+const requireNoLostKey = (keyFile: string, accounts: readonly Account[]): void => {
+  const sealed = accounts.find((account) => activeSecrets(account).length > 0);
+  if (sealed === undefined || existsSync(keyFile)) return;
+  const text = `${keyFile} is not there, but the secrets of ${sealed.name} are sealed. Put the key that sealed them there, or name it with --key-file.${formerKeyFile(keyFile)}`;
+  throw new SecretBoxError(text);
+};
+
+const render = ({ store, storeCreated, keyFile, keyCreated, keyId }: Initialized): string => {
+  const place = keyFile === null ? 'is the one of SEALPOST_KEY' : `is in ${keyFile}`;
+  return [
+    storeCreated ? `Store ${store} created.` : `Store ${store} is there, and left as it is.`,
+    keyCreated ? `Key ${keyId} created in ${keyFile}.` : `Key ${keyId} ${place}, and left as it is.`,
+    'Keep a copy of the key apart from the backups of the store: without it no stored secret can be used.',
+    '',
+    'Next, with the catalog and the signers of your oracle network (sealpost-sim --out DIR writes both for a simulated one):',
+    '',
+    '  sealpost stream import catalog.json',
+    '  sealpost signers import signers.json',
+    '  sealpost account create --name NAME --entitle public',
+    '  sealpost serve',
+    '',
+  ].join('\n');
+};

@@ -1,0 +1,112 @@
+import { type SignerSets, toSignerSetsJson } from '@sealpost/protocol';
+import { afterAll, describe, expect, test } from 'vitest';
+import {
+  btc,
+  fastReport,
+  first,
+  hexOf,
+  nowMs,
+  openReadingSample,
+  second,
+  signerSets,
+  wire,
+} from '../../reading-sample.contract.ts';
+
+const { service, file, run, close } = await openReadingSample();
+afterAll(close);
+
+const signersFile = (name: string, sets: SignerSets) => file(name, JSON.stringify(toSignerSetsJson(sets)));
+const changeDigit = (hex: string, at: number) =>
+  `${hex.slice(0, at)}${hex[at] === '0' ? '1' : '0'}${hex.slice(at + 1)}`;
+
+describe('report decode and verify', () => {
+  test('decode shows context, fields with type and unit, the window and the signers', async () => {
+    const { code, stdout } = await run(['report', 'decode', hexOf(first)], { env: {} });
+    const [signerSet] = [...signerSets.values()];
+    expect(code).toBe(0);
+    expect(stdout).toContain('schema           version 3, Crypto advanced\n');
+    expect(stdout).toContain(`config digest    ${signerSet?.configDigest}\n`);
+    expect(stdout).toContain(
+      'window (UTC)     2025-11-15T09:45:40Z to 2025-11-15T09:45:49Z, expires 2025-12-15T09:45:49Z\n',
+    );
+    expect(stdout).toMatch(/^price +int192 +price +97012345678901234567890 +97012\.34567890123456789$/m);
+    expect(stdout).toMatch(/^nativeFee +uint192 +native token +1 +0\.000000000000000001$/m);
+    expect(stdout).toMatch(/^expiresAt +uint32 +stream time +1765791949 +2025-12-15T09:45:49Z$/m);
+    expect(stdout).toContain(`${(signerSet?.f ?? 0) + 1} signatures, recovered signers:\n`);
+    for (const [, address] of stdout.matchAll(/^ {2}\d+ {2}(0x\w+)$/gm))
+      expect(signerSet?.addresses).toContain(address);
+  });
+
+  test('decode --json has integers as texts, for each line of hex or JSON', async () => {
+    const stdin = `${hexOf(first)}\n\n${wire(second)}\n{"report":${wire(fastReport)}}`;
+    const { stdout } = await run(['report', 'decode', '--json'], { stdin, env: {} });
+    const [one, two, three] = stdout
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    expect(one).toMatchObject({ feedID: btc, version: '3', window: { validFrom: '2025-11-15T09:45:40Z' } });
+    expect(one.fields[6]).toEqual({ name: 'price', type: 'int192', unit: 'price', value: '97012345678901234567890' });
+    expect(two.fields[6].value).toBe('97000000000000000000000');
+    expect(three.fields[1]).toEqual({
+      name: 'validFromTimestamp',
+      type: 'uint64',
+      unit: 'stream time',
+      value: String(nowMs - 349),
+    });
+    expect(three.window.observations).toBe('2025-11-15T09:46:40.023Z');
+  });
+
+  test.each([
+    ['0x12zz', 1, 'REPORT is no report (malformed_hex)'],
+    ['0x1234', 1, 'REPORT is no report (malformed_envelope)'],
+    ['no-such-file', 2, 'No such file: no-such-file'],
+    ['-', 2, 'There is no report to decode.'],
+  ])('decode %s: exit code %i', async (source, code, text) => {
+    const ran = await run(['report', 'decode', source], { env: {} });
+    expect([ran.code, ran.stdout]).toEqual([code, '']);
+    expect(ran.stderr).toContain(text);
+  });
+
+  test('verify takes signers from a file or a server', async () => {
+    const reports = file('reports.ndjson', `${wire(first)}\n${wire(second)}\n`);
+    for (const signers of [signersFile('signers.json', signerSets), service.url]) {
+      const ran = await run(['report', 'verify', reports, '--signers', signers], { env: {} });
+      expect([
+        ran.code,
+        ran.stdout.match(/^✓ 0x0003\w+ is signed by \d+ of the signers of 0x\w+ \(f = \d+\)\.$/gm)?.length,
+      ]).toEqual([0, 2]);
+    }
+  });
+
+  test('verify names reason and signature at fault, and ends with exit code 1', async () => {
+    const signers = signersFile('signers.json', signerSets);
+    const at = 2 + 64 * (8 + 6) + 63; // last digit of the price
+    const changed = changeDigit(hexOf(first), at);
+    const ran = await run(['report', 'verify', '-', '--signers', signers], {
+      stdin: `${changed}\n${hexOf(first)}\n`,
+      env: {},
+    });
+    expect(ran.code).toBe(1);
+    expect(ran.stdout).toMatch(
+      /^✗ \w+ does not verify \(altered_report\): No signature is by a registered signer.*\n✓ /,
+    );
+    const broken = changeDigit(hexOf(first), hexOf(first).length - 1); // of the last s
+    const foreign = await run(['report', 'verify', broken, '--signers', signers, '--json'], { env: {} });
+    const count = [...signerSets.values()].map(({ f }) => f)[0] ?? 0;
+    expect(foreign.code).toBe(1);
+    expect(JSON.parse(foreign.stdout)).toMatchObject({
+      ok: false,
+      reason: expect.stringMatching(/unregistered_signer|malformed_signature/),
+      signatureIndex: count,
+    });
+  });
+
+  test('verify against other signers says that the config digest is unknown', async () => {
+    const signers = file('none.json', '{}');
+    const ran = await run(['report', 'verify', hexOf(first), '--signers', signers, '--json'], { env: {} });
+    expect([ran.code, JSON.parse(ran.stdout).reason]).toEqual([1, 'unknown_config_digest']);
+    expect((await run(['report', 'verify', hexOf(first), '--signers', file('bad.json', '[]')], { env: {} })).code).toBe(
+      2,
+    );
+  });
+});

@@ -1,0 +1,218 @@
+// The commands `sealpost report decode` and `verify`: reports at hand, from the command line, a file or standard input.
+import { createClient, formatDecimal } from '@sealpost/client';
+import {
+  decodeFullReport,
+  decodeReportBody,
+  type Field,
+  type FieldUnit,
+  type FullReport,
+  parseSignerSets,
+  type ReportBody,
+  ReportFormatError,
+  recoverSigners,
+  reportSchemas,
+  type SignerSets,
+  timeResolutionOf,
+  verificationFailures,
+  verifyReport,
+  windowOf,
+} from '@sealpost/protocol';
+import type { Command } from 'commander';
+import { addExamples, type RawOptions, readJsonFile } from '../../command-options.ts';
+import { parseServerUrl } from '../../credentials.ts';
+import { asUsage, CommandError, exitCodes, interruptedCode, usageError } from '../../failure.ts';
+import { formatNumberOf, renderPairs, renderTable } from '../../formats.ts';
+import { clientOptions, explainRemote } from '../../remote-client.ts';
+import { printJson, type Session } from '../../session.ts';
+import { openInput, readWholeLines } from '../ingest/input.ts';
+
+export const addDecode = (parent: Command, session: Session): void => {
+  const command = parent
+    .command('decode')
+    .description('Take reports apart, without a server: context, fields, window, and who signed. Nothing is verified.')
+    .argument('[REPORT]', reportForms, '-')
+    .option('--json', 'print each as one line of JSON, integers as texts')
+    .action((source: string, options: RawOptions) => decodeReports(session, source, options));
+  addExamples(command, [
+    ['What was signed?', 'sealpost report latest BTC/USD-Streams-CexPrice --raw | sealpost report decode'],
+  ]);
+};
+
+const reportForms = 'fullReport as hex, a file, or - for standard input; a line there is hex or a report as JSON';
+
+/** The full reports of an argument, in order. */
+async function* readFullReports(session: Session, source: string): AsyncGenerator<FullReport> {
+  if (/^(0x[^/]*|[0-9a-f]{65,})$/i.test(source)) return yield parseFullReport(source, 'REPORT');
+  const interruption = session.interruption();
+  const { stream, close } = await openInput(session, source);
+  let line = 0;
+  try {
+    for await (const bytes of readWholeLines(stream, interruption, () => {})) {
+      for (const text of Buffer.from(bytes).toString('utf8').replace(/\n$/, '').split('\n')) {
+        line += 1;
+        if (text.trim() !== '') yield parseFullReport(unwrap(text.trim()), `Line ${line}`);
+      }
+    }
+  } finally {
+    await close();
+  }
+  if (interruption.aborted) throw new CommandError(interruptedCode(interruption), 'Interrupted.');
+}
+
+const unwrap = (text: string): string => {
+  if (!text.startsWith('{')) return text;
+  try {
+    const value = Object(JSON.parse(text));
+    return String(Object(value.report ?? value).fullReport ?? '');
+  } catch {
+    return text;
+  }
+};
+
+const parseFullReport = (hex: string, place: string): FullReport => asReport(place, () => decodeFullReport(hex));
+
+const asReport = <T>(place: string, decode: () => T): T => {
+  try {
+    return decode();
+  } catch (error) {
+    if (!(error instanceof ReportFormatError)) throw error;
+    throw new CommandError(exitCodes.refused, `${place} is no report (${error.reason}): ${error.message}`, {
+      cause: error,
+    });
+  }
+};
+
+const decodeReports = async (session: Session, source: string, { json }: RawOptions): Promise<void> => {
+  let count = 0;
+  for await (const report of readFullReports(session, source)) {
+    const body = asReport('The body', () => decodeReportBody(report.body));
+    if (json) await printJson(session, toDecodedJson(report, body));
+    else await session.write(`${count === 0 ? '' : '\n'}${renderDecoded(session, report, body)}`);
+    count += 1;
+  }
+  if (count === 0) throw usageError('There is no report to decode. Give fullReport as hex, a file, or standard input.');
+};
+
+const exactUnits: readonly FieldUnit[] = ['price', 'amount', 'ratio', 'native token', 'LINK'];
+
+type DecodedField = { readonly name: string; readonly type: string; readonly unit: FieldUnit; readonly value: string };
+
+const readingOf = (value: unknown, unit: FieldUnit, isMs: boolean): string => {
+  if (typeof value === 'bigint' && exactUnits.includes(unit)) return formatDecimal(value);
+  if (typeof value === 'bigint' && unit === 'nanoseconds') return formatInstant(Number(value / 1_000_000n));
+  return typeof value === 'number' && unit === 'stream time' ? formatInstant(isMs ? value : value * 1_000) : '';
+};
+
+/** Each field with its ABI type, and its meaning in words where the number needs one. */
+const fieldsOf = (body: ReportBody): readonly (DecodedField & { readonly reading: string })[] => {
+  const isMs = timeResolutionOf(body.feedId) === 'milliseconds';
+  const values = new Map<string, unknown>(Object.entries(body));
+  return reportSchemas[body.version].fields.map(({ name, type, unit }: Field) => {
+    const value = values.get(name);
+    const abiType = type === 'time' ? (isMs ? 'uint64' : 'uint32') : type;
+    return { name, type: abiType, unit, value: String(value), reading: readingOf(value, unit, isMs) };
+  });
+};
+
+const windowTexts = (body: ReportBody) => {
+  const { validFromMs, observationsMs, expiresAtMs } = windowOf(body);
+  const expiresAt = expiresAtMs === undefined ? null : formatInstant(expiresAtMs);
+  return { validFrom: formatInstant(validFromMs), observations: formatInstant(observationsMs), expiresAt };
+};
+
+const toDecodedJson = (report: FullReport, body: ReportBody) => ({
+  feedID: body.feedId,
+  version: String(body.version),
+  title: reportSchemas[body.version].title,
+  context: report.context,
+  fields: fieldsOf(body).map(({ name, type, unit, value }): DecodedField => ({ name, type, unit, value })),
+  window: windowTexts(body),
+  signers: recoverSigners(report).map((address) => address ?? null),
+});
+
+const renderDecoded = ({ paint }: Session, report: FullReport, body: ReportBody): string => {
+  const { validFrom, observations, expiresAt } = windowTexts(body);
+  const head = renderPairs([
+    ['schema', `version ${body.version}, ${reportSchemas[body.version].title}`],
+    ['config digest', report.context.configDigest],
+    ['epoch and round', report.context.epochAndRound],
+    ['extra hash', report.context.extraHash],
+    ['window (UTC)', `${validFrom} to ${observations}, ${expiresAt === null ? 'no expiry' : `expires ${expiresAt}`}`],
+  ]);
+  const titles = [{ title: 'field' }, { title: 'type' }, { title: 'unit' }, { title: 'value' }, { title: 'reads' }];
+  const rows = fieldsOf(body).map(({ name, type, unit, value, reading }) => [name, type, unit, value, reading]);
+  const signers = recoverSigners(report).map((address, i) => `  ${i + 1}  ${address ?? 'malformed, no signer'}\n`);
+  const signed = `${formatNumberOf(signers.length, 'signature')}, recovered signers:\n${signers.join('')}`;
+  return `${head}\n${renderTable(titles, rows, paint)}\n${signed}`;
+};
+
+export const addVerify = (parent: Command, session: Session): void => {
+  const command = parent
+    .command('verify')
+    .description('Check that a quorum of registered signers signed each report. Exit code 1 when one does not verify.')
+    .argument('[REPORT]', reportForms, '-')
+    .requiredOption('--signers <file|url>', 'signers.json, or the address of a server that publishes it')
+    .option('--json', 'print each verdict as one line of JSON')
+    .action((source: string, options: RawOptions) => verifyReports(session, source, options));
+  addExamples(command, [
+    ['A file of reports against known signers', 'sealpost report verify hour.ndjson --signers signers.json'],
+    ['Against those of a server', 'sealpost report verify hour.ndjson --signers https://streams.example.com'],
+  ]);
+};
+
+const readSignerSets = async (session: Session, source: string): Promise<SignerSets> => {
+  if (!/^https?:/.test(source)) {
+    const raw = await readJsonFile(source);
+    return asUsage(() => parseSignerSets(raw, source));
+  }
+  const url = parseServerUrl('--signers', source);
+  const call = { signal: session.interruption() };
+  const { signers } = await explainRemote(url, () => createClient(clientOptions(url, session)).signers(call));
+  return parseSignerSets(signers, `${source}/signers.json`);
+};
+
+const verifyReports = async (session: Session, source: string, { signers, json }: RawOptions): Promise<void> => {
+  const signerSets = await readSignerSets(session, String(signers));
+  let count = 0;
+  for await (const report of readFullReports(session, source)) {
+    const verdict = judge(report, signerSets);
+    count += 1;
+    if (!verdict.ok) session.exitWith(exitCodes.refused);
+    await (json ? printJson(session, verdict) : session.write(`${renderVerdict(session, verdict)}\n`));
+  }
+  if (count === 0) throw usageError('There is no report to verify. Give fullReport as hex, a file, or standard input.');
+};
+
+const judge = (report: FullReport, signerSets: SignerSets) => {
+  const { configDigest } = report.context;
+  const feedID = report.body.slice(0, 66);
+  const verification = verifyReport(report, signerSets);
+  if (verification.ok)
+    return { ok: true, feedID, configDigest, f: verification.signerSet.f, signers: verification.signers } as const;
+  const signers = recoverSigners(report).map((address) => address ?? null);
+  const { reason, signatureIndex = null } = verification;
+  return {
+    ok: false,
+    feedID,
+    configDigest,
+    reason,
+    message: verificationFailures[reason],
+    signatureIndex,
+    signers,
+  } as const;
+};
+
+const renderVerdict = ({ paint }: Session, verdict: ReturnType<typeof judge>): string => {
+  const { feedID, configDigest, signers } = verdict;
+  if (verdict.ok)
+    return `${paint.green('✓')} ${feedID} is signed by ${signers.length} of the signers of ${configDigest} (f = ${verdict.f}).`;
+  const { reason, message, signatureIndex: i } = verdict;
+  const fault = i === null ? '' : ` Signature ${i + 1} of ${signers.length}: ${signers[i] ?? 'malformed'}.`;
+  return `${paint.red('✗')} ${feedID} does not verify (${reason}): ${message}${fault}`;
+};
+
+const dateMaxMs = 8.64e15; // later than that there is no Date, but a millisecond stream's field can hold it
+
+/** A moment in UTC, to the millisecond where it has some. */
+export const formatInstant = (ms: number): string =>
+  ms > dateMaxMs ? `${ms} ms` : new Date(ms).toISOString().replace('.000Z', 'Z');

@@ -1,0 +1,221 @@
+// The command `sealpost report`: reports as a reader of the API gets them. Reports at hand are inspection.ts.
+import { type CallOptions, type Client, decode, formatDecimal, SealpostError, type Span } from '@sealpost/client';
+import { limits, type ReportJson, secondsMax, timeResolutionOf } from '@sealpost/protocol';
+import type { Command } from 'commander';
+import { addExamples, parseCount, type RawOptions } from '../../command-options.ts';
+import { addAccessOptions, readAccess } from '../../credentials.ts';
+import { CommandError, exitCodes, usageError } from '../../failure.ts';
+import { type Column, formatDuration, formatSecond, renderTable, toJsonLine, withoutControls } from '../../formats.ts';
+import { explainRemote, type RemoteFeed, readRemoteFeeds } from '../../remote-client.ts';
+import { printJson, type Session } from '../../session.ts';
+import { feedForms } from '../../stream-argument.ts';
+import { parseSpan, parseTime, timeForms } from '../../time-arguments.ts';
+import { addDecode, addVerify, formatInstant } from './inspection.ts';
+
+export const addReportCommand = (program: Command, session: Session): void => {
+  const report = program.command('report').description('Read reports of a server; take reports apart and verify them.');
+  for (const [name, about, feeds, examples, run] of readings) {
+    const command = report.command(name).description(about).argument(feeds, feedForms);
+    if (name === 'at' || name === 'bulk') command.requiredOption('--timestamp <time>', `moment: ${timeForms}`);
+    if (name === 'page') addPageOptions(command);
+    command
+      .option('--json', 'print each report as the API gives it, one line of JSON each')
+      .option('--raw', 'print fullReport only, one to a line')
+      .action((feed: string | string[], options: RawOptions) => runReading(session, run, [feed].flat(), options));
+    addExamples(addAccessOptions(command), examples);
+  }
+  addDecode(report, session);
+  addVerify(report, session);
+};
+
+const addPageOptions = (command: Command): Command =>
+  command
+    .requiredOption('--from <time>', `first observation: ${timeForms}`)
+    .option('--to <time>', 'last observation, included (default: the newest)')
+    .option('--limit <count>', `reports, at most ${limits.pageLimitMax} (default: ${limits.pageLimitDefault})`)
+    .option('--all', 'go on until --to or the end');
+
+/** What a reading has to do with: the client, the streams asked for, and the one way to print. */
+type Reading = {
+  readonly session: Session;
+  readonly client: Client;
+  /** Ends every call when the command is interrupted. */
+  readonly call: CallOptions;
+  readonly feeds: readonly RemoteFeed[];
+  readonly options: RawOptions;
+  readonly nowSeconds: number;
+};
+
+const runReading = async (
+  session: Session,
+  run: (reading: Reading, first: RemoteFeed) => Promise<void>,
+  raws: readonly string[],
+  options: RawOptions,
+): Promise<void> => {
+  if (options.json && options.raw) throw usageError('--json and --raw exclude each other.');
+  const { url, openClient } = await readAccess(session, options);
+  const client = openClient(url, session);
+  const signal = session.interruption();
+  await explainRemote(url, async () => {
+    const feeds = await readRemoteFeeds(client, url, raws, signal);
+    const nowSeconds = Math.floor(session.nowMs() / 1_000);
+    const reading = { session, client, call: { signal }, feeds, options, nowSeconds };
+    await run(reading, feeds[0] as RemoteFeed); // the argument is required
+  });
+};
+
+const readLatest = async (reading: Reading, { feedId }: RemoteFeed): Promise<void> => {
+  const { report } = await reading.client.latest(feedId, reading.call);
+  await printReports(reading, [report]);
+};
+
+const readAt = async (reading: Reading, { feedId }: RemoteFeed): Promise<void> => {
+  const { report } = await reading.client.at(feedId, parseTimestamp(reading), reading.call);
+  await printReports(reading, [report]);
+};
+
+const parseTimestamp = ({ options, nowSeconds }: Reading): number =>
+  parseTime('--timestamp', String(options.timestamp), nowSeconds);
+
+const missReasons: Readonly<Record<string, string>> = {
+  not_yet: 'the moment is after its newest report',
+  gap: 'the moment falls into a gap',
+  before_first: 'the moment is before its oldest report',
+  no_reports: 'it has no reports',
+  damaged: 'its report is damaged in the store',
+};
+
+const readBulk = async (reading: Reading): Promise<void> => {
+  const { session, client, call, feeds, options } = reading;
+  const feedIds = feeds.map(({ feedId }) => feedId);
+  const { reports, missing } = await client.bulk(feedIds, parseTimestamp(reading), call);
+  const nameOf = (feedId: string) => feeds.find((feed) => feed.feedId === feedId)?.name ?? feedId;
+  if (reports.length > 0) await printReports(reading, reports, { nameOf });
+  if (missing.length === 0) return;
+  if (options.json) await printJson(session, { missing });
+  for (const { feedID, reason } of missing) {
+    const why = reason === undefined ? 'the server does not say why' : (missReasons[reason] ?? reason);
+    session.stderr.write(withoutControls(`warning: no report of ${nameOf(feedID)}: ${why}.\n`));
+  }
+  session.exitWith(exitCodes.refused);
+};
+
+const readPages = async (reading: Reading, { feedId, name }: RemoteFeed): Promise<void> => {
+  const { options, nowSeconds } = reading;
+  if (options.all && options.limit !== undefined) throw usageError('--limit and --all exclude each other.');
+  const span = parseSpan(options, { from: 0, to: secondsMax }, nowSeconds);
+  const printed = await (options.all ? printAllPages : printPage)(reading, feedId, span);
+  if (printed === 0) throw new CommandError(exitCodes.refused, `No report of ${name} was observed in this span.`);
+};
+
+/** Prints every report of the span; returns how many there were. */
+const printAllPages = async (reading: Reading, feedId: string, span: Span): Promise<number> => {
+  let printed = 0;
+  for await (const { reports } of reading.client.pages(feedId, { ...span, ...reading.call })) {
+    await printReports(reading, reports, { isContinued: printed > 0 });
+    printed += reports.length;
+  }
+  return printed;
+};
+
+/** Prints the first reports of the span, and where to go on. */
+const printPage = async (reading: Reading, feedId: string, { from, to }: Span): Promise<number> => {
+  const { session, client, call, options } = reading;
+  const asked = String(options.limit ?? limits.pageLimitDefault);
+  const limit = parseCount('--limit', asked, limits.pageLimitMin, limits.pageLimitMax);
+  const { reports, more, nextStartTimestamp: next } = await client.page(feedId, from, limit, call);
+  const within = reports.filter(({ observationsTimestamp }) => observationsTimestamp <= to);
+  if (within.length > 0) await printReports(reading, within);
+  if (more && next <= to && !options.json && !options.raw)
+    session.stderr.write(`More follows: --from ${next}, or --all.\n`);
+  return within.length;
+};
+
+/** Name, help, argument, examples and act of each command that reads a server. */
+const readings = [
+  [
+    'latest',
+    'Read the newest report of a stream.',
+    '<FEED>',
+    [
+      ['The price now', 'sealpost report latest BTC/USD-Streams-CexPrice --url https://streams.example.com'],
+      [
+        'Its signed bytes, taken apart',
+        'sealpost report latest BTC/USD-Streams-CexPrice --raw | sealpost report decode',
+      ],
+    ],
+    readLatest,
+  ],
+  [
+    'at',
+    'Read the report that holds at a moment. Where there is none, say why and what lies around it.',
+    '<FEED>',
+    [['The price a minute ago', 'sealpost report at BTC/USD-Streams-CexPrice --timestamp -1m']],
+    readAt,
+  ],
+  [
+    'bulk',
+    'Read the reports of several streams at one moment. Streams without one are named, with the reason.',
+    '<FEED...>',
+    [['Two prices', 'sealpost report bulk BTC/USD-Streams-CexPrice ETH/USD-Streams-CexPrice --timestamp -1m']],
+    readBulk,
+  ],
+  [
+    'page',
+    'Read the reports of a stream one after the other, oldest first.',
+    '<FEED>',
+    [
+      ['The first ten of the last hour', 'sealpost report page BTC/USD-Streams-CexPrice --from -1h'],
+      [
+        'All of them into a file',
+        'sealpost report page BTC/USD-Streams-CexPrice --from -1h --all --json > hour.ndjson',
+      ],
+    ],
+    readPages,
+  ],
+] as const;
+
+type PrintOptions = { readonly nameOf?: (feedId: string) => string; readonly isContinued?: boolean };
+
+const printReports = async (
+  { session, options }: Reading,
+  reports: readonly ReportJson[],
+  { nameOf = () => '', isContinued = false }: PrintOptions = {},
+): Promise<void> => {
+  if (options.json) return session.write(reports.map((report) => toJsonLine(report)).join(''));
+  if (options.raw) return session.write(reports.map(({ fullReport }) => `${fullReport}\n`).join(''));
+  const rows = reports.map((report) => [nameOf(report.feedID), ...cellsOf(report, session.nowMs())]);
+  const shown = columns.flatMap((column, i) => (rows.some((row) => row[i] !== '') ? [[column, i] as const] : []));
+  const table = renderTable(
+    shown.map(([column]) => column),
+    rows.map((row) => shown.map(([, i]) => row[i] ?? '')),
+    session.paint,
+  );
+  await session.write(isContinued ? table.slice(table.indexOf('\n') + 1) : table);
+};
+
+/** Columns that are empty in every row, such as bid and ask of a single price, are left out. */
+const columns: readonly Column[] = [
+  { title: 'stream' },
+  { title: 'time (UTC)' },
+  { title: 'price', align: 'right' },
+  { title: 'bid', align: 'right' },
+  { title: 'ask', align: 'right' },
+  { title: 'span', align: 'right' },
+  { title: 'age', align: 'right' },
+];
+
+const cellsOf = (report: ReportJson, nowMs: number): readonly string[] => {
+  const age = (ms: number) => formatDuration(Math.max(0, Math.floor((nowMs - ms) / 1_000)));
+  try {
+    const { feedId, price, bid, ask, validFromMs, observationsMs } = decode(report);
+    const isMs = timeResolutionOf(feedId) === 'milliseconds';
+    const span = isMs ? `${observationsMs - validFromMs + 1} ms` : `${(observationsMs - validFromMs) / 1_000 + 1} s`;
+    const cells = [price, bid, ask].map((value) => (value === undefined ? '' : formatDecimal(value)));
+    return [formatInstant(observationsMs), ...cells, span, age(observationsMs)];
+  } catch (error) {
+    if (!(error instanceof SealpostError)) throw error;
+    const { validFromTimestamp: from, observationsTimestamp: to } = report;
+    return [formatSecond(to), `(${error.code})`, '', '', `${to - from + 1} s`, age(to * 1_000)];
+  }
+};

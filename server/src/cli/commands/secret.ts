@@ -1,0 +1,177 @@
+// The command `sealpost secret`: the secrets of accounts, and the key that seals them. The audit log gets ids, never a text,
+// sealed or not: what an old key sealed must not outlive the key there.
+import { setTimeout } from 'node:timers/promises';
+import type { Command } from 'commander';
+import {
+  addSecret,
+  createSecretId,
+  needsReseal,
+  requireSameKey,
+  resealAccount,
+  revokeSecret,
+} from '../../access/account-changes.ts';
+import { addOpeningKey, createKeyFile, openKeyFile, openSecretBox } from '../../access/key.ts';
+import { createSecret, type SecretBox } from '../../access/secrets.ts';
+import type { KeyHolder, KeyHolders } from '../../store/nodes.ts';
+import type { Account, AdminStore } from '../../store/store.ts';
+import { addExamples, addSettings, type RawOptions, readSettings } from '../command-options.ts';
+import { CommandError, exitCodes, usageError } from '../failure.ts';
+import { formatNumberOf, renderPairs } from '../formats.ts';
+import { printJson, type Session } from '../session.ts';
+import { withStore } from '../store-access.ts';
+import { findAccount, onceNotice, withKeyFailures } from './account.ts';
+
+export const addSecretCommand = (program: Command, session: Session): void => {
+  const secret = program.command('secret').description('Secrets of accounts: add, revoke; and rewrap, for a new key.');
+  addAdd(secret, session);
+  addRevoke(secret, session);
+  addRewrap(secret, session);
+};
+
+const addAdd = (parent: Command, session: Session): void => {
+  const command = parent
+    .command('add')
+    .description(
+      'Give an account a second active secret, which is printed this once. The first stays good until revoked.',
+    )
+    .argument('<USER>', 'user id or name')
+    .option('--json', 'print the secret as one line of JSON')
+    .action((user: string, options: RawOptions) => withKeyFailures(() => addOne(session, user, options)));
+  addSettings(command, ['store', 'keyFile']);
+  addExamples(command, [['Change a secret without a pause: add, hand over, revoke', 'sealpost secret add acme']]);
+};
+
+const addOne = async (session: Session, user: string, options: RawOptions): Promise<void> => {
+  const { values } = await readSettings(session, options);
+  const box = openSecretBox(values);
+  const [secret, secretId] = [createSecret(), createSecretId()];
+  const { userId, name } = await withStore(values.store, async ({ admin }) => {
+    requireSameKey(await admin.list('account'), box);
+    return changeSecrets(session, admin, user, secretId, 'secret.add', (account) => {
+      requireSameKey([account], box); // a rewrap may have come between
+      return addSecret(account, secretId, box.seal(account.userId, secret), session.nowMs());
+    });
+  });
+  if (options.json) return printJson(session, { userId, name, secretId, secret });
+  const pairs = [
+    ['user id', userId],
+    ['secret id', secretId],
+    ['secret', secret],
+  ] as const;
+  await session.write(`Secret of ${name} added.\n${renderPairs(pairs)}${onceNotice}`);
+};
+
+const changeSecrets = async (
+  session: Session,
+  admin: AdminStore,
+  user: string,
+  secretId: string,
+  action: string,
+  alter: (account: Account) => Account,
+): Promise<Account> => {
+  const known = await findAccount(admin, user);
+  const { userId, name } = known;
+  const act = { atMs: session.nowMs(), actor: session.actor(), action, detail: { userId, name, secretId } };
+  await admin.update('account', [userId], ([current]) => [alter(current ?? known)], act);
+  return known;
+};
+
+const addRevoke = (parent: Command, session: Session): void => {
+  const command = parent
+    .command('revoke')
+    .description('Revoke a secret, for good. A running server refuses it within a second.')
+    .argument('<USER>', 'user id or name')
+    .argument('<SECRET_ID>', 'as sealpost account show lists it')
+    .option('--json', 'print the id of the secret as one line of JSON')
+    .action((user: string, secretId: string, options: RawOptions) => revokeOne(session, user, secretId, options));
+  addSettings(command, ['store']);
+  addExamples(command, [['The old one, once the new one is in use', 'sealpost secret revoke acme 1f0c9a2e']]);
+};
+
+const revokeOne = async (session: Session, user: string, secretId: string, options: RawOptions): Promise<void> => {
+  const { values } = await readSettings(session, options);
+  const alter = (account: Account) => revokeSecret(account, secretId, session.nowMs());
+  const { userId, name } = await withStore(values.store, ({ admin }) =>
+    changeSecrets(session, admin, user, secretId, 'secret.revoke', alter),
+  );
+  if (options.json) return printJson(session, { userId, name, secretId });
+  await session.write(`Secret ${secretId} of ${name} revoked.\n`);
+};
+
+const addRewrap = (parent: Command, session: Session): void => {
+  const command = parent
+    .command('rewrap')
+    .description('Seal every secret with another key, all or none, once every running node has that key.')
+    .requiredOption('--new-key-file <file>', 'file of the other key; made when it is not there')
+    .option('--force', 'seal also where a running node does not have the key: its users get 401 until it has')
+    .option('--json', 'print what was sealed as one line of JSON')
+    .action((options: RawOptions) => withKeyFailures(() => rewrap(session, options)));
+  addSettings(command, ['store', 'keyFile']);
+  addExamples(command, [['A new key', 'sealpost secret rewrap --new-key-file ./data/sealpost-2.key']]);
+};
+
+const rewrap = async (session: Session, options: RawOptions): Promise<void> => {
+  const { values } = await readSettings(session, options);
+  const path = String(options.newKeyFile);
+  const from = openSecretBox(values);
+  const [to, accounts, goesOn, nodes] = await withStore(values.store, async ({ admin, keyHolders }) => {
+    if (createKeyFile(path, values.key === undefined ? values.keyFile : undefined))
+      session.stderr.write(`${path} created.\n`);
+    const box = openKeyFile(path);
+    if (from.keyId === box.keyId) throw usageError('The new key is the one in use. Name the file of another.');
+    // Before the first secret needs it: a server that reads its key from this file looks there again.
+    const given = values.key === undefined && addOpeningKey(values.keyFile, path);
+    const lacking = await findLacking(keyHolders, box.keyId);
+    if (lacking.length > 0 && options.force !== true) throw lackingError(lacking, path);
+    const running = await keyHolders.list();
+    return [box, await resealAll(session, admin, from, box), given && lacking.length === 0, running.length] as const;
+  });
+  if (options.json) return printJson(session, { from: from.keyId, to: to.keyId, accounts, restart: !goesOn });
+  const next = goesOn
+    ? `${describeNodes(nodes)} Next: keep a copy of the old key for old backups, then mv ${path} ${values.keyFile}.`
+    : `Restart the server with --key-file ${path}${values.key === undefined ? '' : ', and without SEALPOST_KEY'}.`;
+  await session.write(`Secrets of ${formatNumberOf(accounts, 'account')} sealed by key ${to.keyId}. ${next}\n`);
+};
+
+const describeNodes = (count: number): string =>
+  count === 0 ? 'No node is running.' : `${formatNumberOf(count, 'running node')} can open them.`;
+
+/** Nodes look at their key files once a second, and say so in the next. */
+const announcedWithinMs = 5_000;
+const lookAgainMs = 250;
+
+/** The running nodes that do not have a key, after they had the time to find it in their key files. */
+const findLacking = async (holders: KeyHolders, keyId: string): Promise<readonly KeyHolder[]> => {
+  for (let waitedMs = 0; ; waitedMs += lookAgainMs) {
+    const lacking = (await holders.list()).filter(({ keyIds }) => !keyIds.includes(keyId));
+    if (lacking.length === 0 || waitedMs >= announcedWithinMs) return lacking;
+    await setTimeout(lookAgainMs);
+  }
+};
+
+const lackingError = (lacking: readonly KeyHolder[], path: string): CommandError => {
+  const named = lacking.slice(0, 5).map(({ node }) => node);
+  const others = lacking.length > named.length ? `; and ${lacking.length - named.length} more` : '';
+  const text = `Nothing was sealed: the new key is missing at ${formatNumberOf(lacking.length, 'running node')} (${named.join('; ')}${others}). Append the line of ${path} to the key file of each, or stop it, and run this again. A node with SEALPOST_KEY must be restarted with a key file that has both. --force seals anyway.`;
+  return new CommandError(exitCodes.refused, text);
+};
+
+const attemptsMax = 3;
+
+// All accounts are one transaction. An account that was created meanwhile with the old key is found by looking again.
+const resealAll = async (session: Session, admin: AdminStore, from: SecretBox, to: SecretBox): Promise<number> => {
+  let sealed = 0;
+  for (let attempt = 1; attempt <= attemptsMax; attempt++) {
+    const keys = (await admin.list('account'))
+      .filter((account) => needsReseal(account, to))
+      .map(({ userId }) => userId);
+    if (keys.length === 0) return sealed;
+    const reseal = (current: readonly (Account | undefined)[]) =>
+      current.flatMap((account) => (account === undefined ? [] : [resealAccount(account, from, to)])); // none is ever removed
+    const detail = { from: from.keyId, to: to.keyId, accounts: keys.length };
+    const act = { atMs: session.nowMs(), actor: session.actor(), action: 'secret.rewrap', detail };
+    await admin.update('account', keys, reseal, act);
+    sealed += keys.length;
+  }
+  throw new CommandError(exitCodes.unavailable, 'Others keep adding secrets with the old key. Run this again.');
+};

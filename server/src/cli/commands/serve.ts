@@ -1,0 +1,103 @@
+// The command `sealpost serve`: a node on the configured store, until it is told to stop.
+import { createSecureContext } from 'node:tls';
+import type { Command } from 'commander';
+import { requireOpeningKey } from '../../access/account-changes.ts';
+import { openSecretBox } from '../../access/key.ts';
+import { type SettingName, type Settings, settingNames } from '../../config/config.ts';
+import { type Node, openNode } from '../../node.ts';
+import { describeFileFailure } from '../../runtime/file-failure.ts';
+import { closeFailedStart, watchStart } from '../../runtime/start-watch.ts';
+import { OpenTlsKeyError, readTlsFiles } from '../../runtime/tls-files.ts';
+import { StoreError } from '../../store/store.ts';
+import { addExamples, addSettings, type RawOptions, readSettings } from '../command-options.ts';
+import { usageError } from '../failure.ts';
+import { printJson, type Session } from '../session.ts';
+import { withStore } from '../store-access.ts';
+import { readVersion } from '../version.ts';
+import { withKeyFailures } from './account.ts';
+import { readIngestToken } from './ingest/token.ts';
+
+const loopback = /^(127\.|::1$|localhost$)/;
+
+export const addServeCommand = (program: Command, session: Session): void => {
+  const command = program
+    .command('serve')
+    .description('Serve the API from the store, and take reports in on the private listener.')
+    .option('--json', 'print one line of JSON when ready')
+    .action((options: RawOptions) => serve(session, options));
+  addSettings(
+    command,
+    settingNames.filter((name): name is SettingName => name !== 'key'),
+  );
+  addExamples(command, [
+    ['On this machine only', 'sealpost init && sealpost serve'],
+    ['For others, with TLS', 'sealpost serve --listen 0.0.0.0:443 --tls-cert chain.pem --tls-key key.pem'],
+    ['On every processor of a machine with four', 'sealpost serve --workers 4'],
+  ]);
+};
+
+const serve = async (session: Session, options: RawOptions): Promise<void> => {
+  const resolved = await readSettings(session, options);
+  const settings = resolved.values;
+  if ((settings.tlsCert === undefined) !== (settings.tlsKey === undefined))
+    throw usageError('TLS needs both --tls-cert and --tls-key.');
+  if (settings.tlsCert === undefined && !loopback.test(settings.listen.host)) {
+    session.stderr.write(
+      'warning: listening beyond this machine without TLS. Put a proxy that ends TLS in front, or use --tls-cert and --tls-key.\n',
+    );
+  }
+  requireUsableTls(settings);
+  const starting = watchStart((text) => void session.stderr.write(`${text}\n`));
+  const open = async (): Promise<Node> => {
+    await starting.part('the accounts of the store', () => withKeyFailures(() => requireKey(settings)));
+    const ingestToken = await readIngestToken(resolved);
+    return openNode({ settings, version: readVersion(), ingestToken, starting });
+  };
+  const signal = session.interruption();
+  const node = await open().finally(starting.end);
+  try {
+    await announce(session, node, options);
+  } catch (error) {
+    await closeFailedStart(() => node.stop('the start failed'));
+    throw error;
+  }
+  const reload = (): void => node.reloadTls();
+  process.on('SIGHUP', reload);
+  await new Promise<void>((resolve) => {
+    if (signal.aborted) resolve();
+    signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+  process.off('SIGHUP', reload);
+  await node.stop(String(signal.reason));
+};
+
+const announce = async (session: Session, { url, opsUrl }: Node, options: RawOptions): Promise<void> => {
+  if (options.json === true) await printJson(session, { url, opsUrl });
+  else session.stderr.write(`Sealpost answers at ${url}, privately at ${opsUrl}.\n`);
+};
+
+// With another key than the one that sealed the secrets a server would start, and answer none of its accounts.
+const requireKey = async (settings: Settings): Promise<void> => {
+  const box = openSecretBox(settings);
+  const accounts = await withStore(settings.store, ({ admin }) => admin.list('account')).catch((error: unknown) => {
+    if (error instanceof StoreError && error.code === 'store_not_found') return []; // it is made, and has none
+    throw error;
+  });
+  requireOpeningKey(accounts, box);
+};
+
+// What is wrong with a file is the operator's to mend, so it is told as such before anything is opened.
+const requireUsableTls = ({ tlsCert, tlsKey }: Settings): void => {
+  if (tlsCert === undefined || tlsKey === undefined) return;
+  try {
+    createSecureContext(readTlsFiles({ certFile: tlsCert, keyFile: tlsKey }));
+  } catch (cause) {
+    if (cause instanceof OpenTlsKeyError) throw usageError(cause.message, { cause });
+    const { code, path, message } = Object(cause);
+    if (code !== undefined && path !== undefined) throw usageError(describeFileFailure(path, cause), { cause });
+    const what = message ?? String(cause);
+    throw usageError(
+      `TLS cannot use ${tlsCert} with the key in ${tlsKey} (${what}). Both are PEM, and belong together.`,
+    );
+  }
+};

@@ -1,0 +1,51 @@
+// The command `sealpost sign`: the headers of one request, in a form that curl takes.
+import type { Command } from 'commander';
+import { addExamples, type RawOptions } from '../command-options.ts';
+import { addAccessOptions, readAccess } from '../credentials.ts';
+import { usageError } from '../failure.ts';
+import { printJson, type Session } from '../session.ts';
+
+export const addSignCommand = (program: Command, session: Session): void => {
+  const command = program
+    .command('sign')
+    .description('Sign one request and print it as a config file of curl. Send it at once: it is good for 5 seconds.')
+    .argument('<METHOD>', 'such as GET, in any case')
+    .argument('<TARGET>', 'path and query exactly as they are to be sent, such as /api/v1/feeds')
+    .option('--headers', 'print the three headers only, one to a line')
+    .option('--json', 'print url, method and headers as one line of JSON')
+    .action((method: string, target: string, options: RawOptions) => sign(session, method, target, options));
+  addAccessOptions(command);
+  addExamples(command, [
+    ['Which streams may I read?', 'curl --config <(sealpost sign GET /api/v1/feeds)'],
+    [
+      'The latest report of a stream',
+      'curl --config <(sealpost sign GET "/api/v1/reports/latest?feedID=0x0003…" --profile main)',
+    ],
+  ]);
+};
+
+const sign = async (session: Session, rawMethod: string, target: string, options: RawOptions): Promise<void> => {
+  const method = rawMethod.toUpperCase(); // what is signed is what curl sends
+  if (options.headers && options.json) throw usageError('--headers and --json exclude each other.');
+  if (!/^[A-Z]+$/.test(method))
+    throw usageError(`METHOD is ${JSON.stringify(rawMethod)}, expected letters only, such as GET.`);
+  if (!/^\/[!"$-~]*$/.test(target))
+    throw usageError('TARGET must begin with / and be of printable ASCII without space and #. Encode the rest with %.');
+  const access = await readAccess(session, options);
+  const headers = access.sign(method, target, session.nowMs());
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
+  const url = `${access.url.origin}${target}`;
+  if (options.json) return printJson(session, { url, method, headers });
+  await session.write(`${(options.headers ? lines : toCurlConfig(method, url, lines)).join('\n')}\n`);
+};
+
+/** Lines of a curl config; without the first two curl would shorten dots and expand braces, which are signed as they are. */
+const toCurlConfig = (method: string, url: string, headers: readonly string[]): readonly string[] => [
+  'path-as-is',
+  'globoff',
+  ...(method === 'GET' ? [] : [method === 'HEAD' ? 'head' : `request = ${quote(method)}`]),
+  `url = ${quote(url)}`,
+  ...headers.map((header) => `header = ${quote(header)}`),
+];
+
+const quote = (text: string): string => `"${text.replace(/["\\]/g, '\\$&')}"`;

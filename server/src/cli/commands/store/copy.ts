@@ -1,0 +1,75 @@
+// The command `sealpost store copy`: from one engine to the other, or from one place to another.
+import type { Command } from 'commander';
+import { hidePassword } from '../../../runtime/url-password.ts';
+import { type Copied, copyStore } from '../../../store/copy.ts';
+import { openStore } from '../../../store/open.ts';
+import { addExamples, addSettings, type RawOptions, readSettings } from '../../command-options.ts';
+import { CommandError, exitCodes, interruptedCode, usageError } from '../../failure.ts';
+import { formatNumberOf } from '../../formats.ts';
+import { createProgress } from '../../progress.ts';
+import { printJson, type Session } from '../../session.ts';
+import { withStore } from '../../store-access.ts';
+
+export const addStoreCopy = (parent: Command, session: Session): void => {
+  const command = parent
+    .command('copy')
+    .description(
+      'Copy a whole store into another one, of any engine, and compare every report. Run again, it goes on; the source may be in use.',
+    )
+    .option('--from <url>', 'the store to copy (default: the setting store)')
+    .option('--to <url>', 'where to; made if it is not there (default: the setting store)')
+    .option('--json', 'print one line of JSON')
+    .action((options: RawOptions) => copy(session, options));
+  addSettings(command, []);
+  addExamples(command, [
+    [
+      'Into the database that a config file names, with its password',
+      'sealpost store copy --from lmdb:./data --config ./sealpost.json',
+    ],
+    ['And back', 'sealpost store copy --to lmdb:./data --config ./sealpost.json'],
+    ['Between two addresses', 'sealpost store copy --from lmdb:./data --to postgres://sealpost@db.example/sealpost'],
+  ]);
+};
+
+const copy = async (session: Session, options: RawOptions): Promise<void> => {
+  const { values } = await readSettings(session, options);
+  if (options.from === undefined && options.to === undefined)
+    throw usageError('Name --from, --to or both. The one that is missing is the setting store.');
+  const [from, to] = [String(options.from ?? values.store), String(options.to ?? values.store)];
+  const signal = session.interruption();
+  const copied = await withStore(from, (source) => copyInto(session, source, to, signal)).catch((error: unknown) => {
+    if (signal.aborted)
+      throw new CommandError(interruptedCode(signal), 'Interrupted. Run the command again to resume.');
+    throw error;
+  });
+  if (copied.damaged > 0) session.exitWith(exitCodes.refused);
+  if (options.json) return printJson(session, { from: hidePassword(from), to: hidePassword(to), ...copied });
+  const damaged =
+    copied.damaged === 0
+      ? ''
+      : `${formatNumberOf(copied.damaged, 'damaged record')} left out. See: sealpost store verify --store ${hidePassword(from)}.\n`;
+  await session.write(
+    `${formatNumberOf(copied.reports, 'report')} in ${hidePassword(to)}, ${copied.duplicates} already present; all verified.\n${damaged}`,
+  );
+};
+
+const copyInto = async (
+  session: Session,
+  source: Parameters<typeof copyStore>[0],
+  to: string,
+  signal: AbortSignal,
+): Promise<Copied> => {
+  const { reports: total } = await source.reports.stats();
+  const target = await openStore(to, 'write');
+  const progress = createProgress(session.stderr);
+  try {
+    return await copyStore(source, target, {
+      signal,
+      onProgress: ({ part, reports: count }) =>
+        progress.update({ fraction: Math.min(1, count / Math.max(1, total)), count, label: `reports ${part}` }),
+    });
+  } finally {
+    progress.end();
+    await target.close();
+  }
+};

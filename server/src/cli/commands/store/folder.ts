@@ -1,0 +1,68 @@
+// Owns copying a whole store: into a hidden part of the target first, and from there to its place once it is on the disk, so
+// that an interrupted copy never looks like a store. The target itself stays, since it may be a mount point.
+import { closeSync, existsSync, fsyncSync, openSync, readdirSync, renameSync, rmdirSync, rmSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import { type Store, StoreError } from '../../../store/store.ts';
+import { CommandError, exitCodes, usageError } from '../../failure.ts';
+
+/** The folder behind a store's URL. */
+export const folderOf = (url: string): string => {
+  const scheme = /^([a-z][a-z0-9+]+):/.exec(url)?.[1];
+  if (scheme === undefined || scheme === 'lmdb') return url.slice(scheme === undefined ? 0 : 'lmdb:'.length);
+  throw usageError(`${scheme}: stores are not folders. Use sealpost store copy --from FOLDER --to ADDRESS.`);
+};
+
+const listFolder = (folder: string): readonly string[] =>
+  existsSync(folder) ? readdirSync(folder).filter((name) => name !== 'lost+found') : []; // part of every ext4 volume
+
+/** Refuses a folder that holds anything. `advice` says what to do about it. */
+export const requireEmpty = (folder: string, advice: string): void => {
+  if (listFolder(folder).length > 0) throw new CommandError(exitCodes.refused, `${folder} is not empty. ${advice}`);
+};
+
+/** The parts of a store, and of a copy that was cut short. */
+const isStorePart = (name: string): boolean => name === 'reports' || name === 'admin' || name.startsWith('.partial-');
+
+/** Refuses a folder that holds a store. Other files, such as the key that init puts there, are left alone. */
+export const requireNoStore = (folder: string, advice: string): void => {
+  if (listFolder(folder).some(isStorePart))
+    throw new CommandError(exitCodes.refused, `There is a store in ${folder}. ${advice}`);
+};
+
+/** Copies a store into a folder that holds none, or is not there yet; durable when it resolves. */
+export const copyStore = async (store: Store, folder: string): Promise<void> => {
+  const partial = join(folder, `.partial-${process.pid}`);
+  try {
+    await store.backup(partial);
+    syncAll(partial);
+    // `admin` before `reports`: without the latter there is no store yet.
+    for (const name of readdirSync(partial).sort()) renameSync(join(partial, name), join(folder, name));
+    rmdirSync(partial);
+    sync(folder);
+    sync(dirname(resolve(folder)));
+  } catch (error) {
+    rmSync(partial, { recursive: true, force: true });
+    if (error instanceof StoreError) throw error;
+    const what = error instanceof Error ? error.message : String(error);
+    const text = `The copy to ${folder} failed: ${what}. Check that disk and who may write there, then run this again.`;
+    throw new CommandError(exitCodes.unavailable, text, { cause: error });
+  }
+};
+
+const syncAll = (folder: string): void => {
+  for (const entry of readdirSync(folder, { withFileTypes: true })) {
+    const path = join(folder, entry.name);
+    if (entry.isDirectory()) syncAll(path);
+    else sync(path);
+  }
+  sync(folder);
+};
+
+const sync = (path: string): void => {
+  const file = openSync(path, 'r');
+  try {
+    fsyncSync(file);
+  } finally {
+    closeSync(file);
+  }
+};

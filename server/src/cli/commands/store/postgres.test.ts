@@ -1,0 +1,126 @@
+// The commands of a store in PostgreSQL: its tables made, a store moved there and back, and its password never shown.
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, expect, test } from 'vitest';
+import { startPostgres } from '../../../../../tests/support/running-postgres.ts';
+import { createSignedReports, secondStream } from '../../../../../tests/support/signed-reports.ts';
+import { openStore } from '../../../store/open.ts';
+import { runCommand } from '../../sample-session.contract.ts';
+
+const server = await startPostgres();
+const root = mkdtempSync(join(tmpdir(), 'sealpost-moving-'));
+afterAll(async () => {
+  await server.stop();
+  rmSync(root, { recursive: true, force: true });
+});
+
+// The server trusts everybody on this machine, so that any password is the right one.
+const address = (schema: string) => server.url(schema).replace('postgres@', 'postgres:hush@');
+const shown = (schema: string) => hidden(address(schema));
+const hidden = (url: string) => url.replace(':hush@', ':***@');
+
+/** The newest migration of this release. */
+const schema = 4;
+
+test('store migrate: makes the tables once, and says what it did', async () => {
+  const store = address('made');
+  expect(await runCommand(['store', 'stats', '--store', store])).toMatchObject({
+    code: 3,
+    stderr: `error: There is no store in ${hidden(store).split('?')[0]}. Make one with: sealpost store migrate --store '${hidden(store)}'.\n`,
+  });
+  const both = await Promise.all([1, 2].map(() => runCommand(['store', 'migrate', '--store', store, '--json'])));
+  expect(both.map(({ stdout }) => JSON.parse(stdout)).sort((a, b) => a.from - b.from)).toEqual([
+    { store: shown('made'), from: 0, to: schema },
+    { store: shown('made'), from: schema, to: schema },
+  ]);
+  expect(await runCommand(['store', 'migrate', '--store', store])).toMatchObject({
+    code: 0,
+    stdout: `${shown('made')} is up to date: schema ${schema}.\n`,
+  });
+  const config = await runCommand(['config', '--store', store, '--json']);
+  expect(config.stdout).toContain(shown('made'));
+  expect(config.stdout).not.toContain('hush');
+});
+
+test('store migrate: a store of a newer release is refused', async () => {
+  const store = address('aged');
+  await runCommand(['store', 'migrate', '--store', store]);
+  const database = server.connect();
+  try {
+    await database`INSERT INTO aged.migrations (version, name) VALUES (${schema + 1}, 'of tomorrow')`;
+    expect((await runCommand(['store', 'stats', '--store', store])).stderr).toContain('Upgrade sealpost.');
+  } finally {
+    await database.end();
+  }
+});
+
+test('store migrate: a store of an older release is refused until it is migrated, and keeps what it has', async () => {
+  const store = address('young');
+  const { report } = await createSignedReports();
+  const before = await openStore(store, 'write');
+  await before.reports.append([report(secondStream(1), 1_763_200_000, 1_763_200_000)]);
+  await before.close();
+  const database = server.connect();
+  try {
+    await database`DROP TABLE young.node_news`;
+    await database`DROP TABLE young.secret_uses`;
+    await database`DROP TABLE young.lineage`;
+    await database`DELETE FROM young.migrations WHERE version >= 2`;
+  } finally {
+    await database.end();
+  }
+  expect(await runCommand(['store', 'stats', '--store', store])).toMatchObject({
+    code: 3,
+    stderr: expect.stringContaining('has schema 1; this release needs 4. Run: sealpost store migrate --store '),
+  });
+  const { stdout } = await runCommand(['store', 'migrate', '--store', store, '--json']);
+  expect(JSON.parse(stdout)).toEqual({ store: shown('young'), from: 1, to: 4 });
+  const stats = await runCommand(['store', 'stats', '--store', store, '--json']);
+  expect(JSON.parse(stats.stdout)).toMatchObject({ reports: 1 });
+});
+
+test('store copy: to a database and back, compared; stats and verify are as before', async () => {
+  const { report } = await createSignedReports();
+  const [from, back, to] = [join(root, 'from'), join(root, 'back'), address('moved')];
+  const t0 = Math.floor(Date.now() / 1_000) - 1_000;
+  const source = await openStore(from, 'write');
+  await source.reports.append(Array.from({ length: 150 }, (_, i) => report(secondStream(1), t0 + i, t0 + i)));
+  await source.close();
+  expect(await runCommand(['store', 'copy', '--from', from, '--to', to])).toMatchObject({
+    code: 0,
+    stdout: `150 reports in ${shown('moved')}, 0 already present; all verified.\n`,
+  });
+  // The address, with its password, is no argument: it is the setting store.
+  const again = await runCommand(['store', 'copy', '--to', back, '--json'], { env: { SEALPOST_STORE: to } });
+  expect(JSON.parse(again.stdout)).toEqual({
+    from: shown('moved'),
+    to: back,
+    reports: 150,
+    duplicates: 0,
+    damaged: 0,
+    auditEntries: 0,
+  });
+  for (const store of [to, back]) {
+    const stats = JSON.parse((await runCommand(['store', 'stats', '--store', store, '--json'])).stdout);
+    expect(stats).toMatchObject({ streams: 1, reports: 150, reportBytes: 150 * 736 });
+    expect(await runCommand(['store', 'verify', '--store', store])).toMatchObject({
+      code: 0,
+      stdout: '150 reports of 1 stream checked. Nothing is wrong.\n',
+    });
+  }
+});
+
+test('store copy: one of the two stores must be named', async () => {
+  expect(await runCommand(['store', 'copy'])).toEqual({
+    code: 2,
+    stdout: '',
+    stderr: 'error: Name --from, --to or both. The one that is missing is the setting store.\n',
+  });
+});
+
+test('store backup: a database is copied into a folder that opens as a store', async () => {
+  const folder = join(root, 'backup');
+  const { code, stdout } = await runCommand(['store', 'backup', folder, '--store', address('moved')]);
+  expect([code, stdout]).toEqual([0, expect.stringContaining(`150 reports of 1 stream in ${folder}`)]);
+});

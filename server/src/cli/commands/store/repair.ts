@@ -1,0 +1,137 @@
+// The command `sealpost store repair`: damaged records are set aside, what can be derived is, and what is lost is listed, or fetched from another
+// deployment.
+import type { Command } from 'commander';
+import type { Settings } from '../../../config/config.ts';
+import { hidePassword } from '../../../runtime/url-password.ts';
+import { repairStore } from '../../../store/open.ts';
+import type { Loss, Repaired, RepairOptions } from '../../../store/repair.ts';
+import { addExamples, addSettings, type RawOptions, readSettings } from '../../command-options.ts';
+import { addUserOptions, parseServerUrl, readUser } from '../../credentials.ts';
+import { CommandError, exitCodes, interruptedCode } from '../../failure.ts';
+import { formatCount, formatMoment, formatNumberOf, withoutControls } from '../../formats.ts';
+import { createProgress } from '../../progress.ts';
+import { explainRemote } from '../../remote-client.ts';
+import { printJson, type Session } from '../../session.ts';
+import { type Fetched, fetchLost, type LostSpan } from './fetch.ts';
+
+const about = `
+Stop the server first if the store is in a folder. Nodes on PostgreSQL may be running; restart them afterwards, so that they forget the damage. Damaged
+records are written to a new file (set-aside-….ndjson, readable by its owner alone) before they are removed: in the store's folder, or for PostgreSQL in
+the current one. A record with one flipped bit is recovered; stream numbers, counters and candles are derived again. Running it again completes a repair
+that was interrupted. The exit code is 1 while something is lost.
+
+--from fetches lost reports from another server, with the credentials of --profile, of SEALPOST_USER_ID and SEALPOST_SECRET, or of the profile
+default. Each report is verified against the signer sets of this store.`;
+
+export const addStoreRepair = (parent: Command, session: Session): void => {
+  const command = parent
+    .command('repair')
+    .description('Set damaged records aside, derive again what can be, and list what is lost.')
+    .option('--from <url>', 'fetch what is lost from another server')
+    .option('--dry-run', 'say what would be done, and change nothing; a server may be running meanwhile')
+    .option('--json', 'print one line of JSON')
+    .addHelpText('after', about)
+    .action((options: RawOptions) => repair(session, options));
+  addUserOptions(command);
+  addSettings(command, ['store', 'verifierThreads']);
+  addExamples(command, [
+    ['What would be lost', 'sealpost store repair --dry-run'],
+    ['Fetch it from a replica', 'sealpost store repair --from https://replica.example.com --profile replica'],
+  ]);
+};
+
+type Outcome = Repaired & { readonly fetched: Fetched | null };
+
+const repair = async (session: Session, options: RawOptions): Promise<void> => {
+  const { values } = await readSettings(session, options);
+  const signal = session.interruption();
+  const source = typeof options.from === 'string' ? await openSource(session, options, signal) : undefined;
+  const dryRun = options.dryRun === true;
+  const outcome = await repairHere(session, values, { dryRun, signal }, source).catch((error: unknown) => {
+    if (signal.aborted)
+      throw new CommandError(interruptedCode(signal), 'Interrupted. Run the command again to complete the repair.');
+    throw error;
+  });
+  if (outcome.lost.length > 0 || outcome.left.length > 0) session.exitWith(exitCodes.refused);
+  const store = hidePassword(values.store);
+  if (options.json) return printJson(session, { store, dryRun, ...outcome });
+  await session.write(renderOutcome(session, outcome, dryRun, source === undefined));
+};
+
+type Source = Parameters<typeof fetchLost>[0];
+
+/** The other deployment, asked once: a wrong address or secret shows before anything is changed. */
+const openSource = async (session: Session, options: RawOptions, signal: AbortSignal): Promise<Source> => {
+  const url = parseServerUrl('--from', String(options.from));
+  const user = await readUser(session, options, url);
+  const client = user.openClient(url, session);
+  await explainRemote(url, () => client.feeds({ signal }));
+  const warn = (text: string): void => void session.stderr.write(`warning: ${withoutControls(text)}\n`);
+  return { client, url, signal, warn };
+};
+
+const repairHere = async (
+  session: Session,
+  values: Settings,
+  { dryRun, signal }: Pick<RepairOptions, 'dryRun'> & { readonly signal: AbortSignal },
+  source: Source | undefined,
+): Promise<Outcome> => {
+  const progress = createProgress(session.stderr);
+  const run = (more: Partial<RepairOptions> = {}) =>
+    repairStore(values.store, {
+      dryRun,
+      asideFolder: '.',
+      nowMs: session.nowMs(),
+      signal,
+      onProgress: (count, total) =>
+        progress.update({ fraction: count / Math.max(1, total), count, label: 'records examined' }),
+      ...more,
+    });
+  try {
+    const repaired = await run();
+    const spans = repaired.lost.flatMap(spanOf);
+    if (source === undefined || dryRun || spans.length === 0) return { ...repaired, fetched: null };
+    const fetched = await fetchLost(source, values, spans, (count) =>
+      progress.update({ fraction: undefined, count, label: 'reports fetched' }),
+    );
+    const { lost } = await run({ lossesOnly: true });
+    const others = repaired.lost.filter((loss) => spanOf(loss).length === 0);
+    return { ...repaired, lost: [...lost, ...others], fetched };
+  } finally {
+    progress.end();
+  }
+};
+
+/** The span of a stream to fetch; none where it is not reports that are lost. */
+const spanOf = ({ feedId, fromMs, toMs }: Loss): readonly LostSpan[] =>
+  feedId === null || fromMs === null || toMs === null ? [] : [{ feedId, fromMs, toMs }];
+
+const renderOutcome = ({ paint }: Session, outcome: Outcome, dryRun: boolean, isOffline: boolean): string => {
+  const { file, setAside, rebuilt, lost, left, fetched } = outcome;
+  const derived = Object.entries(rebuilt).map(([table, count]) => `${formatCount(count)} of ${table}`);
+  if (fetched === null && setAside === 0 && derived.length === 0 && lost.length === 0 && left.length === 0)
+    return `${paint.green('Nothing is damaged.')}\n`;
+  const where = file === null ? '' : `: ${file}`;
+  const [put, again] = dryRun ? ['would be set aside', 'would be derived again'] : ['set aside', 'derived again'];
+  const lines = [
+    `${formatNumberOf(setAside, 'damaged record')} ${put}${where}.`,
+    ...(derived.length > 0 ? [`Records ${again}: ${derived.join(', ')}.`] : []),
+    ...(fetched === null ? [] : [renderFetched(fetched)]),
+    ...left.map(({ table, key, why }) => `${table} ${withoutControls(key)} stays: ${why}.`),
+    ...(lost.length === 0 ? [paint.green('Nothing is lost.')] : [paint.red('Lost:'), ...lost.map(renderLoss)]),
+    ...(lost.some((loss) => spanOf(loss).length > 0) && isOffline
+      ? ['Fetch it from another deployment with: sealpost store repair --from URL.']
+      : []),
+    ...(dryRun ? ['Nothing was changed.'] : []),
+  ];
+  return `${lines.join('\n')}\n`;
+};
+
+const renderFetched = ({ stored, rejected }: Fetched): string =>
+  `${formatNumberOf(stored, 'report')} fetched and stored${rejected === 0 ? '' : `, ${formatCount(rejected)} rejected`}.`;
+
+const renderLoss = ({ table, key, feedId, fromMs, toMs, reports, what }: Loss): string => {
+  if (feedId === null || fromMs === null || toMs === null) return `  ${table} ${withoutControls(key)}: ${what}`;
+  const count = reports === null ? 'an unknown number of reports' : formatNumberOf(reports, 'report');
+  return `  ${feedId}: ${count} from ${formatMoment(fromMs)} to ${formatMoment(toMs)}; ${what}`;
+};

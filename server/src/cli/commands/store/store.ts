@@ -1,0 +1,257 @@
+// The command `sealpost store`: what is in it, whether it is sound, copies of it and back.
+import { existsSync } from 'node:fs';
+import type { Command } from 'commander';
+import type { Settings } from '../../../config/config.ts';
+import { openVerifier } from '../../../ingest/verifier.ts';
+import { hidePassword } from '../../../runtime/url-password.ts';
+import { migrateStore } from '../../../store/open.ts';
+import { CorruptRecordError, type Store } from '../../../store/store.ts';
+import { addExamples, addSettings, type RawOptions, readSettings } from '../../command-options.ts';
+import { CommandError, exitCodes, interruptedCode, usageError } from '../../failure.ts';
+import { formatBytes, formatCount, formatMoment, formatNumberOf, renderPairs, withoutControls } from '../../formats.ts';
+import { createProgress } from '../../progress.ts';
+import { printJson, type Session } from '../../session.ts';
+import { withStore } from '../../store-access.ts';
+import { readAudit, verifyAudit } from '../audit-trail.ts';
+import { type CheckOptions, type CheckResult, checkStore, latestFault, type Problem } from './check.ts';
+import { addStoreCopy } from './copy.ts';
+import { copyStore, folderOf, requireEmpty, requireNoStore } from './folder.ts';
+import { addStoreRepair } from './repair.ts';
+
+export const addStoreCommand = (program: Command, session: Session): void => {
+  const store = program
+    .command('store')
+    .description('The store itself: stats, verify, repair, backup, restore, migrate, copy.');
+  addStats(store, session);
+  addVerify(store, session);
+  addStoreRepair(store, session);
+  addBackup(store, session);
+  addRestore(store, session);
+  addMigrate(store, session);
+  addStoreCopy(store, session);
+};
+
+const addStats = (parent: Command, session: Session): void => {
+  const command = parent
+    .command('stats')
+    .description('Count streams, reports and bytes.')
+    .option('--json', 'print one line of JSON')
+    .action((options: RawOptions) => showStats(session, options));
+  addSettings(command, ['store']);
+  addExamples(command, [['How much is stored', 'sealpost store stats']]);
+};
+
+const showStats = async (session: Session, options: RawOptions): Promise<void> => {
+  const { values } = await readSettings(session, options);
+  const stats = await withStore(values.store, async ({ admin, reports, quarantine }) => ({
+    ...(await reports.stats()),
+    catalogStreams: (await admin.list('stream')).length,
+    quarantined: await quarantine.count(),
+  }));
+  const diskBytesPerByte = stats.reportBytes === 0 ? null : stats.fileBytes / stats.reportBytes;
+  const store = hidePassword(values.store);
+  if (options.json) return printJson(session, { store, ...stats, diskBytesPerByte });
+  await session.write(
+    renderPairs([
+      ['store', store],
+      ['streams in the catalog', formatCount(stats.catalogStreams)],
+      ['streams with reports', formatCount(stats.streams)],
+      ['reports', formatCount(stats.reports)],
+      ['bytes of reports', formatBytes(stats.reportBytes)],
+      ['bytes in use', formatBytes(stats.usedBytes)],
+      ['bytes on disk', formatBytes(stats.fileBytes)],
+      ['on disk per byte of report', diskBytesPerByte === null ? '–' : diskBytesPerByte.toFixed(2)],
+      ['refused lines kept', formatCount(stats.quarantined)],
+    ]),
+  );
+};
+
+const addVerify = (parent: Command, session: Session): void => {
+  const command = parent
+    .command('verify')
+    .description(
+      'Check every record of every table: checksums, order, overlaps, what must agree, stream and window in each report, and that the newest is the one served. A server may be running meanwhile.',
+    )
+    .option('--signatures', 'check every quorum too, against all registered signer sets, retired ones included')
+    .option('--json', 'print one line of JSON')
+    .action((options: RawOptions) => verifyStore(session, options));
+  addSettings(command, ['store', 'verifierThreads']);
+  addExamples(command, [
+    ['After a crash or a move', 'sealpost store verify'],
+    ['From the bytes up', 'sealpost store verify --signatures'],
+  ]);
+};
+
+const verifyStore = async (session: Session, options: RawOptions): Promise<void> => {
+  const { values } = await readSettings(session, options);
+  const signal = session.interruption();
+  const result = await withStore(values.store, async (store) => ({
+    ...(await (options.signatures
+      ? checkWithSignatures(session, store, values, signal)
+      : check(session, store, { signal }))),
+    catalogStreams: (await store.admin.list('stream')).length,
+  }));
+  if (result.problemCount > 0) session.exitWith(exitCodes.refused);
+  if (!result.complete) session.exitWith(interruptedCode(signal));
+  await (options.json ? printJson(session, result) : session.write(renderCheck(session, result)));
+};
+
+const checkWithSignatures = async (
+  session: Session,
+  store: Store,
+  { verifierThreads }: Settings,
+  signal: AbortSignal,
+): Promise<CheckResult> => {
+  const verifier = openVerifier(verifierThreads);
+  try {
+    const sets = await store.admin.list('signerSet');
+    verifier.use(new Map(sets.map((set) => [set.configDigest, set])));
+    return await check(session, store, { signal, verifier });
+  } finally {
+    await verifier.close();
+  }
+};
+
+const check = async (
+  { stderr }: Session,
+  { reports, findDamage }: Store,
+  options: CheckOptions,
+): Promise<CheckResult> => {
+  const { reports: total } = await reports.stats();
+  const progress = createProgress(stderr);
+  const onProgress = (count: number): void =>
+    progress.update({ fraction: Math.min(1, count / Math.max(1, total)), count, label: 'reports' });
+  return checkStore(reports, { ...options, findDamage, onProgress }).finally(progress.end);
+};
+
+const renderCheck = (
+  { paint }: Session,
+  {
+    reports,
+    streams,
+    problemCount,
+    problems,
+    complete,
+    catalogStreams,
+  }: CheckResult & { readonly catalogStreams: number },
+): string => {
+  const checked = `${formatNumberOf(reports, 'report')} of ${formatNumberOf(streams, 'stream')} checked`;
+  const without = Math.max(0, catalogStreams - streams);
+  const others =
+    without === 0
+      ? ''
+      : ` ${formatNumberOf(without, 'other stream')} in the catalog ${without === 1 ? 'has' : 'have'} no reports.`;
+  const head = complete ? `${checked}.${others}` : `${checked} before the interruption.`;
+  if (problemCount === 0) return `${head} ${paint.green('Nothing is wrong.')}\n`;
+  const advice = 'Repair it: sealpost store repair --help.';
+  const more = problemCount - problems.length;
+  const lines = [...problems.map(renderProblem), ...(more > 0 ? [`And ${formatCount(more)} more.`] : [])];
+  return `${head} ${paint.red(`${formatNumberOf(problemCount, 'problem')}.`)} ${advice}\n${lines.join('\n')}\n`;
+};
+
+const renderProblem = ({ table, key, feedId, observationsMs, what, affects }: Problem): string => {
+  const place = [feedId, observationsMs === null ? null : formatMoment(observationsMs)].filter((part) => part !== null);
+  const at = place.length === 0 ? '' : ` (${place.join(', ')})`;
+  return `${withoutControls(`${table} ${key}`)}${at}: ${what}. Affects ${affects}.`;
+};
+
+const addBackup = (parent: Command, session: Session): void => {
+  const command = parent
+    .command('backup')
+    .description('Write a consistent copy, without stopping whoever reads and writes. It opens as a store.')
+    .argument('<DIR>', 'a folder that is empty or not there yet')
+    .option('--json', 'print one line of JSON')
+    .action((folder: string, options: RawOptions) => backUp(session, folder, options));
+  addSettings(command, ['store']);
+  addExamples(command, [['Every night', 'sealpost store backup /backups/sealpost-$(date +%F)']]);
+};
+
+const backUp = async (session: Session, folder: string, options: RawOptions): Promise<void> => {
+  const { values } = await readSettings(session, options);
+  requireEmpty(folder, 'Name a new folder for the backup.');
+  await withStore(values.store, (store) => copyStore(store, folder));
+  const stats = await withStore(folder, ({ reports }) => reports.stats());
+  if (options.json) return printJson(session, { backup: folder, ...stats });
+  await session.write(
+    `${formatNumberOf(stats.reports, 'report')} of ${formatNumberOf(stats.streams, 'stream')} in ${folder}, ${formatBytes(stats.fileBytes)}.\n`,
+  );
+};
+
+const addRestore = (parent: Command, session: Session): void => {
+  const command = parent
+    .command('restore')
+    .description(
+      'Check a backup and copy it to where the store shall be. Nothing is overwritten: no store may be there.',
+    )
+    .argument('<DIR>', 'a folder that sealpost store backup has written')
+    .option('--json', 'print one line of JSON')
+    .action((folder: string, options: RawOptions) => restore(session, folder, options));
+  addSettings(command, ['store']);
+  addExamples(command, [
+    [
+      'In place of a damaged store, the key stays where it is',
+      'mkdir ./bad && mv ./data/reports ./data/admin ./bad && sealpost store restore /backups/sealpost-2025-11-03',
+    ],
+  ]);
+};
+
+const restore = async (session: Session, folder: string, options: RawOptions): Promise<void> => {
+  const { values } = await readSettings(session, options);
+  const target = folderOf(values.store);
+  if (!existsSync(folder)) throw usageError(`No such folder: ${folder}. Name the folder of a backup.`);
+  requireNoStore(target, 'Stop the server that uses it, move its folders reports and admin away, then run this again.');
+  const stats = await withStore(folder, async (backup) => {
+    await checkQuickly(backup, folder);
+    await copyStore(backup, target);
+    return backup.reports.stats();
+  });
+  if (options.json) return printJson(session, { restored: target, ...stats });
+  await session.write(
+    `${formatNumberOf(stats.reports, 'report')} of ${formatNumberOf(stats.streams, 'stream')} restored to ${target}.\n` +
+      `Next: check every report with sealpost store verify --store ${values.store}, then start the server again.\n`,
+  );
+};
+
+const addMigrate = (parent: Command, session: Session): void => {
+  const command = parent
+    .command('migrate')
+    .description(
+      'Make the tables of a store in PostgreSQL, or bring them up to this release. Run it once before the first server of a new release.',
+    )
+    .option('--json', 'print one line of JSON')
+    .action((options: RawOptions) => migrate(session, options));
+  addSettings(command, ['store']);
+  addExamples(command, [['A new store', 'sealpost store migrate --store postgres://sealpost@db.example/sealpost']]);
+};
+
+const migrate = async (session: Session, options: RawOptions): Promise<void> => {
+  const { values } = await readSettings(session, options);
+  const store = hidePassword(values.store);
+  const migrated = await migrateStore(values.store);
+  if (options.json) return printJson(session, { store, ...migrated });
+  const { from, to } = migrated;
+  await session.write(
+    from === to
+      ? `${store} is up to date: schema ${to}.\n`
+      : `${store} brought from ${from === 0 ? 'nothing' : `schema ${from}`} to schema ${to}.\n`,
+  );
+};
+
+// Administrative records, the audit log, and each stream's newest reports: seconds for any size. The rest is for `verify`.
+const checkQuickly = async (store: Store, folder: string): Promise<void> => {
+  const { admin, reports } = store;
+  const refuse = (what: string) =>
+    new CommandError(exitCodes.refused, `The backup in ${folder} is damaged: ${what}. Use another one.`);
+  try {
+    const { altered } = await verifyAudit(readAudit(admin));
+    if (altered !== null) throw refuse(`audit entry ${altered.sequence}, ${altered.what}`);
+    await admin.list('signerSet');
+    for (const { feedId, name } of await admin.list('stream')) {
+      const what = await latestFault(reports, feedId);
+      if (what !== undefined) throw refuse(`stream ${name}, ${what}`);
+    }
+    for (const { reason } of [...(await store.findDamage()), ...store.damage()]) throw refuse(reason);
+  } catch (error) {
+    throw error instanceof CorruptRecordError ? refuse(error.message) : error;
+  }
+};

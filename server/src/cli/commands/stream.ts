@@ -1,0 +1,310 @@
+// The command `sealpost stream`: the catalog as the operator changes it. Every change is an entry of the audit log.
+import { createClient } from '@sealpost/client';
+import {
+  type CatalogEntry,
+  compareStreams,
+  formatDate,
+  moveStream,
+  type NetworkType,
+  networkTypes,
+  parseCatalog,
+  parseFeedId,
+  parseStream,
+  type Stream,
+} from '@sealpost/protocol';
+import { type Command, Option } from 'commander';
+import type { AdminStore, Store } from '../../store/store.ts';
+import { type ChangeSummary, changeRecords, renderSummary } from '../admin-change.ts';
+import {
+  addExamples,
+  addSettings,
+  type RawOptions,
+  readJsonFile,
+  readSettings,
+  withChoices,
+} from '../command-options.ts';
+import { addAccessOptions, findUser, readServer } from '../credentials.ts';
+import { asUsage, CommandError, exitCodes, usageError } from '../failure.ts';
+import { formatNumberOf, renderTable } from '../formats.ts';
+import { clientOptions, explainRemote } from '../remote-client.ts';
+import { printJson, type Session } from '../session.ts';
+import { withNewStore, withStore } from '../store-access.ts';
+import { feedForms, findStream } from '../stream-argument.ts';
+import { parseTime, timeForms } from '../time-arguments.ts';
+
+/** Texts of a stream: field, flag, help, and what `add` takes when the flag is absent. */
+const textOptions = [
+  ['name', '--name <text>', 'unique name, such as BTC/USD-Streams-CexPrice'],
+  ['baseAsset', '--base-asset <text>', 'what is priced, such as BTC'],
+  ['quoteAsset', '--quote-asset <text>', 'what it is priced in, such as USD'],
+  ['assetClass', '--asset-class <text>', 'such as Crypto or Forex'],
+  ['feedType', '--feed-type <text>', 'such as Crypto or Equities'],
+  ['attributeType', '--attribute-type <text>', 'such as CexPrice or NAV'],
+  ['assetName', '--asset-name <text>', 'long name of what is priced', '(the base asset)'],
+  ['marketHours', '--market-hours <text>', 'when reports are to be expected', '24/7'],
+  ['serviceLevel', '--service-level <text>', 'such as standard or premium', 'standard'],
+] as const;
+
+export const addStreamCommand = (program: Command, session: Session): void => {
+  const stream = program.command('stream').description('The catalog: add, list, change, decommission, import streams.');
+  addAdd(stream, session);
+  addList(stream, session);
+  addSet(stream, session);
+  addDecommission(stream, session);
+  addImport(stream, session);
+};
+
+const addAdd = (parent: Command, session: Session): void => {
+  const command = parent
+    .command('add')
+    .description('Add a stream. It begins as testing; move it on with: sealpost stream set FEED --status live.')
+    .argument('<FEED_ID>', '0x and 64 hex digits; the first two bytes name schema version and time resolution')
+    .action((feedId: string, options: RawOptions) => addOne(session, feedId, options));
+  for (const [, flag, help, fallback] of textOptions) {
+    if (fallback === undefined) command.requiredOption(flag, help);
+    else command.option(flag, `${help} (default: ${fallback})`);
+  }
+  command
+    .addOption(withChoices(new Option('--network-type <type>', 'of the stream').makeOptionMandatory(), networkTypes))
+    .option('--hidden', 'list it only to accounts that may see hidden streams')
+    .option('--json', 'print the stream as one line of JSON');
+  addSettings(command, ['store', 'network']);
+  addExamples(command, [
+    [
+      'A crypto price',
+      'sealpost stream add 0x0003… --name BTC/USD-Streams-CexPrice --base-asset BTC --quote-asset USD \\\n      --asset-class Crypto --feed-type Crypto --attribute-type CexPrice --network-type testnet',
+    ],
+  ]);
+};
+
+const addOne = async (session: Session, rawFeedId: string, options: RawOptions): Promise<void> => {
+  const { values } = await readSettings(session, options);
+  const feedId = asUsage(() => parseFeedId(rawFeedId, 'FEED_ID'));
+  const created = asUsage(() =>
+    parseStream({
+      assetName: options.baseAsset,
+      marketHours: '24/7',
+      serviceLevel: 'standard',
+      ...options,
+      feedId,
+      status: 'testing',
+      createdAt: formatDate(session.nowMs()),
+    }),
+  );
+  requireNetwork([created], values.network);
+  await withNewStore(values.store, ({ admin }) =>
+    changeRecords(session, admin, {
+      kind: 'stream',
+      keys: [feedId],
+      plan: ([current]) => {
+        if (current === undefined) return [created];
+        const text = `${feedId} is in the catalog as ${current.name}. Change it with: sealpost stream set.`;
+        throw new CommandError(exitCodes.refused, text);
+      },
+      action: 'stream.add',
+      detail: { name: created.name },
+    }),
+  );
+  await printStream(session, options, created, 'added as testing');
+};
+
+/** Refuses streams of the network that this deployment does not serve: nobody could read them, and their reports are refused. */
+const requireNetwork = (streams: readonly Stream[], network: NetworkType): void => {
+  const foreign = streams.filter(({ networkType }) => networkType !== network);
+  const [first] = foreign;
+  if (first === undefined) return;
+  const belong = foreign.length === 1 ? ' belongs' : ` and ${formatNumberOf(foreign.length - 1, 'other')} belong`;
+  throw new CommandError(
+    exitCodes.refused,
+    `${first.name}${belong} to ${first.networkType}, but this deployment serves ${network}. Nothing was changed. Keep one store for each network, and name the other with --store and --network ${first.networkType}.`,
+  );
+};
+
+const printStream = (session: Session, { json }: RawOptions, stream: Stream, what: string): Promise<void> =>
+  json ? printJson(session, stream) : session.write(`${stream.name} (${stream.feedId}) ${what}.\n`);
+
+const addList = (parent: Command, session: Session): void => {
+  const command = parent
+    .command('list')
+    .description(
+      'List every stream of the store by name, hidden ones included; with --url or --profile, the catalog of a server.',
+    )
+    .option('--json', 'print the catalog as one line of JSON, in the form that import takes')
+    .action((options: RawOptions) => listStreams(session, options));
+  addAccessOptions(command);
+  addSettings(command, ['store']);
+  addExamples(command, [
+    ['Look at the catalog', 'sealpost stream list'],
+    ['Of a server', 'sealpost stream list --url https://streams.example.com'],
+    ['Carry it to another store', 'sealpost stream list --json > catalog.json'],
+  ]);
+};
+
+/** The streams of the store. */
+const storedStreams = async (session: Session, options: RawOptions): Promise<readonly ListedStream[]> => {
+  const { values } = await readSettings(session, options);
+  return [...(await withStore(values.store, ({ admin }) => admin.list('stream')))].sort(compareStreams);
+};
+
+/** The catalog of a server: what the user sees of it, or everyone where there is no user. */
+const remoteStreams = async (session: Session, options: RawOptions): Promise<readonly ListedStream[]> => {
+  if (options.store !== undefined) throw usageError('--store and --url exclude each other.');
+  const user = await findUser(session, options);
+  const url = user?.server ?? readServer(session, options, user?.url);
+  const call = { signal: session.interruption() };
+  const client = user === undefined ? createClient(clientOptions(url, session)) : user.openClient(url, session);
+  const { feeds } = await explainRemote(url, () => client.discovery(user && { hidden: true }, call));
+  return feeds;
+};
+
+type ListedStream = Omit<CatalogEntry, 'schemaVersion'> & { readonly hidden?: boolean };
+
+const listStreams = async (session: Session, options: RawOptions): Promise<void> => {
+  const isRemote = [options.url, options.profile, options.profiles].some((option) => option !== undefined);
+  const streams = await (isRemote ? remoteStreams : storedStreams)(session, options);
+  if (options.json) return printJson(session, { feeds: streams });
+  const columns = ['name', 'feed id', 'network', 'status', 'hidden', 'decommission'].map((title) => ({ title }));
+  const rows = streams.map((stream) => [
+    stream.name,
+    stream.feedId,
+    stream.networkType,
+    stream.status,
+    stream.hidden ? 'hidden' : '',
+    stream.decommissionedAt ?? (stream.expectedDecommissionAt ? `expected ${stream.expectedDecommissionAt}` : ''),
+  ]);
+  await session.write(`${renderTable(columns, rows, session.paint)}${formatNumberOf(streams.length, 'stream')}.\n`);
+};
+
+const addSet = (parent: Command, session: Session): void => {
+  const command = parent
+    .command('set')
+    .description('Change fields of a stream, or move it from testing to live.')
+    .argument('<FEED>', feedForms)
+    .action((feed: string, options: RawOptions) => setStream(session, feed, options));
+  for (const [, flag, help] of textOptions) command.option(flag, help);
+  command
+    .addOption(
+      withChoices(new Option('--status <status>', 'for the last move use: sealpost stream decommission'), ['live']),
+    )
+    .addOption(
+      withChoices(new Option('--hidden <switch>', 'list it only to accounts that may see hidden streams'), [
+        'true',
+        'false',
+      ]),
+    )
+    .option('--expected-decommission-at <time>', `none, or ${timeForms}`)
+    .option('--json', 'print the stream as one line of JSON');
+  addSettings(command, ['store']);
+  addExamples(command, [
+    ['Open a stream to everyone', 'sealpost stream set BTC/USD-Streams-CexPrice --status live --hidden false'],
+    ['Announce its end', 'sealpost stream set FTM/USD-Streams-CexPrice --expected-decommission-at +90d'],
+  ]);
+};
+
+const setStream = async (session: Session, feed: string, options: RawOptions): Promise<void> => {
+  const { values } = await readSettings(session, options);
+  const fields = parseFields(options, Math.floor(session.nowMs() / 1_000));
+  const { status } = options;
+  if (status !== undefined && status !== 'live')
+    throw usageError(
+      `--status has the value "${status}", expected live. For the end use: sealpost stream decommission.`,
+    );
+  if (status === undefined && Object.keys(fields).length === 0)
+    throw usageError('Nothing to change. See what can be with: sealpost stream set --help.');
+  const alter = (stream: Stream): Stream => {
+    const moved =
+      status === undefined || stream.status === status ? stream : moveStream(stream, status, session.nowMs());
+    return asUsage(() => parseStream({ ...moved, ...fields }));
+  };
+  const changed = await withStore(values.store, (store) => changeOne(session, store, feed, 'stream.set', alter));
+  await printStream(session, options, changed, 'is set');
+};
+
+const parseFields = (options: RawOptions, nowSeconds: number): Partial<Stream> => {
+  const { hidden, expectedDecommissionAt: expected } = options;
+  if (hidden !== undefined && hidden !== 'true' && hidden !== 'false')
+    throw usageError(`--hidden has the value "${hidden}", expected true or false.`);
+  const texts = textOptions.flatMap(([field]) => (options[field] === undefined ? [] : [[field, options[field]]]));
+  const toDate = (raw: string): string | null =>
+    raw === 'none' ? null : formatDate(parseTime('--expected-decommission-at', raw, nowSeconds) * 1_000);
+  return {
+    ...Object.fromEntries(texts),
+    ...(hidden === undefined ? {} : { hidden: hidden === 'true' }),
+    ...(expected === undefined ? {} : { expectedDecommissionAt: toDate(String(expected)) }),
+  };
+};
+
+const changeOne = async (
+  session: Session,
+  { admin }: Store,
+  feed: string,
+  action: string,
+  alter: (stream: Stream) => Stream,
+): Promise<Stream> => {
+  const known = findStream(await admin.list('stream'), feed);
+  const { feedId, name } = known;
+  const plan = (current: readonly (Stream | undefined)[]) => current.map((stream) => alter(stream ?? known));
+  await changeRecords(session, admin, { kind: 'stream', keys: [feedId], plan, action, detail: { name } });
+  return (await admin.get('stream', feedId)) ?? known;
+};
+
+const addDecommission = (parent: Command, session: Session): void => {
+  const command = parent
+    .command('decommission')
+    .description(
+      'End a live stream: it takes no new report, stays listed, and stays readable until retention ends. For good.',
+    )
+    .argument('<FEED>', feedForms)
+    .option('--json', 'print the stream as one line of JSON')
+    .action((feed: string, options: RawOptions) => decommission(session, feed, options));
+  addSettings(command, ['store']);
+  addExamples(command, [['End a stream', 'sealpost stream decommission FTM/USD-Streams-CexPrice']]);
+};
+
+const decommission = async (session: Session, feed: string, options: RawOptions): Promise<void> => {
+  const { values } = await readSettings(session, options);
+  const end = (stream: Stream): Stream => moveStream(stream, 'decommissioned', session.nowMs());
+  const ended = await withStore(values.store, (store) => changeOne(session, store, feed, 'stream.decommission', end));
+  await printStream(session, options, ended, 'is decommissioned');
+};
+
+const addImport = (parent: Command, session: Session): void => {
+  const command = parent
+    .command('import')
+    .description(
+      'Add the streams of a catalog file and bring known ones up to date, all or none. Others are left alone.',
+    )
+    .argument('<FILE>', 'catalog.json, as sealpost-sim or sealpost stream list --json write it')
+    .option('--json', 'print what was added and changed as one line of JSON')
+    .action((file: string, options: RawOptions) => importStreams(session, file, options));
+  addSettings(command, ['store', 'network']);
+  addExamples(command, [['The streams of a simulated network', 'sealpost stream import ./hour/catalog.json']]);
+};
+
+const importStreams = async (session: Session, file: string, options: RawOptions): Promise<void> => {
+  const { values } = await readSettings(session, options);
+  const streams = parseCatalog(await readJsonFile(file), file);
+  const summary = await withNewStore(values.store, ({ admin }) =>
+    registerStreams(session, admin, streams, values.network, { file }),
+  );
+  await (options.json ? printJson(session, summary) : session.write(renderSummary(summary)));
+};
+
+/** Adds streams to a store's catalog and brings known ones up to date, all or none. */
+export const registerStreams = async (
+  session: Pick<Session, 'nowMs' | 'actor'>,
+  admin: AdminStore,
+  streams: readonly Stream[],
+  network: NetworkType,
+  detail: Readonly<Record<string, unknown>>,
+): Promise<ChangeSummary> => {
+  requireNetwork(streams, network);
+  const plan = (current: readonly (Stream | undefined)[]): readonly Stream[] =>
+    streams.map((stream, i) => {
+      const before = current[i];
+      if (before !== undefined && before.status !== stream.status) moveStream(before, stream.status, session.nowMs());
+      return stream; // its dates are the file's; the move above has only been asked whether it may be
+    });
+  const keys = streams.map(({ feedId }) => feedId);
+  return changeRecords(session, admin, { kind: 'stream', keys, plan, action: 'stream.import', detail });
+};

@@ -1,0 +1,38 @@
+// What of the settings may be shown: every value but the secrets, and whether a config file has any.
+import { hidePassword } from '../runtime/url-password.ts';
+import { type ResolvedSettings, rowOf, type SettingName, type SettingSource, settingNames } from './config.ts';
+
+/** Does a parsed config file hold a secret, or an address with a password? */
+export const holdsSecret = (content: unknown): boolean =>
+  Object.entries(Object(content)).some(([name, value]) => {
+    const known = settingNames.find((one) => one === name);
+    if (known === undefined) return false;
+    const { secret, mayHoldPassword } = rowOf(known);
+    return secret === true || (mayHoldPassword === true && hidePassword(String(value)) !== String(value));
+  });
+
+/** A setting as it is shown. Secrets never are. */
+export type ShownSetting = {
+  readonly name: SettingName;
+  readonly value: string | null;
+  readonly source: SettingSource;
+  readonly default: string | null;
+  readonly env: string;
+  readonly flag: string | null;
+};
+
+/** Every setting for people to look at: a secret is `(set)`, null means not set. */
+export const showSettings = ({ values, sources }: ResolvedSettings): readonly ShownSetting[] =>
+  settingNames.map((name) => {
+    const { env, flag, defaultText, format = String, secret } = rowOf(name);
+    const value = values[name];
+    const text = value === undefined ? null : secret ? '(set)' : format(value);
+    return {
+      name,
+      value: text,
+      source: sources[name],
+      default: defaultText ?? null,
+      env,
+      flag: flag?.split(' ')[0] ?? null,
+    };
+  });

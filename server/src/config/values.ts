@@ -1,0 +1,79 @@
+// Owns how the texts of settings become values, and back.
+import { availableParallelism } from 'node:os';
+import { isAddressOrPrefix } from '../runtime/ip-address.ts';
+import { urlHost } from '../runtime/url-host.ts';
+
+export const wholeNumber =
+  (min: number, max: number) =>
+  (raw: string): number | undefined => {
+    const value = /^[0-9]{1,15}$/.test(raw) ? Number(raw) : Number.NaN;
+    return value >= min && value <= max ? value : undefined;
+  };
+
+export const parseText = (raw: string): string | undefined => raw.trim() || undefined;
+
+export const threadsMax = 64; // also of workers: rate-limit.ts counts with no more
+export const parseThreads = (raw: string): number | undefined =>
+  raw === 'auto' ? Math.min(availableParallelism(), threadsMax) : wholeNumber(1, threadsMax)(raw);
+
+const byteUnits: Readonly<Record<string, number>> = {
+  '': 1,
+  MB: 1e6,
+  GB: 1e9,
+  TB: 1e12,
+  MiB: 2 ** 20,
+  GiB: 2 ** 30,
+  TiB: 2 ** 40,
+};
+const retentionBytesMin = 1e6;
+
+// 0 is no value: taken literally it would remove every report, taken as "no limit" it would surprise whoever meant the former.
+export const parseRetentionBytes = (raw: string): number | undefined => {
+  if (raw === 'unlimited') return Number.POSITIVE_INFINITY;
+  const [, count, unit = ''] = /^([0-9]{1,15}) ?([KMGTi]*B)?$/.exec(raw) ?? [];
+  const bytes = Number(count) * (byteUnits[unit] ?? Number.NaN);
+  return bytes >= retentionBytesMin && Number.isSafeInteger(bytes) ? bytes : undefined;
+};
+
+/** An address to listen on. */
+export type ListenAddress = { readonly host: string; readonly port: number };
+
+export const parseListen = (raw: string): ListenAddress | undefined => {
+  const [, bracketed, plain, digits = ''] = /^(?:\[([0-9a-fA-F:.]+)\]|([\w.-]+)):([0-9]{1,5})$/.exec(raw) ?? [];
+  const host = bracketed ?? plain;
+  const port = wholeNumber(0, 65_535)(digits);
+  return host === undefined || port === undefined ? undefined : { host, port };
+};
+
+export const formatListen = ({ host, port }: ListenAddress): string => `${urlHost(host)}:${port}`;
+
+export const parseList = (raw: string): readonly string[] | undefined => {
+  const items = raw.split(',').map((item) => item.trim());
+  return items.every((item) => /^[\w.:-]+$/.test(item)) ? items : undefined;
+};
+
+export const parseAddresses = (raw: string): readonly string[] | undefined => {
+  const items = raw.split(',').map((item) => item.trim());
+  return items.every(isAddressOrPrefix) ? items : undefined;
+};
+
+/** Addresses of databases separated by commas; the commas inside of one are its own. */
+export const parseDatabases = (raw: string): readonly string[] | undefined => {
+  const urls = raw.split(/,(?=\s*postgres(?:ql)?:)/).map((url) => url.trim());
+  return urls.every((url) => /^postgres(?:ql)?:\/\/\S+$/.test(url)) ? urls : undefined;
+};
+export const formatList = (items: readonly string[]): string => items.join(',');
+
+export const logLevels = ['debug', 'info', 'warn', 'error', 'silent'] as const;
+
+export const perSecond = {
+  parse: wholeNumber(0, 1_000_000),
+  expected: 'a whole number from 0, which means no limit, to 1000000',
+};
+
+export const onOrOff = {
+  parse: (raw: string): boolean | undefined => (raw === 'on' ? true : raw === 'off' ? false : undefined),
+  format: (value: boolean): string => (value ? 'on' : 'off'),
+  expected: 'on or off',
+  choices: ['on', 'off'],
+};

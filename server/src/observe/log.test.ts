@@ -1,0 +1,234 @@
+import { execFileSync } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { pino } from 'pino';
+import { expect, test } from 'vitest';
+import { sampleRequest as request } from '../../../tests/support/sample-request.ts';
+import { type LogOptions, logLevels, openLog } from './log.ts';
+import type { Observation } from './observe.ts';
+
+/** A log whose lines, clock and timers the test holds. */
+const open = (options: Partial<LogOptions> = {}) => {
+  const lines: string[] = [];
+  const due: (() => void)[] = [];
+  const clock = { ms: Date.UTC(2025, 10, 15, 12, 0, 0, 250) };
+  const log = openLog({
+    level: 'debug',
+    destination: { write: (line) => void lines.push(line) },
+    nowMs: () => clock.ms,
+    slowMs: 1_000,
+    complaintsPerSecondMax: 3,
+    later: (act) => void due.push(act),
+    ...options,
+  });
+  return { ...log, lines, due, clock, parsed: () => lines.map((line) => JSON.parse(line)) };
+};
+
+const refused = (code: 'malformed_line' | 'unknown_stream'): Observation => ({
+  kind: 'refused',
+  code,
+  feedId: null,
+  message: 'The line is not a JSON report.',
+});
+
+test('log: a request is one line of JSON, in UTC', () => {
+  const log = open();
+  log.observe(request());
+  expect(log.lines).toEqual([
+    `{"level":"info","time":"2025-11-15T12:00:00.250Z","pid":${process.pid},"event":"request",` +
+      '"requestId":"01890a5d-ac96-774b-bcce-b302099a8057","userId":"ba2d3a9e-7c1f-4a53-9d0c-0f4f6f2f6a11",' +
+      '"route":"/api/v1/reports/latest","method":"GET","status":200,"durationMs":0.412,"bytes":912,"code":null}\n',
+  ]);
+});
+
+test('log: a 5xx is an error and tells its cause with the stack; a 4xx tells its code alone', () => {
+  const log = open();
+  const cause = new Error('EIO: i/o error');
+  log.observe(request({ status: 503, code: 'store_unavailable', error: new TypeError('read failed', { cause }) }));
+  log.observe(request({ status: 400, code: 'malformed_argument', error: new Error('never shown') }));
+  const [failed, mistaken] = log.parsed();
+  expect(failed).toMatchObject({ level: 'error', status: 503, code: 'store_unavailable' });
+  expect(failed.error).toMatchObject({
+    name: 'TypeError',
+    message: 'read failed',
+    cause: { message: 'EIO: i/o error' },
+  });
+  expect(failed.error.stack).toContain('log.test.ts');
+  expect(mistaken).toMatchObject({ level: 'info', status: 400, code: 'malformed_argument' });
+  expect(mistaken).not.toHaveProperty('error');
+});
+
+test('log: a damaged record is an error that names it; an unexpected end says what to do, and how often it happened', () => {
+  const log = open();
+  log.observe({ kind: 'damaged', total: 1, table: 'tail', key: '00', reason: 'it does not match its checksum' });
+  log.observe({ kind: 'endedUnexpectedly', times: 1 });
+  log.observe({ kind: 'endedUnexpectedly', times: 3 });
+  expect(log.parsed()).toMatchObject([
+    { level: 'error', event: 'damaged', table: 'tail', key: '00', feedId: null },
+    { level: 'warn', times: 1, message: expect.stringContaining('ended unexpectedly. Run: sealpost store verify.') },
+    { level: 'error', times: 3, message: expect.stringContaining('3 times in a row') },
+  ]);
+});
+
+test('log: a request that is shed is a warning without a stack', () => {
+  const log = open();
+  log.observe(request({ status: 503, code: 'overloaded', error: new Error('overloaded') }));
+  expect(log.parsed()[0]).toMatchObject({ level: 'warn', code: 'overloaded' });
+  expect(log.parsed()[0]).not.toHaveProperty('error');
+});
+
+test('log: what an error carries beside its text and code is not told', () => {
+  const log = open();
+  const error = Object.assign(new Error('Invalid URL'), {
+    code: 'ERR_INVALID_URL',
+    input: '/api/v1/reports?canary-path',
+    headers: { authorization: 'canary-user', 'x-authorization-signature-sha256': 'canary-signature' },
+  });
+  log.observe({ ...request({ status: 500, code: 'internal_error', error }), ...{ url: 'canary-url' } });
+  expect(log.parsed()[0].error.code).toBe('ERR_INVALID_URL');
+  expect(log.lines.join('')).not.toContain('canary');
+});
+
+test('log: control characters of any input stay inside their line and reach no terminal', () => {
+  const log = open();
+  const nasty = 'a\r\nb\u0000\u001b[31mred\u007f\u009b2J\u0085\u2028\u2029\u202etxt\ud800';
+  log.observe({ kind: 'warning', code: 'test', message: nasty, error: new Error(nasty) });
+  log.observe(request({ method: nasty, userId: nasty, code: nasty, requestId: nasty }));
+  log.observe({ kind: 'refused', code: 'malformed_line', feedId: nasty, message: nasty });
+  log.observe(request({ status: 500, error: nasty }));
+  expect(log.lines).toHaveLength(4);
+  for (const line of log.lines) expect(line).toMatch(/^[\x20-\x7e]+\n$/);
+  expect(log.parsed()[0].message).toBe(nasty);
+});
+
+test('log: a long text is cut, and a chain of causes ends', () => {
+  const log = open();
+  const endless = new Error('x'.repeat(100_000));
+  endless.cause = endless;
+  log.observe(request({ status: 500, error: endless }));
+  expect(log.lines[0]?.length).toBeLessThan(20_000);
+});
+
+test('log: a flood of refusals is a few lines, then one that counts the rest by code', () => {
+  const log = open();
+  for (let i = 0; i < 1_000; i += 1) log.observe(refused(i % 4 === 0 ? 'unknown_stream' : 'malformed_line'));
+  expect(log.parsed().map(({ level, code }) => [level, code])).toEqual([
+    ['warn', 'unknown_stream'],
+    ['warn', 'malformed_line'],
+    ['warn', 'malformed_line'],
+  ]);
+  expect(log.due).toHaveLength(1);
+  log.due[0]?.();
+  expect(log.parsed()[3]).toMatchObject({
+    level: 'warn',
+    event: 'suppressed',
+    of: 'refused',
+    count: 997,
+    codes: { malformed_line: 748, unknown_stream: 249 },
+  });
+});
+
+test('log: the next second has its lines again, after what the last one held back', () => {
+  const log = open();
+  for (let i = 0; i < 5; i += 1) log.observe(refused('malformed_line'));
+  log.clock.ms += 1_000;
+  log.observe(refused('unknown_stream'));
+  log.due[0]?.();
+  expect(log.parsed().map(({ event, count }) => [event, count])).toEqual([
+    ['refused', undefined],
+    ['refused', undefined],
+    ['refused', undefined],
+    ['suppressed', 2],
+    ['refused', undefined],
+  ]);
+});
+
+test('log: one kind of complaint does not silence another, and requests are never held back', () => {
+  const log = open();
+  for (let i = 0; i < 10; i += 1) log.observe(refused('malformed_line'));
+  for (let i = 0; i < 10; i += 1) log.observe(request());
+  log.observe({ kind: 'adminReloadFailed', error: new Error('locked') });
+  log.observe({ kind: 'slow', what: 'trim', durationMs: 2_500, limitMs: 1_000 });
+  const events = log.parsed().map(({ event }) => event);
+  expect(events.filter((event) => event === 'request')).toHaveLength(10);
+  expect(events.slice(-2)).toEqual(['adminReloadFailed', 'slow']);
+});
+
+test('log: closing tells what is held back, once', () => {
+  const log = open();
+  for (let i = 0; i < 4; i += 1) log.observe(refused('malformed_line'));
+  log.close();
+  log.due[0]?.();
+  expect(log.parsed().filter(({ event }) => event === 'suppressed')).toHaveLength(1);
+});
+
+test('log: what is slow is a warning', () => {
+  const log = open({ slowMs: 100 });
+  log.observe(request({ durationMs: 100 }));
+  log.observe({ kind: 'committed', seconds: 0.2 });
+  log.observe({ kind: 'committed', seconds: 0.002 });
+  expect(log.parsed().map(({ level, durationMs, slow }) => [level, durationMs, slow])).toEqual([
+    ['warn', 100, true],
+    ['warn', 200, true],
+    ['debug', 2, undefined],
+  ]);
+});
+
+test.each([
+  ['silent', []],
+  ['error', ['stopped']],
+  ['warn', ['connectionDropped', 'stopped']],
+  ['info', ['started', 'reloaded', 'request', 'draining', 'connectionDropped', 'stopped']],
+  ['debug', ['started', 'reloaded', 'request', 'ingested', 'visible', 'draining', 'connectionDropped', 'stopped']],
+] as const)('log: at level %s the events are %j', (level, expected) => {
+  const log = open({ level });
+  log.observe({ kind: 'started', version: '0.1.0', addresses: { api: 'http://127.0.0.1:7400' } });
+  log.observe({ kind: 'reloaded', settings: [] });
+  log.observe(request());
+  log.observe({ kind: 'ingested', result: 'stored', count: 3 });
+  log.observe({ kind: 'visible', seconds: 0.01, count: 3 });
+  log.observe({ kind: 'draining', reason: 'SIGTERM' });
+  log.observe({ kind: 'connectionDropped', reason: 'connections' });
+  log.observe({ kind: 'stopped', clean: false });
+  expect(log.parsed().map(({ event }) => event)).toEqual(expected);
+});
+
+test('log: the levels are pino’s, and silence', () => {
+  expect(logLevels).toEqual([...Object.values(pino.levels.labels), 'silent']);
+});
+
+test('log: standard output loses no line untold, even when the process writes faster than anyone reads', () => {
+  const total = 120_000;
+  const script = `
+    import { openLog } from ${JSON.stringify(fileURLToPath(new URL('./log.ts', import.meta.url)))};
+    const log = openLog({ level: 'info', nowMs: Date.now, slowMs: 1000, complaintsPerSecondMax: 1 });
+    const started = { kind: 'started', version: 'x'.repeat(200), addresses: {} };
+    for (let i = 0; i < ${total}; i += 1) log.observe(started);
+  `;
+  const args = ['--conditions=source', '--import', 'tsx', '--input-type=module', '--eval', script];
+  const output = execFileSync(process.execPath, args, { encoding: 'utf8', maxBuffer: 2 ** 27 });
+  const lines = output.trimEnd().split('\n');
+  const last = JSON.parse(lines.at(-1) ?? '');
+  expect(last).toMatchObject({ event: 'suppressed', of: 'lines' });
+  expect(lines.length - 1 + last.count).toBe(total);
+});
+
+test('log: a live connection is one line when it ends: who, how long, how much, and why', () => {
+  const log = open({ level: 'info' });
+  log.observe({ kind: 'liveOpened', route: 'socket' });
+  log.observe({ kind: 'liveDelivered', route: 'socket', count: 1_000 });
+  const counts = { messages: 24, bytes: 39_600, durationMs: 1_500.12345 };
+  const who = { requestId: 'abc-1', userId: 'ba2d3a9e-7c1f-4a53-9d0c-0f4f6f2f6a11' };
+  log.observe({ kind: 'liveEnded', route: 'socket', ...who, ...counts, reason: 'too_slow', closeCode: 1013 });
+  const rounded = { ...counts, durationMs: 1_500.123 };
+  expect(log.parsed()).toEqual([
+    expect.objectContaining({
+      level: 'info',
+      event: 'liveEnded',
+      route: '/api/v1/ws',
+      ...who,
+      ...rounded,
+      reason: 'too_slow',
+      closeCode: 1013,
+    }),
+  ]);
+});

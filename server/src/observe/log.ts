@@ -1,0 +1,396 @@
+// Owns the log: which observations become a line, at which level, with which fields. Fields are listed one by one, so that no
+// header, signature, secret or raw path can slip in. A flood of complaints becomes a few lines and a count.
+import { pino } from 'pino';
+import type { RequestEvent } from '../http/pipeline.ts';
+import { type ServedName, servedLabels } from '../http/target.ts';
+import { memoise } from '../runtime/memo.ts';
+import { countedCodes, type Listener, type Observation } from './observe.ts';
+
+/** From the most talkative to none at all. */
+export const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
+
+export type LogLevel = (typeof logLevels)[number];
+
+/** Where lines go. Each write is one whole line; one that is not a plain answer's should not wait for others. */
+export type LogDestination = {
+  readonly write: (line: string, now?: boolean) => void;
+  readonly flushSync?: () => void;
+};
+
+export type LogOptions = {
+  readonly level: LogLevel;
+  /** Standard output when absent. */
+  readonly destination?: LogDestination;
+  readonly nowMs: () => number;
+  /** A request or commit that takes longer is a warning. */
+  readonly slowMs: number;
+  /** Lines per second and kind of complaint; what is beyond is counted and told in one line when the second is over. */
+  readonly complaintsPerSecondMax: number;
+  /** Calls back after a time; a timer that does not keep the process alive when absent. */
+  readonly later?: (act: () => void, ms: number) => void;
+};
+
+export type Log = {
+  readonly observe: Listener;
+  /** Writes lines that the log of another process made. */
+  readonly pass: (lines: readonly string[]) => void;
+  /** Tells what is still held back and hands everything over to the system. */
+  readonly close: () => void;
+};
+
+/** Opens a log. */
+export const openLog = (options: LogOptions): Log => {
+  const timeOf = createClockText();
+  const destination =
+    options.destination ?? openStandardOutput((count) => logger.warn({ event: 'suppressed', of: 'lines', count }));
+  const logger = pino(
+    {
+      level: options.level,
+      base: { pid: process.pid },
+      formatters: { level: (label) => ({ level: label }) },
+      timestamp: () => `,"time":"${timeOf(options.nowMs())}"`,
+    },
+    { write: (line) => destination.write(escapeControls(line), true) },
+  );
+  const limit = createComplaintLimit(options, (of, count, codes) =>
+    logger.warn({ event: 'suppressed', of, count, codes }),
+  );
+  return {
+    observe: (observation) => {
+      if (observation.kind === 'request' && isPlain(observation, options.slowMs)) {
+        if (logger.isLevelEnabled('info')) destination.write(renderRequest(observation, timeOf(options.nowMs())));
+        return;
+      }
+      const line = toLine(observation, options.slowMs);
+      if (line.complaint !== undefined && !limit.take(observation.kind, line.complaint)) return;
+      logger[line.level](line.fields);
+      // What follows may be a crash in native code, which would take the line with it.
+      if (observation.kind === 'endedUnexpectedly') destination.flushSync?.();
+    },
+    pass: (lines) => {
+      for (const line of lines) destination.write(line);
+    },
+    close: () => {
+      limit.flush();
+      destination.flushSync?.();
+    },
+  };
+};
+
+/** The text of a moment, made anew only when a second begins. */
+const createClockText = (): ((ms: number) => string) => {
+  let second = Number.NaN;
+  let text = '';
+  return (ms) => {
+    const now = Math.floor(ms / 1_000);
+    if (now !== second) {
+      second = now;
+      text = new Date(now * 1_000).toISOString().slice(0, -4);
+    }
+    const rest = ms - now * 1_000;
+    return `${text}${rest < 10 ? '00' : rest < 100 ? '0' : ''}${rest}Z`;
+  };
+};
+
+const needsNoEscape = /^[\w-]*$/;
+/** The same of words that come again and again. */
+const isWord = memoise((text) => needsNoEscape.test(text));
+
+/** An answer that nobody has to look at, told in words that need no escaping: nearly all are. */
+const isPlain = ({ status, durationMs, requestId, userId, method, code }: RequestEvent, slowMs: number): boolean =>
+  status < 500 &&
+  durationMs < slowMs &&
+  needsNoEscape.test(requestId) &&
+  isWord(userId ?? '') &&
+  isWord(method) &&
+  isWord(code ?? '');
+
+const linePrefix = `{"level":"info","time":"`;
+const lineProcess = `","pid":${process.pid},"event":"request","requestId":"`;
+
+// The line of a plain answer, as the logger would write it, in a tenth of the time: every request has one.
+const renderRequest = (event: RequestEvent, time: string): string => {
+  const { requestId, userId, route, method, status, durationMs, bytes, code } = event;
+  return `${linePrefix}${time}${lineProcess}${requestId}","userId":${quote(userId)},"route":${quote(pathOf(route))},"method":"${method}","status":${status},"durationMs":${roundMs(durationMs)},"bytes":${bytes},"code":${quote(code)}}\n`;
+};
+
+const quote = (text: string | null): string => (text === null ? 'null' : `"${text}"`);
+
+/** Lines that wait for a slow reader; more are dropped and counted, since a service that waits for its log is down. */
+const waitingBytesMax = 16 * 1024 * 1024;
+
+/** Lines are handed over so many characters at once, or every so many milliseconds: a call for each would cost more than the line. */
+const handOverCharacters = 32_768;
+const handOverMs = 50;
+
+const openStandardOutput = (onDropped: (count: number) => void): LogDestination => {
+  const output = pino.destination({ dest: 1, sync: false, maxLength: waitingBytesMax });
+  let dropped = 0;
+  output.on('drop', (lines: string) => {
+    dropped += lines.split('\n').length - 1;
+  });
+  output.on('drain', () => {
+    const count = dropped;
+    dropped = 0;
+    if (count > 0) onDropped(count);
+  });
+  output.on('error', () => {}); // a log that cannot be written must not end the service; the next line tries again
+  let waiting = '';
+  let timer: NodeJS.Timeout | undefined;
+  const handOver = (): void => {
+    clearTimeout(timer);
+    timer = undefined;
+    const lines = waiting;
+    waiting = '';
+    if (lines !== '') output.write(lines);
+  };
+  process.once('exit', handOver); // before pino's own hook, which empties what it was given
+  return {
+    write: (line, now = false) => {
+      waiting += line;
+      if (now || waiting.length >= handOverCharacters) handOver();
+      else timer ??= setTimeout(handOver, handOverMs).unref();
+    },
+    flushSync: () => {
+      handOver();
+      try {
+        output.flushSync();
+      } catch {
+        // As above: the disk of the log is full, or its reader is gone.
+      }
+    },
+  };
+};
+
+// JSON escapes what is below U+0020. A terminal also obeys DEL and the C1 controls, a viewer line separators and text direction.
+const controls = /[\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff]/g;
+
+const escapeControls = (line: string): string =>
+  line.replace(controls, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`);
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** A line to be; `complaint` is the word that it is counted by when there are too many. */
+type Line = { readonly level: Exclude<LogLevel, 'silent'>; readonly fields: Fields; readonly complaint?: string };
+
+const toLine = (observation: Observation, slowMs: number): Line => {
+  const { kind: event } = observation;
+  switch (observation.kind) {
+    case 'request':
+      return requestLine(observation, slowMs);
+    case 'ingested':
+      return { level: 'debug', fields: { event, result: observation.result, count: observation.count } };
+    case 'refused': {
+      const { code, feedId, message } = observation;
+      return { level: 'warn', fields: { event, code, feedId, message: cut(message) }, complaint: code };
+    }
+    case 'committed': {
+      const durationMs = roundMs(observation.seconds * 1_000);
+      if (durationMs < slowMs) return { level: 'debug', fields: { event, durationMs } };
+      return { level: 'warn', fields: { event, durationMs, slow: true }, complaint: 'slow' };
+    }
+    case 'visible':
+      return {
+        level: 'debug',
+        fields: { event, durationMs: roundMs(observation.seconds * 1_000), count: observation.count },
+      };
+    case 'staleReaders': {
+      const { count } = observation;
+      return { level: count > 0 ? 'info' : 'debug', fields: { event, count } };
+    }
+    case 'damaged':
+    case 'endedUnexpectedly':
+    case 'writingStopped':
+    case 'writingResumed':
+    case 'threadEnded':
+      return troubleLine(observation);
+    case 'statements':
+    case 'statementFailed': // the request that fails by it tells more
+    case 'historyRead':
+      return databaseLine(observation);
+    case 'started':
+      return { level: 'info', fields: { event, version: observation.version, addresses: observation.addresses } };
+    case 'draining':
+      return { level: 'info', fields: { event, reason: observation.reason } };
+    case 'stopped':
+      return { level: observation.clean ? 'info' : 'error', fields: { event, clean: observation.clean } };
+    case 'reloaded':
+      return reloadedLine(observation);
+    case 'slow': {
+      const { what, durationMs, limitMs } = observation;
+      return { level: 'warn', fields: { event, what, durationMs: roundMs(durationMs), limitMs }, complaint: what };
+    }
+    case 'adminReloadFailed':
+      return {
+        level: 'error',
+        fields: { event, error: describeError(observation.error) },
+        complaint: 'admin_reload_failed',
+      };
+    case 'warning':
+      return warningLine(observation);
+    case 'liveOpened':
+    case 'liveDelivered':
+      return { level: 'debug', fields: { event, route: pathOf(observation.route) } };
+    case 'liveEnded':
+      return liveLine(observation);
+    case 'secretNotOpened': {
+      const { userId, secretId, error } = observation;
+      const message = 'A stored secret cannot be opened: its user gets 401.';
+      const fields = { event, userId, secretId, message, error: describeError(error) };
+      return { level: 'error', fields, complaint: 'secret_not_opened' };
+    }
+    case 'connectionDropped':
+      return { level: 'warn', fields: { event, reason: observation.reason }, complaint: 'connection_dropped' };
+  }
+};
+
+const reloadedLine = ({ kind: event, settings, certificate }: Extract<Observation, { kind: 'reloaded' }>): Line => {
+  const shown = certificate && { certificate: { names: cut(certificate.names), validTo: certificate.validTo } };
+  return { level: 'info', fields: { event, settings, ...shown } };
+};
+
+const warningLine = ({ kind: event, code, message, error }: Extract<Observation, { kind: 'warning' }>): Line => ({
+  level: 'warn',
+  fields: { event, code, message: cut(message), ...(error !== undefined && { error: describeError(error) }) },
+  complaint: code,
+});
+
+const damageLine = (found: Damaged): Line => {
+  if (found.kind === 'endedUnexpectedly') {
+    const { kind: event, times } = found;
+    const message = `The last process that wrote to this store ended unexpectedly${times > 1 ? `, ${times} times in a row` : ''}. Run: sealpost store verify.`;
+    return { level: times > 1 ? 'error' : 'warn', fields: { event, times, message }, complaint: 'ended_unexpectedly' };
+  }
+  const { kind: event, table, key, reason, feedId = null } = found;
+  const message = 'A stored record is damaged and left out. Run: sealpost store verify.';
+  return {
+    level: 'error',
+    fields: { event, table, key: cut(key), reason: cut(reason), feedId, message },
+    complaint: table,
+  };
+};
+
+type Damaged = Extract<Observation, { kind: 'damaged' | 'endedUnexpectedly' }>;
+type Writing = Extract<Observation, { kind: 'writingStopped' | 'writingResumed' | 'threadEnded' }>;
+
+const troubleLine = (told: Damaged | Writing): Line =>
+  told.kind === 'damaged' || told.kind === 'endedUnexpectedly' ? damageLine(told) : writingLine(told);
+
+const databaseLine = ({
+  kind: event,
+  ...fields
+}: Extract<Observation, { kind: 'statements' | 'statementFailed' | 'historyRead' }>): Line => ({
+  level: 'debug',
+  fields: { event, ...fields },
+});
+
+const writingLine = (told: Writing): Line => {
+  const { kind: event } = told;
+  if (told.kind === 'threadEnded') {
+    const { thread, reason } = told;
+    return { level: 'error', fields: { event, thread, reason: cut(reason) }, complaint: 'thread_ended' };
+  }
+  if (told.kind === 'writingResumed') {
+    const { part, seconds } = told;
+    return { level: 'info', fields: { event, part, durationMs: roundMs(seconds * 1_000) } };
+  }
+  const { part, code, reason } = told;
+  return { level: 'error', fields: { event, part, code, reason: cut(reason) }, complaint: 'writing_stopped' };
+};
+
+const liveLine = (ended: Extract<Observation, { kind: 'liveEnded' }>): Line => {
+  const { kind: event, requestId, userId, route, messages, bytes, durationMs, reason, closeCode } = ended;
+  const counts = { durationMs: roundMs(durationMs), messages, bytes };
+  return { level: 'info', fields: { event, requestId, userId, route: pathOf(route), ...counts, reason, closeCode } };
+};
+
+const shedCodes: readonly string[] = countedCodes.shed;
+
+// Shedding is meant to be cheap and has no cause worth a stack; any other 5xx has.
+const requestLine = (event: RequestEvent, slowMs: number): Line => {
+  const { requestId, userId, route, method, status, durationMs, bytes, code, error } = event;
+  const failed = status >= 500 && !(code !== null && shedCodes.includes(code));
+  const slow = durationMs >= slowMs;
+  const fields = {
+    event: event.kind,
+    requestId,
+    userId,
+    route: pathOf(route),
+    method,
+    status,
+    durationMs: roundMs(durationMs),
+    bytes,
+    code,
+    ...(slow && { slow }),
+    ...(failed && { error: describeError(error) }),
+  };
+  return { level: failed ? 'error' : slow || status >= 500 ? 'warn' : 'info', fields };
+};
+
+// The table's path, as the metrics show it; never the one that was sent.
+const pathOf = (route: ServedName | null): string | null => (route === null ? null : servedLabels[route]);
+
+const roundMs = (ms: number): number => Math.round(ms * 1_000) / 1_000;
+
+const messageCharactersMax = 500;
+const stackCharactersMax = 4_000;
+const causesMax = 3;
+
+const cut = (text: string, max = messageCharactersMax): string => (text.length > max ? `${text.slice(0, max)}…` : text);
+
+/** What the log tells of an error: of its own properties the code alone, since others may hold what was sent. */
+const describeError = (error: unknown, depth = 0): Fields => {
+  if (!(error instanceof Error)) return { message: cut(String(error)) };
+  const { name, message, stack, cause } = error;
+  const { code } = error as { code?: unknown }; // node's errors and ours have one
+  return {
+    name,
+    message: cut(message),
+    ...((typeof code === 'string' || typeof code === 'number') && { code }),
+    ...(stack !== undefined && { stack: cut(stack, stackCharactersMax) }),
+    ...(cause !== undefined && depth < causesMax && { cause: describeError(cause, depth + 1) }),
+  };
+};
+
+type Summarise = (of: Observation['kind'], count: number, codes: Fields) => void;
+
+/** Counts complaints by kind in seconds that begin with the first of them; kinds and codes are few, so this stays small. */
+const createComplaintLimit = (
+  { nowMs, complaintsPerSecondMax, later = laterUnref }: LogOptions,
+  summarise: Summarise,
+) => {
+  type Second = { readonly endsMs: number; lines: number; readonly held: Map<string, number> };
+  const seconds = new Map<Observation['kind'], Second>();
+  const end = (kind: Observation['kind'], second: Second): void => {
+    if (seconds.get(kind) !== second) return; // ended before, by a later complaint or by closing
+    seconds.delete(kind);
+    const count = [...second.held.values()].reduce((sum, one) => sum + one, 0);
+    if (count > 0) summarise(kind, count, Object.fromEntries(second.held));
+  };
+  const begin = (kind: Observation['kind'], atMs: number): Second => {
+    const second = { endsMs: atMs + 1_000, lines: 0, held: new Map<string, number>() };
+    seconds.set(kind, second);
+    return second;
+  };
+  return {
+    /** May this one be a line of its own? */
+    take: (kind: Observation['kind'], code: string): boolean => {
+      const atMs = nowMs();
+      const last = seconds.get(kind);
+      if (last !== undefined && atMs >= last.endsMs) end(kind, last);
+      const second = seconds.get(kind) ?? begin(kind, atMs);
+      second.lines += 1;
+      if (second.lines <= complaintsPerSecondMax) return true;
+      if (second.held.size === 0) later(() => end(kind, second), second.endsMs - atMs);
+      second.held.set(code, (second.held.get(code) ?? 0) + 1);
+      return false;
+    },
+    flush: (): void => {
+      for (const [kind, second] of [...seconds]) end(kind, second);
+    },
+  };
+};
+
+const laterUnref = (act: () => void, ms: number): void => {
+  setTimeout(act, ms).unref();
+};

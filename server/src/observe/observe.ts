@@ -1,0 +1,79 @@
+// Owns the ONE union of everything observable. The log and the metrics are its two listeners; whoever has something to tell
+// makes one observation of it and knows neither.
+import type { ErrorCode } from '@sealpost/protocol';
+import type { SecretNotOpened } from '../access/callers.ts';
+import type { RequestEvent } from '../http/pipeline.ts';
+import type { ConnectionDropped } from '../http/server.ts';
+import type { IngestEvent } from '../ingest/ingest.ts';
+import type { VisibleEvent } from '../ingest/visibility.ts';
+import type { LiveEvent } from '../live/tally.ts';
+import type { StoreEvent } from '../store/store-event.ts';
+
+/** What becomes of the process. `addresses` are those it listens on. */
+export type LifecycleObservation =
+  | { readonly kind: 'started'; readonly version: string; readonly addresses: Readonly<Record<string, string>> }
+  | { readonly kind: 'draining'; readonly reason: string }
+  | { readonly kind: 'stopped'; readonly clean: boolean }
+  /** Settings whose files were read again; none where nothing can be. */
+  | { readonly kind: 'reloaded'; readonly settings: readonly string[]; readonly certificate?: ReloadedCertificate };
+
+/** Whom the certificate now in use is for, and until when, ISO 8601. */
+export type ReloadedCertificate = { readonly names: string; readonly validTo: string };
+
+/** What an operator should look at. `code` and `what` are words of ours, few and fixed: complaints are counted by them. */
+export type Complaint =
+  | { readonly kind: 'slow'; readonly what: string; readonly durationMs: number; readonly limitMs: number }
+  | { readonly kind: 'adminReloadFailed'; readonly error: unknown }
+  | { readonly kind: 'warning'; readonly code: string; readonly message: string; readonly error?: unknown };
+
+/** Everything observable. */
+export type Observation =
+  | RequestEvent
+  | IngestEvent
+  | VisibleEvent
+  | StoreEvent
+  | LiveEvent
+  | LifecycleObservation
+  | Complaint
+  | ConnectionDropped
+  | SecretNotOpened;
+
+/** Takes observations as they come; must not wait. */
+export type Listener = (observation: Observation) => void;
+
+/** What a request counts as beside its status, by the code of its answer. A code may count twice: each is told once, as a request. */
+export const countedCodes = {
+  authFailure: [
+    'missing_header',
+    'malformed_header',
+    'repeated_header',
+    'clock_skew',
+    'unauthorized',
+    'stream_not_accessible',
+    'too_many_failures',
+  ],
+  rateLimited: ['rate_limited', 'too_many_failures', 'too_many_sockets'],
+  shed: ['overloaded', 'draining'],
+} as const satisfies Record<string, readonly ErrorCode[]>;
+
+/** Tells each observation to every listener. Never throws: a listener that fails is complained of to the others. */
+export const createObserver = (listeners: readonly Listener[]): Listener => {
+  const tryToTell = (listener: Listener, observation: Observation): { readonly error: unknown } | undefined => {
+    try {
+      listener(observation);
+      return undefined;
+    } catch (error) {
+      return { error };
+    }
+  };
+  return (observation) => {
+    for (const listener of listeners) {
+      const failure = tryToTell(listener, observation);
+      if (failure === undefined) continue;
+      const message = `A listener failed at an observation of the kind ${observation.kind}.`;
+      // What fails here as well is dropped: nobody is left to tell.
+      for (const other of listeners)
+        if (other !== listener) tryToTell(other, { kind: 'warning', code: 'listener_failed', message, ...failure });
+    }
+  };
+};

@@ -1,0 +1,42 @@
+// The metrics of what goes wrong with a store: damaged records, unexpected ends, writing that stopped, threads that ended.
+import { Counter, Gauge, type Registry } from 'prom-client';
+import { replacedThreads } from '../runtime/threads.ts';
+import { writingParts } from '../store/store.ts';
+import type { StoreEvent } from '../store/store-event.ts';
+
+type Told = Extract<
+  StoreEvent,
+  { kind: 'damaged' | 'endedUnexpectedly' | 'writingStopped' | 'writingResumed' | 'threadEnded' }
+>;
+
+export const createStoreMetrics = (registry: Registry): ((event: Told) => void) => {
+  const gauge = (name: string, help: string, labelNames: readonly string[] = []) =>
+    new Gauge({ name, help, labelNames: [...labelNames], aggregator: 'max', registers: [registry] });
+  const damaged = gauge(
+    'sealpost_store_damaged_records',
+    'Damaged records of the store that were found since the start.',
+  );
+  const ends = gauge(
+    'sealpost_unexpected_ends',
+    'Processes in a row that ended without closing the store, before this one.',
+  );
+  const stopped = gauge(
+    'sealpost_store_writing_stopped',
+    '1 while a part of the store cannot be written to, by part.',
+    ['part'],
+  );
+  for (const part of writingParts) stopped.set({ part }, 0);
+  const replaced = new Counter({
+    name: 'sealpost_threads_replaced_total',
+    help: 'Threads that ended and were replaced, by what they do.',
+    labelNames: ['thread'],
+    registers: [registry],
+  });
+  for (const thread of replacedThreads) replaced.inc({ thread }, 0);
+  return (event) => {
+    if (event.kind === 'damaged') damaged.set(event.total);
+    else if (event.kind === 'endedUnexpectedly') ends.set(event.times);
+    else if (event.kind === 'threadEnded') replaced.inc({ thread: event.thread });
+    else stopped.set({ part: event.part }, event.kind === 'writingStopped' ? 1 : 0);
+  };
+};

@@ -1,0 +1,194 @@
+import { connect } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { afterEach, expect, test } from 'vitest';
+import { openDoor, testStream } from '../../../tests/support/door.ts';
+import { createSignedReports, secondStream } from '../../../tests/support/signed-reports.ts';
+import { createIngestHandler } from '../ingest/sources/listener.ts';
+import { createMetrics, renderMetrics } from '../observe/metrics.ts';
+import type { Observation } from '../observe/observe.ts';
+import { type OpsListener, type OpsOptions, openOpsListener } from './ops.ts';
+
+const opened: OpsListener[] = [];
+const observed: Observation[] = [];
+afterEach(async () => {
+  await Promise.all(opened.splice(0).map(({ close }) => close()));
+  observed.splice(0);
+});
+
+const open = async (options: Partial<OpsOptions> = {}): Promise<OpsListener> => {
+  const listener = await openOpsListener({
+    host: '127.0.0.1',
+    port: 0,
+    checks: {},
+    metrics: async () => 'up 1\n',
+    observe: (observation) => void observed.push(observation),
+    ...options,
+  });
+  opened.push(listener);
+  return listener;
+};
+
+test('ops: /livez is 200 even when nothing else works', async () => {
+  const { url } = await open({
+    checks: { store: () => 'gone' },
+    metrics: () => Promise.reject(new Error('gone')),
+  });
+  const response = await fetch(`${url}/livez`);
+  expect([response.status, await response.json()]).toEqual([200, { live: true }]);
+  expect(response.headers.get('cache-control')).toBe('no-store');
+});
+
+test('ops: /readyz is 200 while every check is content, and 503 with all reasons when not', async () => {
+  const reasons: Record<string, string | undefined> = { store: undefined, ingest: undefined, draining: undefined };
+  const { url } = await open({
+    checks: {
+      store: async () => reasons.store,
+      ingest: () => reasons.ingest,
+      draining: () => reasons.draining,
+    },
+  });
+  const ask = async () => {
+    const response = await fetch(`${url}/readyz`);
+    return [response.status, response.headers.get('content-type'), await response.json()];
+  };
+  expect(await ask()).toEqual([200, 'application/json', { ready: true, reasons: [] }]);
+  Object.assign(reasons, { ingest: '12 s behind', draining: 'SIGTERM' });
+  expect(await ask()).toEqual([
+    503,
+    'application/json',
+    { ready: false, reasons: ['ingest: 12 s behind', 'draining: SIGTERM'] },
+  ]);
+  Object.assign(reasons, { ingest: undefined, draining: undefined });
+  expect(await ask()).toEqual([200, 'application/json', { ready: true, reasons: [] }]);
+});
+
+test('ops: /readyz stays 200 while a part of the data is damaged, and names it', async () => {
+  const { url } = await open({ degraded: () => ['store: tail 00: it does not match its checksum'] });
+  const response = await fetch(`${url}/readyz`);
+  expect([response.status, await response.json()]).toEqual([
+    200,
+    { ready: true, reasons: [], degraded: ['store: tail 00: it does not match its checksum'] },
+  ]);
+});
+
+test('ops: a check that throws or never answers is a reason', async () => {
+  const { url } = await open({
+    answerMaxMs: 20,
+    checks: {
+      store: () => {
+        throw new Error('The store is closed.');
+      },
+      writer: () => Promise.reject(new Error('The disk is full.')),
+      frozen: () => new Promise(() => {}),
+    },
+  });
+  const response = await fetch(`${url}/readyz`);
+  expect([response.status, await response.json()]).toEqual([
+    503,
+    {
+      ready: false,
+      reasons: ['store: The store is closed.', 'writer: The disk is full.', 'frozen: no answer within 20 ms'],
+    },
+  ]);
+});
+
+test('ops: /metrics is the text that Prometheus reads', async () => {
+  const readings = {
+    activeRequests: () => 0,
+    stalenessSeconds: () => [],
+    storeMapBytes: () => 1,
+  };
+  const metrics = createMetrics({ readings, staleAfterSeconds: 60 });
+  const { url } = await open({ metrics: async () => renderMetrics(await metrics.values()) });
+  const response = await fetch(`${url}/metrics?name=any`);
+  expect(response.headers.get('content-type')).toBe('text/plain; version=0.0.4; charset=utf-8');
+  expect(await response.text()).toContain('# TYPE sealpost_http_server_request_duration_seconds histogram\n');
+});
+
+test.each([
+  ['fails', () => Promise.reject(new Error('a worker is gone'))],
+  ['never answers', () => new Promise<string>(() => {})],
+])('ops: metrics whose source %s are 500, and the cause is observed, not told', async (_, metrics) => {
+  const { url } = await open({ metrics, answerMaxMs: 20 });
+  const response = await fetch(`${url}/metrics`);
+  expect([response.status, (await response.json()).code]).toEqual([500, 'internal_error']);
+  expect(observed).toMatchObject([{ kind: 'warning', code: 'ops_failed', message: '/metrics could not be answered.' }]);
+});
+
+test('ops: an unknown path is 404, another method 405 with what is allowed', async () => {
+  const { url } = await open();
+  for (const path of ['/', '/livez/', '/metrics/x', '/__proto__', '/ingest', '/api/v1/feeds']) {
+    const response = await fetch(`${url}${path}`);
+    expect([path, response.status, (await response.json()).code]).toEqual([path, 404, 'route_not_found']);
+  }
+  for (const path of ['/livez', '/readyz', '/metrics']) {
+    const response = await fetch(`${url}${path}`, { method: 'POST', body: 'x' });
+    expect([response.status, response.headers.get('allow')]).toEqual([405, 'GET, HEAD']);
+    expect((await response.json()).code).toBe('method_not_allowed');
+  }
+  const head = await fetch(`${url}/livez`, { method: 'HEAD' });
+  expect([head.status, await head.text()]).toEqual([200, '']);
+});
+
+test('ops: reports come in at /ingest, behind the token, beside the probes', async () => {
+  const { report, signerSets } = await createSignedReports();
+  const stream = secondStream(1);
+  const nowSeconds = 1_763_200_000;
+  const door = await openDoor([testStream(stream)], signerSets, () => nowSeconds * 1_000);
+  try {
+    const ingest = createIngestHandler({
+      ingest: door.ingest,
+      token: 'a-token-of-the-test',
+      resume: async () => [],
+      stopping: new AbortController().signal,
+    });
+    const { url } = await open({ ingest });
+    const { fullReport } = report(stream, nowSeconds, nowSeconds);
+    const body = `${JSON.stringify({ fullReport: `0x${Buffer.from(fullReport).toString('hex')}` })}\nnonsense\n`;
+    expect((await fetch(`${url}/ingest`, { method: 'POST', body })).status).toBe(401);
+    const headers = { Authorization: 'Bearer a-token-of-the-test' };
+    const response = await fetch(`${url}/ingest`, { method: 'POST', headers, body });
+    const results = (await response.text()).trim().split('\n');
+    expect(results.map((line) => JSON.parse(line).result)).toEqual(['stored', 'refused']);
+    const other = await fetch(`${url}/ingest`);
+    expect([other.status, other.headers.get('allow')]).toEqual([405, 'POST']);
+    expect((await fetch(`${url}/livez`)).status).toBe(200);
+  } finally {
+    await door.close();
+  }
+});
+
+test('ops: a body that nobody wants ends the connection', async () => {
+  const { url } = await open();
+  const socket = connect(Number(new URL(url).port), '127.0.0.1');
+  socket.write('GET /livez HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\nslow');
+  const answer = await text(socket);
+  expect(answer.slice(0, 17)).toBe('HTTP/1.1 200 OK\r\n');
+  expect(answer).toContain('\r\nConnection: close\r\n');
+  expect(answer.endsWith('\r\n\r\n{"live":true}\n')).toBe(true);
+});
+
+test('ops: closing ends what is still open when its time is over', async () => {
+  const { url, close } = await open({ closeMaxMs: 20, ingest: async (request) => void request.resume() });
+  const socket = connect(Number(new URL(url).port), '127.0.0.1');
+  const ended = text(socket).catch(() => '');
+  socket.write('POST /ingest HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n');
+  expect((await fetch(`${url}/livez`)).status).toBe(200);
+  await close();
+  await ended;
+  await expect(fetch(`${url}/livez`)).rejects.toThrow();
+});
+
+test('ops: a port that is taken is an error of opening', async () => {
+  const { url } = await open();
+  await expect(open({ port: Number(new URL(url).port) })).rejects.toThrow('EADDRINUSE');
+});
+
+test('ops: however often the metrics are asked for, they are rendered a few times only', async () => {
+  let rendered = 0;
+  const { url } = await open({ metrics: async () => `renderings ${++rendered}\n` });
+  const answers = await Promise.all(Array.from({ length: 20 }, async () => (await fetch(`${url}/metrics`)).text()));
+  expect(answers.every((answer) => /^renderings \d+\n$/.test(answer))).toBe(true);
+  expect(rendered).toBeLessThan(20);
+  await expect.poll(async () => (await fetch(`${url}/metrics`)).text()).not.toBe(answers.at(-1));
+});

@@ -1,0 +1,198 @@
+// Owns the private listener: probes, metrics and, where this process takes reports, POST /ingest and below. Never on a public address.
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { type DescriptorWatch, watchDescriptors } from '../connections/descriptors.ts';
+import { type ConnectionGuard, createConnectionGuard, inTurn } from '../connections/guard.ts';
+import { metricsContentType } from '../observe/metrics.ts';
+import type { Listener } from '../observe/observe.ts';
+import { urlHost } from '../runtime/url-host.ts';
+
+/** Why this process should get no requests; undefined when it may. A throw or silence counts as a reason. */
+export type ReadyCheck = () => string | undefined | Promise<string | undefined>;
+
+export type OpsOptions = {
+  readonly host: string;
+  /** 0 takes a free one. */
+  readonly port: number;
+  /** By name, which precedes the reason. */
+  readonly checks: Readonly<Record<string, ReadyCheck>>;
+  /** What is wrong while requests are still welcome; told beside the answer. */
+  readonly degraded?: () => readonly string[];
+  /** The text of /metrics. */
+  readonly metrics: () => Promise<string>;
+  /** Answers /ingest and below, whatever the method (`createIngestHandler` makes one); without it there is no such path. */
+  readonly ingest?: (request: IncomingMessage, response: ServerResponse) => Promise<void>;
+  readonly observe: Listener;
+  /** A check or the metrics may take this long. */
+  readonly answerMaxMs?: number;
+  /** Closing waits this long for what is under way. */
+  readonly closeMaxMs?: number;
+};
+
+export type OpsListener = {
+  readonly url: string;
+  /** Waits for what is under way, `closeMaxMs` at most, or as long as is said here. */
+  readonly close: (deadlineMs?: number) => Promise<void>;
+};
+
+// Probes must see a failure within two seconds, and most give up after a second or a few.
+const answerMaxMsDefault = 1_500;
+const closeMaxMsDefault = 10_000;
+const guardRules = {
+  connectionsMax: 256,
+  connectionsPerAddress: 0, // probes, scrapers and senders may all come through one
+  addressOf: () => undefined,
+  unread: { bytesMax: 67_108_864, bytesPerOwnerMax: 67_108_864 },
+} as const;
+/** A silent peer is cut off after this long; uploads may take as long as they need, so requests have no other end. */
+const silenceMaxMs = 60_000;
+
+/** Listens until closed. */
+export const openOpsListener = async (options: OpsOptions): Promise<OpsListener> => {
+  const { host, port, observe, closeMaxMs = closeMaxMsDefault } = options;
+  const descriptors = watchDescriptors((message, error) =>
+    observe({ kind: 'warning', code: 'no_descriptors', message, error }),
+  );
+  const server = createServer(
+    { requestTimeout: 0, headersTimeout: 10_000, keepAliveTimeout: 5_000, connectionsCheckingInterval: 1_000 },
+    inTurn<IncomingMessage, ServerResponse>(createOpsHandler(options, descriptors)),
+  );
+  server.once('close', descriptors.stop);
+  server.setTimeout(silenceMaxMs);
+  const guard = createConnectionGuard({
+    rules: guardRules,
+    monotonicMs: () => performance.now(),
+    onDropped: (reason) => observe({ kind: 'connectionDropped', reason }),
+  });
+  guard.watch(server, false);
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(port, host, () => resolve(void server.off('error', reject)));
+  });
+  // A connection that cannot be accepted, for want of descriptors say, must not end the process.
+  server.on('error', (error) =>
+    observe({ kind: 'warning', code: 'ops_listener_failed', message: 'The private listener failed.', error }),
+  );
+  const address = server.address() as AddressInfo; // it listens on a port
+  return { url: `http://${urlHost(host)}:${address.port}`, close: (ms = closeMaxMs) => closeServer(server, guard, ms) };
+};
+
+const closeServer = (server: Server, guard: ConnectionGuard, deadlineMs: number): Promise<void> =>
+  new Promise((resolve) => {
+    // Not the server's own list, which does not know a connection that asked for CONNECT or an upgrade.
+    const deadline = setTimeout(guard.destroyAll, deadlineMs);
+    server.close(() => {
+      clearTimeout(deadline);
+      guard.destroyAll();
+      resolve();
+    });
+    server.closeIdleConnections();
+    guard.destroySilent();
+  });
+
+type OpsAnswer = {
+  readonly status: number;
+  readonly contentType: string;
+  readonly body: string;
+  readonly headers?: Readonly<Record<string, string>>;
+};
+
+/** Rendering the metrics takes milliseconds: however often they are asked for, it happens ten times a second at most. */
+const metricsEveryMs = 100;
+
+const atMostEvery = <T>(ms: number, make: () => Promise<T>): (() => Promise<T>) => {
+  let last: { readonly made: Promise<T>; readonly atMs: number } | undefined;
+  return () => {
+    const nowMs = performance.now();
+    if (last === undefined || nowMs - last.atMs >= ms) last = { made: make(), atMs: nowMs };
+    return last.made;
+  };
+};
+
+const createOpsHandler = (options: OpsOptions, descriptors: Pick<DescriptorWatch, 'describe'>) => {
+  const { checks, ingest, observe, answerMaxMs = answerMaxMsDefault } = options;
+  const metrics = atMostEvery(metricsEveryMs, options.metrics);
+  const handlers = new Map<string, () => OpsAnswer | Promise<OpsAnswer>>([
+    ['/livez', () => json(200, { live: true })],
+    [
+      '/readyz',
+      async () => {
+        const reasons = await findReasons(checks, answerMaxMs);
+        const degraded = [...(options.degraded?.() ?? []), ...descriptors.describe()];
+        const body = { ready: reasons.length === 0, reasons, ...(degraded.length > 0 && { degraded }) };
+        return json(body.ready ? 200 : 503, body);
+      },
+    ],
+    [
+      '/metrics',
+      async () => ({ status: 200, contentType: metricsContentType, body: await within(answerMaxMs, metrics()) }),
+    ],
+  ]);
+  const answer = async (path: string, method: string | undefined): Promise<OpsAnswer> => {
+    const handler = handlers.get(path);
+    if (handler === undefined) return problem(404, 'route_not_found', 'There is no such path here.');
+    if (method !== 'GET' && method !== 'HEAD')
+      return problem(405, 'method_not_allowed', 'This path answers GET and HEAD.', { Allow: 'GET, HEAD' });
+    try {
+      return await handler();
+    } catch (error) {
+      observe({ kind: 'warning', code: 'ops_failed', message: `${path} could not be answered.`, error });
+      return problem(500, 'internal_error', 'Unexpected condition. The log has the cause.');
+    }
+  };
+  return (request: IncomingMessage, response: ServerResponse): void => {
+    const path = (request.url ?? '').split('?', 1)[0] ?? '';
+    if (ingest !== undefined && /^\/ingest(\/|$)/.test(path)) void ingest(request, response);
+    else void answer(path, request.method).then((given) => send(request, response, given));
+  };
+};
+
+const json = (status: number, body: object, headers: Readonly<Record<string, string>> = {}): OpsAnswer => ({
+  status,
+  contentType: 'application/json',
+  body: `${JSON.stringify(body)}\n`,
+  headers,
+});
+
+const problem = (status: number, code: string, message: string, headers?: Readonly<Record<string, string>>) =>
+  json(status, { error: message, code }, headers);
+
+// A body is of no use here: the connection ends with the answer, or a slow one would hold it.
+const send = (request: IncomingMessage, response: ServerResponse, answer: OpsAnswer): void => {
+  const { 'content-length': length = '0', 'transfer-encoding': encoding } = request.headers;
+  response.writeHead(answer.status, {
+    'Content-Type': answer.contentType,
+    'Content-Length': Buffer.byteLength(answer.body),
+    'Cache-Control': 'no-store',
+    ...((length !== '0' || encoding !== undefined) && { Connection: 'close' }),
+    ...answer.headers,
+  });
+  response.end(answer.body);
+};
+
+const findReasons = async (checks: OpsOptions['checks'], answerMaxMs: number): Promise<readonly string[]> => {
+  const found = await Promise.all(
+    Object.entries(checks).map(async ([name, check]) => {
+      try {
+        const reason = await within(answerMaxMs, (async () => check())());
+        return reason === undefined ? [] : [`${name}: ${reason}`];
+      } catch (error) {
+        return [`${name}: ${error instanceof Error ? error.message : String(error)}`];
+      }
+    }),
+  );
+  return found.flat();
+};
+
+/** Waits for a promise, but not longer than this. */
+const within = async <T>(ms: number, promise: Promise<T>): Promise<T> => {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`no answer within ${ms} ms`)), ms);
+  });
+  try {
+    return await Promise.race([promise, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+};

@@ -1,0 +1,32 @@
+// What a stored report says of itself: stream, window and price of its signed body.
+import {
+  decodeFullReport,
+  decodeReportBody,
+  type FeedId,
+  headlinePriceOf,
+  ReportFormatError,
+  windowOf,
+} from '@sealpost/protocol';
+import type { NewReport, StoredReport, Window } from '../store.ts';
+
+export const toHex = (bytes: Uint8Array): `0x${string}` => `0x${Buffer.from(bytes).toString('hex')}`;
+
+/** What a report says of itself; undefined where it cannot be decoded. */
+export const contentsOf = (
+  fullReport: Uint8Array,
+): (Window & { readonly feedId: FeedId; readonly price: bigint }) | undefined => {
+  try {
+    const body = decodeReportBody(decodeFullReport(toHex(fullReport)).body);
+    const { validFromMs, observationsMs } = windowOf(body);
+    return { feedId: body.feedId, validFromMs, observationsMs, price: headlinePriceOf(body) };
+  } catch (error) {
+    if (error instanceof ReportFormatError) return undefined;
+    throw error;
+  }
+};
+
+/** A report with its price, for the roll-up of its minute. */
+export const withPrice = (report: StoredReport): NewReport => {
+  const price = contentsOf(report.fullReport)?.price;
+  return price === undefined ? report : { ...report, price }; // one that cannot be decoded is kept as it is
+};

@@ -1,0 +1,314 @@
+// The roll-ups of prices by minute, hour and day in LMDB: kept in the transaction that stores a report, so that candles need no reports to be
+// read. A store of an older release has minutes alone; its writer makes the rest of them, a slice at a time, in the order of their keys (D143).
+import { crc32 } from 'node:zlib';
+import {
+  type Candle,
+  type CandleSlice,
+  type CandleSpan,
+  finerSeconds,
+  mergeRollups,
+  planRollups,
+  type Rollup,
+  type RollupSpan,
+  rollUp,
+} from '../candle-rollup.ts';
+import { createDamageLog, type DamageLog } from '../damage.ts';
+import { decodeKeyedRecord, encodeKeyedRecord } from '../format/record.ts';
+import { CorruptRecordError, type NewReport } from '../store.ts';
+import type { Table } from './environment.ts';
+import { keysFrom, observationsOfKey, type ReportTables, reportKey, streamOfKey } from './report-tables.ts';
+
+const minuteMs = 60_000;
+const dayMs = 86_400_000;
+const headBytes = 4 + 6 + 6 + 4; // checksum, first and last observation, reports
+const priceBytes = 24; // int192
+const keyBytes = 10; // of reportKey
+
+/** The tables of roll-ups, by the milliseconds that each of their records covers; finest first. */
+const rollupTables = [
+  ['candles', minuteMs],
+  ['hourCandles', 3_600_000],
+  ['dayCandles', dayMs],
+] as const;
+
+export type RollupTable = (typeof rollupTables)[number][0];
+
+/** The names of these tables, finest first. */
+export const rollupNames: readonly RollupTable[] = rollupTables.map(([name]) => name);
+
+const nameOf = new Map<number, RollupTable>(rollupTables.map(([name, ms]) => [ms / 1_000, name]));
+
+/** Undefined in a store that no writer of this format has opened. */
+const tableOf = (tables: ReportTables, seconds: number): Table | undefined =>
+  tables[nameOf.get(seconds) as RollupTable]; // one for each
+
+const startOf = (ms: number, bucketMs: number): number => Math.floor(ms / bucketMs) * bucketMs;
+
+const encodeRollup = (stream: number, { firstMs, lastMs, reports, open, high, low, close }: Rollup): Buffer => {
+  const value = Buffer.allocUnsafe(headBytes + 4 * priceBytes);
+  value.writeUIntBE(firstMs, 4, 6);
+  value.writeUIntBE(lastMs, 10, 6);
+  value.writeUInt32BE(reports, 16);
+  for (const [i, price] of [open, high, low, close].entries()) writePrice(value, headBytes + i * priceBytes, price);
+  value.writeUInt32BE(crc32(value.subarray(4), stream), 0);
+  return value;
+};
+
+const writePrice = (value: Buffer, at: number, price: bigint): void => {
+  const hex = BigInt.asUintN(priceBytes * 8, price)
+    .toString(16)
+    .padStart(priceBytes * 2, '0');
+  value.write(hex, at, 'hex');
+};
+
+const readPrice = (value: Buffer, at: number): bigint =>
+  BigInt.asIntN(priceBytes * 8, BigInt(`0x${value.toString('hex', at, at + priceBytes)}`));
+
+const decodeRollup = (key: Buffer, value: Buffer, bucketMs: number): Rollup => {
+  if (key.length !== keyBytes) throw new CorruptRecordError(`a roll-up has the key ${key.toString('hex')}`);
+  const stream = streamOfKey(key);
+  if (value.length !== headBytes + 4 * priceBytes || crc32(value.subarray(4), stream) !== value.readUInt32BE(0))
+    throw new CorruptRecordError(`a roll-up of stream ${stream} does not match its checksum`);
+  const firstMs = value.readUIntBE(4, 6);
+  if (startOf(firstMs, bucketMs) !== observationsOfKey(key))
+    throw new CorruptRecordError(`the key of a roll-up of stream ${stream} is not the span that it covers`);
+  const priceAt = (i: number) => readPrice(value, headBytes + i * priceBytes);
+  return {
+    firstMs,
+    lastMs: value.readUIntBE(10, 6),
+    reports: value.readUInt32BE(16),
+    open: priceAt(0),
+    high: priceAt(1),
+    low: priceAt(2),
+    close: priceAt(3),
+  };
+};
+
+/** A stored roll-up; undefined where it is damaged. */
+const containRollup = (table: RollupTable, key: Buffer, value: Buffer, bucketMs: number, damage: DamageLog) =>
+  damage.contain({ table, key: nameOfKey(key) }, () => decodeRollup(key, value, bucketMs));
+
+const nameOfKey = (key: Buffer): string =>
+  key.length === keyBytes ? `${streamOfKey(key)}/${observationsOfKey(key)}` : key.toString('hex');
+
+/** Throws unless a roll-up's record is what was written. */
+export const checkCandle = (table: RollupTable, key: Buffer, value: Buffer): void =>
+  void decodeRollup(key, value, bucketOf(table));
+
+const bucketOf = (table: RollupTable): number => rollupTables.find(([name]) => name === table)?.[1] ?? minuteMs;
+
+/** Roll-ups of minutes merged into those that cover them, by their keys. */
+const gather = (rollups: Iterable<readonly [Buffer, Rollup]>, bucketMs: number) => {
+  const gathered = new Map<string, { readonly key: Buffer; rollup: Rollup }>();
+  for (const [minute, rollup] of rollups) {
+    const key = reportKey(streamOfKey(minute), startOf(observationsOfKey(minute), bucketMs));
+    const name = key.toString('latin1');
+    const known = gathered.get(name);
+    if (known === undefined) gathered.set(name, { key, rollup });
+    else known.rollup = mergeRollups(known.rollup, rollup);
+  }
+  return gathered.values();
+};
+
+/** The intact minutes of a stream in a span of milliseconds, the end not included. */
+function* minutesOf(tables: ReportTables, stream: number, fromMs: number, endMs: number, damage: DamageLog) {
+  const range = { start: reportKey(stream, fromMs), end: reportKey(stream, endMs) };
+  for (const { key, value } of tables.candles.getRange(range)) {
+    const rollup = containRollup('candles', key, value, minuteMs, damage);
+    if (rollup !== undefined) yield [key, rollup] as const;
+  }
+}
+
+/** Collects what a transaction adds to roll-ups and writes each of them once. */
+export const createCandleWriter = (tables: ReportTables, damage: DamageLog) => {
+  const added = new Map<string, { readonly key: Buffer; rollup: Rollup }>();
+  /** Adds to a stored roll-up. A damaged minute stays as it is: without its other reports it would be wrong. */
+  const put = (name: RollupTable, bucketMs: number, key: Buffer, rollup: Rollup): void => {
+    const table = tables[name];
+    const value = table?.get(key);
+    const stored = value && containRollup(name, key, value, bucketMs, damage);
+    if (value === undefined || stored !== undefined)
+      table?.put(key, encodeRollup(streamOfKey(key), mergeRollups(stored, rollup)));
+    else if (name !== 'candles') rebuild(tables, name, bucketMs, key, damage);
+  };
+  return {
+    add: (stream: number, { observationsMs, price }: NewReport): void => {
+      if (price === undefined) return;
+      const key = reportKey(stream, startOf(observationsMs, minuteMs));
+      const name = key.toString('latin1');
+      const known = added.get(name);
+      const one = rollUp(observationsMs, price);
+      if (known === undefined) added.set(name, { key, rollup: one });
+      else known.rollup = mergeRollups(known.rollup, one);
+    },
+    write: (): void => {
+      if (added.size === 0) return;
+      const built = builtTo(tables);
+      for (const { key, rollup } of added.values()) put('candles', minuteMs, key, rollup);
+      // What the building of older roll-ups has not reached is left to it.
+      const minutes = [...added.values()].flatMap(({ key, rollup }) =>
+        isBefore(key, built) ? [[key, rollup] as const] : [],
+      );
+      for (const [name, bucketMs] of rollupTables.slice(1))
+        for (const { key, rollup } of gather(minutes, bucketMs)) put(name, bucketMs, key, rollup);
+    },
+  };
+};
+
+/** Makes a damaged hour or day anew from the intact minutes that it covers. */
+const rebuild = (tables: ReportTables, name: RollupTable, bucketMs: number, key: Buffer, damage: DamageLog): void => {
+  const fromMs = observationsOfKey(key);
+  const minutes = minutesOf(tables, streamOfKey(key), fromMs, fromMs + bucketMs, damage);
+  for (const { rollup } of gather(minutes, bucketMs)) tables[name]?.put(key, encodeRollup(streamOfKey(key), rollup));
+};
+
+const builtKey = Buffer.from('rollups');
+
+/** How far hours and days are made: all of them, or those of minutes before a key. */
+type Built = 'all' | Buffer;
+
+const isBefore = (key: Buffer, built: Built): boolean => built === 'all' || Buffer.compare(key, built) < 0;
+
+/** Where the mark is missing or damaged, nothing counts as made: making a roll-up again gives the same one. */
+const builtTo = ({ meta, hourCandles, dayCandles }: ReportTables): Built => {
+  const value = meta.get(builtKey);
+  if (value === undefined || hourCandles === undefined || dayCandles === undefined) return Buffer.alloc(0);
+  try {
+    const { before } = decodeKeyedRecord<{ before: string | null }>(builtKey, value, 'how far roll-ups are made');
+    return before === null ? 'all' : Buffer.from(before, 'hex');
+  } catch (error) {
+    if (error instanceof CorruptRecordError) return Buffer.alloc(0);
+    throw error;
+  }
+};
+
+const markBuilt = ({ meta }: ReportTables, built: Built): void =>
+  void meta.put(builtKey, encodeKeyedRecord(builtKey, { before: built === 'all' ? null : built.toString('hex') }));
+
+/** Marks a new store: its writer keeps every roll-up from the first report on. */
+export const markNewRollups = (tables: ReportTables): void => markBuilt(tables, 'all');
+
+/** Minutes that one slice of building reads; a day has 1,440. */
+const builtMinutesMax = 4_000;
+
+/** Makes hours and days from the next minutes, whole days of a stream at a time. Returns whether more is to be made. */
+export const buildRollups = (tables: ReportTables, damage: DamageLog): boolean => {
+  const built = builtTo(tables);
+  if (built === 'all') return false;
+  const entries = [...tables.candles.getRange({ start: built, limit: builtMinutesMax })];
+  const isLast = entries.length < builtMinutesMax;
+  const last = entries.findLast(({ key }) => key.length === keyBytes);
+  const end = isLast || last === undefined ? undefined : dayKeyOf(last.key);
+  const minutes = entries.flatMap(({ key, value }) => {
+    if (end !== undefined && Buffer.compare(key, end) >= 0) return [];
+    const rollup = containRollup('candles', key, value, minuteMs, damage);
+    return rollup === undefined ? [] : [[key, rollup] as const];
+  });
+  for (const [name, bucketMs] of rollupTables.slice(1))
+    for (const { key, rollup } of gather(minutes, bucketMs))
+      tables[name]?.put(key, encodeRollup(streamOfKey(key), rollup));
+  markBuilt(tables, end ?? 'all');
+  return end !== undefined;
+};
+
+const dayKeyOf = (key: Buffer): Buffer => reportKey(streamOfKey(key), startOf(observationsOfKey(key), dayMs));
+
+/** The records that a damaged one may stand for: under its own key, or where its content belongs. */
+export const rollupKeys = (
+  table: RollupTable,
+  { key, value }: Entry,
+  streams: readonly number[],
+): readonly Buffer[] => {
+  const bucketMs = bucketOf(table);
+  const own = key.length === keyBytes && streams.includes(streamOfKey(key)) ? [key] : [];
+  if (value.length < headBytes) return own;
+  const isOf = (stream: number): boolean => crc32(value.subarray(4), stream) === value.readUInt32BE(0);
+  return [
+    ...own,
+    ...streams.filter(isOf).map((stream) => reportKey(stream, startOf(value.readUIntBE(4, 6), bucketMs))),
+  ];
+};
+
+type Entry = { readonly key: Buffer; readonly value: Buffer };
+type PricedMoment = { readonly observationsMs: number; readonly price: bigint };
+
+/** Makes a missing roll-up anew: a minute from its reports, others from their minutes. True where it is there in the end. */
+export const restoreRollup = (
+  tables: ReportTables,
+  table: RollupTable,
+  key: Buffer,
+  reportsOf: (stream: number, fromMs: number, endMs: number) => readonly PricedMoment[],
+): boolean => {
+  const [bucketMs, fromMs] = [bucketOf(table), observationsOfKey(key)];
+  if (fromMs % bucketMs !== 0) return false;
+  if (tables[table]?.get(key) !== undefined) return true;
+  if (table !== 'candles') rebuild(tables, table, bucketMs, key, createDamageLog());
+  else {
+    const reports = reportsOf(streamOfKey(key), fromMs, fromMs + bucketMs);
+    const merged = reports.reduce(
+      (sum: Rollup | undefined, { observationsMs, price }) => mergeRollups(sum, rollUp(observationsMs, price)),
+      undefined,
+    );
+    if (merged !== undefined) tables.candles.put(key, encodeRollup(streamOfKey(key), merged));
+  }
+  return tables[table]?.get(key) !== undefined;
+};
+
+/** Roll-ups that are read between two looks at the clock. */
+const looksApart = 16;
+
+/** Candles of a stream, from the first second of a span on; `next` is where a slice that was over has to go on. */
+export const readCandles = (
+  tables: ReportTables,
+  stream: number,
+  { from, to, resolution }: CandleSpan,
+  isOver: () => boolean,
+  damage: DamageLog,
+): CandleSlice => {
+  const buckets = new Map<number, Rollup>();
+  let count = 0;
+  let next: number | undefined;
+  for (const span of planRollups(from, to, resolution, builtTo(tables) === 'all')) {
+    for (const [second, rollup] of rollupsIn(tables, stream, span, damage)) {
+      if (count > 0 && count % looksApart === 0 && isOver()) next = second;
+      if (next !== undefined) break;
+      count += 1;
+      const start = Math.floor(second / resolution) * resolution;
+      buckets.set(start, mergeRollups(buckets.get(start), rollup));
+    }
+    if (next !== undefined) break;
+  }
+  const candles = [...buckets].map(([start, { open, high, low, close, reports }]): Candle => {
+    return { start, open, high, low, close, reports };
+  });
+  return next === undefined ? { candles } : { candles, next };
+};
+
+/** The roll-ups of a span, ascending; a damaged one is replaced by the finer ones that it covers. */
+function* rollupsIn(
+  tables: ReportTables,
+  stream: number,
+  { seconds, from, end }: RollupSpan,
+  damage: DamageLog,
+): Generator<readonly [number, Rollup]> {
+  const range = { start: reportKey(stream, from * 1_000), end: reportKey(stream, end * 1_000) };
+  for (const { key, value } of tableOf(tables, seconds)?.getRange(range) ?? []) {
+    const rollup = containRollup(nameOf.get(seconds) as RollupTable, key, value, seconds * 1_000, damage); // one for each
+    const finer = finerSeconds(seconds);
+    if (key.length !== keyBytes) continue;
+    const second = observationsOfKey(key) / 1_000;
+    if (rollup !== undefined) yield [second, rollup];
+    else if (finer !== undefined)
+      yield* rollupsIn(tables, stream, { seconds: finer, from: second, end: second + seconds }, damage);
+  }
+}
+
+/** Removes roll-ups of a stream that ended before a moment, a bounded number of each kind at a time. */
+export const trimCandles = (tables: ReportTables, stream: number, beforeMs: number, most: number): void => {
+  const { start } = keysFrom(stream, 0);
+  for (const [name, bucketMs] of rollupTables)
+    for (const key of [
+      ...(tables[name]?.getKeys({ start, end: reportKey(stream, beforeMs - bucketMs), limit: most }) ?? []),
+    ])
+      tables[name]?.remove(key);
+};

@@ -1,0 +1,110 @@
+// What must agree between the tables of the reports environment, compared for those who check a store: each record may match its checksum and
+// still contradict another one (D130). Everything is read on one snapshot, so that a writer may continue meanwhile.
+import { createDamageLog, type DamageLog } from '../../damage.ts';
+import type { Block } from '../../format/report-block.ts';
+import { CorruptRecordError, type Damage, type Window } from '../../store.ts';
+import { lastAppended, storedCounters, storedPosition } from '../counters.ts';
+import { loadStreams } from '../directory.ts';
+import type { Environment } from '../environment.ts';
+import { openRun, type RunTable } from '../read/runs.ts';
+import { decodeAppended, positionOfKey, type ReportTables, streamOfKey } from '../report-tables.ts';
+
+/** Every contradiction between records. What does not match its own checksum is named by the scan. */
+export const checkAgreement = (environment: Environment, tables: ReportTables): readonly Damage[] => {
+  environment.root.resetReadTxn();
+  const damage = createDamageLog();
+  checkRuns(tables, damage);
+  checkPositions(tables, damage);
+  return damage.list();
+};
+
+type Totals = { reports: number; reportBytes: number; damaged: number };
+
+const checkRuns = (tables: ReportTables, damage: DamageLog): void => {
+  const { byNumber, single } = loadStreams(tables, damage);
+  for (const { feedId, stream } of single)
+    damage.note({
+      table: 'numbers',
+      key: `${feedId} ${stream}`,
+      reason: `stream number ${stream} and ${feedId} belong together in one direction only`,
+      feedId,
+    });
+  const last = new Map<number, Window>();
+  const totals: Totals = { reports: 0, reportBytes: 0, damaged: 0 };
+  const checkRun = (table: RunTable, key: Buffer, run: Block): void => {
+    const stream = streamOfKey(key);
+    const feedId = byNumber.get(stream);
+    const name = { table, key: key.toString('hex'), feedId };
+    if (feedId === undefined) damage.note({ ...name, reason: `stream number ${stream} has no feed ID` });
+    const before = last.get(stream);
+    // Blocks come first: a run of the tail that begins before the end of a block is found here too.
+    if (before !== undefined && run.window(0).validFromMs <= before.observationsMs)
+      damage.note({ ...name, reason: `a run of ${table} begins before the run before it ends` });
+    last.set(stream, run.window(run.count - 1));
+    totals.reports += run.count;
+    totals.reportBytes += run.reportBytes();
+  };
+  for (const table of ['blocks', 'tail'] as const) {
+    for (const { key, run } of intactRuns(tables, table, damage)) {
+      if (run === undefined) totals.damaged += 1;
+      else checkRun(table, key, run);
+    }
+  }
+  const counted = storedCounters(tables);
+  // What a damaged run held is counted, and cannot be compared.
+  if (counted === undefined || totals.damaged > 0) return;
+  if (counted.reports !== totals.reports || counted.reportBytes !== totals.reportBytes)
+    damage.note({
+      table: 'meta',
+      key: 'counters',
+      reason: `the counters say ${counted.reports} reports of ${counted.reportBytes} bytes, the runs hold ${totals.reports} of ${totals.reportBytes}`,
+    });
+};
+
+function* intactRuns(tables: ReportTables, table: RunTable, damage: DamageLog) {
+  let before: Buffer | undefined;
+  for (const { key, value } of tables[table].getRange()) {
+    if (before !== undefined && Buffer.compare(before, key) >= 0)
+      damage.note({ table, key: key.toString('hex'), reason: `a key of ${table} is out of order` });
+    before = key;
+    let run: Block | undefined;
+    try {
+      run = openRun(key, value);
+    } catch (error) {
+      if (!(error instanceof CorruptRecordError)) throw error;
+    }
+    yield { key, run };
+  }
+}
+
+const checkPositions = (tables: ReportTables, damage: DamageLog): void => {
+  let isReadable = true;
+  let next: number | undefined;
+  for (const { key, value } of tables.appended.getRange()) {
+    const first = positionOfKey(key);
+    let count: number;
+    try {
+      count = decodeAppended(key, value).length;
+    } catch (error) {
+      if (!(error instanceof CorruptRecordError)) throw error;
+      isReadable = false;
+      next = undefined;
+      continue;
+    }
+    if (next !== undefined && first !== next)
+      damage.note({
+        table: 'appended',
+        key: `${first}`,
+        reason: `the batch before position ${first} ends at ${next - 1}`,
+      });
+    next = count === 0 ? undefined : first + count; // an empty batch marks that some are lost
+  }
+  const position = storedPosition(tables);
+  const end = lastAppended(tables, createDamageLog());
+  if (isReadable && position !== undefined && position !== end)
+    damage.note({
+      table: 'meta',
+      key: 'position',
+      reason: `the last position is ${position}, the last appended batch ends at ${end}`,
+    });
+};

@@ -1,0 +1,129 @@
+// Repairing the administrative environment of LMDB: a record under a damaged key is put back under its own, one that is damaged is taken out.
+// Entries of the audit log stay whatever they are: a log that could be mended could be forged (D131).
+import type { SignerSets } from '@sealpost/protocol';
+import { keyedBy } from '../../admin-keys.ts';
+import { createDamageLog, dependentsOf } from '../../damage.ts';
+import { decodeKeyedRecord } from '../../format/record.ts';
+import type { AdminKind, AdminRecords, AuditEntry, RegisteredSignerSet } from '../../store.ts';
+import { decodeAdminRecord, decodeAudit } from '../admin.ts';
+import { type Environment, openTable, type Table } from '../environment.ts';
+import { positionKey } from '../report-tables.ts';
+import { isAscending, type Repair } from './repair-tables.ts';
+
+type Entry = { readonly key: Buffer; readonly value: Buffer };
+
+/** The intact signer sets, retired ones included. */
+export const readSignerSets = (admin: Environment): SignerSets => {
+  const damage = createDamageLog();
+  const sets = [...openTable(admin, 'records').getRange()].flatMap((entry) =>
+    entry.key.toString().startsWith('signerSet/')
+      ? (damage.contain({ table: 'records', key: '' }, () => [decodeAdminRecord<'signerSet'>(entry)]) ?? [])
+      : [],
+  );
+  return new Map(sets.map((set: RegisteredSignerSet) => [set.configDigest, set]));
+};
+
+const reads = (decode: () => unknown): boolean =>
+  createDamageLog().contain({ table: '', key: '' }, () => [decode()]) !== undefined;
+
+const parse = ({ value }: Entry): unknown => {
+  try {
+    return JSON.parse(value.toString('utf8', 4));
+  } catch {
+    return undefined;
+  }
+};
+
+/** The key that a record was written under, as its own content says; undefined where it does not match its checksum there. */
+const ownKeys: Readonly<Record<string, (entry: Entry) => Buffer | undefined>> = {
+  records: (entry) => {
+    const record = parse(entry);
+    if (typeof record !== 'object' || record === null) return undefined;
+    const names = (Object.keys(keyedBy) as AdminKind[]).map(
+      (kind) => `${kind}/${keyedBy[kind](record as AdminRecords[AdminKind] as never)}`,
+    );
+    return names.map((name) => Buffer.from(name)).find((key) => reads(() => decodeAdminRecord({ ...entry, key })));
+  },
+  audit: (entry) => {
+    const sequence = Number((parse(entry) as Partial<AuditEntry> | undefined)?.sequence);
+    const key = Number.isSafeInteger(sequence) && sequence > 0 ? positionKey(sequence) : undefined;
+    return key !== undefined && reads(() => decodeAudit({ ...entry, key })) ? key : undefined;
+  },
+};
+
+const decodeCount = ({ key, value }: Entry): unknown => decodeKeyedRecord(key, value, key.toString());
+
+const decoders: Readonly<Record<string, (entry: Entry) => unknown>> = {
+  records: decodeAdminRecord,
+  audit: decodeAudit,
+  usage: decodeCount,
+  secretUses: decodeCount,
+};
+
+const nameOf = (table: string, key: Buffer): string => (table === 'audit' ? key.toString('hex') : key.toString());
+
+export const repairAdministration = (repair: Repair, admin: Environment): void => {
+  for (const name of Object.keys(decoders)) {
+    const table = openTable(admin, name);
+    if (repair.options.dryRun) planTable(repair, name, table);
+    else
+      admin.root.transactionSync(() => {
+        const isOrdered = isAscending(table);
+        const { kept, removed } = planTable(repair, name, table);
+        if (isOrdered && removed.length === 0) return;
+        // Other processes may change these tables: all of it is one transaction, with the file before its end.
+        repair.file.flush();
+        table.clearSync();
+        for (const { key, value } of kept) table.put(key, value);
+      });
+  }
+};
+
+/** What stays, and what goes. Everything that goes is in the file. */
+const planTable = (
+  repair: Repair,
+  name: string,
+  table: Table,
+): { readonly kept: readonly Entry[]; readonly removed: readonly Entry[] } => {
+  const [kept, removed]: [Entry[], Entry[]] = [[], []];
+  for (const found of table.getRange()) {
+    const entry = { key: Buffer.from(found.key), value: Buffer.from(found.value) };
+    if (reads(() => decoders[name]?.(entry))) {
+      kept.push(entry);
+      continue;
+    }
+    const key = nameOf(name, entry.key);
+    const own = ownKeys[name]?.(entry);
+    repair.file.put({
+      environment: 'admin',
+      table: name,
+      key: entry.key.toString('hex'),
+      value: entry.value,
+      reason: 'it is damaged',
+    });
+    if (own !== undefined) {
+      removed.push(entry);
+      kept.push({ key: own, value: entry.value });
+      repair.tally.add(name);
+    } else if (name === 'audit') {
+      kept.push(entry);
+      repair.left.push({
+        table: name,
+        key,
+        why: 'entries of the audit log are never removed; sealpost audit verify names it',
+      });
+    } else {
+      removed.push(entry);
+      repair.lost.push({
+        table: name,
+        key,
+        feedId: null,
+        fromMs: null,
+        toMs: null,
+        reports: null,
+        what: dependentsOf(name, key),
+      });
+    }
+  }
+  return { kept, removed };
+};

@@ -1,0 +1,276 @@
+import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { FeedId } from '@sealpost/protocol';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { flipInFile } from '../../../../tests/damage/flip.ts';
+import { partsOf } from '../../../../tests/damage/pages.ts';
+import { act, testStream } from '../../../../tests/support/door.ts';
+import { createSignedReports, millisecondStream, secondStream } from '../../../../tests/support/signed-reports.ts';
+import { openStore } from '../open.ts';
+import type { Store, StoredReport } from '../store.ts';
+import type { StoreEvent } from '../store-event.ts';
+import { openEnvironment, openTable, type Table } from './environment.ts';
+import { pagesFile } from './pages-file.ts';
+import { reportKey } from './report-tables.ts';
+
+const { report } = await createSignedReports();
+const t0 = 1_763_200_000;
+const [first, second] = [secondStream(1), secondStream(2)];
+const run = (feedId: FeedId, from: number, count: number): readonly StoredReport[] =>
+  Array.from({ length: count }, (_, i) => report(feedId, t0 + from + i, t0 + from + i));
+const keysOf = (reports: readonly StoredReport[]): readonly number[] =>
+  reports.map(({ observationsMs }) => observationsMs / 1_000 - t0);
+const range = (from: number, to: number): readonly number[] => Array.from({ length: to - from }, (_, i) => from + i);
+
+let folder: string;
+const events: StoreEvent[] = [];
+const open = (mode: 'read' | 'write' = 'write'): Promise<Store> =>
+  openStore(folder, mode, { tell: (event) => void events.push(event) });
+const damagedTables = (): readonly string[] =>
+  events.flatMap((event) => (event.kind === 'damaged' ? [event.table] : []));
+
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'sealpost-damaged-'));
+  events.length = 0;
+  const store = await open();
+  // Two blocks and a tail of 22 each.
+  await store.reports.append([...run(first, 0, 150), ...run(second, 0, 150)]);
+  await store.close();
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+/** Changes records of a closed store behind its back. */
+const tamper = async (environment: string, name: string, change: (table: Table) => void): Promise<void> => {
+  const opened = openEnvironment(join(folder, environment), false);
+  const table = openTable(opened, name);
+  opened.root.transactionSync(() => change(table));
+  await opened.root.close();
+};
+
+const flipped = (value: Buffer, at: number): Buffer => {
+  const copy = Buffer.from(value);
+  copy[at] = (copy[at] as number) ^ 4;
+  return copy;
+};
+
+/** Flips a bit of the nth record of a table. */
+const flipValue = (environment: string, name: string, nth: number, at: number): Promise<void> =>
+  tamper(environment, name, (table) => {
+    const { key, value } = [...table.getRange()][nth] as { key: Buffer; value: Buffer }; // there are enough
+    table.put(key, flipped(value, at < 0 ? value.length + at : at));
+  });
+
+test('damage: a damaged tail run costs its reports, keeps nobody from writing, and comes back when they are sent again', async () => {
+  await flipValue('reports', 'tail', 0, 10);
+  const store = await open();
+  expect(store.reports.latest(first)?.observationsMs).toBe((t0 + 127) * 1_000);
+  expect(await store.reports.neighbours(first, t0 + 130)).toMatchObject({ damaged: true });
+  expect(await store.reports.append([...run(second, 150, 1), ...run(first, 150, 1)])).toEqual(['stored', 'stored']);
+  expect(damagedTables()).toContain('tail');
+  expect(keysOf((await store.reports.page(first, t0, 1_000)).reports)).toEqual([...range(0, 128), 150]);
+  expect((await store.reports.renderedPage(first, t0, 1_000)).json.join().match(/feedID/g)).toHaveLength(129);
+  expect(await store.reports.neighbours(first, t0 + 130)).toMatchObject({ damaged: true });
+  expect(await store.reports.append(run(first, 120, 30))).toEqual([
+    ...range(0, 8).map(() => 'duplicate'),
+    ...range(0, 22).map(() => 'stored'),
+  ]);
+  for (const feedId of [first, second])
+    expect(keysOf((await store.reports.page(feedId, t0, 1_000)).reports)).toEqual(range(0, 151));
+  expect((await store.reports.stats()).reports).toBe(302);
+  await store.close();
+});
+
+test('damage: a damaged block is set aside when one of its reports is sent again', async () => {
+  await flipValue('reports', 'blocks', 0, 10);
+  const store = await open();
+  expect(keysOf((await store.reports.page(first, t0, 1_000)).reports)).toEqual(range(64, 150));
+  expect(await store.reports.append(run(first, 0, 64))).toEqual(range(0, 64).map(() => 'stored'));
+  expect(keysOf((await store.reports.page(first, t0, 1_000)).reports)).toEqual(range(0, 150));
+  expect((await store.reports.stats()).reports).toBe(300);
+  await store.close();
+  events.length = 0;
+  await (await open('read')).close();
+  expect(damagedTables()).toEqual(['blocks']);
+});
+
+test('damage: one damaged report is one missing report, for a moment, a page, what is rendered and what was appended', async () => {
+  await flipValue('reports', 'blocks', 0, -20); // in the last report of the run
+  const store = await open();
+  const expected = [...range(0, 63), ...range(64, 150)];
+  expect(await store.reports.at([first, second], t0 + 63)).toMatchObject([undefined, { feedId: second }]);
+  expect(await store.reports.neighbours(first, t0 + 63)).toMatchObject({ damaged: true });
+  expect(keysOf((await store.reports.page(first, t0, 1_000)).reports)).toEqual(expected);
+  expect(await store.reports.renderedPage(first, t0, 64)).toMatchObject({ damaged: true, more: true });
+  const page = await store.reports.renderedPage(first, t0 + 50, 50);
+  expect([page.json.length, page.lastMs]).toEqual([50, (t0 + 100) * 1_000]);
+  const { reports, positions, missed } = await store.reports.appendedAfter(0, 1_000);
+  expect(keysOf(reports.slice(0, 149))).toEqual(expected);
+  expect([positions[62], positions[63], missed]).toEqual([63, 65, false]);
+  expect(await store.reports.append(run(first, 63, 1))).toEqual(['stored']);
+  expect(keysOf((await store.reports.page(first, t0, 1_000)).reports)).toEqual(range(0, 150));
+  await store.close();
+});
+
+test('damage: a damaged batch of the append order is told as missed, and what follows is read', async () => {
+  const store = await open();
+  await store.reports.append(run(first, 150, 2));
+  await store.close();
+  await flipValue('reports', 'appended', 0, 9);
+  const reader = await open('read');
+  expect(await reader.reports.appendedAfter(3, 10)).toMatchObject({
+    positions: [301, 302],
+    position: 302,
+    missed: true,
+  });
+  expect(await reader.reports.appendedAfter(300, 10)).toMatchObject({ positions: [301, 302], missed: false });
+  await reader.close();
+  await flipValue('reports', 'appended', 1, 9);
+  const again = await open('read');
+  expect(await again.reports.appendedAfter(300, 10)).toMatchObject({ positions: [], position: 302, missed: true });
+  await again.close();
+});
+
+test.each(['numbers', 'feedIds'])(
+  'damage: a damaged row of %s serves no other stream’s reports, and is derived',
+  async (name) => {
+    // The number of the first stream becomes that of the second, or its feed ID another one.
+    await tamper('reports', name, (table) => {
+      const [one] = [...table.getRange()] as [{ key: Buffer; value: Buffer }]; // there are two
+      const value = Buffer.from(one.value);
+      value[3] = name === 'numbers' ? 2 : 9;
+      table.put(one.key, value);
+    });
+    const reader = await open('read');
+    expect((await reader.reports.at([first], t0))[0]?.fullReport).toEqual(run(first, 0, 1)[0]?.fullReport);
+    expect(damagedTables()).toEqual([name]);
+    await reader.close();
+    await (await open()).close();
+    events.length = 0;
+    await (await open()).close();
+    expect(damagedTables()).toEqual([]);
+  },
+);
+
+test('damage: format, counters and position are derived where they are damaged', async () => {
+  for (const nth of [0, 1, 3]) await flipValue('reports', 'meta', nth, 0);
+  const store = await open();
+  expect(await store.reports.position()).toBe(300);
+  expect(await store.reports.append(run(first, 150, 1))).toEqual(['stored']);
+  expect(await store.reports.stats()).toMatchObject({ reports: 301, streams: 2 });
+  expect(await store.reports.position()).toBe(301);
+  await store.close();
+});
+
+test('damage: a damaged account, stream or audit entry affects itself alone, and can be written anew', async () => {
+  const store = await open();
+  const streams = [testStream(first), testStream(second)];
+  await store.admin.update('stream', [first, second], () => streams, act);
+  await store.close();
+  await flipValue('admin', 'records', 0, 12);
+  await flipValue('admin', 'audit', 0, 12);
+  const damaged = await open();
+  expect(await damaged.admin.list('stream')).toEqual([streams[1]]);
+  await expect(damaged.admin.get('stream', first)).rejects.toThrow(`stream/${first} does not match its checksum`);
+  expect((await damaged.findDamage()).map(({ table }) => table)).toEqual(['records', 'audit']);
+  await damaged.admin.update('stream', [first], () => streams.slice(0, 1), act);
+  expect(await damaged.admin.list('stream')).toEqual(streams);
+  expect(await damaged.admin.auditAfter(1, 10)).toMatchObject([{ sequence: 2 }]);
+  await damaged.close();
+});
+
+test('damage: a store of format 1 opens, with everything that is in it', async () => {
+  await tamper('reports', 'meta', (meta) => {
+    meta.put(Buffer.from('format'), Buffer.from([1]));
+    for (const name of ['counters', 'position']) {
+      const value = meta.get(Buffer.from(name)) as Buffer; // there is one
+      meta.put(Buffer.from(name), value.subarray(0, -4));
+    }
+  });
+  for (const name of ['numbers', 'feedIds'])
+    await tamper('reports', name, (table) => {
+      for (const { key, value } of [...table.getRange()]) table.put(key, value.subarray(0, -4));
+    });
+  await tamper('reports', 'latest', (table) => void table.put(Buffer.alloc(4), Buffer.alloc(50)));
+  for (const mode of ['read', 'write', 'read'] as const) {
+    const store = await open(mode);
+    expect(keysOf((await store.reports.page(first, t0, 1_000)).reports)).toEqual(range(0, 150));
+    expect([await store.reports.position(), (await store.reports.stats()).reports]).toEqual([300, 300]);
+    await store.close();
+  }
+  expect(damagedTables()).toEqual([]);
+});
+
+/** Full reports of a page, as the API sends them. */
+const textsOf = (json: string): readonly string[] => json.match(/0x[0-9a-f]{400,}/g) ?? [];
+
+test('damage: whichever bit of a key is flipped, a rendered page has the reports that the stream has', async () => {
+  const fast = millisecondStream(3);
+  const store = await open();
+  // Three reports in half a second, which only a stream that counts in milliseconds may have.
+  for (let i = 0; i < 5; i++)
+    await store.reports.append(
+      range(0, 3).map((n) => report(fast, (t0 + i) * 1_000 + n * 160 - 159, (t0 + i) * 1_000 + n * 160)),
+    );
+  for (let i = 150; i < 154; i++) await store.reports.append(run(first, i, 1));
+  await store.close();
+  const file = pagesFile(join(folder, 'reports'));
+  const keys = partsOf(file).filter(({ kind, table }) => kind === 'key' && (table === 'tail' || table === 'blocks'));
+  const pages = [
+    ...range(0, 6).map((i) => [fast, t0 + i, 4] as const),
+    ...[63, 64, 127, 128, 150, 151, 152, 153].map((i) => [first, t0 + i, 70] as const),
+  ];
+  for (const [i, { key, from }] of keys.entries()) {
+    const [byte, bit] = (
+      [
+        [3, 0],
+        [5, 1],
+        [8, 2],
+      ] as const
+    )[i % 3] as readonly [number, number]; // one of three
+    flipInFile(file, from + byte, bit);
+    const reader = await open('read');
+    for (const [feedId, start, limit] of pages) {
+      const { reports, more } = await reader.reports.page(feedId, start, limit);
+      const rendered = await reader.reports.renderedPage(feedId, start, limit);
+      const texts = reports.map(({ fullReport }) => `0x${Buffer.from(fullReport).toString('hex')}`);
+      const name = `bit ${bit} of byte ${byte} of key ${key?.toString('hex')}, ${feedId} from ${start - t0}`;
+      expect([rendered.more, textsOf(rendered.json.join())], name).toEqual([more, texts]);
+    }
+    await reader.close();
+    flipInFile(file, from + byte, bit);
+  }
+});
+
+test('damage: a run that is stored twice is given once', async () => {
+  const copied: Buffer[] = [];
+  await tamper('reports', 'blocks', (table) => void copied.push(...[...table.getRange()].map(({ value }) => value)));
+  await tamper('reports', 'tail', (table) => void table.put(reportKey(1, (t0 + 127) * 1_000), copied[1] as Buffer)); // one of four
+  const reader = await open('read');
+  expect(textsOf((await reader.reports.renderedPage(first, t0, 1_000)).json.join())).toHaveLength(150);
+  await reader.close();
+});
+
+test('lineage: it outlives a restart, and a copy has another', async () => {
+  const lineage = async (at: string): Promise<string> => {
+    const store = await openStore(at, 'write');
+    const { epoch, key } = await store.reports.lineage();
+    await store.close();
+    return Buffer.concat([epoch, key]).toString('hex');
+  };
+  const before = await lineage(folder);
+  expect(await lineage(folder)).toBe(before);
+  const copy = `${folder}-copy`;
+  cpSync(folder, copy, { recursive: true });
+  expect(await lineage(copy)).not.toBe(before);
+  rmSync(copy, { recursive: true });
+});
+
+test('running mark: a start after a process that did not close the store says so, and counts', async () => {
+  writeFileSync(join(folder, 'reports', 'running'), '{"pid":1,"unexpectedEnds":1}\n');
+  await (await open()).close();
+  expect(events).toContainEqual({ kind: 'endedUnexpectedly', times: 2 });
+  events.length = 0;
+  await (await open()).close();
+  expect(events.filter(({ kind }) => kind === 'endedUnexpectedly')).toEqual([]);
+});

@@ -1,0 +1,327 @@
+// THE EMBEDDED ENGINE: a folder with two LMDB environments. `reports` is written by one process, `admin` by any; both are read by many at once.
+// This file puts the parts together and does backup and closing.
+import { randomUUID } from 'node:crypto';
+import { accessSync, constants, existsSync, mkdirSync, readdirSync, statSync } from 'node:fs';
+import { open as openFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { FeedId } from '@sealpost/protocol';
+import { type StartWatch, unwatchedStart } from '../../runtime/start-watch.ts';
+import { createDamageLog, type DamageLog } from '../damage.ts';
+import {
+  type Quarantine,
+  type RenderedPage,
+  type ReportStats,
+  type ReportStore,
+  type Store,
+  StoreError,
+} from '../store.ts';
+import type { StoreEvent } from '../store-event.ts';
+import { createWake } from '../wake.ts';
+import { createAdminStore } from './admin.ts';
+import { checkAdministration } from './check/admin-check.ts';
+import { checkAgreement } from './check/check.ts';
+import { scanSlice } from './check/scan.ts';
+import { readCounters } from './counters.ts';
+import { createDirectory } from './directory.ts';
+import { type Environment, openEnvironment } from './environment.ts';
+import { openFailure } from './failure.ts';
+import { checkFormat, prepareReports, readLineage } from './format.ts';
+import { createFileKeyHolders } from './key-holders.ts';
+import { pagesFile } from './pages-file.ts';
+import { createReportReader } from './read/report-reader.ts';
+import { listSetAside } from './read/set-aside.ts';
+import { openReportTables, type ReportTables } from './report-tables.ts';
+import { leaveRunningMark } from './running-mark.ts';
+import { createUsageStore } from './usage.ts';
+import { holdPlace, takePlace, type WriterPlace } from './write/fence.ts';
+import { listQuarantine } from './write/quarantine.ts';
+import { usedBytes } from './write/retention.ts';
+import { type Closings, createClosings, openWriter, type Writer, type WritingTimes } from './write/writer.ts';
+import { takeWriterLock } from './write/writer-lock.ts';
+
+/** How often a process that only reads looks for new reports, for its listeners. */
+const appendPollMs = 20;
+
+/** Opens the store in a folder, to read or to write. `tell` hears what a writer observes. */
+export const openLmdbStore = async (
+  folder: string,
+  mode: 'read' | 'write',
+  tell: (event: StoreEvent) => void = () => {},
+  starting: StartWatch = unwatchedStart,
+  writing: WritingTimes = {},
+): Promise<Store> => {
+  const reportsFolder = join(folder, 'reports');
+  const adminFolder = join(folder, 'admin');
+  if (mode === 'read' && !existsSync(pagesFile(reportsFolder))) {
+    throw new StoreError(
+      'store_not_found',
+      `There is no store in ${folder}. Load reports into one with: sealpost ingest FILE --store ${folder}.`,
+    );
+  }
+  makeFolders([reportsFolder, adminFolder]);
+  const closings = createClosings();
+  const isReadOnly = mode === 'read' && isOnReadOnlyMedia(adminFolder);
+  const admin = openEnvironment(adminFolder, isReadOnly, closings.administration);
+  const place = { token: randomUUID(), pid: process.pid, takenAt: new Date().toISOString() };
+  const damage = createDamageLog((found, total) => tell({ kind: 'damaged', total, ...found }));
+  const unlock = mode === 'write' ? await lockOrClose(admin, reportsFolder, place, damage) : undefined;
+  const mark = mode === 'write' ? leaveRunningMark(reportsFolder) : undefined;
+  if (mark !== undefined && mark.unexpectedEnds > 0) tell({ kind: 'endedUnexpectedly', times: mark.unexpectedEnds });
+  const release = (): void => {
+    mark?.clear();
+    unlock?.();
+  };
+  let reports: OpenReports | undefined;
+  let writer: Writer | undefined;
+  try {
+    const opened = openReports(reportsFolder, folder, mode === 'write' ? place : undefined, damage, closings);
+    reports = opened;
+    writer = openWriter({
+      folder,
+      place: mode === 'write' ? place : undefined,
+      tell: passDamage(tell, damage),
+      closings,
+      ...writing,
+      refresh: (part) => (part === 'administration' ? admin : opened.environment).root.resetReadTxn(),
+    });
+    if (mode === 'write') await starting.part('the thread that writes to the store', writer.ready);
+    return composeStore(folder, admin, reports, writer, mode, damage, release);
+  } catch (error) {
+    await writer?.close();
+    await reports?.environment.root.close();
+    release();
+    await admin.root.close();
+    throw error;
+  }
+};
+
+/** What the writer's thread finds damaged is known to the store. */
+const passDamage =
+  (tell: (event: StoreEvent) => void, damage: DamageLog) =>
+  (event: StoreEvent): void => {
+    if (event.kind === 'damaged') {
+      const { table, key, reason, feedId } = event;
+      damage.note({ table, key, reason, feedId });
+    } else tell(event);
+  };
+
+const makeFolders = (folders: readonly string[]): void => {
+  for (const folder of folders) {
+    try {
+      mkdirSync(folder, { recursive: true, mode: 0o700 });
+    } catch (error) {
+      throw openFailure(folder, error);
+    }
+  }
+};
+
+/** A backup on read-only media: nothing of it can be changed, and LMDB does without its lock. */
+const isOnReadOnlyMedia = (folder: string): boolean => {
+  try {
+    accessSync(folder, constants.W_OK);
+    return false;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EROFS';
+  }
+};
+
+const lockOrClose = async (
+  admin: Environment,
+  reportsFolder: string,
+  place: WriterPlace,
+  damage: DamageLog,
+): Promise<() => void> => {
+  try {
+    const unlock = takeWriterLock(admin, reportsFolder, place, damage);
+    holdPlace(admin, place);
+    return unlock;
+  } catch (error) {
+    await admin.root.close();
+    throw error;
+  }
+};
+
+type OpenReports = { readonly environment: Environment; readonly tables: ReportTables };
+
+// A writer creates the tables, which a reader cannot, and brings them up to this release.
+const openReports = (
+  reportsFolder: string,
+  folder: string,
+  place: WriterPlace | undefined,
+  damage: DamageLog,
+  closings: Closings,
+): OpenReports => {
+  const environment = openEnvironment(reportsFolder, place === undefined, closings.reports);
+  try {
+    const tables = openReportTables(environment);
+    checkFormat(tables, folder, damage);
+    if (place !== undefined) {
+      takePlace(environment, place, damage);
+      holdPlace(environment, place);
+      prepareReports(environment, tables, damage);
+    }
+    for (const damaged of listSetAside(tables)) damage.note(damaged);
+    return { environment, tables };
+  } catch (error) {
+    void environment.root.close();
+    throw typeof (error as { code?: unknown }).code === 'number' ? openFailure(folder, error) : error;
+  }
+};
+
+const composeStore = (
+  folder: string,
+  adminEnvironment: Environment,
+  { environment, tables }: OpenReports,
+  writer: Writer,
+  mode: 'read' | 'write',
+  damage: DamageLog,
+  release: () => void,
+): Store => {
+  const source = { tables, directory: createDirectory(tables, damage), damage };
+  const reader = createReportReader(
+    source,
+    () => environment.root.resetReadTxn(),
+    mode === 'write' ? writer.writes : undefined,
+  );
+  const appended = createWake(reader.position, appendPollMs);
+  const admin = createAdminStore(
+    adminEnvironment,
+    damage,
+    writer.administer,
+    mode === 'write' ? writer.putRecords : undefined,
+  );
+  let closed = false;
+  const writable = (): Writer => {
+    if (mode === 'write' && !closed) return writer;
+    throw closed
+      ? closedError(folder)
+      : new StoreError('store_read_only', `The store in ${folder} is open for reading only.`);
+  };
+  const reports: ReportStore = {
+    append: async (batch) => {
+      const outcomes = await writable().append(batch);
+      appended.check();
+      return outcomes;
+    },
+    // Nothing can be read here before it is durable.
+    confirm: async () => {},
+    latest: reader.latest,
+    newestMs: reader.newestMs,
+    at: async (feedIds, seconds) => feedIds.map((feedId) => reader.at(feedId, seconds)),
+    neighbours: async (feedId, seconds) => reader.neighbours(feedId, seconds),
+    page: async (feedId, fromSeconds, limit) => reader.page(feedId, fromSeconds, limit),
+    renderedAt: async (feedIds, seconds) => reader.renderedAt(feedIds, seconds),
+    renderedPage: async (feedId, fromSeconds, limit) => {
+      await renderAhead(reader.renderedPage, feedId, fromSeconds, limit);
+      return reader.renderedPage(feedId, fromSeconds, limit);
+    },
+    windows: async (feedId, fromSeconds, toSeconds, limit) => reader.windows(feedId, fromSeconds, toSeconds, limit),
+    candles: async (feedId, span, isOver) => reader.candles(feedId, span, isOver),
+    appendedAfter: async (position, limit, filter) => reader.appendedAfter(position, limit, filter),
+    position: async () => reader.position(),
+    lineage: async () => {
+      environment.root.resetReadTxn();
+      return readLineage(environment, tables);
+    },
+    onAppended: appended.listen,
+    trim: async (retention) => writable().trim(retention),
+    scan: async (cursor, limit) => scanSlice(environment, tables, cursor, limit),
+    stats: async () => readStats(folder, environment, tables, damage),
+  };
+  const quarantine: Quarantine = {
+    add: async (refused) => writable().quarantine(refused),
+    list: async (limit) => {
+      environment.root.resetReadTxn();
+      return listQuarantine(tables.quarantine, limit, damage);
+    },
+    count: async () => {
+      environment.root.resetReadTxn();
+      return tables.quarantine.getKeysCount();
+    },
+  };
+  return {
+    reports,
+    quarantine,
+    admin,
+    usage: createUsageStore(adminEnvironment, damage, writer.addUsage),
+    nodes: undefined,
+    keyHolders: createFileKeyHolders(folder),
+    damage: damage.list,
+    stops: writer.stops,
+    findDamage: async () => [...checkAdministration(adminEnvironment), ...checkAgreement(environment, tables)],
+    backup: (target) => backup(environment, adminEnvironment, target),
+    close: async () => {
+      if (closed) return;
+      closed = true;
+      appended.close();
+      admin.close();
+      await writer.close();
+      await environment.root.close();
+      release();
+      await adminEnvironment.root.close();
+    },
+  };
+};
+
+/** Reports of a page that are rendered before others get their turn: some 2 ms. */
+const pageSlice = 250;
+
+/** Renders a long page piece by piece; what is rendered is kept, so that putting the page together takes little. */
+const renderAhead = async (
+  render: (feedId: FeedId, fromSeconds: number, limit: number) => RenderedPage,
+  feedId: FeedId,
+  fromSeconds: number,
+  limit: number,
+): Promise<void> => {
+  let from = fromSeconds;
+  for (let left = limit; left > pageSlice; left -= pageSlice) {
+    const { lastMs, more } = render(feedId, from, pageSlice);
+    if (!more || lastMs === undefined) return;
+    from = Math.floor(lastMs / 1_000) + 1;
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+};
+
+const closedError = (folder: string) => new StoreError('store_closed', `The store in ${folder} is closed.`);
+
+const readStats = (folder: string, { root }: Environment, tables: ReportTables, damage: DamageLog): ReportStats => {
+  root.resetReadTxn();
+  const files = [pagesFile(join(folder, 'reports')), pagesFile(join(folder, 'admin'))];
+  return {
+    streams: tables.feedIds.getKeysCount(),
+    ...readCounters(tables, damage),
+    usedBytes: usedBytes(tables),
+    // Blocks on the disk: the file is kept a little longer than its pages, and that part is sparse.
+    fileBytes: files.reduce((sum, file) => sum + statSync(file).blocks * 512, 0),
+  };
+};
+
+/** Makes a folder for a backup, or refuses one that holds anything. */
+export const requireEmptyFolder = (folder: string): void => {
+  mkdirSync(folder, { recursive: true });
+  if (readdirSync(folder).length > 0)
+    throw new StoreError('store_write_failed', `${folder} is not empty. Name a new folder for the backup.`);
+};
+
+const backup = async (reports: Environment, admin: Environment, target: string): Promise<void> => {
+  requireEmptyFolder(target);
+  for (const [name, { root }] of [
+    ['admin', admin],
+    ['reports', reports],
+  ] as const) {
+    mkdirSync(join(target, name), { mode: 0o700 });
+    root.resetReadTxn();
+    await root.backup(join(target, name), true);
+    for (const path of [pagesFile(join(target, name)), join(target, name), target]) await flushFile(path);
+  }
+};
+
+/** Without waiting for the disk on the loop: a backup may be large. */
+const flushFile = async (path: string): Promise<void> => {
+  const file = await openFile(path, 'r');
+  try {
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+};

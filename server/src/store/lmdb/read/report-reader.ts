@@ -1,0 +1,239 @@
+// Reading reports from LMDB: synchronous, on one snapshot per call, so that a run closing meanwhile is seen whole in one place. Used by every
+// process, and by the writer inside its transactions. What is damaged is noted and treated as missing (D120).
+import type { FeedId } from '@sealpost/protocol';
+import type { CandleSlice, CandleSpan } from '../../candle-rollup.ts';
+import { renderReport, secondOf } from '../../format/rendered-report.ts';
+import type {
+  Appended,
+  AppendedFilter,
+  LatestReport,
+  Neighbours,
+  RenderedReport,
+  ReportPage,
+  StoredReport,
+  Window,
+} from '../../store.ts';
+import { readCandles } from '../candles.ts';
+import { changesOf, lastPosition } from '../counters.ts';
+import { observationsOfKey, openAppended, positionKey, positionOfKey, streamOfKey } from '../report-tables.ts';
+import { findAt, findFirst, findNeighbours, findQuickly, quickFirst, readPage } from './found-reports.ts';
+import { createLatestReader, createNewestReader } from './latest.ts';
+import { createPageRenderer } from './rendered-runs.ts';
+import { type FoundReport, noteRun, type ReportSource, readFound, runsFrom } from './runs.ts';
+import { isLost } from './set-aside.ts';
+
+/**
+ * Makes a reader. `renew` begins a new snapshot; inside a write transaction it does nothing. `writes` is how often the store was written,
+ * for the process that alone writes it; others are never told.
+ */
+export const createReportReader = (
+  source: ReportSource,
+  renew: () => void,
+  writes: () => number | undefined = () => undefined,
+) => {
+  const { tables, damage, directory } = source;
+  const streamOf = directory.numberOf;
+  const onSnapshot = <T>(feedId: FeedId, missing: T, read: (stream: number) => T): T => {
+    renew();
+    const stream = streamOf(feedId);
+    return stream === undefined ? missing : read(stream);
+  };
+  const latestOf = createLatestReader(source);
+  const newestMs = createNewestReader(source);
+  /** The newest report where a second is after it and nothing is damaged behind it: nobody has to search for more. */
+  const newestBefore = (feedId: FeedId, stream: number, seconds: number): Window | undefined => {
+    const { report, isLast } = latestOf(feedId, stream);
+    if (report === undefined || !isLast || secondOf(report.observationsMs) >= seconds) return undefined;
+    const { validFromMs, observationsMs } = report;
+    return { validFromMs, observationsMs };
+  };
+  const at = (feedId: FeedId, stream: number, seconds: number): StoredReport | undefined =>
+    findQuickly(source, feedId, stream, seconds) ??
+    (newestBefore(feedId, stream, seconds) === undefined ? findAt(source, feedId, stream, seconds) : undefined);
+  const lately = new Map<FeedId, { readonly writes: number; readonly report: LatestReport | undefined }>();
+  return {
+    streamOf,
+    latest: (feedId: FeedId): LatestReport | undefined => {
+      // The one that writes knows when nothing was written since it looked.
+      const now = writes();
+      const known = now === undefined ? undefined : lately.get(feedId);
+      if (known !== undefined && known.writes === now) return known.report;
+      const report = onSnapshot<LatestReport | undefined>(
+        feedId,
+        undefined,
+        (stream) => latestOf(feedId, stream).report,
+      );
+      if (now !== undefined) lately.set(feedId, { writes: now, report });
+      return report;
+    },
+    newestMs: (feedId: FeedId): number | undefined => onSnapshot(feedId, undefined, newestMs),
+    at: (feedId: FeedId, seconds: number): StoredReport | undefined =>
+      onSnapshot(feedId, undefined, (stream) => at(feedId, stream, seconds)),
+    neighbours: (feedId: FeedId, seconds: number): Neighbours =>
+      onSnapshot<Neighbours>(feedId, { previous: undefined, next: undefined }, (stream) => {
+        const previous = newestBefore(feedId, stream, seconds);
+        if (previous === undefined) return findNeighbours(source, stream, seconds);
+        const damaged = isLost(tables, stream, seconds * 1_000);
+        return { previous, next: undefined, ...(damaged && { damaged }) };
+      }),
+    page: (feedId: FeedId, fromSeconds: number, limit: number): ReportPage =>
+      onSnapshot<ReportPage>(feedId, { reports: [], more: false }, (stream) =>
+        readPage(source, feedId, stream, fromSeconds, limit),
+      ),
+    windows: (feedId: FeedId, fromSeconds: number, toSeconds: number, limit: number): readonly Window[] =>
+      onSnapshot<readonly Window[]>(feedId, [], (stream) => {
+        const windows: Window[] = [];
+        const endMs = (toSeconds + 1) * 1_000;
+        let fromMs = fromSeconds * 1_000;
+        for (const run of runsFrom(source.tables, stream, fromMs)) {
+          noteRun(source, stream, run);
+          const { block } = run;
+          for (let i = block?.firstAtOrAfter(fromMs) ?? 0; block !== undefined && i < block.count; i++) {
+            const window = block.window(i);
+            if (windows.length === limit || window.observationsMs >= endMs) return windows;
+            windows.push(window);
+            fromMs = window.observationsMs + 1; // none twice, whatever is stored twice
+          }
+        }
+        return windows;
+      }),
+    candles: (feedId: FeedId, span: CandleSpan, isOver: () => boolean = () => false): CandleSlice =>
+      onSnapshot<CandleSlice>(feedId, { candles: [] }, (stream) => readCandles(tables, stream, span, isOver, damage)),
+    renderedAt: createMomentRenderer(source, at, renew, writes),
+    renderedPage: createPageRenderer(source, newestMs, renew, writes),
+    position: (): number => {
+      renew();
+      return lastPosition(tables, damage);
+    },
+    appendedAfter: (position: number, limit: number, filter?: AppendedFilter): Appended => {
+      renew();
+      return readAppended(source, position, limit, filter);
+    },
+  };
+};
+
+/** Rendered answers to `at` that are kept until something is written: some 7 MB. */
+const momentsKept = 4_096;
+
+/**
+ * Renders what holds at a second; many ask for the same one, so each is rendered once until something is written, and the same list of
+ * feed ids gets the same list of reports.
+ */
+const createMomentRenderer = (
+  source: ReportSource,
+  at: (feedId: FeedId, stream: number, seconds: number) => StoredReport | undefined,
+  renew: () => void,
+  writes: () => number | undefined,
+) => {
+  type Moment = { readonly seconds: number; readonly found: readonly (RenderedReport | undefined)[] };
+  const moments = new Map<number, RenderedReport | undefined>();
+  let lists = new WeakMap<readonly FeedId[], Moment>();
+  let changes = -1;
+  let writesSeen: number | undefined;
+  const forgetChanged = (): void => {
+    // The one that writes knows when nothing was written since it looked.
+    const written = writes();
+    if (written !== undefined && written === writesSeen && moments.size <= momentsKept) return;
+    renew();
+    const now = changesOf(source.tables);
+    if (now !== changes || moments.size > momentsKept) {
+      moments.clear();
+      lists = new WeakMap();
+    }
+    changes = now;
+    writesSeen = written;
+  };
+  const renderOne = (feedId: FeedId, seconds: number): RenderedReport | undefined => {
+    const stream = source.directory.numberOf(feedId);
+    if (stream === undefined) return undefined;
+    const moment = stream * 2 ** 32 + seconds;
+    if (moments.has(moment)) return moments.get(moment);
+    const report = at(feedId, stream, seconds);
+    const rendered = report && {
+      observationsMs: report.observationsMs,
+      json: Buffer.from(renderReport(report), 'latin1'),
+    };
+    moments.set(moment, rendered);
+    return rendered;
+  };
+  return (feedIds: readonly FeedId[], seconds: number): readonly (RenderedReport | undefined)[] => {
+    forgetChanged();
+    const known = lists.get(feedIds);
+    if (known?.seconds === seconds) return known.found;
+    const found = feedIds.map((feedId) => renderOne(feedId, seconds));
+    lists.set(feedIds, { seconds, found });
+    return found;
+  };
+};
+
+/** Entries of other streams that are passed over between two looks at the clock. */
+const passedOverMax = 32;
+
+/** Whether an entry is wanted, by its stream's number, and whether to stop after it. */
+const createFilter = ({ directory }: ReportSource, filter: AppendedFilter | undefined) => {
+  if (filter === undefined) return { isWanted: () => true, isOver: () => false };
+  const streams = new Set([...filter.feedIds].map(directory.numberOf));
+  let passed = 0;
+  return {
+    isWanted: (entry: Buffer): boolean => streams.has(streamOfKey(entry)),
+    isOver: (wasRead: boolean): boolean => {
+      passed = wasRead ? passedOverMax : passed + 1;
+      if (passed < passedOverMax) return false;
+      passed = 0;
+      return filter.isOver();
+    },
+  };
+};
+
+const readAppended = (
+  source: ReportSource,
+  position: number,
+  limit: number,
+  filter: AppendedFilter | undefined,
+): Appended => {
+  const { appended } = source.tables;
+  const { isWanted, isOver } = createFilter(source, filter);
+  const reports: StoredReport[] = [];
+  const positions: number[] = [];
+  let reached = position;
+  let expected: number | undefined;
+  let missed = false;
+  const before = { start: positionKey(position + 1), end: positionKey(0), reverse: true, limit: 1 };
+  const [containing] = [...appended.getKeys(before)];
+  for (const { key, value } of appended.getRange({ start: containing ?? positionKey(0) })) {
+    const first = positionOfKey(key);
+    const batch = source.damage.contain({ table: 'appended', key: `${first}` }, () => openAppended(key, value));
+    // What a damaged batch brought is not known: whoever has not passed it has missed something.
+    if (batch === undefined) continue;
+    if (first > (expected ?? position + 1) && first > position + 1) missed = true;
+    expected = first + batch.count;
+    for (let i = Math.max(0, position + 1 - first); i < batch.count; i++) {
+      if (reports.length === limit) return { reports, positions, position: reached, missed };
+      reached = first + i;
+      const entry = batch.at(i);
+      const wanted = isWanted(entry);
+      const report = wanted ? readExact(source, entry) : undefined;
+      if (report !== undefined) {
+        reports.push(report);
+        positions.push(reached);
+      }
+      if (isOver(wanted)) return { reports, positions, position: reached, missed };
+    }
+  }
+  const last = lastPosition(source.tables, source.damage);
+  if (reached >= last) return { reports, positions, position: reached, missed };
+  return { reports, positions, position: last, missed: true };
+};
+
+// Undefined when retention has removed it since, or it is damaged.
+const readExact = (source: ReportSource, key: Buffer): StoredReport | undefined => {
+  const stream = streamOfKey(key);
+  const observationsMs = observationsOfKey(key);
+  const feedId = source.directory.feedIdOf(stream);
+  if (feedId === undefined) return undefined;
+  const isIt = (one: FoundReport | undefined): one is FoundReport => one?.window.observationsMs === observationsMs;
+  const quick = quickFirst(source.tables, stream, observationsMs);
+  const found = isIt(quick) ? quick : findFirst(source, stream, observationsMs);
+  const report = isIt(found) ? readFound(source, stream, found) : undefined;
+  return report && { feedId, ...report };
+};

@@ -1,0 +1,74 @@
+// Runs that the writer found damaged and moved out of the way into a table of their own: what they were, why, and which spans are lost with
+// them. Their bytes stay for whoever can read more out of them (D120).
+import { crc32 } from 'node:zlib';
+import { CorruptRecordError, type Damage, type Window } from '../../store.ts';
+import { keysFrom, type ReportTables } from '../report-tables.ts';
+import type { RunTable } from './runs.ts';
+
+/** What is known of a run that was set aside. `file`: a repair moved its bytes into that file, and what is described here is known to be lost. */
+export type SetAside = {
+  readonly table: RunTable;
+  readonly reason: string;
+  readonly lost: readonly Window[];
+  readonly reports?: number | null;
+  readonly file?: string;
+};
+
+/** Runs that are kept with their bytes, some 14 MB; of later ones only the description is. */
+const keptMax = 1_000;
+
+const headBytes = 4 + 2; // checksum of the rest, seeded by the key; length of the description
+
+/** Keeps a damaged run. Inside a transaction; the caller removes or replaces the run itself. */
+export const setAside = ({ damaged }: ReportTables, key: Buffer, value: Uint8Array, what: SetAside): void => {
+  if (damaged === undefined) return;
+  const { entryCount } = damaged.getStats() as { entryCount: number }; // lmdb types it as {}
+  damaged.put(key, encodeSetAside(key, what, entryCount < keptMax ? value : Buffer.alloc(0)));
+};
+
+/** The record of a run that was set aside. */
+export const encodeSetAside = (key: Buffer, what: SetAside, value: Uint8Array = Buffer.alloc(0)): Buffer => {
+  const text = Buffer.from(JSON.stringify({ ...what, lost: what.lost.slice(0, 128) }));
+  const row = Buffer.concat([Buffer.alloc(headBytes), text, value]);
+  row.writeUInt16BE(text.length, 4);
+  row.writeUInt32BE(crc32(row.subarray(4), crc32(key)), 0);
+  return row;
+};
+
+/** The description of a run that was set aside, and its bytes. */
+export const decodeSetAside = (key: Buffer, row: Buffer): SetAside & { readonly value: Buffer } => {
+  if (row.length < headBytes || crc32(row.subarray(4), crc32(key)) !== row.readUInt32BE(0))
+    throw new CorruptRecordError('the record of a run that was set aside does not match its checksum');
+  const end = headBytes + row.readUInt16BE(4);
+  const what = JSON.parse(row.toString('utf8', headBytes, end)) as SetAside; // written by setAside, so says the checksum
+  return { ...what, value: row.subarray(end) };
+};
+
+/** Was something set aside that may have held at a moment? */
+export const isLost = ({ damaged }: ReportTables, stream: number, ms: number): boolean => {
+  if (damaged === undefined) return false;
+  for (const { key, value } of damaged.getRange(keysFrom(stream, 0))) {
+    try {
+      const { lost } = decodeSetAside(key, value);
+      if (lost.some(({ validFromMs, observationsMs }) => validFromMs < ms + 1_000 && ms <= observationsMs)) return true;
+    } catch (error) {
+      if (!(error instanceof CorruptRecordError)) throw error;
+    }
+  }
+  return false;
+};
+
+/** Every run that was set aside and that no repair has seen to, as damage. */
+export const listSetAside = (tables: ReportTables): readonly Damage[] =>
+  tables.damaged === undefined
+    ? []
+    : [...tables.damaged.getRange()].flatMap(({ key, value }): readonly Damage[] => {
+        const name = key.toString('hex');
+        try {
+          const { table, reason, file } = decodeSetAside(key, value);
+          return file === undefined ? [{ table, key: name, reason: `${reason}; it was set aside` }] : [];
+        } catch (error) {
+          if (!(error instanceof CorruptRecordError)) throw error;
+          return [{ table: 'damaged', key: name, reason: error.message }];
+        }
+      });

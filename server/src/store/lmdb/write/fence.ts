@@ -1,0 +1,75 @@
+// Who may write, kept in the database itself: a writer leaves its token in both environments when it takes its place, and every transaction compares it.
+// A lock file can be removed, and a suspended process resumes; a transaction of one that was replaced changes nothing (D136).
+import type { DamageLog } from '../../damage.ts';
+import { decodeKeyedRecord, encodeKeyedRecord } from '../../format/record.ts';
+import { CorruptRecordError, StoreError } from '../../store.ts';
+import { type Environment, openTable } from '../environment.ts';
+
+/** Who writes, for this life of the process. */
+export type WriterPlace = { readonly token: string; readonly pid: number; readonly takenAt: string };
+
+/** The table that holds the place, and what is written to try whether writing works. */
+export const fenceTable = 'writer';
+const placeKey = Buffer.from('place');
+const probeKey = Buffer.from('probe');
+
+/**
+ * Takes the place from whoever had it; `act` runs in the same transaction, before, and may throw. Damaged records are noted, and the table
+ * begins anew: under a damaged key one would stay for good.
+ */
+export const takePlace = (
+  environment: Environment,
+  place: WriterPlace,
+  damage: DamageLog,
+  act: () => void = () => {},
+): void => {
+  const table = openTable(environment, fenceTable);
+  environment.root.transactionSync(() => {
+    act();
+    for (const { key, value } of table.getRange()) {
+      const name = key.toString();
+      damage.contain({ table: fenceTable, key: name }, () => decodeKeyedRecord(key, value, `${name} of the writer`));
+    }
+    table.clearSync();
+    table.put(placeKey, encodeKeyedRecord(placeKey, place));
+  });
+};
+
+/** From now on every transaction of this environment throws once another writer has taken the place. */
+export const holdPlace = (environment: Environment, place: WriterPlace): void => {
+  const table = openTable(environment, fenceTable);
+  const mine = encodeKeyedRecord(placeKey, place);
+  environment.guardWith(() => {
+    const stored = table.get(placeKey);
+    if (stored?.equals(mine)) return;
+    const other = stored && decodePlace(stored);
+    if (other === undefined)
+      table.put(placeKey, mine); // damaged: whoever else takes it writes it anew
+    else if (other.token !== place.token) throw takenOver(environment.folder, other);
+  });
+};
+
+const parsePlace = (value: Buffer): WriterPlace =>
+  decodeKeyedRecord<WriterPlace>(placeKey, value, 'the place of the writer');
+
+const decodePlace = (value: Buffer): WriterPlace | undefined => {
+  try {
+    return parsePlace(value);
+  } catch (error) {
+    if (error instanceof CorruptRecordError) return undefined;
+    throw error;
+  }
+};
+
+const takenOver = (folder: string, { pid, takenAt }: WriterPlace) =>
+  new StoreError(
+    'store_taken_over',
+    `Process ${pid} has taken over writing to ${folder} at ${takenAt}; this one writes no more. Only one may: stop this one, or stop the other and restart this one.`,
+  );
+
+/** A small durable transaction, to see whether writing works. */
+export const probeWriting = (environment: Environment): void => {
+  const table = openTable(environment, fenceTable);
+  const probe = encodeKeyedRecord(probeKey, { at: new Date().toISOString(), pid: process.pid });
+  environment.root.transactionSync(() => table.put(probeKey, probe));
+};

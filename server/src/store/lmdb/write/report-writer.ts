@@ -1,0 +1,227 @@
+// Writing reports to LMDB: one transaction per batch, run in the writer's own thread. Decides duplicates, conflicts and overlaps, closes runs
+// into blocks, keeps the order of appending and the counters, all in that transaction. A damaged run is set aside, and what it held can be
+// appended again (D120).
+import type { FeedId } from '@sealpost/protocol';
+import { judgeReport, type Neighbor } from '../../append-rules.ts';
+import type { DamageLog } from '../../damage.ts';
+import { type BlockReport, blockReports } from '../../format/report-block.ts';
+import type { AppendOutcome, NewReport, StoredReport, Window } from '../../store.ts';
+import { createCandleWriter } from '../candles.ts';
+import { lastPosition, readCounters, writeCounters, writePosition } from '../counters.ts';
+import { createDirectory, putStream } from '../directory.ts';
+import type { Environment } from '../environment.ts';
+import { findFirst, findLastBefore } from '../read/found-reports.ts';
+import { momentMax, noteRun, openRun, readFound, runsBefore } from '../read/runs.ts';
+import { encodeAppended, positionKey, type ReportTables, reportKey, streamOfKey } from '../report-tables.ts';
+import {
+  copyRun,
+  firstAtOrAfter,
+  insertIntoTail,
+  mergeIntoBlocks,
+  mergeReports,
+  putInPlace,
+  putRun,
+  putRuns,
+  type RunCopy,
+  salvage,
+  setRunAside,
+  type Transaction,
+  tailRuns,
+} from './run-writer.ts';
+
+/** Positions that `appendedAfter` can go back; older batches are forgotten. */
+const positionsKept = 1_000_000;
+
+/** A span without any stored report; both ends are outside. */
+type Gap = { readonly afterMs: number; readonly beforeMs: number };
+
+/**
+ * What the writer knows of a stream without looking, kept only between successful transactions: `tailCount` reports are in the tail. Of this
+ * batch, `pending` ones are after the newest stored one and `late` ones before it, both ascending and not written yet.
+ */
+type StreamState = {
+  readonly stream: number;
+  newestMs: number;
+  tailCount: number;
+  pending: BlockReport[];
+  late: BlockReport[];
+  gap: Gap;
+};
+
+export type ReportWriter = {
+  readonly append: (batch: readonly NewReport[]) => readonly AppendOutcome[];
+  readonly forget: () => void;
+};
+
+export const createReportWriter = (environment: Environment, tables: ReportTables, damage: DamageLog): ReportWriter => {
+  const states = new Map<FeedId, StreamState>();
+  let streams = createNumbers(tables, damage);
+  const stateOf = (transaction: Transaction, feedId: FeedId): StreamState => {
+    const known = states.get(feedId) ?? loadState(transaction, streams.numberOf(feedId));
+    states.set(feedId, known);
+    return known;
+  };
+  const appendAll = (batch: readonly NewReport[]): readonly AppendOutcome[] => {
+    const stored: Buffer[] = [];
+    const touched = new Set<StreamState>();
+    const counters = readCounters(tables, damage);
+    const transaction = { tables, directory: streams.directory, damage, counters };
+    const candles = createCandleWriter(tables, damage);
+    const outcomes = batch.map((report) => {
+      const state = stateOf(transaction, report.feedId);
+      const outcome = place(transaction, state, report);
+      if (outcome !== 'stored') return outcome;
+      stored.push(reportKey(state.stream, report.observationsMs));
+      counters.reports += 1;
+      candles.add(state.stream, report);
+      counters.reportBytes += report.fullReport.length;
+      touched.add(state);
+      return outcome;
+    });
+    for (const state of touched) writeStream(transaction, state);
+    if (stored.length > 0) recordAppended(tables, stored, damage);
+    candles.write();
+    writeCounters(tables, counters);
+    return outcomes;
+  };
+  return {
+    append: (batch) => environment.root.transactionSync(() => appendAll(batch)),
+    forget: () => {
+      states.clear();
+      streams = createNumbers(tables, damage);
+    },
+  };
+};
+
+/** The numbers of streams as the writer knows them; a stream that has none gets the next. */
+const createNumbers = (tables: ReportTables, damage: DamageLog) => {
+  const directory = createDirectory(tables, damage);
+  const added = new Map<FeedId, number>();
+  return {
+    directory,
+    numberOf: (feedId: FeedId): number => {
+      const known = added.get(feedId) ?? directory.numberOf(feedId);
+      if (known !== undefined) return known;
+      const used = [...directory.numbers(), ...added.values(), ...lastStreams(tables)];
+      const next = used.reduce((most, one) => Math.max(most, one), 0) + 1;
+      putStream(tables, feedId, next);
+      added.set(feedId, next);
+      return next;
+    },
+  };
+};
+
+/** The last streams that have intact runs: numbers of theirs are in use even if both of their rows are damaged. */
+const lastStreams = (tables: ReportTables): readonly number[] =>
+  [tables.blocks, tables.tail].flatMap((table) =>
+    [...table.getRange({ reverse: true, limit: 1 })].flatMap(({ key, value }) => {
+      try {
+        openRun(key, value);
+        return [streamOfKey(key)];
+      } catch {
+        return [];
+      }
+    }),
+  );
+
+const loadState = (transaction: Transaction, stream: number): StreamState => {
+  putInPlace(transaction, stream);
+  const damaged: RunCopy[] = [];
+  let newestMs = -1;
+  for (const run of runsBefore(transaction.tables, stream, momentMax)) {
+    noteRun(transaction, stream, run);
+    if (run.block !== undefined) {
+      newestMs = run.block.window(run.block.count - 1).observationsMs;
+      break;
+    }
+    damaged.push(copyRun(stream, run));
+  }
+  for (const run of damaged) setRunAside(transaction, stream, run);
+  const tailCount = tailRuns(transaction, stream).reduce((sum, { block }) => sum + block.count, 0);
+  return { stream, newestMs, tailCount, pending: [], late: [], gap: noGap };
+};
+
+const place = (transaction: Transaction, state: StreamState, report: StoredReport): AppendOutcome => {
+  if (report.validFromMs > state.newestMs) {
+    state.pending.push(report);
+    state.newestMs = report.observationsMs;
+    return 'stored';
+  }
+  const refused = judgeLate(transaction, state, report);
+  if (refused === undefined) state.late.splice(firstAtOrAfter(state.late, report.observationsMs), 0, report);
+  return refused ?? 'stored';
+};
+
+/** Why a report that is not after the newest is not stored; undefined when it is. */
+const judgeLate = (transaction: Transaction, state: StreamState, report: StoredReport): AppendOutcome | undefined => {
+  const { gap, late, pending } = state;
+  const accepted = [...neighborsIn(late, report), ...neighborsIn(pending, report)];
+  const isInGap = report.validFromMs > gap.afterMs && report.observationsMs < gap.beforeMs;
+  return judgeReport(report, isInGap ? accepted : [...accepted, ...storedNeighbors(transaction, state, report)]);
+};
+
+/** The two of ascending reports around one. */
+const neighborsIn = (reports: readonly BlockReport[], { observationsMs }: Window): readonly Neighbor[] => {
+  const i = firstAtOrAfter(reports, observationsMs);
+  return reports.slice(Math.max(0, i - 1), i + 1);
+};
+
+/** What is stored around a report. The gap between them is remembered: a backfill fills it one by one. */
+const storedNeighbors = (transaction: Transaction, state: StreamState, report: StoredReport): readonly Neighbor[] => {
+  const next = findFirst(transaction, state.stream, report.observationsMs);
+  const isSame = next?.window.observationsMs === report.observationsMs;
+  const fullReport = isSame ? readFound(transaction, state.stream, next)?.fullReport : undefined;
+  const previous = findLastBefore(transaction, state.stream, report.observationsMs);
+  state.gap = {
+    afterMs: previous?.observationsMs ?? -1,
+    beforeMs: next?.window.validFromMs ?? Number.POSITIVE_INFINITY,
+  };
+  return [...(next ? [{ ...next.window, fullReport }] : []), ...(previous ? [previous] : [])];
+};
+
+/** No gap: what is stored has to be looked up. */
+const noGap: Gap = { afterMs: Number.POSITIVE_INFINITY, beforeMs: -1 };
+
+/**
+ * Writes what this batch brought a stream: late reports into the runs around them, the others as one short run in the tail. Once the tail has
+ * two runs' worth of reports, it is closed into blocks.
+ */
+const writeStream = (transaction: Transaction, state: StreamState): void => {
+  const { tables } = transaction;
+  const { stream, pending, late } = state;
+  state.pending = [];
+  state.late = [];
+  state.gap = noGap;
+  const lateInTail = mergeIntoBlocks(transaction, stream, late);
+  const isInserted = lateInTail.length === 0 || insertIntoTail(transaction, stream, lateInTail);
+  state.tailCount += lateInTail.length + pending.length;
+  if (isInserted && state.tailCount < 2 * blockReports) {
+    if (pending.length > 0) putRun(tables.tail, stream, pending);
+    return;
+  }
+  const short = tailRuns(transaction, stream);
+  const known = short.flatMap((run) => salvage(transaction, stream, run));
+  const all = [...mergeReports(known, isInserted ? [] : lateInTail), ...pending];
+  for (const { key } of short) tables.tail.removeSync(key);
+  const open = all.length < 2 * blockReports ? all.length : all.length % blockReports;
+  putRuns(tables.blocks, stream, all.slice(0, all.length - open));
+  if (open > 0) putRun(tables.tail, stream, all.slice(-open));
+  state.tailCount = open;
+};
+
+const recordAppended = (tables: ReportTables, stored: readonly Buffer[], damage: DamageLog): void => {
+  const first = lastPosition(tables, damage) + 1;
+  const last = first + stored.length - 1;
+  const key = positionKey(first);
+  tables.appended.put(key, encodeAppended(key, stored));
+  writePosition(tables, last);
+  const forgotten = [
+    ...tables.appended.getKeys({
+      start: positionKey(0),
+      end: positionKey(Math.max(0, last - positionsKept)),
+      limit: 4,
+    }),
+  ];
+  // The batch that holds the boundary stays: it begins before it.
+  for (const old of forgotten.slice(0, -1)) tables.appended.remove(old);
+};

@@ -1,0 +1,227 @@
+// Writing the runs of a stream in LMDB, inside the transaction of a batch: putting them, taking damaged ones out of the way, and merging late reports
+// into them, each run once per batch (D148).
+import {
+  type Block,
+  type BlockReport,
+  blockReports,
+  claimedContents,
+  encodeBlock,
+  openBlock,
+} from '../../format/report-block.ts';
+import { CorruptRecordError, type Window } from '../../store.ts';
+import type { Counters } from '../counters.ts';
+import type { Table } from '../environment.ts';
+import { findLastBefore } from '../read/found-reports.ts';
+import { type FoundRun, momentMax, noteRun, type ReportSource, runsBefore, runsFrom } from '../read/runs.ts';
+import { setAside } from '../read/set-aside.ts';
+import { observationsOfKey, reportKey } from '../report-tables.ts';
+
+/** One transaction: where it reads and writes, and what it counts. */
+export type Transaction = ReportSource & { readonly counters: Counters };
+
+/** A run in memory of its own: what is written meanwhile does not change it. */
+export type RunCopy = Omit<FoundRun, 'view' | 'checksum'> & { readonly value: Buffer };
+export type IntactRun = RunCopy & { readonly block: Block };
+
+export const copyRun = (stream: number, { table, key, view, block, reason }: FoundRun): RunCopy => {
+  const bytes = view();
+  const value = Buffer.from(bytes.subarray(0, bytes.length));
+  return { table, key, value, reason, block: block && openBlock(stream, value) };
+};
+
+export const isIntact = (run: RunCopy): run is IntactRun => run.block !== undefined;
+
+/**
+ * Puts runs of the tail, and the last block, under their own keys where these are damaged: what is written later would come to lie before
+ * them, and hide them.
+ */
+export const putInPlace = (transaction: Transaction, stream: number): void => {
+  const { tables } = transaction;
+  const misplaced: IntactRun[] = [];
+  const look = (run: FoundRun): void => {
+    if (run.reason === undefined) return;
+    noteRun(transaction, stream, run);
+    const copy = copyRun(stream, run);
+    if (isIntact(copy)) misplaced.push(copy);
+  };
+  for (const run of runsFrom(tables, stream, 0)) if (run.table === 'tail') look(run);
+  for (const run of runsBefore(tables, stream, momentMax)) {
+    if (run.table !== 'blocks') continue;
+    look(run);
+    break;
+  }
+  for (const run of misplaced) {
+    const table = tables[run.table];
+    const own = reportKey(stream, run.block.window(run.block.count - 1).observationsMs);
+    // Where keys are out of order one may not be found by its own: then it stays, and `store repair` puts it right.
+    if (table.get(own) !== undefined || !table.removeSync(run.key)) continue;
+    const reports = salvage(transaction, stream, run);
+    if (reports.length > 0) putRun(table, stream, reports);
+  }
+};
+
+/** The stream's runs in the tail; damaged ones are set aside. */
+export const tailRuns = (transaction: Transaction, stream: number): readonly IntactRun[] => {
+  const runs: RunCopy[] = [];
+  for (const run of runsFrom(transaction.tables, stream, 0)) {
+    if (run.table !== 'tail') continue;
+    noteRun(transaction, stream, run);
+    runs.push(copyRun(stream, run));
+  }
+  for (const run of runs) if (!isIntact(run)) setRunAside(transaction, stream, run);
+  return runs.filter(isIntact);
+};
+
+/** Takes a run whose index cannot be read out of the way. What lies between its neighbors and its key is lost with it. */
+export const setRunAside = (
+  transaction: Transaction,
+  stream: number,
+  { table, key, value, reason = '' }: RunCopy,
+): void => {
+  const { tables, counters } = transaction;
+  const lastMs = observationsOfKey(key);
+  const before = findLastBefore(transaction, stream, lastMs)?.observationsMs ?? -1;
+  setAside(tables, key, value, { table, reason, lost: [{ validFromMs: before + 1, observationsMs: lastMs }] });
+  tables[table].removeSync(key);
+  const { reports, reportBytes } = claimedContents(value);
+  counters.reports = Math.max(0, counters.reports - reports);
+  counters.reportBytes = Math.max(0, counters.reportBytes - reportBytes);
+};
+
+/** The reports of a run that can be read. Where some cannot, the run is set aside as it is; the caller writes it anew without them. */
+export const salvage = ({ tables, damage, directory, counters }: Transaction, stream: number, run: IntactRun) => {
+  const { table, key, block, value } = run;
+  const reports: BlockReport[] = [];
+  const lost: Window[] = [];
+  for (let i = 0; i < block.count; i++) {
+    try {
+      reports.push(block.report(i));
+    } catch (error) {
+      if (!(error instanceof CorruptRecordError)) throw error;
+      lost.push(block.window(i));
+      counters.reports -= 1;
+      counters.reportBytes -= block.fullReportBytes(i);
+    }
+  }
+  if (lost.length > 0) {
+    const reason = `${lost.length} of ${block.count} reports of a run do not match their checksums`;
+    setAside(tables, key, value, { table, reason, lost });
+    damage.note({ table, key: key.toString('hex'), reason, feedId: directory.feedIdOf(stream) });
+  }
+  return reports;
+};
+
+export const putRun = (table: Table, stream: number, reports: readonly BlockReport[]): void => {
+  const last = reports[reports.length - 1] as Window; // a run is never empty
+  table.put(reportKey(stream, last.observationsMs), encodeBlock(stream, reports));
+};
+
+/** Puts reports as runs of 64, the last of which takes up to 63 more; fewer than 64 are one run. */
+export const putRuns = (table: Table, stream: number, reports: readonly BlockReport[]): void => {
+  const count = Math.max(1, Math.floor(reports.length / blockReports));
+  for (let i = 0; i < count && reports.length > 0; i++)
+    putRun(table, stream, reports.slice(i * blockReports, i === count - 1 ? undefined : (i + 1) * blockReports));
+};
+
+/** The first of ascending reports observed at or after a moment; their number when there is none. */
+export const firstAtOrAfter = (reports: readonly Window[], observationsMs: number): number => {
+  let low = 0;
+  let high = reports.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((reports[middle] as Window).observationsMs >= observationsMs) high = middle;
+    else low = middle + 1;
+  }
+  return low;
+};
+
+/** Two ascending lists as one. */
+export const mergeReports = (a: readonly BlockReport[], b: readonly BlockReport[]): readonly BlockReport[] =>
+  [...a, ...b].sort((one, other) => one.observationsMs - other.observationsMs);
+
+/** Merges ascending late reports into the blocks around them; returns those that are after every block. */
+export const mergeIntoBlocks = (
+  transaction: Transaction,
+  stream: number,
+  late: readonly BlockReport[],
+): readonly BlockReport[] => {
+  let rest = late;
+  for (let [first] = rest; first !== undefined; [first] = rest) {
+    const run = findRunFor(transaction, stream, first.observationsMs);
+    if (run?.table !== 'blocks') return rest;
+    const count = firstAtOrAfter(rest, run.block.window(run.block.count - 1).observationsMs + 1);
+    mergeIntoBlock(transaction, stream, run, rest.slice(0, count));
+    rest = rest.slice(count);
+  }
+  return [];
+};
+
+/** The run that ends at or after a moment. Damaged ones before it are set aside. */
+const findRunFor = (transaction: Transaction, stream: number, observationsMs: number): IntactRun | undefined => {
+  const passed: RunCopy[] = [];
+  for (const run of runsFrom(transaction.tables, stream, observationsMs)) {
+    passed.push(copyRun(stream, run));
+    if (run.block !== undefined && run.block.firstAtOrAfter(observationsMs) < run.block.count) break;
+  }
+  for (const run of passed) if (!isIntact(run)) setRunAside(transaction, stream, run);
+  const found = passed.at(-1);
+  return found && isIntact(found) ? found : undefined;
+};
+
+/**
+ * Which of a run's gaps all late reports fall into: before report i of it. Undefined where they fall into several, or take the place of a
+ * damaged one.
+ */
+const gapIn = ({ block }: IntactRun, late: readonly BlockReport[]): number | undefined => {
+  const i = block.firstAtOrAfter((late[0] as Window).observationsMs); // there is one
+  return i < block.count && block.window(i).observationsMs > (late.at(-1) as Window).observationsMs ? i : undefined;
+};
+
+const mergeIntoBlock = (
+  transaction: Transaction,
+  stream: number,
+  run: IntactRun,
+  late: readonly BlockReport[],
+): void => {
+  const { blocks } = transaction.tables;
+  const gap = gapIn(run, late);
+  const isShort = run.block.count < blockReports;
+  // Between two full runs they make one of their own, which the next ones fill up: a backfill must not write a full run again for each batch.
+  const target = gap !== 0 ? run : (shortRunBefore(transaction, stream, late) ?? (isShort ? run : undefined));
+  const known = target === undefined ? [] : salvage(transaction, stream, target);
+  if (target !== undefined) blocks.removeSync(target.key);
+  const all = mergeReports(known, late);
+  // Cut where they end: the next ones come there.
+  const end = gap && all.length > blockReports ? firstAtOrAfter(all, (late.at(-1) as Window).observationsMs + 1) : 0;
+  for (const part of [all.slice(0, end), all.slice(end)]) putRuns(blocks, stream, part);
+};
+
+/** Puts late reports as a short run of their own into the tail, in a gap. False, and nothing is written, where they fall into several gaps. */
+export const insertIntoTail = (transaction: Transaction, stream: number, late: readonly BlockReport[]): boolean => {
+  const { tail } = transaction.tables;
+  const run = findRunFor(transaction, stream, late[0]?.observationsMs ?? 0);
+  const gap = run === undefined ? 0 : gapIn(run, late);
+  if (gap === undefined) return false;
+  if (run !== undefined && gap > 0) {
+    const known = salvage(transaction, stream, run);
+    const end = firstAtOrAfter(known, late[0]?.observationsMs ?? 0);
+    tail.removeSync(run.key);
+    for (const part of [known.slice(0, end), known.slice(end)]) putRuns(tail, stream, part);
+  }
+  putRun(tail, stream, late);
+  return true;
+};
+
+/** The run before late reports, if it is an intact block with fewer reports than a run takes. */
+const shortRunBefore = (
+  { tables }: Transaction,
+  stream: number,
+  [first]: readonly BlockReport[],
+): IntactRun | undefined => {
+  for (const run of runsBefore(tables, stream, first?.observationsMs ?? 0)) {
+    if (run.table !== 'blocks' || run.block === undefined || run.block.count >= blockReports) return undefined;
+    const copy = copyRun(stream, run);
+    return isIntact(copy) ? copy : undefined;
+  }
+  return undefined;
+};

@@ -1,0 +1,69 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Worker } from 'node:worker_threads';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { createSignedReports, secondStream } from '../../../../../tests/support/signed-reports.ts';
+import { openStore } from '../../open.ts';
+import type { Store } from '../../store.ts';
+import type { StoreEvent } from '../../store-event.ts';
+
+const { report } = await createSignedReports();
+const stream = secondStream(1);
+const t0 = 1_763_200_000;
+const at = (second: number) => [report(stream, t0 + second, t0 + second)];
+const threads: Worker[] = [];
+const noteThread = (thread: Worker) => void threads.push(thread);
+let folder: string;
+let store: Store;
+let events: StoreEvent[];
+
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'sealpost-writer-'));
+  process.on('worker', noteThread);
+  threads.length = 0;
+  events = [];
+  store = await openStore(folder, 'write', { tell: (event) => void events.push(event) });
+});
+afterEach(async () => {
+  process.off('worker', noteThread);
+  await store.close();
+  rmSync(folder, { recursive: true });
+});
+
+const kinds = () => events.map(({ kind }) => kind).filter((kind) => /thread|writing/.test(kind));
+
+test('writer: a thread that dies is replaced, which is told once; nothing acknowledged is lost', async () => {
+  expect(await store.reports.append(at(1))).toEqual(['stored']);
+  const asked = store.reports.append(at(2));
+  await threads[0]?.terminate();
+  await expect(asked).rejects.toMatchObject({ code: 'store_outcome_unknown' });
+  expect(store.stops()).toMatchObject([{ part: 'reports' }]);
+  await expect.poll(() => store.stops(), { timeout: 20_000 }).toEqual([]);
+  expect(kinds()).toEqual(['writingStopped', 'threadEnded', 'writingResumed']);
+  expect(['stored', 'duplicate']).toContain((await store.reports.append(at(2)))[0]);
+  expect(await store.reports.append(at(3))).toEqual(['stored']);
+  expect((await store.reports.page(stream, t0, 10)).reports).toHaveLength(3);
+}, 30_000);
+
+test('writer: closing ends though its thread has died', async () => {
+  await threads[0]?.terminate();
+  await store.close();
+  await expect(store.reports.append(at(1))).rejects.toMatchObject({ code: 'store_closed' });
+});
+
+test('writer: a store that is read adds usage in a thread of its own, which ends with it', async () => {
+  const reader = await openStore(folder, 'read');
+  expect(threads).toHaveLength(1);
+  await reader.usage.add([{ userId: 'a', day: '2025-01-31', route: 'feeds', requests: 2 }], [], Date.now());
+  expect(threads).toHaveLength(2);
+  expect(await store.usage.list('a', '2025-01-01')).toEqual([
+    { userId: 'a', day: '2025-01-31', route: 'feeds', requests: 2 },
+  ]);
+  await reader.close();
+  await expect(
+    reader.usage.add([{ userId: 'a', day: '2025-01-31', route: 'feeds', requests: 2 }], [], 0),
+  ).rejects.toMatchObject({
+    code: 'store_closed',
+  });
+});

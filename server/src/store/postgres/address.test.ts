@@ -1,0 +1,66 @@
+import { inspect } from 'node:util';
+import { expect, test } from 'vitest';
+import { hidePassword } from '../../runtime/url-password.ts';
+import { parseAddress } from './address.ts';
+
+test('postgres address: ours is taken out, the driver’s stays, and the password is not shown', () => {
+  const url =
+    'postgres://me:p:a%40ss@a:5432,b:5433/db?schema=two&sslmode=verify-full&connections=4&read_ms=200&write_ms=300';
+  expect(parseAddress(url)).toEqual({
+    url: 'postgres://me:p:a%40ss@a:5432,b:5433/db?sslmode=verify-full',
+    shown: 'postgres://me:***@a:5432,b:5433/db',
+    schema: 'two',
+    connections: 4,
+    readMs: 200,
+    writeMs: 300,
+  });
+  expect(parseAddress('postgresql://db.example/x')).toEqual({
+    url: 'postgresql://db.example/x',
+    shown: 'postgresql://db.example/x',
+    schema: 'sealpost',
+    connections: undefined,
+    readMs: 1_000,
+    writeMs: 5_000,
+  });
+});
+
+test('postgres address: whoever asks for a writable server gets the primary, which the driver tells from a standby', () => {
+  expect(parseAddress('postgres://a,b/db?target_session_attrs=read-write').url).toBe(
+    'postgres://a,b/db?target_session_attrs=primary',
+  );
+});
+
+test('postgres address: a parameter that cannot be used is refused by name, without the password', () => {
+  const refusal = (query: string) => {
+    try {
+      parseAddress(`postgres://me:secret@h/db?${query}`);
+    } catch (error) {
+      return (error as Error).message; // what it throws is a StoreError
+    }
+    return undefined;
+  };
+  expect(refusal('connections=0')).toBe(
+    'postgres://me:***@h/db: the parameter connections is "0", expected a whole number from 1 to 1000.',
+  );
+  expect(refusal('read_ms=fast')).toContain('the parameter read_ms is "fast"');
+  expect(refusal('schema=a;drop')).toContain('the parameter schema takes up to 40 small letters');
+});
+
+test.each([
+  'postgres://me:sec/ret@h/db',
+  'postgres://me:sec?ret@h/db',
+  'postgres://me:se%cret@h/db',
+  'postgres://me:secret@h:99999/db',
+])('postgres address: %s cannot be read, which is said without the password', (url) => {
+  const refused = (() => {
+    try {
+      return parseAddress(url);
+    } catch (error) {
+      return error;
+    }
+  })();
+  expect(refused).toMatchObject({ name: 'StoreError', code: 'store_url_unknown' });
+  expect(inspect(refused)).toMatch(/^StoreError: The address of the database cannot be read\./);
+  expect(inspect(refused).split('\n')[0]).not.toMatch(/sec|ret/);
+  expect(hidePassword('postgres://me:sec/ret@h/db')).toBe('postgres://me:***@h/db');
+});

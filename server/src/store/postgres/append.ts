@@ -1,0 +1,302 @@
+// Owns writing a batch of reports to PostgreSQL: one transaction under one lock, so that several nodes may write at once. The lock is
+// taken before anything is looked at and before positions are given, and is let go of by the commit: positions are in the order of
+// commits, and nobody's window can slip in between (D82).
+import type { FeedId } from '@sealpost/protocol';
+import { judgeReport, type Neighbor } from '../append-rules.ts';
+import { mergeRollups, type Rollup, rollUp } from '../candle-rollup.ts';
+import { type AppendOutcome, CorruptRecordError, type NewReport, type StoredReport } from '../store.ts';
+import type { Run } from './connection.ts';
+import { createPartitionTables, type Partition } from './partitions.ts';
+import {
+  bytesList,
+  decodeReport,
+  encodeKeys,
+  encodeReport,
+  feedBytes,
+  feedIdOfBytes,
+  isLostReport,
+  markColumn,
+  markOf,
+  numberList,
+  type ReportRow,
+} from './rows.ts';
+import { type Tables, takeLock } from './schema.ts';
+
+export type AppendedBatch = {
+  readonly outcomes: readonly AppendOutcome[];
+  readonly stored: readonly NewReport[];
+  /** Those that are there now, by this batch or before it. */
+  readonly present: readonly NewReport[];
+  /** Where the stored ones stand in the order of appending; undefined when there is none. */
+  readonly place: Place | undefined;
+};
+
+/** A batch in the order of appending: the position of its first report, its mark, and that of the batch before it. */
+export type Place = { readonly first: number; readonly mark: number; readonly markBefore: number | undefined };
+
+type Span = (ms: number) => Partition;
+
+/** Writes a batch inside a transaction. */
+export const appendBatch = async (
+  run: Run,
+  t: Tables,
+  spanOf: Span,
+  batch: readonly NewReport[],
+): Promise<AppendedBatch> => {
+  await takeLock(run, t, 'reports');
+  const { judge, repairs } = await createJudge(run, t, batch);
+  const outcomes: AppendOutcome[] = [];
+  const stored: NewReport[] = [];
+  const present: NewReport[] = [];
+  for (const report of batch) {
+    const outcome = judge(report);
+    outcomes.push(outcome);
+    if (outcome === 'stored') stored.push(report);
+    if (outcome === 'stored' || outcome === 'duplicate') present.push(report);
+  }
+  if (stored.length === 0) {
+    await confirmRead(run, t);
+    return { outcomes, stored, present, place: undefined };
+  }
+  const groups = groupBySpan(spanOf, stored);
+  await makePartitions(run, t, spanOf, [...groups.keys()]);
+  const [place] = await Promise.all([
+    takePositions(run, t, stored),
+    ...[...groups].map(([span, reports]) => insertReports(run, span, reports)),
+    ...[...groups].map(([span, reports]) =>
+      countReports(
+        run,
+        t,
+        span,
+        reports.filter((one) => !repairs(one)),
+      ),
+    ),
+    // The minute of a damaged row has its price already.
+    ...candleRows(
+      spanOf,
+      stored.filter((one) => !repairs(one)),
+    ).map(([span, rows]) => putCandles(run, span, rows)),
+    raiseHeads(run, t, stored),
+    run('SELECT pg_notify($1::text, $2::text)', [t.channel, 'reports']),
+  ]);
+  return { outcomes, stored, present, place };
+};
+
+/** Writes a word, so that the commit waits for the replication of whatever was read before it. */
+export const confirmRead = async (run: Run, t: Tables): Promise<void> => {
+  await run(`UPDATE ${t.counters} SET value = value + 1 WHERE name = 'confirmed'`);
+};
+
+/** What is decided about one stream in this batch so far. */
+type Standing = { newestMs: number; readonly accepted: NewReport[] };
+
+type Judge = {
+  readonly judge: (report: NewReport) => AppendOutcome;
+  /** Does a report take the place of a damaged row? */
+  readonly repairs: (report: NewReport) => boolean;
+};
+
+/** Looks up all that the batch can collide with, and judges its reports in order, each with those before it. */
+const createJudge = async (run: Run, t: Tables, batch: readonly NewReport[]): Promise<Judge> => {
+  const heads = await readHeads(run, t, [...new Set(batch.map(({ feedId }) => feedId))]);
+  // A stream without a newest report is a new one, or its row is damaged.
+  const late = batch.filter(
+    ({ feedId, validFromMs }) => validFromMs <= (heads.get(feedId) ?? Number.POSITIVE_INFINITY),
+  );
+  const neighbours = await readNeighbours(run, t, late);
+  const standings = new Map<FeedId, Standing>();
+  const judge = (report: NewReport): AppendOutcome => {
+    const standing = standings.get(report.feedId) ?? { newestMs: -1, accepted: [] };
+    standings.set(report.feedId, standing);
+    const accepted = report.validFromMs > standing.newestMs ? [] : standing.accepted;
+    const refused = judgeReport(report, [...accepted, ...(neighbours.get(report) ?? [])]);
+    if (refused !== undefined) return refused;
+    standing.accepted.push(report);
+    standing.newestMs = Math.max(standing.newestMs, report.observationsMs);
+    return 'stored';
+  };
+  const repairs = (report: NewReport): boolean =>
+    (neighbours.get(report) ?? []).some(({ observationsMs }) => observationsMs === report.observationsMs);
+  return { judge, repairs };
+};
+
+const readHeads = async (run: Run, t: Tables, feedIds: readonly FeedId[]): Promise<ReadonlyMap<FeedId, number>> => {
+  const rows = await run<{ feed_id: Buffer; observations: number }>(
+    `SELECT feed_id, observations FROM ${t.heads} WHERE feed_id = ANY($1::bytea[])`,
+    [bytesList(feedIds.map(feedBytes))],
+  );
+  return new Map(rows.map(({ feed_id, observations }) => [feedIdOfBytes(feed_id), observations]));
+};
+
+/**
+ * For each report that is not after its stream's newest: the one under its own key, and the first two that end at or after its beginning: two,
+ * because one may be damaged, and then counts only under its own key.
+ */
+export const readNeighbours = async (
+  run: Run,
+  t: Tables,
+  late: readonly NewReport[],
+): Promise<ReadonlyMap<NewReport, readonly Neighbor[]>> => {
+  const found = new Map<NewReport, Neighbor[]>();
+  if (late.length === 0) return found;
+  const rows = await run<ReportRow & { n: number }>(
+    `SELECT k.n, r.observations, r.valid_from, r.record
+     FROM unnest($1::bytea[], $2::bigint[], $3::bigint[]) WITH ORDINALITY AS k(feed_id, valid_from, observations, n)
+     CROSS JOIN LATERAL (
+       (SELECT observations, valid_from, record FROM ${t.reports} WHERE feed_id = k.feed_id AND observations = k.observations)
+       UNION ALL
+       (SELECT observations, valid_from, record FROM ${t.reports} WHERE feed_id = k.feed_id AND observations >= k.valid_from
+        ORDER BY observations LIMIT 2)
+     ) AS r`,
+    [
+      bytesList(late.map(({ feedId }) => feedBytes(feedId))),
+      numberList(late.map(({ validFromMs }) => validFromMs)),
+      numberList(late.map(({ observationsMs }) => observationsMs)),
+    ],
+  );
+  for (const { n, ...row } of rows) {
+    const report = late[n - 1] as NewReport; // ordinals count from one
+    const neighbor = readNeighbor(report, row);
+    if (neighbor !== undefined) found.set(report, [...(found.get(report) ?? []), neighbor]);
+  }
+  return found;
+};
+
+/** Unpacked only under the same key or where windows overlap: of the others the window is enough. */
+const readNeighbor = ({ feedId, observationsMs }: NewReport, row: ReportRow): Neighbor | undefined => {
+  const window = { validFromMs: row.valid_from, observationsMs: row.observations };
+  const isSame = observationsMs === row.observations;
+  if (isLostReport(row)) return undefined; // it was taken out of counts and candles: its report is a new one
+  if (!isSame && row.valid_from > observationsMs) return window;
+  try {
+    return decodeReport(feedId, row);
+  } catch (error) {
+    if (error instanceof CorruptRecordError) return isSame ? window : undefined;
+    throw error;
+  }
+};
+
+const groupBySpan = (spanOf: Span, stored: readonly NewReport[]): ReadonlyMap<Partition, readonly NewReport[]> => {
+  const spans = new Map<number, Partition>();
+  const groups = new Map<Partition, NewReport[]>();
+  for (const report of stored) {
+    const found = spanOf(report.observationsMs);
+    const span = spans.get(found.startMs) ?? found;
+    spans.set(span.startMs, span);
+    const group = groups.get(span);
+    if (group === undefined) groups.set(span, [report]);
+    else group.push(report);
+  }
+  return groups;
+};
+
+// Each with the one after it: the first report of a new day finds its tables made.
+export const makePartitions = async (run: Run, t: Tables, spanOf: Span, spans: readonly Partition[]): Promise<void> => {
+  const wanted = new Map(spans.flatMap((span) => [span, spanOf(span.endMs)]).map((span) => [span.startMs, span]));
+  const there = await run<{ start_ms: number }>(
+    `SELECT start_ms FROM ${t.partitions} WHERE start_ms = ANY($1::bigint[])`,
+    [numberList([...wanted.keys()])],
+  );
+  for (const { start_ms } of there) wanted.delete(start_ms);
+  await createPartitionTables(run, t, [...wanted.values()]);
+};
+
+export const insertReports = (run: Run, { reports: leaf }: Partition, reports: readonly StoredReport[]) =>
+  run(
+    `INSERT INTO ${leaf} (feed_id, observations, valid_from, record)
+     SELECT * FROM unnest($1::bytea[], $2::bigint[], $3::bigint[], $4::bytea[])
+     ON CONFLICT (feed_id, observations) DO UPDATE SET valid_from = excluded.valid_from, record = excluded.record`, // a damaged row
+    [
+      bytesList(reports.map(({ feedId }) => feedBytes(feedId))),
+      numberList(reports.map(({ observationsMs }) => observationsMs)),
+      numberList(reports.map(({ validFromMs }) => validFromMs)),
+      bytesList(reports.map(encodeReport)),
+    ],
+  );
+
+const countReports = (run: Run, t: Tables, { startMs }: Partition, reports: readonly StoredReport[]) =>
+  run(
+    `UPDATE ${t.partitions} SET reports = reports + $2::bigint, report_bytes = report_bytes + $3::bigint WHERE start_ms = $1::bigint`,
+    [startMs, reports.length, reports.reduce((sum, { fullReport }) => sum + fullReport.length, 0)],
+  );
+
+const raiseHeads = (run: Run, t: Tables, stored: readonly StoredReport[]) => {
+  const newest = new Map<FeedId, number>();
+  for (const { feedId, observationsMs } of stored)
+    newest.set(feedId, Math.max(newest.get(feedId) ?? 0, observationsMs));
+  return run(
+    `INSERT INTO ${t.heads} AS h SELECT * FROM unnest($1::bytea[], $2::bigint[])
+     ON CONFLICT (feed_id) DO UPDATE SET observations = excluded.observations WHERE h.observations < excluded.observations`,
+    [bytesList([...newest.keys()].map(feedBytes)), numberList([...newest.values()])],
+  );
+};
+
+/** What an id of an event has bytes for; a batch above it has a damaged position. */
+export const positionMax = 2 ** 48 - 1;
+
+/** Positions after those of all batches, even where the counter is damaged. */
+const takePositions = async (run: Run, t: Tables, stored: readonly StoredReport[]): Promise<Place> => {
+  const keys = encodeKeys(stored);
+  const [row] = await run<{ first_position: number; before: Buffer | null }>(
+    `WITH before AS (SELECT coalesce(max(last_position), 0) AS last FROM ${t.appended} WHERE last_position <= ${positionMax}),
+     taken AS (INSERT INTO ${t.counters} AS c (name, value) SELECT 'position', last + $1::bigint FROM before
+       ON CONFLICT (name) DO UPDATE SET value = greatest(c.value, (SELECT last FROM before)) + $1::bigint RETURNING value)
+     INSERT INTO ${t.appended} AS a (last_position, first_position, keys) SELECT value, value - $1::bigint + 1, $2::bytea FROM taken
+     RETURNING first_position, (SELECT ${markColumn} FROM ${t.appended} WHERE last_position = a.first_position - 1) AS before`,
+    [stored.length, keys],
+  );
+  const { first_position, before } = row as { first_position: number; before: Buffer | null }; // what is inserted is returned
+  return { first: first_position, mark: markOf(keys), markBefore: before === null ? undefined : markOf(before) };
+};
+
+export const minuteMs = 60_000;
+
+type CandleRow = { readonly feedId: FeedId; readonly minute: number; rollup: Rollup };
+
+/** The minutes that stored reports with a price touch, each once, by span. */
+export const candleRows = (
+  spanOf: Span,
+  stored: readonly NewReport[],
+): readonly (readonly [Partition, readonly CandleRow[]])[] => {
+  const rows = new Map<string, CandleRow>();
+  for (const { feedId, observationsMs, price } of stored) {
+    if (price === undefined) continue;
+    const minute = Math.floor(observationsMs / minuteMs) * minuteMs;
+    const name = `${feedId}${minute}`;
+    const rollup = rollUp(observationsMs, price);
+    const row = rows.get(name);
+    if (row === undefined) rows.set(name, { feedId, minute, rollup });
+    else row.rollup = mergeRollups(row.rollup, rollup);
+  }
+  const spans = new Map<number, [Partition, CandleRow[]]>();
+  for (const row of rows.values()) {
+    const span = spanOf(row.minute);
+    const group = spans.get(span.startMs) ?? [span, []];
+    group[1].push(row);
+    spans.set(span.startMs, group);
+  }
+  return [...spans.values()];
+};
+
+/** Adds prices to minutes. */
+export const putCandles = (run: Run, { candles: leaf }: Partition, rows: readonly CandleRow[]) =>
+  run(
+    `INSERT INTO ${leaf} AS c (feed_id, minute, first_ms, last_ms, open, high, low, close, reports)
+     SELECT * FROM unnest($1::bytea[], $2::bigint[], $3::bigint[], $4::bigint[], $5::numeric[], $6::numeric[], $7::numeric[], $8::numeric[], $9::int[])
+     ON CONFLICT (feed_id, minute) DO UPDATE SET
+       open = CASE WHEN excluded.first_ms < c.first_ms THEN excluded.open ELSE c.open END,
+       close = CASE WHEN excluded.last_ms > c.last_ms THEN excluded.close ELSE c.close END,
+       first_ms = least(c.first_ms, excluded.first_ms), last_ms = greatest(c.last_ms, excluded.last_ms),
+       high = greatest(c.high, excluded.high), low = least(c.low, excluded.low), reports = c.reports + excluded.reports`,
+    [
+      bytesList(rows.map(({ feedId }) => feedBytes(feedId))),
+      numberList(rows.map(({ minute }) => minute)),
+      numberList(rows.map(({ rollup }) => rollup.firstMs)),
+      numberList(rows.map(({ rollup }) => rollup.lastMs)),
+      numberList(rows.map(({ rollup }) => rollup.open)),
+      numberList(rows.map(({ rollup }) => rollup.high)),
+      numberList(rows.map(({ rollup }) => rollup.low)),
+      numberList(rows.map(({ rollup }) => rollup.close)),
+      numberList(rows.map(({ rollup }) => rollup.reports)),
+    ],
+  );

@@ -1,0 +1,327 @@
+// Owns how a process comes to know the newest reports. It is fed by the database: a notification wakes it, a look four times a second does
+// when none comes, and what it reads is ordered by position (D82).
+import type { FeedId } from '@sealpost/protocol';
+import { createTurns } from '../../runtime/coalesce.ts';
+import type { DamageLog } from '../damage.ts';
+import type { Appended, AppendedFilter, LatestReport, StoredReport } from '../store.ts';
+import type { Place } from './append.ts';
+import type { Run } from './connection.ts';
+import { createNewest, createRecent, type Reached } from './memory.ts';
+import type { Partitions } from './partitions.ts';
+import {
+  type BatchRow,
+  feedBytes,
+  feedIdOfBytes,
+  markColumn,
+  markOf,
+  type ReportKey,
+  type ReportRow,
+  readBatch,
+  readReport,
+  reportColumns,
+} from './rows.ts';
+import type { Tables } from './schema.ts';
+
+/** How often the counters are looked at, whether or not a notification came. */
+const pollMs = 250;
+/** Reports read at once. */
+const batchMax = 1_000;
+/** Keys looked at for a reader that wants few of the streams: some 40 KB. */
+const filteredKeysMax = 1_024;
+/** Batches of keys read at once. */
+const keyBatchesMax = 64;
+
+type Counters = { position: number; admin: number; trimmed: number };
+
+export type Feed = {
+  readonly latest: (feedId: FeedId) => LatestReport | undefined;
+  readonly appendedAfter: (position: number, limit: number, filter?: AppendedFilter) => Promise<Appended>;
+  readonly onAppended: (wake: () => void) => () => void;
+  readonly onAdminChanged: (wake: () => void) => () => void;
+  /** Reports that are stored, whoever stored them: `latest` is no older than these. */
+  readonly learn: (reports: readonly StoredReport[]) => void;
+  /** What was just read for somebody: `latest` is no older than this either. */
+  readonly notice: (feedId: FeedId, row: ReportRow) => void;
+  /** From which position on a database has the `latest` of a stream; 0 without any, undefined while it is not known. */
+  readonly positionOf: (feedId: FeedId) => number | undefined;
+  /** How far this process has followed. */
+  readonly reached: () => Reached;
+  /** Was the batch that ends at a position this one? */
+  readonly recognizes: (reached: Reached) => boolean;
+  /** What this process itself appended, known before it is read back. */
+  readonly appended: (place: Place, reports: readonly StoredReport[]) => void;
+  /** Looks now; resolves when what was committed before is known. */
+  readonly look: () => Promise<void>;
+  readonly close: () => Promise<void>;
+};
+
+/** Where to read what was appended: statements, and the rows under keys. */
+type Source = {
+  readonly damage: DamageLog;
+  readonly run: Run;
+  readonly byKeys: (keys: readonly ReportKey[]) => Promise<readonly (ReportRow | undefined)[]>;
+};
+
+export type FeedParts = Source & {
+  readonly tables: Tables;
+  readonly partitions: Partitions;
+  /** For whoever asks for what is no longer in memory: many may at once, and following must not wait behind them. */
+  readonly others: Source;
+};
+
+/** Loads the newest report of every stream and follows from there. */
+export const openFeed = async (parts: FeedParts): Promise<Feed> => {
+  const seen: Counters = await readCounters(parts.run, parts.tables);
+  const memory = createMemory(parts, await readReached(parts.run, parts.tables, seen.position));
+  const { newest, recent, learn } = memory;
+  await memory.loadHeads();
+  const appended = createListeners();
+  const admin = createListeners();
+  const step = async (): Promise<void> => {
+    const known = recent.reached();
+    const now = await readCounters(parts.run, parts.tables, known.position);
+    // Before anything that may take long or fail: whose access has ended does not wait for reports.
+    if (now.admin !== seen.admin) admin.tell();
+    seen.admin = now.admin;
+    if (now.trimmed !== seen.trimmed) {
+      await memory.forgetTrimmed();
+      seen.trimmed = now.trimmed; // not before: what failed is done again
+    }
+    if (now.position < known.position || (known.mark !== undefined && now.mark !== known.mark)) {
+      // A database that lost what it had told, and may have got other reports in its place: those who follow go on from where it is
+      // now. `latest` never goes back. The loss is noticed until all of this has worked.
+      const there = await readReached(parts.run, parts.tables, now.position);
+      await memory.loadHeads();
+      recent.skipTo(there);
+      seen.position = now.position;
+      appended.tell();
+    }
+    const before = seen.position;
+    await memory.follow(now.position);
+    seen.position = recent.reached().position;
+    if (seen.position > before) appended.tell();
+  };
+  const looking = createTurns(step);
+  const lookSoon = () => void looking.wake().catch(() => {}); // a failure is made good by the next look
+  const timer = setInterval(lookSoon, pollMs).unref();
+  return {
+    latest: newest.get,
+    appendedAfter: async (position, limit, filter) =>
+      recent.after(position, limit, filter) ??
+      (await readAppended(parts.others, parts.tables, { position, limit, filter })),
+    onAppended: appended.add,
+    onAdminChanged: admin.add,
+    learn: (reports) => void learn(reports).catch(() => {}), // what a failure leaves unknown is slower to read, and is asked again
+    notice: (feedId, row) => {
+      const report = row.observations > newest.observedMs(feedId) ? readReport(parts.damage, feedId, row) : undefined;
+      if (report !== undefined) learn([report]).catch(() => {}); // as above
+    },
+    positionOf: newest.position,
+    reached: recent.reached,
+    recognizes: recent.recognizes,
+    appended: ({ first, mark, markBefore }, reports) => {
+      const { position, mark: known } = recent.reached();
+      // With somebody else's before it, it waits for its turn.
+      if (first !== position + 1 || markBefore !== known) return lookSoon();
+      const entries = reports.map((report, i) => ({ position: first + i, report }));
+      for (const one of entries) newest.offer(one.report, one.position);
+      seen.position = position + reports.length;
+      recent.add(entries, { position: seen.position, mark });
+      appended.tell();
+    },
+    look: looking.wake,
+    close: async () => {
+      clearInterval(timer);
+      await looking.stop();
+    },
+  };
+};
+
+/** What is known in memory, and how it is brought up to date. */
+const createMemory = (parts: FeedParts, start: Reached) => {
+  const { run, tables: t, partitions } = parts;
+  const newest = createNewest();
+  const recent = createRecent(start);
+  /** `positions` are those of the reports, or of later ones. */
+  const learn = async (reports: readonly StoredReport[], positions: readonly number[] = []): Promise<void> => {
+    for (const [i, report] of reports.entries()) newest.offer(report, positions[i]);
+    if (reports.some(({ observationsMs }) => partitions.known(observationsMs) === undefined))
+      await partitions.refresh();
+  };
+  const loadHeads = async (): Promise<void> => {
+    const heads = await readHeads(parts, t);
+    // What is read after them is no earlier than any of them.
+    const { position } = await readCounters(run, t);
+    await learn(
+      heads,
+      heads.map(() => position),
+    );
+  };
+  const follow = async (upTo: number): Promise<void> => {
+    const position = (): number => recent.reached().position;
+    for (let before = -1; before < position() && position() < upTo; ) {
+      before = position();
+      const next = await readAppended(parts, t, { position: before, limit: batchMax });
+      if (next.missed) await loadHeads();
+      await learn(next.reports, next.positions);
+      if (next.missed) {
+        // Memory has no holes: whoever follows from before this one reads the database, and is told.
+        recent.skipTo(position() > next.position ? recent.reached() : { position: next.position, mark: next.mark });
+        continue;
+      }
+      // Meanwhile this process may have appended and gone ahead.
+      const fresh = next.reports.flatMap((report, i) => {
+        const at = next.positions[i] as number; // one each
+        return at > position() ? [{ position: at, report }] : [];
+      });
+      recent.add(fresh, next);
+    }
+    // What is no longer kept cannot be followed.
+    if (position() < upTo) recent.skipTo({ position: upTo, mark: undefined });
+  };
+  const forgetTrimmed = async (): Promise<void> => {
+    await partitions.refresh();
+    const before = newest.all();
+    const kept = new Set((await readHeadIds(run, t)).map(feedIdOfBytes));
+    newest.forget([...before].filter(([feedId]) => !kept.has(feedId)));
+    recent.skipTo(recent.reached());
+  };
+  return { newest, recent, learn, loadHeads, follow, forgetTrimmed };
+};
+
+const createListeners = () => {
+  const listeners = new Set<() => void>();
+  return {
+    add: (wake: () => void): (() => void) => {
+      listeners.add(wake);
+      return () => listeners.delete(wake);
+    },
+    tell: (): void => {
+      for (const wake of [...listeners]) wake();
+    },
+  };
+};
+
+/** The counters, and at the same moment the mark of the batch that ends at a position; undefined where none does. */
+const readCounters = async (run: Run, t: Tables, at = 0): Promise<Counters & Pick<Reached, 'mark'>> => {
+  const rows = await run<{ name: string; value: number; mark: Buffer | null }>(
+    `SELECT name, value, (SELECT ${markColumn} FROM ${t.appended} WHERE last_position = $1::bigint) AS mark FROM ${t.counters}`,
+    [at],
+  );
+  const counted = (name: string) => rows.find((row) => row.name === name)?.value ?? 0;
+  const found = rows[0]?.mark ?? undefined;
+  const mark = found && markOf(found);
+  return { position: counted('position'), admin: counted('admin'), trimmed: counted('trimmed'), mark };
+};
+
+const readReached = async (run: Run, t: Tables, position: number): Promise<Reached> => ({
+  position,
+  mark: (await readCounters(run, t, position)).mark,
+});
+
+const readHeadIds = async (run: Run, t: Tables): Promise<readonly Buffer[]> =>
+  (await run<{ feed_id: Buffer }>(`SELECT feed_id FROM ${t.heads}`)).map(({ feed_id }) => feed_id);
+
+/** Reports before a damaged newest one that are looked at for one that is intact. */
+const olderMax = 64;
+
+/** The newest intact report of each stream. */
+const readHeads = async ({ run, damage }: Source, t: Tables): Promise<readonly StoredReport[]> => {
+  const rows = await run<{ [column in keyof ReportRow]: ReportRow[column] | null } & { feed_id: Buffer }>(
+    `SELECT h.feed_id, r.* FROM ${t.heads} AS h LEFT JOIN LATERAL (SELECT ${reportColumns} FROM ${t.reports}
+       WHERE feed_id = h.feed_id AND observations = h.observations) AS r ON true`,
+  );
+  const lookBack = async (feedId: FeedId): Promise<StoredReport | undefined> => {
+    const last = await run<ReportRow>(
+      `SELECT ${reportColumns} FROM ${t.reports} WHERE feed_id = $1::bytea ORDER BY observations DESC LIMIT ${olderMax}`,
+      [feedBytes(feedId)],
+    );
+    return last.map((row) => readReport(damage, feedId, row)).find((report) => report !== undefined);
+  };
+  const heads: StoredReport[] = [];
+  for (const { feed_id, observations, valid_from, record } of rows) {
+    const feedId = feedIdOfBytes(feed_id);
+    const isThere = observations !== null && valid_from !== null && record !== null;
+    const newest = isThere ? readReport(damage, feedId, { observations, valid_from, record }) : undefined;
+    const head = newest ?? (await lookBack(feedId));
+    if (head !== undefined) heads.push(head);
+  }
+  return heads;
+};
+
+type KeyAt = ReportKey & { readonly position: number };
+
+type Wanted = {
+  readonly position: number;
+  readonly limit: number;
+  readonly filter?: AppendedFilter | undefined;
+};
+
+/** The keys to read, without those of other streams, up to a limit, and the position of the last one looked at. */
+const chooseKeys = (keys: readonly KeyAt[], limit: number, filter: AppendedFilter | undefined) => {
+  const chosen = filter === undefined ? keys : keys.filter(({ feedId }) => filter.feedIds.has(feedId));
+  const last = chosen.length > limit ? chosen[limit - 1] : keys.at(-1);
+  return { wanted: chosen.slice(0, limit), lookedAt: last?.position };
+};
+
+/** Reads what follows a position. A damaged report is left out; what a damaged batch brought is not known, and told as missed. */
+const readAppended = async (
+  source: Source,
+  t: Tables,
+  { position, limit, filter }: Wanted,
+): Promise<Appended & Reached> => {
+  const { run, byKeys, damage } = source;
+  const looked = filter === undefined ? limit : Math.max(limit, filteredKeysMax);
+  const { keys, missed, marks, after } = await readKeysAfter(source, t, position, looked);
+  const { wanted, lookedAt = position } = chooseKeys(keys, limit, filter);
+  const rows = wanted.length === 0 ? [] : await byKeys(wanted);
+  const reports: StoredReport[] = [];
+  const positions: number[] = [];
+  let [reached, isCut] = [position, false];
+  for (const [i, key] of wanted.entries()) {
+    const row = rows[i];
+    const report = row && readReport(damage, key.feedId, row);
+    reached = key.position;
+    if (report === undefined) continue;
+    reports.push(report);
+    positions.push(reached);
+    isCut = filter?.isOver() ?? false;
+    if (isCut) break;
+  }
+  if (!isCut) reached = lookedAt;
+  if (keys.length > 0) return { reports, positions, position: reached, missed, mark: marks.get(reached) };
+  const now = (await readCounters(run, t)).position;
+  // Behind damaged batches it goes on, at most to where the database is: their positions may be what is damaged.
+  const behind = Math.min(after, now);
+  if (behind > position) return { reports, positions, position: behind, missed: true, mark: marks.get(behind) };
+  // Whoever is ahead of the database, after it lost something, goes on from where it is.
+  return { reports, positions, position: Math.min(position, now), missed: missed || now < position, mark: undefined };
+};
+
+const readKeysAfter = async ({ run, damage }: Source, t: Tables, position: number, limit: number) => {
+  const keys: KeyAt[] = [];
+  const marks = new Map<number, number>();
+  let [after, expected, missed] = [position, position + 1, false];
+  for (let more = true; more && keys.length < limit; ) {
+    const batches = await run<BatchRow>(
+      `SELECT first_position, last_position, keys FROM ${t.appended} WHERE last_position > $1::bigint
+       ORDER BY last_position LIMIT $2::int`,
+      [after, Math.min(limit, keyBatchesMax)],
+    );
+    for (const batch of batches) {
+      after = batch.last_position;
+      marks.set(after, markOf(batch.keys));
+      const found = readBatch(damage, batch);
+      // What a damaged batch brought is not known: whoever gets what follows it has missed something.
+      if (found === undefined || keys.length === limit) continue;
+      if (batch.first_position > expected) missed = true;
+      for (const [i, key] of found.entries()) {
+        const at = batch.first_position + i;
+        if (at >= expected && keys.length < limit) keys.push({ ...key, position: at });
+      }
+      expected = after + 1;
+    }
+    more = batches.length === Math.min(limit, keyBatchesMax);
+  }
+  return { keys, missed, marks, after };
+};

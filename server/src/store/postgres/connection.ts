@@ -1,0 +1,262 @@
+// Owns talking to PostgreSQL: the one file that knows the driver. Everything has a bound of its own in this process, since a database
+// that is away or stuck keeps none of its promises, its time-outs included (D80).
+import postgres from 'postgres';
+import { StoreError } from '../store.ts';
+import type { StatementFailure, StoreEvent } from '../store-event.ts';
+import type { PostgresAddress } from './address.ts';
+import { createRoute, createSockets, type Route } from './sockets.ts';
+
+export type Parameter = string | number | Uint8Array;
+
+/** Runs one statement, prepared once per connection. */
+export type Run = <Row>(text: string, parameters?: readonly Parameter[]) => Promise<readonly Row[]>;
+
+/** Statements that wait or run for each connection; more are refused at once. */
+const waitingPerConnection = 50;
+
+type Client = postgres.Sql<{ bigint: number }>;
+
+type ClientOptions = {
+  /** Handed on from a client to the one that takes its place. */
+  readonly route: Route;
+  readonly max: number;
+  readonly statementMs: number;
+  /** Is what is written allowed to be lost when the database crashes? Then no commit waits for disk or standby. */
+  readonly isFleeting?: boolean;
+  readonly onNotice?: (notice: { readonly [field: string]: string }) => void;
+};
+
+const openClient = (address: PostgresAddress, options: ClientOptions): Client => {
+  const { route, max, statementMs, isFleeting, onNotice } = options;
+  const sockets = createSockets(route);
+  const client = postgres<{ bigint: postgres.PostgresType<number> }>(address.url, {
+    max,
+    ...({ socket: sockets.open } as object), // the driver's types know nothing of it
+    // Statements name their types: no round trip to ask for them.
+    fetch_types: false,
+    idle_timeout: 60,
+    connect_timeout: Math.max(1, Math.ceil(address.readMs / 1_000)),
+    backoff: (tries) => Math.min(1, 0.05 * 2 ** Math.min(tries, 8)),
+    onnotice: onNotice ?? (() => {}),
+    // Positions and milliseconds stay far below 2^53.
+    types: { bigint: { to: 20, from: [20], parse: Number, serialize: String } },
+    connection: {
+      application_name: 'sealpost',
+      statement_timeout: statementMs,
+      lock_timeout: statementMs,
+      idle_in_transaction_session_timeout: statementMs + 1_000,
+      ...(isFleeting && { synchronous_commit: 'off' }),
+    },
+  });
+  const { end } = client;
+  return Object.assign(client, { end: (options?: { timeout?: number }) => end(options).finally(sockets.destroy) });
+};
+
+const runOn =
+  (client: postgres.Sql | postgres.TransactionSql): Run =>
+  // The driver's rows are plain objects; which ones is known by who wrote the statement.
+  <Row>(text: string, parameters: readonly Parameter[] = []) =>
+    client.unsafe(text, [...parameters], { prepare: true }) as unknown as Promise<readonly Row[]>;
+
+const timedOut = Symbol('timed out');
+
+/** The value, or `timedOut` when there is none in time. What comes later is nobody's any more. */
+const within = async <T>(ms: number, promise: PromiseLike<T>): Promise<T | typeof timedOut> => {
+  let timer: NodeJS.Timeout | undefined;
+  const bound = new Promise<typeof timedOut>((resolve) => {
+    // An answer that came while this process was held up is heard first.
+    timer = setTimeout(() => setImmediate(resolve, timedOut), ms);
+  });
+  try {
+    return await Promise.race([promise, bound]);
+  } finally {
+    clearTimeout(timer);
+  }
+};
+
+const unavailable = (what: string, cause?: unknown) =>
+  new StoreError('store_unavailable', `The database ${what}. Try again soon.`, { cause });
+
+/** Classes of SQLSTATE that pass: connection, resources, operator, locks, roll-backs; and a server that is only a standby. */
+const passing = /^(?:08|53|55|57|40)|^25006$/;
+const diskFull = '53100';
+
+/** The code of an error of the database, for those who know what to do about one. */
+export const sqlState = (error: unknown): string | undefined =>
+  error instanceof postgres.PostgresError ? error.code : undefined;
+
+/** An operating failure by its name; any other error as it is. */
+const toStoreError = (error: unknown): unknown => {
+  if (error instanceof StoreError || !(error instanceof Error)) return error;
+  const state = sqlState(error);
+  if (state === diskFull)
+    return new StoreError('store_disk_full', 'The disk of the database is full.', { cause: error });
+  if (state !== undefined) return passing.test(state) ? unavailable(`refuses: ${error.message}`, error) : error;
+  const code = networkCode(error);
+  return code === undefined ? error : unavailable(`is away: ${code}`, error);
+};
+
+/** What the driver and the network throw has a code in capitals, CONNECTION_CLOSED or ECONNREFUSED; undefined of any other error. */
+const networkCode = (error: unknown): string | undefined => {
+  const code = (error as NodeJS.ErrnoException | undefined)?.code; // whatever it is, it has one or not
+  return typeof code === 'string' && /^[A-Z][A-Z_]+$/.test(code) ? code : undefined;
+};
+
+/** Fails as it is told to, but where the connection is gone: then the driver would write ROLLBACK to it, which ends the process. It hears of the end by itself. */
+const failUnlessGone = (error: unknown): Promise<never> =>
+  networkCode(error) === undefined ? Promise.reject(error) : new Promise(() => {});
+
+export type PoolOptions = Pick<ClientOptions, 'isFleeting'> & { readonly tell?: (event: StoreEvent) => void };
+
+export type Pool = { readonly run: Run; readonly close: () => Promise<void> };
+
+/** Connections for statements on their own. One that has no answer in time fails, and when nothing else had one either, all are made anew. */
+export const openPool = (
+  address: PostgresAddress,
+  max: number,
+  boundMs: number,
+  { isFleeting = false, tell = () => {} }: PoolOptions = {},
+): Pool => {
+  const route = createRoute();
+  const open = () => openClient(address, { route, max, statementMs: boundMs, isFleeting });
+  let client = open();
+  let waiting = 0;
+  let answeredAt = performance.now();
+  let closed = false;
+  const renew = (): void => {
+    if (closed || performance.now() - answeredAt < boundMs) return;
+    const stuck = client;
+    client = open();
+    answeredAt = performance.now();
+    stuck.end({ timeout: 0 }).catch(() => {}); // nobody waits for it
+  };
+  const failed = (reason: StatementFailure, error: Error): Error => {
+    tell({ kind: 'statementFailed', reason });
+    return error;
+  };
+  const ended = (): void => {
+    waiting -= 1;
+    tell({ kind: 'statements', change: -1 });
+  };
+  const run: Run = async <Row>(text: string, parameters?: readonly Parameter[]): Promise<readonly Row[]> => {
+    if (closed) throw new StoreError('store_closed', 'The store is closed.');
+    if (waiting >= max * waitingPerConnection)
+      throw failed('exhausted', unavailable(`has ${waiting} readings waiting already`));
+    waiting += 1;
+    tell({ kind: 'statements', change: 1 });
+    const asked = runOn(client)<Row>(text, parameters).then(
+      (rows) => {
+        ended();
+        answeredAt = performance.now();
+        return rows;
+      },
+      (error: unknown) => {
+        ended();
+        if (sqlState(error) !== undefined) answeredAt = performance.now();
+        throw toStoreError(error);
+      },
+    );
+    const rows = await within(boundMs, asked).catch((error: unknown) => {
+      throw error instanceof StoreError ? failed('away', error) : error;
+    });
+    if (rows !== timedOut) return rows;
+    asked.catch(() => {});
+    renew();
+    throw failed('late', unavailable(`did not answer within ${boundMs} ms`));
+  };
+  return {
+    run,
+    close: async () => {
+      closed = true;
+      await client.end({ timeout: 1 });
+    },
+  };
+};
+
+/** One transaction after the other on one connection, each acknowledged only when the database is sure of it. */
+export type Writer = {
+  readonly write: <T>(act: (run: Run) => Promise<T>) => Promise<T>;
+  readonly close: () => Promise<void>;
+};
+
+const outcomeUnknown = (what: string, cause?: unknown) =>
+  new StoreError(
+    'store_outcome_unknown',
+    `It is not known whether this was stored: ${what}. Send the same again: what is stored already is recognised.`,
+    { cause },
+  );
+
+type Job = { state: 'queued' | 'running' | 'committing' | 'done' };
+
+export const openWriter = (address: PostgresAddress): Writer => {
+  const boundMs = address.writeMs;
+  let warnings: string[] = [];
+  // A commit that was not replicated as configured succeeds with a mere warning; nothing else here warns.
+  const onNotice = ({ severity, message = '' }: { readonly [field: string]: string }): void => {
+    if (severity === 'WARNING') warnings.push(message);
+  };
+  const route = createRoute();
+  const open = () => openClient(address, { route, max: 1, statementMs: Math.ceil(boundMs * 0.8), onNotice });
+  let client = open();
+  let last: Promise<unknown> = Promise.resolve();
+  let closed = false;
+  const renew = (): void => {
+    const stuck = client;
+    client = open();
+    stuck.end({ timeout: 0 }).catch(() => {}); // nobody waits for it
+  };
+  const transact = async <T>(job: Job, act: (run: Run) => Promise<T>): Promise<T> => {
+    job.state = 'running';
+    warnings = [];
+    const isCommitting = () => job.state === 'committing';
+    try {
+      // Whatever the database's default is: under a lock each statement must see what its last holder committed (D149).
+      const result = await client.begin('isolation level read committed', async (transaction) => {
+        const value = await act(runOn(transaction)).catch(failUnlessGone);
+        // Given up meanwhile: what throws here is rolled back.
+        if (job.state === 'done') throw unavailable(`did not take this within ${boundMs} ms`);
+        job.state = 'committing';
+        return { value };
+      });
+      if (warnings.length > 0) throw outcomeUnknown(warnings.join('; '));
+      return (result as { value: T }).value; // the driver's type unwraps promises
+    } catch (error) {
+      if (error instanceof StoreError) throw error;
+      // A server that became a standby: the next connection may find the new primary. One that ended may hold half of a statement.
+      if (sqlState(error) === '25006' || networkCode(error) !== undefined) renew();
+      if (isCommitting()) throw outcomeUnknown(error instanceof Error ? error.message : String(error), error);
+      throw toStoreError(error);
+    }
+  };
+  const write = async <T>(act: (run: Run) => Promise<T>): Promise<T> => {
+    if (closed) throw new StoreError('store_closed', 'The store is closed.');
+    const job: Job = { state: 'queued' };
+    const turn = last.then(() => (job.state === 'done' ? undefined : transact(job, act)));
+    const bounded = within(boundMs, turn);
+    last = bounded.catch(() => {});
+    const value = await bounded;
+    const reached = job.state;
+    job.state = 'done';
+    if (value !== timedOut) return value as T; // undefined only for a job that was given up below
+    turn.catch(() => {});
+    if (reached !== 'queued') renew();
+    if (reached === 'committing') throw outcomeUnknown(`the database did not confirm it within ${boundMs} ms`);
+    throw unavailable(`did not take this within ${boundMs} ms`);
+  };
+  return {
+    write,
+    close: async () => {
+      closed = true;
+      await last;
+      await client.end({ timeout: 1 });
+    },
+  };
+};
+
+/** Hears the notifications of a channel on a connection of its own, which is made again when it breaks: `wake` is called then as well. */
+export const listen = (address: PostgresAddress, channel: string, wake: () => void): (() => Promise<void>) => {
+  const client = openClient(address, { route: createRoute(), max: 1, statementMs: address.readMs });
+  // Whoever listens looks by itself too: a channel that cannot be had costs speed alone.
+  client.listen(channel, wake, wake).catch(() => {});
+  return () => client.end({ timeout: 1 });
+};

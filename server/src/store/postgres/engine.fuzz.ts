@@ -1,0 +1,23 @@
+import { afterAll } from 'vitest';
+import { startPostgres } from '../../../../tests/support/running-postgres.ts';
+import { openStore } from '../open.ts';
+import { testStoreModel } from '../store-model.contract.ts';
+import { migratePostgres } from './schema.ts';
+
+const server = await startPostgres();
+afterAll(() => server.stop());
+
+let schemas = 0;
+
+// Partitions of five minutes: commands span half an hour, and cross their borders.
+const createEngine = async () => {
+  const url = server.url(`model_${++schemas}`);
+  await migratePostgres(url, 300_000);
+  return {
+    writers: 'many' as const,
+    open: (mode: 'read' | 'write') => openStore(url, mode),
+    remove: async () => {},
+  };
+};
+
+testStoreModel('postgres', createEngine, 8);

@@ -1,0 +1,230 @@
+// THE ENGINE FOR SEVERAL MACHINES: a schema in PostgreSQL, written and read by as many nodes as there are. This file puts the parts
+// together and owns opening and closing.
+import { createDamageLog, type DamageLog, failingOnDamage } from '../damage.ts';
+import { type ReportStore, type Store, StoreError } from '../store.ts';
+import type { StoreEvent } from '../store-event.ts';
+import { type PostgresAddress, parseAddress } from './address.ts';
+import { createAdminStore, createQuarantine } from './admin.ts';
+import { appendBatch, confirmRead } from './append.ts';
+import { type Feed, openFeed } from './change-feed.ts';
+import { checkDatabase } from './check/check.ts';
+import { listen, openPool, openWriter, type Pool, type Writer } from './connection.ts';
+import { createNodeExchange, createTableKeyHolders } from './nodes.ts';
+import { createPartitions, type Partitions } from './partitions.ts';
+import { createKeyReads, createReportReads, type HistoryReads, scanReports } from './reads.ts';
+import { createReplicaReads } from './replicas.ts';
+import { readStats, trimPartition } from './retention.ts';
+import { lookAtLayout, migratePostgres, readLineage, type Tables, tablesOf } from './schema.ts';
+import { createUsageStore } from './usage.ts';
+
+/** Bound of readings that go through everything: scans, counts, a start. */
+const longReadMs = 60_000;
+
+/** How a process takes part. */
+export type PostgresOptions = {
+  readonly tell: (event: StoreEvent) => void;
+  /** How many processes of the node divide its connections. */
+  readonly share: number;
+  /** Addresses of servers that follow the primary, each of one server. */
+  readonly replicas: readonly string[];
+};
+
+/** Opens the store at `postgres://…`. To write, a schema is made where there is none; the migrations of later releases are the operator's. */
+export const openPostgresStore = async (
+  url: string,
+  mode: 'read' | 'write',
+  options: PostgresOptions,
+): Promise<Omit<Store, 'backup'>> => {
+  const address = parseAddress(url);
+  const replicas = options.replicas.map((replica) => parseReplica(replica, address));
+  let layout = await lookAtLayout(url);
+  if (layout === undefined) {
+    if (mode === 'read')
+      throw new StoreError(
+        'store_not_found',
+        `There is no store in ${address.shown}. Make one with: sealpost store migrate.`,
+      );
+    await migratePostgres(url);
+    layout = await lookAtLayout(url);
+  }
+  const connections = openConnections(address, replicas, options);
+  try {
+    return await compose(address, mode, layout?.partitionMs ?? 0, connections, options.tell);
+  } catch (error) {
+    await connections.close();
+    throw error;
+  }
+};
+
+const parseReplica = (url: string, { schema }: PostgresAddress): PostgresAddress => {
+  const address = parseAddress(url);
+  const refuse = (what: string) => new StoreError('store_url_unknown', `${address.shown}: ${what}`);
+  if (address.schema !== schema)
+    throw refuse(
+      `a read store is a copy of the store, so its schema is ${schema} too. Add schema=${schema} to the address.`,
+    );
+  // How far a server has got is asked of that server.
+  if (/^[^/]*\/\/[^/?]*,/.test(address.url))
+    throw refuse('a read store is one server. Name several as addresses of their own, with commas between them.');
+  return address;
+};
+
+type Connections = {
+  readonly reads: Pool;
+  readonly replicas: readonly Pool[];
+  /** For what may take long. */
+  readonly slow: Pool;
+  /** For following: never behind readers. */
+  readonly watch: Pool;
+  /** For what nodes tell each other. */
+  readonly news: Pool;
+  readonly writer: Writer;
+  readonly close: () => Promise<void>;
+};
+
+/** What a process opens beside those for reading: long readings, following, what nodes tell each other, writing, notifications. */
+const otherConnections = 5;
+const connectionsDefault = 10;
+
+const connectionsOfProcess = ({ connections }: PostgresAddress, share: number): number =>
+  connections === undefined ? connectionsDefault : Math.floor(connections / share);
+
+/** Connections for reading, so that all of a process are no more than its part of the setting. */
+const readConnections = (address: PostgresAddress, share: number): number => {
+  const reads = connectionsOfProcess(address, share) - otherConnections;
+  if (reads >= 1) return reads;
+  const least = (otherConnections + 1) * share;
+  const processes = share === 1 ? 'A node' : `A node of ${share} processes`;
+  throw new StoreError(
+    'store_url_unknown',
+    `${address.shown}: the parameter connections is ${address.connections}. ${processes} needs ${least} or more.`,
+  );
+};
+
+const openConnections = (
+  address: PostgresAddress,
+  others: readonly PostgresAddress[],
+  { share, tell }: PostgresOptions,
+): Connections => {
+  const openReads = (server: PostgresAddress, max: number): Pool => openPool(server, max, server.readMs, { tell });
+  const reads = openReads(address, readConnections(address, share));
+  const replicas = others.map((server) => openReads(server, Math.max(1, connectionsOfProcess(server, share))));
+  const slow = openPool(address, 1, longReadMs);
+  const watch = openPool(address, 1, Math.max(address.readMs, 5_000));
+  const news = openPool(address, 1, address.readMs, { isFleeting: true });
+  const writer = openWriter(address);
+  return {
+    reads,
+    replicas,
+    slow,
+    watch,
+    news,
+    writer,
+    close: async () => {
+      await writer.close();
+      await Promise.all([reads, ...replicas, slow, watch, news].map((pool) => pool.close()));
+    },
+  };
+};
+
+const compose = async (
+  address: PostgresAddress,
+  mode: 'read' | 'write',
+  partitionMs: number,
+  connections: Connections,
+  tell: (event: StoreEvent) => void,
+): Promise<Omit<Store, 'backup'>> => {
+  const { reads, slow, watch, news, writer } = connections;
+  const tables = tablesOf(address.schema);
+  const partitions = createPartitions(watch.run, tables, partitionMs); // followers wait for it
+  await partitions.refresh();
+  const damage = createDamageLog((found, total) => tell({ kind: 'damaged', total, ...found }));
+  const source = ({ run }: Pool) => ({ run, damage, byKeys: createKeyReads(run, tables, partitions) });
+  const feed = await openFeed({ ...source(watch), tables, partitions, others: source(reads) });
+  const deafen = listen(address, tables.channel, () => void feed.look().catch(() => {}));
+  let closed = false;
+  const writable = (): Writer => {
+    if (closed) throw new StoreError('store_closed', `The store in ${address.shown} is closed.`);
+    if (mode === 'read')
+      throw new StoreError('store_read_only', `The store in ${address.shown} is open for reading only.`);
+    return writer;
+  };
+  const parts = { address, tables, partitions, feed, connections, writable, tell, damage };
+  return {
+    reports: createReports(parts),
+    quarantine: createQuarantine(slow.run, writer, tables, damage), // ten thousand lines may be asked for
+    admin: createAdminStore(reads.run, writer, tables, feed, damage),
+    usage: createUsageStore(reads.run, writer, tables),
+    nodes: createNodeExchange(news.run, tables),
+    keyHolders: createTableKeyHolders(news.run, tables),
+    damage: damage.list,
+    stops: () => [],
+    findDamage: () => checkDatabase(slow.run, tables),
+    close: async () => {
+      if (closed) return;
+      closed = true;
+      await deafen();
+      await feed.close();
+      await connections.close();
+    },
+  };
+};
+
+type Parts = {
+  readonly tables: Tables;
+  readonly partitions: Partitions;
+  readonly feed: Feed;
+  readonly connections: Connections;
+  readonly writable: () => Writer;
+  readonly tell: (event: StoreEvent) => void;
+  readonly damage: DamageLog;
+};
+
+const createHistory = ({ tables, partitions, feed, connections, tell, damage }: Parts): HistoryReads => {
+  const { reads, replicas } = connections;
+  const on = ({ run }: Pool, log: DamageLog) => ({
+    run,
+    reads: createReportReads(run, tables, partitions, log, feed.notice),
+  });
+  const primary = on(reads, damage);
+  if (replicas.length === 0) return primary.reads;
+  const others = replicas.map((pool) => on(pool, failingOnDamage(damage)));
+  return createReplicaReads({ primary, replicas: others, tables, feed, tell });
+};
+
+const createReports = (parts: Parts): ReportStore => {
+  const { tables, partitions, feed, connections, writable, tell } = parts;
+  const { reads, slow } = connections;
+  return {
+    ...createHistory(parts),
+    append: async (batch) => {
+      const { write } = writable();
+      if (batch.length === 0) return [];
+      const began = performance.now();
+      const { outcomes, stored, present, place } = await write((run) =>
+        appendBatch(run, tables, partitions.spanOf, batch),
+      );
+      tell({ kind: 'committed', seconds: (performance.now() - began) / 1_000 });
+      feed.learn(present);
+      if (place !== undefined) feed.appended(place, stored);
+      return outcomes;
+    },
+    confirm: () => writable().write((run) => confirmRead(run, tables)),
+    latest: feed.latest,
+    newestMs: (feedId) => feed.latest(feedId)?.observationsMs,
+    appendedAfter: feed.appendedAfter,
+    position: async () => {
+      const [row] = await reads.run<{ value: number }>(`SELECT value FROM ${tables.counters} WHERE name = 'position'`);
+      return row?.value ?? 0;
+    },
+    lineage: () => readLineage(reads.run, tables),
+    onAppended: feed.onAppended,
+    trim: async (retention) => {
+      const trimmed = await trimPartition(writable(), tables, partitions.spanOf, retention);
+      if (trimmed.more) await feed.look();
+      return trimmed;
+    },
+    scan: (cursor, limit) => scanReports(slow.run, tables, cursor, limit),
+    stats: () => readStats(slow.run, tables),
+  };
+};

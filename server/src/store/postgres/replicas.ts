@@ -1,0 +1,143 @@
+// Owns which server a reading of history goes to (D87): a replica that has all that this process has shown of the streams asked for, in
+// `latest` or in history; the primary otherwise. What was shown once is in every later answer.
+import type { FeedId } from '@sealpost/protocol';
+import { createTurns } from '../../runtime/coalesce.ts';
+import { StoreError } from '../store.ts';
+import type { StoreEvent } from '../store-event.ts';
+import type { Feed } from './change-feed.ts';
+import type { Run } from './connection.ts';
+import type { HistoryReads } from './reads.ts';
+import { markColumn, markOf } from './rows.ts';
+import type { Tables } from './schema.ts';
+
+/** A replica that does not answer is left alone for so long. */
+const restMs = 1_000;
+
+/** A server with the readings on it. */
+export type ReadServer = { readonly reads: HistoryReads; readonly run: Run };
+
+export type ReplicaParts = {
+  readonly primary: ReadServer;
+  readonly replicas: readonly ReadServer[];
+  readonly tables: Tables;
+  readonly feed: Pick<Feed, 'positionOf' | 'reached' | 'recognizes'>;
+  readonly tell: (event: StoreEvent) => void;
+};
+
+type Read<T> = (reads: HistoryReads) => Promise<T>;
+
+/** Readings of history that go to replicas where they may. */
+export const createReplicaReads = ({ primary, replicas: servers, tables, feed, tell }: ReplicaParts): HistoryReads => {
+  const replicas = servers.map((server) => createReplica(server, tables, feed));
+  const shown = createShown(feed);
+  const route = async <T>(feedIds: readonly FeedId[], read: Read<T>): Promise<T> => {
+    const { upTo, note } = shown.begin(feedIds);
+    const tried = (await chooseReplica(replicas, feedIds)?.tryTo(read, upTo)) ?? 'away';
+    tell({ kind: 'historyRead', by: typeof tried === 'string' ? tried : 'replica' });
+    if (typeof tried !== 'string') {
+      note(tried.position);
+      return tried.answer;
+    }
+    const answer = await read(primary.reads);
+    const end = await readEnd(primary.run, tables).catch(() => undefined);
+    note(end?.position);
+    return answer;
+  };
+  return {
+    at: (feedIds, ...rest) => route(feedIds, ({ at }) => at(feedIds, ...rest)),
+    renderedAt: (feedIds, ...rest) => route(feedIds, ({ renderedAt }) => renderedAt(feedIds, ...rest)),
+    page: (feedId, ...rest) => route([feedId], ({ page }) => page(feedId, ...rest)),
+    renderedPage: (feedId, ...rest) => route([feedId], ({ renderedPage }) => renderedPage(feedId, ...rest)),
+    neighbours: (feedId, ...rest) => route([feedId], ({ neighbours }) => neighbours(feedId, ...rest)),
+    windows: (feedId, ...rest) => route([feedId], ({ windows }) => windows(feedId, ...rest)),
+    candles: (feedId, ...rest) => route([feedId], ({ candles }) => candles(feedId, ...rest)),
+  };
+};
+
+/** How far a server must have got so that nothing is missing that was shown of a stream; Infinity: only the primary is sure to. */
+export const createShown = ({ positionOf }: Pick<Feed, 'positionOf'>) => {
+  const positions = new Map<FeedId, number>();
+  /** Streams that the primary answered for without telling afterwards where it was, by the moment of that. */
+  const unsure = new Map<FeedId, number>();
+  let moment = 0;
+  const upToOne = (feedId: FeedId): number =>
+    unsure.has(feedId)
+      ? Number.POSITIVE_INFINITY
+      : Math.max(positions.get(feedId) ?? 0, positionOf(feedId) ?? Number.POSITIVE_INFINITY);
+  return {
+    /** A reading of streams begins. */
+    begin: (feedIds: readonly FeedId[]) => {
+      const began = ++moment;
+      /** A server has answered that was at `position` afterwards. Readings that began before something unsure was shown make it no surer. */
+      const note = (position: number | undefined): void => {
+        for (const feedId of feedIds) {
+          // Of a stream without any report nothing was shown; and whoever asks for ids that do not exist must not fill the memory.
+          if (positionOf(feedId) === 0) continue;
+          if (position === undefined) unsure.set(feedId, ++moment);
+          else {
+            positions.set(feedId, Math.max(positions.get(feedId) ?? 0, position));
+            if ((unsure.get(feedId) ?? began) < began) unsure.delete(feedId);
+          }
+        }
+      };
+      return { upTo: Math.max(0, ...feedIds.map(upToOne)), note };
+    },
+  };
+};
+
+type Tried<T> = { readonly answer: T; readonly position: number } | 'behind' | 'away';
+
+type Replica = {
+  readonly isResting: () => boolean;
+  /** Reads, if this replica has got to a position; tells a position that it had got to after the reading. */
+  readonly tryTo: <T>(read: Read<T>, upTo: number) => Promise<Tried<T>>;
+};
+
+/** The same replica for the same streams, so that their history is read from one moment on; another one while that does not answer. */
+const chooseReplica = (replicas: readonly Replica[], feedIds: readonly FeedId[]): Replica | undefined => {
+  const first = Number.parseInt(feedIds[0]?.slice(-6) ?? '', 16) || 0;
+  const inOrder = replicas.map((_, i) => replicas[(first + i) % replicas.length] as Replica); // within bounds
+  return inOrder.find(({ isResting }) => !isResting());
+};
+
+const createReplica = ({ reads, run }: ReadServer, t: Tables, feed: Pick<Feed, 'reached' | 'recognizes'>): Replica => {
+  let position = -1;
+  let restsUntilMs = 0;
+  const { wake: look } = createTurns(async () => {
+    const reached = feed.reached();
+    const end = await readEnd(run, t, reached.position);
+    const isAhead = reached.mark === undefined ? end.position >= reached.position : end.markAt === reached.mark;
+    // One that is neither ahead of this process on its way, nor somewhere on it, follows another primary.
+    position = isAhead || feed.recognizes(end) ? end.position : -1;
+  });
+  return {
+    isResting: () => performance.now() < restsUntilMs,
+    tryTo: async (read, upTo) => {
+      try {
+        if (position < upTo && upTo !== Number.POSITIVE_INFINITY) await look();
+        if (position < upTo) return 'behind';
+        const answer = await read(reads);
+        await look();
+        return position < upTo ? 'behind' : { answer, position };
+      } catch (error) {
+        // Whatever it is, the primary tells whether it is the replica's alone.
+        if (error instanceof StoreError) restsUntilMs = performance.now() + restMs;
+        return 'away';
+      }
+    },
+  };
+};
+
+type End = { readonly position: number; readonly mark: number | undefined; readonly markAt: number | undefined };
+
+/** How far a server has got, with the mark of the batch there and of the one that ends at another position. */
+const readEnd = async (run: Run, t: Tables, at = 0): Promise<End> => {
+  const [row] = await run<{ value: number; mark: Buffer | null; mark_at: Buffer | null }>(
+    `SELECT c.value, (SELECT ${markColumn} FROM ${t.appended} WHERE last_position = c.value) AS mark,
+       (SELECT ${markColumn} FROM ${t.appended} WHERE last_position = $1::bigint) AS mark_at
+     FROM ${t.counters} AS c WHERE c.name = 'position'`,
+    [at],
+  );
+  const read = (mark: Buffer | null | undefined) => (mark ? markOf(mark) : undefined);
+  return { position: row?.value ?? 0, mark: read(row?.mark), markAt: read(row?.mark_at) };
+};

@@ -1,0 +1,131 @@
+// What retention removes from PostgreSQL, and what is counted there: whole partitions, dropped at once. For want of room the
+// one with the newest reports never goes, and of the others each stream's newest report stays (D147). Readers hide what is older than retention (D52).
+import { withPrice } from '../format/report-contents.ts';
+import { attempt } from '../format/report-correction.ts';
+import type { ReportStats, Retention } from '../store.ts';
+import { candleRows, putCandles } from './append.ts';
+import type { Run, Writer } from './connection.ts';
+import { dropPartition, lockBriefly, type Partition } from './partitions.ts';
+import { bytesList, decodeReport, feedIdOfBytes, numberList, type ReportRow } from './rows.ts';
+import { type Tables, takeLock } from './schema.ts';
+
+/** Positions that `appendedAfter` can go back; older batches are forgotten. */
+const positionsKept = 1_000_000;
+
+export type Trimmed = { readonly removed: number; readonly more: boolean };
+
+/** Drops or empties the oldest partition that is due, if any. */
+export const trimPartition = (
+  { write }: Writer,
+  t: Tables,
+  spanOf: (ms: number) => Partition,
+  retention: Retention,
+): Promise<Trimmed> =>
+  write(async (run) => {
+    await takeLock(run, t, 'reports');
+    const held = await run<{ start_ms: number; reports: number }>(
+      `SELECT start_ms, reports FROM ${t.partitions} ORDER BY start_ms`,
+    );
+    await run(
+      `DELETE FROM ${t.appended} WHERE last_position <= (SELECT value FROM ${t.counters} WHERE name = 'position') - ${positionsKept}`,
+    );
+    const aged = held.find(({ start_ms }) => spanOf(start_ms).endMs <= retention.beforeMs);
+    const freed = aged ? await drop(run, t, spanOf, aged) : await makeRoom(run, t, spanOf, held, retention.bytesMax);
+    if (freed === undefined) return { removed: 0, more: false };
+    await run(`UPDATE ${t.counters} SET value = value + 1 WHERE name = 'trimmed'`);
+    await run('SELECT pg_notify($1::text, $2::text)', [t.channel, 'trimmed']);
+    return { removed: freed, more: true };
+  });
+
+type Held = { readonly start_ms: number; readonly reports: number };
+
+const drop = async (run: Run, t: Tables, spanOf: (ms: number) => Partition, { start_ms, reports }: Held) => {
+  const span = spanOf(start_ms);
+  await dropPartition(run, t, span);
+  await run(`DELETE FROM ${t.heads} WHERE observations >= $1::bigint AND observations < $2::bigint`, [
+    span.startMs,
+    span.endMs,
+  ]);
+  return reports;
+};
+
+/** While reports take too much room, empties the oldest partition that has more than newest reports; undefined when there is nothing to do. */
+const makeRoom = async (
+  run: Run,
+  t: Tables,
+  spanOf: (ms: number) => Partition,
+  held: readonly Held[],
+  bytesMax: number,
+): Promise<number | undefined> => {
+  const newest = held.findLastIndex(({ reports }) => reports > 0);
+  if (newest < 1 || (await usedBytes(run, t, 'partitions')) <= bytesMax) return undefined;
+  for (const one of held.slice(0, newest)) {
+    const span = spanOf(one.start_ms);
+    const heads = await readHeadsIn(run, t, span);
+    if (heads.length === 0) return drop(run, t, spanOf, one);
+    if (one.reports > heads.length) return one.reports - (await keepOnly(run, t, span, heads));
+  }
+  return undefined;
+};
+
+type HeadRow = ReportRow & { readonly feed_id: Buffer };
+
+/** The reports of a partition that are the newest of their streams. */
+const readHeadsIn = (run: Run, t: Tables, { startMs, endMs, reports: leaf }: Partition): Promise<readonly HeadRow[]> =>
+  run<HeadRow>(
+    `SELECT r.feed_id, r.observations, r.valid_from, r.record FROM ${t.heads} AS h
+     JOIN ${leaf} AS r ON r.feed_id = h.feed_id AND r.observations = h.observations
+     WHERE h.observations >= $1::bigint AND h.observations < $2::bigint`,
+    [startMs, endMs],
+  );
+
+/** Empties a partition but for these reports and what they make of their minutes; returns their number. */
+const keepOnly = async (run: Run, t: Tables, span: Partition, heads: readonly HeadRow[]): Promise<number> => {
+  await lockBriefly(run);
+  await run(`TRUNCATE ${span.reports}, ${span.candles}`);
+  await run(
+    `INSERT INTO ${span.reports} (feed_id, observations, valid_from, record)
+     SELECT * FROM unnest($1::bytea[], $2::bigint[], $3::bigint[], $4::bytea[])`,
+    [
+      bytesList(heads.map(({ feed_id }) => feed_id)),
+      numberList(heads.map(({ observations }) => observations)),
+      numberList(heads.map(({ valid_from }) => valid_from)),
+      bytesList(heads.map(({ record }) => record)),
+    ],
+  );
+  const kept = heads.flatMap((row) => attempt(() => decodeReport(feedIdOfBytes(row.feed_id), row)) ?? []);
+  const minutes = candleRows(() => span, kept.map(withPrice));
+  for (const [, rows] of minutes) await putCandles(run, span, rows);
+  const bytes = kept.reduce((sum, { fullReport }) => sum + fullReport.length, 0); // 0 of a damaged one
+  await run(`UPDATE ${t.partitions} SET reports = $2::bigint, report_bytes = $3::bigint WHERE start_ms = $1::bigint`, [
+    span.startMs,
+    heads.length,
+    bytes,
+  ]);
+  return heads.length;
+};
+
+/** Bytes of all tables, or of those that retention frees. */
+const usedBytes = async (run: Run, { schema }: Tables, which: 'all' | 'partitions'): Promise<number> => {
+  const [row] = await run<{ bytes: number | null }>(
+    `SELECT sum(pg_total_relation_size(c.oid))::bigint AS bytes FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+     WHERE n.nspname = $1::text AND c.relkind = 'r'${which === 'partitions' ? ' AND c.relispartition' : ''}`,
+    [schema],
+  );
+  return row?.bytes ?? 0;
+};
+
+export const readStats = async (run: Run, t: Tables): Promise<ReportStats> => {
+  const [row] = await run<{ streams: number; reports: number | null; report_bytes: number | null }>(
+    `SELECT (SELECT count(*) FROM ${t.heads}) AS streams, sum(reports)::bigint AS reports, sum(report_bytes)::bigint AS report_bytes
+     FROM ${t.partitions}`,
+  );
+  const bytes = await usedBytes(run, t, 'all');
+  return {
+    streams: row?.streams ?? 0,
+    reports: row?.reports ?? 0,
+    reportBytes: row?.report_bytes ?? 0,
+    usedBytes: bytes,
+    fileBytes: bytes,
+  };
+};

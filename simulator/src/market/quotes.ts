@@ -1,0 +1,72 @@
+// Owns what a stream's market shows at a moment: price, bid, ask, volumes, session. A closed market shows its last open second.
+import type { SimulatedStream } from '../streams.ts';
+import type { Asset } from './assets.ts';
+import { lastOpenAt, type Session, sessionAt } from './market-hours.ts';
+import { averageTicksAt, createWalk, ticksAt, toPrice, type Walk } from './prices.ts';
+import { keyOf, uniform } from './random.ts';
+
+/** A market at one moment. Prices have 18 decimals; bid ≤ price ≤ ask, and the last trade lies between bid and ask. */
+export type Quote = {
+  readonly observedAt: number;
+  /** The last open second, which the prices are of; `observedAt` itself while the market is open. */
+  readonly settledAt: number;
+  readonly session: Session;
+  readonly price: bigint;
+  readonly bid: bigint;
+  readonly ask: bigint;
+  readonly lastTradedPrice: bigint;
+  /** Whole lots on offer. */
+  readonly bidLots: number;
+  readonly askLots: number;
+  /** The price at the observed moment, open or not. */
+  readonly priceAroundTheClock: () => bigint;
+  /** The mean price over the time up to the settled moment. */
+  readonly averageOver: (windowSeconds: number) => bigint;
+};
+
+/** A stream bound to a seed. */
+export type Market = SimulatedStream & {
+  readonly walk: Walk;
+  readonly noiseKeys: { readonly [N in (typeof noiseNames)[number]]: number };
+};
+
+const noiseNames = ['bid', 'ask', 'trade', 'bidLots', 'askLots'] as const;
+const lotsMax = 40;
+const averageSamples = 30;
+
+/** Binds a stream to a seed. */
+export const createMarket = (seed: string, simulated: SimulatedStream): Market => {
+  const streamKey = keyOf(simulated.stream.name, keyOf(seed));
+  const noiseKeys = Object.fromEntries(noiseNames.map((name) => [name, keyOf(name, streamKey)]));
+  return {
+    ...simulated,
+    walk: createWalk(seed, simulated.asset),
+    noiseKeys: noiseKeys as Market['noiseKeys'], // built from the very list of names
+  };
+};
+
+// Half the spread, give or take half of itself; at least one tick.
+const distanceOf = (asset: Asset, ticks: number, noise: number): number =>
+  Math.ceil(ticks * (asset.spreadBps / 20_000) * (0.5 + noise));
+
+/** The quote at a second. */
+export const quoteAt = ({ asset, hours, walk, noiseKeys }: Market, observedAt: number): Quote => {
+  const settledAt = lastOpenAt(hours, observedAt);
+  const noise = (name: (typeof noiseNames)[number]) => uniform(noiseKeys[name], settledAt);
+  const ticks = ticksAt(walk, settledAt);
+  const bid = Math.max(1, ticks - distanceOf(asset, ticks, noise('bid')));
+  const ask = ticks + distanceOf(asset, ticks, noise('ask'));
+  return {
+    observedAt,
+    settledAt,
+    session: sessionAt(hours, observedAt),
+    price: toPrice(asset, ticks),
+    bid: toPrice(asset, bid),
+    ask: toPrice(asset, ask),
+    lastTradedPrice: toPrice(asset, bid + Math.floor(noise('trade') * (ask - bid + 1))),
+    bidLots: 1 + Math.floor(noise('bidLots') * lotsMax),
+    askLots: 1 + Math.floor(noise('askLots') * lotsMax),
+    priceAroundTheClock: () => toPrice(asset, ticksAt(walk, observedAt)),
+    averageOver: (windowSeconds) => toPrice(asset, averageTicksAt(walk, settledAt, windowSeconds, averageSamples)),
+  };
+};

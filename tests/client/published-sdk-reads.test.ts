@@ -1,0 +1,114 @@
+// The published TypeScript SDK, unmodified, against the real demo: every REST call that it has. What it gets is held against the
+// OpenAPI document on the way.
+import { type ChildProcess, spawn } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { decodeFullReport, parseSignerSets, verifyReport } from '@sealpost/protocol';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { type CheckingProxy, openCheckingProxy } from '../support/proxies/checking-proxy.ts';
+import { root } from '../support/source-tree.ts';
+
+type SdkReport = {
+  readonly feedID: string;
+  readonly fullReport: string;
+  readonly validFromTimestamp: number;
+  readonly observationsTimestamp: number;
+};
+type SdkClient = {
+  readonly listFeeds: () => Promise<readonly { readonly feedID: string }[]>;
+  readonly getLatestReport: (feedId: string) => Promise<SdkReport>;
+  readonly getReportByTimestamp: (feedId: string, timestamp: number) => Promise<SdkReport>;
+  readonly getReportsBulk: (feedIds: readonly string[], timestamp: number) => Promise<readonly SdkReport[]>;
+  readonly getReportsPage: (feedId: string, startTimestamp: number, limit?: number) => Promise<readonly SdkReport[]>;
+};
+const { createClient } = createRequire(import.meta.url)('@chainlink/data-streams-sdk') as {
+  createClient: (config: Record<string, string>) => SdkClient;
+};
+
+type Demo = {
+  readonly url: string;
+  readonly opsUrl: string;
+  readonly userId: string;
+  readonly secret: string;
+  readonly feedIds: readonly string[];
+};
+
+const folder = mkdtempSync(join(tmpdir(), 'sealpost-demo-'));
+let child: ChildProcess;
+let demo: Demo;
+let proxy: CheckingProxy;
+
+const startDemo = (): Promise<Demo> => {
+  child = spawn(
+    process.execPath,
+    [join(root, 'server/bin/sealpost.js'), 'demo', '--json', '--port', '0', '--dir', folder, '--rate-limit', '0'],
+    { stdio: ['ignore', 'pipe', 'ignore'] },
+  );
+  return new Promise((resolve) => child.stdout?.once('data', (line) => resolve(JSON.parse(String(line)))));
+};
+const stopDemo = (): Promise<number | null> =>
+  new Promise((resolve) => {
+    child.once('exit', resolve);
+    child.kill('SIGTERM');
+  });
+const clientOf = (secret = demo.secret) =>
+  createClient({
+    apiKey: demo.userId,
+    userSecret: secret,
+    endpoint: proxy.url,
+    wsEndpoint: proxy.url.replace('http', 'ws'),
+  });
+
+beforeAll(async () => {
+  demo = await startDemo();
+  proxy = await openCheckingProxy(() => demo.url);
+}, 60_000);
+afterEach(() => proxy.report());
+afterAll(async () => {
+  await proxy.close();
+  await stopDemo();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+test('published SDK: lists, reads latest, at, bulk and pages from the demo, and what it reads verifies', async () => {
+  const client = clientOf();
+  const [first, second, third] = demo.feedIds as [string, string, string];
+  expect((await client.listFeeds()).map(({ feedID }) => feedID)).toEqual(
+    expect.arrayContaining([first, second, third]),
+  );
+  const latest = await client.getLatestReport(first);
+  const signers = parseSignerSets(await (await fetch(`${proxy.url}/signers.json`)).json());
+  expect(verifyReport(decodeFullReport(latest.fullReport), signers).ok).toBe(true);
+  const moment = latest.observationsTimestamp - 5;
+  expect((await client.getReportByTimestamp(first, moment)).observationsTimestamp).toBe(moment);
+  expect((await client.getReportsBulk([third, first, second], moment)).map(({ feedID }) => feedID)).toEqual([
+    third,
+    first,
+    second,
+  ]);
+  const page = await client.getReportsPage(first, moment - 20, 7);
+  expect(page.map(({ observationsTimestamp }) => observationsTimestamp)).toEqual(
+    [0, 1, 2, 3, 4, 5, 6].map((i) => moment - 20 + i),
+  );
+});
+
+test('published SDK: a wrong key and an unknown stream are its authentication error', async () => {
+  await expect(clientOf('wrong').listFeeds()).rejects.toThrow(/Authentication failed/);
+  await expect(clientOf().getLatestReport(`0x0003${'0'.repeat(60)}`)).rejects.toThrow(
+    /does not exist or this account may not read it/,
+  );
+});
+
+test('demo: is ready by its own probes, keeps credentials and reports over a restart, and stops cleanly', async () => {
+  expect((await fetch(`${demo.opsUrl}/readyz`)).status).toBe(200);
+  const before = await clientOf().getLatestReport(demo.feedIds[0] as string);
+  expect(await stopDemo()).toBe(0);
+  const again = await startDemo();
+  expect([again.userId, again.secret]).toEqual([demo.userId, demo.secret]);
+  demo = again;
+  expect((await clientOf().getReportByTimestamp(before.feedID, before.observationsTimestamp)).fullReport).toBe(
+    before.fullReport,
+  );
+}, 60_000);

@@ -1,0 +1,205 @@
+// The explorer's pages, used as a person does, in real Chromium on the real demo.
+import type { ReportJson } from '@sealpost/protocol';
+import type { Page } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { createSignInCode } from '../../server/src/access/sign-in-code.ts';
+import { fetchSigned } from '../support/real-program.ts';
+import { type ExplorerWorld, openExplorerTimeoutMs, openExplorerWorld } from './world.ts';
+
+let world: ExplorerWorld;
+beforeAll(async () => {
+  world = await openExplorerWorld();
+}, openExplorerTimeoutMs);
+afterEach(() => world.closePages());
+afterAll(() => world?.close());
+
+/** A page may take its time on a machine that is busy with other tests. */
+const timeout = 60_000;
+
+/** The newest report of the first stream, read past the page. */
+const latest = async (): Promise<ReportJson> => {
+  const response = await fetchSigned(world.url, `/api/v1/reports/latest?feedID=${world.feedIds[0]}`, world);
+  return ((await response.json()) as { readonly report: ReportJson }).report; // as the API documents
+};
+
+const heading = (page: Page) => page.getByRole('heading', { level: 1 }).first();
+const verdict = (page: Page, state: 'verified' | 'refused') => page.locator(`.verdict[data-state=${state}]`);
+
+/** How each page is reached, and what is there when it has told what it has to tell. */
+const pages: Readonly<
+  Record<string, { readonly path: () => Promise<string>; readonly ready: (page: Page) => Promise<void> }>
+> = {
+  catalog: {
+    path: async () => '/',
+    ready: (page) =>
+      page
+        .getByText(/^[0-9,]+\.[0-9]/)
+        .first()
+        .waitFor(),
+  },
+  stream: {
+    path: async () => `/streams/${world.feedIds[0]}`,
+    ready: (page) => page.locator('canvas').first().waitFor(),
+  },
+  report: {
+    path: async () => `/streams/${world.feedIds[0]}/at/${(await latest()).observationsTimestamp}`,
+    ready: (page) => verdict(page, 'verified').waitFor(),
+  },
+  inspect: { path: async () => '/inspect', ready: (page) => page.getByRole('textbox').waitFor() },
+  status: {
+    path: async () => '/status',
+    ready: (page) =>
+      page
+        .getByText(/^(Ready|Not ready)$/)
+        .first()
+        .waitFor(),
+  },
+};
+
+const looks = [
+  ['desktop', 'light'],
+  ['desktop', 'dark'],
+  ['phone', 'light'],
+  ['phone', 'dark'],
+] as const;
+
+test.each(Object.keys(pages).flatMap((name) => looks.map((look) => [name, ...look] as const)))(
+  '%s on a %s, %s: breaks no rule of accessibility, and nothing runs out of the screen',
+  async (name, viewport, theme) => {
+    const { path, ready } = pages[name] as (typeof pages)[string]; // one of its keys
+    const { page, screenshot, expectAccessible } = await world.openPage({
+      path: await path(),
+      viewport,
+      theme,
+      signedIn: true,
+    });
+    await heading(page).waitFor();
+    await ready(page);
+    await screenshot(name, name === 'catalog' ? 'screen' : 'page'); // rows out of view are not drawn
+    await expectAccessible();
+    const [content, screen] = await page.evaluate(() => {
+      const { scrollWidth, clientWidth } = document.documentElement;
+      return [scrollWidth, clientWidth] as const;
+    });
+    expect(content).toBeLessThanOrEqual(screen);
+  },
+  timeout,
+);
+
+test(
+  'sign-in: the link signs in, and neither the address bar nor the history keeps its code',
+  async () => {
+    const { page } = await world.openPage({ path: '/?q=eth', signedIn: true });
+    await page.getByText(world.userId.slice(0, 8)).first().waitFor();
+    expect(page.url()).toBe(`${world.url}/?q=eth`);
+    await page.getByRole('link', { name: 'Status' }).first().click();
+    await page.goBack();
+    expect(page.url()).not.toContain('#');
+  },
+  timeout,
+);
+
+test(
+  'sign-in: after a reload the page says how to get another link',
+  async () => {
+    const { page, screenshot } = await world.openPage({ signedIn: true });
+    await page.getByText(world.userId.slice(0, 8)).first().waitFor();
+    await page.reload();
+    await page.getByText('A link signs in once, until the page is reloaded.').waitFor();
+    await page.getByText('sealpost demo --link').waitFor();
+    await screenshot('link-reloaded');
+  },
+  timeout,
+);
+
+test(
+  'sign-in: a link that was used says so',
+  async () => {
+    const code = createSignInCode(world.secret, Date.now());
+    const headers = { 'X-Sign-In-Code': code };
+    const exchanged = await fetch(`${world.url}/sign-in`, { method: 'POST', headers });
+    expect(await exchanged.json()).toEqual({ userId: world.userId, secret: world.secret });
+    const { page, allow, screenshot } = await world.openPage({
+      prepare: (opened) =>
+        opened.addInitScript((text) => {
+          if (location.pathname === '/') location.hash = `#sign-in=${text}`;
+        }, code),
+    });
+    allow(/status of 401/);
+    await page.getByText('You are not signed in: The link was already used, or has expired.').waitFor();
+    await screenshot('link-used');
+  },
+  timeout,
+);
+
+test(
+  'sign-in: a link opened by somebody who is signed in asks before it switches accounts',
+  async () => {
+    const { page, screenshot } = await world.openPage({ signedIn: true });
+    await page.getByText(world.userId.slice(0, 8)).first().waitFor();
+    const code = createSignInCode(world.secret, Date.now());
+    await page.evaluate((text) => {
+      location.hash = `#sign-in=${text}`;
+    }, code);
+    await page.getByText('Switch to the account of the link?').waitFor();
+    expect(page.url()).not.toContain('#');
+    await screenshot('link-switch');
+    await page.getByRole('button', { name: 'Switch account' }).click();
+    await page.getByText('Switch to the account of the link?').waitFor({ state: 'hidden' });
+    await page.getByText(world.userId.slice(0, 8)).first().waitFor();
+  },
+  timeout,
+);
+
+test(
+  'sign-in: a wrong secret explains itself, and the right one then signs in',
+  async () => {
+    const { page, allow } = await world.openPage();
+    allow(/status of 401/);
+    await page.getByRole('button', { name: 'Sign in' }).first().click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel('User id').fill(world.userId);
+    await dialog.getByLabel('Secret').fill('not-the-secret');
+    await dialog.getByRole('button', { name: 'Sign in' }).click();
+    await dialog
+      .getByRole('alert')
+      .getByText(/secret/i)
+      .first()
+      .waitFor();
+    await dialog.getByLabel('Secret').fill(world.secret);
+    await dialog.getByRole('button', { name: 'Sign in' }).click();
+    await dialog.waitFor({ state: 'hidden' });
+    await page.getByText(world.userId.slice(0, 8)).first().waitFor();
+  },
+  timeout,
+);
+
+test(
+  'inspect: a pasted report is verified without an account; with one bit changed the verdict is red and names signatures',
+  async () => {
+    const { fullReport } = await latest();
+    const { page, screenshot } = await world.openPage({ path: '/inspect' });
+    await page.getByRole('textbox').fill(fullReport);
+    await verdict(page, 'verified').waitFor();
+    await screenshot('inspect-verified');
+    await page.getByRole('button', { name: 'Alter one bit' }).click();
+    await verdict(page, 'refused').waitFor();
+    expect(await verdict(page, 'refused').textContent()).toMatch(/Not verified.*[Ss]ignature 1/s);
+    await screenshot('inspect-refused');
+  },
+  timeout,
+);
+
+test(
+  'a server that is restarted: an open page says so, and goes on by itself',
+  async () => {
+    const { page, allow } = await world.openPage({ path: '/status', signedIn: true });
+    allow(/Failed to load resource|ERR_CONNECTION/);
+    await pages.status?.ready(page);
+    await world.stopServer();
+    await page.getByText('Cannot be reached').first().waitFor();
+    await world.startServer();
+    await pages.status?.ready(page);
+  },
+  2 * timeout,
+);

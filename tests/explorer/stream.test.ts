@@ -1,0 +1,136 @@
+// The stream page and the status page, used as a person does, in real Chromium on the real demo, which is stopped and started again.
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { type ExplorerWorld, openExplorerTimeoutMs, openExplorerWorld } from './world.ts';
+
+let world: ExplorerWorld;
+let path: string;
+beforeAll(async () => {
+  world = await openExplorerWorld();
+  path = `/streams/${world.feedIds[0]}`;
+}, openExplorerTimeoutMs);
+afterEach(() => world.closePages());
+afterAll(() => world?.close());
+
+const waitMs = 30_000;
+
+/** Seconds of the newest reports that the page lists, oldest first. */
+const listed = async (page: Awaited<ReturnType<ExplorerWorld['openPage']>>['page']): Promise<readonly number[]> => {
+  const hrefs = await page
+    .locator('.report-table tbody a')
+    .evaluateAll((links) => links.map((link) => link.getAttribute('href')));
+  return hrefs.map((href) => Number(href?.split('/at/')[1])).reverse();
+};
+
+test.each([
+  ['desktop', 'light'],
+  ['phone', 'dark'],
+] as const)(
+  'stream page on a %s, %s: price in the title, chart, figures, nothing in the way',
+  async (viewport, theme) => {
+    const { page, screenshot, expectAccessible } = await world.openPage({ path, viewport, theme, signedIn: true });
+    await page.getByText('Connected').waitFor({ timeout: waitMs });
+    await page.locator('.report-table tbody tr').nth(3).waitFor({ timeout: waitMs });
+    await page.locator('.strip').waitFor({ timeout: waitMs });
+    await expect.poll(() => page.title(), { timeout: waitMs }).toMatch(/^[0-9,]+\.?[0-9]* \w+\/\w+ · Sealpost$/);
+    await page.locator('.chart-canvas canvas').first().waitFor({ timeout: waitMs });
+    expect(await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth)).toBeLessThanOrEqual(0);
+    await expectAccessible();
+    await screenshot('stream');
+  },
+);
+
+test('stream page: the price and the list go on by themselves, each report once', async () => {
+  const { page } = await world.openPage({ path, signedIn: true });
+  await page.locator('.report-table tbody tr').nth(3).waitFor({ timeout: waitMs });
+  const before = (await listed(page)).at(-1) ?? 0;
+  await expect.poll(async () => (await listed(page)).at(-1), { timeout: waitMs }).toBeGreaterThan(before + 2);
+  const seconds = await listed(page);
+  expect(seconds).toEqual([...new Set(seconds)].sort((one, other) => one - other));
+});
+
+test('stream page: a range is in the address, and comes back with it', async () => {
+  const { page } = await world.openPage({ path, signedIn: true });
+  await page.getByRole('button', { name: '1 h' }).click();
+  await page.waitForURL((url) => url.search === '?range=1h', { timeout: waitMs });
+  await page.locator('.legend', { hasText: 'Open' }).waitFor({ timeout: waitMs });
+  await page.reload();
+  await page.getByText('Sign in to see the price').waitFor();
+  expect(new URL(page.url()).search).toBe('?range=1h');
+});
+
+test('stream page: a click on a bar opens its report', async () => {
+  const { page } = await world.openPage({ path: `${path}?range=5m`, signedIn: true });
+  await page.locator('.report-table tbody tr').nth(10).waitFor({ timeout: waitMs });
+  const canvas = page.locator('.chart-canvas');
+  await canvas.locator('canvas').first().waitFor();
+  const { width, height } = (await canvas.boundingBox()) ?? { width: 0, height: 0 };
+  // The demo’s last two minutes are there from the start; gaps lie on the way.
+  for (let share = 0.8; share > 0.4 && !page.url().includes('/at/'); share -= 0.01)
+    await canvas.click({ position: { x: width * share, y: height / 2 }, timeout: 5_000 });
+  await page.waitForURL(/\/at\/[0-9]+$/, { timeout: waitMs });
+});
+
+test('stream page: anonymous readers see the catalog’s fields and how to see more', async () => {
+  const { page, expectAccessible } = await world.openPage({ path });
+  await page.getByText('Sign in to see the price').waitFor();
+  await page.getByRole('heading', { name: 'In the catalog' }).waitFor();
+  await expectAccessible();
+});
+
+test('stream page: a feed id that nobody knows is explained', async () => {
+  const { page } = await world.openPage({ path: `/streams/0x0003${'f'.repeat(60)}`, signedIn: true });
+  await page.getByRole('heading', { name: 'There is no such stream here' }).waitFor();
+});
+
+test('price at: a moment shows its report, a moment to come why there is none, an old one what is kept', async () => {
+  const { page, allow, screenshot, expectAccessible } = await world.openPage({ path, signedIn: true });
+  await page.locator('.report-table tbody tr').nth(3).waitFor({ timeout: waitMs });
+  const [second] = await listed(page);
+  await page.getByRole('button', { name: 'Unix' }).click();
+  const box = page.getByLabel('Unix timestamp');
+  await box.fill(String(second));
+  await page.getByRole('button', { name: 'Look up' }).click();
+  await page.getByRole('link', { name: 'Open the report and its proof' }).waitFor();
+  allow(/404/);
+  await box.fill(String((second ?? 0) + 86_400));
+  await page.getByRole('button', { name: 'Look up' }).click();
+  await page.getByText('This moment is still to come.').waitFor();
+  await page.getByRole('link', { name: 'Open this report' }).waitFor();
+  await expectAccessible();
+  await screenshot('price-at');
+  allow(/400/);
+  await box.fill('1577836800');
+  await page.getByRole('button', { name: 'Look up' }).click();
+  await page.getByText('This server keeps reports from').waitFor();
+});
+
+test.each([
+  ['desktop', 'dark'],
+  ['phone', 'light'],
+] as const)('status page on a %s, %s: what the server says of itself', async (viewport, theme) => {
+  const { page, screenshot, expectAccessible } = await world.openPage({ path: '/status', viewport, theme });
+  for (const name of ['Readiness', 'Ingest lag', 'Streams behind', 'Uptime'])
+    await page.locator('dt', { hasText: name }).first().waitFor({ timeout: waitMs });
+  await page.getByText('2 of 4 (f = 1, n = 4)').waitFor({ timeout: waitMs });
+  await expectAccessible();
+  await screenshot('status');
+});
+
+test('a server that is stopped is told, and the pages recover by themselves when it is back', {
+  timeout: 180_000,
+}, async () => {
+  const stream = await world.openPage({ path, signedIn: true });
+  const status = await world.openPage({ path: '/status' });
+  for (const { allow } of [stream, status]) allow(/ERR_|50[0-9]/);
+  await stream.page.locator('.report-table tbody tr').nth(3).waitFor({ timeout: waitMs });
+  await status.page.getByText('Ready', { exact: true }).first().waitFor({ timeout: waitMs });
+  const before = (await listed(stream.page)).at(-1) ?? 0;
+  await world.stopServer();
+  await stream.page.getByText('Reconnecting…').waitFor({ timeout: waitMs });
+  await status.page.getByText('Cannot be reached', { exact: true }).waitFor({ timeout: waitMs });
+  await status.screenshot('status-unreachable');
+  await world.startServer();
+  await stream.page.getByText('Connected').waitFor({ timeout: 60_000 });
+  await status.page.locator('.status-head', { hasText: /Ready|Not ready/ }).waitFor({ timeout: 60_000 });
+  await expect.poll(async () => (await listed(stream.page)).at(-1), { timeout: 60_000 }).toBeGreaterThan(before);
+});

@@ -1,0 +1,127 @@
+// The real door on a real store in a temporary folder, with a clock that tests set.
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type FeedId, parseStream, type SignerSets, type Stream } from '@sealpost/protocol';
+import { createIngest, type Ingest, type IngestEvent, type IngestRules } from '../../server/src/ingest/ingest.ts';
+import { createIngestHandler, type IngestHandlerParts } from '../../server/src/ingest/sources/listener.ts';
+import { openVerifier } from '../../server/src/ingest/verifier.ts';
+import { type OpsListener, openOpsListener } from '../../server/src/ops/ops.ts';
+import { openAdminView } from '../../server/src/store/admin-snapshot.ts';
+import { openStore } from '../../server/src/store/open.ts';
+import type { Store } from '../../server/src/store/store.ts';
+
+export type Door = {
+  readonly folder: string;
+  readonly store: Store;
+  readonly ingest: Ingest;
+  readonly events: readonly IngestEvent[];
+  /** Resolves when the door has seen the change of administrative records. */
+  readonly reloaded: () => Promise<void>;
+  readonly close: () => Promise<void>;
+};
+
+export const act = { atMs: 1_763_200_000_000, actor: 'test', action: 'set up', detail: {} };
+
+/** A catalog entry for a test stream. */
+export const testStream = (feedId: FeedId, changes: Partial<Stream> = {}): Stream => ({
+  ...parseStream({
+    feedId,
+    name: `TEST${feedId.slice(-4)}/USD-Streams-CexPrice`,
+    assetName: 'Test',
+    baseAsset: 'TEST',
+    quoteAsset: 'USD',
+    assetClass: 'Crypto',
+    feedType: 'Crypto',
+    attributeType: 'CexPrice',
+    marketHours: '24/7',
+    serviceLevel: 'standard',
+    networkType: 'testnet',
+    status: 'live',
+    createdAt: '2025-01-01T00:00:00Z',
+  }),
+  ...changes,
+});
+
+export const defaultRules: IngestRules = {
+  retentionMs: 30 * 86_400_000,
+  aheadMaxMs: 5_000,
+  linesInFlightMax: 4_096,
+  network: 'testnet',
+};
+
+/** Opens a door that knows these streams and signers, on a store in a folder unless another is opened. */
+export const openDoor = async (
+  streams: readonly Stream[],
+  signerSets: SignerSets,
+  nowMs: () => number,
+  rules: Partial<IngestRules> = {},
+  threads = 1,
+  open: (folder: string) => Promise<Store> = (folder) => openStore(folder, 'write'),
+): Promise<Door> => {
+  const folder = mkdtempSync(join(tmpdir(), 'sealpost-door-'));
+  const store = await open(folder);
+  const sets = [...signerSets.values()].map((set) => ({
+    ...set,
+    addedAt: '2025-01-01T00:00:00.000000Z',
+    retiredAt: null,
+  }));
+  await store.admin.update(
+    'stream',
+    streams.map(({ feedId }) => feedId),
+    () => streams,
+    act,
+  );
+  await store.admin.update(
+    'signerSet',
+    sets.map(({ configDigest }) => configDigest),
+    () => sets,
+    act,
+  );
+  const view = await openAdminView(store.admin, (error) => {
+    throw error;
+  });
+  const events: IngestEvent[] = [];
+  const ingest = createIngest({
+    store,
+    view,
+    verifier: openVerifier(threads),
+    rules: { ...defaultRules, ...rules },
+    nowMs,
+    observe: (event) => void events.push(event),
+  });
+  return {
+    folder,
+    store,
+    ingest,
+    events,
+    reloaded: () => new Promise((resolve) => void view.onReload(resolve)),
+    close: async () => {
+      await ingest.close();
+      view.close();
+      await store.close();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+};
+
+/** The private listener over a door, with no probe that could fail. */
+export const openPrivateListener = (
+  ingest: Ingest,
+  token: string,
+  changes: Partial<IngestHandlerParts> = {},
+): Promise<OpsListener> =>
+  openOpsListener({
+    host: '127.0.0.1',
+    port: 0,
+    checks: {},
+    metrics: async () => '',
+    ingest: createIngestHandler({
+      ingest,
+      token,
+      resume: () => Promise.reject(new Error('No mirror is part of this test.')),
+      stopping: new AbortController().signal,
+      ...changes,
+    }),
+    observe: () => {},
+  });
