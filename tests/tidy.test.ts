@@ -254,6 +254,20 @@ const listedFor = (path: string): readonly string[] => {
   return [...dependenciesOf(`${folder}/package.json`), ...(isTest(path) ? dependenciesOf('package.json') : [])];
 };
 
+test('tidy: no name is exported twice within a package', () => {
+  const homes = new Map<string, string[]>();
+  // The two files behind `#socket` have one face: bundlers choose between them.
+  for (const { path, text } of product.filter(({ path }) => !/\/socket-(node|browser)\.ts$/.test(path)))
+    for (const [, name] of text.matchAll(/^export (?:async )?(?:const|type|class|function\*?) (\w+)/gm)) {
+      const key = `${path.split('/')[0]} ${name}`;
+      homes.set(key, [...(homes.get(key) ?? []), path]);
+    }
+  offenders(
+    [...homes].filter(([, paths]) => new Set(paths).size > 1).map(([name, paths]) => `${name}: ${paths.join(', ')}`),
+    'One name, one meaning: the second reader of a name expects the first one’s thing.',
+  );
+});
+
 test('tidy: each import is listed in its own package', () => {
   const unlisted = sources.flatMap(({ path, imports }) => {
     // What begins with # is in the package itself, under its `imports`.

@@ -212,9 +212,9 @@ const openSingle = async (
   signIn: SignIn | undefined,
 ): Promise<ReadPath> => {
   if (shareLimits === undefined) return openReadPath(node, store, view, box, observe, undefined, signIn);
-  const { limiters, drain, hear } = createSharedLimiters();
+  const { limiters, drain, receive } = createSharedLimiters();
   const read = await openReadPath(node, store, view, box, observe, limiters, signIn);
-  const stopSharing = shareLimits({ collect: drain, hear });
+  const stopSharing = shareLimits({ collect: drain, receive });
   return {
     ...read,
     drain: async () => {

@@ -137,7 +137,7 @@ const open = (board: Board): void => {
     onGap: () => {}, // what is not kept is drawn as a gap anyway
     ...(plan.from === undefined ? {} : { from: plan.from }),
     onState: (state) => {
-      if (board.current === connection) heard(board, state);
+      if (board.current === connection) onPhase(board, state);
     },
   });
   const connection: Connection = { feedIds: new Set(plan.feedIds), close: stream.close };
@@ -148,7 +148,7 @@ const open = (board: Board): void => {
   });
 };
 
-const heard = (board: Board, { phase }: StreamState): void => {
+const onPhase = (board: Board, { phase }: StreamState): void => {
   if (phase === 'closed') return;
   if (phase === 'live') {
     board.previous?.close();

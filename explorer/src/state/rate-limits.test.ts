@@ -18,11 +18,11 @@ test('rate limit: the route that has least left is the one to show', () => {
 
 test('rate limit: answers without limits, and those of the cache, are passed over', () => {
   const limits = createRateLimits();
-  limits.hear('/a', new Headers());
+  limits.receive('/a', new Headers());
   expect(limits.known.value).toEqual([]);
   const headers = (remaining: string, date: string) =>
     new Headers({ 'RateLimit-Limit': '10', 'RateLimit-Remaining': remaining, 'RateLimit-Reset': '1', Date: date });
-  limits.hear('/a', headers('3', 'Sun, 15 Nov 2026 09:30:00 GMT'));
-  limits.hear('/a', headers('9', 'Sun, 15 Nov 2026 09:00:00 GMT'));
+  limits.receive('/a', headers('3', 'Sun, 15 Nov 2026 09:30:00 GMT'));
+  limits.receive('/a', headers('9', 'Sun, 15 Nov 2026 09:00:00 GMT'));
   expect(limits.known.value.map(({ remaining }) => remaining)).toEqual([3]);
 });

@@ -17,7 +17,7 @@ export const createRateLimits = () => {
   let newestMs = 0;
   return {
     known,
-    hear: (path: string, headers: Headers): void => {
+    receive: (path: string, headers: Headers): void => {
       const told = readRateLimit(path, headers);
       // An answer out of the browser's cache tells of another time.
       const dateMs = Date.parse(headers.get('Date') ?? '');

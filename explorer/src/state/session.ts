@@ -36,7 +36,7 @@ export const createSession = (platform: Platform): Session => {
   const refusal = signal<unknown>(undefined);
   const isPending = signal(false);
   const isKept = signal(false);
-  const open = createOpen(platform, limits.hear);
+  const open = createOpen(platform, limits.receive);
   const accept = (given: Credentials, keep: boolean): void =>
     batch(() => {
       credentials.value = given;
@@ -102,11 +102,11 @@ export const createSession = (platform: Platform): Session => {
 };
 
 /** Makes clients of this page's own server; every answer tells what is left of the rate limits. */
-const createOpen = (platform: Platform, hear: (path: string, headers: Headers) => void) => {
+const createOpen = (platform: Platform, receive: (path: string, headers: Headers) => void) => {
   const { origin } = platform.location;
   const observedFetch: typeof fetch = async (input, init) => {
     const response = await platform.fetch(input, init);
-    hear(new URL(String(input), origin).pathname, response.headers);
+    receive(new URL(String(input), origin).pathname, response.headers);
     return response;
   };
   return (given: Credentials | undefined, options: { readonly retries?: number } = {}): Client =>

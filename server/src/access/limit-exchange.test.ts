@@ -11,7 +11,7 @@ const openWorkers = (count: number) => {
   let nowMs = 0;
   const start = (id: number): void => {
     const worker = createSharedLimiter(100);
-    worker.hear(exchange.join(id, nowMs), nowMs);
+    worker.receive(exchange.join(id, nowMs), nowMs);
     workers.set(id, worker);
   };
   for (let id = 0; id < count; id++) start(id);
@@ -24,7 +24,7 @@ const openWorkers = (count: number) => {
       nowMs += 1;
       for (const [id, worker] of workers)
         if ((nowMs + id * 13) % exchangeEveryMs === 0) exchange.tell(id, worker.drain(), nowMs);
-      if (nowMs % passOnMs === 0) for (const [id, worker] of workers) worker.hear(exchange.collect(id), nowMs);
+      if (nowMs % passOnMs === 0) for (const [id, worker] of workers) worker.receive(exchange.collect(id), nowMs);
     },
     take: (id: number, limit: number): boolean => workers.get(id)?.take('key', limit, nowMs).allowed ?? false,
   };

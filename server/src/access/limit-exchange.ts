@@ -7,7 +7,7 @@ export type SharedLimiter = RateLimiter & {
   /** What was given since the last call, one row for each key. */
   readonly drain: () => readonly SpentTokens[];
   /** Takes what other processes gave. */
-  readonly hear: (spent: readonly SpentTokens[], nowMs: number) => void;
+  readonly receive: (spent: readonly SpentTokens[], nowMs: number) => void;
 };
 
 /** Counts tokens by key until they are told; past `keysMax` keys more are not, which only favours their owners. */
@@ -45,7 +45,7 @@ export const createSharedLimiter = (keysMax: number): SharedLimiter => {
       return decision;
     },
     drain: tally.drain,
-    hear: (spent, nowMs) => spendAll(limiter, spent, nowMs),
+    receive: (spent, nowMs) => spendAll(limiter, spent, nowMs),
   };
 };
 
@@ -61,9 +61,9 @@ export const createSharedLimiters = () => {
     /** What was given since the last call. */
     drain: (): SpentByTable => ({ accounts: accounts.drain(), addresses: addresses.drain() }),
     /** Takes what others gave. */
-    hear: (spent: SpentByTable): void => {
-      accounts.hear(spent.accounts, performance.now());
-      addresses.hear(spent.addresses, performance.now());
+    receive: (spent: SpentByTable): void => {
+      accounts.receive(spent.accounts, performance.now());
+      addresses.receive(spent.addresses, performance.now());
     },
   };
 };

@@ -29,9 +29,9 @@ const allowedInAMinute = async (exchanges: readonly NodeExchange[], limit: numbe
     const [accounts, addresses] = [createSharedLimiter(100), createSharedLimiter(100)];
     const stop = createLimitSharing(exchange, () => {})({
       collect: () => ({ accounts: accounts.drain(), addresses: addresses.drain() }),
-      hear: (spent) => {
-        accounts.hear(spent.accounts, performance.now());
-        addresses.hear(spent.addresses, performance.now());
+      receive: (spent) => {
+        accounts.receive(spent.accounts, performance.now());
+        addresses.receive(spent.addresses, performance.now());
       },
     });
     return { accounts, stop };
@@ -79,7 +79,7 @@ test('node limits: a failing exchange is told once until one works, and what it 
   const limiter = createSharedLimiter(10);
   const stop = createLimitSharing(nodes, (_, error) => troubles.push(String(error)))({
     collect: () => ({ accounts: limiter.drain(), addresses: [] }),
-    hear: () => {},
+    receive: () => {},
   });
   limiter.take('during', 10, 0);
   await vi.advanceTimersByTimeAsync(3 * exchangeEveryMs);
@@ -110,7 +110,7 @@ test('node limits: what was given while an exchange was stuck is dropped, not to
   const limiter = createSharedLimiter(10);
   const stop = createLimitSharing(nodes, () => {})({
     collect: () => ({ accounts: limiter.drain(), addresses: [] }),
-    hear: () => {},
+    receive: () => {},
   });
   await vi.advanceTimersByTimeAsync(exchangeEveryMs);
   for (let second = 0; second < 20; second += 1) {
@@ -132,7 +132,7 @@ test('node limits: what a node of another release tells, and this one does not u
   const nodes: NodeExchange = { exchange: async () => [Buffer.from(JSON.stringify(strange))] };
   const stop = createLimitSharing(nodes, () => {})({
     collect: () => ({ accounts: [], addresses: [] }),
-    hear: (spent) => heard.push(spent),
+    receive: (spent) => heard.push(spent),
   });
   await vi.advanceTimersByTimeAsync(exchangeEveryMs);
   await stop();

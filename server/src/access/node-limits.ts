@@ -9,7 +9,7 @@ export type NodeLimits = {
   /** What this node gave since the last call. */
   readonly collect: () => SpentByTable;
   /** Takes what the others gave. */
-  readonly hear: (spent: SpentByTable) => void;
+  readonly receive: (spent: SpentByTable) => void;
 };
 
 /** Begins to exchange; returns the way to stop, which resolves when nothing is under way. */
@@ -24,7 +24,7 @@ const rowsMax = 10_000;
 /** `onTrouble` is told when an exchange fails, once until one works again. */
 export const createLimitSharing =
   (nodes: NodeExchange, onTrouble: (message: string, error: unknown) => void): ShareLimits =>
-  ({ collect, hear }) => {
+  ({ collect, receive }) => {
     let isTroubled = false;
     let underWay: Promise<void> | undefined;
     let collectedAtMs = performance.now();
@@ -38,7 +38,7 @@ export const createLimitSharing =
     const exchange = async (): Promise<void> => {
       // What a failed exchange was to tell is dropped: told late, it would be held against people for what they did long ago.
       try {
-        for (const told of await nodes.exchange(encode(collectInTime()))) hear(decode(told));
+        for (const told of await nodes.exchange(encode(collectInTime()))) receive(decode(told));
         isTroubled = false;
       } catch (error) {
         if (!isTroubled) onTrouble('Limits are held by each node alone, since the others cannot be heard.', error);

@@ -115,7 +115,7 @@ const createLimitRelay = (members: ReadonlyMap<number, Member>) => {
       addresses.join(otherNodes, performance.now());
       return shareLimits({
         collect: () => ({ accounts: accounts.collect(otherNodes), addresses: addresses.collect(otherNodes) }),
-        hear: (spent) => tellTokens(otherNodes, spent),
+        receive: (spent) => tellTokens(otherNodes, spent),
       });
     },
     join: (id: number) => ({

@@ -32,14 +32,14 @@ const tell = (message: FromWorker): Promise<void> =>
   });
 
 const createLimits = () => {
-  const { limiters, drain, hear } = createSharedLimiters();
+  const { limiters, drain, receive } = createSharedLimiters();
   const connections = createSharedCounts();
   return {
     limiters: { ...limiters, connections },
     drain: (): SpentLimits => ({ ...drain(), connections: connections.drain() }),
-    hear: (limits: SpentLimits): void => {
-      hear(limits);
-      connections.hear(limits.connections);
+    receive: (limits: SpentLimits): void => {
+      receive(limits);
+      connections.receive(limits.connections);
     },
   };
 };
@@ -116,7 +116,7 @@ const open = async ({ node, logLevel, keyFile }: WorkerSettings, first: SpentLim
   const box = openSecretBox({ key: process.env[workerKeyVariable] || undefined, keyFile });
   const reporting = createReporting(logLevel, () => read?.activeRequests() ?? 0);
   const { limits, log, metrics } = reporting;
-  limits.hear(first);
+  limits.receive(first);
   const observe = createObserver([log.observe, metrics.observe]);
   const store = await openStore(process.env[workerStoreVariable] ?? '', 'read', {
     tell: (event) => {
@@ -133,7 +133,7 @@ const open = async ({ node, logLevel, keyFile }: WorkerSettings, first: SpentLim
   const listening = read;
   return {
     url: listening.url,
-    hear: limits.hear,
+    receive: limits.receive,
     tellMetrics: async () => tell({ kind: 'metrics', values: await metrics.values() }),
     reloadTls: listening.reloadTls,
     stopListening: listening.stopListening,
@@ -162,7 +162,7 @@ const fail = async (error: unknown): Promise<void> => {
 const answer = async (opened: Opened, message: ToWorker): Promise<void> => {
   switch (message.kind) {
     case 'limits':
-      return opened.hear(message.limits);
+      return opened.receive(message.limits);
     case 'tellMetrics':
       return opened.tellMetrics();
     case 'reloadTls':

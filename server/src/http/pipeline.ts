@@ -14,7 +14,7 @@ import { toApiError, toProblem } from './problem.ts';
 import { authorise, type QueryReader } from './query.ts';
 import type { Handler, LiveContext, RouteContext, Upgrade } from './routes/context.ts';
 import { isShed, type Load } from './shedding.ts';
-import { type Beside, matchRoute, parseTarget, type ServedName } from './target.ts';
+import { matchRoute, type OtherTarget, parseTarget, type ServedName } from './target.ts';
 
 /** Handlers by route: those of other transports have none here. */
 export type Handlers = { readonly [R in RouteName]?: Handler<R> };
@@ -93,7 +93,7 @@ export const createPipeline = (parts: PipelineParts): Pipeline => {
     const address = gate.addressOf(socket.remoteAddress, headers.forwardedFor);
     if (!('name' in matched)) {
       gate.limitPublic(address, passage.startedMs);
-      return answerBeside(passage, matched, headers);
+      return answerOther(passage, matched, headers);
     }
     const { name, route } = matched;
     passage.route = name;
@@ -140,7 +140,7 @@ export const createPipeline = (parts: PipelineParts): Pipeline => {
   return { handle, activeRequests: () => active };
 };
 
-const answerBeside = (passage: Passage, matched: Beside, headers: RequestHeaders): Answer => {
+const answerOther = (passage: Passage, matched: OtherTarget, headers: RequestHeaders): Answer => {
   if ('allow' in matched) return preflightAnswer(matched.allow);
   passage.route = 'explorer';
   return answerFile(matched.file, headers.acceptsGzip, headers.ifNoneMatch);

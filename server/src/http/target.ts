@@ -76,13 +76,13 @@ type Allowed = { readonly allow: string };
 type Found = { readonly file: ServedFile };
 
 /** What is answered without being a route: nobody has to be let in. */
-export type Beside = Allowed | Found;
+export type OtherTarget = Allowed | Found;
 
 /**
  * The route of a target and method, or else the file of the path. OPTIONS has none: it is answered for the path alone. Files are looked
  * for last, so that they cost the routes nothing and can take none of them over.
  */
-export const matchRoute = (method: string, { path, query }: Target, findFile?: FindFile): Known | Beside => {
+export const matchRoute = (method: string, { path, query }: Target, findFile?: FindFile): Known | OtherTarget => {
   const known = byPath.get(path) ?? [];
   const match = known.find(
     ({ route, hasForm }) =>

@@ -51,7 +51,7 @@ export type IngestParts = {
 };
 
 /** A line on its way: what is known so far, then its result. */
-type Passing = {
+type PendingLine = {
   readonly text: string;
   line?: ReportLine;
   /** Where the line says that its report belongs; undefined when it does not say, or says nonsense. */
@@ -66,28 +66,28 @@ export const createIngest = (parts: IngestParts): Ingest => {
   const useSigners = () => verifier.use(view.current().signerSets);
   useSigners();
   const stopView = view.onReload(useSigners);
-  const room = createRoom(rules.linesInFlightMax);
-  const questions = createRoom(questionsMax);
-  const turns = createTurns();
+  const room = createSemaphore(rules.linesInFlightMax);
+  const questions = createSemaphore(questionsMax);
+  const turns = createAppendOrder();
   const others: Sender = {};
 
-  const decide = async (passing: readonly Passing[], sender: Sender): Promise<void> => {
-    const newestOf = createNewest(store);
-    for (const one of passing) attempt(one, () => parse(one));
-    const known = passing.filter((one) => isUndecided(one) && mayBeStored(one, newestOf));
+  const decide = async (pending: readonly PendingLine[], sender: Sender): Promise<void> => {
+    const newestOf = createNewestLookup(store);
+    for (const one of pending) attempt(one, () => parse(one));
+    const known = pending.filter((one) => isUndecided(one) && mayBeStored(one, newestOf));
     await Promise.all(known.map((one) => questions.enter(1, () => recogniseDuplicate(store, one))));
-    const undecided = passing.filter(isUndecided);
+    const undecided = pending.filter(isUndecided);
     const verdicts = await verifier.verify(
       undecided.map(({ line }) => (line as ReportLine).fullReport),
       sender,
     ); // parsed, or it would be refused
     for (const [i, one] of undecided.entries()) attempt(one, () => admit(one, verdicts[i] as Verdict, parts)); // one each
   };
-  const append = async (passing: readonly Passing[]): Promise<void> => {
-    const admitted = passing.filter(isUndecided);
+  const append = async (pending: readonly PendingLine[]): Promise<void> => {
+    const admitted = pending.filter(isUndecided);
     if (admitted.length === 0) {
       // Found by reading alone: a promise needs more where replication may be behind. An append brings it along.
-      if (passing.some(({ outcome }) => outcome === 'duplicate')) await store.reports.confirm();
+      if (pending.some(({ outcome }) => outcome === 'duplicate')) await store.reports.confirm();
       return;
     }
     const outcomes = await store.reports.append(admitted.map(({ report }) => report as NewReport)); // admitted, so it has one
@@ -99,17 +99,17 @@ export const createIngest = (parts: IngestParts): Ingest => {
     sender: Sender,
     turn: Turn,
   ): Promise<readonly LineResult[]> => {
-    const passing = texts.map((text): Passing => ({ text }));
+    const pending = texts.map((text): PendingLine => ({ text }));
     try {
-      await decide(passing, sender);
+      await decide(pending, sender);
       await turn.come;
-      await append(passing).catch(turn.fail);
+      await append(pending).catch(turn.fail);
     } finally {
       turn.done();
     }
-    await quarantine(parts, passing);
-    observeAll(parts, passing);
-    return passing.map((one, i) => toLineResult(one, firstLine + i));
+    await quarantine(parts, pending);
+    observeAll(parts, pending);
+    return pending.map((one, i) => toLineResult(one, firstLine + i));
   };
 
   return {
@@ -126,9 +126,9 @@ export const createIngest = (parts: IngestParts): Ingest => {
   };
 };
 
-const isUndecided = ({ outcome, refusal }: Passing): boolean => outcome === undefined && refusal === undefined;
+const isUndecided = ({ outcome, refusal }: PendingLine): boolean => outcome === undefined && refusal === undefined;
 
-const attempt = (one: Passing, act: () => void): void => {
+const attempt = (one: PendingLine, act: () => void): void => {
   try {
     act();
   } catch (error) {
@@ -137,16 +137,16 @@ const attempt = (one: Passing, act: () => void): void => {
   }
 };
 
-const parse = (one: Passing): void => {
+const parse = (one: PendingLine): void => {
   one.line = parseReportLine(one.text);
   one.key = statedKey(one.line);
 };
 
-const mayBeStored = ({ key }: Passing, newestOf: (feedId: FeedId) => number): boolean =>
+const mayBeStored = ({ key }: PendingLine, newestOf: (feedId: FeedId) => number): boolean =>
   key !== undefined && newestOf(key.feedId) >= key.seconds * 1_000;
 
 // Bytes that are stored were verified before: loading a file again costs no signature checks.
-const recogniseDuplicate = async (store: Store, one: Passing): Promise<void> => {
+const recogniseDuplicate = async (store: Store, one: PendingLine): Promise<void> => {
   const { line, key } = one as { line: ReportLine; key: StatedKey }; // parsed, and with a key, or it could not be stored
   const candidates = await candidatesFor(store, key);
   attempt(one, () => {
@@ -179,7 +179,7 @@ const isTwin = (stored: StoredReport, line: ReportLine): boolean => {
 type StatedKey = { readonly feedId: FeedId; readonly seconds: number };
 
 /** When each stream was last observed, looked up once per batch. */
-const createNewest = (store: Store): ((feedId: FeedId) => number) => {
+const createNewestLookup = (store: Store): ((feedId: FeedId) => number) => {
   const known = new Map<FeedId, number>();
   return (feedId) => {
     const newest = known.get(feedId) ?? store.reports.newestMs(feedId) ?? -1;
@@ -194,7 +194,7 @@ const statedKey = ({ feedID, observationsTimestamp }: ReportLine): StatedKey | u
   return { feedId: parseFeedId(feedID), seconds: observationsTimestamp as number };
 };
 
-const admit = (one: Passing, { verified, code, detail }: Verdict, parts: IngestParts): void => {
+const admit = (one: PendingLine, { verified, code, detail }: Verdict, parts: IngestParts): void => {
   if (code !== undefined) throw new Refusal(code, detail);
   const { feedId, validFromMs, observationsMs, price } = verified;
   one.report = {
@@ -233,7 +233,7 @@ const checkTimes = (
     throw new Refusal('ahead_of_clock', `It is ${observationsMs - nowMs} ms ahead.`);
 };
 
-const settle = (one: Passing, outcome: AppendOutcome): void => {
+const settle = (one: PendingLine, outcome: AppendOutcome): void => {
   if (outcome === 'conflict') one.refusal = new Refusal('conflicting_report');
   else if (outcome === 'overlap') one.refusal = new Refusal('overlapping_window');
   else one.outcome = outcome;
@@ -241,8 +241,8 @@ const settle = (one: Passing, outcome: AppendOutcome): void => {
 
 const quarantineLineMax = 8_192;
 
-const quarantine = async ({ store, nowMs }: IngestParts, passing: readonly Passing[]): Promise<void> => {
-  const refused = passing.flatMap(({ refusal, report, text }): QuarantinedReport[] =>
+const quarantine = async ({ store, nowMs }: IngestParts, pending: readonly PendingLine[]): Promise<void> => {
+  const refused = pending.flatMap(({ refusal, report, text }): QuarantinedReport[] =>
     refusal === undefined
       ? []
       : [
@@ -259,18 +259,18 @@ const quarantine = async ({ store, nowMs }: IngestParts, passing: readonly Passi
   if (refused.length > 0) await store.quarantine.add(refused);
 };
 
-const observeAll = ({ observe }: IngestParts, passing: readonly Passing[]): void => {
+const observeAll = ({ observe }: IngestParts, pending: readonly PendingLine[]): void => {
   for (const result of ['stored', 'duplicate'] as const) {
-    const count = passing.filter(({ outcome }) => outcome === result).length;
+    const count = pending.filter(({ outcome }) => outcome === result).length;
     if (count > 0) observe({ kind: 'ingested', result, count });
   }
-  for (const { refusal, report } of passing) {
+  for (const { refusal, report } of pending) {
     if (refusal)
       observe({ kind: 'refused', code: refusal.code, feedId: report?.feedId ?? null, message: refusal.message });
   }
 };
 
-const toLineResult = ({ refusal, outcome, report }: Passing, line: number): LineResult => ({
+const toLineResult = ({ refusal, outcome, report }: PendingLine, line: number): LineResult => ({
   line,
   result: refusal ? 'refused' : (outcome as 'stored' | 'duplicate'), // every line is settled by now
   feedID: report?.feedId ?? null,
@@ -279,14 +279,14 @@ const toLineResult = ({ refusal, outcome, report }: Passing, line: number): Line
   message: refusal?.message ?? null,
 });
 
-type Turn = ReturnType<ReturnType<typeof createTurns>['take']>;
+type Turn = ReturnType<ReturnType<typeof createAppendOrder>['take']>;
 
 /**
  * Appends of a sender keep the order of submission, or a batch that verified faster would make an earlier one late. When one fails, all that
  * were submitted by then, by whomever, fail with it: a sender that resumes after the newest stored report would skip the failed batch if a later one were stored
  * (D102), and where a store does not answer, each by itself would wait for all before it to fail.
  */
-const createTurns = () => {
+const createAppendOrder = () => {
   const lastOf = new WeakMap<Sender, Promise<void>>();
   let all: Promise<unknown> = Promise.resolve();
   let taken = 0;
@@ -327,7 +327,7 @@ type Waiting = { readonly size: number; readonly sender: Sender | undefined; rea
  * Lets in as many lines at once as there is room for; the rest wait their turn, first come first served. A sender that has lines in it may take no
  * more than it leaves free, so that there is always room for another one.
  */
-const createRoom = (capacity: number) => {
+const createSemaphore = (capacity: number) => {
   let free = capacity;
   const held = new Map<Sender, number>();
   const queue: Waiting[] = [];

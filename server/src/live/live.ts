@@ -15,7 +15,7 @@ import { type EventStreamParts, holdEventStream } from './event-stream.ts';
 import { type Hub, openHub } from './hub.ts';
 import type { LiveForm } from './message.ts';
 import type { SharedCounts } from './shared-counts.ts';
-import { checkHandshake, createSockets, type SocketRules } from './sockets.ts';
+import { checkHandshake, createWebSockets, type SocketRules } from './sockets.ts';
 import type { LiveEvent, Tally } from './tally.ts';
 
 export type LiveRules = SocketRules & {
@@ -75,7 +75,7 @@ export const openLive = async (options: LiveOptions): Promise<Live> => {
   const timer = setInterval(connections.tend, tendEveryMs).unref();
   const register = createRegister(connections, monotonicMs, observe);
   const oldestMs = () => nowMs() - rules.retentionDays * dayMs;
-  const accept = createSockets(rules, monotonicMs);
+  const accept = createWebSockets(rules, monotonicMs);
   return {
     handlers: {
       socket: createSocketRoute('seconds', connections, hub, accept, register),
@@ -147,7 +147,7 @@ const createSocketRoute =
     form: 'seconds' | 'milliseconds',
     connections: Connections,
     hub: Hub,
-    accept: ReturnType<typeof createSockets>,
+    accept: ReturnType<typeof createWebSockets>,
     register: Register,
   ): Handler<'socket' | 'socketMs'> =>
   ({ feedIds }, { origin, origins, live }) => {

@@ -7,7 +7,7 @@ test('shared counts: a process hears how many the others have together, and not 
   const all = [one, two, three];
   const meet = (): void => {
     for (const [i, counts] of all.entries()) exchange.tell(i, counts.drain());
-    for (const [i, counts] of all.entries()) counts.hear(exchange.collect(i));
+    for (const [i, counts] of all.entries()) counts.receive(exchange.collect(i));
   };
   for (const i of all.keys()) exchange.join(i);
   one.set('alice', 2);
@@ -30,9 +30,9 @@ test('shared counts: one that is gone counts no more, and one that comes hears o
   exchange.tell(1, [['alice', 4]]);
   exchange.tell(2, [['alice', 1]]);
   expect(exchange.join(3)).toEqual([['alice', 5]]);
-  stays.hear(exchange.collect(2));
+  stays.receive(exchange.collect(2));
   expect(stays.elsewhere('alice')).toBe(4);
   exchange.leave(1);
-  stays.hear(exchange.collect(2));
+  stays.receive(exchange.collect(2));
   expect(stays.elsewhere('alice')).toBe(0);
 });

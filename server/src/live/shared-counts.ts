@@ -11,7 +11,7 @@ export type SharedCounts = {
   readonly elsewhere: (userId: string) => number;
   /** What has changed here since the last call. */
   readonly drain: () => readonly AccountCount[];
-  readonly hear: (counts: readonly AccountCount[]) => void;
+  readonly receive: (counts: readonly AccountCount[]) => void;
 };
 
 const setOrForget = (counts: Map<string, number>, [userId, count]: AccountCount): void => {
@@ -30,7 +30,7 @@ export const createSharedCounts = (): SharedCounts => {
       if (drained.length > 0) changed = new Map();
       return drained;
     },
-    hear: (counts) => {
+    receive: (counts) => {
       for (const one of counts) setOrForget(elsewhere, one);
     },
   };

@@ -72,7 +72,7 @@ const areProtocols = (header: string): boolean => {
 };
 
 /** Makes the way to complete handshakes; `onClose` of each hears the close code once. */
-export const createSockets = (rules: SocketRules, monotonicMs: () => number) => {
+export const createWebSockets = (rules: SocketRules, monotonicMs: () => number) => {
   let extra: readonly string[] = [];
   const server = new WebSocketServer({
     noServer: true,

@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { pino } from 'pino';
 import { expect, test } from 'vitest';
 import { sampleRequest as request } from '../../../tests/support/sample-request.ts';
-import { type LogOptions, logLevels, openLog } from './log.ts';
+import { type LogOptions, openLog, pinoLevels } from './log.ts';
 import type { Observation } from './observe.ts';
 
 /** A log whose lines, clock and timers the test holds. */
@@ -193,7 +193,7 @@ test.each([
 });
 
 test('log: the levels are pino’s, and silence', () => {
-  expect(logLevels).toEqual([...Object.values(pino.levels.labels), 'silent']);
+  expect(pinoLevels).toEqual([...Object.values(pino.levels.labels), 'silent']);
 });
 
 test('log: standard output loses no line untold, even when the process writes faster than anyone reads', () => {

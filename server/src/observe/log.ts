@@ -7,9 +7,9 @@ import { memoise } from '../runtime/memo.ts';
 import { countedCodes, type Listener, type Observation } from './observe.ts';
 
 /** From the most talkative to none at all. */
-export const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
+export const pinoLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 
-export type LogLevel = (typeof logLevels)[number];
+export type LogLevel = (typeof pinoLevels)[number];
 
 /** Where lines go. Each write is one whole line; one that is not a plain answer's should not wait for others. */
 export type LogDestination = {

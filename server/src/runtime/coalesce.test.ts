@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest';
-import { createTurns } from './coalesce.ts';
+import { createCoalescer } from './coalesce.ts';
 
 test('turns: one step at a time, whenever it is asked for, and each ask is served by a step begun after it', async () => {
   let begun = 0;
   let underWay = 0;
   let mostAtOnce = 0;
-  const { wake } = createTurns(async () => {
+  const { wake } = createCoalescer(async () => {
     begun += 1;
     underWay += 1;
     mostAtOnce = Math.max(mostAtOnce, underWay);

@@ -1,7 +1,7 @@
 // Owns taking turns: many who want the same thing looked at get one look, begun after they asked.
 
 /** One step at a time; whoever wakes during one is served by the next. */
-export const createTurns = (step: () => Promise<void>) => {
+export const createCoalescer = (step: () => Promise<void>) => {
   let running: Promise<void> | undefined;
   let next: Promise<void> | undefined;
   let stopped = false;

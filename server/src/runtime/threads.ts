@@ -92,7 +92,7 @@ export const openChannel = <Request, Answer, Remark = never>(
     if (livedMs > restartPauseMs) begin();
     else restart = setTimeout(begin, restartPauseMs).unref();
   };
-  const hear = (message: ThreadMessage<Answer, Remark>): void => {
+  const receive = (message: ThreadMessage<Answer, Remark>): void => {
     if ('answer' in message) questions.shift()?.resolve(message.answer);
     else if ('remark' in message) options.onRemark?.(message.remark);
     else {
@@ -106,7 +106,7 @@ export const openChannel = <Request, Answer, Remark = never>(
     try {
       const started = options.start();
       worker = started;
-      started.on('message', hear);
+      started.on('message', receive);
       started.on('error', (error) => {
         why = describeEnd(error);
       });

@@ -100,7 +100,7 @@ export const createAsideFile = ({ asideFolder, nowMs, dryRun }: RepairOptions): 
 };
 
 /** Counts of what was derived again. */
-export const createTally = () => {
+export const createRepairTally = () => {
   const counts = new Map<string, number>();
   return {
     add: (table: string, count = 1): void => void counts.set(table, (counts.get(table) ?? 0) + count),

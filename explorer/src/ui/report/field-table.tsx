@@ -5,7 +5,7 @@ import { Copy, Exact, Notice } from '../components.tsx';
 import { type ByteLink, linkEvents } from './byte-link.ts';
 import { contextLink, contextTexts, fieldLink } from './bytes.ts';
 import type { FieldLine, Reading } from './fields.ts';
-import { Moment } from './moment.tsx';
+import { ReportTime } from './moment.tsx';
 import type { ReadReport } from './reading.ts';
 
 type TableProps = { readonly report: ReadReport; readonly link: ByteLink };
@@ -168,7 +168,7 @@ const ReadingText = ({ reading }: { readonly reading: Reading }) => {
     case 'moment':
       return (
         <span class="reading">
-          <Moment ms={reading.ms} fraction={reading.fraction} />
+          <ReportTime ms={reading.ms} fraction={reading.fraction} />
         </span>
       );
     case 'words':

@@ -5,7 +5,7 @@ import { formatLocal, formatUtc } from '../format.ts';
 const dateMaxMs = 8.64e15;
 
 /** `fraction`: the digits below the millisecond, more than a Date holds. */
-export const Moment = ({ ms, fraction = '' }: { readonly ms: number; readonly fraction?: string }) => {
+export const ReportTime = ({ ms, fraction = '' }: { readonly ms: number; readonly fraction?: string }) => {
   if (ms > dateMaxMs) return <span>{ms} ms, later than any calendar of this browser</span>;
   const precise = (format: (ms: number) => string): string =>
     fraction === ''

@@ -9,7 +9,7 @@ import { checkingForms, readingForms } from './copy-as.ts';
 import { ReportCopyAs } from './copy-as-box.tsx';
 import { ReportDump } from './dump.tsx';
 import { ReportFieldTable } from './field-table.tsx';
-import { Moment } from './moment.tsx';
+import { ReportTime } from './moment.tsx';
 import { ReportPayload } from './payload.tsx';
 import type { Claim } from './proof.ts';
 import type { ReadReport } from './reading.ts';
@@ -133,23 +133,23 @@ const Span = ({ report: { decoded }, asked, around }: CardProps) => {
           <>
             <dt>Asked</dt>
             <dd>
-              <Moment ms={askedMs} />
+              <ReportTime ms={askedMs} />
             </dd>
           </>
         )}
         <dt>From</dt>
         <dd>
-          <Moment ms={validFromMs} />
+          <ReportTime ms={validFromMs} />
         </dd>
         <dt>To</dt>
         <dd>
-          <Moment ms={observationsMs} />
+          <ReportTime ms={observationsMs} />
         </dd>
         {expiresAtMs !== undefined && (
           <>
             <dt>{isExpired ? 'Expired' : 'Expires'}</dt>
             <dd>
-              <Moment ms={expiresAtMs} />
+              <ReportTime ms={expiresAtMs} />
               {isExpired && <span class="warn">Contracts no longer take it.</span>}
             </dd>
           </>

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { createSignedReports, secondStream } from '../../../../tests/support/signed-reports.ts';
 import { CorruptRecordError } from '../store.ts';
-import { lendUnpacked, packReport, unpackedBytes, unpackReport } from './packed-report.ts';
+import { packReport, unpackedBytes, unpackReport, unpackShared } from './packed-report.ts';
 
 const { report } = await createSignedReports();
 const bytesAt = (second: number) =>
@@ -34,7 +34,7 @@ test('packed report: any bytes come back, and their digits, with any base or non
       const packed = packReport(report, base);
       expect(unpackReport(packed, base)).toEqual(report);
       const lentBase = base && { bytes: base, digits: Buffer.from(base.toString('hex')) };
-      expect(lendUnpacked(packed, 0, packed.length, lentBase).digits.toString()).toBe(report.toString('hex'));
+      expect(unpackShared(packed, 0, packed.length, lentBase).digits.toString()).toBe(report.toString('hex'));
       expect(unpackedBytes(packed, 0, packed.length)).toBe(report.length);
     }),
     { numRuns: 2_000 },

@@ -62,14 +62,14 @@ export type Unpacked = { readonly bytes: Buffer; readonly digits: Buffer };
 
 /** Undoes `packReport`. Bytes that cannot be a packed report are a `CorruptRecordError`. */
 export const unpackReport = (packed: Uint8Array, base?: Uint8Array): Buffer =>
-  Buffer.from(lendUnpacked(packed, 0, packed.length, base && withDigits(base)).bytes);
+  Buffer.from(unpackShared(packed, 0, packed.length, base && withDigits(base)).bytes);
 
 const withDigits = (bytes: Uint8Array): Unpacked => {
   const report = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
   return { bytes: report, digits: Buffer.from(report.toString('hex'), 'latin1') };
 };
 
-/** A report that was lent, to be kept. */
+/** A report that was view, to be kept. */
 export const keepUnpacked = ({ bytes, digits }: Unpacked): Unpacked => ({
   bytes: Buffer.from(bytes),
   digits: Buffer.from(digits),
@@ -102,7 +102,7 @@ const fillEights = (eights: Float64Array, from: number, count: number, value: nu
  * Makes room that reports are unpacked into, one after the other. Bytes and digits are written at once, and only where a word is not the
  * base's: of 736 bytes that is 184, and takes less than half of unpacking and then rendering. Padding is written eight bytes at a time.
  */
-const createRoom = () => {
+const createUnpacker = () => {
   const room = Buffer.from(new ArrayBuffer(wordsMax * wordBytes));
   const roomDigits = Buffer.from(new ArrayBuffer(2 * room.length));
   const pairs = new Uint16Array(roomDigits.buffer);
@@ -128,20 +128,20 @@ const createRoom = () => {
     return from + length;
   };
 
-  let lent: Unpacked = { bytes: room, digits: roomDigits };
+  let view: Unpacked = { bytes: room, digits: roomDigits };
   /** So much of the room; most reports of a stream have the same length, and a new view costs as much as a checksum. */
-  const lend = (length: number): Unpacked => {
-    if (lent.bytes.length !== length) {
-      lent = { bytes: room.subarray(0, length), digits: roomDigits.subarray(0, 2 * length) };
+  const viewOf = (length: number): Unpacked => {
+    if (view.bytes.length !== length) {
+      view = { bytes: room.subarray(0, length), digits: roomDigits.subarray(0, 2 * length) };
     }
-    return lent;
+    return view;
   };
 
   return (bytes: PackedBytes, from: number, end: number, base?: Unpacked): Unpacked => {
     if (from >= end) throw new CorruptRecordError('a packed report is empty');
     const words = bytes[from] as number; // before the end
     if (words === rawMarker) return withDigits(bytes.subarray(from + 1, end));
-    const unpacked = lend(words * wordBytes);
+    const unpacked = viewOf(words * wordBytes);
     if (base !== undefined) {
       // Most words are the base's: all of them are copied at once, and the others written over.
       room.set(base.bytes.length > room.length ? base.bytes.subarray(0, room.length) : base.bytes);
@@ -162,7 +162,7 @@ const createRoom = () => {
 };
 
 /** As `unpackReport`, of a part of some bytes, in memory that is used again by the next call. */
-export const lendUnpacked = createRoom();
+export const unpackShared = createUnpacker();
 
 /** Length of the full report behind a packed one, without unpacking it. */
 export const unpackedBytes = (bytes: PackedBytes, from: number, end: number): number => {

@@ -1,12 +1,12 @@
 import { type FeedId, toReportJson } from '@sealpost/protocol';
 import { expect, test } from 'vitest';
 import { secondStream } from '../../../../tests/support/signed-reports.ts';
-import { createReportWriter, renderedLength } from './rendered-report.ts';
+import { createReportRenderer, renderedLength } from './rendered-report.ts';
 
 const feedId: FeedId = secondStream(1);
 
 test('rendered report: what is written is the JSON of the protocol and as long as foretold, at any time', () => {
-  const writeReport = createReportWriter(feedId);
+  const writeReport = createReportRenderer(feedId);
   const seconds = [
     0,
     7,

@@ -36,7 +36,7 @@ const namesLength = renderHead('' as FeedId, { validFromMs: 0, observationsMs: 0
 export type WriteReport = (text: Buffer, start: number, window: Window, digits: Buffer) => number;
 
 /** Makes a writer of a stream's reports: their heads differ in two times alone, and a copy takes a fifth of putting a text together. */
-export const createReportWriter = (feedId: FeedId): WriteReport => {
+export const createReportRenderer = (feedId: FeedId): WriteReport => {
   const someTime = { validFromMs: tenDigitsMin * 1_000, observationsMs: tenDigitsMin * 1_000 };
   const head = Buffer.from(renderHead(feedId, someTime), 'latin1');
   const validFromAt = head.indexOf(`:${tenDigitsMin}`) + 1;

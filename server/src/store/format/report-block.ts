@@ -2,7 +2,7 @@
 // One block per 64 reports instead of one key each: less than half the disk, and a page reads two records instead of 100 (D50).
 import { crc32 } from 'node:zlib';
 import { CorruptRecordError, type Window } from '../store.ts';
-import { keepUnpacked, lendUnpacked, packReport, type Unpacked, unpackedBytes } from './packed-report.ts';
+import { keepUnpacked, packReport, type Unpacked, unpackedBytes, unpackShared } from './packed-report.ts';
 import type { RecordBytes } from './record-bytes.ts';
 
 /** A report inside its stream: no feed id, which the stream's number stands for. */
@@ -55,7 +55,7 @@ export type Block = {
   /** The length of a full report, without unpacking it. */
   readonly fullReportBytes: (i: number) => number;
   /** A full report as `report` gives it, of that window, in memory that is used again by the next call for any block. */
-  readonly lend: (i: number, window: Window) => Unpacked;
+  readonly readShared: (i: number, window: Window) => Unpacked;
   /** Sum of the lengths of all full reports, without unpacking them. */
   readonly reportBytes: () => number;
 };
@@ -82,17 +82,17 @@ export const openBlock = (stream: number, bytes: RecordBytes): Block => {
   const fullReportBytes = (i: number) => unpackedBytes(bytes, startOf(i), startOf(i + 1));
   let base: Unpacked | undefined;
   const baseOf = (i: number): Unpacked | undefined => {
-    if (i > 0) base ??= keepUnpacked(lendUnpacked(bytes, startOf(0), startOf(1)));
+    if (i > 0) base ??= keepUnpacked(unpackShared(bytes, startOf(0), startOf(1)));
     return i > 0 ? base : undefined;
   };
-  const lend = (i: number, span: Window): Unpacked => {
-    const unpacked = lendUnpacked(bytes, startOf(i), startOf(i + 1), baseOf(i));
+  const readShared = (i: number, span: Window): Unpacked => {
+    const unpacked = unpackShared(bytes, startOf(i), startOf(i + 1), baseOf(i));
     checkReport(stream, span, unpacked.bytes, bytes.readUInt32BE(headBytes + i * entryBytes + 12));
     return unpacked;
   };
   const report = (i: number): BlockReport => {
     const span = window(i);
-    return { ...span, fullReport: Buffer.from(lend(i, span).bytes) };
+    return { ...span, fullReport: Buffer.from(readShared(i, span).bytes) };
   };
   const reportBytes = () =>
     Array.from({ length: count }, (_, i) => fullReportBytes(i)).reduce((sum, length) => sum + length, 0);
@@ -101,7 +101,7 @@ export const openBlock = (stream: number, bytes: RecordBytes): Block => {
     window,
     firstAtOrAfter: (ms) => searchFirst(count, (i) => observationsAt(i) >= ms),
     report,
-    lend,
+    readShared,
     fullReportBytes,
     reportBytes,
   };

@@ -54,7 +54,7 @@ const openAdminTables = (environment: Environment, damage: DamageLog) => {
     let last: Pick<AuditEntry, 'sequence' | 'hash'> | undefined;
     for (const entry of audit.getRange({ reverse: true, limit: damagedEntriesMax })) {
       const key = `audit entry ${positionOfKey(entry.key)}`;
-      last = damage.contain({ table: 'audit', key }, () => decodeAudit(entry));
+      last = damage.contain({ table: 'audit', key }, () => decodeAuditEntry(entry));
       if (last !== undefined) break;
     }
     for (let sequence = (last?.sequence ?? 0) + 1; ; sequence += 1) {
@@ -90,7 +90,7 @@ export const putAdminRecords = (
 };
 
 /** `administer` makes a change, in its turn; `putElsewhere` has records put by the thread that writes, where there is one. */
-export const createAdminStore = (
+export const createLmdbAdmin = (
   environment: Environment,
   damage: DamageLog,
   administer: (change: () => void) => Promise<void>,
@@ -149,12 +149,12 @@ export const createAdminStore = (
       }),
     auditAfter: async (sequence, limit) => {
       environment.root.resetReadTxn();
-      return [...audit.getRange({ start: positionKey(sequence + 1), limit })].map(decodeAudit);
+      return [...audit.getRange({ start: positionKey(sequence + 1), limit })].map(decodeAuditEntry);
     },
     auditNewest: async (limit) => {
       environment.root.resetReadTxn();
       const entries = [...audit.getRange({ reverse: true, limit })].reverse();
-      return entries.map((entry) => readAuditEntry(positionOfKey(entry.key), () => decodeAudit(entry)));
+      return entries.map((entry) => readAuditEntry(positionOfKey(entry.key), () => decodeAuditEntry(entry)));
     },
     onChanged: listen,
     close,
@@ -162,7 +162,7 @@ export const createAdminStore = (
 };
 
 /** The audit entry of a record; one that is not what was written is a CorruptRecordError. */
-export const decodeAudit = ({ key, value }: Entry): AuditEntry => {
+export const decodeAuditEntry = ({ key, value }: Entry): AuditEntry => {
   const name = `audit entry ${positionOfKey(key)}`;
   const entry = decodeKeyedRecord<AuditEntry>(key, value, name);
   if (entry.sequence !== positionOfKey(key)) throw new CorruptRecordError(`${name} holds entry ${entry.sequence}`);

@@ -17,7 +17,7 @@ import {
 } from '../store.ts';
 import type { StoreEvent } from '../store-event.ts';
 import { createWake } from '../wake.ts';
-import { createAdminStore } from './admin.ts';
+import { createLmdbAdmin } from './admin.ts';
 import { checkAdministration } from './check/admin-check.ts';
 import { checkAgreement } from './check/check.ts';
 import { scanSlice } from './check/scan.ts';
@@ -25,14 +25,14 @@ import { readCounters } from './counters.ts';
 import { createDirectory } from './directory.ts';
 import { type Environment, openEnvironment } from './environment.ts';
 import { openFailure } from './failure.ts';
-import { checkFormat, prepareReports, readLineage } from './format.ts';
+import { checkFormat, lineageOfStore, prepareReports } from './format.ts';
 import { createFileKeyHolders } from './key-holders.ts';
 import { pagesFile } from './pages-file.ts';
 import { createReportReader } from './read/report-reader.ts';
 import { listSetAside } from './read/set-aside.ts';
 import { openReportTables, type ReportTables } from './report-tables.ts';
 import { leaveRunningMark } from './running-mark.ts';
-import { createUsageStore } from './usage.ts';
+import { createLmdbUsage } from './usage.ts';
 import { holdPlace, takePlace, type WriterPlace } from './write/fence.ts';
 import { listQuarantine } from './write/quarantine.ts';
 import { usedBytes } from './write/retention.ts';
@@ -184,7 +184,7 @@ const composeStore = (
     mode === 'write' ? writer.writes : undefined,
   );
   const appended = createWake(reader.position, appendPollMs);
-  const admin = createAdminStore(
+  const admin = createLmdbAdmin(
     adminEnvironment,
     damage,
     writer.administer,
@@ -221,7 +221,7 @@ const composeStore = (
     position: async () => reader.position(),
     lineage: async () => {
       environment.root.resetReadTxn();
-      return readLineage(environment, tables);
+      return lineageOfStore(environment, tables);
     },
     onAppended: appended.listen,
     trim: async (retention) => writable().trim(retention),
@@ -243,7 +243,7 @@ const composeStore = (
     reports,
     quarantine,
     admin,
-    usage: createUsageStore(adminEnvironment, damage, writer.addUsage),
+    usage: createLmdbUsage(adminEnvironment, damage, writer.addUsage),
     nodes: undefined,
     keyHolders: createFileKeyHolders(folder),
     damage: damage.list,

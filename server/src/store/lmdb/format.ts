@@ -93,7 +93,7 @@ const storedLineage = (
 };
 
 /** The lineage of a store; one of this process alone where no writer gave it one. */
-export const readLineage = (environment: Environment, tables: ReportTables): Lineage => {
+export const lineageOfStore = (environment: Environment, tables: ReportTables): Lineage => {
   const stored = storedLineage(environment, tables);
   if (stored === undefined) return { epoch: randomBytes(6), key: randomBytes(16) };
   return { epoch: Buffer.from(stored.epoch, 'hex'), key: Buffer.from(stored.key, 'hex') };

@@ -105,7 +105,7 @@ export const addUsage = (
   });
 };
 
-export const createUsageStore = (environment: Environment, damage: DamageLog, add: UsageStore['add']): UsageStore => {
+export const createLmdbUsage = (environment: Environment, damage: DamageLog, add: UsageStore['add']): UsageStore => {
   const { root } = environment;
   const table = openTable(environment, 'usage');
   const secretUses = createSecretUses(environment, damage);

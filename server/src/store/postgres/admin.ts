@@ -17,14 +17,20 @@ import {
   type Quarantine,
   type QuarantinedReport,
 } from '../store.ts';
-import type { Feed } from './change-feed.ts';
-import type { Run, Writer } from './connection.ts';
+import type { ChangeFeed } from './change-feed.ts';
+import type { Run, WriteConnection } from './connection.ts';
 import { bytesList, numberList, textList } from './rows.ts';
 import { type Tables, takeLock } from './schema.ts';
 
 type RecordRow = { readonly key: string; readonly record: Buffer };
 
-export const createAdminStore = (run: Run, { write }: Writer, t: Tables, feed: Feed, damage: DamageLog): AdminStore => {
+export const createPostgresAdmin = (
+  run: Run,
+  { write }: WriteConnection,
+  t: Tables,
+  feed: ChangeFeed,
+  damage: DamageLog,
+): AdminStore => {
   const read = async <K extends AdminKind>(on: Run, kind: K, keys: readonly string[]) => {
     const rows = await on<RecordRow>(
       `SELECT key, record FROM ${t.records} WHERE kind = $1::text AND key = ANY($2::text[])`,
@@ -80,13 +86,13 @@ export const createAdminStore = (run: Run, { write }: Writer, t: Tables, feed: F
         `SELECT sequence, record FROM ${t.audit} WHERE sequence > $1::bigint ORDER BY sequence LIMIT $2::int`,
         [sequence, limit],
       );
-      return rows.map(decodeAudit);
+      return rows.map(decodeAuditRow);
     },
     auditNewest: async (limit) => {
       const rows = await run<AuditRow>(`SELECT sequence, record FROM ${t.audit} ORDER BY sequence DESC LIMIT $1::int`, [
         limit,
       ]);
-      return rows.map((row) => readAuditEntry(row.sequence, () => decodeAudit(row))).reverse();
+      return rows.map((row) => readAuditEntry(row.sequence, () => decodeAuditRow(row))).reverse();
     },
     onChanged: feed.onAdminChanged,
   };
@@ -118,7 +124,7 @@ export const decodeAdmin = <K extends AdminKind>(kind: K, key: string, record: B
 export type AuditRow = { readonly sequence: number; readonly record: Buffer };
 
 /** The audit entry of a row; one that is not what was written is a CorruptRecordError. */
-export const decodeAudit = ({ sequence, record }: AuditRow): AuditEntry => {
+export const decodeAuditRow = ({ sequence, record }: AuditRow): AuditEntry => {
   const entry = decodeRecord<AuditEntry>(record, `audit entry ${sequence}`);
   if (entry.sequence !== sequence)
     throw new CorruptRecordError(`audit entry ${sequence} holds entry ${entry.sequence}`);
@@ -135,7 +141,7 @@ const lastEntry = async (run: Run, t: Tables, damage: DamageLog) => {
   );
   let last: Pick<AuditEntry, 'sequence' | 'hash'> | undefined;
   for (const row of rows) {
-    last = damage.contain({ table: 'audit', key: `${row.sequence}` }, () => decodeAudit(row));
+    last = damage.contain({ table: 'audit', key: `${row.sequence}` }, () => decodeAuditRow(row));
     if (last !== undefined) break;
   }
   // A row whose number is damaged does not follow: the log continues where the ones that do end.
@@ -171,7 +177,7 @@ const putWithEntry = async (
   await recordAct(run, t, act, damage);
 };
 
-export const createQuarantine = (run: Run, { write }: Writer, t: Tables, damage: DamageLog): Quarantine => ({
+export const createQuarantine = (run: Run, { write }: WriteConnection, t: Tables, damage: DamageLog): Quarantine => ({
   add: async (refused) => {
     if (refused.length === 0) return;
     await write(async (on) => {

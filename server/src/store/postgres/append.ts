@@ -88,7 +88,7 @@ export const confirmRead = async (run: Run, t: Tables): Promise<void> => {
 };
 
 /** What is decided about one stream in this batch so far. */
-type Standing = { newestMs: number; readonly accepted: NewReport[] };
+type StreamEnd = { newestMs: number; readonly accepted: NewReport[] };
 
 type Judge = {
   readonly judge: (report: NewReport) => AppendOutcome;
@@ -104,15 +104,15 @@ const createJudge = async (run: Run, t: Tables, batch: readonly NewReport[]): Pr
     ({ feedId, validFromMs }) => validFromMs <= (heads.get(feedId) ?? Number.POSITIVE_INFINITY),
   );
   const neighbours = await readNeighbours(run, t, late);
-  const standings = new Map<FeedId, Standing>();
+  const streamEnds = new Map<FeedId, StreamEnd>();
   const judge = (report: NewReport): AppendOutcome => {
-    const standing = standings.get(report.feedId) ?? { newestMs: -1, accepted: [] };
-    standings.set(report.feedId, standing);
-    const accepted = report.validFromMs > standing.newestMs ? [] : standing.accepted;
+    const streamEnd = streamEnds.get(report.feedId) ?? { newestMs: -1, accepted: [] };
+    streamEnds.set(report.feedId, streamEnd);
+    const accepted = report.validFromMs > streamEnd.newestMs ? [] : streamEnd.accepted;
     const refused = judgeReport(report, [...accepted, ...(neighbours.get(report) ?? [])]);
     if (refused !== undefined) return refused;
-    standing.accepted.push(report);
-    standing.newestMs = Math.max(standing.newestMs, report.observationsMs);
+    streamEnd.accepted.push(report);
+    streamEnd.newestMs = Math.max(streamEnd.newestMs, report.observationsMs);
     return 'stored';
   };
   const repairs = (report: NewReport): boolean =>

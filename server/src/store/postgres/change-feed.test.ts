@@ -8,8 +8,8 @@ import type { Store, StoredReport } from '../store.ts';
 import { parseAddress } from './address.ts';
 import { appendBatch } from './append.ts';
 import { openFeed } from './change-feed.ts';
-import { openPool, openWriter, type Run } from './connection.ts';
-import { createPartitions, spanner } from './partitions.ts';
+import { openPool, openWriteConnection, type Run } from './connection.ts';
+import { createPartitionSpans, createPartitions } from './partitions.ts';
 import { createKeyReads } from './reads.ts';
 import { migratePostgres, tablesOf } from './schema.ts';
 
@@ -38,7 +38,7 @@ const createGate = () => {
 /** Another node's writer, whose transaction a test can hold open or alter. */
 const openOther = (schema: string) => {
   const url = server.url(schema);
-  const writer = openWriter(parseAddress(url));
+  const writer = openWriteConnection(parseAddress(url));
   const tables = tablesOf(schema);
   const append = (
     batch: readonly StoredReport[],
@@ -46,7 +46,7 @@ const openOther = (schema: string) => {
     via: (run: Run) => Run = (plain) => plain,
   ) =>
     writer.write(async (plain) => {
-      const appended = await appendBatch(via(plain), tables, spanner(tables, 86_400_000), batch);
+      const appended = await appendBatch(via(plain), tables, createPartitionSpans(tables, 86_400_000), batch);
       await before();
       return appended;
     });

@@ -1,12 +1,12 @@
 // Owns how a process comes to know the newest reports. It is fed by the database: a notification wakes it, a look four times a second does
 // when none comes, and what it reads is ordered by position (D82).
 import type { FeedId } from '@sealpost/protocol';
-import { createTurns } from '../../runtime/coalesce.ts';
+import { createCoalescer } from '../../runtime/coalesce.ts';
 import type { DamageLog } from '../damage.ts';
 import type { Appended, AppendedFilter, LatestReport, StoredReport } from '../store.ts';
 import type { Place } from './append.ts';
 import type { Run } from './connection.ts';
-import { createNewest, createRecent, type Reached } from './memory.ts';
+import { createNewestReports, createRecent, type Reached } from './memory.ts';
 import type { Partitions } from './partitions.ts';
 import {
   type BatchRow,
@@ -33,7 +33,7 @@ const keyBatchesMax = 64;
 
 type Counters = { position: number; admin: number; trimmed: number };
 
-export type Feed = {
+export type ChangeFeed = {
   readonly latest: (feedId: FeedId) => LatestReport | undefined;
   readonly appendedAfter: (position: number, limit: number, filter?: AppendedFilter) => Promise<Appended>;
   readonly onAppended: (wake: () => void) => () => void;
@@ -70,13 +70,13 @@ export type FeedParts = Source & {
 };
 
 /** Loads the newest report of every stream and follows from there. */
-export const openFeed = async (parts: FeedParts): Promise<Feed> => {
+export const openFeed = async (parts: FeedParts): Promise<ChangeFeed> => {
   const seen: Counters = await readCounters(parts.run, parts.tables);
   const memory = createMemory(parts, await readReached(parts.run, parts.tables, seen.position));
   const { newest, recent, learn } = memory;
   await memory.loadHeads();
-  const appended = createListeners();
-  const admin = createListeners();
+  const appended = createListenerSet();
+  const admin = createListenerSet();
   const step = async (): Promise<void> => {
     const known = recent.reached();
     const now = await readCounters(parts.run, parts.tables, known.position);
@@ -101,7 +101,7 @@ export const openFeed = async (parts: FeedParts): Promise<Feed> => {
     seen.position = recent.reached().position;
     if (seen.position > before) appended.tell();
   };
-  const looking = createTurns(step);
+  const looking = createCoalescer(step);
   const lookSoon = () => void looking.wake().catch(() => {}); // a failure is made good by the next look
   const timer = setInterval(lookSoon, pollMs).unref();
   return {
@@ -140,7 +140,7 @@ export const openFeed = async (parts: FeedParts): Promise<Feed> => {
 /** What is known in memory, and how it is brought up to date. */
 const createMemory = (parts: FeedParts, start: Reached) => {
   const { run, tables: t, partitions } = parts;
-  const newest = createNewest();
+  const newest = createNewestReports();
   const recent = createRecent(start);
   /** `positions` are those of the reports, or of later ones. */
   const learn = async (reports: readonly StoredReport[], positions: readonly number[] = []): Promise<void> => {
@@ -189,7 +189,7 @@ const createMemory = (parts: FeedParts, start: Reached) => {
   return { newest, recent, learn, loadHeads, follow, forgetTrimmed };
 };
 
-const createListeners = () => {
+const createListenerSet = () => {
   const listeners = new Set<() => void>();
   return {
     add: (wake: () => void): (() => void) => {

@@ -7,7 +7,7 @@ import { createSignedReports, secondStream } from '../../../../tests/support/sig
 import { openStore } from '../open.ts';
 import type { Store, StoredReport } from '../store.ts';
 import { parseAddress } from './address.ts';
-import { openWriter } from './connection.ts';
+import { openWriteConnection } from './connection.ts';
 
 const { report } = await createSignedReports();
 const server = await startPostgres();
@@ -92,7 +92,7 @@ test('postgres: a network that swallows everything is a failure in time, and con
 
 test('postgres: a connection that ends in the middle of a transaction ends that one, not the process', async () => {
   const proxy = await openProxy();
-  const writer = openWriter(parseAddress(through(proxy, 'cut', 'read_ms=2000&write_ms=4000')));
+  const writer = openWriteConnection(parseAddress(through(proxy, 'cut', 'read_ms=2000&write_ms=4000')));
   opened.push(writer);
   const cut = writer.write((send) => send('SELECT pg_sleep(60)')).catch((error: unknown) => error);
   while ((await database`SELECT 1 FROM pg_stat_activity WHERE wait_event = 'PgSleep'`).length === 0);

@@ -4,7 +4,7 @@ import postgres from 'postgres';
 import { StoreError } from '../store.ts';
 import type { StatementFailure, StoreEvent } from '../store-event.ts';
 import type { PostgresAddress } from './address.ts';
-import { createRoute, createSockets, type Route } from './sockets.ts';
+import { createDatabaseSockets, createRoute, type Route } from './sockets.ts';
 
 export type Parameter = string | number | Uint8Array;
 
@@ -28,7 +28,7 @@ type ClientOptions = {
 
 const openClient = (address: PostgresAddress, options: ClientOptions): Client => {
   const { route, max, statementMs, isFleeting, onNotice } = options;
-  const sockets = createSockets(route);
+  const sockets = createDatabaseSockets(route);
   const client = postgres<{ bigint: postgres.PostgresType<number> }>(address.url, {
     max,
     ...({ socket: sockets.open } as object), // the driver's types know nothing of it
@@ -174,7 +174,7 @@ export const openPool = (
 };
 
 /** One transaction after the other on one connection, each acknowledged only when the database is sure of it. */
-export type Writer = {
+export type WriteConnection = {
   readonly write: <T>(act: (run: Run) => Promise<T>) => Promise<T>;
   readonly close: () => Promise<void>;
 };
@@ -188,7 +188,7 @@ const outcomeUnknown = (what: string, cause?: unknown) =>
 
 type Job = { state: 'queued' | 'running' | 'committing' | 'done' };
 
-export const openWriter = (address: PostgresAddress): Writer => {
+export const openWriteConnection = (address: PostgresAddress): WriteConnection => {
   const boundMs = address.writeMs;
   let warnings: string[] = [];
   // A commit that was not replicated as configured succeeds with a mere warning; nothing else here warns.

@@ -4,18 +4,18 @@ import { createDamageLog, type DamageLog, failingOnDamage } from '../damage.ts';
 import { type ReportStore, type Store, StoreError } from '../store.ts';
 import type { StoreEvent } from '../store-event.ts';
 import { type PostgresAddress, parseAddress } from './address.ts';
-import { createAdminStore, createQuarantine } from './admin.ts';
+import { createPostgresAdmin, createQuarantine } from './admin.ts';
 import { appendBatch, confirmRead } from './append.ts';
-import { type Feed, openFeed } from './change-feed.ts';
+import { type ChangeFeed, openFeed } from './change-feed.ts';
 import { checkDatabase } from './check/check.ts';
-import { listen, openPool, openWriter, type Pool, type Writer } from './connection.ts';
+import { listen, openPool, openWriteConnection, type Pool, type WriteConnection } from './connection.ts';
 import { createNodeExchange, createTableKeyHolders } from './nodes.ts';
 import { createPartitions, type Partitions } from './partitions.ts';
 import { createKeyReads, createReportReads, type HistoryReads, scanReports } from './reads.ts';
 import { createReplicaReads } from './replicas.ts';
 import { readStats, trimPartition } from './retention.ts';
-import { lookAtLayout, migratePostgres, readLineage, type Tables, tablesOf } from './schema.ts';
-import { createUsageStore } from './usage.ts';
+import { lineageOfDatabase, lookAtLayout, migratePostgres, type Tables, tablesOf } from './schema.ts';
+import { createPostgresUsage } from './usage.ts';
 
 /** Bound of readings that go through everything: scans, counts, a start. */
 const longReadMs = 60_000;
@@ -78,7 +78,7 @@ type Connections = {
   readonly watch: Pool;
   /** For what nodes tell each other. */
   readonly news: Pool;
-  readonly writer: Writer;
+  readonly writer: WriteConnection;
   readonly close: () => Promise<void>;
 };
 
@@ -112,7 +112,7 @@ const openConnections = (
   const slow = openPool(address, 1, longReadMs);
   const watch = openPool(address, 1, Math.max(address.readMs, 5_000));
   const news = openPool(address, 1, address.readMs, { isFleeting: true });
-  const writer = openWriter(address);
+  const writer = openWriteConnection(address);
   return {
     reads,
     replicas,
@@ -141,9 +141,9 @@ const compose = async (
   const damage = createDamageLog((found, total) => tell({ kind: 'damaged', total, ...found }));
   const source = ({ run }: Pool) => ({ run, damage, byKeys: createKeyReads(run, tables, partitions) });
   const feed = await openFeed({ ...source(watch), tables, partitions, others: source(reads) });
-  const deafen = listen(address, tables.channel, () => void feed.look().catch(() => {}));
+  const stopListening = listen(address, tables.channel, () => void feed.look().catch(() => {}));
   let closed = false;
-  const writable = (): Writer => {
+  const writable = (): WriteConnection => {
     if (closed) throw new StoreError('store_closed', `The store in ${address.shown} is closed.`);
     if (mode === 'read')
       throw new StoreError('store_read_only', `The store in ${address.shown} is open for reading only.`);
@@ -153,8 +153,8 @@ const compose = async (
   return {
     reports: createReports(parts),
     quarantine: createQuarantine(slow.run, writer, tables, damage), // ten thousand lines may be asked for
-    admin: createAdminStore(reads.run, writer, tables, feed, damage),
-    usage: createUsageStore(reads.run, writer, tables),
+    admin: createPostgresAdmin(reads.run, writer, tables, feed, damage),
+    usage: createPostgresUsage(reads.run, writer, tables),
     nodes: createNodeExchange(news.run, tables),
     keyHolders: createTableKeyHolders(news.run, tables),
     damage: damage.list,
@@ -163,7 +163,7 @@ const compose = async (
     close: async () => {
       if (closed) return;
       closed = true;
-      await deafen();
+      await stopListening();
       await feed.close();
       await connections.close();
     },
@@ -173,9 +173,9 @@ const compose = async (
 type Parts = {
   readonly tables: Tables;
   readonly partitions: Partitions;
-  readonly feed: Feed;
+  readonly feed: ChangeFeed;
   readonly connections: Connections;
-  readonly writable: () => Writer;
+  readonly writable: () => WriteConnection;
   readonly tell: (event: StoreEvent) => void;
   readonly damage: DamageLog;
 };
@@ -217,7 +217,7 @@ const createReports = (parts: Parts): ReportStore => {
       const [row] = await reads.run<{ value: number }>(`SELECT value FROM ${tables.counters} WHERE name = 'position'`);
       return row?.value ?? 0;
     },
-    lineage: () => readLineage(reads.run, tables),
+    lineage: () => lineageOfDatabase(reads.run, tables),
     onAppended: feed.onAppended,
     trim: async (retention) => {
       const trimmed = await trimPartition(writable(), tables, partitions.spanOf, retention);

@@ -15,7 +15,7 @@ export type Reached = { readonly position: number; readonly mark: number | undef
 type Newest = { readonly report: StoredReport; position: number | undefined; latest?: LatestReport };
 
 /** The newest report of each stream, rendered when it is asked for the first time. */
-export const createNewest = () => {
+export const createNewestReports = () => {
   const newest = new Map<FeedId, Newest>();
   return {
     get: (feedId: FeedId): LatestReport | undefined => {

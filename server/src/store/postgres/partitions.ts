@@ -1,6 +1,6 @@
 // Owns the partitions of reports and minutes: which span a moment falls into, how its tables are called, making and dropping them.
 // Statements that can name a partition do: through the parent each costs three times as much.
-import { createTurns } from '../../runtime/coalesce.ts';
+import { createCoalescer } from '../../runtime/coalesce.ts';
 import type { Run } from './connection.ts';
 import { sqlState } from './connection.ts';
 import { textList } from './rows.ts';
@@ -27,7 +27,7 @@ export type Partitions = {
 
 const dayMs = 86_400_000;
 
-export const spanner = (t: Tables, partitionMs: number): ((ms: number) => Partition) => {
+export const createPartitionSpans = (t: Tables, partitionMs: number): ((ms: number) => Partition) => {
   let last: Partition | undefined;
   return (ms) => {
     // Most reports fall where the one before did.
@@ -46,9 +46,9 @@ export const spanner = (t: Tables, partitionMs: number): ((ms: number) => Partit
 };
 
 export const createPartitions = (run: Run, t: Tables, partitionMs: number): Partitions => {
-  const spanOf = spanner(t, partitionMs);
+  const spanOf = createPartitionSpans(t, partitionMs);
   let known = new Map<number, Partition>();
-  const { wake: refresh } = createTurns(async () => {
+  const { wake: refresh } = createCoalescer(async () => {
     const rows = await run<{ start_ms: number }>(`SELECT start_ms FROM ${t.partitions}`);
     known = new Map(rows.map(({ start_ms }) => [start_ms, spanOf(start_ms)]));
   });

@@ -4,7 +4,7 @@ import type { FeedId } from '@sealpost/protocol';
 import type { CandleSlice, CandleSpan } from '../candle-rollup.ts';
 import type { DamageLog } from '../damage.ts';
 import {
-  createReportWriter,
+  createReportRenderer,
   renderedLength,
   renderReport,
   secondOf,
@@ -54,7 +54,7 @@ const render = (report: StoredReport): RenderedReport => ({
 const renderReports = (feedId: FeedId, reports: readonly StoredReport[]): Buffer => {
   const length = reports.reduce((sum, one) => sum + 1 + renderedLength(feedId, one, one.fullReport.length), -1);
   const text = Buffer.allocUnsafe(length);
-  const writeReport = createReportWriter(feedId);
+  const writeReport = createReportRenderer(feedId);
   let end = 0;
   for (const report of reports) {
     if (end > 0) end += text.write(',', end, 'latin1');

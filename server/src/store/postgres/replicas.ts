@@ -1,10 +1,10 @@
 // Owns which server a reading of history goes to (D87): a replica that has all that this process has shown of the streams asked for, in
 // `latest` or in history; the primary otherwise. What was shown once is in every later answer.
 import type { FeedId } from '@sealpost/protocol';
-import { createTurns } from '../../runtime/coalesce.ts';
+import { createCoalescer } from '../../runtime/coalesce.ts';
 import { StoreError } from '../store.ts';
 import type { StoreEvent } from '../store-event.ts';
-import type { Feed } from './change-feed.ts';
+import type { ChangeFeed } from './change-feed.ts';
 import type { Run } from './connection.ts';
 import type { HistoryReads } from './reads.ts';
 import { markColumn, markOf } from './rows.ts';
@@ -20,7 +20,7 @@ export type ReplicaParts = {
   readonly primary: ReadServer;
   readonly replicas: readonly ReadServer[];
   readonly tables: Tables;
-  readonly feed: Pick<Feed, 'positionOf' | 'reached' | 'recognizes'>;
+  readonly feed: Pick<ChangeFeed, 'positionOf' | 'reached' | 'recognizes'>;
   readonly tell: (event: StoreEvent) => void;
 };
 
@@ -55,7 +55,7 @@ export const createReplicaReads = ({ primary, replicas: servers, tables, feed, t
 };
 
 /** How far a server must have got so that nothing is missing that was shown of a stream; Infinity: only the primary is sure to. */
-export const createShown = ({ positionOf }: Pick<Feed, 'positionOf'>) => {
+export const createShown = ({ positionOf }: Pick<ChangeFeed, 'positionOf'>) => {
   const positions = new Map<FeedId, number>();
   /** Streams that the primary answered for without telling afterwards where it was, by the moment of that. */
   const unsure = new Map<FeedId, number>();
@@ -100,10 +100,14 @@ const chooseReplica = (replicas: readonly Replica[], feedIds: readonly FeedId[])
   return inOrder.find(({ isResting }) => !isResting());
 };
 
-const createReplica = ({ reads, run }: ReadServer, t: Tables, feed: Pick<Feed, 'reached' | 'recognizes'>): Replica => {
+const createReplica = (
+  { reads, run }: ReadServer,
+  t: Tables,
+  feed: Pick<ChangeFeed, 'reached' | 'recognizes'>,
+): Replica => {
   let position = -1;
   let restsUntilMs = 0;
-  const { wake: look } = createTurns(async () => {
+  const { wake: look } = createCoalescer(async () => {
     const reached = feed.reached();
     const end = await readEnd(run, t, reached.position);
     const isAhead = reached.mark === undefined ? end.position >= reached.position : end.markAt === reached.mark;

@@ -4,7 +4,7 @@ import { withPrice } from '../format/report-contents.ts';
 import { attempt } from '../format/report-correction.ts';
 import type { ReportStats, Retention } from '../store.ts';
 import { candleRows, putCandles } from './append.ts';
-import type { Run, Writer } from './connection.ts';
+import type { Run, WriteConnection } from './connection.ts';
 import { dropPartition, lockBriefly, type Partition } from './partitions.ts';
 import { bytesList, decodeReport, feedIdOfBytes, numberList, type ReportRow } from './rows.ts';
 import { type Tables, takeLock } from './schema.ts';
@@ -16,7 +16,7 @@ export type Trimmed = { readonly removed: number; readonly more: boolean };
 
 /** Drops or empties the oldest partition that is due, if any. */
 export const trimPartition = (
-  { write }: Writer,
+  { write }: WriteConnection,
   t: Tables,
   spanOf: (ms: number) => Partition,
   retention: Retention,

@@ -4,7 +4,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 import { type Lineage, StoreError } from '../store.ts';
 import { parseAddress } from './address.ts';
-import { openPool, openWriter, type Run, sqlState } from './connection.ts';
+import { openPool, openWriteConnection, type Run, sqlState } from './connection.ts';
 
 /** Names of one store's objects; every statement is made from them. */
 export type Tables = {
@@ -134,7 +134,7 @@ export type Migrated = { readonly from: number; readonly to: number };
 export const migratePostgres = async (url: string, partitionMs = dayMs): Promise<Migrated> => {
   const address = parseAddress(url);
   const t = tablesOf(address.schema);
-  const writer = openWriter({ ...address, writeMs: Math.max(address.writeMs, 60_000) });
+  const writer = openWriteConnection({ ...address, writeMs: Math.max(address.writeMs, 60_000) });
   try {
     return await writer.write(async (run) => {
       await takeLock(run, t, 'migrate');
@@ -184,7 +184,7 @@ export const readLayout = async (
 };
 
 /** The lineage of a store. The database's own number is part of it: a dump that is restored into another database has another history. */
-export const readLineage = async (run: Run, t: Tables): Promise<Lineage> => {
+export const lineageOfDatabase = async (run: Run, t: Tables): Promise<Lineage> => {
   const [row] = await run<{ epoch: Uint8Array; key: Uint8Array; database: string }>(
     `SELECT epoch, key, (SELECT oid::text FROM pg_database WHERE datname = current_database()) AS database FROM ${t.lineage}`,
   );

@@ -50,7 +50,7 @@ export type Sockets = {
 /** A connection that lived shorter than this was none: it was refused, or led to a standby where the primary is wanted. */
 const lastsMs = 1_500;
 
-export const createSockets = (route: Route): Sockets => {
+export const createDatabaseSockets = (route: Route): Sockets => {
   const sockets = new Set<Socket>();
   let destroyed = false;
   const watch = (socket: Socket, host: number, hosts: number): void => {

@@ -1,11 +1,11 @@
 // Owns usage in PostgreSQL, added to by any process: counts, one row per account, day and route, and the last use of each secret.
 import type { SecretUse, UsageRow, UsageStore } from '../store.ts';
 import { dayOf, firstDayKept } from '../usage-days.ts';
-import type { Run, Writer } from './connection.ts';
+import type { Run, WriteConnection } from './connection.ts';
 import { numberList, textList } from './rows.ts';
 import type { Tables } from './schema.ts';
 
-export const createUsageStore = (run: Run, { write }: Writer, t: Tables): UsageStore => ({
+export const createPostgresUsage = (run: Run, { write }: WriteConnection, t: Tables): UsageStore => ({
   add: async (rows, uses, nowMs) => {
     if (rows.length === 0 && uses.length === 0) return;
     await write(async (on) => {

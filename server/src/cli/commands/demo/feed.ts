@@ -19,7 +19,7 @@ export type FeedOptions = {
   readonly json: boolean;
 };
 
-export type Feed = {
+export type DemoFeed = {
   /** Resolves once the last minutes are stored. */
   readonly ready: Promise<void>;
   /** Rejects when the simulated network or the store fails; never resolves. */
@@ -42,7 +42,7 @@ const threadOptions = async (
 };
 
 /** Feeds a node from the simulator's thread. */
-export const startFeed = async (node: Node, run: FeedOptions): Promise<Feed> => {
+export const startFeed = async (node: Node, run: FeedOptions): Promise<DemoFeed> => {
   const thread = startThread('./thread', import.meta.url, await threadOptions(node, run));
   const bar = createProgress(run.session.stderr);
   let isReady = (): void => {};

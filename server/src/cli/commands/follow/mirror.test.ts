@@ -11,7 +11,7 @@ import { resumeMirror } from '../../../ingest/mirror.ts';
 import type { LineResult } from '../../../ingest/report-line.ts';
 import type { IngestHandlerParts } from '../../../ingest/sources/listener.ts';
 import { type Store, StoreError } from '../../../store/store.ts';
-import { askPlaces, parseTarget, sendLines, TransientError } from '../ingest/remote.ts';
+import { askPlaces, parseIngestUrl, sendLines, TransientError } from '../ingest/remote.ts';
 import { openMirrorCatalog } from './catalog.ts';
 import { type MirrorParts, runMirror } from './mirror.ts';
 import { runSession } from './session.ts';
@@ -47,7 +47,7 @@ beforeAll(async () => {
     return resumeMirror({ store, nowMs: Date.now(), retentionMs: 86_400_000, actor: 'test' }, request);
   };
   const listener = await openPrivateListener({ ...ingest, submit }, token, { resume });
-  const address = parseTarget(listener.url, token);
+  const address = parseIngestUrl(listener.url, token);
   target = {
     resume: (request, signal) => askPlaces(address, request, signal),
     send: (lines, signal) => sendLines(address, lines, signal),
@@ -237,7 +237,7 @@ test('mirror: a target that acknowledges nothing is given up, and what was sent 
   await append(first, a, start, 3);
   const silent = createServer((request) => void request.resume());
   await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
-  const address = parseTarget(`http://127.0.0.1:${(silent.address() as AddressInfo).port}`, token); // it listens on a port
+  const address = parseIngestUrl(`http://127.0.0.1:${(silent.address() as AddressInfo).port}`, token); // it listens on a port
   const client = createClient({ baseUrl: source.url, ...(await source.addAccount(['public'])) });
   const unsent: unknown[] = [];
   const ignore = () => {};

@@ -9,7 +9,7 @@ import { CommandError, exitCodes } from '../../failure.ts';
 import type { Session } from '../../session.ts';
 import { withStore } from '../../store-access.ts';
 import { openDoor } from '../ingest/lines.ts';
-import { askPlaces, parseTarget, sendLines, TransientError } from '../ingest/remote.ts';
+import { askPlaces, parseIngestUrl, sendLines, TransientError } from '../ingest/remote.ts';
 import { readIngestToken } from '../ingest/token.ts';
 
 export type MirrorTarget = {
@@ -30,7 +30,7 @@ export const openMirrorTarget = async (
 ): Promise<MirrorTarget> => (typeof to === 'string' ? openRemote(settings, to) : openLocal(session, settings));
 
 const openRemote = async (settings: ResolvedSettings, to: string): Promise<MirrorTarget> => {
-  const target = parseTarget(to, await readIngestToken(settings));
+  const target = parseIngestUrl(to, await readIngestToken(settings));
   return {
     resume: (request, signal) => askPlaces(target, request, signal),
     send: (lines, signal) => sendLines(target, lines, signal),

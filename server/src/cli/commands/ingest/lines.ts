@@ -13,7 +13,7 @@ import { CommandError, exitCodes, interruptedCode } from '../../failure.ts';
 import { toJsonLine } from '../../formats.ts';
 import { type Advance, createProgress } from '../../progress.ts';
 import { printJson, type Session } from '../../session.ts';
-import { parseTarget, sendLines } from './remote.ts';
+import { parseIngestUrl, sendLines } from './remote.ts';
 import { createTally, type IngestTally, renderTally } from './tally.ts';
 import { readIngestToken } from './token.ts';
 
@@ -36,7 +36,7 @@ export const ingestLines = async (
   lines: AsyncIterable<Uint8Array>,
 ): Promise<AsyncIterable<readonly LineResult[]>> =>
   typeof to === 'string'
-    ? sendLines(parseTarget(to, await readIngestToken(settings)), lines)
+    ? sendLines(parseIngestUrl(to, await readIngestToken(settings)), lines)
     : ingestHere(session, settings.values, lines);
 
 /** Shows results as they come, and sums them up at the end, also when it is a failure. */

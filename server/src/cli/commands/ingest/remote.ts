@@ -25,7 +25,7 @@ export class TransientError extends CommandError {
 export type IngestTarget = { readonly url: URL; readonly token: string };
 
 /** Reads the address of a listener and adds its path. */
-export const parseTarget = (raw: string, token: string | undefined): IngestTarget => {
+export const parseIngestUrl = (raw: string, token: string | undefined): IngestTarget => {
   const url = URL.canParse(raw) ? new URL(raw) : undefined;
   if (url === undefined || !['http:', 'https:'].includes(url.protocol))
     throw usageError(

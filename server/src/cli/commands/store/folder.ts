@@ -30,7 +30,7 @@ export const requireNoStore = (folder: string, advice: string): void => {
 };
 
 /** Copies a store into a folder that holds none, or is not there yet; durable when it resolves. */
-export const copyStore = async (store: Store, folder: string): Promise<void> => {
+export const copyStoreFolder = async (store: Store, folder: string): Promise<void> => {
   const partial = join(folder, `.partial-${process.pid}`);
   try {
     await store.backup(partial);

@@ -15,7 +15,7 @@ import { withStore } from '../../store-access.ts';
 import { readAudit, verifyAudit } from '../audit-trail.ts';
 import { type CheckOptions, type CheckResult, checkStore, latestFault, type Problem } from './check.ts';
 import { addStoreCopy } from './copy.ts';
-import { copyStore, folderOf, requireEmpty, requireNoStore } from './folder.ts';
+import { copyStoreFolder, folderOf, requireEmpty, requireNoStore } from './folder.ts';
 import { addStoreRepair } from './repair.ts';
 
 export const addStoreCommand = (program: Command, session: Session): void => {
@@ -169,7 +169,7 @@ const addBackup = (parent: Command, session: Session): void => {
 const backUp = async (session: Session, folder: string, options: RawOptions): Promise<void> => {
   const { values } = await readSettings(session, options);
   requireEmpty(folder, 'Name a new folder for the backup.');
-  await withStore(values.store, (store) => copyStore(store, folder));
+  await withStore(values.store, (store) => copyStoreFolder(store, folder));
   const stats = await withStore(folder, ({ reports }) => reports.stats());
   if (options.json) return printJson(session, { backup: folder, ...stats });
   await session.write(
@@ -202,7 +202,7 @@ const restore = async (session: Session, folder: string, options: RawOptions): P
   requireNoStore(target, 'Stop the server that uses it, move its folders reports and admin away, then run this again.');
   const stats = await withStore(folder, async (backup) => {
     await checkQuickly(backup, folder);
-    await copyStore(backup, target);
+    await copyStoreFolder(backup, target);
     return backup.reports.stats();
   });
   if (options.json) return printJson(session, { restored: target, ...stats });

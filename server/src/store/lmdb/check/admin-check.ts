@@ -2,7 +2,7 @@
 import { createDamageLog, type DamageLog } from '../../damage.ts';
 import { decodeKeyedRecord } from '../../format/record.ts';
 import type { Damage } from '../../store.ts';
-import { decodeAdminRecord, decodeAudit } from '../admin.ts';
+import { decodeAdminRecord, decodeAuditEntry } from '../admin.ts';
 import { type Environment, openTable, type Table } from '../environment.ts';
 
 type Entry = { readonly key: Buffer; readonly value: Buffer };
@@ -12,7 +12,7 @@ const decodeCount = ({ key, value }: Entry): unknown => decodeKeyedRecord(key, v
 /** How a record of each table is decoded, which throws where it is damaged. */
 const decoders: Readonly<Record<string, (entry: Entry) => unknown>> = {
   records: decodeAdminRecord,
-  audit: decodeAudit,
+  audit: decodeAuditEntry,
   usage: decodeCount,
   secretUses: decodeCount,
   writer: decodeCount,

@@ -5,7 +5,7 @@ import { keyedBy } from '../../admin-keys.ts';
 import { createDamageLog, dependentsOf } from '../../damage.ts';
 import { decodeKeyedRecord } from '../../format/record.ts';
 import type { AdminKind, AdminRecords, AuditEntry, RegisteredSignerSet } from '../../store.ts';
-import { decodeAdminRecord, decodeAudit } from '../admin.ts';
+import { decodeAdminRecord, decodeAuditEntry } from '../admin.ts';
 import { type Environment, openTable, type Table } from '../environment.ts';
 import { positionKey } from '../report-tables.ts';
 import { isAscending, type Repair } from './repair-tables.ts';
@@ -47,7 +47,7 @@ const ownKeys: Readonly<Record<string, (entry: Entry) => Buffer | undefined>> = 
   audit: (entry) => {
     const sequence = Number((parse(entry) as Partial<AuditEntry> | undefined)?.sequence);
     const key = Number.isSafeInteger(sequence) && sequence > 0 ? positionKey(sequence) : undefined;
-    return key !== undefined && reads(() => decodeAudit({ ...entry, key })) ? key : undefined;
+    return key !== undefined && reads(() => decodeAuditEntry({ ...entry, key })) ? key : undefined;
   },
 };
 
@@ -55,7 +55,7 @@ const decodeCount = ({ key, value }: Entry): unknown => decodeKeyedRecord(key, v
 
 const decoders: Readonly<Record<string, (entry: Entry) => unknown>> = {
   records: decodeAdminRecord,
-  audit: decodeAudit,
+  audit: decodeAuditEntry,
   usage: decodeCount,
   secretUses: decodeCount,
 };

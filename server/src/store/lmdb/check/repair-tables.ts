@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { createDamageLog, dependentsOf } from '../../damage.ts';
 import { decodeKeyedRecord } from '../../format/record.ts';
 import { contentsOf } from '../../format/report-contents.ts';
-import type { AsideFile, createTally, Loss, RepairOptions } from '../../repair.ts';
+import type { AsideFile, createRepairTally, Loss, RepairOptions } from '../../repair.ts';
 import { CorruptRecordError } from '../../store.ts';
 import { checkCandle, restoreRollup, rollupKeys, rollupNames } from '../candles.ts';
 import { storedPosition } from '../counters.ts';
@@ -23,7 +23,7 @@ export type Repair = {
   readonly environment: Environment;
   readonly tables: ReportTables;
   readonly file: AsideFile;
-  readonly tally: ReturnType<typeof createTally>;
+  readonly tally: ReturnType<typeof createRepairTally>;
   readonly lost: Loss[];
   readonly left: { readonly table: string; readonly key: string; readonly why: string }[];
   readonly options: RepairOptions;

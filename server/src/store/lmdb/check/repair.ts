@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { FeedId, SignerSets } from '@sealpost/protocol';
 import { createDamageLog } from '../../damage.ts';
-import { createAsideFile, createTally, type Repaired, type RepairOptions } from '../../repair.ts';
+import { createAsideFile, createRepairTally, type Repaired, type RepairOptions } from '../../repair.ts';
 import { CorruptRecordError, StoreError } from '../../store.ts';
 import { countRuns, lastAppended, storedCounters, storedPosition, writeCounters, writePosition } from '../counters.ts';
 import { createDirectory, putStream } from '../directory.ts';
@@ -59,7 +59,7 @@ export const repairLmdbStore = async (folder: string, given: RepairOptions): Pro
     if (!options.dryRun) for (const one of [admin, environment]) holdPlace(one, place);
     const tables = openReportTables(environment);
     checkFormat(tables, folder, createDamageLog());
-    const repair: Repair = { environment, tables, file, tally: createTally(), lost: [], left: [], options };
+    const repair: Repair = { environment, tables, file, tally: createRepairTally(), lost: [], left: [], options };
     const signerSets = readSignerSets(admin);
     await repairReports(repair, signerSets);
     repairAdministration(repair, admin);

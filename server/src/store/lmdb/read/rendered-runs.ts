@@ -4,7 +4,7 @@
 import { type FeedId, timeResolutionOf } from '@sealpost/protocol';
 import type { RecordBytes } from '../../format/record-bytes.ts';
 import {
-  createReportWriter,
+  createReportRenderer,
   renderedLength,
   renderReport,
   secondOf,
@@ -53,10 +53,10 @@ const renderPiece = (feedId: FeedId, block: Block, from: number, to: number): Pi
     starts.push(end);
   }
   const text = Buffer.allocUnsafeSlow(end);
-  const writeReport = createReportWriter(feedId);
+  const writeReport = createReportRenderer(feedId);
   for (let i = from; i < to; i++) {
     const window = block.window(i);
-    text[writeReport(text, starts[i - from] as number, window, block.lend(i, window).digits)] = comma; // one start each
+    text[writeReport(text, starts[i - from] as number, window, block.readShared(i, window).digits)] = comma; // one start each
   }
   return { from, to, starts, text };
 };

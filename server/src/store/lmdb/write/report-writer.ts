@@ -53,7 +53,11 @@ export type ReportWriter = {
   readonly forget: () => void;
 };
 
-export const createReportWriter = (environment: Environment, tables: ReportTables, damage: DamageLog): ReportWriter => {
+export const createReportAppender = (
+  environment: Environment,
+  tables: ReportTables,
+  damage: DamageLog,
+): ReportWriter => {
   const states = new Map<FeedId, StreamState>();
   let streams = createNumbers(tables, damage);
   const stateOf = (transaction: Transaction, feedId: FeedId): StreamState => {

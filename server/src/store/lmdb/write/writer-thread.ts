@@ -22,7 +22,7 @@ import { openReportTables } from '../report-tables.ts';
 import { addUsage } from '../usage.ts';
 import { holdPlace, probeWriting, type WriterPlace } from './fence.ts';
 import { addToQuarantine } from './quarantine.ts';
-import { createReportWriter } from './report-writer.ts';
+import { createReportAppender } from './report-writer.ts';
 import { trimSlice } from './retention.ts';
 
 /** What the thread is asked to do. `reopen` has no answer: the process's own reading side has let go of the environment. */
@@ -86,7 +86,7 @@ const openWriting = (writerPlace: WriterPlace) => {
   try {
     holdPlace(environment, writerPlace);
     const tables = openReportTables(environment);
-    const writer = createReportWriter(environment, tables, damage);
+    const writer = createReportAppender(environment, tables, damage);
     return { environment, tables, writer };
   } catch (error) {
     void environment.root.close();

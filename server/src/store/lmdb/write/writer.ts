@@ -154,7 +154,7 @@ export const openWriter = (options: WriterOptions): Writer => {
   const states = createStates(tell, probeEveryMs, (part) =>
     part === 'administration' ? inTurn(() => ask(part, probeOf(part))) : ask(part, probeOf(part)),
   );
-  const inTurn = createTurns(); // while one thread reopens the administrative environment, the other must not have it open
+  const inTurn = createSerializer(); // while one thread reopens the administrative environment, the other must not have it open
   return {
     ready: () => channel?.ready() ?? Promise.resolve(),
     // Copied, not transferred: once any memory of a process was taken from it, V8 looks at every access to bytes whether they are still there.
@@ -214,7 +214,7 @@ const startWriterThread = (
   });
 
 /** Runs one act after the other. */
-const createTurns = () => {
+const createSerializer = () => {
   let last: Promise<unknown> = Promise.resolve();
   return <T>(act: () => Promise<T>): Promise<T> => {
     const done = last.then(act);

@@ -2,7 +2,7 @@
 import { createDamageLog, type DamageLog } from '../../damage.ts';
 import { decodeRecord } from '../../format/record.ts';
 import type { AdminKind, Damage } from '../../store.ts';
-import { type AuditRow, decodeAdmin, decodeAudit } from '../admin.ts';
+import { type AuditRow, decodeAdmin, decodeAuditRow } from '../admin.ts';
 import type { Run } from '../connection.ts';
 import { readLeaves } from '../partitions.ts';
 import { type BatchRow, feedIdOfBytes, isLostBatch, notLost, readBatch } from '../rows.ts';
@@ -58,7 +58,7 @@ const inSequence = (table: string): string =>
 
 const checkAudit = async (run: Run, t: Tables, damage: DamageLog): Promise<void> => {
   for await (const row of readAll<AuditRow>(run, inSequence(t.audit), -1, rowsMax, sequenceOf))
-    damage.contain({ table: 'audit', key: `${row.sequence}` }, () => decodeAudit(row));
+    damage.contain({ table: 'audit', key: `${row.sequence}` }, () => decodeAuditRow(row));
 };
 
 const checkQuarantine = async (run: Run, t: Tables, damage: DamageLog): Promise<void> => {

@@ -6,11 +6,11 @@ import { keyedBy } from '../../admin-keys.ts';
 import { createDamageLog, dependentsOf } from '../../damage.ts';
 import { decodeRecord } from '../../format/record.ts';
 import { attempt } from '../../format/report-correction.ts';
-import type { AsideFile, createTally, Loss, RepairOptions } from '../../repair.ts';
+import type { AsideFile, createRepairTally, Loss, RepairOptions } from '../../repair.ts';
 import type { AdminKind, RegisteredSignerSet } from '../../store.ts';
-import { type AuditRow, decodeAdmin, decodeAudit } from '../admin.ts';
+import { type AuditRow, decodeAdmin, decodeAuditRow } from '../admin.ts';
 import { positionMax } from '../append.ts';
-import type { Run, Writer } from '../connection.ts';
+import type { Run, WriteConnection } from '../connection.ts';
 import { type Partition, readLeaves } from '../partitions.ts';
 import { type BatchRow, countKeys, isLostBatch, lostKeys, readBatch } from '../rows.ts';
 import { counterNames, type Tables, takeLock } from '../schema.ts';
@@ -19,11 +19,11 @@ import { counterNames, type Tables, takeLock } from '../schema.ts';
 export type PostgresRepair = {
   /** Reads outside of any transaction. */
   readonly run: Run;
-  readonly write: Writer['write'];
+  readonly write: WriteConnection['write'];
   readonly t: Tables;
   readonly spanOf: (ms: number) => Partition;
   readonly file: AsideFile;
-  readonly tally: ReturnType<typeof createTally>;
+  readonly tally: ReturnType<typeof createRepairTally>;
   readonly lost: Loss[];
   readonly left: { readonly table: string; readonly key: string; readonly why: string }[];
   readonly options: RepairOptions;
@@ -285,7 +285,7 @@ export const repairLogs = (repair: PostgresRepair): Promise<void> =>
     const audit = await run<AuditRow>(`SELECT sequence, record FROM ${t.audit} ORDER BY sequence`);
     const taken = new Set(audit.map(({ sequence }) => sequence));
     for (const row of audit) {
-      if (attempt(() => decodeAudit(row)) !== undefined) continue;
+      if (attempt(() => decodeAuditRow(row)) !== undefined) continue;
       const key = `${row.sequence}`;
       putRowAside(repair, 'audit', key, row.record, 'it is damaged');
       const own = attempt(() => decodeRecord<{ readonly sequence: number }>(row.record, key))?.sequence;

@@ -3,11 +3,11 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { FeedId } from '@sealpost/protocol';
 import { attempt } from '../../format/report-correction.ts';
-import { createAsideFile, createTally, type Repaired, type RepairOptions } from '../../repair.ts';
+import { createAsideFile, createRepairTally, type Repaired, type RepairOptions } from '../../repair.ts';
 import { StoreError } from '../../store.ts';
 import { parseAddress } from '../address.ts';
-import { openPool, openWriter } from '../connection.ts';
-import { spanner } from '../partitions.ts';
+import { openPool, openWriteConnection } from '../connection.ts';
+import { createPartitionSpans } from '../partitions.ts';
 import { decodeReport, feedIdOfBytes, isLostReport, reportColumns } from '../rows.ts';
 import { lookAtLayout, tablesOf } from '../schema.ts';
 import { createMinuteCheck, minuteOf, rebuildMinutes, removeStrayMinutes } from './repair-candles.ts';
@@ -33,10 +33,10 @@ export const repairPostgresStore = async (url: string, options: RepairOptions): 
     throw new StoreError('store_not_found', `There is no store in ${address.shown}. Name another one with --store.`);
   const t = tablesOf(address.schema);
   const pool = openPool(address, 1, stepMs);
-  const writer = openWriter({ ...address, writeMs: Math.max(address.writeMs, stepMs) });
+  const writer = openWriteConnection({ ...address, writeMs: Math.max(address.writeMs, stepMs) });
   const file = createAsideFile(options);
-  const parts = { run: pool.run, write: writer.write, t, spanOf: spanner(t, layout.partitionMs) };
-  const repair: PostgresRepair = { ...parts, file, tally: createTally(), lost: [], left: [], options };
+  const parts = { run: pool.run, write: writer.write, t, spanOf: createPartitionSpans(t, layout.partitionMs) };
+  const repair: PostgresRepair = { ...parts, file, tally: createRepairTally(), lost: [], left: [], options };
   try {
     if (options.lossesOnly) await listLost(repair, await readLost(repair));
     else await repairAll(repair);
