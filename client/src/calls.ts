@@ -1,8 +1,7 @@
 // The calls as functions, for web pages that need few of them: bundlers drop what is not imported, which they cannot do with the methods of the one
 // object that `createClient` makes (D157). Streams are given by feed ID; the catalog's names and `latestMany` are the client's.
 import { type ClientOptions, readOptions } from './options.ts';
-import type { Requester } from './request/requester.ts';
-import { createRequester } from './request/signed-requester.ts';
+import { createRequester, type Requester } from './request/requester.ts';
 
 /** What the calls send their requests with. Wrong options throw here, and nothing is sent yet. */
 export const openRequester = (options: ClientOptions): Requester => createRequester(readOptions(options));
@@ -39,7 +38,8 @@ export {
   type TimeResult,
   time,
 } from './reads.ts';
-export type { Sleep } from './request/call.ts';
+export type { AnswerDetails } from './request/answer.ts';
+export type { CallOptions, Sleep } from './request/call.ts';
 export type { Credentials, CredentialsSource, SecretSource } from './request/credentials.ts';
-export type { AnswerDetails, CallOptions, Requester } from './request/requester.ts';
+export type { Requester } from './request/requester.ts';
 export { type ReportStream, type StreamOptions, stream } from './stream/stream.ts';

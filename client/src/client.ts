@@ -18,8 +18,8 @@ import {
   status,
   time,
 } from './reads.ts';
-import type { CallOptions, Requester } from './request/requester.ts';
-import { createRequester } from './request/signed-requester.ts';
+import type { CallOptions } from './request/call.ts';
+import { createRequester, type Requester } from './request/requester.ts';
 import { streamByName } from './stream/named-stream.ts';
 import { observeStream, openStream, type ReportStream, type StreamOptions, stream } from './stream/stream.ts';
 import { createStreamLookup, isStreamName } from './stream-lookup.ts';

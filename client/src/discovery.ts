@@ -2,8 +2,10 @@
 import { type Body, type CatalogEntry, malformedArgument, parseDay } from '@sealpost/protocol';
 import { targetOf } from './arguments.ts';
 import { readArgument, SealpostError } from './errors.ts';
+import type { AnswerDetails } from './request/answer.ts';
+import type { CallOptions } from './request/call.ts';
 import { filterKinds, paths } from './request/paths.ts';
-import type { AnswerDetails, CallOptions, Requester } from './request/requester.ts';
+import type { Requester } from './request/requester.ts';
 
 type Kinds = typeof filterKinds;
 

@@ -36,9 +36,9 @@ export type {
   StatusResult,
   TimeResult,
 } from './reads.ts';
-export type { Sleep } from './request/call.ts';
+export type { AnswerDetails } from './request/answer.ts';
+export type { CallOptions, Sleep } from './request/call.ts';
 export type { Credentials, CredentialsSource, SecretSource } from './request/credentials.ts';
-export type { AnswerDetails, CallOptions } from './request/requester.ts';
 export type { TransportName } from './stream/choice.ts';
 export type { ReconnectRules } from './stream/pause.ts';
 export type { ConnectionState, StreamGap, StreamState } from './stream/state.ts';

@@ -7,7 +7,7 @@ import { createLatestMany, tellingNothing } from './latest-many.ts';
 import { readOptions } from './options.ts';
 import { type BulkReports, bulk } from './reads.ts';
 import type { Sleep } from './request/call.ts';
-import { createRequester } from './request/signed-requester.ts';
+import { createRequester } from './request/requester.ts';
 
 const ids = (count: number): readonly string[] =>
   Array.from({ length: count }, (_, i) => `0x0003${i.toString(16).padStart(60, '0')}`);

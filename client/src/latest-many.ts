@@ -3,10 +3,12 @@ import { type Body, type ErrorCode, type FeedId, limits, type ReportJson } from 
 import { readFeedIds, targetOf } from './arguments.ts';
 import { type ClientFailure, SealpostError } from './errors.ts';
 import { type BulkReports, latest, type MissingReport, readReports } from './reads.ts';
+import type { AnswerDetails } from './request/answer.ts';
+import type { CallOptions } from './request/call.ts';
 import { abortedBy, openCall, type Sleep } from './request/call.ts';
 import { createPace, type Pace } from './request/pace.ts';
 import { paths } from './request/paths.ts';
-import type { AnswerDetails, CallOptions, Requester } from './request/requester.ts';
+import type { Requester } from './request/requester.ts';
 
 /** How long a server without the extension is not asked for it again: it may be upgraded meanwhile. */
 const lackingMs = 600_000;

@@ -1,5 +1,5 @@
 // Calls whose streams are given by feed ID or by name: names are looked up first, within the time of the call.
-import type { CallOptions } from './request/requester.ts';
+import type { CallOptions } from './request/call.ts';
 import { isStreamName, type StreamLookup } from './stream-lookup.ts';
 
 /** Makes both kinds of call. Feed IDs go straight through, to be checked by the call itself. */

@@ -4,8 +4,9 @@ import { readFeedId, readSeconds } from './arguments.ts';
 import { readWhole } from './options.ts';
 import { continueAfter, type Place, type WalkedPage } from './page-walk.ts';
 import { page, type ReportPage } from './reads.ts';
+import type { CallOptions } from './request/call.ts';
 import { abortedBy, type Sleep, sleepOnTimer } from './request/call.ts';
-import type { CallOptions, Requester } from './request/requester.ts';
+import type { Requester } from './request/requester.ts';
 import { parseReceived } from './stream/received-report.ts';
 
 export type PagesOptions = CallOptions & {

@@ -3,9 +3,11 @@ import type { Body, FeedId, ReportJson, SignerSetsJson } from '@sealpost/protoco
 import { readFeedId, readFeedIds, readLimit, readResolution, readSeconds, targetOf } from './arguments.ts';
 import { SealpostError } from './errors.ts';
 import { checkPage } from './page-walk.ts';
+import type { AnswerDetails } from './request/answer.ts';
+import type { CallOptions, InnerCallOptions } from './request/call.ts';
 import { readExtension, withExtension } from './request/extensions.ts';
 import { paths } from './request/paths.ts';
-import type { AnswerDetails, CallOptions, InnerCallOptions, Requester } from './request/requester.ts';
+import type { Requester } from './request/requester.ts';
 import { parseReceived } from './stream/received-report.ts';
 
 /** What every result carries beside its values. */

@@ -3,7 +3,7 @@ import { errorBody, type Scripted, scriptedFetch } from '../../tests/support/scr
 import { createClient } from './client.ts';
 import { SealpostError } from './errors.ts';
 import { readOptions } from './options.ts';
-import { createRequester } from './request/signed-requester.ts';
+import { createRequester } from './request/requester.ts';
 import { createStreamLookup } from './stream-lookup.ts';
 
 const idOf = (n: number) => `0x0003${n.toString(16).padStart(60, '0')}`;

@@ -11,8 +11,9 @@ import { readFeedId } from './arguments.ts';
 import { discovery } from './discovery.ts';
 import { readArgument, SealpostError } from './errors.ts';
 import { readWhole, timeoutMaxMs } from './options.ts';
+import type { CallOptions } from './request/call.ts';
 import { openCall, raceSignal } from './request/call.ts';
-import type { CallOptions, Requester } from './request/requester.ts';
+import type { Requester } from './request/requester.ts';
 
 /** How long a name means the stream that it meant: streams are added and decommissioned by people, in days. */
 const keptMs = 600_000;

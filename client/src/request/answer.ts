@@ -1,7 +1,16 @@
 // Owns reading an answer: its body within a bound, what its headers tell, and the error where it is one.
 import { oneLine } from '@sealpost/protocol';
 import { SealpostError } from '../errors.ts';
-import type { AnswerDetails } from './requester.ts';
+
+/** What an answer tells beside its body: what other SDKs hide. */
+export type AnswerDetails = {
+  readonly status: number;
+  readonly requestId: string | undefined;
+  /** Undefined where the server sets no limit. */
+  readonly rateLimit: { readonly limit: number; readonly remaining: number; readonly resetSeconds: number } | undefined;
+  /** The server's clock when it answered, in milliseconds; the Date header, so whole seconds. */
+  readonly serverTimeMs: number | undefined;
+};
 
 /** Bytes of a body at most: a page of 1,000 of the largest reports is 8 MB. */
 const answerBytesMax = 64 * 2 ** 20;

@@ -1,13 +1,12 @@
-// Owns one attempt of a call at one base URL: signed now, and once more where the server's clock or the credentials are others.
+// One attempt of a call at one base URL: signed, sent once, and signed again where the server's clock or the credentials differ.
 import { SealpostError } from '../errors.ts';
 import type { Settings } from '../options.ts';
-import { detailsOf, readBody, toError } from './answer.ts';
+import type { AnswerDetails } from './answer.ts';
+import { detailsOf, type RawAnswer, readBody, readText, toError } from './answer.ts';
 import { raceSignal } from './call.ts';
 import type { Clock, Moment } from './clock.ts';
 import type { SigningKey } from './credentials.ts';
-import { type ExchangedAnswer, exchange } from './exchange.ts';
 import { authOf } from './paths.ts';
-import type { AnswerDetails } from './requester.ts';
 
 export type Answered = { readonly body: object; readonly details: AnswerDetails; readonly more: boolean | undefined };
 
@@ -124,3 +123,67 @@ const skewWarning = (offsetMs: number) => ({
   code: 'clock_skew' as const,
   message: `The clock of this machine is ${Math.abs(offsetMs)} ms ${offsetMs > 0 ? 'behind' : 'ahead of'} the server’s. Requests are signed with the server’s time; synchronize the clock.`,
 });
+
+export type ExchangeOptions = {
+  readonly fetch: typeof fetch;
+  readonly headers: Readonly<Record<string, string>>;
+  /** Ends the exchange with its reason. */
+  readonly signal: AbortSignal;
+  /** Without a byte for so long, the exchange has failed; milliseconds. */
+  readonly idleTimeoutMs: number;
+};
+
+/** An answer, and how many bytes its body had. */
+export type ExchangedAnswer = RawAnswer & { readonly bytes: number };
+
+/** Sends a GET. Resolves with any answer; rejects with the signal's reason, or with a `network_error`. */
+export const exchange = async (
+  url: URL,
+  { fetch, headers, signal, idleTimeoutMs }: ExchangeOptions,
+): Promise<ExchangedAnswer> => {
+  signal.throwIfAborted();
+  const controller = new AbortController();
+  const onAbort = () => controller.abort(signal.reason);
+  const onIdle = () => controller.abort(new Error(`No byte for ${idleTimeoutMs} ms.`));
+  let timer = setTimeout(onIdle, idleTimeoutMs);
+  const rearm = (): void => {
+    clearTimeout(timer);
+    timer = setTimeout(onIdle, idleTimeoutMs);
+  };
+  signal.addEventListener('abort', onAbort, { once: true });
+  // A fetch that does not look at its signal is left behind all the same.
+  const ended = new Promise<never>((_, reject) => {
+    controller.signal.addEventListener('abort', () => reject(controller.signal.reason), { once: true });
+  });
+  ended.catch(() => {}); // nobody may be waiting any more
+  const send = async (): Promise<ExchangedAnswer> => {
+    // Not followed: a redirect would carry the signed headers to someone else. Not from a browser's cache: what is told of the server's
+    // clock and of limits would be that of an earlier answer.
+    const init = {
+      headers,
+      redirect: 'manual',
+      credentials: 'omit',
+      cache: 'no-store',
+      signal: controller.signal,
+    } as const;
+    const response = await fetch(url.href, init);
+    rearm();
+    return { status: response.status, headers: response.headers, ...(await readText(response, rearm)) };
+  };
+  try {
+    return await Promise.race([send(), ended]);
+  } catch (error) {
+    if (signal.aborted) throw signal.reason;
+    throw error instanceof SealpostError ? error : networkError(url, error);
+  } finally {
+    clearTimeout(timer);
+    signal.removeEventListener('abort', onAbort);
+  }
+};
+
+const networkError = ({ host }: URL, cause: unknown): SealpostError => {
+  const inner = cause instanceof Error && cause.cause instanceof Error ? cause.cause : cause;
+  const named = inner instanceof Error && 'code' in inner ? String(inner.code) : '';
+  const what = named || (inner instanceof Error ? inner.message : String(inner));
+  return new SealpostError('network_error', `${host} cannot be reached (${what}).`, { cause });
+};

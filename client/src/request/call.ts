@@ -1,6 +1,18 @@
 // Owns the end of a call: its deadline and its caller's signal, whichever comes first.
 import { SealpostError } from '../errors.ts';
-import type { CallOptions } from './requester.ts';
+
+/** What every call takes. */
+export type CallOptions = {
+  readonly signal?: AbortSignal;
+  /** For the whole call, retries included; milliseconds. */
+  readonly timeoutMs?: number;
+};
+
+/** A call of the client's own. */
+export type InnerCallOptions = CallOptions & {
+  /** Wait and try again on 429, whatever the client was told. */
+  readonly retryRateLimited?: boolean;
+};
 
 export type Call = {
   /** Aborted with the typed error when time is up or the caller ends the call. */

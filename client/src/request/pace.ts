@@ -1,6 +1,7 @@
 // The pace of many requests to one endpoint: as fast as the account's rate limit allows, known from the answers, never faster (D100).
+
+import type { AnswerDetails } from './answer.ts';
 import type { Sleep } from './call.ts';
-import type { AnswerDetails } from './requester.ts';
 
 /** Requests per second where the server does not tell: what the specification grants an account at each endpoint. */
 const perSecondDefault = 10;

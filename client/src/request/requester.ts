@@ -1,30 +1,14 @@
-// Owns how requests of the client go out: the types that its parts share. Signing, retries, fail-over and the clock are behind them,
-// in signed-requester.ts.
+// Sends the requests of a call: to one base URL after the other, with retries and pauses, until one is answered or the time is up.
 import type { EmitEvent } from '../client-events.ts';
+import { SealpostError } from '../errors.ts';
+import { readWhole, type Settings, timeoutMaxMs } from '../options.ts';
+import type { AnswerDetails } from './answer.ts';
+import { type Answered, type AttemptState, attempt, type Outcome } from './attempt.ts';
+import { type Call, type InnerCallOptions, openCall } from './call.ts';
+import { type Clock, createClock } from './clock.ts';
 import type { SigningKey } from './credentials.ts';
-
-/** What every call takes. */
-export type CallOptions = {
-  readonly signal?: AbortSignal;
-  /** For the whole call, retries included; milliseconds. */
-  readonly timeoutMs?: number;
-};
-
-/** A call of the client's own. */
-export type InnerCallOptions = CallOptions & {
-  /** Wait and try again on 429, whatever the client was told. */
-  readonly retryRateLimited?: boolean;
-};
-
-/** What an answer tells beside its body: what other SDKs hide. */
-export type AnswerDetails = {
-  readonly status: number;
-  readonly requestId: string | undefined;
-  /** Undefined where the server sets no limit. */
-  readonly rateLimit: { readonly limit: number; readonly remaining: number; readonly resetSeconds: number } | undefined;
-  /** The server's clock when it answered, in milliseconds; the Date header, so whole seconds. */
-  readonly serverTimeMs: number | undefined;
-};
+import { createEndpoints, type Endpoints } from './endpoints.ts';
+import { authOf } from './paths.ts';
 
 /** Headers of a request, and the key that signed them; none where there are no credentials. */
 export type SignedHeaders = {
@@ -58,4 +42,119 @@ export type Requester = {
   readonly emit: EmitEvent;
   /** The corrected clock, in milliseconds. */
   readonly nowMs: () => number;
+};
+
+/** Makes the requester. The secret stays in the function that signs. */
+export const createRequester = (settings: Settings): Requester => {
+  const clock = createClock(settings.nowMs);
+  const baseUrls = createEndpoints(settings.baseUrls, () => performance.now());
+  const nowMs = (): number => {
+    const { machineMs, offsetMs } = clock.now();
+    return machineMs + offsetMs;
+  };
+  return {
+    get: async <T>(target: string, options: InnerCallOptions = {}) => {
+      if (settings.signer === undefined && authOf(target.replace(/\?.*$/s, '')) === 'required')
+        throw new SealpostError('missing_credentials', 'This call needs a user id and a secret.');
+      const timeoutMs = readWhole('timeoutMs', options.timeoutMs ?? settings.timeoutMs, 1, timeoutMaxMs);
+      const call = openCall(options, timeoutMs);
+      try {
+        const { body, ...rest } = await answerTo(target, call, withOptions(settings, options), baseUrls, clock);
+        return { body: body as T, ...rest }; // whoever asks for a shape checks it
+      } finally {
+        call.close();
+      }
+    },
+    sign: async (method, target) => {
+      const key = await settings.signer?.key();
+      return { headers: { ...settings.headers, ...key?.sign(method, target, nowMs()) }, key };
+    },
+    renew: async ({ key }) => key !== undefined && (await settings.signer?.renew(key)) === true,
+    get baseUrls() {
+      return baseUrls.inOrder();
+    },
+    get wsUrls() {
+      return settings.wsUrls === settings.baseUrls ? baseUrls.inOrder() : settings.wsUrls;
+    },
+    fetch: settings.fetch,
+    lacks: new Set(),
+    emit: settings.emit,
+    nowMs,
+  };
+};
+
+const withOptions = (settings: Settings, { retryRateLimited }: InnerCallOptions): Settings =>
+  retryRateLimited === undefined ? settings : { ...settings, retryRateLimited };
+
+/** Round after round, with pauses between them. */
+const answerTo = async (
+  target: string,
+  { signal, remainingMs }: Call,
+  settings: Settings,
+  baseUrls: Endpoints,
+  clock: Clock,
+): Promise<Answered> => {
+  const { retries, retryRateLimited, random, sleep, emit } = settings;
+  const state: AttemptState = { target, signal, attempts: 0, hasCorrectedClock: false, hasRenewedKey: false };
+  for (let round = 1; ; round += 1) {
+    const outcome = await askEach(state, settings, baseUrls, clock);
+    if (!(outcome instanceof SealpostError)) return outcome;
+    if (round > retries || nextStep(outcome, retryRateLimited) === 'never') throw outcome;
+    const waitMs = pauseMs(round, random, askedPauseMs(outcome));
+    if (waitMs >= remainingMs()) throw outcome; // waiting in vain helps nobody
+    emit({ kind: 'retry', path: target.replace(/\?.*$/s, ''), delayMs: waitMs, code: outcome.code });
+    await sleep(waitMs, signal);
+    signal.throwIfAborted();
+  }
+};
+
+/** Every base URL once, until one gives an answer that the others would give too. */
+const askEach = async (
+  state: AttemptState,
+  settings: Settings,
+  baseUrls: Endpoints,
+  clock: Clock,
+): Promise<Outcome> => {
+  let failure: SealpostError | undefined;
+  for (const baseUrl of baseUrls.inOrder()) {
+    const outcome = await attempt(baseUrl, state, settings, clock);
+    if (outcome instanceof SealpostError && nextStep(outcome, settings.retryRateLimited) === 'elsewhere') {
+      // The longest pause that anyone asks for is kept.
+      if (failure === undefined || askedPauseMs(outcome) > askedPauseMs(failure)) failure = outcome;
+      continue;
+    }
+    if (baseUrls.answered(baseUrl))
+      settings.onWarning({ code: 'failover', message: `Requests go to ${baseUrl} from now on.` });
+    return outcome;
+  }
+  return failure as SealpostError; // there is a base URL, and it failed
+};
+
+const askedPauseMs = ({ details: { retryAfterSeconds } }: SealpostError): number =>
+  typeof retryAfterSeconds === 'number' ? retryAfterSeconds * 1_000 : 0;
+
+/** The first pause; each further one is twice as long. */
+const pauseFirstMs = 250;
+/** No pause of our own is longer. What a server asks for may be. */
+const pauseMaxMs = 8_000;
+
+/**
+ * What follows a failed attempt: `elsewhere`, where another base URL may do better at once; `later`, at the same place;
+ * `never`, because the same request fails again.
+ */
+export type NextStep = 'elsewhere' | 'later' | 'never';
+
+/** 5xx and failures of the network are transient; 429 is waited for only when asked; no other 4xx is sent twice. */
+const nextStep = (error: SealpostError, retryRateLimited: boolean): NextStep => {
+  if (error.status === undefined) return error.code === 'network_error' ? 'elsewhere' : 'never';
+  if (error.status >= 500) return 'elsewhere';
+  return error.status === 429 && retryRateLimited ? 'later' : 'never';
+};
+
+/** The pause before round `round` (1 is the first repetition): exponential, its upper half left to chance so that clients do not come in step. */
+export const pauseMs = (round: number, random: () => number, askedForMs = 0): number => {
+  const fullMs = Math.min(pauseMaxMs, pauseFirstMs * 2 ** (round - 1));
+  const ownMs = fullMs / 2 + (random() * fullMs) / 2;
+  // A pause that was asked for is kept in full, and spread beyond its end.
+  return Math.round(askedForMs > 0 ? askedForMs + (random() * fullMs) / 2 : ownMs);
 };

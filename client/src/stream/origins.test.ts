@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { parseOrigins } from './origins.ts';
+import { parseOrigins } from './connections.ts';
 import { createScriptedService, feedA, isLive, scriptedReport, watch } from './script.contract.ts';
 
 const second = (at: number) => scriptedReport(feedA, at, at);

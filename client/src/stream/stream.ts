@@ -9,7 +9,7 @@ import type { Requester } from '../request/requester.ts';
 import { readAfter } from './backfill.ts';
 import { chooseTransport, type TransportName } from './choice.ts';
 import { isFinal, retryAfterMsOf } from './connection.ts';
-import { keepConnections, splitFeedIds } from './groups.ts';
+import { keepConnections, splitFeedIds } from './connections.ts';
 import { defaultReconnect, type ReconnectRules } from './pause.ts';
 import { createQueue } from './queue.ts';
 import { createSequence } from './sequence.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { splitFeedIds } from './groups.ts';
+import { splitFeedIds } from './connections.ts';
 import { createScriptedService, isLive, isReconnecting, scriptedReport, watch } from './script.contract.ts';
 
 const feedIds = (count: number) =>

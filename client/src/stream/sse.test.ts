@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createEventReader, type ServerEvent } from './events.ts';
+import { createEventReader, type ServerEvent } from './sse.ts';
 
 /** Reads pieces of a body as a stream does: bytes may be cut within a character. */
 const readPieces = (pieces: readonly Uint8Array[]): readonly ServerEvent[] => {
