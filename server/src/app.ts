@@ -21,7 +21,7 @@ import { createObserver, type Listener as Observe, type ReloadedCertificate } fr
 import { createAddressSet } from './runtime/ip-address.ts';
 import type { StartWatch } from './runtime/start-watch.ts';
 import { readTlsFiles, type TlsFiles } from './runtime/tls-files.ts';
-import { hidePassword } from './runtime/url-password.ts';
+import { hidePassword } from './runtime/urls.ts';
 import { type AdminView, openAdminView } from './store/admin-snapshot.ts';
 import { openStore } from './store/open.ts';
 import { startRetention } from './store/retention.ts';

@@ -1,7 +1,7 @@
 // Completes the commands that messages suggest: a suggested command carries the flags that the user gave, where it takes them, so that it
 // acts on the same store and the same server.
 import type { Command } from 'commander';
-import { hidePassword } from '../runtime/url-password.ts';
+import { hidePassword } from '../runtime/urls.ts';
 
 /** Flags that say where a command acts, and not what it does. */
 const placeFlags = [

@@ -1,5 +1,5 @@
 // What of the settings may be shown: every value but the secrets, and whether a config file has any.
-import { hidePassword } from '../runtime/url-password.ts';
+import { hidePassword } from '../runtime/urls.ts';
 import { type ResolvedSettings, rowOf, type SettingName, type SettingSource, settingNames } from './config.ts';
 
 /** Does a parsed config file hold a secret, or an address with a password? */

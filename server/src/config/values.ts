@@ -1,7 +1,7 @@
 // Owns how the texts of settings become values, and back.
 import { availableParallelism } from 'node:os';
 import { isAddressOrPrefix } from '../runtime/ip-address.ts';
-import { urlHost } from '../runtime/url-host.ts';
+import { urlHost } from '../runtime/urls.ts';
 
 export const wholeNumber =
   (min: number, max: number) =>

@@ -3,8 +3,7 @@ import type { ServerResponse } from 'node:http';
 import { constants, gzip } from 'node:zlib';
 import { authHeaders } from '@sealpost/protocol';
 import type { RateDecision } from '../access/rate-limit.ts';
-import { gzipBytesMin } from './gzip.ts';
-import { checkHeaderValues, takesWhole, writeHeadText } from './whole-answer.ts';
+import { checkHeaderValues, gzipBytesMin, takesWhole, writeHeadText } from './whole-answer.ts';
 
 /** What a handler answers. */
 export type Answer = {

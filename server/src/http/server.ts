@@ -20,7 +20,7 @@ import {
   inTurn,
   isAnswerable,
 } from '../connections/guard.ts';
-import { urlHost } from '../runtime/url-host.ts';
+import { urlHost } from '../runtime/urls.ts';
 import { strictTransport } from './answer.ts';
 import type { Pipeline, RequestEvent } from './pipeline.ts';
 import { keepAliveMs } from './whole-answer.ts';

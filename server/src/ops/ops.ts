@@ -5,7 +5,7 @@ import { type DescriptorWatch, watchDescriptors } from '../connections/descripto
 import { type ConnectionGuard, createConnectionGuard, inTurn } from '../connections/guard.ts';
 import { metricsContentType } from '../observe/metrics.ts';
 import type { Listener } from '../observe/observe.ts';
-import { urlHost } from '../runtime/url-host.ts';
+import { urlHost } from '../runtime/urls.ts';
 
 /** Why this process should get no requests; undefined when it may. A throw or silence counts as a reason. */
 export type ReadyCheck = () => string | undefined | Promise<string | undefined>;

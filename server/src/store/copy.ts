@@ -3,8 +3,8 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { FeedId } from '@sealpost/protocol';
 import { keyedBy } from './admin-keys.ts';
+import { quarantineLinesMax } from './bounds.ts';
 import { withPrice } from './format/report-contents.ts';
-import { quarantineLinesMax } from './quarantine-bounds.ts';
 import {
   type AdminKind,
   type AdminStore,

@@ -5,7 +5,7 @@ import { activeSecrets, requireSameKey } from '../../access/account-changes.ts';
 import { createKeyFile, openSecretBox } from '../../access/key.ts';
 import { formerKeyFile, SecretBoxError } from '../../access/secrets.ts';
 import type { Settings } from '../../config/config.ts';
-import { hidePassword } from '../../runtime/url-password.ts';
+import { hidePassword } from '../../runtime/urls.ts';
 import { type Account, type Store, StoreError } from '../../store/store.ts';
 import { addExamples, addSettings, type RawOptions, readSettings } from '../command-options.ts';
 import { printJson, type Session } from '../session.ts';

@@ -2,8 +2,8 @@
 // long as its record stays the same, and a large catalog in slices: 2,000 streams take 10 ms to render.
 import { type Stream, toCatalogEntry } from '@sealpost/protocol';
 import { listedStreams } from '../../access/entitlements.ts';
-import { listBody } from '../report-bodies.ts';
 import type { Handler } from './context.ts';
+import { listBody } from './report-bodies.ts';
 
 const rendered = new WeakMap<Stream, string>();
 

@@ -1,8 +1,8 @@
 // GET /docs: the same document as a page to read, rendered when it is first asked for.
 import type { OpenApiDocument } from '@sealpost/protocol/openapi';
 import { apiPagePolicy, renderApiPage } from '../api-page.ts';
-import { withGzip } from '../gzip.ts';
 import { pageHeaders } from '../page-headers.ts';
+import { withGzip } from '../whole-answer.ts';
 import type { Handler } from './context.ts';
 
 const headers = pageHeaders(apiPagePolicy);

@@ -1,6 +1,6 @@
 // GET /openapi.json: the document of this deployment, with its own bounds, rendered once.
 import { createOpenApi, type DocumentedBounds, type OpenApiDocument } from '@sealpost/protocol/openapi';
-import { withGzip } from '../gzip.ts';
+import { withGzip } from '../whole-answer.ts';
 import type { Handler } from './context.ts';
 
 /** The document that page and route show. */

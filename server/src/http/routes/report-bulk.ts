@@ -1,8 +1,8 @@
 // GET /api/v1/reports/bulk: several streams at one timestamp, in the order asked for; 206 when some have no data.
 import type { RenderedReport } from '../../store/store.ts';
 import type { Answer } from '../answer.ts';
-import { listBody } from '../report-bodies.ts';
 import type { Handler } from './context.ts';
+import { listBody } from './report-bodies.ts';
 import { oldestMs, reasonOf, visibleNeighbours } from './report-miss.ts';
 
 /** Bodies of complete answers, for as long as the store gives the same list: many ask for the same streams at the same second. */

@@ -1,8 +1,8 @@
 // GET /api/v1/reports/page: sequential reports, oldest first, with a link to the next page, or one that marks the last (D95). A header
 // says that damaged reports are left out (D120).
 import { routes } from '@sealpost/protocol';
-import { listBody } from '../report-bodies.ts';
 import type { Handler } from './context.ts';
+import { listBody } from './report-bodies.ts';
 
 export const reportPage: Handler<'reportPage'> = async ({ feedId, startTimestamp, limit }, context) => {
   const { json, lastMs, more, damaged } = await context.reports.renderedPage(feedId, startTimestamp, limit);

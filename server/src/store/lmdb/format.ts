@@ -7,11 +7,18 @@ import type { DamageLog } from '../damage.ts';
 import { decodeKeyedRecord, encodeKeyedRecord } from '../format/record.ts';
 import { CorruptRecordError, type Lineage, StoreError } from '../store.ts';
 import { markNewRollups } from './candles.ts';
-import { countedRecords, isCounted, lastAppended, readCounters, writeCounters, writePosition } from './counters.ts';
 import { repairStreams } from './directory.ts';
 import { type Environment, openTable } from './environment.ts';
 import { pagesFile } from './pages-file.ts';
-import type { ReportTables } from './report-tables.ts';
+import {
+  countedRecords,
+  isCounted,
+  lastAppended,
+  type ReportTables,
+  readCounters,
+  writeCounters,
+  writePosition,
+} from './report-tables.ts';
 
 /** The layout that this release writes. A store of a newer one is refused, one of an older one is brought up to it by its next writer. */
 const formatVersion = 3;

@@ -1,9 +1,10 @@
 // Usage in LMDB, added to by any process in its own thread: counts, one record per day, account and route, and the last use of each secret. Days come first,
 // so that what is too old lies at the beginning and goes in one sweep. A damaged record is noted and begins anew.
+
+import { addDays, dayOf, firstDayKept } from '../bounds.ts';
 import type { DamageLog } from '../damage.ts';
 import { decodeKeyedRecord, encodeKeyedRecord } from '../format/record.ts';
 import type { SecretUse, UsageRow, UsageStore } from '../store.ts';
-import { addDays, dayOf, firstDayKept } from '../usage-days.ts';
 import { type Environment, openTable, type Table } from './environment.ts';
 
 /** Old records removed by one addition at most, so that it stays short. */

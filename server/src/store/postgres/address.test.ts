@@ -1,6 +1,6 @@
 import { inspect } from 'node:util';
 import { expect, test } from 'vitest';
-import { hidePassword } from '../../runtime/url-password.ts';
+import { hidePassword } from '../../runtime/urls.ts';
 import { parseAddress } from './address.ts';
 
 test('postgres address: ours is taken out, the driver’s stays, and the password is not shown', () => {

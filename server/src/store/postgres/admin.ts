@@ -3,9 +3,9 @@
 import { createHash } from 'node:crypto';
 import { keyedBy } from '../admin-keys.ts';
 import { auditHash, readAuditEntry, requireChain } from '../audit-chain.ts';
+import { fitQuarantine, quarantineBytesMax, quarantineLinesMax } from '../bounds.ts';
 import type { DamageLog } from '../damage.ts';
 import { decodeRecord, encodeRecord } from '../format/record.ts';
-import { fitQuarantine, quarantineBytesMax, quarantineLinesMax } from '../quarantine-bounds.ts';
 import {
   type Act,
   type AdminKind,

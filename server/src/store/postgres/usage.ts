@@ -1,6 +1,7 @@
 // Owns usage in PostgreSQL, added to by any process: counts, one row per account, day and route, and the last use of each secret.
+
+import { dayOf, firstDayKept } from '../bounds.ts';
 import type { SecretUse, UsageRow, UsageStore } from '../store.ts';
-import { dayOf, firstDayKept } from '../usage-days.ts';
 import type { Run, WriteConnection } from './connection.ts';
 import { numberList, textList } from './rows.ts';
 import type { Tables } from './schema.ts';

@@ -1,6 +1,6 @@
 // The command `sealpost store copy`: from one engine to the other, or from one place to another.
 import type { Command } from 'commander';
-import { hidePassword } from '../../../runtime/url-password.ts';
+import { hidePassword } from '../../../runtime/urls.ts';
 import { type Copied, copyStore } from '../../../store/copy.ts';
 import { openStore } from '../../../store/open.ts';
 import { addExamples, addSettings, type RawOptions, readSettings } from '../../command-options.ts';

@@ -2,7 +2,7 @@
 // deployment.
 import type { Command } from 'commander';
 import type { Settings } from '../../../config/config.ts';
-import { hidePassword } from '../../../runtime/url-password.ts';
+import { hidePassword } from '../../../runtime/urls.ts';
 import { repairStore } from '../../../store/open.ts';
 import type { Loss, Repaired, RepairOptions } from '../../../store/repair.ts';
 import { addExamples, addSettings, type RawOptions, readSettings } from '../../command-options.ts';

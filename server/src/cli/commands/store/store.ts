@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import type { Command } from 'commander';
 import type { Settings } from '../../../config/config.ts';
 import { openVerifier } from '../../../ingest/verifier.ts';
-import { hidePassword } from '../../../runtime/url-password.ts';
+import { hidePassword } from '../../../runtime/urls.ts';
 import { migrateStore } from '../../../store/open.ts';
 import { CorruptRecordError, type Store } from '../../../store/store.ts';
 import { addExamples, addSettings, type RawOptions, readSettings } from '../../command-options.ts';

@@ -8,10 +8,18 @@ import { createDamageLog } from '../../damage.ts';
 import { encodeBlock } from '../../format/report-block.ts';
 import { openStore } from '../../open.ts';
 import type { StoredReport } from '../../store.ts';
-import { readCounters, writeCounters, writePosition } from '../counters.ts';
 import { putStream } from '../directory.ts';
 import { type Environment, openEnvironment } from '../environment.ts';
-import { encodeAppended, openReportTables, positionKey, type ReportTables, reportKey } from '../report-tables.ts';
+import {
+  encodeAppended,
+  openReportTables,
+  positionKey,
+  type ReportTables,
+  readCounters,
+  reportKey,
+  writeCounters,
+  writePosition,
+} from '../report-tables.ts';
 import { checkAgreement } from './check.ts';
 
 const { report } = await createSignedReports();

@@ -3,11 +3,18 @@
 import { createDamageLog, type DamageLog } from '../../damage.ts';
 import type { Block } from '../../format/report-block.ts';
 import { CorruptRecordError, type Damage, type Window } from '../../store.ts';
-import { lastAppended, storedCounters, storedPosition } from '../counters.ts';
 import { loadStreams } from '../directory.ts';
 import type { Environment } from '../environment.ts';
 import { openRun, type RunTable } from '../read/runs.ts';
-import { decodeAppended, positionOfKey, type ReportTables, streamOfKey } from '../report-tables.ts';
+import {
+  decodeAppended,
+  lastAppended,
+  positionOfKey,
+  type ReportTables,
+  storedCounters,
+  storedPosition,
+  streamOfKey,
+} from '../report-tables.ts';
 
 /** Every contradiction between records. What does not match its own checksum is named by the scan. */
 export const checkAgreement = (environment: Environment, tables: ReportTables): readonly Damage[] => {

@@ -7,14 +7,20 @@ import { contentsOf } from '../../format/report-contents.ts';
 import type { AsideFile, createRepairTally, Loss, RepairOptions } from '../../repair.ts';
 import { CorruptRecordError } from '../../store.ts';
 import { checkCandle, restoreRollup, rollupKeys, rollupNames } from '../candles.ts';
-import { storedPosition } from '../counters.ts';
 import { checkStreamRow } from '../directory.ts';
 import type { Environment, Table } from '../environment.ts';
 import { checkMeta, isMetaName, prepareReports } from '../format.ts';
 import { foundFrom } from '../read/found-reports.ts';
 import { type ReportSource, readFound } from '../read/runs.ts';
 import { decodeSetAside } from '../read/set-aside.ts';
-import { decodeAppended, encodeAppended, positionKey, positionOfKey, type ReportTables } from '../report-tables.ts';
+import {
+  decodeAppended,
+  encodeAppended,
+  positionKey,
+  positionOfKey,
+  type ReportTables,
+  storedPosition,
+} from '../report-tables.ts';
 
 type Entry = { readonly key: Buffer; readonly value: Buffer };
 

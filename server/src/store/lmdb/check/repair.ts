@@ -8,14 +8,22 @@ import type { FeedId, SignerSets } from '@sealpost/protocol';
 import { createDamageLog } from '../../damage.ts';
 import { createAsideFile, createRepairTally, type Repaired, type RepairOptions } from '../../repair.ts';
 import { CorruptRecordError, StoreError } from '../../store.ts';
-import { countRuns, lastAppended, storedCounters, storedPosition, writeCounters, writePosition } from '../counters.ts';
 import { createDirectory, putStream } from '../directory.ts';
 import { type Environment, openEnvironment, type Table } from '../environment.ts';
 import { checkFormat } from '../format.ts';
 import { pagesFile } from '../pages-file.ts';
 import type { ReportSource } from '../read/runs.ts';
 import { decodeSetAside } from '../read/set-aside.ts';
-import { openReportTables, streamOfKey } from '../report-tables.ts';
+import {
+  countRuns,
+  lastAppended,
+  openReportTables,
+  storedCounters,
+  storedPosition,
+  streamOfKey,
+  writeCounters,
+  writePosition,
+} from '../report-tables.ts';
 import { holdPlace, takePlace } from '../write/fence.ts';
 import { takeWriterLock } from '../write/writer-lock.ts';
 import { readSignerSets, repairAdministration } from './repair-admin.ts';

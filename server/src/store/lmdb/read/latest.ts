@@ -4,7 +4,7 @@ import type { FeedId } from '@sealpost/protocol';
 import { renderReport } from '../../format/rendered-report.ts';
 import type { Block } from '../../format/report-block.ts';
 import { type LatestReport, reportTag, type StoredReport } from '../../store.ts';
-import { changesOf } from '../counters.ts';
+import { changesOf } from '../report-tables.ts';
 import {
   type FoundRun,
   foundIn,

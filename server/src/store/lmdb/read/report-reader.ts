@@ -14,8 +14,15 @@ import type {
   Window,
 } from '../../store.ts';
 import { readCandles } from '../candles.ts';
-import { changesOf, lastPosition } from '../counters.ts';
-import { observationsOfKey, openAppended, positionKey, positionOfKey, streamOfKey } from '../report-tables.ts';
+import {
+  changesOf,
+  lastPosition,
+  observationsOfKey,
+  openAppended,
+  positionKey,
+  positionOfKey,
+  streamOfKey,
+} from '../report-tables.ts';
 import { findAt, findFirst, findNeighbours, findQuickly, quickFirst, readPage } from './found-reports.ts';
 import { createLatestReader, createNewestReader } from './latest.ts';
 import { createPageRenderer } from './rendered-runs.ts';

@@ -1,7 +1,8 @@
 // The quarantine in LMDB: rejected lines in order of arrival, the newest kept; its bytes are those of its pages. A damaged line is left out and noted.
+
+import { fitQuarantine, quarantineBytesMax, quarantineLinesMax } from '../../bounds.ts';
 import type { DamageLog } from '../../damage.ts';
 import { decodeKeyedRecord, encodeKeyedRecord } from '../../format/record.ts';
-import { fitQuarantine, quarantineBytesMax, quarantineLinesMax } from '../../quarantine-bounds.ts';
 import type { QuarantinedReport } from '../../store.ts';
 import type { Environment, Table } from '../environment.ts';
 import { positionKey, positionOfKey } from '../report-tables.ts';

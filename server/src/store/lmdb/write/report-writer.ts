@@ -7,12 +7,21 @@ import type { DamageLog } from '../../damage.ts';
 import { type BlockReport, blockReports } from '../../format/report-block.ts';
 import type { AppendOutcome, NewReport, StoredReport, Window } from '../../store.ts';
 import { createCandleWriter } from '../candles.ts';
-import { lastPosition, readCounters, writeCounters, writePosition } from '../counters.ts';
 import { createDirectory, putStream } from '../directory.ts';
 import type { Environment } from '../environment.ts';
 import { findFirst, findLastBefore } from '../read/found-reports.ts';
 import { momentMax, noteRun, openRun, readFound, runsBefore } from '../read/runs.ts';
-import { encodeAppended, positionKey, type ReportTables, reportKey, streamOfKey } from '../report-tables.ts';
+import {
+  encodeAppended,
+  lastPosition,
+  positionKey,
+  type ReportTables,
+  readCounters,
+  reportKey,
+  streamOfKey,
+  writeCounters,
+  writePosition,
+} from '../report-tables.ts';
 import {
   copyRun,
   firstAtOrAfter,

@@ -4,10 +4,16 @@ import type { DamageLog } from '../../damage.ts';
 import { blockReports, openBlock } from '../../format/report-block.ts';
 import { CorruptRecordError, type Retention } from '../../store.ts';
 import { rollupNames, trimCandles } from '../candles.ts';
-import { readCounters, writeCounters } from '../counters.ts';
 import { loadStreams } from '../directory.ts';
 import type { Environment, Table } from '../environment.ts';
-import { keysFrom, observationsOfKey, type ReportTables, streamOfKey } from '../report-tables.ts';
+import {
+  keysFrom,
+  observationsOfKey,
+  type ReportTables,
+  readCounters,
+  streamOfKey,
+  writeCounters,
+} from '../report-tables.ts';
 
 /** Records removed per transaction: a few milliseconds of writing, so that appends are hardly delayed. */
 const sliceRecords = 64;

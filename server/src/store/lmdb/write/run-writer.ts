@@ -9,12 +9,11 @@ import {
   openBlock,
 } from '../../format/report-block.ts';
 import { CorruptRecordError, type Window } from '../../store.ts';
-import type { Counters } from '../counters.ts';
 import type { Table } from '../environment.ts';
 import { findLastBefore } from '../read/found-reports.ts';
 import { type FoundRun, momentMax, noteRun, type ReportSource, runsBefore, runsFrom } from '../read/runs.ts';
 import { setAside } from '../read/set-aside.ts';
-import { observationsOfKey, reportKey } from '../report-tables.ts';
+import { type Counters, observationsOfKey, reportKey } from '../report-tables.ts';
 
 /** One transaction: where it reads and writes, and what it counts. */
 export type Transaction = ReportSource & { readonly counters: Counters };

@@ -1,4 +1,6 @@
-// Owns showing an address to people: its password is for nobody to read.
+// URLs as text: an IPv6 host in brackets, a password hidden from people.
+/** The host as it stands before the port. */
+export const urlHost = (host: string): string => (host.includes(':') ? `[${host}]` : host);
 
 /** The address with `***` for its password; anything else as it is. */
 export const hidePassword = (url: string): string =>
