@@ -55,7 +55,7 @@ const holds =
 const trickles =
   (first: string, more: string, everyMs = 200): Attacker['attack'] =>
   (ground) => {
-    const socket = ground.open().resume();
+    const socket = ground.open({ address: '127.0.2.1' }).resume(); // its own: what bars it must not bar the attackers beside it
     socket.write(first);
     ground.every(everyMs, () => socket.write(more));
   };
@@ -68,7 +68,7 @@ const floods =
     let socket: Socket | undefined;
     ground.every(10, () => {
       if (socket === undefined || socket.destroyed) {
-        socket = ground.open().resume();
+        socket = ground.open({ address: '127.0.2.1' }).resume(); // its own: what bars it must not bar the attackers beside it
         socket.write(first);
       }
       if (socket.writableLength === 0) socket.write(flood);
@@ -170,7 +170,7 @@ const public_: readonly Attacker[] = [
     on: 'any',
     beatsControl: false,
     attack: (ground) => {
-      const socket = ground.open().resume();
+      const socket = ground.open({ address: '127.0.2.1' }).resume(); // its own: what bars it must not bar the attackers beside it
       ground.every(100, () => socket.write(signedGet(ground, ground.targets.page, 'Accept-Encoding: gzip')));
     },
   },
@@ -191,7 +191,7 @@ const public_: readonly Attacker[] = [
     beatsControl: false,
     attack: (ground) =>
       ground.every(100, () => {
-        const socket = ground.open().resume();
+        const socket = ground.open({ address: '127.0.2.1' }).resume(); // its own: what bars it must not bar the attackers beside it
         socket.write(get('/time'));
         socket.once('data', () => socket.destroy());
       }),
@@ -211,7 +211,7 @@ const public_: readonly Attacker[] = [
     on: 'any',
     beatsControl: true,
     attack: (ground) => {
-      const socket = ground.open().resume();
+      const socket = ground.open({ address: '127.0.2.1' }).resume(); // its own: what bars it must not bar the attackers beside it
       socket.write(get('/time', ...upgradeLines));
       ground.every(200, () => socket.write('x'.repeat(1_000)));
     },
@@ -262,7 +262,7 @@ const public_: readonly Attacker[] = [
     slowsControl: true,
     attack: (ground) =>
       ground.every(100, () => {
-        const socket = ground.open().resume();
+        const socket = ground.open({ address: '127.0.2.1' }).resume(); // its own: what bars it must not bar the attackers beside it
         socket.write(signedGet(ground, ground.targets.events, `Last-Event-ID: ${ground.lastEventId}`));
         setTimeout(() => socket.destroy(), 1_000);
       }),

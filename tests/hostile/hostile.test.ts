@@ -59,7 +59,7 @@ const runs = stages.flatMap((stage, index) => {
     who: `${attacker.name}${attacker.on === 'ops' ? ' (private listener)' : ''}`,
     chosen: [attacker],
     count: full,
-    attackMs: 5_000,
+    attackMs: 9_000,
   }));
 });
 
