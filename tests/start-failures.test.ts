@@ -70,13 +70,13 @@ type Failure = {
 const failures: readonly Failure[] = [
   {
     part: 'demo: the thread that writes throws',
-    broken: { 'store/lmdb-writer-thread.js': throwing },
+    broken: { 'store/lmdb/write/writer-thread.js': throwing },
     args: demoArgs,
     says: /^error: The thread that writes to .* is not running: broken on purpose\. Retry shortly\.$/m,
   },
   {
     part: 'demo: the thread that writes can write nothing',
-    broken: { 'store/lmdb-writer-thread.js': writingNothing },
+    broken: { 'store/lmdb/write/writer-thread.js': writingNothing },
     args: demoArgs,
     says: /^error: Writing to .* broken on purpose\./m,
   },
@@ -88,19 +88,19 @@ const failures: readonly Failure[] = [
   },
   {
     part: 'demo: the simulated network throws',
-    broken: { 'cli/demo-thread.js': throwing },
+    broken: { 'cli/commands/demo/thread.js': throwing },
     args: demoArgs,
     says: /^error: The simulated network has stopped: broken on purpose$/m,
   },
   {
     part: 'demo: the simulated network ends',
-    broken: { 'cli/demo-thread.js': exiting },
+    broken: { 'cli/commands/demo/thread.js': exiting },
     args: demoArgs,
     says: /^error: The simulated network has stopped: its thread ended with exit code 7\.$/m,
   },
   {
     part: 'demo: the simulated network signs nothing that the store accepts',
-    broken: { 'cli/demo-thread.js': handing(['nonsense', 'more of it']) },
+    broken: { 'cli/commands/demo/thread.js': handing(['nonsense', 'more of it']) },
     args: demoArgs,
     says: /^error: The store rejected all 2 simulated reports \(malformed_line: /m,
     code: 1,
@@ -134,9 +134,9 @@ const failures: readonly Failure[] = [
 ];
 
 const hangs: readonly (readonly [string, Replacements, () => readonly string[], string])[] = [
-  ['the writer', { 'store/lmdb-writer-thread.js': hanging }, demoArgs, 'the thread that writes to the store'],
+  ['the writer', { 'store/lmdb/write/writer-thread.js': hanging }, demoArgs, 'the thread that writes to the store'],
   ['the verifier', { 'ingest/verifier-thread.js': hanging }, serveArgs, 'the threads that verify signatures'],
-  ['the network', { 'cli/demo-thread.js': hanging }, demoArgs, 'the first reports of the simulated network'],
+  ['the network', { 'cli/commands/demo/thread.js': hanging }, demoArgs, 'the first reports of the simulated network'],
   ['a worker', { 'cluster/worker.js': hanging }, () => serveArgs('--workers', '1'), 'worker 1'],
 ];
 

@@ -1,6 +1,6 @@
 // The built program with one of its modules replaced, to see how a start fails.
 import { execFileSync } from 'node:child_process';
-import { appendFileSync, cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { appendFileSync, cpSync, existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Program, startProgram } from './real-program.ts';
 import { root } from './source-tree.ts';
@@ -24,6 +24,7 @@ export const startBroken = (replacements: Replacements, args: readonly string[],
   cpSync(join(root, 'server/package.json'), join(folder, 'package.json'));
   for (const [module, source] of Object.entries(replacements)) {
     const path = join(folder, 'dist', module);
+    if (!existsSync(path)) throw new Error(`The build has no module ${module} to replace.`);
     if (typeof source === 'string') writeFileSync(path, source);
     else appendFileSync(path, source.append);
   }
