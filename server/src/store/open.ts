@@ -3,11 +3,11 @@ import { type StartWatch, unwatchedStart } from '../runtime/start-watch.ts';
 import { copyStore } from './copy.ts';
 import { repairLmdbStore } from './lmdb/check/repair.ts';
 import { openLmdbStore, requireEmptyFolder } from './lmdb/engine.ts';
-import type { WritingTimes } from './lmdb/write/writer.ts';
 import type { Migrated } from './postgres/schema.ts';
 import type { Repaired, RepairOptions } from './repair.ts';
 import { type Store, StoreError } from './store.ts';
 import type { StoreEvent } from './store-event.ts';
+import type { WritingTimes } from './write-state.ts';
 
 export type OpenOptions = {
   /** Hears what the engine observes. */

@@ -2,6 +2,13 @@
 import type { StoreError, WritingPart, WritingStop } from './store.ts';
 import type { StoreEvent } from './store-event.ts';
 
+export type WritingTimes = {
+  /** Between two tries while writing has stopped. */
+  readonly probeEveryMs?: number;
+  /** A write that takes longer than this counts as stopped, though it goes on. */
+  readonly stallMs?: number;
+};
+
 export type WriteState = {
   readonly failed: (error: StoreError) => void;
   readonly worked: () => void;

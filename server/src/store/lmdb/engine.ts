@@ -17,6 +17,7 @@ import {
 } from '../store.ts';
 import type { StoreEvent } from '../store-event.ts';
 import { createWake } from '../wake.ts';
+import type { WritingTimes } from '../write-state.ts';
 import { createLmdbAdmin } from './admin.ts';
 import { checkAdministration } from './check/admin-check.ts';
 import { checkAgreement } from './check/check.ts';
@@ -35,7 +36,7 @@ import { createLmdbUsage } from './usage.ts';
 import { holdPlace, takePlace, type WriterPlace } from './write/fence.ts';
 import { listQuarantine } from './write/quarantine.ts';
 import { usedBytes } from './write/retention.ts';
-import { type Closings, createClosings, openWriter, type Writer, type WritingTimes } from './write/writer.ts';
+import { type Closings, createClosings, openWriter, type Writer } from './write/writer.ts';
 import { takeWriterLock } from './write/writer-lock.ts';
 
 /** How often a process that only reads looks for new reports, for its listeners. */

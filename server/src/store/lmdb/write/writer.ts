@@ -17,6 +17,7 @@ import {
   writingParts,
 } from '../../store.ts';
 import type { StoreEvent } from '../../store-event.ts';
+import type { WritingTimes } from '../../write-state.ts';
 import { createWriteState, type WriteState } from '../../write-state.ts';
 import type { SharedEnvironment } from '../environment.ts';
 import { isShortOfSpace, writeFailure } from '../failure.ts';
@@ -60,13 +61,6 @@ export type WriterOptions = {
   readonly refresh: (part: WritingPart) => void;
   readonly checkReadersEveryMs?: number;
 } & WritingTimes;
-
-export type WritingTimes = {
-  /** Between two tries while writing has stopped. */
-  readonly probeEveryMs?: number;
-  /** A write that takes longer than this counts as stopped, though it goes on. */
-  readonly stallMs?: number;
-};
 
 /** A commit takes milliseconds, on a very slow disk seconds. */
 const stallMsDefault = 30_000;
