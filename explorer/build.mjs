@@ -18,7 +18,7 @@ const sources = [
   'protocol/src',
   'package-lock.json',
 ];
-const isApart = /(^|\/)(node_modules|[^/]+\.(test|fuzz|contract)\.tsx?)$/;
+const isApart = /(^|\/)(node_modules|[^/]+\.(test|fuzz|contract|fixture)\.tsx?)$/;
 
 /** Every file at or below a path, relative to the root, in an order that is the same everywhere. */
 const listFiles = (path) => {

@@ -300,7 +300,7 @@ test('package: every package has its license, its README and its address, and no
     for (const path of ['LICENSE', 'README.md', 'dist/index.js', 'dist/index.d.ts', 'dist/cjs/index.d.ts'])
       expect(paths, name).toContain(path);
     expect(readText(`${workspace}/LICENSE`)).toBe(readText('LICENSE'));
-    expect(paths.filter((path) => /\.(test|fuzz|bench|contract)\.|(^|\/)\.[^/]+$/.test(path))).toEqual([]);
+    expect(paths.filter((path) => /\.(test|fuzz|bench|contract|fixture)\.|(^|\/)\.[^/]+$/.test(path))).toEqual([]);
     const testing = paths
       .filter((path) => /\.[jt]s$/.test(path))
       .filter((path) => {

@@ -150,7 +150,7 @@ test('tidy: pages of the explorer do not import each other', () => {
 
 test('tidy: no folder holds more than 20 source files', () => {
   const counts = new Map<string, number>();
-  for (const { path } of sources.filter(({ path }) => !/\.(test|fuzz|contract)\.tsx?$/.test(path)))
+  for (const { path } of sources.filter(({ path }) => !/\.(test|fuzz|contract|fixture)\.tsx?$/.test(path)))
     counts.set(dirname(path), (counts.get(dirname(path)) ?? 0) + 1);
   offenders(
     [...counts].filter(([, count]) => count > 20).map(([folder, count]) => `${folder}: ${count}`),

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type FeedId, toReportJson } from '@sealpost/protocol';
-import { runCommand } from '../../server/src/cli/sample-session.contract.ts';
+import { runCommand } from '../../server/src/cli/sample-session.fixture.ts';
 import { openStore } from '../../server/src/store/open.ts';
 import type { StoredReport } from '../../server/src/store/store.ts';
 import { act, testStream } from '../support/door.ts';

@@ -5,7 +5,7 @@ import { Agent, type RequestOptions, request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { signRequest, toReportJson } from '@sealpost/protocol';
-import { runCommand } from '../../server/src/cli/sample-session.contract.ts';
+import { runCommand } from '../../server/src/cli/sample-session.fixture.ts';
 import { openStore } from '../../server/src/store/open.ts';
 import type { StoredReport } from '../../server/src/store/store.ts';
 import { ended, linesOf, type Programs } from '../faults/programs.ts';

@@ -37,7 +37,7 @@ export const readSources = (): readonly SourceFile[] =>
   });
 
 export const isTest = (path: string): boolean =>
-  /\.(test|fuzz|bench|contract)\.tsx?$/.test(path) || path.startsWith('tests/');
+  /\.(test|fuzz|bench|contract|fixture)\.tsx?$/.test(path) || path.startsWith('tests/');
 
 /** The folder of the workspace package that a path or an import belongs to; undefined for the root's own files. */
 export const workspaces = (): ReadonlyMap<string, string> => {

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { toError } from '../request/answer.ts';
 import type { Requester } from '../request/requester.ts';
 import { readAfter } from './backfill.ts';
-import { feedA, scriptedReport } from './script.contract.ts';
+import { feedA, scriptedReport } from './script.fixture.ts';
 import type { StreamGap } from './state.ts';
 
 const exactFeed = `0x1003${'e'.repeat(60)}`;

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { splitFeedIds } from './connections.ts';
-import { createScriptedService, isLive, isReconnecting, scriptedReport, watch } from './script.contract.ts';
+import { createScriptedService, isLive, isReconnecting, scriptedReport, watch } from './script.fixture.ts';
 
 const feedIds = (count: number) =>
   Array.from({ length: count }, (_, i) => `0x0003${(i + 1).toString(16).padStart(60, '0')}`);

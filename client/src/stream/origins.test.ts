@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { parseOrigins } from './connections.ts';
-import { createScriptedService, feedA, isLive, scriptedReport, watch } from './script.contract.ts';
+import { createScriptedService, feedA, isLive, scriptedReport, watch } from './script.fixture.ts';
 
 const second = (at: number) => scriptedReport(feedA, at, at);
 const openHa = async () => {

@@ -1,6 +1,6 @@
 import { type ErrorCode, errorTable } from '@sealpost/protocol';
 import { describe, expect, test, vi } from 'vitest';
-import { createScriptedService, feedA, isLive, isReconnecting, scriptedReport, watch } from './script.contract.ts';
+import { createScriptedService, feedA, isLive, isReconnecting, scriptedReport, watch } from './script.fixture.ts';
 
 const second = (at: number) => scriptedReport(feedA, at, at);
 

@@ -8,7 +8,7 @@ import {
   type ScriptedService,
   scriptedReport,
   watch,
-} from './script.contract.ts';
+} from './script.fixture.ts';
 
 type Step =
   | { readonly act: 'append'; readonly feed: number; readonly width: number; readonly gap: number }

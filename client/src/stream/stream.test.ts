@@ -10,7 +10,7 @@ import {
   scriptedReport,
   secretCanary,
   watch,
-} from './script.contract.ts';
+} from './script.fixture.ts';
 
 const second = (at: number, feed = feedA) => scriptedReport(feed, at, at);
 

@@ -2,7 +2,7 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { readWsUrl } from './credentials.ts';
-import { against, btc, hexOf, openReadingSample, third } from './reading-sample.contract.ts';
+import { against, btc, hexOf, openReadingSample, third } from './reading-sample.fixture.ts';
 
 const { service, alice, folder, file, run, close } = await openReadingSample();
 afterAll(close);

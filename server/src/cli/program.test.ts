@@ -8,7 +8,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Door, openDoor, testStream } from '../../../tests/support/door.ts';
 import { createSignedReports, millisecondStream, secondStream } from '../../../tests/support/signed-reports.ts';
 import { createProgram } from './program.ts';
-import { runCommand } from './sample-session.contract.ts';
+import { runCommand } from './sample-session.fixture.ts';
 import type { Session } from './session.ts';
 
 const { report, signerSets } = await createSignedReports();

@@ -2,9 +2,9 @@ import type { RequestListener } from 'node:http';
 import { SealpostError } from '@sealpost/client';
 import { describe, expect, test } from 'vitest';
 import { CommandError } from './failure.ts';
-import { against } from './reading-sample.contract.ts';
+import { against } from './reading-sample.fixture.ts';
 import { clientOptions, describeRemote, explainRemote } from './remote-client.ts';
-import { runCommand } from './sample-session.contract.ts';
+import { runCommand } from './sample-session.fixture.ts';
 
 const url = new URL('https://streams.example.com');
 const broken = (code: string) =>

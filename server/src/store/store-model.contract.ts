@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { createSignedReports, secondStream } from '../../../tests/support/signed-reports.ts';
 import type { AppendOutcome, Store, StoredReport } from './store.ts';
-import type { EngineUnderTest } from './store-samples.contract.ts';
+import type { EngineUnderTest } from './store-samples.fixture.ts';
 
 const { report } = await createSignedReports();
 const streams = [secondStream(1), secondStream(2), secondStream(3)];

@@ -4,7 +4,7 @@ import { expect } from 'vitest';
 import { secondStream } from '../../../tests/support/signed-reports.ts';
 import { type Candle, type CandleSlice, type CandleSpan, mergeCandles } from './candle-rollup.ts';
 import type { NewReport, Store, StoredReport } from './store.ts';
-import { bytes, type Contract, fine, other, report, run, seconds, stream, t0 } from './store-samples.contract.ts';
+import { bytes, type Contract, fine, other, report, run, seconds, stream, t0 } from './store-samples.fixture.ts';
 
 export const testReports = (contract: Contract, store: () => Store, reopen: () => Promise<void>): void => {
   contract('an empty one has nothing', async () => {

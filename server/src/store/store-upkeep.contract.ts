@@ -17,7 +17,7 @@ import {
   seconds,
   stream,
   t0,
-} from './store-samples.contract.ts';
+} from './store-samples.fixture.ts';
 
 export const testFollowing = (
   contract: Contract,

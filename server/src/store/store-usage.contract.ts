@@ -1,7 +1,7 @@
 // The contract's sentences on usage, and on what nodes tell each other.
 import { expect } from 'vitest';
 import type { Act, Store, UsageRow } from './store.ts';
-import type { Contract, EngineUnderTest } from './store-samples.contract.ts';
+import type { Contract, EngineUnderTest } from './store-samples.fixture.ts';
 
 const row = (userId: string, day: string, route: string, requests: number): UsageRow => ({
   userId,

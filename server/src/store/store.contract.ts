@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, test } from 'vitest';
 import type { Store } from './store.ts';
 import { testCandles, testPages, testReports } from './store-reports.contract.ts';
-import type { EngineUnderTest } from './store-samples.contract.ts';
+import type { EngineUnderTest } from './store-samples.fixture.ts';
 import { testAdministration, testFollowing, testRetention } from './store-upkeep.contract.ts';
 import { testNodes, testUsage } from './store-usage.contract.ts';
 

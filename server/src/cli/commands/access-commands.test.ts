@@ -19,7 +19,7 @@ import { openKeyFile } from '../../access/key.ts';
 import { announceKeys } from '../../access/key-announcement.ts';
 import { openStore } from '../../store/open.ts';
 import type { Account } from '../../store/store.ts';
-import { runCommand } from '../sample-session.contract.ts';
+import { runCommand } from '../sample-session.fixture.ts';
 
 const root = mkdtempSync(join(tmpdir(), 'sealpost-access-'));
 const nowMs = 1_763_200_000_000;

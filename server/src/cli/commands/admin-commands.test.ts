@@ -6,7 +6,7 @@ import { testStream } from '../../../../tests/support/door.ts';
 import { secondStream } from '../../../../tests/support/signed-reports.ts';
 import { openStore } from '../../store/open.ts';
 import { changeRecords } from '../admin-change.ts';
-import { runCommand } from '../sample-session.contract.ts';
+import { runCommand } from '../sample-session.fixture.ts';
 
 const root = mkdtempSync(join(tmpdir(), 'sealpost-admin-'));
 const nowMs = 1_763_200_000_000;

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { openEnvironment, openTable } from '../../store/lmdb/environment.ts';
 import { openStore } from '../../store/open.ts';
-import { runCommand } from '../sample-session.contract.ts';
+import { runCommand } from '../sample-session.fixture.ts';
 
 let folder: string;
 const run = (...args: string[]) => runCommand(['audit', ...args, '--store', folder]);

@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, test } from 'vitest';
-import { btc, many, now, openReadingSample } from '../reading-sample.contract.ts';
+import { btc, many, now, openReadingSample } from '../reading-sample.fixture.ts';
 
 const { service, alice, run, close } = await openReadingSample();
 afterAll(close);

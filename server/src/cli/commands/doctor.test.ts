@@ -10,7 +10,7 @@ import {
   type RunOptions,
   signerSets,
   third,
-} from '../reading-sample.contract.ts';
+} from '../reading-sample.fixture.ts';
 
 const { service, alice, run, close } = await openReadingSample();
 afterAll(close);

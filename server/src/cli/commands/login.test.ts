@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, wr
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
-import { btc, hexOf, openReadingSample, third } from '../reading-sample.contract.ts';
+import { btc, hexOf, openReadingSample, third } from '../reading-sample.fixture.ts';
 
 const { service, alice, run, close } = await openReadingSample();
 let home = mkdtempSync(join(tmpdir(), 'sealpost-home-'));

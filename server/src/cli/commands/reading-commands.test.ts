@@ -17,7 +17,7 @@ import {
   silent,
   third,
   wire,
-} from '../reading-sample.contract.ts';
+} from '../reading-sample.fixture.ts';
 
 const { service, alice, run, close } = await openReadingSample();
 afterAll(close);

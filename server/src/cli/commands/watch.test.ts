@@ -3,8 +3,8 @@ import { parseFeedId } from '@sealpost/protocol';
 import { expect, test } from 'vitest';
 import { secondStream } from '../../../../tests/support/signed-reports.ts';
 import { createPaint } from '../paint.ts';
-import { against } from '../reading-sample.contract.ts';
-import { runCommand } from '../sample-session.contract.ts';
+import { against } from '../reading-sample.fixture.ts';
+import { runCommand } from '../sample-session.fixture.ts';
 import type { Session } from '../session.ts';
 import { type Row, renderBoard } from './watch.ts';
 

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { createSignInCodes } from '../../../access/sign-in-code.ts';
 import { openStore } from '../../../store/open.ts';
-import { against } from '../../reading-sample.contract.ts';
-import { runCommand } from '../../sample-session.contract.ts';
+import { against } from '../../reading-sample.fixture.ts';
+import { runCommand } from '../../sample-session.fixture.ts';
 import { createQuietLog } from './demo.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'sealpost-demo-command-'));

@@ -11,7 +11,7 @@ import { openSpecProxy, type SpecProxy } from '../../../../../tests/support/prox
 import { openService, type Service } from '../../../../../tests/support/running-api.ts';
 import { createSignedReports, millisecondStream, secondStream } from '../../../../../tests/support/signed-reports.ts';
 import { openStore } from '../../../store/open.ts';
-import { runCommand } from '../../sample-session.contract.ts';
+import { runCommand } from '../../sample-session.fixture.ts';
 
 const { report, signerSets } = await createSignedReports();
 const folder = mkdtempSync(join(tmpdir(), 'sealpost-follow-'));

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Door, openDoor, openPrivateListener, testStream } from '../../../../../tests/support/door.ts';
 import { createSignedReports, secondStream } from '../../../../../tests/support/signed-reports.ts';
 import type { OpsListener } from '../../../ops/ops.ts';
-import { runCommand } from '../../sample-session.contract.ts';
+import { runCommand } from '../../sample-session.fixture.ts';
 
 const { report, signerSets } = await createSignedReports();
 const [stream, now, token] = [secondStream(1), 1_763_200_000, 'a-token-of-the-test'];

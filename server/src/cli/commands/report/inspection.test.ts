@@ -10,7 +10,7 @@ import {
   second,
   signerSets,
   wire,
-} from '../../reading-sample.contract.ts';
+} from '../../reading-sample.fixture.ts';
 
 const { service, file, run, close } = await openReadingSample();
 afterAll(close);

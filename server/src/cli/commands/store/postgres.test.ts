@@ -6,7 +6,7 @@ import { afterAll, expect, test } from 'vitest';
 import { startPostgres } from '../../../../../tests/support/running-postgres.ts';
 import { createSignedReports, secondStream } from '../../../../../tests/support/signed-reports.ts';
 import { openStore } from '../../../store/open.ts';
-import { runCommand } from '../../sample-session.contract.ts';
+import { runCommand } from '../../sample-session.fixture.ts';
 
 const server = await startPostgres();
 const root = mkdtempSync(join(tmpdir(), 'sealpost-moving-'));

@@ -9,7 +9,7 @@ import { startPostgres } from '../../../../../tests/support/running-postgres.ts'
 import { createSignedReports, secondStream } from '../../../../../tests/support/signed-reports.ts';
 import { openEnvironment, openTable } from '../../../store/lmdb/environment.ts';
 import { openStore } from '../../../store/open.ts';
-import { runCommand } from '../../sample-session.contract.ts';
+import { runCommand } from '../../sample-session.fixture.ts';
 
 const { report, signerSets } = await createSignedReports();
 const stranger = await createSignedReports('stranger');

@@ -5,7 +5,7 @@ import { decodeFullReport } from '@sealpost/protocol';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Door, openDoor, testStream } from '../../../../../tests/support/door.ts';
 import { createSignedReports, secondStream } from '../../../../../tests/support/signed-reports.ts';
-import { runCommand } from '../../sample-session.contract.ts';
+import { runCommand } from '../../sample-session.fixture.ts';
 
 const { report, signerSets } = await createSignedReports();
 const [stream, other, t0] = [secondStream(1), secondStream(2), 1_763_200_000];

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { blockReports, openBlock } from '../../format/report-block.ts';
-import { bytes, run, stream, t0 } from '../../store-samples.contract.ts';
+import { bytes, run, stream, t0 } from '../../store-samples.fixture.ts';
 import { openLmdbStore } from '../engine.ts';
 import { openEnvironment } from '../environment.ts';
 import { openReportTables } from '../report-tables.ts';

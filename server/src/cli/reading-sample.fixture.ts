@@ -10,7 +10,7 @@ import { testStream } from '../../../tests/support/door.ts';
 import { type Credentials, openService } from '../../../tests/support/running-api.ts';
 import { createSignedReports, millisecondStream, secondStream } from '../../../tests/support/signed-reports.ts';
 import type { NewReport, StoredReport } from '../store/store.ts';
-import { type Ran, runCommand, type SampleOptions } from './sample-session.contract.ts';
+import { type Ran, runCommand, type SampleOptions } from './sample-session.fixture.ts';
 
 export const { report, signerSets } = await createSignedReports();
 export const now = 1_763_200_000; // 2025-11-15T09:46:40Z
