@@ -311,10 +311,10 @@ test('tidy: every error class is thrown', () => {
   offenders(unthrown, 'An error nobody throws is a promise nobody keeps.');
 });
 
-test('tidy: every module opens with what it owns', () => {
+test('tidy: every module opens with what it does', () => {
   offenders(
     product.filter(({ text }) => !text.startsWith('// ')).map(({ path }) => path),
-    'The first line of a module says what it owns.',
+    'The first line of a module says what it does.',
   );
 });
 

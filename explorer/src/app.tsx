@@ -1,4 +1,4 @@
-// Owns the frame around every page: the header, the footer, and which page is shown.
+// The frame around every page: the header, the footer, and which page is shown.
 import { effect } from '@preact/signals';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { CatalogPage } from './catalog/page.tsx';
@@ -100,11 +100,7 @@ const Header = ({ route }: { readonly route: Route }) => (
       </a>
       <nav class="site-nav" aria-label="Pages">
         {links.map(({ href, text, pages }) => (
-          <a
-            key={href}
-            href={href}
-            aria-current={(pages as readonly string[]).includes(route.page) ? 'page' : undefined}
-          >
+          <a key={href} href={href} aria-current={pages.some((page) => page === route.page) ? 'page' : undefined}>
             {text}
           </a>
         ))}

@@ -1,4 +1,4 @@
-// Owns the table of requests that no client library sends: name, bytes, the statuses that may come back.
+// The table of requests that no client library sends: name, bytes, the statuses that may come back.
 import { head } from './raw-http.ts';
 
 /** What a case needs to build its bytes: a target that is readable, and header lines that sign a method and target. */

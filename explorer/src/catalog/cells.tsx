@@ -1,4 +1,4 @@
-// Owns what changes in a row of the catalog while one looks at it: price and age as they come in, and the time a stream has left.
+// What changes in a row of the catalog while one looks at it: price and age as they come in, and the time a stream has left.
 import type { CatalogEntry } from '@sealpost/protocol';
 import { useExplorer } from '../state/explorer.ts';
 import { Exact, Freshness, StatusPill } from '../ui/components.tsx';

@@ -1,4 +1,4 @@
-// Owns which streams the catalog page shows: the API's own filters under their own names in the address, applied by the API's own rule,
+// Which streams the catalog page shows: the API's own filters under their own names in the address, applied by the API's own rule,
 // and a search over names, assets and feed ids.
 import {
   ApiError,
@@ -34,7 +34,7 @@ export const filterLabels: Readonly<Record<NameFilter | DateFilter | 'hidden', s
 export type FilterName = keyof typeof filterLabels;
 
 // In the order of the labels; protocol's tables say which is which.
-const names = Object.keys(filterLabels) as readonly FilterName[];
+const names = Object.keys(filterLabels) as readonly FilterName[]; // keys of its own
 export const nameFilterNames = names.filter((name): name is NameFilter => Object.hasOwn(nameFilters, name));
 export const dateFilterNames = names.filter(
   (name): name is DateFilter => name !== 'hidden' && !Object.hasOwn(nameFilters, name),

@@ -1,4 +1,4 @@
-// Owns the panel with the catalog's filters, and the chips of those that are on.
+// The panel with the catalog's filters, and the chips of those that are on.
 import { useState } from 'preact/hooks';
 import {
   type ActiveFilter,

@@ -1,4 +1,4 @@
-// Owns what the catalog's list does besides showing: it keeps the rows in view live, and follows the keyboard.
+// What the catalog's list does besides showing: it keeps the rows in view live, and follows the keyboard.
 import type { CatalogEntry } from '@sealpost/protocol';
 import type { RefObject } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';

@@ -1,4 +1,4 @@
-// Owns the catalog page: every stream that the reader may see, searched, filtered and sorted as the address says.
+// The catalog page: every stream that the reader may see, searched, filtered and sorted as the address says.
 import type { CatalogEntry } from '@sealpost/protocol';
 import type { RefObject } from 'preact';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';

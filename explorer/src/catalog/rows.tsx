@@ -1,4 +1,4 @@
-// Owns the list of streams: a table, or cards on a narrow page. Of either, only the rows around the view exist. A row is known by its
+// The list of streams: a table, or cards on a narrow page. Of either, only the rows around the view exist. A row is known by its
 // place, so that another order or another filter changes rows instead of making them.
 import type { CatalogEntry } from '@sealpost/protocol';
 import type { ComponentChildren } from 'preact';

@@ -1,4 +1,4 @@
-// Owns what a long list knows of the page's scrolling: which of its rows exist, which are in view, and how to bring one there.
+// What a long list knows of the page's scrolling: which of its rows exist, which are in view, and how to bring one there.
 import type { RefObject } from 'preact';
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { type RowWindow, rowsInView, rowWindow, scrollToRow } from './window.ts';

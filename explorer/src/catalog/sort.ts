@@ -1,4 +1,4 @@
-// Owns the order of the catalog page: its columns, what each is sorted by, and how the address says it.
+// The order of the catalog page: its columns, what each is sorted by, and how the address says it.
 import type { CatalogEntry } from '@sealpost/protocol';
 import type { LiveReport } from '../state/live.ts';
 
@@ -40,6 +40,7 @@ export const columns = {
 } as const satisfies Record<string, Column>;
 
 export type ColumnName = keyof typeof columns;
+const columnNames = Object.keys(columns) as readonly ColumnName[]; // keys of its own
 
 export type Order = { readonly column: ColumnName; readonly descending: boolean };
 
@@ -47,7 +48,7 @@ const negative = (value: number | undefined): number | undefined => (value === u
 
 /** The columns that are shown. */
 export const columnsFor = (isSignedIn: boolean): readonly ColumnName[] =>
-  (Object.keys(columns) as ColumnName[]).filter((name) => {
+  columnNames.filter((name) => {
     const { only }: Column = columns[name];
     return only === undefined || (only === 'signed-in') === isSignedIn;
   });

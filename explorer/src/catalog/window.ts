@@ -1,4 +1,4 @@
-// Owns which rows of a long list exist: those in view, and a few around them. The others are room that is kept free.
+// Which rows of a long list exist: those in view, and a few around them. The others are room that is kept free.
 
 /** Rows from `first` to before `end`; `before` and `after` are the heights of what is left out, in pixels. */
 export type RowWindow = {

@@ -1,4 +1,4 @@
-// Owns where a text stops being JSON. Browsers word their parsers' errors differently, and not all of them name the place.
+// Where a text stops being JSON. Browsers word their parsers' errors differently, and not all of them name the place.
 
 const tokenPattern =
   /\s*(?:([{}[\],:])|"[^"\\\n]*(?:\\.[^"\\\n]*)*"|-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?|true|false|null)/y;

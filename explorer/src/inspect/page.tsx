@@ -1,4 +1,4 @@
-// Owns the inspector: any report that a person has, taken apart and verified, without an account and without sending it anywhere.
+// The inspector: any report that a person has, taken apart and verified, without an account and without sending it anywhere.
 import { useMemo, useState } from 'preact/hooks';
 import { useExplorer } from '../state/explorer.ts';
 import { reportHref, streamHref } from '../state/router.ts';

@@ -1,4 +1,4 @@
-// Owns what a person pastes: reports out of hex, JSON of the API or lines of JSON, and where exactly the text is wrong when it is none.
+// What a person pastes: reports out of hex, JSON of the API or lines of JSON, and where exactly the text is wrong when it is none.
 import { decodeFullReport, fullReportBytesMax, ReportFormatError } from '@sealpost/protocol';
 import type { Claim } from '../ui/report/proof.ts';
 import { findJsonError } from './json-place.ts';
@@ -32,7 +32,7 @@ const wrong = (problem: string, advice: string, at?: number): Paste => ({ kind: 
 export const parsePaste = (text: string): Paste => {
   const begin = text.search(/\S/);
   if (begin === -1) return { kind: 'empty' };
-  return /[{[]/.test(text[begin] as string) ? parseJsonText(text, begin) : parseHexText(text);
+  return /[{[]/.test(text.charAt(begin)) ? parseJsonText(text, begin) : parseHexText(text);
 };
 
 /** Line and column of a place in a text, counted from 1. */

@@ -1,4 +1,4 @@
-// Owns the permalink of a report: the stream's report at a second, its neighbours, or why there is none.
+// The permalink of a report: the stream's report at a second, its neighbours, or why there is none.
 import { type Client, SealpostError } from '@sealpost/client';
 import type { ReportJson } from '@sealpost/protocol';
 import { useMemo } from 'preact/hooks';

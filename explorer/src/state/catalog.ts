@@ -1,4 +1,4 @@
-// Owns the streams that this user may see, read from the server once and again when the user changes.
+// The streams that this user may see, read from the server once and again when the user changes.
 import { effect, type ReadonlySignal, signal } from '@preact/signals';
 import { type Client, SealpostError } from '@sealpost/client';
 import type { CatalogEntry } from '@sealpost/protocol';

@@ -1,4 +1,4 @@
-// Owns the present moment as pages show it: one timer for all ages and countdowns, and the server's clock rather than this machine's.
+// The present moment as pages show it: one timer for all ages and countdowns, and the server's clock rather than this machine's.
 import { type ReadonlySignal, signal } from '@preact/signals';
 
 /** Milliseconds, by the server's clock once it has told it; renewed twice a second while the page is in view. */

@@ -1,4 +1,4 @@
-// Owns what every page is given: the parts that are made once, in main.tsx.
+// What every page is given: the parts that are made once, in main.tsx.
 import { createContext } from 'preact';
 import { useContext } from 'preact/hooks';
 import type { Theme } from '../ui/theme.ts';

@@ -1,4 +1,4 @@
-// Owns the first value of streams that come into view: the newest report of each, asked for together.
+// The first value of streams that come into view: the newest report of each, asked for together.
 import type { Client } from '@sealpost/client';
 import { limits, type ReportJson } from '@sealpost/protocol';
 

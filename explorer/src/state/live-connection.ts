@@ -1,4 +1,4 @@
-// Owns the one connection that live prices come over: when it is opened anew, when it is left as it is, when it is closed. Retries,
+// The one connection that live prices come over: when it is opened anew, when it is left as it is, when it is closed. Retries,
 // resuming and back-filling are the client's.
 import type { Client, StreamState } from '@sealpost/client';
 import type { ReportJson } from '@sealpost/protocol';

@@ -1,4 +1,4 @@
-// Owns the live prices in view: which streams are watched by whom, and the newest report of each. One connection carries them all
+// The live prices in view: which streams are watched by whom, and the newest report of each. One connection carries them all
 // (live-line.ts); streams that come into view get a first value at once (live-first.ts). Nobody signed in: nothing is asked.
 import { effect, type ReadonlySignal, type Signal, signal } from '@preact/signals';
 import { type DecodedReport, decode } from '@sealpost/client';

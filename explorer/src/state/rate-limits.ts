@@ -1,4 +1,4 @@
-// Owns what is known of the account's rate limits: the server tells them with each signed answer, for the route that was asked.
+// What is known of the account's rate limits: the server tells them with each signed answer, for the route that was asked.
 import { signal } from '@preact/signals';
 
 /** What the last signed answer of a route told. `limit` requests may be made in a second. */

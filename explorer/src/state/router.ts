@@ -1,4 +1,4 @@
-// Owns addresses: which page a path names, and moving between them without loading anew. Filters and ranges are in the query; nothing
+// Addresses: which page a path names, and moving between them without loading anew. Filters and ranges are in the query; nothing
 // secret ever is.
 import { type ReadonlySignal, signal } from '@preact/signals';
 

@@ -1,4 +1,4 @@
-// Owns who is signed in: the credentials, in memory or in the tab's session storage when the user says so, and the client made of them.
+// Who is signed in: the credentials, in memory or in the tab's session storage when the user says so, and the client made of them.
 // Nothing of it is ever sent but signatures. A link of a demo has a code that works once; the address bar loses it before anything else happens.
 import { batch, computed, type ReadonlySignal, signal } from '@preact/signals';
 import { type Client, createClient, SealpostError } from '@sealpost/client';

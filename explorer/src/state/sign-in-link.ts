@@ -1,4 +1,4 @@
-// Owns signing in by a link of a demo, `#sign-in=CODE`: the code works once, leaves the address bar before anything else happens, and never takes
+// Signing in by a link of a demo, `#sign-in=CODE`: the code works once, leaves the address bar before anything else happens, and never takes
 // the place of an account that is signed in unless the user says so (D154).
 import { computed, type ReadonlySignal, signal } from '@preact/signals';
 import { SealpostError } from '@sealpost/client';

@@ -1,4 +1,4 @@
-// Owns signing in as a page sees it: whether the dialog is open, and what can be told of credentials without asking the server.
+// Signing in as a page sees it: whether the dialog is open, and what can be told of credentials without asking the server.
 import { type ReadonlySignal, signal } from '@preact/signals';
 import type { Credentials } from './platform.ts';
 import type { Explanation } from './session.ts';

@@ -1,4 +1,4 @@
-// Owns the status page: how the server is by its own words, renewed every few seconds; and that it cannot be reached, when it cannot.
+// The status page: how the server is by its own words, renewed every few seconds; and that it cannot be reached, when it cannot.
 import type { Body } from '@sealpost/protocol';
 import { useExplorer } from '../state/explorer.ts';
 import { streamHref } from '../state/router.ts';

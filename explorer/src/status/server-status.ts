@@ -1,4 +1,4 @@
-// Owns how the server is, as the status page asks for it: its own words, and its clock held against this machine's.
+// How the server is, as the status page asks for it: its own words, and its clock held against this machine's.
 import type { Client } from '@sealpost/client';
 import type { Body } from '@sealpost/protocol';
 

@@ -1,4 +1,4 @@
-// Owns the chart on its canvas. Apart from chart.tsx, and loaded when a chart is shown, because the chart library is as large as the page.
+// The chart on its canvas. Apart from chart.tsx, and loaded when a chart is shown, because the chart library is as large as the page.
 import {
   CandlestickSeries,
   type ChartOptions,

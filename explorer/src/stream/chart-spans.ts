@@ -1,4 +1,4 @@
-// Owns what the price chart draws, as values: spans of reports laid over seconds, candles laid over buckets. Where nothing was observed
+// What the price chart draws, as values: spans of reports laid over seconds, candles laid over buckets. Where nothing was observed
 // there is nothing: a gap stays a gap. Coordinates are floats; whatever is printed comes from the exact integers that go along.
 import type { Candle, DecodedReport } from '@sealpost/client';
 import { windowEndMs } from '../ui/interval.ts';
@@ -132,6 +132,7 @@ export const ranges = {
 >;
 
 export type RangeName = keyof typeof ranges;
+export const rangeNames = Object.keys(ranges) as readonly RangeName[]; // keys of its own
 
 /** The range of an address's query; live where it names none. */
 export const parseRange = (text: string | null): RangeName =>

@@ -1,4 +1,4 @@
-// Owns the price chart of a stream: the ranges, the legend with exact values, and the canvas, whose code is loaded when it is shown.
+// The price chart of a stream: the ranges, the legend with exact values, and the canvas, whose code is loaded when it is shown.
 import type { Candle } from '@sealpost/client';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { useExplorer } from '../state/explorer.ts';

@@ -1,4 +1,4 @@
-// Owns how complete a stream is, on its page: shares of the last hour and day, the gaps, and the day as a strip.
+// How complete a stream is, on its page: shares of the last hour and day, the gaps, and the day as a strip.
 import { type Client, SealpostError } from '@sealpost/client';
 import { limits } from '@sealpost/protocol';
 import { useExplorer } from '../state/explorer.ts';

@@ -1,4 +1,4 @@
-// Owns how complete a stream is, in figures that people read: the share of seconds in which a report applied, and where none did.
+// How complete a stream is, in figures that people read: the share of seconds in which a report applied, and where none did.
 import type { Body } from '@sealpost/protocol';
 
 type Coverage = Body<'Coverage'>;

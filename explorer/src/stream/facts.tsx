@@ -1,4 +1,4 @@
-// Owns what the catalog says of a stream, in full.
+// What the catalog says of a stream, in full.
 import { type CatalogEntry, isSchemaVersion, parseFeedId, reportSchemas, timeResolutionOf } from '@sealpost/protocol';
 import { Copy, Time } from '../ui/components.tsx';
 import { shortId } from '../ui/format.ts';

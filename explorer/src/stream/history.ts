@@ -1,4 +1,4 @@
-// Owns the last minutes of a stream as a page shows them: every report once, in order, live ones added as they come.
+// The last minutes of a stream as a page shows them: every report once, in order, live ones added as they come.
 import { type ReadonlySignal, signal } from '@preact/signals';
 import { useEffect, useMemo } from 'preact/hooks';
 import type { Explorer } from '../state/explorer.ts';

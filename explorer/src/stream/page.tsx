@@ -1,11 +1,11 @@
-// Owns the stream page: what a stream is, its price live, its last minutes, hour and day, and how complete it is.
+// The stream page: what a stream is, its price live, its last minutes, hour and day, and how complete it is.
 import type { CatalogEntry } from '@sealpost/protocol';
 import { useExplorer } from '../state/explorer.ts';
 import { Empty, Failure, Loading, Notice, StatusPill, useTitle } from '../ui/components.tsx';
 import { PriceAt } from '../ui/price-at.tsx';
 import { SignInButton } from '../ui/sign-in-dialog.tsx';
 import { Chart, useCandles } from './chart.tsx';
-import { parseRange, type RangeName, ranges } from './chart-spans.ts';
+import { parseRange, type RangeName, rangeNames, ranges } from './chart-spans.ts';
 import { StreamCompleteness } from './completeness-card.tsx';
 import { StreamFacts } from './facts.tsx';
 import { useHistory } from './history.ts';
@@ -134,7 +134,7 @@ const RangeButtons = ({ range }: { readonly range: RangeName }) => {
   };
   return (
     <fieldset class="button-group" aria-label="Range of the chart">
-      {(Object.keys(ranges) as RangeName[]).map((name) => (
+      {rangeNames.map((name) => (
         <button key={name} type="button" aria-pressed={name === range} onClick={() => choose(name)}>
           {ranges[name].label}
         </button>

@@ -1,4 +1,4 @@
-// Owns the head line of a stream: its price as it is now, exactly, and what belongs to it.
+// The head line of a stream: its price as it is now, exactly, and what belongs to it.
 import type { Candle, DecodedReport } from '@sealpost/client';
 import type { CatalogEntry } from '@sealpost/protocol';
 import type { ComponentChildren } from 'preact';

@@ -1,4 +1,4 @@
-// Owns the tables beside the chart: the last reports, each with its permalink, and the candles. They say what the canvas draws.
+// The tables beside the chart: the last reports, each with its permalink, and the candles. They say what the canvas draws.
 import type { Candle } from '@sealpost/client';
 import type { CatalogEntry } from '@sealpost/protocol';
 import { useExplorer } from '../state/explorer.ts';

@@ -1,4 +1,4 @@
-// Owns how spans are drawn: one bar over exactly the seconds that a report's price applies to, a light band from bid to ask behind it, a
+// How spans are drawn: one bar over exactly the seconds that a report's price applies to, a light band from bid to ask behind it, a
 // thin upright where the next report follows at once. Where none follows there is no line.
 import type {
   CustomSeriesOptions,

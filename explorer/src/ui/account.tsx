@@ -1,4 +1,4 @@
-// Owns what the header says of the account: who is signed in, what is left of the rate limits, and the way out.
+// What the header says of the account: who is signed in, what is left of the rate limits, and the way out.
 import { useEffect, useRef } from 'preact/hooks';
 import { useExplorer } from '../state/explorer.ts';
 import { type RateLimit, remainingNow, tightestOf } from '../state/rate-limits.ts';

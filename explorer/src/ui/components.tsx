@@ -1,4 +1,4 @@
-// Owns the small parts that every page is made of. They show what they are given, and know nothing of the API.
+// The small parts that every page is made of. They show what they are given, and know nothing of the API.
 import type { StreamStatus } from '@sealpost/protocol';
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';

@@ -1,4 +1,4 @@
-// Owns numbers and moments as people read them. Prices stay exact: they are integers, and become text without ever being a float.
+// Numbers and moments as people read them. Prices stay exact: they are integers, and become text without ever being a float.
 import { formatDecimal } from '@sealpost/client';
 
 /** The exact price, with thousands apart and no zeros at its end: `64,120.55`. */

@@ -1,4 +1,4 @@
-// Owns a stream's interval: the median of its last 20 windows. Ages are judged by it.
+// A stream's interval: the median of its last 20 windows. Ages are judged by it.
 import type { DecodedReport } from '@sealpost/client';
 import { timeResolutionOf } from '@sealpost/protocol';
 

@@ -1,4 +1,4 @@
-// Owns waiting for something: what a page loads when it is shown, again when it is asked to, and drops when it is left.
+// Waiting for something: what a page loads when it is shown, again when it is asked to, and drops when it is left.
 import { useCallback, useEffect, useState } from 'preact/hooks';
 
 export type Loaded<T> =

@@ -1,4 +1,4 @@
-// Owns the codes of market status in words; their meaning differs between schema versions.
+// The codes of market status in words; their meaning differs between schema versions.
 import type { SchemaVersion } from '@sealpost/protocol';
 
 export type MarketStatus = { readonly text: string; readonly isOpen: boolean | undefined };

@@ -1,4 +1,4 @@
-// Owns a moment as a person types it: a date and a time in UTC or by the clock on the wall, or a Unix timestamp. It becomes a second.
+// A moment as a person types it: a date and a time in UTC or by the clock on the wall, or a Unix timestamp. It becomes a second.
 
 export type Zone = 'utc' | 'local';
 

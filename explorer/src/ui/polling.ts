@@ -1,4 +1,4 @@
-// Owns what is asked for again and again: the last answer stays while the next is on its way, and since when none has come is told.
+// What is asked for again and again: the last answer stays while the next is on its way, and since when none has come is told.
 import { useEffect, useState } from 'preact/hooks';
 
 export type Renewed<T> = {

@@ -1,4 +1,4 @@
-// Owns the box "What was the price at…": a moment is typed, the report that applied is shown, or the two around it and why none applies.
+// The box "What was the price at…": a moment is typed, the report that applied is shown, or the two around it and why none applies.
 import { useRef, useState } from 'preact/hooks';
 import { useExplorer } from '../state/explorer.ts';
 import { reportHref } from '../state/router.ts';

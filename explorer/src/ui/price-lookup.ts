@@ -1,4 +1,4 @@
-// Owns the question "what was the price at…": the report that applied, or the two around the moment and why none applies.
+// The question "what was the price at…": the report that applied, or the two around the moment and why none applies.
 import { type Client, type DecodedReport, decode, SealpostError } from '@sealpost/client';
 import type { Body } from '@sealpost/protocol';
 import { formatAge, formatUtc } from './format.ts';

@@ -1,4 +1,4 @@
-// Owns the dialog for signing in: what it asks for, and what it says when the server refuses.
+// The dialog for signing in: what it asks for, and what it says when the server refuses.
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { useExplorer } from '../state/explorer.ts';

@@ -1,4 +1,4 @@
-// Owns whether the page is light or dark: as the system says, until the user chooses. The choice is kept in the browser.
+// Whether the page is light or dark: as the system says, until the user chooses. The choice is kept in the browser.
 import { computed, effect, type ReadonlySignal, signal } from '@preact/signals';
 
 export type Scheme = 'light' | 'dark';

@@ -1,4 +1,4 @@
-// Owns what is lit up on a report: a field and its bytes, whichever of the two is pointed at, focused or chosen.
+// What is lit up on a report: a field and its bytes, whichever of the two is pointed at, focused or chosen.
 import { computed, type ReadonlySignal, signal } from '@preact/signals';
 
 export type ByteLink = {

@@ -1,4 +1,4 @@
-// Owns the map of a full report's bytes: each byte belongs to exactly one segment, and each segment says what it is.
+// The map of a full report's bytes: each byte belongs to exactly one segment, and each segment says what it is.
 import type { FullReport } from '@sealpost/protocol';
 import type { FieldLine } from './fields.ts';
 
@@ -42,6 +42,8 @@ export const contextTexts = {
   extraHash: 'Says which oracle network and which version of its program made the report.',
 } as const satisfies Record<keyof FullReport['context'], string>;
 
+export const contextNames = Object.keys(contextTexts) as readonly (keyof typeof contextTexts)[]; // keys of its own
+
 /** A segment before its place is known; what follows it begins where it ends. */
 type Piece = Omit<Segment, 'offset' | 'link'> & { readonly link?: string };
 
@@ -58,7 +60,7 @@ const padding = (id: string, part: BytesPart, length: number, about: string): re
   length === 0 ? [] : [{ id, part, name: 'padding', type: 'zeros', about, length }];
 
 const contextPieces = (): readonly Piece[] =>
-  (Object.keys(contextTexts) as (keyof typeof contextTexts)[]).map((name) => ({
+  contextNames.map((name) => ({
     id: contextLink(name), // the keys of the table itself
     part: 'context',
     name,

@@ -1,4 +1,4 @@
-// Owns the "copy as" box: the same report in other programs.
+// The "copy as" box: the same report in other programs.
 import { useState } from 'preact/hooks';
 import { Copy } from '../components.tsx';
 import type { CopyForm } from './copy-as.ts';

@@ -1,4 +1,4 @@
-// Owns the lines that read or check a report outside of this page. None holds a secret: user id and secret come from the environment,
+// The lines that read or check a report outside of this page. None holds a secret: user id and secret come from the environment,
 // and the request is signed when the line runs, so that it works whenever it is pasted.
 import { routes } from '@sealpost/protocol';
 

@@ -1,4 +1,4 @@
-// Owns the bytes of a report on the page: a line for each word, with its part, its place and its name; and what is pointed at, in words.
+// The bytes of a report on the page: a line for each word, with its part, its place and its name; and what is pointed at, in words.
 import { useComputed, useSignalEffect } from '@preact/signals';
 import { useMemo, useRef, useState } from 'preact/hooks';
 import { Copy } from '../components.tsx';

@@ -1,9 +1,9 @@
-// Owns the decoded fields of a report as a table: each with type, unit and meaning, exactly; and lit up together with its bytes.
+// The decoded fields of a report as a table: each with type, unit and meaning, exactly; and lit up together with its bytes.
 import { useComputed } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { Copy, Exact, Notice } from '../components.tsx';
 import { type ByteLink, linkEvents } from './byte-link.ts';
-import { contextLink, contextTexts, fieldLink } from './bytes.ts';
+import { contextLink, contextNames, contextTexts, fieldLink } from './bytes.ts';
 import type { FieldLine, Reading } from './fields.ts';
 import { ReportTime } from './moment.tsx';
 import type { ReadReport } from './reading.ts';
@@ -50,7 +50,7 @@ export const ReportFieldTable = ({ report, link }: TableProps) => {
         </tbody>
         <tbody>
           <PartRow part="context" title="Context" text="signed together with the body" />
-          {(Object.keys(contextTexts) as (keyof typeof contextTexts)[]).map((name) => (
+          {contextNames.map((name) => (
             <Row
               key={name} // the keys of the table itself
               link={link}

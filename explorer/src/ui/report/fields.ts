@@ -1,4 +1,4 @@
-// Owns the fields of a report's body for a reader: what each is, its type and unit in words, its exact integer, and what that reads as.
+// The fields of a report's body for a reader: what each is, its type and unit in words, its exact integer, and what that reads as.
 // Which fields there are is the protocol's table.
 import {
   type Field,

@@ -1,4 +1,4 @@
-// Owns a moment of a report: UTC above, local time below it, to the nanosecond where there are some.
+// A moment of a report: UTC above, local time below it, to the nanosecond where there are some.
 import { formatLocal, formatUtc } from '../format.ts';
 
 /** Later than that there is no Date, but a field can hold it. */

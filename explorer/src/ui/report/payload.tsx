@@ -1,4 +1,4 @@
-// Owns what a verifier contract is called with: the report, and the fee token in either of the encodings that contracts take.
+// What a verifier contract is called with: the report, and the fee token in either of the encodings that contracts take.
 import { type FeeTokenEncoding, SealpostError, withFeeToken } from '@sealpost/client';
 import { useId, useState } from 'preact/hooks';
 import { Copy } from '../components.tsx';

@@ -1,4 +1,4 @@
-// Owns the verdict on a report as the page tells it: one sentence, and a line for each signature. The page loads this file when it is
+// The verdict on a report as the page tells it: one sentence, and a line for each signature. The page loads this file when it is
 // needed, because recovering signers brings the elliptic curve with it.
 import {
   type Address,

@@ -1,4 +1,4 @@
-// Owns a report taken apart for the page: as far as it can be. A schema that is not known leaves its fields out, never its proof.
+// A report taken apart for the page: as far as it can be. A schema that is not known leaves its fields out, never its proof.
 import { type DecodedReport, decode, SealpostError } from '@sealpost/client';
 import type { FeedId } from '@sealpost/protocol';
 import { decodeFullReport, type FullReport, reportSchemas, schemaVersionOf } from '@sealpost/protocol';

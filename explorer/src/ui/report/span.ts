@@ -1,4 +1,4 @@
-// Owns the span that a price holds for, as a bar: the report's own window, those of its neighbours, and the gaps between, each as a share
+// The span that a price holds for, as a bar: the report's own window, those of its neighbours, and the gaps between, each as a share
 // of the bar. Only the drawing is in fractions; what is printed comes from the windows themselves.
 
 /** Both ends included; `unitMs` is the resolution of the stream, so that a window of one second is one second wide. */

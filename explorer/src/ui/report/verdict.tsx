@@ -1,4 +1,4 @@
-// Owns the proof on the page: the verdict in one sentence, a line for each signature, and the signer set it was held against.
+// The proof on the page: the verdict in one sentence, a line for each signature, and the signer set it was held against.
 import type { SignerSetsJson } from '@sealpost/protocol';
 import { useEffect, useState } from 'preact/hooks';
 import { useExplorer } from '../../state/explorer.ts';

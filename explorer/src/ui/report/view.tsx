@@ -1,4 +1,4 @@
-// Owns one report on the page, wherever it came from: its price and span, its proof, its fields and bytes, and the ways out of the page.
+// One report on the page, wherever it came from: its price and span, its proof, its fields and bytes, and the ways out of the page.
 import { useMemo } from 'preact/hooks';
 import { useExplorer } from '../../state/explorer.ts';
 import { Copy, Exact, Pill } from '../components.tsx';
