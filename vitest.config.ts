@@ -28,16 +28,28 @@ class LongestFirst extends BaseSequencer {
     const rank = ({ moduleId, project }: TestSpecification): number => {
       const found = longest.findIndex((name) => moduleId.includes(`/${name}`));
       if (found !== -1) return found;
-      return longest.length + (project.name === 'units' ? 1 : 0); // those last: short, and their processes are shared
+      return longest.length + (project.name === 'whole' ? 0 : 1); // the others last: short, and their processes are shared
     };
     return (await super.sort(files)).toSorted((a, b) => rank(a) - rank(b));
   }
 }
 
+/** Beside the code, without a browser, a database or a server process: `npm run test:unit`. */
 const units = [
   '{client,explorer,protocol,simulator}/src/**',
-  'server/src/{access,config,connections,http,live,observe,ops,runtime}/**',
-].map((folder) => `${folder}/*.{test,fuzz}.ts`);
+  'server/src/{access,config,connections,http,ingest,live,observe,ops,runtime}/**',
+  'server/src/store',
+  'server/src/store/format',
+].map((folder) => `${folder}/*.test.ts`);
+/** Beside the code too, but slower, or with programs and databases of their own. */
+const beside = [
+  '*/src/**/*.fuzz.ts',
+  'server/src/{cli,cluster,store/lmdb,store/postgres}/**/*.test.ts',
+  'server/src/ingest/ingest-postgres.test.ts',
+  'server/src/live/event-stream.test.ts',
+  'server/src/store/copy.test.ts',
+  'simulator/src/cli.test.ts',
+];
 const notOurs = ['**/node_modules/**', '**/dist/**'];
 
 export default defineConfig({
@@ -50,9 +62,13 @@ export default defineConfig({
     hookTimeout: 90_000, // so do several, and removing an installed package
     sequence: { sequencer: LongestFirst },
     projects: [
-      // Modules have no state of their own, so unit tests share processes: with one for each file they take twice the CPU.
-      { extends: true, test: { name: 'units', isolate: false, include: units, exclude: notOurs } },
-      { extends: true, test: { name: 'whole', include: ['**/*.{test,fuzz}.ts'], exclude: [...notOurs, ...units] } },
+      // Modules have no state of their own, so tests beside the code share processes: with one for each file they take up to twice the CPU.
+      { extends: true, test: { name: 'units', isolate: false, include: units, exclude: [...notOurs, ...beside] } },
+      { extends: true, test: { name: 'beside', isolate: false, include: beside, exclude: notOurs } },
+      {
+        extends: true,
+        test: { name: 'whole', include: ['**/*.{test,fuzz}.ts'], exclude: [...notOurs, ...units, ...beside] },
+      },
     ],
   },
 });
