@@ -160,9 +160,9 @@ test('secrets: what an operator changes reaches a running server within a second
   await expect.poll(old, seenWithin).toBe(401);
   expect(await renewed()).toBe(200);
 
-  await change('entitle', 'acme', '--remove', 'public');
+  await change('account', 'entitle', 'acme', '--remove', 'public');
   await expect.poll(renewed, seenWithin).toBe(401);
-  await change('entitle', 'acme', '--add', `feed:${world.feedId}`);
+  await change('account', 'entitle', 'acme', '--add', `feed:${world.feedId}`);
   await expect.poll(renewed, seenWithin).toBe(200);
 
   await change('account', 'disable', 'acme');

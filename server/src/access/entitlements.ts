@@ -57,7 +57,7 @@ export const readableByAccount = (
     return readableStreams(entitlements, streams);
   } catch (cause) {
     const what = `The entitlements stored for account ${userId} cannot be understood.`;
-    throw new Error(`${what} Set them anew with: sealpost entitle.`, { cause });
+    throw new Error(`${what} Set them again with: sealpost account entitle.`, { cause });
   }
 };
 

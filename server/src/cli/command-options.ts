@@ -53,6 +53,16 @@ export const addExamples = (
     `\nExamples:\n${examples.map(([purpose, line]) => `  ${purpose}:\n    ${line}`).join('\n')}`,
   );
 
+/** Collects an option that may be repeated. Commas are part of it, since filters have them. */
+export const collectOption = (value: string, previous: readonly string[] = []): readonly string[] => [
+  ...previous,
+  value,
+];
+
+/** The values of an option collected by `collectOption`; undefined when it was not given. */
+export const collected = (option: unknown): readonly string[] | undefined =>
+  Array.isArray(option) ? option.map(String) : undefined;
+
 /** Finds every setting, for a command's options. */
 export const readSettings = async (session: Session, options: RawOptions): Promise<ResolvedSettings> => {
   const flags = settingNames.flatMap((name) => {

@@ -1,6 +1,7 @@
 // Owns the command line as a whole: every command, the general help, and how a run ends.
 import { Command } from 'commander';
-import { addAccountCommand } from './commands/account.ts';
+import { addAccountCommand } from './commands/account/account.ts';
+import { addSecretCommand } from './commands/account/secret.ts';
 import { addAuditCommand } from './commands/audit.ts';
 import { addCandlesCommand } from './commands/candles.ts';
 import { addCompletionCommand } from './commands/completion.ts';
@@ -8,7 +9,6 @@ import { addConfigCommand } from './commands/config.ts';
 import { addCoverageCommand } from './commands/coverage.ts';
 import { addDemoCommand } from './commands/demo/demo.ts';
 import { addDoctorCommand } from './commands/doctor.ts';
-import { addEntitleCommand } from './commands/entitle.ts';
 import { addExportCommand } from './commands/export.ts';
 import { addFollowCommand } from './commands/follow/follow.ts';
 import { addIngestCommand } from './commands/ingest/ingest.ts';
@@ -16,7 +16,6 @@ import { addInitCommand } from './commands/init.ts';
 import { addLoginCommands } from './commands/login.ts';
 import { addQuarantineCommand } from './commands/quarantine.ts';
 import { addReportCommand } from './commands/report/report.ts';
-import { addSecretCommand } from './commands/secret.ts';
 import { addServeCommand } from './commands/serve.ts';
 import { addSignCommand } from './commands/sign.ts';
 import { addSignersCommand } from './commands/signers.ts';
@@ -62,7 +61,6 @@ export const createProgram = (session: Session): Command => {
   addInitCommand(program, session);
   addAccountCommand(program, session);
   addSecretCommand(program, session);
-  addEntitleCommand(program, session);
   addLoginCommands(program, session);
   addReportCommand(program, session);
   addCandlesCommand(program, session);

@@ -10,7 +10,7 @@ import { type Account, type Store, StoreError } from '../../store/store.ts';
 import { addExamples, addSettings, type RawOptions, readSettings } from '../command-options.ts';
 import { printJson, type Session } from '../session.ts';
 import { withNewStore, withStore } from '../store-access.ts';
-import { withKeyFailures } from './account.ts';
+import { withKeyFailures } from './account/account-record.ts';
 
 /** What init found and made. */
 type Initialized = {

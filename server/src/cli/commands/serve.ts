@@ -14,7 +14,7 @@ import { usageError } from '../failure.ts';
 import { printJson, type Session } from '../session.ts';
 import { withStore } from '../store-access.ts';
 import { readVersion } from '../version.ts';
-import { withKeyFailures } from './account.ts';
+import { withKeyFailures } from './account/account-record.ts';
 import { readIngestToken } from './ingest/token.ts';
 
 const loopback = /^(127\.|::1$|localhost$)/;

@@ -1,6 +1,6 @@
 // The command `sealpost account`: who may read. A secret is printed once, by the command that makes it, and never logged.
 import { randomUUID } from 'node:crypto';
-import { type FeedId, formatDate, type Stream } from '@sealpost/protocol';
+import { formatDate } from '@sealpost/protocol';
 import type { Command } from 'commander';
 import {
   changeEntitlements,
@@ -10,8 +10,7 @@ import {
   parseAccountName,
   parseNewEntitlement,
   parseRateLimits,
-  unknownFeeds,
-} from '../../access/account-arguments.ts';
+} from '../../../access/account-arguments.ts';
 import {
   activeSecrets,
   addSecret,
@@ -20,81 +19,49 @@ import {
   type ShownAccount,
   showAccount,
   switchAccount,
-} from '../../access/account-changes.ts';
-import { readableStreams } from '../../access/entitlements.ts';
-import { openSecretBox } from '../../access/key.ts';
-import { createSecret, SecretBoxError } from '../../access/secrets.ts';
-import { usageDay } from '../../access/usage.ts';
-import type { Account, AdminStore, SecretUse } from '../../store/store.ts';
-import { changeRecords } from '../admin-change.ts';
-import { addExamples, addSettings, parseCount, type RawOptions, readSettings } from '../command-options.ts';
-import { asUsage, CommandError, exitCodes, usageError } from '../failure.ts';
-import { formatCount, formatNumberOf, renderPairs, renderTable } from '../formats.ts';
-import { printJson, type Session } from '../session.ts';
-import { withNewStore, withStore } from '../store-access.ts';
-import { resolveEntitlements } from '../stream-argument.ts';
+} from '../../../access/account-changes.ts';
+import { openSecretBox } from '../../../access/key.ts';
+import { createSecret } from '../../../access/secrets.ts';
+import { usageDay } from '../../../access/usage.ts';
+import type { Account, SecretUse } from '../../../store/store.ts';
+import { changeRecords } from '../../admin-change.ts';
+import {
+  addExamples,
+  addSettings,
+  collected,
+  collectOption,
+  parseCount,
+  type RawOptions,
+  readSettings,
+} from '../../command-options.ts';
+import { asUsage, CommandError, exitCodes } from '../../failure.ts';
+import { formatCount, formatNumberOf, renderPairs, renderTable } from '../../formats.ts';
+import { printJson, type Session } from '../../session.ts';
+import { withNewStore, withStore } from '../../store-access.ts';
+import { resolveEntitlements } from '../../stream-argument.ts';
+import {
+  changeAccount,
+  countReadable,
+  findAccount,
+  onceNotice,
+  warnOfUnknownFeeds,
+  withKeyFailures,
+} from './account-record.ts';
+import { addEntitle } from './entitle.ts';
 
 export const addAccountCommand = (program: Command, session: Session): void => {
   const account = program
     .command('account')
-    .description('Accounts: create, list, show, limit, disable, enable, usage.');
+    .description('Accounts: create, list, show, entitle, limit, disable, enable, usage.');
   addCreate(account, session);
   addList(account, session);
   addShow(account, session);
+  addEntitle(account, session);
   addLimit(account, session);
   addSwitch(account, session, 'disable', 'Refuse an account’s requests from now on. Its secrets are kept.');
   addSwitch(account, session, 'enable', 'Let a disabled account ask again, with the secrets it had.');
   addUsage(account, session);
 };
-
-/** Runs a command that needs the key; one that is missing or wrong is bad usage. */
-export const withKeyFailures = async <T>(act: () => Promise<T>): Promise<T> => {
-  try {
-    return await act();
-  } catch (error) {
-    throw error instanceof SecretBoxError ? usageError(error.message, { cause: error }) : error;
-  }
-};
-
-/** Finds an account by user id, or by name without regard to case. */
-export const findAccount = async (admin: AdminStore, raw: string): Promise<Account> => {
-  const wanted = raw.toLowerCase();
-  const accounts = await admin.list('account');
-  const found = accounts.filter(({ userId, name }) => userId === wanted || name.toLowerCase() === wanted);
-  const [account, ...others] = found;
-  if (account === undefined)
-    throw usageError(
-      `"${raw}" is neither the user id nor the name of an account. See them with: sealpost account list.`,
-    );
-  if (others.length === 0) return account;
-  throw usageError(`${raw} is the name of ${found.map(({ userId }) => userId).join(' and ')}. Give the user id.`);
-};
-
-/** Collects an option that may be repeated. Commas are part of it, since filters have them. */
-export const collectOption = (value: string, previous: readonly string[] = []): readonly string[] => [
-  ...previous,
-  value,
-];
-
-/** The values of an option collected by `collectOption`; undefined when it was not given. */
-export const collected = (option: unknown): readonly string[] | undefined =>
-  Array.isArray(option) ? option.map(String) : undefined;
-
-/** Tells of entitlements to streams that are not in the catalog: a typing error, or a stream still to come. */
-export const warnOfUnknownFeeds = async (session: Session, admin: AdminStore, entitlements: readonly string[]) => {
-  for (const feedId of unknownFeeds(entitlements, await listStreams(admin)))
-    session.stderr.write(`warning: feed:${feedId} is not in the catalog. It takes effect once the stream is added.\n`);
-};
-
-const listStreams = async (admin: AdminStore): Promise<ReadonlyMap<FeedId, Stream>> =>
-  new Map((await admin.list('stream')).map((stream) => [stream.feedId, stream]));
-
-/** How many streams the account may read now. */
-export const countReadable = async (admin: AdminStore, { entitlements }: Account): Promise<number> =>
-  readableStreams(entitlements, await listStreams(admin)).size;
-
-/** The words under a secret that is shown this once. */
-export const onceNotice = 'The secret is shown this once and cannot be shown again: hand it over now.\n';
 
 const addCreate = (parent: Command, session: Session): void => {
   const command = parent
@@ -317,21 +284,6 @@ const switchOne = async (
     changeAccount(session, admin, user, `account.${verb}`, alter),
   );
   await (options.json ? printJson(session, showAccount(changed)) : session.write(`${changed.name} is ${verb}d.\n`));
-};
-
-/** Changes one account, whatever but its secrets, whose sealed texts must not get into the log. Returns what is stored then. */
-export const changeAccount = async (
-  session: Session,
-  admin: AdminStore,
-  user: string,
-  action: string,
-  alter: (account: Account) => Account,
-): Promise<Account> => {
-  const known = await findAccount(admin, user);
-  const plan = (current: readonly (Account | undefined)[]) => current.map((account) => alter(account ?? known));
-  const { userId, name } = known;
-  await changeRecords(session, admin, { kind: 'account', keys: [userId], plan, action, detail: { name } });
-  return (await admin.get('account', userId)) ?? known;
 };
 
 const usageDaysMax = 366;

@@ -12,14 +12,14 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeEach, expect, test } from 'vitest';
-import { testStream } from '../../../../tests/support/door.ts';
-import { secondStream } from '../../../../tests/support/signed-reports.ts';
-import { limitedRoutes } from '../../access/account-arguments.ts';
-import { openKeyFile } from '../../access/key.ts';
-import { announceKeys } from '../../access/key-announcement.ts';
-import { openStore } from '../../store/open.ts';
-import type { Account } from '../../store/store.ts';
-import { runCommand } from '../sample-session.fixture.ts';
+import { testStream } from '../../../../../tests/support/door.ts';
+import { secondStream } from '../../../../../tests/support/signed-reports.ts';
+import { limitedRoutes } from '../../../access/account-arguments.ts';
+import { openKeyFile } from '../../../access/key.ts';
+import { announceKeys } from '../../../access/key-announcement.ts';
+import { openStore } from '../../../store/open.ts';
+import type { Account } from '../../../store/store.ts';
+import { runCommand } from '../../sample-session.fixture.ts';
 
 const root = mkdtempSync(join(tmpdir(), 'sealpost-access-'));
 const nowMs = 1_763_200_000_000;
@@ -350,20 +350,23 @@ test('secret: rewrap with the wrong old key, or to the same key, changes nothing
   expect(await stored(user)).toEqual(before);
 });
 
-test('entitle: entitlements are added, removed and replaced, with old and new in the log', async () => {
+test('account entitle: entitlements are added, removed and replaced, with old and new in the log', async () => {
   await run('init');
   await importStreams();
   await run('account', 'create', '--name', 'acme', '--user-id', userId);
   const upper = `feed:0x${hidden.slice(2).toUpperCase()}`;
-  expect((await run('entitle', 'acme', '--add', 'public', '--add', upper)).stdout).toBe(
+  expect((await run('account', 'entitle', 'acme', '--add', 'public', '--add', upper)).stdout).toBe(
     'acme may read 2 streams now.\n',
   );
-  expect(await json('entitle', 'acme', '--remove', upper, '--add', 'filter:asset_class=Crypto,Forex')).toMatchObject({
-    entitlements: ['public', 'filter:asset_class=Crypto,Forex'],
+  const filter = 'filter:asset_class=Crypto,Forex';
+  expect(await json('account', 'entitle', 'acme', '--remove', upper, '--add', filter)).toMatchObject({
+    entitlements: ['public', filter],
     readableStreams: 1,
   });
-  expect((await json('entitle', userId, '--set', `feed:${hidden}`)).entitlements).toEqual([`feed:${hidden}`]);
-  expect((await run('entitle', 'acme', '--set', 'none')).stdout).toBe('acme may read 0 streams now.\n');
+  expect((await json('account', 'entitle', userId, '--set', `feed:${hidden}`)).entitlements).toEqual([
+    `feed:${hidden}`,
+  ]);
+  expect((await run('account', 'entitle', 'acme', '--set', 'none')).stdout).toBe('acme may read 0 streams now.\n');
   const changes = (await auditOf()).filter(({ action }) => action === 'account.entitle');
   expect(changes.length).toBe(4);
   expect(changes.at(-1)?.detail).toEqual({
@@ -372,7 +375,7 @@ test('entitle: entitlements are added, removed and replaced, with old and new in
   });
 });
 
-test('entitle: a stream is named by its pair, in account create too; a name that fits several or none is refused', async () => {
+test('account entitle: a stream is named by its pair, in account create too; a name that fits several or none is refused', async () => {
   await run('init');
   await importStreams();
   const named = `feed:${(await json('stream', 'list')).feeds[0].name.toLowerCase().split('-')[0]}`;
@@ -380,25 +383,25 @@ test('entitle: a stream is named by its pair, in account create too; a name that
   expect((await json('account', 'create', '--name', 'acme', '--entitle', named)).entitlements).toEqual([
     `feed:${feedId}`,
   ]);
-  expect((await json('entitle', 'acme', '--remove', named)).entitlements).toEqual([]);
-  expect((await json('entitle', 'acme', '--add', named)).entitlements).toEqual([`feed:${feedId}`]);
-  expect(await refusal('entitle', 'acme', '--set', 'feed:XYZ/ABC')).toEqual([
+  expect((await json('account', 'entitle', 'acme', '--remove', named)).entitlements).toEqual([]);
+  expect((await json('account', 'entitle', 'acme', '--add', named)).entitlements).toEqual([`feed:${feedId}`]);
+  expect(await refusal('account', 'entitle', 'acme', '--set', 'feed:XYZ/ABC')).toEqual([
     2,
     'error: No stream is named "XYZ/ABC". See the streams with: sealpost stream list.\n',
   ]);
 });
 
-test('entitle: an unknown stream is pointed out, what is no entitlement is refused', async () => {
+test('account entitle: an unknown stream is pointed out, what is no entitlement is refused', async () => {
   await run('init');
   await importStreams();
   await run('account', 'create', '--name', 'acme');
   const unknown = secondStream(9);
-  expect(await run('entitle', 'acme', '--add', `feed:${unknown}`)).toEqual({
+  expect(await run('account', 'entitle', 'acme', '--add', `feed:${unknown}`)).toEqual({
     code: 0,
     stdout: 'acme may read 0 streams now.\n',
     stderr: `warning: feed:${unknown} is not in the catalog. It takes effect once the stream is added.\n`,
   });
-  const entitle = (...args: string[]) => refusal('entitle', 'acme', ...args);
+  const entitle = (...args: string[]) => refusal('account', 'entitle', 'acme', ...args);
   expect(await entitle()).toEqual([2, 'error: Nothing to change. Give --add, --remove or --set.\n']);
   expect((await entitle('--set', 'public', '--add', 'public'))[0]).toBe(2);
   expect((await entitle('--add', 'filter:asset_clas=Crypto'))[1]).toMatch(/^error: entitlement is "filter:asset_clas=/);
@@ -436,7 +439,7 @@ test('usage: nothing at first, then what the store has counted in the days asked
 });
 
 test('docs: access.md names exactly the routes that have limits', () => {
-  const document = readFileSync(new URL('../../../../docs/access.md', import.meta.url), 'utf8').split(
+  const document = readFileSync(new URL('../../../../../docs/access.md', import.meta.url), 'utf8').split(
     '## Rate limits',
   )[1];
   const [, list = ''] = /`ROUTE`\s+is a route's name \(([^)]+)\)/.exec(document ?? '') ?? [];
@@ -465,7 +468,7 @@ test('canary: no secret is on the disk, in the audit log, or in what any other c
   const sealedAfter = (await stored(first.userId))?.secrets.map(({ sealed }) => sealed) ?? [];
   await look('secret', 'add', 'canary-account');
   await look('secret', 'revoke', 'canary-account', first.secretId, '--json');
-  await look('entitle', 'canary-account', '--add', 'filter:status=live', '--json');
+  await look('account', 'entitle', 'canary-account', '--add', 'filter:status=live', '--json');
   await look('account', 'disable', 'canary-account', '--json');
   for (const words of [
     ['account', 'list'],

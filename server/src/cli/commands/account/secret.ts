@@ -9,17 +9,17 @@ import {
   requireSameKey,
   resealAccount,
   revokeSecret,
-} from '../../access/account-changes.ts';
-import { addOpeningKey, createKeyFile, openKeyFile, openSecretBox } from '../../access/key.ts';
-import { createSecret, type SecretBox } from '../../access/secrets.ts';
-import type { KeyHolder, KeyHolders } from '../../store/nodes.ts';
-import type { Account, AdminStore } from '../../store/store.ts';
-import { addExamples, addSettings, type RawOptions, readSettings } from '../command-options.ts';
-import { CommandError, exitCodes, usageError } from '../failure.ts';
-import { formatNumberOf, renderPairs } from '../formats.ts';
-import { printJson, type Session } from '../session.ts';
-import { withStore } from '../store-access.ts';
-import { findAccount, onceNotice, withKeyFailures } from './account.ts';
+} from '../../../access/account-changes.ts';
+import { addOpeningKey, createKeyFile, openKeyFile, openSecretBox } from '../../../access/key.ts';
+import { createSecret, type SecretBox } from '../../../access/secrets.ts';
+import type { KeyHolder, KeyHolders } from '../../../store/nodes.ts';
+import type { Account, AdminStore } from '../../../store/store.ts';
+import { addExamples, addSettings, type RawOptions, readSettings } from '../../command-options.ts';
+import { CommandError, exitCodes, usageError } from '../../failure.ts';
+import { formatNumberOf, renderPairs } from '../../formats.ts';
+import { printJson, type Session } from '../../session.ts';
+import { withStore } from '../../store-access.ts';
+import { findAccount, onceNotice, withKeyFailures } from './account-record.ts';
 
 export const addSecretCommand = (program: Command, session: Session): void => {
   const secret = program.command('secret').description('Secrets of accounts: add, revoke; and rewrap, for a new key.');

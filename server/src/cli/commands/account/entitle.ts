@@ -1,19 +1,26 @@
-// The command `sealpost entitle`: what an account may read. What entitlements mean is access/entitlements.ts.
+// The command `sealpost account entitle`: what an account may read. What entitlements mean is access/entitlements.ts.
 import type { Command } from 'commander';
-import { changeEntitlements, type EntitlementChange, parseNewEntitlement } from '../../access/account-arguments.ts';
-import { showAccount } from '../../access/account-changes.ts';
-import { addExamples, addSettings, type RawOptions, readSettings } from '../command-options.ts';
-import { asUsage, usageError } from '../failure.ts';
-import { formatNumberOf } from '../formats.ts';
-import { printJson, type Session } from '../session.ts';
-import { withStore } from '../store-access.ts';
-import { resolveEntitlements } from '../stream-argument.ts';
-import { changeAccount, collected, collectOption, countReadable, warnOfUnknownFeeds } from './account.ts';
+import { changeEntitlements, type EntitlementChange, parseNewEntitlement } from '../../../access/account-arguments.ts';
+import { showAccount } from '../../../access/account-changes.ts';
+import {
+  addExamples,
+  addSettings,
+  collected,
+  collectOption,
+  type RawOptions,
+  readSettings,
+} from '../../command-options.ts';
+import { asUsage, usageError } from '../../failure.ts';
+import { formatNumberOf } from '../../formats.ts';
+import { printJson, type Session } from '../../session.ts';
+import { withStore } from '../../store-access.ts';
+import { resolveEntitlements } from '../../stream-argument.ts';
+import { changeAccount, countReadable, warnOfUnknownFeeds } from './account-record.ts';
 
 const forms = 'public, feed:FEED or filter:QUERY; repeatable';
 
-export const addEntitleCommand = (program: Command, session: Session): void => {
-  const command = program
+export const addEntitle = (parent: Command, session: Session): void => {
+  const command = parent
     .command('entitle')
     .description(
       'Change what an account may read: every public stream, one stream by feed ID or name, or public streams by a filter.',
@@ -26,9 +33,9 @@ export const addEntitleCommand = (program: Command, session: Session): void => {
     .action((user: string, options: RawOptions) => entitle(session, user, options));
   addSettings(command, ['store']);
   addExamples(command, [
-    ['One more stream', 'sealpost entitle acme --add feed:BTC/USD-Streams-CexPrice'],
-    ['Crypto alone', 'sealpost entitle acme --set filter:asset_class=Crypto'],
-    ['Nothing', 'sealpost entitle acme --set none'],
+    ['One more stream', 'sealpost account entitle acme --add feed:BTC/USD-Streams-CexPrice'],
+    ['Crypto alone', 'sealpost account entitle acme --set filter:asset_class=Crypto'],
+    ['Nothing', 'sealpost account entitle acme --set none'],
   ]);
 };
 

@@ -1,0 +1,63 @@
+// One account's record, for the commands `account` and `secret`: found by user id or name, changed, its streams counted.
+import type { FeedId, Stream } from '@sealpost/protocol';
+import { unknownFeeds } from '../../../access/account-arguments.ts';
+import { readableStreams } from '../../../access/entitlements.ts';
+import { SecretBoxError } from '../../../access/secrets.ts';
+import type { Account, AdminStore } from '../../../store/store.ts';
+import { changeRecords } from '../../admin-change.ts';
+import { usageError } from '../../failure.ts';
+import type { Session } from '../../session.ts';
+
+/** Runs a command that needs the key; one that is missing or wrong is bad usage. */
+export const withKeyFailures = async <T>(act: () => Promise<T>): Promise<T> => {
+  try {
+    return await act();
+  } catch (error) {
+    throw error instanceof SecretBoxError ? usageError(error.message, { cause: error }) : error;
+  }
+};
+
+/** Finds an account by user id, or by name without regard to case. */
+export const findAccount = async (admin: AdminStore, raw: string): Promise<Account> => {
+  const wanted = raw.toLowerCase();
+  const accounts = await admin.list('account');
+  const found = accounts.filter(({ userId, name }) => userId === wanted || name.toLowerCase() === wanted);
+  const [account, ...others] = found;
+  if (account === undefined)
+    throw usageError(
+      `"${raw}" is neither the user id nor the name of an account. See them with: sealpost account list.`,
+    );
+  if (others.length === 0) return account;
+  throw usageError(`${raw} is the name of ${found.map(({ userId }) => userId).join(' and ')}. Give the user id.`);
+};
+
+/** Tells of entitlements to streams that are not in the catalog: a typing error, or a stream still to come. */
+export const warnOfUnknownFeeds = async (session: Session, admin: AdminStore, entitlements: readonly string[]) => {
+  for (const feedId of unknownFeeds(entitlements, await listStreams(admin)))
+    session.stderr.write(`warning: feed:${feedId} is not in the catalog. It takes effect once the stream is added.\n`);
+};
+
+const listStreams = async (admin: AdminStore): Promise<ReadonlyMap<FeedId, Stream>> =>
+  new Map((await admin.list('stream')).map((stream) => [stream.feedId, stream]));
+
+/** How many streams the account may read now. */
+export const countReadable = async (admin: AdminStore, { entitlements }: Account): Promise<number> =>
+  readableStreams(entitlements, await listStreams(admin)).size;
+
+/** The words under a secret that is shown this once. */
+export const onceNotice = 'The secret is shown this once and cannot be shown again: hand it over now.\n';
+
+/** Changes one account, whatever but its secrets, whose sealed texts must not get into the log. Returns what is stored then. */
+export const changeAccount = async (
+  session: Session,
+  admin: AdminStore,
+  user: string,
+  action: string,
+  alter: (account: Account) => Account,
+): Promise<Account> => {
+  const known = await findAccount(admin, user);
+  const plan = (current: readonly (Account | undefined)[]) => current.map((account) => alter(account ?? known));
+  const { userId, name } = known;
+  await changeRecords(session, admin, { kind: 'account', keys: [userId], plan, action, detail: { name } });
+  return (await admin.get('account', userId)) ?? known;
+};
