@@ -3,10 +3,10 @@ import type { Account } from '../store/store.ts';
 import {
   activeSecrets,
   addSecret,
-  needsReseal,
+  needsRewrap,
   requireOpeningKey,
   requireSameKey,
-  resealAccount,
+  rewrapAccount,
   revokeSecret,
   showAccount,
   switchAccount,
@@ -65,16 +65,16 @@ test('account: switching off twice keeps the first date, switching on clears it'
 
 test('account: active secrets move to another key, can be moved again without harm, and no third key opens them', () => {
   const account = give(revokeSecret(give(bare, 'a'), 'a', nowMs), 'b');
-  const moved = resealAccount(account, old, fresh);
-  expect([needsReseal(account, fresh), needsReseal(moved, fresh), needsReseal(bare, fresh)]).toEqual([
+  const moved = rewrapAccount(account, old, fresh);
+  expect([needsRewrap(account, fresh), needsRewrap(moved, fresh), needsRewrap(bare, fresh)]).toEqual([
     true,
     false,
     false,
   ]);
   expect(activeSecrets(moved).map(({ sealed }) => fresh.open(userId, sealed))).toEqual(['secret b']);
   expect(moved.secrets[0]).toEqual(account.secrets[0]);
-  expect(resealAccount(moved, old, fresh)).toEqual(moved);
-  expect(() => resealAccount(moved, old, third)).toThrow(`sealed by key ${fresh.keyId}, but this one is ${old.keyId}`);
+  expect(rewrapAccount(moved, old, fresh)).toEqual(moved);
+  expect(() => rewrapAccount(moved, old, third)).toThrow(`sealed by key ${fresh.keyId}, but this one is ${old.keyId}`);
 });
 
 test('account: a key other than that of the accounts is refused before it seals anything', () => {

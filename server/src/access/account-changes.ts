@@ -1,4 +1,4 @@
-// Owns what may become of an account: secrets added, revoked and sealed anew, access switched off and on. Values in, values out;
+// Changes of an account: add, revoke and rewrap secrets, disable and enable access. Values in, values out;
 // storing them and the audit log are the caller's. A refusal is an ApiError that says what to do.
 import { randomBytes } from 'node:crypto';
 import { ApiError, formatDate } from '@sealpost/protocol';
@@ -73,11 +73,11 @@ export const switchAccount = (account: Account, on: boolean, nowMs: number): Acc
 const isSealedBy = ({ keyId }: SecretBox, { sealed }: Secret): boolean => sealed.startsWith(`${keyId}.`);
 
 /** Does the account have an active secret that another key sealed? */
-export const needsReseal = (account: Account, box: SecretBox): boolean =>
+export const needsRewrap = (account: Account, box: SecretBox): boolean =>
   activeSecrets(account).some((secret) => !isSealedBy(box, secret));
 
 /** The account with every active secret under another key. Throws `SecretBoxError` when one opens with neither. */
-export const resealAccount = (account: Account, from: SecretBox, to: SecretBox): Account => ({
+export const rewrapAccount = (account: Account, from: SecretBox, to: SecretBox): Account => ({
   ...account,
   secrets: account.secrets.map((secret) =>
     secret.revokedAt !== null || isSealedBy(to, secret)
@@ -88,7 +88,7 @@ export const resealAccount = (account: Account, from: SecretBox, to: SecretBox):
 
 /** Refuses a key other than the one that the accounts are sealed with: a server has one key, and would lock the others out. */
 export const requireSameKey = (accounts: readonly Account[], box: SecretBox): void => {
-  const other = accounts.find((account) => needsReseal(account, box));
+  const other = accounts.find((account) => needsRewrap(account, box));
   if (other === undefined) return;
   throw new SecretBoxError(
     `The secrets of ${other.name} are sealed by another key than this one, which is ${box.keyId}. Use the key that the server uses.`,

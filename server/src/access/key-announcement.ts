@@ -1,4 +1,4 @@
-// How a running node says which keys it has, so that `secret rewrap` seals nothing that a node could not open (D150).
+// How a running node says which keys it has, so that `secret rewrap` rewraps nothing that a node could not open (D150).
 import { hostname } from 'node:os';
 import type { KeyHolders } from '../store/nodes.ts';
 import type { SecretBox } from './secrets.ts';

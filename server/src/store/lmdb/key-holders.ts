@@ -1,4 +1,4 @@
-// A file beside an embedded store that says which keys its running node has: who seals secrets anew looks there first. Fresh for seconds.
+// A file beside an embedded store that says which keys its running node has: `secret rewrap` reads it first. Fresh for seconds.
 // Never on the request loop: a node says it every second, and a disk that does not answer must not stop reading.
 import { readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

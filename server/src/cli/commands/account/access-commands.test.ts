@@ -289,7 +289,7 @@ test('secret: rewrap moves every account to a new key at once, and a second run 
   const [from, to] = [openKeyFile(keyFile).keyId, openKeyFile(newFile).keyId];
   expect([code, stderr]).toEqual([0, `${newFile} created.\n`]);
   expect(stdout).toBe(
-    `Secrets of 2 accounts sealed by key ${to}. No node is running. Next: keep a copy of the old key for old backups, then mv ${newFile} ${keyFile}.\n`,
+    `Secrets of 2 accounts rewrapped with key ${to}. No node is running. Next: keep a copy of the old key for old backups, then mv ${newFile} ${keyFile}.\n`,
   );
   expect([await openSecrets(one.userId, newFile), await openSecrets(two.userId, newFile)]).toEqual([
     [one.secret],
@@ -306,7 +306,7 @@ test('secret: rewrap moves every account to a new key at once, and a second run 
   expect((await run('secret', 'add', 'one', '--key-file', newFile)).code).toBe(0);
 });
 
-test('secret: rewrap seals nothing while a running node lacks the new key, unless it is forced', async () => {
+test('secret: rewrap changes nothing while a running node lacks the new key, unless it is forced', async () => {
   await run('init');
   await run('account', 'create', '--name', 'acme', '--entitle', 'public');
   const newFile = join(root, `${count}-new.key`);

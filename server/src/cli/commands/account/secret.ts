@@ -5,9 +5,9 @@ import type { Command } from 'commander';
 import {
   addSecret,
   createSecretId,
-  needsReseal,
+  needsRewrap,
   requireSameKey,
-  resealAccount,
+  rewrapAccount,
   revokeSecret,
 } from '../../../access/account-changes.ts';
 import { addOpeningKey, createKeyFile, openKeyFile, openSecretBox } from '../../../access/key.ts';
@@ -101,10 +101,10 @@ const revokeOne = async (session: Session, user: string, secretId: string, optio
 const addRewrap = (parent: Command, session: Session): void => {
   const command = parent
     .command('rewrap')
-    .description('Seal every secret with another key, all or none, once every running node has that key.')
-    .requiredOption('--new-key-file <file>', 'file of the other key; made when it is not there')
-    .option('--force', 'seal also where a running node does not have the key: its users get 401 until it has')
-    .option('--json', 'print what was sealed as one line of JSON')
+    .description('Rewrap every secret with another key, all or none, once every running node has that key.')
+    .requiredOption('--new-key-file <file>', 'file of the other key; created if missing')
+    .option('--force', 'rewrap even if a running node lacks the key: its users get 401 until it has it')
+    .option('--json', 'print what was rewrapped as one line of JSON')
     .action((options: RawOptions) => withKeyFailures(() => rewrap(session, options)));
   addSettings(command, ['store', 'keyFile']);
   addExamples(command, [['A new key', 'sealpost secret rewrap --new-key-file ./data/sealpost-2.key']]);
@@ -124,13 +124,13 @@ const rewrap = async (session: Session, options: RawOptions): Promise<void> => {
     const lacking = await findLacking(keyHolders, box.keyId);
     if (lacking.length > 0 && options.force !== true) throw lackingError(lacking, path);
     const running = await keyHolders.list();
-    return [box, await resealAll(session, admin, from, box), given && lacking.length === 0, running.length] as const;
+    return [box, await rewrapAll(session, admin, from, box), given && lacking.length === 0, running.length] as const;
   });
   if (options.json) return printJson(session, { from: from.keyId, to: to.keyId, accounts, restart: !goesOn });
   const next = goesOn
     ? `${describeNodes(nodes)} Next: keep a copy of the old key for old backups, then mv ${path} ${values.keyFile}.`
     : `Restart the server with --key-file ${path}${values.key === undefined ? '' : ', and without SEALPOST_KEY'}.`;
-  await session.write(`Secrets of ${formatNumberOf(accounts, 'account')} sealed by key ${to.keyId}. ${next}\n`);
+  await session.write(`Secrets of ${formatNumberOf(accounts, 'account')} rewrapped with key ${to.keyId}. ${next}\n`);
 };
 
 const describeNodes = (count: number): string =>
@@ -152,26 +152,26 @@ const findLacking = async (holders: KeyHolders, keyId: string): Promise<readonly
 const lackingError = (lacking: readonly KeyHolder[], path: string): CommandError => {
   const named = lacking.slice(0, 5).map(({ node }) => node);
   const others = lacking.length > named.length ? `; and ${lacking.length - named.length} more` : '';
-  const text = `Nothing was sealed: the new key is missing at ${formatNumberOf(lacking.length, 'running node')} (${named.join('; ')}${others}). Append the line of ${path} to the key file of each, or stop it, and run this again. A node with SEALPOST_KEY must be restarted with a key file that has both. --force seals anyway.`;
+  const text = `Nothing was rewrapped: the new key is missing at ${formatNumberOf(lacking.length, 'running node')} (${named.join('; ')}${others}). Append the line of ${path} to the key file of each, or stop it, and run this again. A node with SEALPOST_KEY must be restarted with a key file that has both. --force rewraps anyway.`;
   return new CommandError(exitCodes.refused, text);
 };
 
 const attemptsMax = 3;
 
 // All accounts are one transaction. An account that was created meanwhile with the old key is found by looking again.
-const resealAll = async (session: Session, admin: AdminStore, from: SecretBox, to: SecretBox): Promise<number> => {
-  let sealed = 0;
+const rewrapAll = async (session: Session, admin: AdminStore, from: SecretBox, to: SecretBox): Promise<number> => {
+  let rewrapped = 0;
   for (let attempt = 1; attempt <= attemptsMax; attempt++) {
     const keys = (await admin.list('account'))
-      .filter((account) => needsReseal(account, to))
+      .filter((account) => needsRewrap(account, to))
       .map(({ userId }) => userId);
-    if (keys.length === 0) return sealed;
-    const reseal = (current: readonly (Account | undefined)[]) =>
-      current.flatMap((account) => (account === undefined ? [] : [resealAccount(account, from, to)])); // none is ever removed
+    if (keys.length === 0) return rewrapped;
+    const plan = (current: readonly (Account | undefined)[]) =>
+      current.flatMap((account) => (account === undefined ? [] : [rewrapAccount(account, from, to)])); // none is ever removed
     const detail = { from: from.keyId, to: to.keyId, accounts: keys.length };
     const act = { atMs: session.nowMs(), actor: session.actor(), action: 'secret.rewrap', detail };
-    await admin.update('account', keys, reseal, act);
-    sealed += keys.length;
+    await admin.update('account', keys, plan, act);
+    rewrapped += keys.length;
   }
   throw new CommandError(exitCodes.unavailable, 'Others keep adding secrets with the old key. Run this again.');
 };
