@@ -63,7 +63,7 @@ try {
   const list = (...wanted) => wanted.map((name) => `./${relative(process.cwd(), tarballs.get(name))}`).join(' ');
   process.stdout.write(`Packed ${tarballs.size} packages into ${target}.
 
-Install the server, with the commands sealpost and sealpost-sim:
+Install the server, with the command sealpost:
   npm install -g ${list(...tarballs.keys())}
 Install the client in a project:
   npm install ${list('@sealpost/protocol', '@sealpost/client')}

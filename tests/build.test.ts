@@ -40,10 +40,7 @@ test('build: dist/ is up to date until a source, a manifest or the lock file is 
   expect(isFresh(), 'a new file').toBe(false);
 });
 
-test.each([
-  ['server/bin/sealpost.js', 'server/dist/cli/main.js'],
-  ['simulator/bin/sealpost-sim.js', 'simulator/dist/cli.js'],
-])(
+test.each([['server/bin/sealpost.js', 'server/dist/cli/main.js']])(
   'build: without development packages %s runs what was built, out of date or not, or says what to run',
   (bin, built) => {
     const place = mkdtempSync(join(folder, 'pruned-'));

@@ -338,9 +338,8 @@ test('package: only packages that work without them have install scripts', () =>
   expect(scripted.map(([path]) => path.replace(/^.*node_modules\//, '')).sort()).toEqual(['lmdb', 'msgpackr-extract']);
 });
 
-test('package: the commands run from their tarballs', () => {
+test('package: the command runs from its tarball', () => {
   expect(run(join(stranger, 'node_modules/.bin/sealpost'), ['--help'])).toContain('sealpost config shows them');
-  expect(run(join(stranger, 'node_modules/.bin/sealpost-sim'), ['--help'])).toContain('--seed');
 });
 
 /** Reads the newest price of a demo with the client that was installed alone, by import and by require(). */

@@ -103,11 +103,13 @@ test('tidy: imports follow the flow of the layer table', () => {
   offenders(against, 'Data flows one way; an import against the flow couples what must stay apart.');
 });
 
-test('tidy: only the demo imports the simulator', () => {
+test('tidy: only the commands demo and simulate import the simulator', () => {
   const importing = product.filter(
     ({ path, imports }) => path.startsWith('server/') && imports.includes('@sealpost/simulator'),
   );
-  const others = importing.map(({ path }) => path).filter((path) => !path.startsWith('server/src/cli/commands/demo/'));
+  const others = importing
+    .map(({ path }) => path)
+    .filter((path) => !/^server\/src\/cli\/commands\/(demo|simulate)\//.test(path));
   offenders(others, 'The service serves any network; the simulated one is a guest.');
 });
 

@@ -1,5 +1,4 @@
-// Owns the files of a run: catalog, signers and reports. They carry a partial name until all three are complete, so that an
-// interrupted run leaves nothing that looks whole.
+// Writes a span to files: catalog, signers and reports. They have partial names until all three are complete.
 import { createWriteStream } from 'node:fs';
 import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -9,12 +8,16 @@ import { generateHistory, type HistoryOptions } from './history.ts';
 import { createSimulation, type DeliveredReport } from './simulation.ts';
 
 /** The files, by what they hold. */
-export const fileNames = { catalog: 'catalog.json', signers: 'signers.json', reports: 'reports.ndjson' } as const;
+export const historyFileNames = {
+  catalog: 'catalog.json',
+  signers: 'signers.json',
+  reports: 'reports.ndjson',
+} as const;
 
-type FileName = (typeof fileNames)[keyof typeof fileNames];
+type FileName = (typeof historyFileNames)[keyof typeof historyFileNames];
 
 /** What a run has written. */
-export type Written = {
+export type HistoryFiles = {
   /** In the catalog. */
   readonly streams: number;
   readonly streamsWithReports: number;
@@ -22,15 +25,15 @@ export type Written = {
   readonly signaturesPerReport: number;
 };
 
-/** Writes the three files into a directory, which is made when missing; `onBatch` hears of each batch written. */
+/** Writes the three files into a directory, created if missing; calls `onBatch` after each batch. */
 export const writeHistory = async (
   options: HistoryOptions,
   out: string,
   signal: AbortSignal,
   onBatch: (batch: readonly DeliveredReport[]) => void,
-): Promise<Written> => {
+): Promise<HistoryFiles> => {
   const partialPath = (name: FileName) => join(out, `${name}.partial-${process.pid}`);
-  const names = Object.values(fileNames);
+  const names = Object.values(historyFileNames);
   const { network, streams } = await createSimulation(options);
   const signerSets = new Map([[network.signerSet.configDigest, network.signerSet]]);
   let reports = 0;
@@ -45,9 +48,9 @@ export const writeHistory = async (
   };
   await mkdir(out, { recursive: true });
   try {
-    await writeFile(partialPath(fileNames.catalog), toJsonText({ feeds: streams.map(({ stream }) => stream) }));
-    await writeFile(partialPath(fileNames.signers), toJsonText(toSignerSetsJson(signerSets)));
-    await pipeline(lines, createWriteStream(partialPath(fileNames.reports)), { signal });
+    await writeFile(partialPath(historyFileNames.catalog), toJsonText({ feeds: streams.map(({ stream }) => stream) }));
+    await writeFile(partialPath(historyFileNames.signers), toJsonText(toSignerSetsJson(signerSets)));
+    await pipeline(lines, createWriteStream(partialPath(historyFileNames.reports)), { signal });
     for (const name of names) await rename(partialPath(name), join(out, name));
   } catch (cause) {
     await Promise.all(names.map((name) => rm(partialPath(name), { force: true })));

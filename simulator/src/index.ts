@@ -1,11 +1,13 @@
-// The package's one door.
-export { generateHistory, type HistoryOptions } from './history.ts';
+// The package's entry.
+export { generateHistory, type HistoryOptions, workersMax } from './history.ts';
+export { type HistoryFiles, historyFileNames, writeHistory } from './history-files.ts';
 export { type Clock, followClock, type LiveOptions, systemClock } from './live.ts';
 export { createNetwork, type Network, type NetworkOptions, networkProfiles } from './network.ts';
 export type { Faults, Gap, Late } from './schedule.ts';
 export {
   createSimulation,
   type DeliveredReport,
+  observationMax,
   type Simulation,
   type SimulationOptions,
   type Span,

@@ -45,7 +45,7 @@ test('hints: flags that are there, not taken, or of no use stay away, and a pass
     'Send them: sealpost ingest FILE --to URL.',
     'Save them with: sealpost login URL.',
     'See: sealpost stream list --help.',
-    'sealpost is a program; sealpost-sim another.',
+    'sealpost is a program; sealpost-x another.',
   ])
     expect(hint(text)).toBe(text);
   expect(hint('Run: sealpost stream list.')).not.toContain('hush');

@@ -10,7 +10,6 @@ import { decodeFullReport, parseCatalog } from '@sealpost/protocol';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
 const sealpost = fileURLToPath(new URL('../../bin/sealpost.js', import.meta.url));
-const simulator = fileURLToPath(new URL('../../../simulator/bin/sealpost-sim.js', import.meta.url));
 const folder = mkdtempSync(join(tmpdir(), 'sealpost-cli-'));
 const minute = join(folder, 'minute');
 const store = join(folder, 'store');
@@ -43,7 +42,7 @@ const readLines = (path: string): readonly string[] => readFileSync(path, 'utf8'
 beforeAll(async () => {
   const span = ['--from', `${from}`, '--to', `${from + 60}`, '--out', minute, '--workers', '0'];
   const what = ['--streams', [btc, eth, twap].join(','), '--gap', `${eth},${from + 20},${from + 29}`];
-  expect((await finish(start(simulator, [...span, ...what]))).code).toBe(0);
+  expect((await run('simulate', ...span, ...what)).code).toBe(0);
   expect((await run('stream', 'import', join(minute, 'catalog.json'))).stdout).toBe(
     '3 added, 0 changed, 0 unchanged.\n',
   );

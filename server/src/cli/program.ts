@@ -19,6 +19,7 @@ import { addReportCommand } from './commands/report/report.ts';
 import { addServeCommand } from './commands/serve.ts';
 import { addSignCommand } from './commands/sign.ts';
 import { addSignersCommand } from './commands/signers.ts';
+import { addSimulateCommand } from './commands/simulate/simulate.ts';
 import { addStoreCommand } from './commands/store/store.ts';
 import { addStreamCommand } from './commands/stream.ts';
 import { addWatchCommand } from './commands/watch.ts';
@@ -39,7 +40,7 @@ Exit codes:
 
 Examples:
   A first store, filled with an hour of simulated reports:
-    sealpost-sim --from -1h --out ./hour
+    sealpost simulate --from -1h --out ./hour
     sealpost stream import ./hour/catalog.json
     sealpost signers import ./hour/signers.json
     sealpost ingest ./hour/reports.ndjson
@@ -58,6 +59,7 @@ export const createProgram = (session: Session): Command => {
     });
   addDemoCommand(program, session);
   addServeCommand(program, session);
+  addSimulateCommand(program, session);
   addInitCommand(program, session);
   addAccountCommand(program, session);
   addSecretCommand(program, session);

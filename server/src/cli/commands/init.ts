@@ -82,7 +82,7 @@ const render = ({ store, storeCreated, keyFile, keyCreated, keyId }: Initialized
     keyCreated ? `Key ${keyId} created in ${keyFile}.` : `Key ${keyId} ${place}, and left as it is.`,
     'Keep a copy of the key apart from the backups of the store: without it no stored secret can be used.',
     '',
-    'Next, with the catalog and the signers of your oracle network (sealpost-sim --out DIR writes both for a simulated one):',
+    'Next, with the catalog and the signers of your oracle network (sealpost simulate --out DIR writes both for a simulated one):',
     '',
     '  sealpost stream import catalog.json',
     '  sealpost signers import signers.json',

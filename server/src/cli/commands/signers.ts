@@ -141,7 +141,7 @@ const addImport = (parent: Command, session: Session): void => {
     .description(
       'Register the signer sets of a file, all or none. Known ones get its f and addresses; retired ones stay retired.',
     )
-    .argument('<FILE>', 'signers.json, as sealpost-sim writes it or a server publishes it')
+    .argument('<FILE>', 'signers.json, as sealpost simulate writes it or a server publishes it')
     .option('--json', 'print what was added and changed as one line of JSON')
     .action((file: string, options: RawOptions) => importSets(session, file, options));
   addSettings(command, ['store']);

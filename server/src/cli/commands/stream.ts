@@ -274,7 +274,7 @@ const addImport = (parent: Command, session: Session): void => {
     .description(
       'Add the streams of a catalog file and bring known ones up to date, all or none. Others are left alone.',
     )
-    .argument('<FILE>', 'catalog.json, as sealpost-sim or sealpost stream list --json write it')
+    .argument('<FILE>', 'catalog.json, as sealpost simulate or sealpost stream list --json write it')
     .option('--json', 'print what was added and changed as one line of JSON')
     .action((file: string, options: RawOptions) => importStreams(session, file, options));
   addSettings(command, ['store', 'network']);

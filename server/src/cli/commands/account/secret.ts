@@ -7,8 +7,8 @@ import {
   createSecretId,
   needsRewrap,
   requireSameKey,
-  rewrapAccount,
   revokeSecret,
+  rewrapAccount,
 } from '../../../access/account-changes.ts';
 import { addOpeningKey, createKeyFile, openKeyFile, openSecretBox } from '../../../access/key.ts';
 import { createSecret, type SecretBox } from '../../../access/secrets.ts';

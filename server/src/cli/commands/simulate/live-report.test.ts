@@ -1,22 +1,13 @@
+import { createSimulation } from '@sealpost/simulator';
 import { expect, test } from 'vitest';
-import { formatPrice, renderReport } from './live-lines.ts';
-import { createSimulation } from './simulation.ts';
+import { renderLiveReport } from './live-report.ts';
 
-test.each([
-  [104_500_123_000_000_000_000_000n, '104500.123'],
-  [1n, '0.000000000000000001'],
-  [-1_500_000_000_000_000_000n, '-1.5'],
-  [7_000_000_000_000_000_000n, '7'],
-])('%d is shown as %s', (price, text) => {
-  expect(formatPrice(price)).toBe(text);
-});
-
-test('a report is one line with time, name, prices and signatures', async () => {
+test('simulate: a live report is one line with time, name, prices and signatures', async () => {
   const simulation = await createSimulation({ seed: 'demo' });
   const at = Date.parse('2025-11-03T14:29:05Z') / 1_000;
   const names = new Map<string, string>(simulation.streams.map(({ stream }) => [stream.feedId, stream.name]));
   const lines = [...simulation.deliverAt(at)].map(({ report }) =>
-    renderReport(report, names.get(report.feedID) ?? '', 26),
+    renderLiveReport(report, names.get(report.feedID) ?? '', 26),
   );
   const decimal = '[0-9]+(?:\\.[0-9]+)?';
   expect(lines.find((line) => line.includes('ETH/USD-Streams-CexPrice'))).toMatch(

@@ -1,37 +1,14 @@
+import { createCatalog } from '@sealpost/simulator';
 import { expect, test } from 'vitest';
-import { parseSettings, parseTime, type RawOptions, UsageError } from './arguments.ts';
-import { createCatalog } from './streams.ts';
+import { parseSimulateOptions, type SimulateOptions } from './arguments.ts';
 
 const now = 1_762_180_200; // 2025-11-03T14:30:00Z
-const raw: RawOptions = { seed: 'demo', network: 'testnet', from: '-10m', out: 'somewhere' };
+const raw: SimulateOptions = { seed: 'demo', network: 'testnet', from: '-10m', out: 'somewhere' };
 const btcName = 'BTC/USD-Streams-CexPrice';
 const btc = createCatalog('testnet').find(({ name }) => name === btcName)?.feedId;
 
-test.each([
-  ['now', now],
-  ['1762180000', 1_762_180_000],
-  ['2025-11-03T14:29:59Z', now - 1],
-  ['2025-11-03T15:30:00.75+01:00', now],
-  ['-45s', now - 45],
-  ['-30m', now - 1_800],
-  ['-1h', now - 3_600],
-  ['-2d', now - 172_800],
-  ['+10s', now + 10],
-])('the time %s is read', (text, seconds) => {
-  expect(parseTime('--from', text, now)).toBe(seconds);
-});
-
-test.each(['', 'yesterday', '-1w', '1h', '2025-11-03', '2025-13-03T00:00:00Z', '1e9', '4294967296'])(
-  'the time "%s" is refused, naming option and forms',
-  (text) => {
-    expect(() => parseTime('--to', text, now)).toThrow(
-      `--to has the value "${text}", expected Unix seconds, an RFC 3339 date such as 2025-01-31T12:00:00Z, now, or a relative time such as -1h or +30s.`,
-    );
-  },
-);
-
-test('a span is read with its faults, streams by name in any case or by feed id', () => {
-  const settings = parseSettings(
+test('simulate: a span is read with its faults, streams by name in any case or by feed id', () => {
+  const settings = parseSimulateOptions(
     { ...raw, streams: `btc/usd-streams-cexprice`, gap: [`${btc},-5m,-4m`], late: [`${btcName},-3m,-2m,7`] },
     now,
   );
@@ -53,9 +30,9 @@ test('a span is read with its faults, streams by name in any case or by feed id'
   });
 });
 
-test('f follows the number of oracles unless it is told', () => {
-  const sizeOf = (more: Partial<RawOptions>) => {
-    const { n, f } = parseSettings({ ...raw, network: 'mainnet', ...more }, now).simulation;
+test('simulate: f follows the number of oracles unless it is told', () => {
+  const sizeOf = (more: Partial<SimulateOptions>) => {
+    const { n, f } = parseSimulateOptions({ ...raw, network: 'mainnet', ...more }, now).simulation;
     return [n, f];
   };
   expect(sizeOf({})).toEqual([16, 5]);
@@ -63,7 +40,7 @@ test('f follows the number of oracles unless it is told', () => {
   expect(sizeOf({ oracles: '31', faulty: '10' })).toEqual([31, 10]);
 });
 
-test.each<[Partial<RawOptions>, string]>([
+test.each<[Partial<SimulateOptions>, string]>([
   [{ network: 'devnet' }, '--network has the value "devnet", expected mainnet or testnet.'],
   [{ oracles: '32' }, '--oracles has the value "32", expected a whole number from 1 to 31.'],
   [{ faulty: '2' }, '--faulty has the value "2", expected a whole number from 0 to 1.'],
@@ -72,6 +49,7 @@ test.each<[Partial<RawOptions>, string]>([
     { from: '-1m', to: '-2m' },
     '--from is 1762180140 and --to is 1762180080, expected a --to that is not before --from.',
   ],
+  [{ to: '4294967295' }, '--to has the value "4294967295", expected a time up to '],
   [{ gap: ['x'] }, '--gap has the value "x", expected FEED,FROM,TO.'],
   [{ gap: [`${btcName},-1m,-2m`] }, '--gap has the value "-1m,-2m", expected a TO that is not before FROM.'],
   [{ late: [`${btcName},-2m,-1m`] }, `--late has the value "${btcName},-2m,-1m", expected FEED,FROM,TO,DELAY.`],
@@ -80,21 +58,23 @@ test.each<[Partial<RawOptions>, string]>([
     { streams: 'PLATINUM' },
     '--streams: No stream is named "PLATINUM". Such as AAPL/USD-Streams-EquityPrice, AAPL/USD-Streams-TokenizedPrice, AERO/USD-Streams-DexPrice.',
   ],
-  [{ live: true }, '--from belongs to a span and has no use with --live.'],
-])('%o is refused by name', (wrong, message) => {
-  expect(() => parseSettings({ ...raw, ...wrong }, now)).toThrow(new UsageError(message));
+  [{ live: true }, '--from cannot be combined with --live.'],
+])('simulate: %o is rejected by name', (wrong, message) => {
+  expect(() => parseSimulateOptions({ ...raw, ...wrong }, now)).toThrow(message);
 });
 
-test('a pair names its stream; one of several streams is asked for by its full name', () => {
-  expect(parseSettings({ ...raw, streams: 'link/usd' }, now).simulation.feedIds).toHaveLength(1);
-  expect(() => parseSettings({ ...raw, streams: 'ETH/USD' }, now)).toThrow(
+test('simulate: a pair names its stream; one of several streams is asked for by its full name', () => {
+  expect(parseSimulateOptions({ ...raw, streams: 'link/usd' }, now).simulation.feedIds).toHaveLength(1);
+  expect(() => parseSimulateOptions({ ...raw, streams: 'ETH/USD' }, now)).toThrow(
     /^--streams: "ETH\/USD" matches \d streams\. Give a full name or a feed ID:\n {2}ETH\/USD-Streams-/,
   );
 });
 
-test('a span needs its beginning and its directory', () => {
+test('simulate: a span needs its beginning and its directory', () => {
   const { from: _, ...noFrom } = raw;
   const { out: __, ...noOut } = raw;
-  expect(() => parseSettings(noFrom, now)).toThrow(/^--from is missing, expected Unix seconds/);
-  expect(() => parseSettings(noOut, now)).toThrow('--out is missing, expected the directory to write to (or --live).');
+  expect(() => parseSimulateOptions(noFrom, now)).toThrow(/^--from is missing, expected Unix seconds/);
+  expect(() => parseSimulateOptions(noOut, now)).toThrow(
+    '--out is missing, expected the directory to write to (or --live).',
+  );
 });

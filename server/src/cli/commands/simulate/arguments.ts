@@ -1,4 +1,4 @@
-// Owns the command line's values: raw texts of options become settings once, here. A refusal names the option and what it takes.
+// Parses the options of `sealpost simulate`.
 import {
   explainMatch,
   type FeedId,
@@ -7,19 +7,24 @@ import {
   networkTypes,
   oraclesMax,
 } from '@sealpost/protocol';
-import { workersMax } from './history.ts';
-import { networkProfiles } from './network.ts';
-import type { Gap, Late } from './schedule.ts';
-import { observationMax, type SimulationOptions, type Span } from './simulation.ts';
-import { createStreams, type SimulatedStream } from './streams.ts';
+import {
+  createStreams,
+  type Gap,
+  type Late,
+  networkProfiles,
+  observationMax,
+  type SimulatedStream,
+  type SimulationOptions,
+  type Span,
+  workersMax,
+} from '@sealpost/simulator';
+import { parseCount } from '../../command-options.ts';
+import { type CommandError, usageError } from '../../failure.ts';
+import { formatSecond } from '../../formats.ts';
+import { parseSpan, parseTime, timeForms } from '../../time-arguments.ts';
 
-/** An option that cannot be used as given. */
-export class UsageError extends Error {
-  override readonly name = 'UsageError';
-}
-
-/** Options as they stand on the command line; absent ones are undefined. */
-export type RawOptions = {
+/** Options as given; absent ones are undefined. */
+export type SimulateOptions = {
   readonly from?: string;
   readonly to?: string;
   readonly out?: string;
@@ -35,8 +40,8 @@ export type RawOptions = {
   readonly live?: true;
 };
 
-/** What a run is to do. */
-export type Settings =
+/** A parsed run: reports of a span, or live ones. */
+export type SimulateSettings =
   | { readonly mode: 'live'; readonly simulation: SimulationOptions }
   | {
       readonly mode: 'span';
@@ -47,11 +52,11 @@ export type Settings =
       readonly json: boolean;
     };
 
-const refuse = (option: string, raw: string, expected: string): UsageError =>
-  new UsageError(`${option} has the value "${raw}", expected ${expected}.`);
+const refuse = (option: string, raw: string, expected: string): CommandError =>
+  usageError(`${option} has the value "${raw}", expected ${expected}.`);
 
 /** Reads every option; relative times count from `now`, in Unix seconds. */
-export const parseSettings = (raw: RawOptions, now: number): Settings => {
+export const parseSimulateOptions = (raw: SimulateOptions, now: number): SimulateSettings => {
   const networkType = parseNetworkType(raw.network);
   const streams = parseStreams(raw.streams, createStreams(networkType));
   const simulation = {
@@ -64,43 +69,27 @@ export const parseSettings = (raw: RawOptions, now: number): Settings => {
   };
   if (raw.live) {
     for (const option of ['from', 'to', 'out', 'workers', 'json'] as const) {
-      if (raw[option] !== undefined) throw new UsageError(`--${option} belongs to a span and has no use with --live.`);
+      if (raw[option] !== undefined) throw usageError(`--${option} cannot be combined with --live.`);
     }
     return { mode: 'live', simulation };
   }
-  if (raw.out === undefined) throw new UsageError('--out is missing, expected the directory to write to (or --live).');
+  if (raw.out === undefined) throw usageError('--out is missing, expected the directory to write to (or --live).');
   const workers = raw.workers === undefined ? undefined : parseCount('--workers', raw.workers, 0, workersMax);
-  return { mode: 'span', simulation, span: parseSpan(raw, now), out: raw.out, workers, json: raw.json ?? false };
+  return { mode: 'span', simulation, span: parseHistorySpan(raw, now), out: raw.out, workers, json: raw.json ?? false };
 };
 
-const parseSpan = (raw: RawOptions, now: number): Span => {
-  if (raw.from === undefined) throw new UsageError(`--from is missing, expected ${timeForms}.`);
-  const from = parseTime('--from', raw.from, now);
-  const to = parseTime('--to', raw.to ?? 'now', now);
-  if (from > to)
-    throw new UsageError(`--from is ${from} and --to is ${to}, expected a --to that is not before --from.`);
-  return { from, to };
+const parseHistorySpan = ({ from, to = 'now' }: SimulateOptions, now: number): Span => {
+  if (from === undefined) throw usageError(`--from is missing, expected ${timeForms}.`);
+  const span = parseSpan({ from, to }, { from: now, to: now }, now);
+  if (span.to > observationMax) throw refuse('--to', to, `a time up to ${formatSecond(observationMax)}`);
+  return span;
 };
 
-const timeForms =
-  'Unix seconds, an RFC 3339 date such as 2025-01-31T12:00:00Z, now, or a relative time such as -1h or +30s';
-const unitSeconds: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3_600, d: 86_400 };
-const datePattern = /^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]+)?(?:Z|[+-][0-9]{2}:[0-9]{2})$/i;
-
-/** Reads a moment as whole Unix seconds. */
-export const parseTime = (option: string, raw: string, now: number): number => {
-  const seconds = toSeconds(raw, now);
-  if (seconds >= 0 && seconds <= observationMax) return seconds;
-  throw refuse(option, raw, timeForms);
-};
-
-// NaN when the text is none of the forms.
-const toSeconds = (raw: string, now: number): number => {
-  if (raw === 'now') return now;
-  if (/^[0-9]+$/.test(raw)) return Number(raw);
-  const [, sign, count, unit] = /^([+-])([0-9]+)([smhd])$/.exec(raw) ?? [];
-  if (unit !== undefined) return now + Number(`${sign}${count}`) * (unitSeconds[unit] ?? Number.NaN);
-  return datePattern.test(raw) ? Math.floor(Date.parse(raw) / 1_000) : Number.NaN;
+/** A moment whose reports can still expire within the range of timestamps. */
+const parseObservation = (option: string, raw: string, now: number): number => {
+  const seconds = parseTime(option, raw, now);
+  if (seconds > observationMax) throw refuse(option, raw, `a time up to ${formatSecond(observationMax)}`);
+  return seconds;
 };
 
 const parseNetworkType = (raw: string): NetworkType => {
@@ -109,13 +98,7 @@ const parseNetworkType = (raw: string): NetworkType => {
   return networkType;
 };
 
-const parseCount = (option: string, raw: string, min: number, max: number): number => {
-  const count = /^[0-9]{1,9}$/.test(raw) ? Number(raw) : Number.NaN;
-  if (count >= min && count <= max) return count;
-  throw refuse(option, raw, `a whole number from ${min} to ${max}`);
-};
-
-const parseSize = (raw: RawOptions, networkType: NetworkType): { n: number; f: number } => {
+const parseSize = (raw: SimulateOptions, networkType: NetworkType): { n: number; f: number } => {
   const profile = networkProfiles[networkType];
   const n = raw.oracles === undefined ? profile.n : parseCount('--oracles', raw.oracles, 1, oraclesMax);
   const faultyMax = Math.ceil(n / 3) - 1; // n > 3f
@@ -137,7 +120,7 @@ const parseStream = (option: string, raw: string, known: readonly SimulatedStrea
   if (match.found === 'one') return match.stream.feedId;
   const examples = known.slice(0, 3).map(({ stream }) => stream.name);
   const advice = match.found === 'none' && match.near.length === 0 ? ` Such as ${examples.join(', ')}.` : '';
-  throw new UsageError(`${option}: ${explainMatch(raw, match)}${advice}`);
+  throw usageError(`${option}: ${explainMatch(raw, match)}${advice}`);
 };
 
 const parseGap = (raw: string, streams: readonly SimulatedStream[], now: number): Gap => {
@@ -167,8 +150,8 @@ const parseFault = (
 ): Gap => {
   const fault = {
     feedId: parseStream(option, feed, streams),
-    from: parseTime(option, from, now),
-    to: parseTime(option, to, now),
+    from: parseObservation(option, from, now),
+    to: parseObservation(option, to, now),
   };
   if (fault.from > fault.to) throw refuse(option, `${from},${to}`, 'a TO that is not before FROM');
   return fault;

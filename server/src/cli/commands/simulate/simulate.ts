@@ -1,0 +1,100 @@
+// The command `sealpost simulate`: writes signed reports of a simulated oracle network to files, or live ones to stdout.
+import { networkTypes } from '@sealpost/protocol';
+import { createStreams, followClock, type HistoryFiles, historyFileNames, writeHistory } from '@sealpost/simulator';
+import { type Command, Option } from 'commander';
+import { addExamples, collectOption, withChoices } from '../../command-options.ts';
+import { interruptedCode } from '../../failure.ts';
+import { formatNumberOf } from '../../formats.ts';
+import { createProgress } from '../../progress.ts';
+import { printJson, type Session } from '../../session.ts';
+import { timeForms } from '../../time-arguments.ts';
+import { parseSimulateOptions, type SimulateOptions, type SimulateSettings } from './arguments.ts';
+import { renderLiveReport } from './live-report.ts';
+
+export const addSimulateCommand = (program: Command, session: Session): void => {
+  const command = program
+    .command('simulate')
+    .description('Simulate an oracle network: seeded, deterministic price reports with real signatures.')
+    .option('--from <time>', 'first observation')
+    .option('--to <time>', 'last observation, included (default: now)')
+    .option('--out <dir>', `directory for ${Object.values(historyFileNames).join(', ')}`)
+    .option('--live', 'write each report to stdout when it is due, instead of a span to files')
+    .option('--seed <text>', 'the same seed gives the same keys, prices and bytes', 'sealpost')
+    .addOption(withChoices(networkOption(), networkTypes))
+    .option('-n, --oracles <count>', 'oracles in the network')
+    .option('-f, --faulty <count>', 'oracles that may fail; one more than these sign each report')
+    .option('--streams <list>', 'only these streams, by pair, name or feed ID, separated by commas')
+    .option('--gap <feed,from,to>', 'observations to leave out; repeatable', collectOption)
+    .option('--late <feed,from,to,delay>', 'observations to deliver this many seconds late; repeatable', collectOption)
+    .option('--workers <count>', 'signing threads; 0 signs on the main thread (default: one per core)')
+    .option('--json', 'print the summary as one line of JSON')
+    .addHelpText('after', `\nTimes are ${timeForms}.`)
+    .allowExcessArguments(false)
+    .action((options: SimulateOptions) => simulate(session, options));
+  addExamples(command, [
+    [
+      'The last hour of every stream; seed and span determine every byte',
+      'sealpost simulate --seed demo --from -1h --out ./hour',
+    ],
+    [
+      'Two streams, one of them with a gap of a minute',
+      'sealpost simulate --from -10m --out ./gap --streams BTC/USD-Streams-CexPrice,LINK/USD --gap LINK/USD,-5m,-4m',
+    ],
+    ['Live, for another program', 'sealpost simulate --live --streams BTC/USD-Streams-CexPrice | head -5'],
+  ]);
+};
+
+const networkOption = (): Option =>
+  new Option('--network <type>', 'testnet (4 oracles, 2 sign) or mainnet (16 oracles, 6 sign)').default('testnet');
+
+const simulate = (session: Session, options: SimulateOptions): Promise<void> => {
+  const settings = parseSimulateOptions(options, Math.floor(session.nowMs() / 1_000));
+  return settings.mode === 'live' ? followLive(session, settings) : writeSpan(session, settings);
+};
+
+type SpanSettings = Extract<SimulateSettings, { mode: 'span' }>;
+type LiveSettings = Extract<SimulateSettings, { mode: 'live' }>;
+
+const writeSpan = async (session: Session, settings: SpanSettings): Promise<void> => {
+  const { simulation, span, out, workers } = settings;
+  const { from, to } = span;
+  const signal = session.interruption();
+  const startedMs = performance.now();
+  const progress = createProgress(session.stderr);
+  let count = 0;
+  try {
+    const written = await writeHistory({ ...simulation, ...span, workers }, out, signal, (batch) => {
+      count += batch.length;
+      const reached = batch.at(-1)?.deliveredAt ?? from;
+      progress.update({ fraction: Math.min(1, (reached - from + 1) / (to - from + 1)), count, label: 'reports' });
+    }).finally(progress.end);
+    const elapsedMs = Math.round(performance.now() - startedMs);
+    const { seed, networkType } = simulation;
+    if (settings.json) return await printJson(session, { out, networkType, seed, ...span, ...written, elapsedMs });
+    const reports = formatNumberOf(written.reports, 'report');
+    await session.write(`${reports} of ${describeStreams(written)} in ${out}, ${elapsedMs / 1_000} s.\n`);
+  } catch (error) {
+    if (!signal.aborted) throw error;
+    session.stderr.write('Interrupted. Nothing was written.\n');
+    session.exitWith(interruptedCode(signal));
+  }
+};
+
+/** Streams with reports, and those in the catalog without: decommissioned before the span. */
+const describeStreams = ({ streams, streamsWithReports }: HistoryFiles): string => {
+  const others = streams - streamsWithReports;
+  const rest = others === 0 ? '' : ` (${formatNumberOf(others, 'more stream')} in the catalog without reports)`;
+  return `${formatNumberOf(streamsWithReports, 'stream')}${rest}`;
+};
+
+const followLive = async (session: Session, { simulation }: LiveSettings): Promise<void> => {
+  const streams = createStreams(simulation.networkType ?? 'testnet').map(({ stream }) => stream);
+  const names = new Map<string, string>(streams.map(({ feedId, name }) => [feedId, name]));
+  const nameWidth = Math.max(...streams.map(({ name }) => name.length));
+  for await (const { report } of followClock({ ...simulation, signal: session.interruption() })) {
+    const text = session.isTerminal
+      ? renderLiveReport(report, names.get(report.feedID) ?? report.feedID, nameWidth)
+      : JSON.stringify(report);
+    await session.write(`${text}\n`);
+  }
+};
