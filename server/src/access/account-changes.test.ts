@@ -6,8 +6,8 @@ import {
   needsRewrap,
   requireOpeningKey,
   requireSameKey,
-  rewrapAccount,
   revokeSecret,
+  rewrapAccount,
   showAccount,
   switchAccount,
 } from './account-changes.ts';
