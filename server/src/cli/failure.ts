@@ -53,7 +53,7 @@ export const explainFailure = (error: unknown): { readonly exitCode: number; rea
   if (error instanceof ApiError) return { exitCode: exitCodes.refused, text: error.message };
   if (error instanceof StoreError)
     return {
-      exitCode: error.code === 'store_url_unknown' ? exitCodes.usage : exitCodes.unavailable,
+      exitCode: error.code === 'store_url_invalid' ? exitCodes.usage : exitCodes.unavailable,
       text: error.message,
     };
   if (error instanceof CorruptRecordError) {

@@ -206,7 +206,7 @@ const admit = (one: PendingLine, { verified, code, detail }: Verdict, parts: Ing
   };
   const line = one.line as ReportLine; // as above
   const disagreeing = disagreeingField(line, toReportJson(feedId, verified, line.fullReport));
-  if (disagreeing !== undefined) throw new Refusal('disagreeing_fields', `It is ${disagreeing}.`);
+  if (disagreeing !== undefined) throw new Refusal('mismatched_fields', `It is ${disagreeing}.`);
   checkCatalog(verified, parts.view, parts.rules.network);
   checkTimes(verified, parts.rules, parts.nowMs());
 };
@@ -217,7 +217,7 @@ const checkCatalog = ({ feedId, configDigest }: VerifiedReport, view: AdminView,
   const stream = streams.get(feedId);
   if (stream === undefined) throw new Refusal('unknown_stream');
   if (stream.networkType !== network)
-    throw new Refusal('other_network', `It is on ${stream.networkType}, this is ${network}.`);
+    throw new Refusal('wrong_network', `It is on ${stream.networkType}, this is ${network}.`);
   if (stream.status === 'decommissioned') throw new Refusal('decommissioned_stream');
 };
 

@@ -5,11 +5,11 @@ import { type VerificationFailure, verificationFailures } from '@sealpost/protoc
 export const refusals = {
   malformed_line: 'The line is not a JSON report.',
   malformed_report: 'fullReport is not a well-formed report.',
-  disagreeing_fields: 'A field of the line does not agree with what was signed.',
+  mismatched_fields: 'A field of the line does not agree with what was signed.',
   ...verificationFailures,
   retired_signer_set: 'The signer set of the report is retired.',
   unknown_stream: 'The stream is not in the catalog. Add it first: sealpost stream add.',
-  other_network: 'The stream belongs to the other network.',
+  wrong_network: 'The stream belongs to the other network.',
   decommissioned_stream: 'The stream is decommissioned and takes no new report.',
   malformed_window: 'validFromTimestamp is after observationsTimestamp.',
   expiry_before_observation: 'expiresAt is before observationsTimestamp.',

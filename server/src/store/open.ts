@@ -31,7 +31,7 @@ export const openStore = async (
   const scheme = /^([a-z][a-z0-9+]+):/.exec(url)?.[1];
   const isDatabase = scheme === 'postgres' || scheme === 'postgresql';
   if (!isDatabase && replicas.length > 0)
-    throw new StoreError('store_url_unknown', 'A read store goes with a store in PostgreSQL: --store postgres://….');
+    throw new StoreError('store_url_invalid', 'A read store goes with a store in PostgreSQL: --store postgres://….');
   if (scheme === undefined) return openLmdbStore(url, mode, tell, starting, writing);
   if (scheme === 'lmdb') return openLmdbStore(url.slice('lmdb:'.length), mode, tell, starting, writing);
   if (isDatabase) {
@@ -42,7 +42,7 @@ export const openStore = async (
     return whole;
   }
   throw new StoreError(
-    'store_url_unknown',
+    'store_url_invalid',
     `There is no store engine for ${scheme}:. Use lmdb:FOLDER or postgres://USER@HOST/DATABASE.`,
   );
 };
@@ -67,14 +67,14 @@ export const repairStore = async (url: string, options: RepairOptions): Promise<
     const { repairPostgresStore } = await import('./postgres/check/repair.ts');
     return repairPostgresStore(url, options);
   }
-  throw new StoreError('store_url_unknown', `There is no store engine for ${scheme}:. Nothing was repaired.`);
+  throw new StoreError('store_url_invalid', `There is no store engine for ${scheme}:. Nothing was repaired.`);
 };
 
 /** Brings the tables of a store up to this release. A store in a folder has none: it is made by whoever writes first. */
 export const migrateStore = async (url: string): Promise<Migrated> => {
   if (/^postgres(?:ql)?:/.test(url)) return (await import('./postgres/schema.ts')).migratePostgres(url);
   throw new StoreError(
-    'store_url_unknown',
+    'store_url_invalid',
     'Only stores in PostgreSQL are migrated. Name one with --store postgres://….',
   );
 };

@@ -360,7 +360,7 @@ export type StoreErrorCode =
   | 'store_format_newer'
   | 'store_format_older'
   | 'store_not_found'
-  | 'store_url_unknown'
+  | 'store_url_invalid'
   | 'store_read_only'
   | 'store_disk_full'
   | 'store_write_failed'

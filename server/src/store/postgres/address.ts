@@ -34,17 +34,17 @@ const isReadable = (place: string): boolean => {
   }
 };
 
-/** Takes an address apart; one that cannot be used is a `store_url_unknown` that says why. */
+/** Takes an address apart; one that cannot be used is a `store_url_invalid` that says why. */
 export const parseAddress = (url: string): PostgresAddress => {
   const [place = '', query = ''] = url.split(/\?(.*)/s);
   if (!isReadable(place))
     throw new StoreError(
-      'store_url_unknown',
+      'store_url_invalid',
       'The address of the database cannot be read. It is postgres://USER:PASSWORD@HOST:PORT/DATABASE; a user and a password have % written as %25, / as %2F, ? as %3F, # as %23, @ as %40.',
     );
   const parameters = new URLSearchParams(query);
   const shown = hidePassword(place);
-  const refuse = (what: string) => new StoreError('store_url_unknown', `${shown}: ${what}`);
+  const refuse = (what: string) => new StoreError('store_url_invalid', `${shown}: ${what}`);
   const take = (name: string): string | undefined => {
     const value = parameters.get(name) ?? undefined;
     parameters.delete(name);

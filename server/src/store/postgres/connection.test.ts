@@ -128,7 +128,7 @@ test('postgres: a process opens no more connections than the setting says, whate
   const open = await database`SELECT 1 FROM pg_stat_activity WHERE application_name = 'sealpost'`;
   expect(open.length).toBeLessThanOrEqual(6);
   await expect(openStore(server.url('counted', 'connections=5'), 'write')).rejects.toMatchObject({
-    code: 'store_url_unknown',
+    code: 'store_url_invalid',
     message: expect.stringContaining('the parameter connections is 5. A node needs 6 or more.'),
   });
 });

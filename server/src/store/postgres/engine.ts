@@ -58,7 +58,7 @@ export const openPostgresStore = async (
 
 const parseReplica = (url: string, { schema }: PostgresAddress): PostgresAddress => {
   const address = parseAddress(url);
-  const refuse = (what: string) => new StoreError('store_url_unknown', `${address.shown}: ${what}`);
+  const refuse = (what: string) => new StoreError('store_url_invalid', `${address.shown}: ${what}`);
   if (address.schema !== schema)
     throw refuse(
       `a read store is a copy of the store, so its schema is ${schema} too. Add schema=${schema} to the address.`,
@@ -96,7 +96,7 @@ const readConnections = (address: PostgresAddress, share: number): number => {
   const least = (otherConnections + 1) * share;
   const processes = share === 1 ? 'A node' : `A node of ${share} processes`;
   throw new StoreError(
-    'store_url_unknown',
+    'store_url_invalid',
     `${address.shown}: the parameter connections is ${address.connections}. ${processes} needs ${least} or more.`,
   );
 };

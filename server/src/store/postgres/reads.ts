@@ -1,5 +1,6 @@
 // Owns reading reports from PostgreSQL. A reading that fits into one partition names it; what it does not find there is asked of all
 // of them in one statement, so that every answer is of one moment.
+import assert from 'node:assert/strict';
 import type { FeedId } from '@sealpost/protocol';
 import type { CandleSlice, CandleSpan } from '../candle-rollup.ts';
 import type { DamageLog } from '../damage.ts';
@@ -20,7 +21,6 @@ import {
   type ScanCursor,
   type ScannedReport,
   type StoredReport,
-  StoreError,
   type Window,
 } from '../store.ts';
 import type { Run } from './connection.ts';
@@ -333,8 +333,7 @@ const readKeys = async (run: Run, t: Tables, partitions: Partitions, keys: reado
 export const scanReports = async (run: Run, t: Tables, cursor: ScanCursor | undefined, limit: number) => {
   // Damaged keys included: they may be of any length, and before every other.
   const [, feed, ms] = /^0x([0-9a-f]*):(-?\d+)$/.exec(cursor ?? '0x:-1') ?? [];
-  if (feed === undefined || ms === undefined)
-    throw new StoreError('store_corrupt', `${cursor} is no cursor of a scan.`);
+  assert(feed !== undefined && ms !== undefined, `${cursor} is not a cursor of a scan`);
   const rows = await run<ReportRow & { feed_id: Buffer }>(
     `SELECT feed_id, ${reportColumns} FROM ${t.reports} WHERE (feed_id, observations) > ($1::bytea, $2::bigint)
      ORDER BY feed_id, observations LIMIT $3::int`,

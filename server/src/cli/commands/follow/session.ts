@@ -45,7 +45,7 @@ const heartbeatMs = 15_000;
 const blocking: readonly (RefusalCode | null)[] = [
   'unknown_config_digest',
   'unknown_stream',
-  'other_network',
+  'wrong_network',
   'decommissioned_stream',
   'ahead_of_clock',
 ];

@@ -1,8 +1,9 @@
 // Walking through every record of the reports environment, for those who check a store. Each table has a check of its records.
+import assert from 'node:assert/strict';
 import type { FeedId } from '@sealpost/protocol';
 import { createDamageLog } from '../../damage.ts';
 import { decodeKeyedRecord } from '../../format/record.ts';
-import { CorruptRecordError, type ScanCursor, type ScannedReport, StoreError } from '../../store.ts';
+import { CorruptRecordError, type ScanCursor, type ScannedReport } from '../../store.ts';
 import { checkCandle } from '../candles.ts';
 import { checkStreamRow, createDirectory, type Directory } from '../directory.ts';
 import type { Environment, Table } from '../environment.ts';
@@ -64,7 +65,7 @@ function* entriesAfter(table: Table | undefined, after: Buffer | undefined): Gen
 const parseCursor = (cursor: ScanCursor | undefined) => {
   const [table, key] = (cursor ?? 'blocks:').split(':');
   const name = tableNames.find((known) => known === table);
-  if (name === undefined) throw new StoreError('store_corrupt', `${cursor} is not a cursor of a scan.`);
+  assert(name !== undefined, `${cursor} is not a cursor of a scan`);
   return { name, after: key ? Buffer.from(key, 'hex') : undefined };
 };
 
