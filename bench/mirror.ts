@@ -114,7 +114,7 @@ const createStore = async (world: World, name: string): Promise<string> => {
 };
 
 const serve = async (world: World, store: string) => {
-  const listen = ['--listen', '127.0.0.1:0', '--ingest-listen', '127.0.0.1:0'];
+  const listen = ['--listen', '127.0.0.1:0', '--ops-listen', '127.0.0.1:0'];
   const child = start(world, [
     'serve',
     '--json',

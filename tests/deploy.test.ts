@@ -266,7 +266,9 @@ const token = 'token-of-the-tests';
 beforeAll(async () => {
   world = await createWorld();
   const settings = ['--trusted-proxies', '127.0.0.1', '--ahead-max-ms', '6000000', '--verifier-threads', '1'];
-  server = await startServer(world, [...settings, '--anonymous-rate-limit', '1'], { SEALPOST_INGEST_TOKEN: token });
+  server = await startServer(world, [...settings, '--anonymous-requests-per-second', '1'], {
+    SEALPOST_INGEST_TOKEN: token,
+  });
 }, 60_000);
 afterAll(async () => {
   await server?.stop();

@@ -39,8 +39,8 @@ test('observed: requests become usage of their account, and every observation a 
     await run('account', 'create', '--name', 'acme', '--entitle', 'public', '--json'),
   );
   const flags = {
-    ...{ listen: '127.0.0.1:0', ingestListen: '127.0.0.1:0', requestsPerSecond: '3', logLevel: 'silent' },
-    lagMaxMs: '60000', // what is counted here is not load: a busy machine must not shed a request
+    ...{ listen: '127.0.0.1:0', opsListen: '127.0.0.1:0', requestsPerSecond: '3', logLevel: 'silent' },
+    eventLoopLagMaxMs: '60000', // what is counted here is not load: a busy machine must not shed a request
   };
   const { values: settings } = resolveSettings({ flags, env, file: undefined });
   const node = await openNode({ settings, version: '1.2.3', ingestToken: undefined });

@@ -47,7 +47,9 @@ beforeAll(async () => {
   ]);
   created = JSON.parse(made.stdout);
   // The most that the log can tell.
-  serving = await startServer(world, ['--log-level', 'debug', '--rate-limit', '0'], { SEALPOST_INGEST_TOKEN: token });
+  serving = await startServer(world, ['--log-level', 'debug', '--requests-per-second', '0'], {
+    SEALPOST_INGEST_TOKEN: token,
+  });
 }, 120_000);
 afterAll(async () => {
   await serving.stop();
@@ -114,7 +116,7 @@ test('secrets: commands, failing ones too, and the shown settings have none', as
 }, 120_000);
 
 const serveWith = (args: readonly string[], env: NodeJS.ProcessEnv = {}) =>
-  runKept(['serve', '--listen', '127.0.0.1:0', '--ingest-listen', '127.0.0.1:0', ...args], env);
+  runKept(['serve', '--listen', '127.0.0.1:0', '--ops-listen', '127.0.0.1:0', ...args], env);
 
 test('secrets: a server whose key is missing, wrong or open to others does not start, and says why', async () => {
   const file = (name: string, mode: number): string => {

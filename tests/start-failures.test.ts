@@ -33,7 +33,7 @@ const newStore = (): string => {
 const demoArgs = (): readonly string[] => ['demo', '--json', '--port', '0', '--past', '2', '--dir', newStore()];
 const serveArgs = (...more: readonly string[]): readonly string[] => {
   const store = newStore();
-  const where = ['--store', store, '--key-file', keyFile, '--listen', '127.0.0.1:0', '--ingest-listen', '127.0.0.1:0'];
+  const where = ['--store', store, '--key-file', keyFile, '--listen', '127.0.0.1:0', '--ops-listen', '127.0.0.1:0'];
   return ['serve', '--json', ...where, '--explorer', 'off', ...more];
 };
 const start = (replacements: Replacements, args: readonly string[]): Program => {

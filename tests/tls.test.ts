@@ -165,7 +165,7 @@ test('tls: SIGHUP brings a new certificate to new connections, open ones go on; 
 
 test('tls: a certificate that cannot be used at the start is a refusal with a reason', async () => {
   const args = ['serve', '--store', join(world.folder, 'other'), '--key-file', world.keyFile];
-  const ports = ['--listen', '127.0.0.1:0', '--ingest-listen', '127.0.0.1:0'];
+  const ports = ['--listen', '127.0.0.1:0', '--ops-listen', '127.0.0.1:0'];
   const run = (...tls: readonly string[]) => runCommand([...args, ...ports, ...tls], world.folder);
   const foreign = join(world.folder, 'foreign-key.pem');
   writeFileSync(foreign, createCertificate('other').key, { mode: 0o600 });

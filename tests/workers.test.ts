@@ -203,7 +203,7 @@ const workersOf = ({ child }: Program): readonly number[] => {
 test('workers: one that ends while the others are still starting is replaced too', async () => {
   const other = await createWorld();
   const port = await freePort();
-  const listen = ['--listen', `127.0.0.1:${port}`, '--ingest-listen', '127.0.0.1:0'];
+  const listen = ['--listen', `127.0.0.1:${port}`, '--ops-listen', '127.0.0.1:0'];
   const places = ['--store', other.store, '--key-file', other.keyFile];
   const program = startCommand(['serve', ...twoWorkers, ...listen, ...places], other.folder);
   try {

@@ -46,7 +46,7 @@ export type NodeSettings = {
   readonly verifierThreads: number;
   readonly retentionBytes: number;
   /** Above this average delay of the loop requests are shed. */
-  readonly lagMaxMs: number;
+  readonly eventLoopLagMaxMs: number;
   /** How long requests under way may take once the node is told to stop. */
   readonly drainMs: number;
 };
@@ -157,7 +157,7 @@ export const openReadPath = async (
 ): Promise<ReadPath> => {
   setFlagsFromString(inlining);
   const monotonicMs = () => performance.now();
-  const load = watchLoad(settings.lagMaxMs, monotonicMs);
+  const load = watchLoad(settings.eventLoopLagMaxMs, monotonicMs);
   const longWork = createLongWork(monotonicMs);
   const live = await openLive({
     store,

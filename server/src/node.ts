@@ -88,7 +88,7 @@ export const openNode = async (options: NodeOptions): Promise<Node> => {
     const listening = await openFront(settings, nodeSettings, opened, box, observe, log, starting, signIn);
     front = listening;
     const opsOptions = {
-      ...settings.ingestListen,
+      ...settings.opsListen,
       checks: {
         draining: () => (stopping === undefined ? undefined : 'this node is shutting down'),
         store: () => checkStore(opened),
@@ -268,7 +268,7 @@ const toNodeSettings = (settings: Settings, version: string): NodeSettings => ({
   },
   verifierThreads: settings.verifierThreads,
   retentionBytes: settings.retentionBytes,
-  lagMaxMs: settings.lagMaxMs,
+  eventLoopLagMaxMs: settings.eventLoopLagMaxMs,
   drainMs: settings.drainMs,
 });
 

@@ -43,7 +43,17 @@ let proxy: CheckingProxy;
 const startDemo = (): Promise<Demo> => {
   child = spawn(
     process.execPath,
-    [join(root, 'server/bin/sealpost.js'), 'demo', '--json', '--port', '0', '--dir', folder, '--rate-limit', '0'],
+    [
+      join(root, 'server/bin/sealpost.js'),
+      'demo',
+      '--json',
+      '--port',
+      '0',
+      '--dir',
+      folder,
+      '--requests-per-second',
+      '0',
+    ],
     { stdio: ['ignore', 'pipe', 'ignore'] },
   );
   return new Promise((resolve) => child.stdout?.once('data', (line) => resolve(JSON.parse(String(line)))));

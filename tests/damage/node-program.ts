@@ -94,11 +94,11 @@ const examine = async (folder: string): Promise<Outcome> => {
   const env = { SEALPOST_STORE: folder, SEALPOST_KEY_FILE: world.keyFile };
   const flags = {
     listen: '127.0.0.1:0',
-    ingestListen: '127.0.0.1:0',
+    opsListen: '127.0.0.1:0',
     requestsPerSecond: '10000',
     verifierThreads: '1',
     explorer: 'off',
-    lagMaxMs: '60000',
+    eventLoopLagMaxMs: '60000',
   };
   const lines: string[] = [];
   const { values: settings } = resolveSettings({ flags, env, file: undefined });

@@ -116,7 +116,7 @@ type RunningDemo = Pick<ExplorerWorld, 'url' | 'userId' | 'secret' | 'feedIds'> 
 // shed what a page asks for.
 const startDemo = async (folder: string, port: number): Promise<RunningDemo> => {
   const program = startCommand(['demo', '--json', '--port', String(port), '--dir', folder, '--past', '6'], folder, {
-    SEALPOST_LAG_MAX_MS: '60000',
+    SEALPOST_EVENT_LOOP_LAG_MAX_MS: '60000',
   });
   const [line] = await program.printed(/^\{"url":.*\}$/m);
   return {

@@ -33,11 +33,11 @@ const create = async (): Promise<string> => {
 const serve = async (): Promise<void> => {
   const flags = {
     listen: '127.0.0.1:0',
-    ingestListen: '127.0.0.1:0',
+    opsListen: '127.0.0.1:0',
     requestsPerSecond: '10000',
     verifierThreads: '1',
     explorer: 'off',
-    lagMaxMs: '60000',
+    eventLoopLagMaxMs: '60000',
   };
   const env = { SEALPOST_STORE: folder, SEALPOST_KEY_FILE: keyFile };
   const { values: settings } = resolveSettings({ flags, env, file: undefined });

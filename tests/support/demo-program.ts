@@ -8,7 +8,7 @@ import { openNode } from '../../server/src/node.ts';
 
 const [folder = '', pastSeconds = '', recentSeconds = ''] = process.argv.slice(2);
 const world = openDemoWorld(folder);
-const flags = { listen: '127.0.0.1:0', ingestListen: '127.0.0.1:0', explorer: 'off', verifierThreads: '1' };
+const flags = { listen: '127.0.0.1:0', opsListen: '127.0.0.1:0', explorer: 'off', verifierThreads: '1' };
 const env = { SEALPOST_STORE: folder, SEALPOST_KEY_FILE: demoKeyFile(folder) };
 const { values: settings } = resolveSettings({ flags, env, file: undefined });
 const logTo = { write: () => {} };

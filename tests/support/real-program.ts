@@ -150,9 +150,9 @@ export const startServer = async (
   env: NodeJS.ProcessEnv = {},
   detached = false,
 ): Promise<Server> => {
-  const where = ['--store', store, '--key-file', keyFile, '--listen', '127.0.0.1:0', '--ingest-listen', '127.0.0.1:0'];
+  const where = ['--store', store, '--key-file', keyFile, '--listen', '127.0.0.1:0', '--ops-listen', '127.0.0.1:0'];
   // A machine that is busy with other tests must not make this server shed.
-  const calm = ['--lag-max-ms', '60000'];
+  const calm = ['--event-loop-lag-max-ms', '60000'];
   const program = startCommand(['serve', '--json', ...where, ...calm, ...args], folder, env, detached);
   const [, url = '', opsUrl = ''] = await program.printed(/^\{"url":"([^"]+)","opsUrl":"([^"]+)"/m);
   const stop = (): Promise<Finished> => {

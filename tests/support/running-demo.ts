@@ -26,7 +26,18 @@ export type DemoOptions = {
 /** Resolves when it answers, with the last two minutes of history in its store. */
 export const startDemo = async ({ node, pastMinutes = 6, signal }: DemoOptions = {}): Promise<Demo> => {
   const folder = mkdtempSync(join(tmpdir(), 'sealpost-demo-'));
-  const args = ['demo', '--json', '--port', '0', '--dir', folder, '--past', String(pastMinutes), '--rate-limit', '0'];
+  const args = [
+    'demo',
+    '--json',
+    '--port',
+    '0',
+    '--dir',
+    folder,
+    '--past',
+    String(pastMinutes),
+    '--requests-per-second',
+    '0',
+  ];
   const program = startProgram([join(root, 'server/bin/sealpost.js'), ...args], folder, {}, node);
   signal?.addEventListener('abort', () => program.child.kill('SIGKILL'));
   const [line] = await program.printed(/^\{"url":.*\}$/m);

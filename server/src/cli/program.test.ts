@@ -235,7 +235,7 @@ test('program: a config file with a secret in it, and a token file, must be clos
   chmodSync(config, 0o644);
   expect((await runCommand(['config', '--config', config])).code).toBe(0);
   writeFileSync(config, 'hidden-from-everyone');
-  const ingest = ['ingest', '-', '--to', 'http://127.0.0.1:1', '--token-file', config];
+  const ingest = ['ingest', '-', '--to', 'http://127.0.0.1:1', '--ingest-token-file', config];
   expect(await runCommand(ingest, { stdin: '' })).toEqual(refused);
 });
 

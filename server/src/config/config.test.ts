@@ -33,7 +33,7 @@ test('config: without any source every setting has its default', () => {
     skewMaxMs: 5_000,
     origins: undefined,
     trustedProxies: undefined,
-    lagMaxMs: 250,
+    eventLoopLagMaxMs: 250,
     explorer: true,
     drainMs: 8_000,
     logLevel: 'info',
@@ -42,7 +42,7 @@ test('config: without any source every setting has its default', () => {
     aheadMaxMs: 5_000,
     verifierThreads: availableParallelism(),
     linesInFlightMax: 4_096,
-    ingestListen: { host: '127.0.0.1', port: 7_402 },
+    opsListen: { host: '127.0.0.1', port: 7_402 },
     ingestToken: undefined,
     ingestTokenFile: undefined,
   });
@@ -96,8 +96,8 @@ test('config: a bad value is refused with the setting, the source and what is ex
   expect(() => resolve({ env: { SEALPOST_VERIFIER_THREADS: 'many' } })).toThrow(
     'The setting verifierThreads is "many" in SEALPOST_VERIFIER_THREADS, expected auto, which is one per processor, or a whole number from 1 to 64.',
   );
-  expect(() => resolve({ file: file({ ingestListen: '7402' }) })).toThrow(
-    'The setting ingestListen is "7402" in sealpost.json, expected HOST:PORT, such as 127.0.0.1:7402 or [::1]:7402.',
+  expect(() => resolve({ file: file({ opsListen: '7402' }) })).toThrow(
+    'The setting opsListen is "7402" in sealpost.json, expected HOST:PORT, such as 127.0.0.1:7402 or [::1]:7402.',
   );
   expect(() => resolve({ file: file({ store: true }) })).toThrow(
     'The setting store is neither a text nor a number in sealpost.json.',
@@ -111,6 +111,15 @@ test('config: a key of the file that is no setting is refused, and so is a file 
   expect(() => resolve({ file: file([]) })).toThrow('sealpost.json must hold a JSON object of setting → value.');
 });
 
+test('config: a former name is refused with the name to use', () => {
+  expect(() => resolve({ file: file({ ingestListen: '127.0.0.1:1' }) })).toThrow(
+    'sealpost.json sets ingestListen, which is now opsListen.',
+  );
+  expect(() => resolve({ env: { SEALPOST_LAG_MAX_MS: '100' } })).toThrow(
+    'SEALPOST_LAG_MAX_MS is now SEALPOST_EVENT_LOOP_LAG_MAX_MS. Rename the variable.',
+  );
+});
+
 test('config: sizes are bytes or carry a unit, and 0 is no size', () => {
   const bytes = (text: string) => resolve({ flags: { retentionBytes: text } }).values.retentionBytes;
   expect(['1000000', '50GB', '2 GiB', 'unlimited'].map(bytes)).toEqual([1e6, 5e10, 2 ** 31, Number.POSITIVE_INFINITY]);
@@ -118,8 +127,8 @@ test('config: sizes are bytes or carry a unit, and 0 is no size', () => {
 });
 
 test('config: an IPv6 address stands in brackets', () => {
-  expect(resolve({ flags: { ingestListen: '[::1]:0' } }).values.ingestListen).toEqual({ host: '::1', port: 0 });
-  expect(() => resolve({ flags: { ingestListen: '::1:80' } })).toThrow();
+  expect(resolve({ flags: { opsListen: '[::1]:0' } }).values.opsListen).toEqual({ host: '::1', port: 0 });
+  expect(() => resolve({ flags: { opsListen: '::1:80' } })).toThrow();
 });
 
 test('config: trusted proxies are addresses and prefixes of either family, and nothing else', () => {
@@ -152,7 +161,7 @@ test('config: a secret is never shown, neither set nor refused', () => {
 });
 
 test('config: what is shown can be read again', () => {
-  const flags = { retentionBytes: '50GB', ingestListen: '[::1]:1', verifierThreads: '3' };
+  const flags = { retentionBytes: '50GB', opsListen: '[::1]:1', verifierThreads: '3' };
   const first = resolve({ flags });
   const shown = showSettings(first).filter(({ value }) => value !== null);
   const again = resolve({ file: file(Object.fromEntries(shown.map(({ name, value }) => [name, value]))) });

@@ -127,21 +127,21 @@ export const settingsTable = {
   }),
   requestsPerSecond: row({
     env: 'SEALPOST_REQUESTS_PER_SECOND',
-    flag: '--rate-limit <count>',
+    flag: '--requests-per-second <count>',
     defaultText: String(limits.requestsPerSecond),
     ...perSecond,
     help: 'requests per second for each account and route, unless the account has its own',
   }),
   anonymousRequestsPerSecond: row({
     env: 'SEALPOST_ANONYMOUS_REQUESTS_PER_SECOND',
-    flag: '--anonymous-rate-limit <count>',
+    flag: '--anonymous-requests-per-second <count>',
     defaultText: String(limits.anonymousRequestsPerSecond),
     ...perSecond,
     help: 'anonymous requests per second for each address',
   }),
   failuresPerSecond: row({
     env: 'SEALPOST_FAILURES_PER_SECOND',
-    flag: '--failure-rate-limit <count>',
+    flag: '--failures-per-second <count>',
     defaultText: String(limits.failuresPerSecond),
     ...perSecond,
     help: 'failed authentications per second and address before they are answered 429',
@@ -204,9 +204,9 @@ export const settingsTable = {
     ...onOrOff,
     help: 'whether the page that shows the streams is served at /',
   }),
-  lagMaxMs: row({
-    env: 'SEALPOST_LAG_MAX_MS',
-    flag: '--lag-max-ms <ms>',
+  eventLoopLagMaxMs: row({
+    env: 'SEALPOST_EVENT_LOOP_LAG_MAX_MS',
+    flag: '--event-loop-lag-max-ms <ms>',
     defaultText: '250',
     parse: wholeNumber(10, 60_000),
     expected: 'a whole number of milliseconds from 10 to 60000',
@@ -270,14 +270,14 @@ export const settingsTable = {
     expected: 'a whole number from 1 to 1000000',
     help: 'lines under way at once between arrival and acknowledgement; more wait',
   }),
-  ingestListen: row({
-    env: 'SEALPOST_INGEST_LISTEN',
-    flag: '--ingest-listen <address>',
+  opsListen: row({
+    env: 'SEALPOST_OPS_LISTEN',
+    flag: '--ops-listen <address>',
     defaultText: '127.0.0.1:7402',
     parse: parseListen,
     format: formatListen,
     expected: 'HOST:PORT, such as 127.0.0.1:7402 or [::1]:7402',
-    help: 'where the server’s private listener takes reports; never a public address',
+    help: 'where the private listener takes reports and answers probes and metrics; never a public address',
   }),
   ingestToken: row({
     env: 'SEALPOST_INGEST_TOKEN',
@@ -290,7 +290,7 @@ export const settingsTable = {
   }),
   ingestTokenFile: row({
     env: 'SEALPOST_INGEST_TOKEN_FILE',
-    flag: '--token-file <file>',
+    flag: '--ingest-token-file <file>',
     defaultText: undefined,
     parse: parseText,
     expected: 'the path of a file',
@@ -299,6 +299,14 @@ export const settingsTable = {
 } as const;
 
 export type SettingName = keyof typeof settingsTable;
+
+/** Former names of settings and of their variables: refused, with the name to use. */
+const renamed: Readonly<Record<string, SettingName>> = {
+  ingestListen: 'opsListen',
+  SEALPOST_INGEST_LISTEN: 'opsListen',
+  lagMaxMs: 'eventLoopLagMaxMs',
+  SEALPOST_LAG_MAX_MS: 'eventLoopLagMaxMs',
+};
 
 type ValueOf<N extends SettingName> =
   | Exclude<ReturnType<(typeof settingsTable)[N]['parse']>, undefined>
@@ -334,6 +342,8 @@ export const rowOf = (name: SettingName) => settingsTable[name] as SettingRow<un
 
 /** Finds and reads the value of every setting. An empty environment variable counts as absent. */
 export const resolveSettings = ({ flags, env, file }: SettingInputs): ResolvedSettings => {
+  for (const [old, name] of Object.entries(renamed))
+    if (env[old]) throw new SettingError(`${old} is now ${rowOf(name).env}. Rename the variable.`);
   const content = file === undefined ? {} : parseFile(file.name, file.content);
   const resolved = settingNames.map((name) => {
     const { env: variable, flag, defaultText } = rowOf(name);
@@ -372,6 +382,7 @@ const parseFile = (file: string, content: unknown): Readonly<Partial<Record<Sett
   if (typeof content !== 'object' || content === null || Array.isArray(content))
     throw new SettingError(`${file} must hold a JSON object of setting → value.`);
   const entries = Object.entries(content).map(([name, value]) => {
+    if (Object.hasOwn(renamed, name)) throw new SettingError(`${file} sets ${name}, which is now ${renamed[name]}.`);
     if (!settingNames.some((known) => known === name))
       throw new SettingError(`${file} sets ${name}, which is no setting. Settings are: ${settingNames.join(', ')}.`);
     if (typeof value !== 'string' && typeof value !== 'number')

@@ -10,7 +10,7 @@ const unreadBytes = {
 export const connectionSettings = {
   publicRequestsPerSecond: {
     env: 'SEALPOST_PUBLIC_REQUESTS_PER_SECOND',
-    flag: '--public-rate-limit <count>',
+    flag: '--public-requests-per-second <count>',
     defaultText: String(limits.publicRequestsPerSecond),
     ...perSecond,
     help: 'requests per second for each address to files and routes that need no authentication, and to unknown paths',

@@ -2,7 +2,7 @@ import { type RouteName, routes } from '@sealpost/protocol';
 import { expect, test } from 'vitest';
 import { createLoadAverage, isShed, type LoadLevel } from './shedding.ts';
 
-const lagMaxMs = 250;
+const eventLoopLagMaxMs = 250;
 
 /** The levels after each of several ticks with the same delay and load. */
 const levels = (average: ReturnType<typeof createLoadAverage>, delayMs: number, ticks: number, perSecond = 1_000) =>
@@ -13,14 +13,14 @@ const levels = (average: ReturnType<typeof createLoadAverage>, delayMs: number, 
   });
 
 test('shedding: one stall, however long, sheds nothing', () => {
-  const average = createLoadAverage(lagMaxMs);
+  const average = createLoadAverage(eventLoopLagMaxMs);
   levels(average, 2, 100);
   expect(levels(average, 60_000, 1)).toEqual([0]);
   expect(levels(average, 2, 10)).toEqual(Array.from({ length: 10 }, () => 0));
 });
 
 test('shedding: sustained delay sheds the most expensive requests first, then the others, and ends again', () => {
-  const average = createLoadAverage(lagMaxMs);
+  const average = createLoadAverage(eventLoopLagMaxMs);
   expect(levels(average, 400, 20)).toEqual([
     ...Array.from({ length: 7 }, () => 0),
     ...Array.from({ length: 13 }, () => 1),
@@ -34,7 +34,7 @@ test('shedding: sustained delay sheds the most expensive requests first, then th
 });
 
 test('shedding: few requests are not the load, and none of them is shed', () => {
-  const average = createLoadAverage(lagMaxMs);
+  const average = createLoadAverage(eventLoopLagMaxMs);
   expect(levels(average, 900, 100, 19)).toEqual(Array.from({ length: 100 }, () => 0));
   expect(levels(average, 900, 30, 100).at(-1)).toBe(2);
 });

@@ -45,8 +45,8 @@ const stallTimesMax = 4;
  */
 const requestsPerSecondMin = 20;
 
-/** Judges the delays of the loop: level 1 begins above `lagMaxMs` on average, level 2 above twice that; each ends below half of its bound. */
-export const createLoadAverage = (lagMaxMs: number) => {
+/** Judges the delays of the loop: level 1 begins above `eventLoopLagMaxMs` on average, level 2 above twice that; each ends below half of its bound. */
+export const createLoadAverage = (eventLoopLagMaxMs: number) => {
   let lagMs = 0;
   let requestsPerSecond = 0;
   let level: LoadLevel = 0;
@@ -55,11 +55,11 @@ export const createLoadAverage = (lagMaxMs: number) => {
     level: (): LoadLevel => level,
     /** Takes the delay of a tick, the requests since the last one, and the milliseconds since. */
     add: (delayMs: number, requests: number, elapsedMs: number): void => {
-      lagMs += weight * (Math.min(delayMs, stallTimesMax * lagMaxMs) - lagMs);
+      lagMs += weight * (Math.min(delayMs, stallTimesMax * eventLoopLagMaxMs) - lagMs);
       requestsPerSecond += weight * ((requests * 1_000) / Math.max(1, elapsedMs) - requestsPerSecond);
       if (requestsPerSecond < requestsPerSecondMin) level = 0;
-      else if (isAbove(2 * lagMaxMs, level === 2)) level = 2;
-      else level = isAbove(lagMaxMs, level > 0) ? 1 : 0;
+      else if (isAbove(2 * eventLoopLagMaxMs, level === 2)) level = 2;
+      else level = isAbove(eventLoopLagMaxMs, level > 0) ? 1 : 0;
     },
   };
 };
@@ -69,8 +69,8 @@ export type WatchedLoad = Load & { readonly lagMs: () => number; readonly stop: 
 const tickMs = 50;
 
 /** Watches the loop of this process. */
-export const watchLoad = (lagMaxMs: number, monotonicMs: () => number): WatchedLoad => {
-  const average = createLoadAverage(lagMaxMs);
+export const watchLoad = (eventLoopLagMaxMs: number, monotonicMs: () => number): WatchedLoad => {
+  const average = createLoadAverage(eventLoopLagMaxMs);
   let [lag, requests, lastMs] = [0, 0, monotonicMs()];
   const timer = setInterval(() => {
     const now = monotonicMs();

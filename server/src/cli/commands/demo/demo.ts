@@ -51,7 +51,7 @@ export const addDemoCommand = (program: Command, session: Session): void => {
     ['Another sign-in link, in another terminal', 'sealpost demo --link'],
     [
       'For tests: any port, a folder of its own, no limits',
-      'sealpost demo --json --port 0 --dir /tmp/demo --past 5 --rate-limit 0',
+      'sealpost demo --json --port 0 --dir /tmp/demo --past 5 --requests-per-second 0',
     ],
   ]);
 };
@@ -73,7 +73,7 @@ const demo = async (session: Session, options: RawOptions): Promise<void> => {
     network: 'testnet',
     workers: 0, // this process takes each sign-in code once
     listen: { host: '127.0.0.1', port },
-    ingestListen: { host: '127.0.0.1', port: port === 0 ? 0 : port + 1 },
+    opsListen: { host: '127.0.0.1', port: port === 0 ? 0 : port + 1 },
     retentionBytes: demoBytesMax,
     logLevel: isLogAsked ? values.logLevel : logLevelDefault,
   };

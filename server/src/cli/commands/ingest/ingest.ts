@@ -26,7 +26,10 @@ export const addIngestCommand = (program: Command, session: Session): void => {
   addExamples(command, [
     ['A file', 'sealpost ingest reports.ndjson'],
     ['Live from the simulator', 'sealpost simulate --live | sealpost ingest -'],
-    ['While a server is running', 'sealpost ingest reports.ndjson --to http://127.0.0.1:7402 --token-file ./token'],
+    [
+      'While a server is running',
+      'sealpost ingest reports.ndjson --to http://127.0.0.1:7402 --ingest-token-file ./token',
+    ],
   ]);
 };
 

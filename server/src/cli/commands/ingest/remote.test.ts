@@ -66,7 +66,9 @@ test('ingest --to: lines are stored by the server, and results come back as from
 });
 
 test('ingest --to: the token may come from a file, and a wrong one is explained however much there is to send', async () => {
-  const good = await runCommand(['ingest', '-', '--to', listener.url, '--token-file', tokenFile], { stdin: lines(1) });
+  const good = await runCommand(['ingest', '-', '--to', listener.url, '--ingest-token-file', tokenFile], {
+    stdin: lines(1),
+  });
   expect([good.code, good.stderr]).toEqual([0, '']);
   const env = { SEALPOST_INGEST_TOKEN: 'another-token-than-that' };
   const stdin = 'x'.repeat(1_000).concat('\n').repeat(5_000);
@@ -74,20 +76,21 @@ test('ingest --to: the token may come from a file, and a wrong one is explained 
   expect(wrong).toEqual({
     code: 3,
     stdout: '',
-    stderr: `error: The server at ${new URL(listener.url).host} refused the token. Give the one it runs with: --token-file FILE or SEALPOST_INGEST_TOKEN.\n`,
+    stderr: `error: The server at ${new URL(listener.url).host} refused the token. Give the one it runs with: --ingest-token-file FILE or SEALPOST_INGEST_TOKEN.\n`,
   });
 });
 
 test('ingest --to: the flag of a token file goes before the variable of a token', async () => {
   const env = { SEALPOST_INGEST_TOKEN: 'another-token-than-that' };
-  const args = ['ingest', '-', '--to', listener.url, '--token-file', tokenFile];
+  const args = ['ingest', '-', '--to', listener.url, '--ingest-token-file', tokenFile];
   expect((await runCommand(args, { stdin: lines(1), env })).code).toBe(0);
 });
 
 test('ingest --to: without a token, or with something else than an address, nothing is sent', async () => {
   expect(await runCommand(['ingest', '-', '--to', listener.url])).toMatchObject({
     code: 2,
-    stderr: 'error: --to needs the token of the server. Give it with --token-file FILE or SEALPOST_INGEST_TOKEN.\n',
+    stderr:
+      'error: --to needs the token of the server. Give it with --ingest-token-file FILE or SEALPOST_INGEST_TOKEN.\n',
   });
   expect((await send('127.0.0.1:7402', '')).stderr).toBe(
     'error: --to has the value "127.0.0.1:7402", expected the address of a server’s private listener, such as http://127.0.0.1:7402.\n',
@@ -100,7 +103,7 @@ test.each([
     503,
     'The server at HOST does not take reports now: Full. Wait a little. Then run this again: what is stored is recognised.',
   ],
-  [404, 'HOST takes no reports. Use the address of the server’s private listener (ingestListen).'],
+  [404, 'HOST takes no reports. Use the address of the server’s private listener (opsListen).'],
   [500, 'The server at HOST failed: Full. See its log. Then run this again: what is stored is recognised.'],
 ])('ingest --to: an answer of %i is explained', async (status, text) => {
   const ran = await against((_, response) =>

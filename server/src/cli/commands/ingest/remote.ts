@@ -32,7 +32,9 @@ export const parseIngestUrl = (raw: string, token: string | undefined): IngestTa
       `--to has the value "${raw}", expected the address of a server’s private listener, such as http://127.0.0.1:7402.`,
     );
   if (token === undefined)
-    throw usageError('--to needs the token of the server. Give it with --token-file FILE or SEALPOST_INGEST_TOKEN.');
+    throw usageError(
+      '--to needs the token of the server. Give it with --ingest-token-file FILE or SEALPOST_INGEST_TOKEN.',
+    );
   url.pathname = `${url.pathname.replace(/\/+$/, '')}/ingest`;
   return { url, token };
 };
@@ -146,7 +148,7 @@ const explainRefusal = (status: number, body: string, url: URL): CommandError =>
   const isForeign = [404, 405].includes(status) || (status === 400 && parseJson(body).code !== 'malformed_argument');
   if (!isForeign) return explainAnswer(status, body, url);
   return unavailable(
-    `${url.host} does not answer POST /ingest/resume (${status}). Use the address of the server’s private listener (ingestListen), or upgrade the server.`,
+    `${url.host} does not answer POST /ingest/resume (${status}). Use the address of the server’s private listener (opsListen), or upgrade the server.`,
   );
 };
 
@@ -155,10 +157,10 @@ const explainAnswer = (status: number, body: string, { host }: URL): CommandErro
   const said = typeof error === 'string' ? error : `It answered ${status}.`;
   if (status === 401)
     return unavailable(
-      `The server at ${host} refused the token. Give the one it runs with: --token-file FILE or SEALPOST_INGEST_TOKEN.`,
+      `The server at ${host} refused the token. Give the one it runs with: --ingest-token-file FILE or SEALPOST_INGEST_TOKEN.`,
     );
   if (status === 404 || status === 405)
-    return unavailable(`${host} takes no reports. Use the address of the server’s private listener (ingestListen).`);
+    return unavailable(`${host} takes no reports. Use the address of the server’s private listener (opsListen).`);
   if (status === 507) return new TransientError(`The server at ${host} has no room: ${said}`);
   if (status === 503)
     return new TransientError(`The server at ${host} does not take reports now: ${said}`, `Wait a little. ${again}`);
