@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { ApiError, errorOf, errorTable, fromErrorJson, malformedArgument, statusOf, toErrorJson } from './errors.ts';
+import { ApiError, errorOf, errorTable, malformedArgument, toErrorJson } from './errors.ts';
 
 test('errors: the body carries the same text under error and message, the code, the request id and the details', () => {
   const error = new ApiError('clock_skew', 'too late', { serverTimeMs: 1_763_200_000_000, skewMs: -6_000 });
@@ -16,30 +16,6 @@ test('errors: details never replace the fixed keys', () => {
   expect(json).toEqual({ error: 'no', message: 'no', code: 'unauthorized', requestId: 'real' });
 });
 
-test('errors: a client rebuilds the same error from the body', () => {
-  const sent = new ApiError('report_not_found', 'none', { reason: 'gap', previous: null, next: null });
-  const back = fromErrorJson(JSON.parse(JSON.stringify(toErrorJson(sent, 'r'))));
-  expect(back?.requestId).toBe('r');
-  expect(back?.error).toMatchObject({ code: 'report_not_found', message: 'none' });
-  expect(back && statusOf(back.error)).toBe(404);
-  expect(back?.error.details).toEqual({ reason: 'gap', previous: null, next: null });
-});
-
-test('errors: a body that is not ours gives no error of ours', () => {
-  for (const body of [
-    null,
-    'x',
-    1,
-    [],
-    {},
-    { code: 'nope', requestId: 'r' },
-    { code: 'toString', requestId: 'r' },
-    { code: 'unauthorized' },
-  ]) {
-    expect(fromErrorJson(body)).toBeUndefined();
-  }
-});
-
 test('errors: 400 and 401 are never worth a retry, 5xx and 429 always are', () => {
   for (const { status, retry } of Object.values(errorTable)) {
     if (status === 400 || status === 401) expect(retry).toBe(false);
@@ -47,10 +23,9 @@ test('errors: 400 and 401 are never worth a retry, 5xx and 429 always are', () =
   }
 });
 
-test('errors: an error of the table has its text; one from a body without a text has it too', () => {
+test('errors: an error of the table has its text', () => {
   expect(errorOf('draining')).toMatchObject({ code: 'draining', details: {} });
   expect(errorOf('draining').message).toBe('This node is shutting down. Try again shortly.');
-  expect(fromErrorJson({ code: 'draining', requestId: 'r' })?.error).toEqual(errorOf('draining'));
 });
 
 test('errors: only the statuses that the API documents are used', () => {

@@ -91,17 +91,6 @@ export const toErrorJson = (error: ApiError, requestId: string): ErrorJson => {
   return { ...fixed, ...error.details, ...fixed };
 };
 
-/** Rebuilds the error from an answer's body; undefined when the body is not one of ours (a proxy's page, say). */
-export const fromErrorJson = (body: unknown): { error: ApiError; requestId: string } | undefined => {
-  if (typeof body !== 'object' || body === null) return undefined;
-  const { error, message, code, requestId, ...details } = body as Record<string, unknown>; // checked field by field below
-  if (typeof code !== 'string' || !isErrorCode(code) || typeof requestId !== 'string') return undefined;
-  const text = typeof message === 'string' ? message : typeof error === 'string' ? error : undefined;
-  return { error: text === undefined ? errorOf(code, details) : new ApiError(code, text, details), requestId };
-};
-
-const isErrorCode = (code: string): code is ErrorCode => Object.hasOwn(errorTable, code);
-
 /** Text that someone else wrote, in one line and without characters that steer a terminal or turn its writing around. */
 export const oneLine = (text: string): string => text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+/gu, ' ').trim();
 

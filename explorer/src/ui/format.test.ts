@@ -2,7 +2,6 @@ import { expect, test } from 'vitest';
 import {
   formatAge,
   formatCount,
-  formatDay,
   formatInterval,
   formatLocal,
   formatOffset,
@@ -53,7 +52,6 @@ test('interval: shorter than a second, broken and whole ones', () => {
 test('moment: UTC by name, with milliseconds where there are some', () => {
   expect(formatUtc(1_700_000_000_000)).toBe('2023-11-14 22:13:20 UTC');
   expect(formatUtc(1_700_000_000_042)).toBe('2023-11-14 22:13:20.042 UTC');
-  expect(formatDay(1_700_000_000_042)).toBe('2023-11-14');
 });
 
 test('moment: local time carries its offset', () => {

@@ -77,9 +77,6 @@ export const formatOffset = (minutes: number): string => {
   return `${minutes < 0 ? '−' : '+'}${pad(Math.floor(size / 60))}:${pad(size % 60)}`;
 };
 
-/** A day in UTC: `2026-11-15`. */
-export const formatDay = (ms: number): string => new Date(ms).toISOString().slice(0, 10);
-
 /** A whole number with thousands apart. */
 export const formatCount = (count: number): string => groupThousands(String(Math.round(count)));
 

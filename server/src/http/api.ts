@@ -11,12 +11,11 @@ import type { AdminView } from '../store/admin-snapshot.ts';
 import type { Store } from '../store/store.ts';
 import type { FindFile } from './explorer.ts';
 import { createGate, type GateRules } from './gate.ts';
-import { createPipeline, type Handlers, type Pipeline, type RequestEvent } from './pipeline.ts';
+import { createPipeline, type Handlers, type LiveHandlers, type Pipeline, type RequestEvent } from './pipeline.ts';
 import { createQueryReader, type QueryRules } from './query.ts';
 import { discovery } from './routes/discovery.ts';
 import { createDocsRoute } from './routes/docs.ts';
 import { feeds } from './routes/feeds.ts';
-import { live as withoutUpgrade } from './routes/live.ts';
 import { createOpenApiRoute, documentOf } from './routes/openapi.ts';
 import { origins } from './routes/origins.ts';
 import { reportAt } from './routes/report-at.ts';
@@ -58,8 +57,7 @@ export type ApiParts = {
   readonly onSigned?: (userId: string, secretId: string, nowMs: number) => void;
   /** Does this process terminate TLS? */
   readonly isTls?: boolean;
-  /** Handlers of live delivery; without them its routes ask for an upgrade that there is not. */
-  readonly live?: Handlers;
+  readonly live: LiveHandlers;
   /** The explorer's files; none when absent. */
   readonly findFile?: FindFile | undefined;
   /** Those that this process shares with others; its own when absent. */
@@ -70,7 +68,7 @@ export type ApiParts = {
 export type Limiters = { readonly accounts: RateLimiter; readonly addresses: RateLimiter };
 
 /** Handlers that are the same in every deployment. */
-const fixedHandlers: Handlers = {
+const fixedHandlers = {
   discovery,
   feeds,
   reportAt,
@@ -81,11 +79,9 @@ const fixedHandlers: Handlers = {
   reportCoverage,
   reportCandles,
   origins,
-  socket: withoutUpgrade,
-  socketMs: withoutUpgrade,
   time,
   signers,
-};
+} satisfies Partial<Handlers>;
 
 const createHandlers = ({ rules, url, isDraining, monotonicMs, live }: ApiParts): Handlers => {
   const document = documentOf(rules);

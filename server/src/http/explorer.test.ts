@@ -176,7 +176,7 @@ test('explorer: while requests are shed, its files are answered all the same, up
   const monotonicMs = () => 0;
   const gate = createGate({ authenticator: unused, accounts, addresses, rules, monotonicMs, readableOf: unused });
   const { handle } = createPipeline({
-    handlers: {},
+    handlers: unused,
     gate,
     readQuery: unused,
     contextOf: unused,

@@ -16,8 +16,11 @@ import type { Handler, LiveContext, RouteContext, Upgrade } from './routes/conte
 import { isShed, type Load } from './shedding.ts';
 import { matchRoute, type OtherTarget, parseTarget, type ServedName } from './target.ts';
 
-/** Handlers by route: those of other transports have none here. */
-export type Handlers = { readonly [R in RouteName]?: Handler<R> };
+/** The handler of every route. */
+export type Handlers = { readonly [R in RouteName]: Handler<R> };
+
+/** Those that live delivery has. */
+export type LiveHandlers = Pick<Handlers, 'socket' | 'socketMs' | 'reportStream'>;
 
 /** What is told of every request, once, when it was answered. */
 export type RequestEvent = {
@@ -104,8 +107,7 @@ export const createPipeline = (parts: PipelineParts): Pipeline => {
     if (passage.rate?.allowed === false) throw errorOf('rate_limited');
     const readable = passage.caller && gate.readableOf(passage.caller);
     authorise(query, readable);
-    const handler = handlers[name] as Handler<RouteName> | undefined; // the table keys both
-    if (handler === undefined) throw errorOf('upgrade_required');
+    const handler = handlers[name] as Handler<RouteName>; // the query is the one of the same route
     const context = parts.contextOf(passage.caller, readable, headers, nowMs, passage.response);
     return handler(query, isLive(route) ? { ...context, live: liveContext(passage, gate, headers) } : context);
   };

@@ -1,12 +1,11 @@
 // LIVE DELIVERY put together: hub, connections and the handlers of its routes. The pipeline has checked a request before it comes here;
 // what is added is the account's number of connections (D66).
-import type { FeedId, NetworkType } from '@sealpost/protocol';
+import { ApiError, type FeedId, type NetworkType } from '@sealpost/protocol';
 import { readableByAccount } from '../access/entitlements.ts';
 import type { LongWork } from '../access/long-work.ts';
 import { viewOfNetwork } from '../access/network-view.ts';
-import type { Handlers } from '../http/pipeline.ts';
+import type { LiveHandlers } from '../http/pipeline.ts';
 import type { Handler, LiveContext } from '../http/routes/context.ts';
-import { checkOrigin } from '../http/routes/live.ts';
 import type { AdminView } from '../store/admin-snapshot.ts';
 import type { Store } from '../store/store.ts';
 import { type Access, type Connections, createConnections, type Line, type Opened } from './connections.ts';
@@ -39,7 +38,7 @@ export type LiveOptions = {
 };
 
 export type Live = {
-  readonly handlers: Handlers;
+  readonly handlers: LiveHandlers;
   /** Who opened the connections that are open now, with which secret. */
   readonly opened: () => Iterable<Opened>;
   /** Ends all connections within a time, and then everything else. */
@@ -51,7 +50,7 @@ const dayMs = 86_400_000;
 
 const routeOfForm = { seconds: 'socket', milliseconds: 'socketMs', event: 'reportStream' } as const satisfies Record<
   LiveForm,
-  keyof Handlers
+  keyof LiveHandlers
 >;
 
 export const openLive = async (options: LiveOptions): Promise<Live> => {
@@ -140,6 +139,16 @@ const openedBy = (live: LiveContext, route: Opened['route'], feedIds: readonly F
 const required = (live: LiveContext | undefined): LiveContext => {
   if (live === undefined) throw new Error('A live route was asked without its connection.');
   return live;
+};
+
+const echoedCharactersMax = 80;
+
+/** Rejects an origin that is not configured (D31). Where none is configured, the header is ignored. */
+const checkOrigin = (origin: string | undefined, origins: readonly string[]): void => {
+  if (origin === undefined || origins.length === 0 || origins.includes(origin)) return;
+  const shown = JSON.stringify(origin.slice(0, echoedCharactersMax));
+  const expected = `expected one of ${origins.join(', ')}`;
+  throw new ApiError('unknown_origin', `X-Cll-Origin is ${shown}, ${expected}.`, { header: 'X-Cll-Origin' });
 };
 
 const createSocketRoute =

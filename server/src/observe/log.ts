@@ -216,10 +216,6 @@ const toLine = (observation: Observation, slowMs: number): Line => {
       return { level: observation.clean ? 'info' : 'error', fields: { event, clean: observation.clean } };
     case 'reloaded':
       return reloadedLine(observation);
-    case 'slow': {
-      const { what, durationMs, limitMs } = observation;
-      return { level: 'warn', fields: { event, what, durationMs: roundMs(durationMs), limitMs }, complaint: what };
-    }
     case 'adminReloadFailed':
       return {
         level: 'error',

@@ -22,7 +22,6 @@ export type ReloadedCertificate = { readonly names: string; readonly validTo: st
 
 /** What an operator should look at. `code` and `what` are words of ours, few and fixed: complaints are counted by them. */
 export type Complaint =
-  | { readonly kind: 'slow'; readonly what: string; readonly durationMs: number; readonly limitMs: number }
   | { readonly kind: 'adminReloadFailed'; readonly error: unknown }
   | { readonly kind: 'warning'; readonly code: string; readonly message: string; readonly error?: unknown };
 
