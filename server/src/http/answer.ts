@@ -1,5 +1,5 @@
 // Owns writing an answer: one flat header list, one write. CORS is on every answer, errors too (D24, D25, D26).
-import type { ServerResponse } from 'node:http';
+import { type ServerResponse, STATUS_CODES } from 'node:http';
 import { constants, gzip } from 'node:zlib';
 import { authHeaders } from '@sealpost/protocol';
 import type { RateDecision } from '../access/rate-limit.ts';
@@ -39,7 +39,7 @@ export type AnswerContext = {
 };
 
 /** Tells browsers to ask over TLS alone, for a year. */
-export const strictTransport = ['Strict-Transport-Security', 'max-age=31536000'] as const;
+const strictTransport = ['Strict-Transport-Security', 'max-age=31536000'] as const;
 
 const exposed = [
   'X-Request-Id',
@@ -124,6 +124,13 @@ export const writeAnswer = (
     response.end();
   }
   return context.head ? 0 : length;
+};
+
+/** An answer with a text for a body, as bytes of HTTP/1.1: for a connection whose request was never read. */
+export const renderAnswer = (answer: Answer & { readonly body: string }, context: AnswerContext): string => {
+  const headers = headersOf(answer, context, lengthOf(answer), false);
+  const lines = headers.flatMap((name, i) => (i % 2 === 0 ? [`${name}: ${headers[i + 1]}`] : []));
+  return [`HTTP/1.1 ${answer.status} ${STATUS_CODES[answer.status]}`, ...lines, '', answer.body].join('\r\n');
 };
 
 const handOver = (response: ServerResponse, answer: Answer, context: AnswerContext): number => {

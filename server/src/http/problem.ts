@@ -21,8 +21,11 @@ export const toApiError = (error: unknown): ApiError => {
   return errorOf('internal_error', {}, { cause: error });
 };
 
+/** The answer that an error becomes. */
+export type ErrorAnswer = Answer & { readonly body: string };
+
 /** Renders an error. `retryAfterSeconds` is told with 429 and 503. */
-export const toProblem = (error: ApiError, requestId: string, retryAfterSeconds: number): Answer => {
+export const toProblem = (error: ApiError, requestId: string, retryAfterSeconds: number): ErrorAnswer => {
   const { allow, ...details } = error.details;
   const shown = new ApiError(error.code, error.message, details);
   const headers: string[] = [];

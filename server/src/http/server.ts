@@ -1,16 +1,10 @@
 // Owns the public listener: every time-out and size set, requests that never become one answered all the same, a drain that no client
 // notices. What a request means is the pipeline's; that every connection ends is the guard's.
 import { constants } from 'node:crypto';
-import {
-  createServer as createHttpServer,
-  type IncomingMessage,
-  type Server,
-  ServerResponse,
-  STATUS_CODES,
-} from 'node:http';
+import { createServer as createHttpServer, type IncomingMessage, type Server, ServerResponse } from 'node:http';
 import { createServer as createHttpsServer } from 'node:https';
 import { type AddressInfo, Server as NetServer, type Socket } from 'node:net';
-import { ApiError, errorOf, limits, statusOf, toErrorJson } from '@sealpost/protocol';
+import { ApiError, errorOf, limits } from '@sealpost/protocol';
 import {
   type ConnectionGuard,
   createConnectionGuard,
@@ -21,8 +15,9 @@ import {
   isAnswerable,
 } from '../connections/guard.ts';
 import { urlHost } from '../runtime/urls.ts';
-import { strictTransport } from './answer.ts';
+import { type AnswerContext, renderAnswer, writeAnswer } from './answer.ts';
 import type { Pipeline, RequestEvent } from './pipeline.ts';
+import { type ErrorAnswer, toProblem } from './problem.ts';
 import { keepAliveMs } from './whole-answer.ts';
 
 export type ListenOptions = {
@@ -99,14 +94,14 @@ export const openHttpServer = async (
   const guarded: Pipeline['handle'] = (request, response, upgrade) => {
     if (request.rawHeaders.length <= headersMax * 2) return handle(request, response, upgrade);
     const error = new ApiError('head_too_large', `At most ${headersMax} headers are read.`);
-    refuse(error, request.method, ({ status, headers, body }) => response.writeHead(status, [...headers]).end(body));
+    refuse(error, request.method, (problem, context) => void writeAnswer(response, problem, context));
   };
   const endAfterAnswers = createEnding();
   const refuseOn = (socket: Socket, error: ApiError, method?: string): void => {
     if (!socket.writable) socket.destroy();
     else if (answerUnderWay(socket) !== undefined) endAfterAnswers(socket);
     else if (socket.bytesWritten > 0) socket.destroy();
-    else refuse(error, method, (refusal) => socket.end(renderRefusal(refusal)));
+    else refuse(error, method, (problem, context) => socket.end(renderAnswer(problem, context)));
   };
   const onRequest = inTurn<IncomingMessage, ServerResponse>((request, response) => guarded(request, response));
   const server: Server = options.tls
@@ -128,7 +123,7 @@ export const openHttpServer = async (
   });
   server.on('connect', (_: IncomingMessage, socket) => {
     letGo(socket as Socket);
-    refuseOn(socket as Socket, errorOf('method_not_allowed'), 'CONNECT');
+    refuseOn(socket as Socket, errorOf('method_not_allowed', { allow: 'GET, HEAD, OPTIONS' }), 'CONNECT');
   });
   server.on('upgrade', (request: IncomingMessage, socket, head) => {
     letGo(socket as Socket);
@@ -232,33 +227,15 @@ const explain = (error: NodeJS.ErrnoException): ApiError => {
   return new ApiError('malformed_target', 'The request is not valid HTTP/1.1.');
 };
 
-type Refusal = { readonly status: number; readonly headers: readonly string[]; readonly body: string };
-
-/** Answers what no handler sees, by `send`, and tells of it. The method is that of the request, where one was read. */
+/** Answers what no handler sees, by `send`, and reports it. The method is that of the request, where one was read. */
 const createRefuse =
   (newRequestId: () => string, tell: (event: ListenerEvent) => void, isTls: boolean) =>
-  (error: ApiError, method = '', send: (refusal: Refusal) => void): void => {
+  (error: ApiError, method = '', send: (problem: ErrorAnswer, context: AnswerContext) => void): void => {
     const requestId = newRequestId();
+    const problem = toProblem(error, requestId, 1);
     const { code } = error;
-    const status = statusOf(error);
-    const body = JSON.stringify(toErrorJson(error, requestId));
+    const { status, body } = problem;
+    send(problem, { requestId, head: method === 'HEAD', acceptsGzip: false, rate: undefined, closing: true, isTls });
     const bytes = Buffer.byteLength(body);
-    send({ status, headers: refusalHeaders(status, requestId, bytes, isTls), body });
     tell({ kind: 'request', requestId, route: null, method, status, code, userId: null, bytes, durationMs: 0 });
   };
-
-const refusalHeaders = (status: number, requestId: string, bytes: number, isTls: boolean): readonly string[] => [
-  ...['Content-Type', 'application/json'],
-  ...['Content-Length', String(bytes)],
-  ...['Cache-Control', 'no-store'],
-  ...['X-Request-Id', requestId],
-  ...['Access-Control-Allow-Origin', '*'],
-  ...(isTls ? strictTransport : []),
-  ...(status === 405 ? ['Allow', 'GET, HEAD, OPTIONS'] : []),
-  ...['Connection', 'close'],
-];
-
-const renderRefusal = ({ status, headers, body }: Refusal): string => {
-  const lines = headers.flatMap((name, i) => (i % 2 === 0 ? [`${name}: ${headers[i + 1]}`] : []));
-  return [`HTTP/1.1 ${status} ${STATUS_CODES[status]}`, ...lines, '', body].join('\r\n');
-};
