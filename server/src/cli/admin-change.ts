@@ -1,4 +1,4 @@
-// Owns changing administrative records from the command line: what changes is worked out first, so that the audit log can say
+// Changing administrative records from the command line: what changes is worked out first, so that the audit log can say
 // it exactly, and written only if nobody changed the same records meanwhile.
 import { isDeepStrictEqual } from 'node:util';
 import type { Act, AdminKind, AdminRecords, AdminStore } from '../store/store.ts';

@@ -1,4 +1,4 @@
-// Owns what commands have in common on the command line: flags of settings, --config, examples, whole numbers, and the way from
+// What commands have in common on the command line: flags of settings, --config, examples, whole numbers, and the way from
 // these to settings.
 import { type Command, Option } from 'commander';
 import {

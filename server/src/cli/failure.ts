@@ -1,4 +1,4 @@
-// Owns how a command ends: the exit codes, and the one line that an expected error becomes on stderr.
+// How a command ends: the exit codes, and the one line that an expected error becomes on stderr.
 import { constants } from 'node:os';
 import { ApiError } from '@sealpost/protocol';
 import { CommanderError } from 'commander';

@@ -49,7 +49,7 @@ test('formats: a table has aligned columns and no spaces at the end of its lines
 
 test('paint: colours are for terminals, and NO_COLOR switches them off', () => {
   const red = (isTTY: boolean, env: NodeJS.ProcessEnv) => createPaint({ isTTY }, env).red('x');
-  expect(red(true, {})).toBe('\x1b[31mx\x1b[0m');
+  expect(red(true, {})).toBe('\x1b[31mx\x1b[39m');
   expect([red(false, {}), red(true, { NO_COLOR: '1' }), red(true, { TERM: 'dumb' })]).toEqual(['x', 'x', 'x']);
 });
 

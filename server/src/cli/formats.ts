@@ -1,4 +1,4 @@
-// Owns how numbers, sizes, times and tables read in a terminal.
+// How numbers, sizes, times and tables read in a terminal.
 import type { Paint } from './paint.ts';
 
 /** A number with its thousands apart. */
@@ -44,7 +44,7 @@ export const withoutControls = (text: string): string => text.replace(controls, 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: as above
 const drawing = /^(\r\x1b\[K|\x1b\[H|(?:\x1b\[\?(?:25|1049)[hl])+)?(.*?)(\x1b\[J)?$/s;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: as above
-const colour = /\x1b\[(?:[0-2]|3[1-3])m|\x1b\[K(?=\n)/;
+const colour = /\x1b\[(?:[0-2]|22|3[1-39])m|\x1b\[K(?=\n)/;
 const colourOrControl = new RegExp(`(${colour.source})|${controls.source}`, 'g');
 
 /** All that a command prints, without what another party could steer a terminal with, wherever its text came from. */

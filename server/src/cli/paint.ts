@@ -1,18 +1,22 @@
-// Owns colours: on a terminal only, and none where NO_COLOR is set.
+// Colors on a terminal; none where NO_COLOR is set.
+import { styleText } from 'node:util';
 
-const codes = { bold: 1, dim: 2, red: 31, green: 32, yellow: 33 } as const;
+const styles = ['bold', 'dim', 'red', 'green', 'yellow'] as const;
+type Style = (typeof styles)[number];
 
-export type Paint = Readonly<Record<keyof typeof codes, (text: string) => string>>;
+export type Paint = Readonly<Record<Style, (text: string) => string>>;
 
-/** The colours of a stream; elsewhere than on a terminal they leave the text as it is. */
+/** The colors of a stream; other than on a terminal they leave the text as it is. */
 export const createPaint = (stream: { readonly isTTY?: boolean }, env: NodeJS.ProcessEnv): Paint => {
-  const coloured = stream.isTTY === true && !env.NO_COLOR && env.TERM !== 'dumb';
-  const paint = (code: number) => (text: string) => (coloured ? `\x1b[${code}m${text}\x1b[0m` : text);
+  const colored = stream.isTTY === true && !env.NO_COLOR && env.TERM !== 'dumb';
+  // Which stream it is, and whether it takes colors, is known here: newer releases of Node would look at process.stdout.
+  const paint = (style: Style) => (text: string) =>
+    colored ? styleText(style, text, { validateStream: false }) : text;
   return {
-    bold: paint(codes.bold),
-    dim: paint(codes.dim),
-    red: paint(codes.red),
-    green: paint(codes.green),
-    yellow: paint(codes.yellow),
+    bold: paint('bold'),
+    dim: paint('dim'),
+    red: paint('red'),
+    green: paint('green'),
+    yellow: paint('yellow'),
   };
 };

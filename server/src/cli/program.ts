@@ -1,4 +1,4 @@
-// Owns the command line as a whole: every command, the general help, and how a run ends.
+// The command line as a whole: every command, the general help, and how a run ends.
 import { Command } from 'commander';
 import { addAccountCommand } from './commands/account/account.ts';
 import { addSecretCommand } from './commands/account/secret.ts';

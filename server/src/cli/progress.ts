@@ -1,4 +1,4 @@
-// Owns the progress bar on stderr: how far, how much, how fast, and the time left. On anything but a terminal it draws nothing.
+// The progress bar on stderr: how far, how much, how fast, and the time left. On anything but a terminal it draws nothing.
 import { formatCount, formatDuration } from './formats.ts';
 import type { MessageStream } from './session.ts';
 

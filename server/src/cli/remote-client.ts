@@ -1,4 +1,4 @@
-// Owns what commands share that read another server through the client: how it behaves, naming streams, and telling what went wrong and
+// What commands share that read another server through the client: how it behaves, naming streams, and telling what went wrong and
 // what to do. Which server and which user is credentials.ts.
 import { type Client, type ClientOptions, SealpostError } from '@sealpost/client';
 import { type CatalogEntry, type FeedId, oneLine, parseFeedId } from '@sealpost/protocol';

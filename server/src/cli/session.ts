@@ -1,4 +1,4 @@
-// Owns what a command gets from the process it runs in: environment, streams, clock, interruption. Commands touch no globals.
+// What a command gets from the process it runs in: environment, streams, clock, interruption. Commands touch no globals.
 import { hostname, userInfo } from 'node:os';
 import type { Readable, Writable } from 'node:stream';
 import { cleanOutput, toJsonLine } from './formats.ts';

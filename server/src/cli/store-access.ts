@@ -1,4 +1,4 @@
-// Owns how commands open the store, and that they always close it.
+// How commands open the store, and that they always close it.
 import { openStore } from '../store/open.ts';
 import { type Store, StoreError } from '../store/store.ts';
 

@@ -1,4 +1,4 @@
-// Owns moments on the command line: Unix seconds, RFC 3339, now, or relative to now.
+// Moments on the command line: Unix seconds, RFC 3339, now, or relative to now.
 import { secondsMax } from '@sealpost/protocol';
 import { usageError } from './failure.ts';
 

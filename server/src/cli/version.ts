@@ -1,4 +1,4 @@
-// Owns the release that is running.
+// The release that is running.
 import { readFileSync } from 'node:fs';
 
 /** The version of the package, as published. */

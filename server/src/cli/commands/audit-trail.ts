@@ -1,4 +1,4 @@
-// Owns walking along the audit log and checking its chain: every entry's hash, number and link to the one before.
+// Walking along the audit log and checking its chain: every entry's hash, number and link to the one before.
 import { auditHash } from '../../store/audit-chain.ts';
 import { type AdminStore, type AuditEntry, CorruptRecordError } from '../../store/store.ts';
 

@@ -1,4 +1,4 @@
-// Owns what a demo sets up once and finds again when it is started again: key, catalog, signers, an account with its secret.
+// What a demo sets up once and finds again when it is started again: key, catalog, signers, an account with its secret.
 import { randomBytes, randomUUID } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-// Owns reading lines for ingest: from a file or standard input, stopping at an interruption with the last whole line.
+// Reading lines for ingest: from a file or standard input, stopping at an interruption with the last whole line.
 import { open } from 'node:fs/promises';
 import type { Readable } from 'node:stream';
 import { lineCharactersMax } from '../../../ingest/report-line.ts';

@@ -1,4 +1,4 @@
-// Owns what commands do with lines of reports, wherever they come from: through the door into a store of this machine, or to a running
+// What commands do with lines of reports, wherever they come from: through the door into a store of this machine, or to a running
 // server; results counted, shown and summed up.
 import type { ResolvedSettings, SettingName, Settings } from '../../../config/config.ts';
 import { createIngest } from '../../../ingest/ingest.ts';

@@ -1,4 +1,4 @@
-// Owns sending lines to a running server's private listener: NDJSON up and down over one request, results in order.
+// Sending lines to a running server's private listener: NDJSON up and down over one request, results in order.
 import { once } from 'node:events';
 import { type ClientRequest, request as httpRequest, type IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';

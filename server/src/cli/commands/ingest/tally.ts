@@ -1,4 +1,4 @@
-// Owns counting what became of lines, and the summary of it.
+// Counting what became of lines, and the summary of it.
 import type { LineResult } from '../../../ingest/report-line.ts';
 import { formatCount, formatNumberOf } from '../../formats.ts';
 import type { Paint } from '../../paint.ts';

@@ -1,4 +1,4 @@
-// Owns finding the ingest token: the setting itself, or the file that a setting names.
+// Finding the ingest token: the setting itself, or the file that a setting names.
 import { type ResolvedSettings, type SettingSource, settingsTable } from '../../../config/config.ts';
 import { usageError } from '../../failure.ts';
 import { readPrivateFile } from '../../private-file.ts';

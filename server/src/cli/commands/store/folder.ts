@@ -1,4 +1,4 @@
-// Owns copying a whole store: into a hidden part of the target first, and from there to its place once it is on the disk, so
+// Copying a whole store: into a hidden part of the target first, and from there to its place once it is on the disk, so
 // that an interrupted copy never looks like a store. The target itself stays, since it may be a mount point.
 import { closeSync, existsSync, fsyncSync, openSync, readdirSync, renameSync, rmdirSync, rmSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
