@@ -226,7 +226,7 @@ export const settingsTable = {
     defaultText: 'info',
     parse: (raw) => logLevels.find((level) => level === raw),
     expected: 'debug, info, warn, error or silent',
-    choices: ['debug', 'info', 'warn', 'error', 'silent'],
+    choices: logLevels,
     help: 'what is logged; requests are at info',
   }),
   retentionDays: row({

@@ -1,6 +1,9 @@
-// What a store keeps beside reports, whatever the engine: rejected lines by number and bytes, days of usage.
+// What a store keeps beside reports, whatever the engine: positions, rejected lines by number and bytes, days of usage.
 import { encodeRecord } from './format/record.ts';
 import type { QuarantinedReport } from './store.ts';
+
+/** Positions that `appendedAfter` can go back; older batches are forgotten. */
+export const positionsKept = 1_000_000;
 
 /** Rejected lines that are kept. */
 export const quarantineLinesMax = 10_000;

@@ -1,5 +1,6 @@
 // What retention removes from PostgreSQL, and what is counted there: whole partitions, dropped at once. For want of room the
 // one with the newest reports never goes, and of the others each stream's newest report stays (D147). Readers hide what is older than retention (D52).
+import { positionsKept } from '../bounds.ts';
 import { withPrice } from '../format/report-contents.ts';
 import { attempt } from '../format/report-correction.ts';
 import type { ReportStats, Retention } from '../store.ts';
@@ -8,9 +9,6 @@ import type { Run, WriteConnection } from './connection.ts';
 import { dropPartition, lockBriefly, type Partition } from './partitions.ts';
 import { bytesList, decodeReport, feedIdOfBytes, numberList, type ReportRow } from './rows.ts';
 import { type Tables, takeLock } from './schema.ts';
-
-/** Positions that `appendedAfter` can go back; older batches are forgotten. */
-const positionsKept = 1_000_000;
 
 export type Trimmed = { readonly removed: number; readonly more: boolean };
 

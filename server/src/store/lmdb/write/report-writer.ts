@@ -3,6 +3,7 @@
 // appended again (D120).
 import type { FeedId } from '@sealpost/protocol';
 import { judgeReport, type Neighbor } from '../../append-rules.ts';
+import { positionsKept } from '../../bounds.ts';
 import type { DamageLog } from '../../damage.ts';
 import { type BlockReport, blockReports } from '../../format/report-block.ts';
 import type { AppendOutcome, NewReport, StoredReport, Window } from '../../store.ts';
@@ -37,9 +38,6 @@ import {
   type Transaction,
   tailRuns,
 } from './run-writer.ts';
-
-/** Positions that `appendedAfter` can go back; older batches are forgotten. */
-const positionsKept = 1_000_000;
 
 /** A span without any stored report; both ends are outside. */
 type Gap = { readonly afterMs: number; readonly beforeMs: number };
