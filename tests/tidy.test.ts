@@ -60,6 +60,7 @@ const layers: Readonly<Record<string, readonly string[]>> = {
     'server/src/store',
   ],
   'server/src/node': [
+    'protocol',
     'server/src/access',
     'server/src/app',
     'server/src/cluster',

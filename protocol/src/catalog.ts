@@ -3,7 +3,7 @@
 import type { Body } from './bodies.ts';
 import { ApiError, malformedArgument } from './errors.ts';
 import { type FeedId, parseFeedId, schemaVersionOf } from './feed-id.ts';
-import type { DayStartMs } from './parameters.ts';
+import { type DayStartMs, dayMs } from './parameters.ts';
 
 /** Status values in the order of a stream's life, each with those that may follow it. */
 export const statusTransitions = {
@@ -198,8 +198,6 @@ export type DiscoveryFilter = { readonly [N in keyof typeof nameFilters]?: reado
   /** Asks for hidden streams too; whether the caller gets them is not decided here. */
   readonly hidden?: boolean | undefined;
 };
-
-const dayMs = 86_400_000;
 
 /** What filters look at; a catalog entry has it too. */
 type Filtered = Pick<

@@ -35,6 +35,9 @@ export const parseBoolean = (raw: string, argument: string): boolean => {
   throw malformedArgument(argument, raw, 'true or false');
 };
 
+export const daySeconds = 86_400;
+export const dayMs = daySeconds * 1_000;
+
 /** A calendar day, as the milliseconds at which it begins in UTC. */
 export type DayStartMs = number;
 
@@ -74,7 +77,7 @@ export const parseFeedIds = (raw: string, argument: string, max: number): readon
 
 /** Refuses a timestamp older than retention; `seconds` equal to the oldest kept second passes. */
 export const checkRetention = (seconds: number, nowSeconds: number, retentionDays: number, argument: string): void => {
-  const oldestTimestamp = nowSeconds - retentionDays * 86_400;
+  const oldestTimestamp = nowSeconds - retentionDays * daySeconds;
   if (seconds >= oldestTimestamp) return;
   const text = `Timestamp out of bounds. Timestamp must be within the last ${retentionDays} days.`;
   throw new ApiError('timestamp_out_of_bounds', text, { argument, oldestTimestamp });

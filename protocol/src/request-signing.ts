@@ -57,7 +57,8 @@ const toBytes = (body: string | Uint8Array): Uint8Array => (typeof body === 'str
 export const signableTargets = (target: string): readonly string[] =>
   target.startsWith('//') ? [target, target.slice(1)] : [target];
 
-const uuidPattern = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+/** A UUID with its digits in either case. */
+export const uuidPattern = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 /** Reads the `Authorization` header: a bare UUID in any case, returned as sent because that spelling is signed. */
 export const parseUserId = (raw: string): string => {

@@ -1,5 +1,6 @@
 // Owns a whole node: write path, read path in this process or in workers, private listener, log and metrics, and how it stops without
 // a client noticing. Commands say with which settings.
+import { dayMs } from '@sealpost/protocol';
 import { openSecretBox } from './access/key.ts';
 import { announceKeys } from './access/key-announcement.ts';
 import { createSharedLimiters } from './access/limit-exchange.ts';
@@ -223,8 +224,6 @@ const openSingle = async (
     },
   };
 };
-
-const dayMs = 86_400_000;
 
 /** The settings as the parts of a node take them. */
 const toNodeSettings = (settings: Settings, version: string): NodeSettings => ({

@@ -1,5 +1,5 @@
 // Owns reading an answer: its body within a bound, what its headers tell, and the error where it is one.
-import { oneLine } from '@sealpost/protocol';
+import { daySeconds, oneLine } from '@sealpost/protocol';
 import { SealpostError } from '../errors.ts';
 
 /** What an answer tells beside its body: what other SDKs hide. */
@@ -131,7 +131,7 @@ const outOfBounds = /timestamp out of bounds(?:.*last (\d{1,4}) days)?/is;
 const infer = (status: number, said: string, nowMs: number): { readonly code: string; readonly details: object } => {
   const [matched, days] = (status === 400 && outOfBounds.exec(said)) || [];
   if (matched === undefined) return { code: inferredCodes[status] ?? `http_${status}`, details: {} };
-  const oldestTimestamp = Math.floor(nowMs / 1_000) - Number(days) * 86_400;
+  const oldestTimestamp = Math.floor(nowMs / 1_000) - Number(days) * daySeconds;
   return { code: 'timestamp_out_of_bounds', details: days === undefined ? {} : { oldestTimestamp } };
 };
 

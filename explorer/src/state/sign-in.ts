@@ -1,5 +1,6 @@
 // Signing in as a page sees it: whether the dialog is open, and what can be told of credentials without asking the server.
 import { type ReadonlySignal, signal } from '@preact/signals';
+import { uuidPattern } from '@sealpost/protocol';
 import type { Credentials } from './platform.ts';
 import type { Explanation } from './session.ts';
 
@@ -22,8 +23,6 @@ export const createSignIn = (): SignIn => {
     },
   };
 };
-
-const uuidPattern = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 /** What can be told without asking the server; undefined where it should be asked. */
 export const checkCredentials = ({ userId, secret }: Credentials): Explanation | undefined => {

@@ -1,5 +1,5 @@
 // The small parts that every page is made of. They show what they are given, and know nothing of the API.
-import type { StreamStatus } from '@sealpost/protocol';
+import { dayMs, type StreamStatus } from '@sealpost/protocol';
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { explainError } from '../state/session.ts';
@@ -86,8 +86,6 @@ export const statusKinds = { live: 'ok', testing: 'accent', decommissioned: 'neu
   StreamStatus,
   PillKind
 >;
-
-const dayMs = 86_400_000;
 
 /** Days alone, as long as hours make no difference. */
 const countdown = (ms: number): string => formatAge(ms > 3 * dayMs ? ms - (ms % dayMs) : ms);

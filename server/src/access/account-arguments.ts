@@ -1,24 +1,21 @@
 // Owns what an operator may type about an account: name, user id, rate limits, entitlements. Stricter than what is read back:
 // a filter's misspelled argument would be ignored, and so grant every public stream.
-import { ApiError, type FeedId, malformedArgument, routes } from '@sealpost/protocol';
+import { ApiError, type FeedId, malformedArgument, routes, uuidPattern } from '@sealpost/protocol';
 import { parseEntitlement } from './entitlements.ts';
 
 /** Entitlements of one account. */
 const entitlementsMax = 1_000;
 
-const uuidPattern = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
-
 /** Reads a user id, a UUID in any case; in lower case. */
 export const parseAccountId = (raw: string): string => {
-  const userId = raw.toLowerCase();
-  if (uuidPattern.test(userId)) return userId;
+  if (uuidPattern.test(raw)) return raw.toLowerCase();
   throw malformedArgument('user id', raw, 'a UUID such as 123e4567-e89b-42d3-a456-426614174000');
 };
 
 /** Reads a name: one line, and no UUID, so that it is never taken for a user id. */
 export const parseAccountName = (raw: string): string => {
   const name = raw.trim();
-  if (/^\P{C}{1,100}$/u.test(name) && !uuidPattern.test(name.toLowerCase())) return name;
+  if (/^\P{C}{1,100}$/u.test(name) && !uuidPattern.test(name)) return name;
   throw malformedArgument('name', raw, 'a text of 1 to 100 characters on one line that is no UUID');
 };
 

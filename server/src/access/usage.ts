@@ -1,8 +1,8 @@
 // Owns counting what accounts ask for, per account, route and day in UTC, and noting when each secret was last used (D109): in memory, added to
 // the store every few seconds and at the end. Several processes count side by side; their counts add up in the store.
+import { dayMs } from '@sealpost/protocol';
 import type { SecretUse, UsageRow, UsageStore } from '../store/store.ts';
 
-const dayMs = 86_400_000;
 const minuteMs = 60_000;
 
 /** The day of a moment in UTC, or that of so many days before. */

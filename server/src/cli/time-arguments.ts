@@ -1,12 +1,12 @@
 // Moments on the command line: Unix seconds, RFC 3339, now, or relative to now.
-import { secondsMax } from '@sealpost/protocol';
+import { daySeconds, secondsMax } from '@sealpost/protocol';
 import { usageError } from './failure.ts';
 
 /** The forms that a moment may take, for help texts and refusals. */
 export const timeForms =
   'Unix seconds, an RFC 3339 date such as 2025-01-31T12:00:00Z, now, or a relative time such as -1h or +30s';
 
-const unitSeconds: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3_600, d: 86_400 };
+const unitSeconds: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3_600, d: daySeconds };
 const datePattern = /^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]+)?(?:Z|[+-][0-9]{2}:[0-9]{2})$/i;
 
 /** Reads a moment as whole Unix seconds; relative ones count from `nowSeconds`. */

@@ -1,6 +1,6 @@
 // LIVE DELIVERY put together: hub, connections and the handlers of its routes. The pipeline has checked a request before it comes here;
 // what is added is the account's number of connections (D66).
-import { ApiError, type FeedId, type NetworkType } from '@sealpost/protocol';
+import { ApiError, dayMs, type FeedId, type NetworkType } from '@sealpost/protocol';
 import { readableByAccount } from '../access/entitlements.ts';
 import type { LongWork } from '../access/long-work.ts';
 import { viewOfNetwork } from '../access/network-view.ts';
@@ -46,8 +46,6 @@ export type Live = {
 };
 
 const tendEveryMs = 1_000;
-const dayMs = 86_400_000;
-
 const routeOfForm = { seconds: 'socket', milliseconds: 'socketMs', event: 'reportStream' } as const satisfies Record<
   LiveForm,
   keyof LiveHandlers

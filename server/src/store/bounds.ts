@@ -1,4 +1,5 @@
 // What a store keeps beside reports, whatever the engine: positions, rejected lines by number and bytes, days of usage.
+import { dayMs } from '@sealpost/protocol';
 import { encodeRecord } from './format/record.ts';
 import type { QuarantinedReport } from './store.ts';
 
@@ -24,8 +25,6 @@ export const fitQuarantine = (refused: readonly QuarantinedReport[]): readonly Q
 
 /** Days that are kept, the newest one before today included. */
 const usageDaysMax = 400;
-
-const dayMs = 86_400_000;
 
 /** So many days later. */
 export const addDays = (day: string, days: number): string =>

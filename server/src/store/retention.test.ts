@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { dayMs } from '@sealpost/protocol';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { testStream } from '../../../tests/support/door.ts';
 import { createSignedReports, secondStream } from '../../../tests/support/signed-reports.ts';
@@ -11,7 +12,6 @@ import type { Retention, Store } from './store.ts';
 const { report } = await createSignedReports();
 const [busy, quiet] = [secondStream(1), secondStream(2)];
 const t0 = 1_763_200_000;
-const dayMs = 86_400_000;
 const rules = { retentionMs: dayMs, bytesMax: Number.POSITIVE_INFINITY, everyMs: 60_000 };
 
 let folder: string;

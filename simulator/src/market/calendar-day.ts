@@ -1,9 +1,5 @@
-// Owns days as whole numbers since 1970-01-01, so that rules of the calendar are integer arithmetic.
-
-const dayMs = 86_400_000;
-
-/** Seconds in a day. */
-export const daySeconds = 86_400;
+// Days as whole numbers since 1970-01-01, so that calendar rules are integer arithmetic.
+import { dayMs } from '@sealpost/protocol';
 
 /** The day of a date; January is month 1. */
 export const dayOf = (year: number, month: number, date: number): number => Date.UTC(year, month - 1, date) / dayMs;

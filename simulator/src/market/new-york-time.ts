@@ -1,5 +1,6 @@
 // Owns New York's clock: UTC−5, and UTC−4 from the second Sunday of March to the first Sunday of November, 2:00 local time.
-import { daySeconds, nthWeekdayOf, yearOf } from './calendar-day.ts';
+import { daySeconds } from '@sealpost/protocol';
+import { nthWeekdayOf, yearOf } from './calendar-day.ts';
 
 const hourSeconds = 3_600;
 const standardOffset = -5 * hourSeconds;

@@ -1,10 +1,10 @@
-// Owns how prices move: a random walk that is a pure function of (seed, asset, second). Only + − × ÷ and sqrt are used,
+// How prices move: a random walk that is a pure function of (seed, asset, second). Only + − × ÷ and sqrt are used,
 // which IEEE 754 rounds in one way, so every machine computes the same digits.
+import { daySeconds } from '@sealpost/protocol';
 import type { Asset } from './assets.ts';
 import { gaussian, keyOf } from './random.ts';
 
 const anchorSeconds = 2 ** 22;
-const daySeconds = 86_400;
 const yearSeconds = 365 * daySeconds;
 const growthFrom = 1_735_689_600; // 2025-01-01, when assets that grow stand at their reference price
 

@@ -1,5 +1,5 @@
 // Owns the explained miss: why no report holds at a moment, and what lies on both sides of it (D7).
-import { ApiError, type FeedId } from '@sealpost/protocol';
+import { ApiError, dayMs, type FeedId } from '@sealpost/protocol';
 import type { Neighbours, Window } from '../../store/store.ts';
 import type { RouteContext } from './context.ts';
 
@@ -7,7 +7,7 @@ export type MissReason = 'not_yet' | 'gap' | 'before_first' | 'no_reports' | 'da
 
 /** Reports observed before this moment are invisible, trimmed or not. */
 export const oldestMs = ({ nowMs, retentionDays }: Pick<RouteContext, 'nowMs' | 'retentionDays'>): number =>
-  nowMs - retentionDays * 86_400_000;
+  nowMs - retentionDays * dayMs;
 
 const texts: Readonly<Record<Exclude<MissReason, 'no_reports'>, string>> = {
   not_yet: 'No report holds at this moment yet: it is after the newest one.',

@@ -1,6 +1,8 @@
 // The roll-ups of prices by minute, hour and day in LMDB: kept in the transaction that stores a report, so that candles need no reports to be
 // read. A store of an older release has minutes alone; its writer makes the rest of them, a slice at a time, in the order of their keys (D143).
+
 import { crc32 } from 'node:zlib';
+import { dayMs } from '@sealpost/protocol';
 import {
   type Candle,
   type CandleSlice,
@@ -19,7 +21,6 @@ import type { Table } from './environment.ts';
 import { keysFrom, observationsOfKey, type ReportTables, reportKey, streamOfKey } from './report-tables.ts';
 
 const minuteMs = 60_000;
-const dayMs = 86_400_000;
 const headBytes = 4 + 6 + 6 + 4; // checksum, first and last observation, reports
 const priceBytes = 24; // int192
 const keyBytes = 10; // of reportKey

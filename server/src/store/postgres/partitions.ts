@@ -1,5 +1,6 @@
 // Owns the partitions of reports and minutes: which span a moment falls into, how its tables are called, making and dropping them.
 // Statements that can name a partition do: through the parent each costs three times as much.
+import { dayMs } from '@sealpost/protocol';
 import { createCoalescer } from '../../runtime/coalesce.ts';
 import type { Run } from './connection.ts';
 import { sqlState } from './connection.ts';
@@ -24,8 +25,6 @@ export type Partitions = {
   /** Runs with what is known; when a partition went meanwhile, once more with what is there now. */
   readonly retried: <T>(act: () => Promise<T>) => Promise<T>;
 };
-
-const dayMs = 86_400_000;
 
 export const createPartitionSpans = (t: Tables, partitionMs: number): ((ms: number) => Partition) => {
   let last: Partition | undefined;

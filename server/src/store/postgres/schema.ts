@@ -1,7 +1,9 @@
 // Owns the tables in PostgreSQL: their numbered migrations, how partitions are named, and the locks. Plain features only, so that
 // compatible databases work. Reports and minutes are partitioned by time (D81).
+
 import { createHash, randomBytes } from 'node:crypto';
 import { crc32 } from 'node:zlib';
+import { dayMs } from '@sealpost/protocol';
 import { type Lineage, StoreError } from '../store.ts';
 import { parseAddress } from './address.ts';
 import { openPool, openWriteConnection, type Run, sqlState } from './connection.ts';
@@ -59,8 +61,6 @@ export const takeLock = async (run: Run, { schema }: Tables, name: keyof typeof 
   const family = 0x5ea10000 + locks[name];
   await run('SELECT pg_advisory_xact_lock($1::int, $2::int)', [family, crc32(schema) | 0]);
 };
-
-const dayMs = 86_400_000;
 
 /** The counters of a store. */
 export const counterNames: readonly string[] = ['position', 'admin', 'trimmed', 'confirmed'];

@@ -1,4 +1,5 @@
 // Where a mirror stores its reports: a store of this machine, or a running server by its private listener. Both say where each stream resumes.
+import { dayMs } from '@sealpost/protocol';
 import type { ResolvedSettings } from '../../../config/config.ts';
 import { type MirrorPlace, type MirrorRequest, resumeMirror } from '../../../ingest/mirror.ts';
 import type { LineResult } from '../../../ingest/report-line.ts';
@@ -50,7 +51,7 @@ const openRemote = async (settings: ResolvedSettings, to: string): Promise<Mirro
 const openLocal = async (session: Session, { values }: ResolvedSettings): Promise<MirrorTarget> => {
   const store = await openStore(values.store, 'write');
   let door: Awaited<ReturnType<typeof openDoor>> | undefined;
-  const retentionMs = values.retentionDays * 86_400_000;
+  const retentionMs = values.retentionDays * dayMs;
   return {
     resume: async (request) => {
       const context = { store, nowMs: session.nowMs(), retentionMs, actor: session.actor() };

@@ -1,5 +1,6 @@
 // What commands do with lines of reports, wherever they come from: through the door into a store of this machine, or to a running
 // server; results counted, shown and summed up.
+import { dayMs } from '@sealpost/protocol';
 import type { ResolvedSettings, SettingName, Settings } from '../../../config/config.ts';
 import { createIngest } from '../../../ingest/ingest.ts';
 import type { LineResult } from '../../../ingest/report-line.ts';
@@ -120,7 +121,7 @@ export const openDoor = async (store: Store, { nowMs }: Session, settings: Setti
   requireRegistered(streams.size, 'stream', 'stream import catalog.json');
   requireRegistered(signerSets.size, 'signer set', 'signers import signers.json');
   const { retentionDays, aheadMaxMs, linesInFlightMax, verifierThreads, network } = settings;
-  const rules = { retentionMs: retentionDays * 86_400_000, aheadMaxMs, linesInFlightMax, network };
+  const rules = { retentionMs: retentionDays * dayMs, aheadMaxMs, linesInFlightMax, network };
   const verifier = openVerifier(verifierThreads);
   const ingest = createIngest({ store, view, verifier, rules, nowMs, observe: () => {} });
   return {

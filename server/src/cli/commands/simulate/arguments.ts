@@ -1,5 +1,6 @@
 // Parses the options of `sealpost simulate`.
 import {
+  daySeconds,
   explainMatch,
   type FeedId,
   matchStreams,
@@ -140,7 +141,7 @@ const parseLate = (raw: string, streams: readonly SimulatedStream[], now: number
   return { ...parseFault('--late', [feed, from, to], streams, now), delaySeconds };
 };
 
-const delayMaxSeconds = 30 * 86_400; // later than that, a report has expired
+const delayMaxSeconds = 30 * daySeconds; // later than that, a report has expired
 
 const parseFault = (
   option: string,
