@@ -1,4 +1,4 @@
-// Owns the stream identifier: its spelling, and the two facts that its first two bytes carry (D16).
+// The feed ID of a stream: its spelling, and the two facts that its first two bytes carry (D16).
 import { malformedArgument } from './errors.ts';
 
 declare const feedIdBrand: unique symbol;
@@ -11,19 +11,19 @@ export type TimeResolution = 'seconds' | 'milliseconds';
 
 const feedIdPattern = /^0x[0-9a-fA-F]{64}$/;
 
-/** Reads a feed id with hex digits in either case; the result is lower case. */
+/** Reads a feed ID with hex digits in either case; the result is lower case. */
 export const parseFeedId = (raw: unknown, argument = 'feedID'): FeedId => {
   if (typeof raw !== 'string' || !feedIdPattern.test(raw)) {
     throw malformedArgument(argument, raw, '0x and 64 hex digits');
   }
-  return raw.toLowerCase() as FeedId; // the pattern has just held
+  return raw.toLowerCase() as FeedId; // it matches the pattern
 };
 
-/** Version of the report schema: the low 12 bits of the first two bytes. It need not be a version we know. */
-export const schemaVersionOf = (feedId: FeedId): number => Number.parseInt(feedId.slice(3, 6), 16);
+/** Version of the report schema: the low 12 bits of the first two bytes. It may be a version of a later release. Takes text that begins like a feed ID. */
+export const schemaVersionOf = (feedId: string): number => Number.parseInt(feedId.slice(3, 6), 16);
 
-/** Resolution named by the top nibble: 0 seconds, 1 milliseconds; undefined for the fourteen that mean nothing yet. */
-export const timeResolutionOf = (feedId: FeedId): TimeResolution | undefined => {
+/** Timestamp resolution: the top nibble. 0 is seconds, 1 milliseconds; undefined for the fourteen that are not assigned. */
+export const timeResolutionOf = (feedId: string): TimeResolution | undefined => {
   const nibble = feedId[2];
   if (nibble === '0') return 'seconds';
   return nibble === '1' ? 'milliseconds' : undefined;

@@ -1,7 +1,7 @@
 // Owns the bytes of a report: the full report (context, body, signatures) and its body, encoded and decoded (D17, D18).
 // Decoding accepts the one sequence of bytes that encoding gives and nothing else, which ABI decoders do not promise.
 // Who signed it is report-signature.ts.
-import { type FeedId, schemaVersionOf, type TimeResolution, timeResolutionOf } from './feed-id.ts';
+import { schemaVersionOf, type TimeResolution, timeResolutionOf } from './feed-id.ts';
 import {
   arrayTail,
   bytesTail,
@@ -158,7 +158,7 @@ const smallNumber = (word: string): number | undefined =>
 const wordTypeOf = (type: FieldType, resolution: TimeResolution): WordType =>
   type === 'time' ? (resolution === 'seconds' ? 'uint32' : 'time64') : type;
 
-const layoutOf = (feedId: FeedId): { version: SchemaVersion; resolution: TimeResolution } => {
+const layoutOf = (feedId: string): { version: SchemaVersion; resolution: TimeResolution } => {
   const version = schemaVersionOf(feedId);
   const resolution = timeResolutionOf(feedId);
   if (isSchemaVersion(version) && resolution !== undefined) return { version, resolution };
@@ -186,7 +186,7 @@ export const encodeReportBody = (body: ReportBody): Hex => {
 
 /** Decodes a body by the schema of the feed id it begins with; every number must lie within its type. */
 export const decodeReportBody = (body: Hex): ReportBody => {
-  const { version, resolution } = layoutOf(body.slice(0, 2 + wordDigits) as FeedId); // a short slice names no known schema or fails the length check
+  const { version, resolution } = layoutOf(body.slice(0, 2 + wordDigits)); // a short slice names no known schema or fails the length check
   const { fields } = reportSchemas[version];
   if (body.length !== 2 + fields.length * wordDigits) {
     throw new ReportFormatError('malformed_body', `A version ${version} body has ${fields.length} words.`);

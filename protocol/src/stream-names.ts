@@ -2,6 +2,7 @@
 // command line agree; where the entries come from is for the caller to decide.
 import type { Stream } from './catalog.ts';
 import { oneLine } from './errors.ts';
+import { schemaVersionOf } from './feed-id.ts';
 
 /** What an entry needs to be found. Entries of other servers may lack the rest. */
 export type NamedStream = { readonly feedId: string; readonly name: string } & {
@@ -102,7 +103,7 @@ export type StreamDifference = {
 export const distinguishStreams = (streams: readonly NamedStream[]): readonly StreamDifference[] => {
   const rows = streams.map((stream) => ({
     ...stream,
-    schemaVersion: `V${Number.parseInt(stream.feedId.slice(3, 6), 16)}`,
+    schemaVersion: `V${schemaVersionOf(stream.feedId)}`,
   }));
   const fields = ([...telling, 'schemaVersion'] as const).filter(
     (key) => new Set(rows.map((row) => row[key])).size > 1,

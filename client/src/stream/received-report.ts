@@ -1,4 +1,5 @@
-// Owns a report as it reaches a stream: read from JSON, with its two moments in milliseconds, by which it is put in order.
+// A report as the server sends it: checked, with its window in milliseconds, by which streams and pages are ordered.
+import { schemaVersionOf, timeResolutionOf } from '@sealpost/protocol';
 import type { ReportJson } from '@sealpost/protocol/report-json';
 
 /** A report with its window in milliseconds: exact where the report carries them, else of whole seconds. */
@@ -8,10 +9,10 @@ export type ReceivedReport = {
   readonly observationsMs: number;
 };
 
-/** Milliseconds between two reports of a stream, at least: 1,000 unless its feed id says that it counts milliseconds. */
-export const stepMsOf = (feedId: string): number => (feedId[2] === '1' ? 1 : 1_000);
+/** Milliseconds between two reports of a stream, at least: 1,000 unless its timestamps are in milliseconds. */
+export const stepMsOf = (feedId: string): number => (timeResolutionOf(feedId) === 'milliseconds' ? 1 : 1_000);
 
-// A full report begins with seven words of envelope and one of length; the body has the feed id first, then the window.
+// A full report begins with seven words of envelope and one of length; the body has the feed ID first, then the window.
 const bodyAt = 8;
 const wordDigits = 64;
 
@@ -26,7 +27,7 @@ const toReceived = (report: ReportJson): ReceivedReport => {
   if (stepMsOf(feedID) === 1_000)
     return { report, validFromMs: validFromTimestamp * 1_000, observationsMs: observationsTimestamp * 1_000 };
   // Version 1 has one moment, the others a window.
-  const observationsAt = feedID.slice(3, 6) === '001' ? bodyAt + 1 : bodyAt + 2;
+  const observationsAt = schemaVersionOf(feedID) === 1 ? bodyAt + 1 : bodyAt + 2;
   return {
     report,
     validFromMs: exactMs(fullReport, bodyAt + 1, validFromTimestamp),
@@ -36,7 +37,7 @@ const toReceived = (report: ReportJson): ReceivedReport => {
 
 /** Where a report's window begins. Version 1 has no window: its moment says nothing about what came before. */
 export const windowStartMs = ({ report, validFromMs }: ReceivedReport): number =>
-  report.feedID.slice(3, 6) === '001' ? 0 : validFromMs;
+  schemaVersionOf(report.feedID) === 1 ? 0 : validFromMs;
 
 const isMoment = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;
 

@@ -1,5 +1,5 @@
 // What the catalog says of a stream, in full.
-import { type CatalogEntry, isSchemaVersion, parseFeedId, reportSchemas, timeResolutionOf } from '@sealpost/protocol';
+import { type CatalogEntry, isSchemaVersion, reportSchemas, timeResolutionOf } from '@sealpost/protocol';
 import { Copy, Time } from '../ui/components.tsx';
 import { shortId } from '../ui/format.ts';
 
@@ -28,7 +28,7 @@ export const StreamFacts = ({ stream }: { readonly stream: CatalogEntry }) => {
     ['Attribute', stream.attributeType],
     ['Market hours', stream.marketHours],
     ['Report schema', schemaText(stream.schemaVersion)],
-    ['Counts time in', timeResolutionOf(parseFeedId(stream.feedId)) ?? 'a unit not known here'],
+    ['Counts time in', timeResolutionOf(stream.feedId) ?? 'a unit not known here'],
     ['Service level', stream.serviceLevel],
     ['Network', stream.networkType],
     ['Status', stream.status],

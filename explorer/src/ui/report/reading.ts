@@ -1,6 +1,5 @@
 // A report taken apart for the page: as far as it can be. A schema that is not known leaves its fields out, never its proof.
 import { type DecodedReport, decode, SealpostError } from '@sealpost/client';
-import type { FeedId } from '@sealpost/protocol';
 import { decodeFullReport, type FullReport, reportSchemas, schemaVersionOf } from '@sealpost/protocol';
 import { mapReportBytes, type Segment } from './bytes.ts';
 import { describeFields, type FieldLine } from './fields.ts';
@@ -41,7 +40,7 @@ export const readReport = (raw: string): ReadReport => {
 
 const schemaOf = (feedId: string, decoded: DecodedReport | undefined): string =>
   decoded === undefined
-    ? `version ${schemaVersionOf(feedId as FeedId)}, not readable here` // only its first digits are looked at
+    ? `version ${schemaVersionOf(feedId)}, not readable here`
     : `version ${decoded.version}, ${reportSchemas[decoded.version].title}`;
 
 const readBody = (fullReport: string): Pick<ReadReport, 'decoded' | 'problem'> => {

@@ -1,4 +1,5 @@
 // One report on the page, wherever it came from: its price and span, its proof, its fields and bytes, and the ways out of the page.
+import { timeResolutionOf } from '@sealpost/protocol';
 import { useMemo } from 'preact/hooks';
 import { useExplorer } from '../../state/explorer.ts';
 import { Copy, Exact, Pill } from '../components.tsx';
@@ -108,7 +109,7 @@ const Span = ({ report: { decoded }, asked, around }: CardProps) => {
   const { clock } = useExplorer();
   if (decoded === undefined) return null;
   const { validFromMs, observationsMs, expiresAtMs, feedId } = decoded;
-  const unitMs = feedId.startsWith('0x1') ? 1 : 1_000;
+  const unitMs = timeResolutionOf(feedId) === 'milliseconds' ? 1 : 1_000;
   const own = { fromMs: validFromMs, toMs: observationsMs };
   const askedMs = asked === undefined ? undefined : asked * 1_000;
   const bar = drawSpan(own, around?.previous, around?.next, unitMs, askedMs);
