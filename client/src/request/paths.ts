@@ -13,6 +13,10 @@ export const paths = {
   reportPage: '/api/v1/reports/page',
   reportCoverage: '/api/v1/reports/coverage',
   reportCandles: '/api/v1/reports/candles',
+  reportStream: '/api/v1/reports/stream',
+  origins: '/',
+  socket: '/api/v1/ws',
+  socketMs: '/api/v2/ws',
   time: '/time',
   signers: '/signers.json',
   status: '/status.json',
@@ -24,6 +28,7 @@ type Open = { [R in Asked]: Routes[R]['auth'] extends 'required' ? never : R }[A
 /** Every route of these that can be asked without credentials. */
 const open: { readonly [R in Open]: Routes[R]['auth'] } = {
   discovery: 'optional',
+  origins: 'optional',
   time: 'none',
   signers: 'none',
   status: 'none',

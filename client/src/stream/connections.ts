@@ -3,6 +3,7 @@ import { limits } from '@sealpost/protocol';
 import { SealpostError } from '../errors.ts';
 import { raceSignal } from '../request/call.ts';
 import { isAbsent } from '../request/extensions.ts';
+import { paths } from '../request/paths.ts';
 import type { Requester } from '../request/requester.ts';
 import { type ConnectionParts, correctClock, isFinal, keepConnection, retryAfterMsOf } from './connection.ts';
 import { backOffMs, type ReconnectRules, sleep } from './pause.ts';
@@ -108,7 +109,7 @@ const askOnce = async (requester: Requester, url: string, signal: AbortSignal): 
   signal.addEventListener('abort', abort);
   watchdog.touch();
   try {
-    const { headers } = await raceSignal(requester.sign('HEAD', '/'), controller.signal);
+    const { headers } = await raceSignal(requester.sign('HEAD', paths.origins), controller.signal);
     const init = {
       method: 'HEAD',
       headers,
@@ -116,7 +117,7 @@ const askOnce = async (requester: Requester, url: string, signal: AbortSignal): 
       credentials: 'omit',
       signal: controller.signal,
     } as const;
-    const response = await requester.fetch(`${url}/`, init);
+    const response = await requester.fetch(`${url}${paths.origins}`, init);
     if (response.status === 200) return parseOrigins(response.headers.get('X-Cll-Available-Origins'));
     const { status, headers: told } = response;
     throw toRefusal({ status, headers: told, text: '' }, url, requester.nowMs);

@@ -1,5 +1,6 @@
 // Live reports over server-sent events, read from fetch: a body that is not read slows the server down by itself.
 import { SealpostError } from '../errors.ts';
+import { paths } from '../request/paths.ts';
 import { parseMessage } from './received-report.ts';
 import {
   type ConnectionHandlers,
@@ -67,7 +68,7 @@ const send = async (
   { baseUrl, feedIds, origin, sign, fetch, position }: ConnectionRequest,
   signal: AbortSignal,
 ): Promise<Response> => {
-  const target = `/api/v1/reports/stream?feedIDs=${feedIds.join(',')}`;
+  const target = `${paths.reportStream}?feedIDs=${feedIds.join(',')}`;
   return fetch(`${baseUrl}${target}`, {
     headers: {
       ...(await sign('GET', target)),

@@ -1,11 +1,14 @@
-// Owns live reports over a WebSocket: one socket, paused while the consumer is behind, taken as dead when it is silent.
+// Live reports over a WebSocket: paused while the consumer is behind, closed when it is silent.
+import { paths } from '../request/paths.ts';
 import { parseMessage, stepMsOf } from './received-report.ts';
 import type { OpenSocket } from './socket.ts';
 import { createWatchdog, handshakeMs, originHeaders, type Transport, toRefusal } from './transport.ts';
 
-/** The first version of the socket has one report a second of a stream, so streams that count milliseconds need the second. */
-const targetOf = (feedIds: readonly string[]): string =>
-  `/api/${feedIds.some((feedId) => stepMsOf(feedId) === 1) ? 'v2' : 'v1'}/ws?feedIDs=${feedIds.join(',')}`;
+/** Version 1 of the socket sends one report per stream and second, so streams in milliseconds need version 2. */
+const socketTarget = (feedIds: readonly string[]): string => {
+  const path = feedIds.some((feedId) => stepMsOf(feedId) === 1) ? paths.socketMs : paths.socket;
+  return `${path}?feedIDs=${feedIds.join(',')}`;
+};
 
 /** Not every server pings: after a third of the silence, a sign of life is asked for. */
 const createPingingWatchdog = (silenceMs: number, ping: () => void, ring: () => void) => {
@@ -31,7 +34,7 @@ export const createWebSocketTransport =
   (openSocket: OpenSocket): Transport =>
   async (request, handlers) => {
     const { wsUrl, feedIds, origin, sign, nowMs, valve, silenceMs, signal } = request;
-    const target = targetOf(feedIds);
+    const target = socketTarget(feedIds);
     const headers = { ...(await sign('GET', target)), ...originHeaders(origin) };
     if (signal.aborted) return 'aborted';
     return new Promise((resolve, reject) => {
