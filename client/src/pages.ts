@@ -2,12 +2,11 @@
 import { limits, type ReportJson, timeResolutionOf } from '@sealpost/protocol';
 import { readFeedId, readSeconds } from './arguments.ts';
 import { readWhole } from './options.ts';
-import { continueAfter, type Place, type WalkedPage } from './page-walk.ts';
-import { page, type ReportPage } from './reads.ts';
+import { continueAfter, type Place } from './page-walk.ts';
+import { type ReceivedPage, type ReportPage, readPage, toReportPage } from './reads.ts';
 import type { CallOptions } from './request/call.ts';
 import { abortedBy, type Sleep, sleepOnTimer } from './request/call.ts';
 import type { Requester } from './request/requester.ts';
-import { parseReceived } from './stream/received-report.ts';
 
 export type PagesOptions = CallOptions & {
   /** First second: pages begin with the first report observed at or after it. */
@@ -43,15 +42,16 @@ export async function* pages(
   const known = createKnown(start - 1);
   let place: Place = { start };
   while (place.start <= end) {
-    const read = await page(requester, feedId, place.start, place.isRecheck ? limits.pageLimitMax : limit, {
+    const read = await readPage(requester, feedId, place.start, place.isRecheck ? limits.pageLimitMax : limit, {
       ...options,
       retryRateLimited: true,
     });
-    const fresh = read.reports.filter((one, i, all) => known.isNew(one) && !isSame(one, all[i - 1]));
-    const { accept, next } = continueAfter(feedId, place, toWalked(read), fresh.length);
+    const found = read.reports.map(({ report }) => report);
+    const fresh = found.filter((one, i, all) => known.isNew(one) && !isSame(one, all[i - 1]));
+    const { accept, next } = continueAfter(feedId, place, read, fresh.length);
     const reports = accept ? fresh.filter(({ observationsTimestamp }) => observationsTimestamp <= end) : [];
     if (accept) known.add(fresh);
-    if (reports.length > 0) yield { ...read, reports };
+    if (reports.length > 0) yield { ...toReportPage(read, place.start), reports };
     if (known.second() >= overAt || (next === undefined && !follow)) return;
     // The newest second may not be over: it is asked for again.
     place = next ?? { start: Math.max(start, known.second()) };
@@ -61,8 +61,6 @@ export async function* pages(
 
 const isSame = (a: ReportJson, b: ReportJson | undefined): boolean =>
   a.observationsTimestamp === b?.observationsTimestamp && a.fullReport === b.fullReport;
-
-const toWalked = ({ reports, more }: ReportPage): WalkedPage => ({ reports: reports.map(parseReceived), more });
 
 /** What was read of the newest second, so that reading it again gives only what is new. */
 const createKnown = (before: number) => {
@@ -81,7 +79,7 @@ const createKnown = (before: number) => {
 };
 
 /** With no request left, the time in which the server grants one more. */
-const pacingMs = ({ details: { rateLimit } }: ReportPage): number =>
+const pacingMs = ({ details: { rateLimit } }: ReceivedPage): number =>
   rateLimit !== undefined && rateLimit.remaining === 0 ? Math.ceil(1_000 / Math.max(1, rateLimit.limit)) : 0;
 
 const pause = async (ms: number, signal: AbortSignal | undefined, sleep: Sleep): Promise<void> => {

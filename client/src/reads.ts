@@ -2,13 +2,13 @@
 import type { Body, FeedId, ReportJson, SignerSetsJson } from '@sealpost/protocol';
 import { readFeedId, readFeedIds, readLimit, readResolution, readSeconds, targetOf } from './arguments.ts';
 import { SealpostError } from './errors.ts';
-import { checkPage } from './page-walk.ts';
+import { checkPage, type WalkedPage } from './page-walk.ts';
 import type { AnswerDetails } from './request/answer.ts';
 import type { CallOptions, InnerCallOptions } from './request/call.ts';
 import { readExtension, withExtension } from './request/extensions.ts';
 import { paths } from './request/paths.ts';
 import type { Requester } from './request/requester.ts';
-import { parseReceived } from './stream/received-report.ts';
+import { parseReceived, type ReceivedReport } from './stream/received-report.ts';
 
 /** What every result carries beside its values. */
 type WithDetails = { readonly details: AnswerDetails };
@@ -60,24 +60,25 @@ type Get = Pick<Requester, 'get' | 'lacks'>;
 const strange = ({ status, requestId }: AnswerDetails): SealpostError =>
   new SealpostError('unexpected_answer', 'The answer does not have the form of this call’s.', { status, requestId });
 
-const isReport = (raw: unknown): raw is ReportJson => {
-  const report = Object(raw) as Readonly<Record<string, unknown>>; // looked at field by field
-  return (
-    typeof report.feedID === 'string' &&
-    typeof report.fullReport === 'string' &&
-    Number.isSafeInteger(report.validFromTimestamp) &&
-    Number.isSafeInteger(report.observationsTimestamp)
-  );
+/** A report of an answer, of one of the streams that were asked for. */
+const checkReport = (raw: unknown, asked: readonly string[], details: AnswerDetails): ReceivedReport => {
+  const received = readReceived(raw);
+  if (received !== undefined && asked.includes(received.report.feedID)) return received;
+  throw strange(details);
 };
 
-/** The reports of an answer, each of a stream that was asked for; servers may write feed ids in any case. */
-const checkReports = (raw: unknown, feedIds: readonly FeedId[], details: AnswerDetails): readonly ReportJson[] => {
-  const asked: readonly string[] = feedIds;
+const readReceived = (raw: unknown): ReceivedReport | undefined => {
+  try {
+    return parseReceived(raw);
+  } catch {
+    return undefined;
+  }
+};
+
+const checkReports = (raw: unknown, asked: readonly string[], details: AnswerDetails): readonly ReceivedReport[] => {
   if (raw === null) return []; // how a server in Go may write an empty list
-  if (!Array.isArray(raw) || !raw.every(isReport)) throw strange(details);
-  const reports = raw.map((one) => ({ ...one, feedID: one.feedID.toLowerCase() }));
-  if (reports.every(({ feedID }) => asked.includes(feedID))) return reports;
-  throw strange(details);
+  if (!Array.isArray(raw)) throw strange(details);
+  return raw.map((one) => checkReport(one, asked, details));
 };
 
 /** A 404 that says something, from a server that gives no codes, is about the report: the route is one of the specification's. */
@@ -95,8 +96,7 @@ const readReport = async (
   options?: CallOptions,
 ): Promise<OneReport> => {
   const { body, details } = await requester.get<Partial<Body<'OneReport'>>>(target, options).catch(asMiss);
-  const [report] = checkReports([body.report], [feedId], details);
-  return { report: report as ReportJson, details }; // one went in, and was checked
+  return { report: checkReport(body.report, [feedId], details).report, details };
 };
 
 /** The newest report of a stream. */
@@ -140,7 +140,7 @@ export const readReports = (
   asked: readonly FeedId[],
   details: AnswerDetails,
 ): BulkReports => {
-  const received = checkReports(body.reports, asked, details);
+  const received = checkReports(body.reports, asked, details).map(({ report }) => report);
   const there = new Map<string, ReportJson>(received.map((report) => [report.feedID, report]));
   // Of two reports of one stream, which one would be the answer?
   if (there.size < received.length) throw strange(details);
@@ -156,6 +156,38 @@ export const readReports = (
   return { reports, missing, details };
 };
 
+/** A page with the windows of its reports in milliseconds, for those who read on. */
+export type ReceivedPage = WithDetails & WalkedPage;
+
+/** Reads and checks one page; without a limit, the server's default. */
+export const readPage = async (
+  requester: Get,
+  feedId: string,
+  startTimestamp: number,
+  limit?: number,
+  options?: InnerCallOptions,
+): Promise<ReceivedPage> => {
+  const feedID = readFeedId(feedId);
+  const start = { feedID, startTimestamp: readSeconds(startTimestamp, 'startTimestamp') };
+  const query = limit === undefined ? start : { ...start, limit: readLimit(limit) };
+  const target = targetOf(paths.reportPage, query);
+  const { body, details, more } = await requester.get<Partial<Body<'Reports'>>>(target, options);
+  const reports = checkReports(body.reports, [feedID], details);
+  checkPage(reports, startTimestamp, more);
+  return { reports, more, details };
+};
+
+/** A page as callers get it. */
+export const toReportPage = (
+  { reports: received, more, details }: ReceivedPage,
+  startTimestamp: number,
+): ReportPage => {
+  const reports = received.map(({ report }) => report);
+  const last = reports.at(-1);
+  const nextStartTimestamp = last === undefined ? startTimestamp : last.observationsTimestamp + 1;
+  return { reports, more: more ?? last !== undefined, nextStartTimestamp, details };
+};
+
 /** Reports of one stream, oldest first, from the first observed at or after a second; 10 unless `limit` says otherwise. */
 export const page = async (
   requester: Get,
@@ -163,18 +195,8 @@ export const page = async (
   startTimestamp: number,
   limit?: number,
   options?: InnerCallOptions,
-): Promise<ReportPage> => {
-  const feedID = readFeedId(feedId);
-  const start = { feedID, startTimestamp: readSeconds(startTimestamp, 'startTimestamp') };
-  const query = limit === undefined ? start : { ...start, limit: readLimit(limit) };
-  const target = targetOf(paths.reportPage, query);
-  const { body, details, more } = await requester.get<Partial<Body<'Reports'>>>(target, options);
-  const reports = checkReports(body.reports, [feedID], details);
-  checkPage(reports.map(parseReceived), startTimestamp, more);
-  const last = reports.at(-1);
-  const nextStartTimestamp = last === undefined ? startTimestamp : last.observationsTimestamp + 1;
-  return { reports, more: more ?? last !== undefined, nextStartTimestamp, details };
-};
+): Promise<ReportPage> =>
+  toReportPage(await readPage(requester, feedId, startTimestamp, limit, options), startTimestamp);
 
 const spanQuery = (feedId: string, { from, to }: Span) => ({
   feedID: readFeedId(feedId),

@@ -1,14 +1,13 @@
 // Owns reading what a stream has not delivered yet, over REST: page by page, from the last delivered report on, or from the oldest moment
 // that the server still keeps.
+import { limits } from '@sealpost/protocol';
 import { SealpostError } from '../errors.ts';
 import { continueAfter, type Place } from '../page-walk.ts';
-import { page, type ReportPage } from '../reads.ts';
+import { type ReceivedPage, readPage } from '../reads.ts';
 import type { Requester } from '../request/requester.ts';
-import { parseReceived, type ReceivedReport, stepMsOf } from './received-report.ts';
+import { type ReceivedReport, stepMsOf } from './received-report.ts';
 import type { StreamGap } from './state.ts';
 
-/** Reports of one request: the most that a page may have, so that one second of a millisecond stream always fits. */
-const pageReports = 1_000;
 /** How often the oldest kept second is followed while it moves on. */
 const oldestTriesMax = 5;
 
@@ -24,16 +23,17 @@ const oldestKept = (error: unknown, start: number): number | undefined => {
 };
 
 /** A page from a second on, or from the oldest that is kept. That one moves on between two questions, so each asks a little later. */
-const readPage = async (
+const readKeptPage = async (
   requester: Pick<Requester, 'get'>,
   feedId: string,
   from: number,
   signal: AbortSignal,
-): Promise<ReportPage & { readonly start: number }> => {
+): Promise<ReceivedPage & { readonly start: number }> => {
   let start = from;
   for (let tries = 1; ; tries += 1)
     try {
-      return { start, ...(await page(requester, feedId, start, pageReports, { signal })) };
+      // The largest page, so that one second of a stream in milliseconds always fits.
+      return { start, ...(await readPage(requester, feedId, start, limits.pageLimitMax, { signal })) };
     } catch (error) {
       const oldest = oldestKept(error, start);
       if (oldest === undefined || tries > oldestTriesMax) throw error;
@@ -55,12 +55,11 @@ export async function* readAfter(
 ): AsyncGenerator<readonly ReceivedReport[], void> {
   let place: Place | undefined = { start: secondAfter(feedId, lastMs) };
   for (let after = lastMs; place !== undefined; ) {
-    const { start, more, ...read } = await readPage(requester, feedId, place.start, signal);
+    const { start, reports, more } = await readKeptPage(requester, feedId, place.start, signal);
     if (start > place.start) {
       onGap({ feedId, from: place.start, to: start });
       place = { start };
     }
-    const reports = read.reports.map(parseReceived);
     const found = reports.filter(({ observationsMs }) => observationsMs > after);
     const { accept, next } = continueAfter(feedId, place, { reports, more }, found.length);
     if (accept && found.length > 0) {
