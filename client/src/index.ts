@@ -11,6 +11,7 @@ export type {
   StreamDifference,
 } from '@sealpost/protocol';
 export { signRequest } from '@sealpost/protocol';
+export type { ReconnectRules } from './backoff.ts';
 export { type Client, createClient } from './client.ts';
 export type { ClientEvent, ClientWarning } from './client-events.ts';
 export { type AnyReport, type DecodedReport, decode, formatDecimal } from './decode.ts';
@@ -40,7 +41,6 @@ export type { AnswerDetails } from './request/answer.ts';
 export type { CallOptions, Sleep } from './request/call.ts';
 export type { Credentials, CredentialsSource, SecretSource } from './request/credentials.ts';
 export type { TransportName } from './stream/choice.ts';
-export type { ReconnectRules } from './stream/pause.ts';
 export type { ConnectionState, StreamGap, StreamState } from './stream/state.ts';
 export type { ReportStream, StreamOptions } from './stream/stream.ts';
 export { type Verdict, type VerifyFailure, verify } from './verify.ts';

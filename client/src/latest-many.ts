@@ -1,6 +1,7 @@
 // The newest reports of many streams: in one request where the server has the extension, else one by one in the pace of the rate limit (D100).
 import { type Body, type ErrorCode, type FeedId, limits, type ReportJson } from '@sealpost/protocol';
 import { readFeedIds, targetOf } from './arguments.ts';
+import { retryAfterMsOf } from './backoff.ts';
 import { type ClientFailure, SealpostError } from './errors.ts';
 import { type BulkReports, latest, type MissingReport, readReports } from './reads.ts';
 import type { AnswerDetails } from './request/answer.ts';
@@ -83,8 +84,7 @@ const inPace = async <T extends { readonly details: AnswerDetails }>(
       if (!(error instanceof SealpostError) || error.status === undefined) throw error;
       pace.learn(undefined);
       if (error.status !== 429 || refusals >= refusalsMax) throw error;
-      const { retryAfterSeconds } = error.details;
-      pace.hold(typeof retryAfterSeconds === 'number' ? Math.max(1, retryAfterSeconds) * 1_000 : 1_000);
+      pace.hold(Math.max(1_000, retryAfterMsOf(error)));
     }
   }
 };

@@ -1,4 +1,5 @@
 // Sends the requests of a call: to one base URL after the other, with retries and pauses, until one is answered or the time is up.
+import { type BackoffRules, backOffMs, retryAfterMsOf } from '../backoff.ts';
 import type { EmitEvent } from '../client-events.ts';
 import { SealpostError } from '../errors.ts';
 import { readWhole, type Settings, timeoutMaxMs } from '../options.ts';
@@ -100,7 +101,7 @@ const answerTo = async (
     const outcome = await askEach(state, settings, baseUrls, clock);
     if (!(outcome instanceof SealpostError)) return outcome;
     if (round > retries || nextStep(outcome, retryRateLimited) === 'never') throw outcome;
-    const waitMs = pauseMs(round, random, askedPauseMs(outcome));
+    const waitMs = backOffMs(retryRules, round - 1, random, retryAfterMsOf(outcome));
     if (waitMs >= remainingMs()) throw outcome; // waiting in vain helps nobody
     emit({ kind: 'retry', path: target.replace(/\?.*$/s, ''), delayMs: waitMs, code: outcome.code });
     await sleep(waitMs, signal);
@@ -120,7 +121,7 @@ const askEach = async (
     const outcome = await attempt(baseUrl, state, settings, clock);
     if (outcome instanceof SealpostError && nextStep(outcome, settings.retryRateLimited) === 'elsewhere') {
       // The longest pause that anyone asks for is kept.
-      if (failure === undefined || askedPauseMs(outcome) > askedPauseMs(failure)) failure = outcome;
+      if (failure === undefined || retryAfterMsOf(outcome) > retryAfterMsOf(failure)) failure = outcome;
       continue;
     }
     if (baseUrls.answered(baseUrl))
@@ -130,31 +131,18 @@ const askEach = async (
   return failure as SealpostError; // there is a base URL, and it failed
 };
 
-const askedPauseMs = ({ details: { retryAfterSeconds } }: SealpostError): number =>
-  typeof retryAfterSeconds === 'number' ? retryAfterSeconds * 1_000 : 0;
-
-/** The first pause; each further one is twice as long. */
-const pauseFirstMs = 250;
-/** No pause of our own is longer. What a server asks for may be. */
-const pauseMaxMs = 8_000;
+/** Waits between the rounds of a call. */
+const retryRules: BackoffRules = { minMs: 250, maxMs: 8_000 };
 
 /**
  * What follows a failed attempt: `elsewhere`, where another base URL may do better at once; `later`, at the same place;
  * `never`, because the same request fails again.
  */
-export type NextStep = 'elsewhere' | 'later' | 'never';
+type NextStep = 'elsewhere' | 'later' | 'never';
 
 /** 5xx and failures of the network are transient; 429 is waited for only when asked; no other 4xx is sent twice. */
 const nextStep = (error: SealpostError, retryRateLimited: boolean): NextStep => {
   if (error.status === undefined) return error.code === 'network_error' ? 'elsewhere' : 'never';
   if (error.status >= 500) return 'elsewhere';
   return error.status === 429 && retryRateLimited ? 'later' : 'never';
-};
-
-/** The pause before round `round` (1 is the first repetition): exponential, its upper half left to chance so that clients do not come in step. */
-export const pauseMs = (round: number, random: () => number, askedForMs = 0): number => {
-  const fullMs = Math.min(pauseMaxMs, pauseFirstMs * 2 ** (round - 1));
-  const ownMs = fullMs / 2 + (random() * fullMs) / 2;
-  // A pause that was asked for is kept in full, and spread beyond its end.
-  return Math.round(askedForMs > 0 ? askedForMs + (random() * fullMs) / 2 : ownMs);
 };

@@ -1,4 +1,6 @@
 // Owns keeping one connection: opened, lost, waited for and opened again, until the stream ends or the server refuses for good.
+
+import { backOffMs, type ReconnectRules, retryAfterMsOf, sleep } from '../backoff.ts';
 import { SealpostError } from '../errors.ts';
 import { isKeyRefused } from '../request/attempt.ts';
 import { raceSignal } from '../request/call.ts';
@@ -6,7 +8,6 @@ import { isSkewedByDate } from '../request/clock.ts';
 import { isAbsent } from '../request/extensions.ts';
 import { paths } from '../request/paths.ts';
 import type { Requester, SignedHeaders } from '../request/requester.ts';
-import { backOffMs, type ReconnectRules, sleep } from './pause.ts';
 import type { Valve } from './queue.ts';
 import type { Link, Sequence } from './sequence.ts';
 import type { ConnectionState } from './state.ts';
@@ -27,12 +28,6 @@ export type ConnectionParts = {
 /** True when the same request fails again. An answer that is not Sealpost's may be a proxy's that passes. */
 export const isFinal = (error: unknown): boolean =>
   error instanceof SealpostError && !error.retryable && error.code !== 'unexpected_answer';
-
-/** How long the server asks to wait. */
-export const retryAfterMsOf = (error: unknown): number | undefined => {
-  const seconds = error instanceof SealpostError ? error.details.retryAfterSeconds : undefined;
-  return typeof seconds === 'number' ? seconds * 1_000 : undefined;
-};
 
 type Attempt = { readonly ended: string; readonly liveMs: number; readonly retryAfterMs?: number | undefined };
 

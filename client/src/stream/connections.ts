@@ -1,12 +1,12 @@
 // The connections of a stream: as many as its feed IDs need, once for each origin that the service names in answer to HEAD /.
 import { limits } from '@sealpost/protocol';
+import { backOffMs, type ReconnectRules, retryAfterMsOf, sleep } from '../backoff.ts';
 import { SealpostError } from '../errors.ts';
 import { raceSignal } from '../request/call.ts';
 import { isAbsent } from '../request/extensions.ts';
 import { paths } from '../request/paths.ts';
 import type { Requester } from '../request/requester.ts';
-import { type ConnectionParts, correctClock, isFinal, keepConnection, retryAfterMsOf } from './connection.ts';
-import { backOffMs, type ReconnectRules, sleep } from './pause.ts';
+import { type ConnectionParts, correctClock, isFinal, keepConnection } from './connection.ts';
 import type { Sequence } from './sequence.ts';
 import type { StateTeller } from './state.ts';
 import { createWatchdog, handshakeMs, toRefusal } from './transport.ts';

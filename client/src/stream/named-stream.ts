@@ -2,8 +2,8 @@
 // stream of their feed IDs.
 import type { FeedId } from '@sealpost/protocol';
 import type { ReportJson } from '@sealpost/protocol/report-json';
-import { isFinal, retryAfterMsOf } from './connection.ts';
-import { backOffMs, defaultReconnect, sleep } from './pause.ts';
+import { backOffMs, defaultReconnect, retryAfterMsOf, sleep } from '../backoff.ts';
+import { isFinal } from './connection.ts';
 import type { StreamState } from './state.ts';
 import { checkStreamOptions, type ReportStream, type StreamOptions } from './stream.ts';
 

@@ -1,11 +1,12 @@
 // Live reports of a server that pushes none: pages are asked for again and again, one stream after the other, within the rate limit (D97).
+
+import { retryAfterMsOf, sleep } from '../backoff.ts';
 import { SealpostError } from '../errors.ts';
 import { latest, page } from '../reads.ts';
 import { sleepOnTimer } from '../request/call.ts';
 import { createPace } from '../request/pace.ts';
 import type { Requester } from '../request/requester.ts';
 import { readAfter } from './backfill.ts';
-import { sleep } from './pause.ts';
 import { parseReceived } from './received-report.ts';
 import type { ConnectionHandlers, ConnectionRequest, Transport } from './transport.ts';
 
@@ -54,8 +55,7 @@ const createPacedGet = (get: Requester['get'], signal: AbortSignal): Requester['
         return answer;
       } catch (error) {
         if (!(error instanceof SealpostError) || error.status !== 429) throw error;
-        const { retryAfterSeconds } = error.details;
-        pace.hold(Math.max(roundMs, typeof retryAfterSeconds === 'number' ? retryAfterSeconds * 1_000 : 0));
+        pace.hold(Math.max(roundMs, retryAfterMsOf(error)));
       }
     }
   };

@@ -1,6 +1,6 @@
 // Owns the order of a stream: reports of any number of connections become one series per feed id, each report once. What a connection may
 // have missed is read over REST before anything later is delivered.
-import { backOffMs, type ReconnectRules, sleep } from './pause.ts';
+import { backOffMs, type ReconnectRules, sleep } from '../backoff.ts';
 import { type ReceivedReport, windowStartMs } from './received-report.ts';
 import type { StreamGap } from './state.ts';
 
@@ -27,7 +27,7 @@ export type SequenceParts = {
   readonly room: () => Promise<void>;
   /** True when asking again cannot help: the stream ends with this error. */
   readonly isFinal: (error: unknown) => boolean;
-  readonly retryAfterMsOf: (error: unknown) => number | undefined;
+  readonly retryAfterMsOf: (error: unknown) => number;
   readonly fail: (error: unknown) => void;
   readonly reconnect: ReconnectRules;
   readonly random: () => number;

@@ -183,7 +183,7 @@ describe.each(['sse', 'websocket'] as const)('stream over %s', (transport) => {
     service.refusals.push({ status, headers: { 'Retry-After': '7' }, code: 'rate_limited' });
     const { reached, reports } = watch(service, [feedA], { transport });
     const state = await reached(isReconnecting);
-    expect(state).toMatchObject({ phase: 'reconnecting', reason: `Scripted ${status}.`, delayMs: 7_001 });
+    expect(state).toMatchObject({ phase: 'reconnecting', reason: `Scripted ${status}.`, delayMs: 7_000 });
     reports.close();
   });
 

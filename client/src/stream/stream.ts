@@ -2,15 +2,15 @@
 import { parseFeedId } from '@sealpost/protocol';
 import type { ReportJson } from '@sealpost/protocol/report-json';
 import { loadSockets } from '#socket';
+import { defaultReconnect, type ReconnectRules, retryAfterMsOf } from '../backoff.ts';
 import { type EmitEvent, guard } from '../client-events.ts';
 import { readArgument, SealpostError } from '../errors.ts';
 import { readWhole } from '../options.ts';
 import type { Requester } from '../request/requester.ts';
 import { readAfter } from './backfill.ts';
 import { chooseTransport, type TransportName } from './choice.ts';
-import { isFinal, retryAfterMsOf } from './connection.ts';
+import { isFinal } from './connection.ts';
 import { keepConnections, splitFeedIds } from './connections.ts';
-import { defaultReconnect, type ReconnectRules } from './pause.ts';
 import { createQueue } from './queue.ts';
 import { createSequence } from './sequence.ts';
 import { createStateTeller, type StateTeller, type StreamGap, type StreamState } from './state.ts';

@@ -1,0 +1,41 @@
+// How long to wait before the next attempt, and a wait that an abort ends.
+import { SealpostError } from './errors.ts';
+import { sleepOnTimer } from './request/call.ts';
+
+export type BackoffRules = {
+  /** Milliseconds of the first wait, before jitter. */
+  readonly minMs: number;
+  /** No wait but the server's own Retry-After is longer; milliseconds. */
+  readonly maxMs: number;
+};
+
+/** How long to wait between attempts to connect. */
+export type ReconnectRules = BackoffRules & {
+  /** A connection that was live for so long makes the next wait a first one again; milliseconds. */
+  readonly stableMs: number;
+};
+
+export const defaultReconnect: ReconnectRules = { minMs: 250, maxMs: 30_000, stableMs: 10_000 };
+
+/** How long the server asks to wait; 0 where it does not. */
+export const retryAfterMsOf = (error: unknown): number => {
+  const seconds = error instanceof SealpostError ? error.details.retryAfterSeconds : undefined;
+  return typeof seconds === 'number' ? seconds * 1_000 : 0;
+};
+
+/**
+ * The wait after the nth failure in a row (from 0): doubled each time, its upper half random so that clients do not retry in step. A wait that
+ * the server asks for is kept in full, and spread beyond its end.
+ */
+export const backOffMs = (
+  { minMs, maxMs }: BackoffRules,
+  failures: number,
+  random: () => number,
+  retryAfterMs = 0,
+): number => {
+  const halfMs = Math.min(maxMs, minMs * 2 ** Math.min(failures, 20)) / 2;
+  return Math.round((retryAfterMs || halfMs) + random() * halfMs);
+};
+
+/** Resolves after `ms`, or at once when the signal is aborted; leaves no timer behind. */
+export const sleep = (ms: number, signal: AbortSignal): Promise<void> => sleepOnTimer(ms, signal).catch(() => {});
