@@ -110,7 +110,7 @@ test('events: listeners of a stream are guarded in the same way, and its states 
 });
 
 test('user agent: name and version of the package, after the caller’s own', async () => {
-  expect(clientVersion).toBe((readJson('client/package.json') as { version: string }).version);
+  expect(clientVersion).toBe((readJson('client/package.json') as { version: string }).version); // as npm's manifest is
   const plain = open([good]);
   await plain.client.latest(feedId);
   expect(plain.asked[0]?.headers['User-Agent']).toBe(`sealpost-client/${clientVersion}`);

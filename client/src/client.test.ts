@@ -129,7 +129,7 @@ test('arguments: mistakes are named before anything is sent', async () => {
     [client.discovery({ baseAsset: [] }), /a name or a list of names/],
     [client.discovery({ createdAfter: '2025-02-30' }), /a date, YYYY-MM-DD/],
     // A misspelt filter, which the server would ignore.
-    [client.discovery({ baseAssets: 'BTC' } as object), /no filter of this name/],
+    [client.discovery({ baseAssets: 'BTC' } as object), /no filter of this name/], // what a caller without types may pass
   ];
   for (const [call, text] of wrong)
     await expect(call).rejects.toMatchObject({

@@ -24,6 +24,6 @@ export function withFeeToken(
   const toArguments = (): readonly Hex[] =>
     encoding === 'appended'
       ? [appendFeeToken(fullReport, feeToken ?? '')] // without a token that is refused by name
-      : [fullReport as Hex, feeTokenArgument(feeToken)];
+      : [fullReport as Hex, feeTokenArgument(feeToken)]; // text of a report; the contract checks the bytes
   return readFormat(() => readArgument(toArguments));
 }

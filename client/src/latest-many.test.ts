@@ -93,7 +93,7 @@ const codeOf = (call: Promise<unknown>): Promise<unknown> =>
 
 test('latestMany: one request where the server has the extension, in the order asked for, duplicates dropped', async () => {
   const { latestMany, targets } = open(together);
-  const [a, b] = ids(2) as [string, string];
+  const [a, b] = ids(2) as [string, string]; // two were asked for
   const { reports, missing } = await latestMany([b, a, b.toUpperCase().replace('0X', '0x')]);
   expect([reports.map(({ feedID }) => feedID), missing]).toEqual([[b, a], []]);
   expect(targets()).toEqual([`/api/v1/reports/latest?feedIDs=${b}%2C${a}&missing=true`]);
@@ -115,7 +115,7 @@ test('latestMany: more streams than a request may name take several, and a small
 });
 
 test('latestMany: what a server names as missing is taken only where it is a stream and a reason', async () => {
-  const [a, b] = ids(2) as [string, string];
+  const [a, b] = ids(2) as [string, string]; // two were asked for
   const body = {
     reports: null,
     missing: [null, 'x', { feedID: a, reason: 7, more: 'x' }, { feedID: b, reason: 'no_reports' }],
@@ -125,7 +125,7 @@ test('latestMany: what a server names as missing is taken only where it is a str
 });
 
 test('latestMany: a 206 tells what is missing, also where the server does not', async () => {
-  const [a, b, c] = ids(3) as [string, string, string];
+  const [a, b, c] = ids(3) as [string, string, string]; // three were asked for
   const body = { reports: [reportOf(b)], missing: [{ feedID: a, reason: 'no_reports' }] };
   const { latestMany } = open(() => ({ status: 206, body }));
   const { missing, details } = await latestMany([a, b, c]);
@@ -134,7 +134,7 @@ test('latestMany: a 206 tells what is missing, also where the server does not', 
 });
 
 test('latestMany: the reports are in the order asked for, whatever the order of the answer; so are those of bulk', async () => {
-  const [a, b, c] = ids(3) as [string, string, string];
+  const [a, b, c] = ids(3) as [string, string, string]; // three were asked for
   const { requester, latestMany } = open(() => ({
     status: 200,
     body: { reports: [reportOf(c), reportOf(a), reportOf(b)] },
@@ -147,11 +147,11 @@ test('latestMany: the reports are in the order asked for, whatever the order of 
 test.each([
   [
     'a stream that was not asked for',
-    (a: string, b: string) => [reportOf(a), reportOf(b), reportOf(ids(3)[2] as string)],
+    (a: string, b: string) => [reportOf(a), reportOf(b), reportOf(ids(3)[2] as string)], // three were asked for
   ],
   ['two reports of one stream', (a: string, b: string) => [reportOf(a), reportOf(b), reportOf(a)]],
 ] as const)('latestMany: an answer with %s is not taken; bulk fails with unexpected_answer', async (_, answered) => {
-  const [a, b] = ids(2) as [string, string];
+  const [a, b] = ids(2) as [string, string]; // two were asked for
   const { requester, latestMany, targets } = open(({ searchParams }) => {
     const feedId = searchParams.get('feedID');
     return { status: 200, body: feedId === null ? { reports: answered(a, b) } : { report: reportOf(feedId) } };
@@ -177,7 +177,7 @@ test.each([
   ['401 without a code', { status: 401, body: {} }],
   ['422', { status: 422, body: {} }],
   ['500', { status: 500, body: {} }],
-  ['an answer of another form', { status: 200, body: { report: reportOf(ids(1)[0] as string) } }],
+  ['an answer of another form', { status: 200, body: { report: reportOf(ids(1)[0] as string) } }], // one was asked for
 ] as const)('latestMany: after %s it asks for one stream at a time, and remembers that', async (_, refusal) => {
   const { latestMany, targets } = open(({ searchParams }) => {
     const feedId = searchParams.get('feedID');
@@ -247,7 +247,7 @@ test('latestMany: a server that names its reset in other units does not stop the
 });
 
 test('latestMany: one by one, a stream without a report is missing, another failure ends all', async () => {
-  const [a, b] = ids(2) as [string, string];
+  const [a, b] = ids(2) as [string, string]; // two were asked for
   const answers =
     (status: number, body: unknown): Server =>
     ({ searchParams }) => {
@@ -283,7 +283,7 @@ test('latestMany: a signal ends it at once, and a time-out that is given is for 
 
 test('latestMany: what is wrong with the arguments is told before anything is sent', async () => {
   const { latestMany, asked } = open(together);
-  for (const wrong of [[], ['0x12'], 'text' as never])
+  for (const wrong of [[], ['0x12'], 'text' as never]) // what a caller without types may pass
     expect(await codeOf(latestMany(wrong))).toBe('malformed_argument');
   expect(asked).toHaveLength(0);
 });

@@ -60,7 +60,7 @@ test('lookup: a pair and a full name are found in any case, and the catalog is r
 test('lookup: a feed ID asks nobody, and a wrong one is an error at once', async () => {
   const { lookup, asked } = open(listed(catalog));
   expect(await lookup.one(idOf(7).toUpperCase().replace('0X', '0x'))).toBe(idOf(7));
-  for (const wrong of ['0x12', '', ' ', 7 as never, undefined as never, 'x'.repeat(201)])
+  for (const wrong of ['0x12', '', ' ', 7 as never, undefined as never, 'x'.repeat(201)]) // what a caller without types may pass
     expect((await errorOf(lookup.one(wrong))).code).toBe('malformed_argument');
   expect(asked).toHaveLength(0);
 });

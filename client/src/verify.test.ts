@@ -12,7 +12,7 @@ const feedId = secondStream(1);
 const answered = (id = feedId, price = 3_120_550_000_000_000_000_000n, unit = 1) => {
   const { fullReport } = sign(id, 1_763_200_000 * unit, 1_763_200_001 * unit, price);
   return {
-    feedID: id as string,
+    feedID: id as string, // ReportJson has no brand
     validFromTimestamp: 1_763_200_000,
     observationsTimestamp: 1_763_200_001,
     fullReport: `0x${Buffer.from(fullReport).toString('hex')}`,
@@ -71,7 +71,7 @@ test('decode: what is no report is a typed error', () => {
     ]);
   }
   for (const wrong of [undefined, null, 7, {}, { fullReport: 7 }])
-    expect(codeOf(() => decode(wrong as never))).toEqual(['malformed_report', undefined, false]);
+    expect(codeOf(() => decode(wrong as never))).toEqual(['malformed_report', undefined, false]); // what a caller without types may pass
 });
 
 test('verify: a report that a quorum signed holds, against what is published or a map of it', () => {

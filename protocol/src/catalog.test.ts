@@ -16,7 +16,7 @@ import { parseQuery } from './query.ts';
 import vectors from './vectors/discovery.json' with { type: 'json' };
 
 const streams = parseCatalog(vectors);
-const [stream] = streams as [Stream, ...Stream[]];
+const [stream] = streams as [Stream, ...Stream[]]; // the file has streams
 
 test.each(vectors.cases)('discovery vector: $name', ({ query, names, error, argument }) => {
   const listed = () => {
@@ -53,7 +53,7 @@ test('catalog entry: reads back as the stream it shows', () => {
 });
 
 test('catalog: listed by name, then by feed id', () => {
-  const twin = { ...stream, feedId: `0x0003${'f'.repeat(60)}` as typeof stream.feedId };
+  const twin = { ...stream, feedId: `0x0003${'f'.repeat(60)}` as typeof stream.feedId }; // 32 bytes
   expect([twin, stream].sort(compareStreams)).toEqual([stream, twin]);
   expect(compareStreams(stream, stream)).toBe(0);
 });
@@ -100,7 +100,8 @@ test('status: testing → live → decommissioned, and no other move', () => {
   expect(gone).toMatchObject({ status: 'decommissioned', decommissionedAt: '2026-01-02T00:00:00.000000Z' });
   const moves = { testing, live, decommissioned: gone };
   for (const from of Object.values(moves)) {
-    for (const to of Object.keys(moves) as Stream['status'][]) {
+    const statuses = Object.keys(moves) as Stream['status'][]; // its own keys
+    for (const to of statuses) {
       const allowed: readonly string[] = statusTransitions[from.status];
       if (!allowed.includes(to)) expect(() => moveStream(from, to, 0)).toThrow('status is');
     }

@@ -99,7 +99,7 @@ export const parseStream = (raw: unknown, at = 'stream'): Stream => {
     throw malformedArgument(`${at}.schemaVersion`, entry.schemaVersion, `${schemaVersion}, as in the feed id`);
   }
   const texts = Object.fromEntries(textFields.map((key) => [key, parseText(entry[key], `${at}.${key}`)]));
-  const status = parseOneOf(entry.status, Object.keys(statusTransitions) as StreamStatus[], `${at}.status`);
+  const status = parseOneOf(entry.status, Object.keys(statusTransitions) as StreamStatus[], `${at}.status`); // its own keys
   const decommissionedAt = parseDate(entry.decommissionedAt ?? null, `${at}.decommissionedAt`);
   if ((status === 'decommissioned') !== (decommissionedAt !== null)) {
     throw malformedArgument(
@@ -110,7 +110,7 @@ export const parseStream = (raw: unknown, at = 'stream'): Stream => {
   }
   return {
     feedId,
-    ...(texts as Record<TextField, string>),
+    ...(texts as Record<TextField, string>), // every text field was parsed above
     networkType: parseOneOf(entry.networkType, networkTypes, `${at}.networkType`),
     status,
     createdAt: parseDate(entry.createdAt, `${at}.createdAt`) ?? requireDate(`${at}.createdAt`),
@@ -220,7 +220,7 @@ const matchDate = (date: string | null, after?: DayStartMs, before?: DayStartMs)
   return (after === undefined || ms >= after + dayMs) && (before === undefined || ms < before);
 };
 
-const objectKeys = <T extends object>(value: T) => Object.keys(value) as (keyof T)[];
+const objectKeys = <T extends object>(value: T) => Object.keys(value) as (keyof T)[]; // its own keys
 
 /** Catalog order: by name, then by feed id, compared by code unit so that every machine agrees. */
 export const compareStreams = (a: Stream, b: Stream): number =>

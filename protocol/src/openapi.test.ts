@@ -50,10 +50,10 @@ test('openapi: equal tables give equal text', () => {
 });
 
 test('openapi: every reference leads somewhere', () => {
-  const references = [...JSON.stringify(document).matchAll(/"\$ref":"#\/([^"]+)"/g)].map(([, path]) => path as string);
+  const references = [...JSON.stringify(document).matchAll(/"\$ref":"#\/([^"]+)"/g)].map(([, path]) => path as string); // the group always matches
   expect(references.length).toBeGreaterThan(100);
   for (const path of new Set(references)) {
-    const target = path.split('/').reduce<unknown>((at, key) => (at as Record<string, unknown>)?.[key], document);
+    const target = path.split('/').reduce<unknown>((at, key) => (at as Record<string, unknown>)?.[key], document); // a path leads through objects
     expect(target, path).toBeTypeOf('object');
   }
 });
@@ -128,7 +128,8 @@ const sentAs = (raw: string, type: string): unknown => {
 };
 
 test('openapi: the schema of an argument accepts exactly what its parser accepts', () => {
-  for (const [name, route] of Object.entries<Route>(routes) as [RouteName, Route][]) {
+  const entries = Object.entries<Route>(routes) as [RouteName, Route][]; // its own keys
+  for (const [name, route] of entries) {
     const others = Object.entries(route.query).filter(([, { required }]) => required);
     for (const [argument, { kind }] of Object.entries(route.query)) {
       const { schema } = operationOf(route).parameters.find((parameter) => parameter.name === argument) ?? never();
@@ -173,7 +174,7 @@ const bodiesOf = ({ content }: OpenApiResponse): readonly (string | undefined)[]
 test('openapi: every answer of the table is there with its body, and HEAD has none', () => {
   for (const [, route] of rows) {
     for (const [status, body] of Object.entries(route.answers)) {
-      expect(bodiesOf(operationOf(route).responses[status] as OpenApiResponse)).toContain(body ?? undefined);
+      expect(bodiesOf(operationOf(route).responses[status] as OpenApiResponse)).toContain(body ?? undefined); // the test expects that it is there
     }
   }
   for (const { method, operation } of operations.filter((found) => found.method === 'head')) {
@@ -209,8 +210,8 @@ test('openapi: every answer is described, and errors name their codes', () => {
     for (const [status, { description }] of Object.entries(operation.responses)) {
       expect(description, `${method} ${path} ${status}`).not.toBe('');
       for (const [, code] of description.matchAll(/`(\w+)`/g)) {
-        expect(errorTable[code as ErrorCode].status).toBe(Number(status));
-        told.add(code as string);
+        expect(errorTable[code as ErrorCode].status).toBe(Number(status)); // the test fails on any other
+        told.add(code as string); // a code is text
       }
     }
   }
@@ -245,7 +246,7 @@ test('openapi: headers are told where they are sent', () => {
     expect(document.components.responses[name]?.headers).toHaveProperty('Retry-After');
 });
 
-const vector = reportVectors.reports.find(({ name }) => name === 'version 3') as (typeof reportVectors.reports)[number];
+const vector = reportVectors.reports.find(({ name }) => name === 'version 3') as (typeof reportVectors.reports)[number]; // the vectors have it
 const feedId: FeedId = parseFeedId(vector.decoded.feedId);
 const report = toReportJson(feedId, vector.window, vector.fullReport);
 const window = { validFromTimestamp: 1_763_199_999, observationsTimestamp: 1_763_200_000 };
@@ -302,7 +303,9 @@ const examples: { readonly [N in BodyName]: Body<N> } = {
   OpenApi: document as unknown as Body<'OpenApi'>, // the type of a document says more than its schema
 };
 
-test.each(Object.keys(bodies) as BodyName[])('openapi: the schema of %s accepts an answer and nothing less', (name) => {
+const bodyNames = Object.keys(bodies) as BodyName[]; // its own keys
+
+test.each(bodyNames)('openapi: the schema of %s accepts an answer and nothing less', (name) => {
   const validate = validatorOf(name);
   expect(validate(examples[name]), JSON.stringify(validate.errors)).toBe(true);
   for (const key of bodies[name].required) expect(validate({ ...examples[name], [key]: undefined })).toBe(false);
@@ -319,7 +322,7 @@ test('openapi: empty lists and a 206 that names nothing are answers too', () => 
 
 test('openapi: every error of the table has a body that the document describes', () => {
   const validate = validatorOf('Error');
-  for (const code of Object.keys(errorTable) as ErrorCode[])
+  for (const code of Object.keys(errorTable) as ErrorCode[]) // its own keys
     expect(validate(toErrorJson(errorOf(code), 'r')), code).toBe(true);
   expect(document['x-errors'].map(({ code }) => code)).toEqual(Object.keys(errorTable));
 });

@@ -18,7 +18,7 @@ const resultOf = <T>(parse: () => T): T | undefined => {
     return parse();
   } catch (error) {
     expect(error).toBeInstanceOf(ApiError);
-    expect((error as ApiError).details.argument).toBe('argument');
+    expect((error as ApiError).details.argument).toBe('argument'); // the line above expects it
     return undefined;
   }
 };

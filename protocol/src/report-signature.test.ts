@@ -60,7 +60,7 @@ test('signer sets: addresses and digests in any case, printed back in lower case
 });
 
 test('signer sets: each mistake is named by its place', () => {
-  const [digest, set] = Object.entries(vectors.signerSets)[0] as [string, { f: number; addresses: string[] }];
+  const [digest, set] = Object.entries(vectors.signerSets)[0] as [string, { f: number; addresses: string[] }]; // its own keys
   const wrong = (change: unknown) => () => parseSignerSets({ [digest]: change });
   expect(() => parseSignerSets([])).toThrow('signers is [], expected an object of config digest → {f, addresses}.');
   expect(() => parseSignerSets({ '0x12': set })).toThrow('signers is "0x12", expected a config digest');

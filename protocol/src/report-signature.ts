@@ -138,20 +138,17 @@ export const parseSignerSet = (configDigest: string, raw: unknown, at = 'signers
   if (!/^0x[0-9a-fA-F]{64}$/.test(configDigest))
     throw malformedArgument(at, configDigest, 'a config digest, 0x and 64 hex digits');
   const place = `${at}.${configDigest}`;
-  const { f, addresses } = (typeof raw === 'object' && raw !== null ? raw : {}) as { f?: unknown; addresses?: unknown };
-  if (!Number.isInteger(f) || (f as number) < 0) throw malformedArgument(`${place}.f`, f, 'a whole number');
+  const { f, addresses }: { readonly f?: unknown; readonly addresses?: unknown } = Object(raw);
+  if (typeof f !== 'number' || !Number.isInteger(f) || f < 0)
+    throw malformedArgument(`${place}.f`, f, 'a whole number');
   if (!Array.isArray(addresses)) throw malformedArgument(`${place}.addresses`, addresses, 'a list of addresses');
   const parsed = addresses.map((address, i) => parseAddress(address, `${place}.addresses[${i}]`));
   const n = new Set(parsed).size;
   if (n !== parsed.length) throw malformedArgument(`${place}.addresses`, addresses.length, 'each address once');
-  if (n <= 3 * (f as number) || n > oraclesMax) {
-    throw malformedArgument(
-      `${place}.addresses`,
-      n,
-      `more than 3f = ${3 * (f as number)} and at most ${oraclesMax} addresses`,
-    );
+  if (n <= 3 * f || n > oraclesMax) {
+    throw malformedArgument(`${place}.addresses`, n, `more than 3f = ${3 * f} and at most ${oraclesMax} addresses`);
   }
-  return { configDigest: configDigest.toLowerCase() as Hex, f: f as number, addresses: parsed };
+  return { configDigest: configDigest.toLowerCase() as Hex, f, addresses: parsed }; // it matches the pattern
 };
 
 /** Reads a signers file or the answer of `/signers.json`. */

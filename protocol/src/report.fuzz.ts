@@ -30,7 +30,7 @@ const bodyOf = (version: number, fields: readonly Field[], resolution: TimeResol
   return fc.record({
     version: fc.constant(version),
     ...Object.fromEntries(values),
-  }) as unknown as fc.Arbitrary<ReportBody>;
+  }) as unknown as fc.Arbitrary<ReportBody>; // built by the table of fields
 };
 
 const signature = fc.record({ r: hexBytes(32), s: hexBytes(32), v: fc.integer({ min: 0, max: 255 }) });
@@ -54,9 +54,9 @@ for (const [version, { fields }] of Object.entries(reportSchemas)) {
       const types = abiTypesOf(fields, resolution);
       fc.assert(
         fc.property(bodyOf(Number(version), fields, resolution), (body) => {
-          const named = body as unknown as Record<string, `0x${string}` | number | bigint>;
-          const values = fields.map(({ name }, i) =>
-            types[i]?.type === 'uint64' ? BigInt(named[name] as number) : (named[name] as bigint),
+          const named = body as unknown as Record<string, `0x${string}` | number | bigint>; // read by the names of the table
+          const values = fields.map(
+            ({ name }, i) => (types[i]?.type === 'uint64' ? BigInt(named[name] as number) : (named[name] as bigint)), // by the type of the field
           );
           expect(encodeReportBody(body)).toBe(AbiParameters.encode(types, values));
         }),

@@ -15,14 +15,14 @@ import { toReportJson } from './report-json.ts';
 import { type ReportBodyOf, reportSchemas } from './report-schemas.ts';
 import vectors from './vectors/reports.json' with { type: 'json' };
 
-const hex = (text: string) => text as Hex;
-const sample = vectors.reports[2] as (typeof vectors.reports)[number];
+const hex = (text: string) => text as Hex; // the vectors begin with 0x
+const sample = vectors.reports[2] as (typeof vectors.reports)[number]; // the file has more
 const reasonOf = (act: () => unknown): string => {
   try {
     act();
   } catch (error) {
     expect(error).toBeInstanceOf(ReportFormatError);
-    return (error as ReportFormatError).reason;
+    return (error as ReportFormatError).reason; // any other fails the test
   }
   return expect.unreachable();
 };
@@ -39,7 +39,7 @@ test.each(vectors.reports)('report vector: $name decodes to its values and encod
   expect(body.version).toBe(vector.version);
   expect(timeResolutionOf(body.feedId)).toBe(vector.timeResolution);
   expect(String(headlinePriceOf(body))).toBe(
-    (vector.decoded as Record<string, string>)[reportSchemas[body.version].headline.price],
+    (vector.decoded as Record<string, string>)[reportSchemas[body.version].headline.price], // read by the name of its price
   );
   const printed = Object.fromEntries(Object.entries(body).map(([name, value]) => [name, String(value)]));
   expect(printed).toEqual({ version: String(vector.version), ...vector.decoded });
@@ -129,7 +129,7 @@ test('body: a number with dirty high bytes is refused', () => {
 });
 
 test('body: a value that its field cannot hold is not encoded', () => {
-  const body = decodeReportBody(hex(sample.body)) as ReportBodyOf<3>;
+  const body = decodeReportBody(hex(sample.body)) as ReportBodyOf<3>; // the sample is of version 3
   const extremes = { ...body, price: 2n ** 191n - 1n, bid: -(2n ** 191n) };
   expect(decodeReportBody(encodeReportBody(extremes))).toEqual(extremes);
   for (const wrong of [
@@ -145,27 +145,26 @@ test('body: a value that its field cannot hold is not encoded', () => {
     { observationsTimestamp: Number.NaN },
     { expiresAt: -1 },
   ]) {
-    expect(reasonOf(() => encodeReportBody({ ...body, ...wrong } as unknown as ReportBodyOf<3>))).toBe(
-      'malformed_body',
-    );
+    const bad = { ...body, ...wrong } as unknown as ReportBodyOf<3>; // wrong on purpose
+    expect(reasonOf(() => encodeReportBody(bad))).toBe('malformed_body');
   }
 });
 
 test('body: its version and its feed id must agree', () => {
-  const body = decodeReportBody(hex(sample.body)) as ReportBodyOf<3>;
+  const body = decodeReportBody(hex(sample.body)) as ReportBodyOf<3>; // the sample is of version 3
   const feedId = parseFeedId(`0x0002${body.feedId.slice(6)}`);
   expect(schemaVersionOf(feedId)).toBe(2);
   expect(() => encodeReportBody({ ...body, feedId })).toThrow('A version 3 body has a feed id of version 2.');
 });
 
 test('body: the field that cannot be encoded is named', () => {
-  const body = decodeReportBody(hex(sample.body)) as ReportBodyOf<3>;
+  const body = decodeReportBody(hex(sample.body)) as ReportBodyOf<3>; // the sample is of version 3
   expect(() => encodeReportBody({ ...body, ask: 2n ** 191n })).toThrow('ask is missing or out of range.');
 });
 
 test('full report: a value that has no place in it is not encoded, and is named', () => {
   const full = decodeFullReport(sample.fullReport);
-  const first = full.signatures[0] as (typeof full.signatures)[number];
+  const first = full.signatures[0] as (typeof full.signatures)[number]; // the sample is signed
   const cases = [
     [{ context: { ...full.context, extraHash: '0x00' } }, 'extraHash is not 0x and 64 hex digits'],
     [{ body: '0x0' }, 'its body is not 0x and an even number of hex digits'],
@@ -177,7 +176,7 @@ test('full report: a value that has no place in it is not encoded, and is named'
     [{ signatures: Array(33).fill(first) }, 'it has 33 signatures'],
   ] as const;
   for (const [wrong, why] of cases) {
-    const encode = () => encodeFullReport({ ...full, ...wrong } as typeof full);
+    const encode = () => encodeFullReport({ ...full, ...wrong } as typeof full); // wrong on purpose
     expect(encode).toThrow(`The report cannot be encoded: ${why}.`);
     expect(reasonOf(encode)).toBe('malformed_envelope');
   }

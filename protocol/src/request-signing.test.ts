@@ -35,7 +35,7 @@ test('request signing: the empty body has its well-known hash', () => {
 });
 
 test('request signing: the three headers, ready to send', () => {
-  const { method, target, userId, timestampMs, secret, signature } = vectors.cases[3] as (typeof vectors.cases)[number];
+  const { method, target, userId, timestampMs, secret, signature } = vectors.cases[3] as (typeof vectors.cases)[number]; // the file has more
   expect(signRequest({ method, target, userId, timestampMs }, secret)).toEqual({
     Authorization: userId,
     'X-Authorization-Timestamp': '1763200000123',

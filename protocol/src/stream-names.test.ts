@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { distinguishStreams, explainMatch, matchStreams, type NamedStream } from './stream-names.ts';
 
 const entry = (pair: string, attributeType: string, change: Partial<NamedStream> = {}): NamedStream => {
-  const [baseAsset, quoteAsset] = pair.split('/') as [string, string];
+  const [baseAsset, quoteAsset] = pair.split('/') as [string, string]; // a pair has one slash
   const feedId = `0x0003${Buffer.from(`${pair}${attributeType}`).toString('hex').padEnd(60, '0').slice(0, 60)}`;
   return {
     feedId,

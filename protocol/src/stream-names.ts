@@ -85,7 +85,7 @@ const distanceOf = (from: string, to: string): number => {
     const next = [i + 1];
     for (let j = 1; j < row.length; j += 1) {
       const replaced = (row[j - 1] as number) + (letter === to[j - 1] ? 0 : 1); // rows have one length
-      next.push(Math.min(replaced, (row[j] as number) + 1, (next[j - 1] as number) + 1));
+      next.push(Math.min(replaced, (row[j] as number) + 1, (next[j - 1] as number) + 1)); // both rows are as long
     }
     row = next;
   }

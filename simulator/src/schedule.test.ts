@@ -78,7 +78,7 @@ test('a stream begins with the first window after its creation and ends with its
 });
 
 test.each([
-  [{ gaps: [{ feedId: '0x00' as FeedId, from: 1, to: 2 }] }, 'A fault names 0x00, which is not simulated.'],
+  [{ gaps: [{ feedId: '0x00' as FeedId, from: 1, to: 2 }] }, 'A fault names 0x00, which is not simulated.'], // too short on purpose
   [{ gaps: [{ feedId: btc, from: 2, to: 1 }] }, 'A fault lasts from 2 to 1, which is no span.'],
   [
     { late: [{ feedId: btc, from: 1, to: 2, delaySeconds: 0 }] },

@@ -92,6 +92,6 @@ test('the fee is 35 cents in either token', async () => {
 });
 
 test('a stream that is not simulated is refused', async () => {
-  const feedIds = [`0x0003${'00'.repeat(30)}` as FeedId];
+  const feedIds = [`0x0003${'00'.repeat(30)}` as FeedId]; // 32 bytes
   await expect(createSimulation({ seed: 'demo', feedIds })).rejects.toThrow(/is not simulated on this network/);
 });

@@ -135,7 +135,7 @@ test.each(['websocket', 'sse'] as const)(
 test('client: a revoked secret without another one ends the stream with its error', async () => {
   const credentials = await service.addAccount(['public']);
   const { client } = open({ ...credentials, secret: () => credentials.secret });
-  const stream = client.stream([feedIds[5] as string], { reconnect: { minMs: 10, maxMs: 50 } });
+  const stream = client.stream([feedIds[5] as string], { reconnect: { minMs: 10, maxMs: 50 } }); // the sample has more
   await expect.poll(() => stream.state.phase).toBe('live');
   await service.rotateSecret(credentials);
   await expect(stream.next()).rejects.toMatchObject({ code: 'unauthorized' });
@@ -154,7 +154,7 @@ test('client: HTTP, event streams and WebSockets name the program', async () => 
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { client } = open({
-    baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, // it listens on a port
     userAgent: 'mine/2',
   });
   const [feedId = ''] = feedIds;
@@ -171,7 +171,7 @@ test('client: HTTP, event streams and WebSockets name the program', async () => 
 });
 
 test('client: the code of its README runs as printed, one block after the other', async () => {
-  const blocks = [...readText('client/README.md').matchAll(/```ts\n([\s\S]*?)```/g)].map(([, code]) => code as string);
+  const blocks = [...readText('client/README.md').matchAll(/```ts\n([\s\S]*?)```/g)].map(([, code]) => code as string); // the group always matches
   expect(blocks.length).toBeGreaterThan(4);
   const [, link] = [feedIds, secondStream(70)];
   const stop = new Error('enough');
@@ -207,7 +207,7 @@ test('client: the code of its README runs as printed, one block after the other'
     `export const run = async (given) => { const left = []; const {${Object.keys(given)}} = given;\n${code}\n${ends} };`,
     { loader: 'ts', format: 'cjs' },
   );
-  const module = { exports: {} as { run?: (values: typeof given) => Promise<Record<string, unknown>> } };
+  const module = { exports: {} as { run?: (values: typeof given) => Promise<Record<string, unknown>> } }; // filled by the code that runs
   new Function('module', script)(module);
   const result = await module.exports.run?.(given);
   expect(result).toMatchObject({

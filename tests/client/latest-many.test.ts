@@ -1,5 +1,5 @@
 // GET /api/v1/reports/latest?feedIDs=…, an extension: bulk's rules with the newest report of each stream (D99).
-import { type FeedId, routes } from '@sealpost/protocol';
+import { routes } from '@sealpost/protocol';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { testStream } from '../support/door.ts';
 import { type Credentials, openService, type Service } from '../support/running-api.ts';
@@ -7,14 +7,8 @@ import { createSignedReports, secondStream } from '../support/signed-reports.ts'
 
 const { report, signerSets } = await createSignedReports('latest-many');
 const now = 1_763_200_000;
-const [btc, eth, silent, old, forbidden, unknown] = [1, 2, 3, 4, 5, 6].map((n) => secondStream(n)) as [
-  FeedId,
-  FeedId,
-  FeedId,
-  FeedId,
-  FeedId,
-  FeedId,
-];
+const [btc, eth, silent] = [secondStream(1), secondStream(2), secondStream(3)];
+const [old, forbidden, unknown] = [secondStream(4), secondStream(5), secondStream(6)];
 const secondsOld = 31 * 86_400;
 let clock = now * 1_000;
 let service: Service;

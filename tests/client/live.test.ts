@@ -83,7 +83,7 @@ test.each(transports)('client stream over %s: a stream of milliseconds has every
   const ms = nextSecond() * 1_000;
   const appended = Array.from({ length: 40 }, (_, i) => signed.report(exact, ms + i * 100 - 99, ms + i * 100));
   await service.append(appended.slice(0, 15));
-  const { take, reports, live } = open([exact, plain[0] as string], way, { from: ms / 1_000 });
+  const { take, reports, live } = open([exact, plain[0] as string], way, { from: ms / 1_000 }); // one for each test
   await live();
   for (const report of appended.slice(15)) await service.append([report]);
   expect((await take(40)).map((report) => report?.fullReport)).toEqual(
@@ -104,7 +104,7 @@ test.each(pushing)('client stream over %s: more streams than one connection take
 });
 
 test.each(transports)('client stream over %s: from before what is kept, it goes on with the oldest', async (way) => {
-  const feedId = old[transports.indexOf(way)] as (typeof old)[number];
+  const feedId = old[transports.indexOf(way)] as (typeof old)[number]; // one for each test
   const kept = nowSeconds() - 29 * 86_400;
   await service.append([signed.report(feedId, kept, kept)]);
   const gaps: StreamGap[] = [];
@@ -123,13 +123,14 @@ test.each(transports)('client stream over %s: from before what is kept, it goes 
 
 test.each(transports)('client stream over %s: a clock that is an hour off is corrected once', async (way) => {
   const warned: string[] = [];
-  const { take, reports, live } = open([plain[3] as string], way, { ha: true }, reader, {
+  const feedId = plain[3] as (typeof plain)[number]; // one for each test
+  const { take, reports, live } = open([feedId], way, { ha: true }, reader, {
     nowMs: () => nowMs() - 3_600_000,
     onWarning: ({ code }) => void warned.push(code),
   });
   await live();
   const at = nextSecond();
-  await service.append([signed.report(plain[3] as (typeof plain)[number], at, at)]);
+  await service.append([signed.report(feedId, at, at)]);
   expect(await take(1)).toMatchObject([{ observationsTimestamp: at }]);
   expect(warned).toEqual(['clock_skew']);
   reports.close();
@@ -145,10 +146,10 @@ test.each(
   // A server without codes does not tell the two apart.
   const code = isElsewhere(way) ? 'unauthorized' : ours;
   const who = await service.addAccount(['public']);
-  const { reports, live } = open([plain[4] as string], way, {}, who);
+  const { reports, live } = open([plain[4] as string], way, {}, who); // one for each test
   await live();
   const next = reports.next();
-  const update = ([account]: readonly (Account | undefined)[]) => [{ ...(account as Account), ...changes }];
+  const update = ([account]: readonly (Account | undefined)[]) => [{ ...(account as Account), ...changes }]; // there is one
   await Promise.all([
     expect(next).rejects.toMatchObject({ code, status: 401 }),
     service.store.admin.update('account', [who.userId], update, act),
@@ -157,7 +158,7 @@ test.each(
 });
 
 test('client stream over sse: a position of another store is missed, and nothing is lost', async () => {
-  const feedId = plain[5] as (typeof plain)[number];
+  const feedId = plain[5] as (typeof plain)[number]; // one for each test
   const cuts: AbortController[] = [];
   const positions: (string | null)[] = [];
   const cutting: typeof fetch = (url, init) => {
@@ -205,7 +206,7 @@ await open('wrong').next().catch(({ code }) => console.log(code));
 test.each(['sse', 'websocket', 'poll elsewhere'] as const)(
   'client stream over %s: a process whose streams have ended exits by itself',
   async (way) => {
-    const feedId = plain[6] as (typeof plain)[number];
+    const feedId = plain[6] as (typeof plain)[number]; // one for each test
     const at = nextSecond();
     await service.append([signed.report(feedId, at, at)]);
     const { url } = isElsewhere(way) ? proxy : service;

@@ -23,9 +23,8 @@ type SdkClient = {
   readonly getReportsBulk: (feedIds: readonly string[], timestamp: number) => Promise<readonly SdkReport[]>;
   readonly getReportsPage: (feedId: string, startTimestamp: number, limit?: number) => Promise<readonly SdkReport[]>;
 };
-const { createClient } = createRequire(import.meta.url)('@chainlink/data-streams-sdk') as {
-  createClient: (config: Record<string, string>) => SdkClient;
-};
+type SdkModule = { readonly createClient: (config: Record<string, string>) => SdkClient };
+const { createClient }: SdkModule = createRequire(import.meta.url)('@chainlink/data-streams-sdk');
 
 type Demo = {
   readonly url: string;
@@ -84,7 +83,7 @@ afterAll(async () => {
 
 test('published SDK: lists, reads latest, at, bulk and pages from the demo, and what it reads verifies', async () => {
   const client = clientOf();
-  const [first, second, third] = demo.feedIds as [string, string, string];
+  const [first, second, third] = demo.feedIds as [string, string, string]; // the demo has more
   expect((await client.listFeeds()).map(({ feedID }) => feedID)).toEqual(
     expect.arrayContaining([first, second, third]),
   );
@@ -113,7 +112,7 @@ test('published SDK: a wrong key and an unknown stream are its authentication er
 
 test('demo: is ready by its own probes, keeps credentials and reports over a restart, and stops cleanly', async () => {
   expect((await fetch(`${demo.opsUrl}/readyz`)).status).toBe(200);
-  const before = await clientOf().getLatestReport(demo.feedIds[0] as string);
+  const before = await clientOf().getLatestReport(demo.feedIds[0] as string); // the sample has more
   expect(await stopDemo()).toBe(0);
   const again = await startDemo();
   expect([again.userId, again.secret]).toEqual([demo.userId, demo.secret]);

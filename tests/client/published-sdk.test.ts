@@ -6,7 +6,7 @@ import reportVectors from '../../protocol/src/vectors/reports.json' with { type:
 import signingVectors from '../../protocol/src/vectors/request-signing.json' with { type: 'json' };
 
 const require = createRequire(import.meta.url);
-const { decodeReport, generateAuthHeaders } = require('@chainlink/data-streams-sdk') as Sdk;
+const { decodeReport, generateAuthHeaders } = require('@chainlink/data-streams-sdk') as Sdk; // it has no types of its own
 
 type Sdk = {
   decodeReport: (fullReport: string, feedId: string) => Record<string, unknown>;
@@ -33,8 +33,8 @@ test.each(readable)('published SDK: decodes $name to the same values', ({ versio
   );
   for (const [name, value] of Object.entries(values)) {
     // It turns some uint64 fields into doubles, which round nanoseconds.
-    const ours = (decoded as Record<string, string>)[name];
-    expect(value, name).toBe(typeof value === 'number' ? Number(ours) : BigInt(ours as string));
+    const ours = (decoded as Record<string, string>)[name]; // read by name
+    expect(value, name).toBe(typeof value === 'number' ? Number(ours) : BigInt(ours as string)); // decimal text
   }
 });
 

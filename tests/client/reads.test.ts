@@ -258,7 +258,7 @@ test('client: a report of a later schema is judged by its signatures, and not de
   };
   const body = encodeReportBody({ ...known, nativeFee: 0n, linkFee: 0n, expiresAt: 9, price: 1n } as ReportBody); // of the version that it says
   const fullReport = network.sign(`0x${later.slice(2)}${body.slice(66)}`, 1);
-  const report = { feedID: later as string, validFromTimestamp: 1, observationsTimestamp: 1, fullReport };
+  const report = { feedID: later as string, validFromTimestamp: 1, observationsTimestamp: 1, fullReport }; // ReportJson has no brand
   expect(verify(report, signers)).toMatchObject({ ok: true, decoded: undefined });
   expect(() => decode(report)).toThrow(expect.objectContaining({ name: 'SealpostError', code: 'unsupported_schema' }));
   expect(verify({ ...report, feedID: first }, signers)).toMatchObject({ reason: 'mismatched_fields' });

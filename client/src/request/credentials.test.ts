@@ -95,7 +95,7 @@ test.each([
   const { client, asked } = open([], { secret });
   const error = await errorOf(client.latest(feedId));
   expect(error).toMatchObject({ code: 'secret_unavailable', retryable: true, status: undefined });
-  if (error.cause !== undefined) expect((error.cause as Error).message).toBe('the vault is sealed');
+  if (error.cause !== undefined) expect((error.cause as Error).message).toBe('the vault is sealed'); // the function throws one
   expect(error.message).not.toContain('vault');
   expect(asked).toHaveLength(0);
 });
@@ -128,7 +128,7 @@ test('credentials: mistakes in the options are told at once, without repeating w
     { userId },
     { userId: 'canary', secret: 'canary' },
   ]) {
-    const make = () => createClient({ baseUrl: 'http://a.test', ...(options as object) });
+    const make = () => createClient({ baseUrl: 'http://a.test', ...(options as object) }); // each row is an object
     expect(make).toThrow(expect.objectContaining({ code: 'invalid_option' }));
     expect(make).not.toThrow('canary');
   }

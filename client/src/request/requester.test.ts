@@ -123,7 +123,7 @@ test('retries: every attempt is signed anew, over the target as it is sent', asy
   const { client, asked } = scripted([refused, good], { nowMs: () => (nowMs += 1_000) });
   await client.latest(feedId);
   const stamps = asked.map(({ headers }) => Number(headers['X-Authorization-Timestamp']));
-  expect(stamps[1]).toBeGreaterThan(stamps[0] as number);
+  expect(stamps[1]).toBeGreaterThan(stamps[0] as number); // two were sent
   for (const { url, headers } of asked) {
     const { pathname, search } = new URL(url);
     const timestampMs = Number(headers['X-Authorization-Timestamp']);

@@ -187,6 +187,6 @@ test('backfill: a refusal that does not tell what is kept, and a page that is no
   });
   for (const details of [{}, { oldestTimestamp: 'soon' }, { oldestTimestamp: 1 }])
     await expect(readAll(refuse(details), feedA, 5_000)).rejects.toMatchObject({ code: 'timestamp_out_of_bounds' });
-  const strange = createPages({ stored: [{ ...scriptedReport(feedA, 1, 1), fullReport: 7 as unknown as string }] });
+  const strange = createPages({ stored: [{ ...scriptedReport(feedA, 1, 1), fullReport: 7 as unknown as string }] }); // what a broken server may send
   await expect(readAll(strange, feedA, 0)).rejects.toMatchObject({ code: 'unexpected_answer' });
 });

@@ -42,7 +42,7 @@ test.each(['sse', 'websocket'] as const)(
   'groups: 150 streams over %s come over two connections; one that is cut misses nothing while the other goes on',
   async (transport) => {
     const ids = feedIds(150);
-    const [first, last] = [ids[0] as string, ids[149] as string];
+    const [first, last] = [ids[0] as string, ids[149] as string]; // there are 150
     const service = createScriptedService();
     const { reached, take, reports, states } = watch(service, ids, { transport });
     await expect.poll(() => service.live().length).toBe(2);

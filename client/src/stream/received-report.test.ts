@@ -8,13 +8,13 @@ const fullReportOf = (feedId: typeof seconds, from: number, to: number): string 
   `0x${Buffer.from(sign(feedId, from, to).fullReport).toString('hex')}`;
 const at = 1_763_200_001;
 const plain = {
-  feedID: seconds as string,
+  feedID: seconds as string, // ReportJson has no brand
   validFromTimestamp: at - 1,
   observationsTimestamp: at,
   fullReport: fullReportOf(seconds, at - 1, at),
 };
 const exact = {
-  feedID: milliseconds as string,
+  feedID: milliseconds as string, // ReportJson has no brand
   validFromTimestamp: at - 1,
   observationsTimestamp: at,
   fullReport: fullReportOf(milliseconds, at * 1_000 - 99, at * 1_000 + 7),

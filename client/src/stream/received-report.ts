@@ -39,7 +39,8 @@ const toReceived = (report: ReportJson): ReceivedReport => {
 export const windowStartMs = ({ report, validFromMs }: ReceivedReport): number =>
   schemaVersionOf(report.feedID) === 1 ? 0 : validFromMs;
 
-const isMoment = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;
+const isTimestamp = (value: unknown): value is number =>
+  typeof value === 'number' && Number.isSafeInteger(value) && value >= 0;
 
 /** Reads a report's JSON, its window in seconds or in milliseconds; throws on anything else. Only the four fields of an answer are kept. */
 export const parseReceived = (raw: unknown): ReceivedReport => {
@@ -47,10 +48,10 @@ export const parseReceived = (raw: unknown): ReceivedReport => {
   if (typeof id === 'string' && typeof fullReport === 'string') {
     const feedID = id.toLowerCase();
     const { validFromTimestamp, observationsTimestamp } = window;
-    if (isMoment(validFromTimestamp) && isMoment(observationsTimestamp))
+    if (isTimestamp(validFromTimestamp) && isTimestamp(observationsTimestamp))
       return toReceived({ feedID, validFromTimestamp, observationsTimestamp, fullReport });
     const { validFromTimestampMs: validFromMs, observationsTimestampMs: observationsMs } = window;
-    if (isMoment(validFromMs) && isMoment(observationsMs)) {
+    if (isTimestamp(validFromMs) && isTimestamp(observationsMs)) {
       const [from, to] = [validFromMs, observationsMs].map((ms) => Math.floor(ms / 1_000)) as [number, number]; // as many as went in
       const report = { feedID, validFromTimestamp: from, observationsTimestamp: to, fullReport };
       return { report, validFromMs, observationsMs };

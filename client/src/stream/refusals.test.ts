@@ -37,7 +37,7 @@ const meanings: Readonly<Record<ErrorCode, 'ends' | 'corrects' | 'again'>> = {
   overloaded: 'again',
   draining: 'again',
 };
-const codes = Object.entries(meanings) as [ErrorCode, (typeof meanings)[ErrorCode]][];
+const codes = Object.entries(meanings) as [ErrorCode, (typeof meanings)[ErrorCode]][]; // its own keys
 
 describe.each(['sse', 'websocket'] as const)('stream over %s', (transport) => {
   test.each(codes)('refused with %s it %s', async (code, meaning) => {

@@ -28,7 +28,7 @@ const serve = async (refuse?: (request: IncomingMessage, response: ServerRespons
     server.closeAllConnections();
     server.close();
   });
-  return { url: `ws://127.0.0.1:${(server.address() as AddressInfo).port}`, sockets, requests };
+  return { url: `ws://127.0.0.1:${(server.address() as AddressInfo).port}`, sockets, requests }; // it listens on a port
 };
 
 type Heard = readonly [what: 'opened' | 'message' | 'alive' | 'refused' | 'closed', ...told: unknown[]];
@@ -149,7 +149,7 @@ test('socket: a refusal whose body breaks off is told all the same', async () =>
 test('socket: where nobody listens, and where nobody answers in time, it is closed with the reason', async () => {
   const silent = createTcpServer((socket) => socket.resume());
   await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
-  const { port } = silent.address() as AddressInfo;
+  const { port } = silent.address() as AddressInfo; // it listens on a port
   const waiting = open(`ws://127.0.0.1:${port}`, {}, 50);
   await expect.poll(() => waiting.heard).toEqual([['closed', 'Opening handshake has timed out']]);
   await new Promise((resolve) => silent.close(resolve));
@@ -161,7 +161,7 @@ test('socket: what is not a WebSocket’s answer is a reason, not an exception',
   const noise = createTcpServer((socket) => socket.end('noise\r\n\r\n'));
   await new Promise<void>((resolve) => noise.listen(0, '127.0.0.1', resolve));
   closing.push(() => noise.close());
-  const { heard } = open(`ws://127.0.0.1:${(noise.address() as AddressInfo).port}`);
+  const { heard } = open(`ws://127.0.0.1:${(noise.address() as AddressInfo).port}`); // it listens on a port
   await expect.poll(() => heard.length).toBe(1);
   expect(heard[0]?.[0]).toBe('closed');
 });

@@ -92,7 +92,7 @@ const run = async (
     const name = 'origin' in one ? `00${one.origin + 1}` : '';
     const connection = service.live().find((candidate) => candidate.origin === name);
     if (one.act === 'append') {
-      const validFrom = (ends[one.feed] as number) + 1 + one.gap;
+      const validFrom = (ends[one.feed] as number) + 1 + one.gap; // one end per feed
       ends[one.feed] = validFrom + one.width - 1;
       service.append(scriptedReport(one.feed === 0 ? feedA : feedB, validFrom, validFrom + one.width - 1), false);
     } else if (one.act === 'push') pushers.push(one.origin, one.count);

@@ -26,7 +26,7 @@ export const writeHex = (hex: string, bytes: Uint8Array, offset: number): void =
   let seen = length & 1 ? notDigit : 0;
   for (let from = 0, to = offset; from < length; from += 2, to++) {
     const high = digitValues[digits[from] as number] as number; // every byte has an entry
-    const low = digitValues[digits[from + 1] as number] as number;
+    const low = digitValues[digits[from + 1] as number] as number; // within both tables
     seen |= high | low;
     bytes[to] = (high << 4) | low;
   }

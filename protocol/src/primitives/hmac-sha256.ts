@@ -38,7 +38,7 @@ const scheduleOf = (view: DataView, block: number): Int32Array => {
       const [early, late] = [words[i - 15] as number, words[i - 2] as number]; // written before
       const sigma0 = rotate(early, 7) ^ rotate(early, 18) ^ (early >>> 3);
       const sigma1 = rotate(late, 17) ^ rotate(late, 19) ^ (late >>> 10);
-      words[i] = (words[i - 16] as number) + sigma0 + (words[i - 7] as number) + sigma1;
+      words[i] = (words[i - 16] as number) + sigma0 + (words[i - 7] as number) + sigma1; // within the 64 words
     }
   }
   return words;
@@ -56,7 +56,7 @@ const compress = (state: Int32Array, words: Int32Array): void => {
     const second = (rotate(a, 2) ^ rotate(a, 13) ^ rotate(a, 22)) + majority;
     [h, g, f, e, d, c, b, a] = [g, f, e, (d + first) | 0, c, b, a, (first + second) | 0];
   }
-  for (const [i, word] of [a, b, c, d, e, f, g, h].entries()) (state[i] as number) += word;
+  for (const [i, word] of [a, b, c, d, e, f, g, h].entries()) (state[i] as number) += word; // eight words, as many as the list
 };
 
 /** The 32 bytes of a message's hash. */

@@ -37,10 +37,8 @@ export const recoverPublicKey = (signature: Uint8Array, digest: Uint8Array): Uin
   const [id] = signature;
   if (signature.length !== 1 + 2 * wordBytes || digest.length !== wordBytes || (id !== 0 && id !== 1))
     throw new RangeError('A signature is a recovery id, r and s; a digest has 32 bytes.');
-  const [r, s] = [signature.subarray(1, 1 + wordBytes), signature.subarray(1 + wordBytes)].map(bytesToNumberBE) as [
-    bigint,
-    bigint,
-  ]; // as many as went in
+  const r = bytesToNumberBE(signature.subarray(1, 1 + wordBytes));
+  const s = bytesToNumberBE(signature.subarray(1 + wordBytes));
   if (!Fn.isValidNot0(r) || !Fn.isValidNot0(s)) throw new RangeError('r or s is out of range.');
   const compressed = signature.slice(0, 1 + wordBytes);
   compressed[0] = 2 + id;
