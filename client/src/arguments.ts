@@ -1,4 +1,4 @@
-// Owns what callers may pass: read by the protocol's own parsers before anything is sent, so that a mistake costs no request.
+// Validates what callers pass with the protocol's parsers, before anything is sent.
 import {
   type CandleResolution,
   candleResolutions,

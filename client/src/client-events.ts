@@ -1,4 +1,4 @@
-// What a client tells those who log and measure: one union, given to one function. No header, query, secret or signature is part of it.
+// The events that a client emits for logs and metrics. No header, query, secret or signature is part of them.
 import type { StreamGap, StreamState } from './stream/state.ts';
 
 /** Something that the client mended by itself, and that someone should look at. */

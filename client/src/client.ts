@@ -1,4 +1,4 @@
-// Owns the everyday client: one object, a function for each call. What each does is in the file of the call.
+// The client: one object with a function for each call. The file of each call says what it does.
 import { type DiscoveryFilters, discovery } from './discovery.ts';
 import { createLatestMany } from './latest-many.ts';
 import { createNamedCalls } from './named-calls.ts';

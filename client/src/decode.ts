@@ -1,4 +1,4 @@
-// Owns a report taken apart off-chain, for people: typed fields, and the price as an exact integer and as a decimal number in text.
+// Decodes a report off-chain: typed fields, and the price as an exact integer and as decimal text.
 import {
   decodeFullReport,
   decodeReportBody,

@@ -1,4 +1,4 @@
-// Owns the catalog's filters as callers write them: typed, and refused when misspelt, because the server ignores what it does not know.
+// The catalog's filters: typed, and rejected when misspelled, because the server ignores filters that it does not know.
 import { type Body, type CatalogEntry, malformedArgument, parseDay } from '@sealpost/protocol';
 import { targetOf } from './arguments.ts';
 import { readArgument, SealpostError } from './errors.ts';

@@ -1,4 +1,4 @@
-// Owns the one error that the client throws: what happened, and what to do about it. No secret and no signature is ever part of it.
+// The one error that the client throws: what happened, and what to do about it. It never contains a secret or a signature.
 import { ApiError, type ErrorCode } from '@sealpost/protocol';
 
 /** Failures that no server tells. */

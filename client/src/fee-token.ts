@@ -1,4 +1,4 @@
-// Owns the arguments of a verifier contract, with the fee token in the encoding that the contract takes.
+// The arguments for a verifier contract, with the fee token in the encoding that the contract takes.
 import { appendFeeToken, feeTokenArgument } from '@sealpost/protocol';
 import { type AnyReport, fullReportOf, readFormat } from './decode.ts';
 import { readArgument } from './errors.ts';

@@ -1,4 +1,4 @@
-// Owns what a client is made with: names, defaults, bounds. The secret goes into request/credentials.ts, and nowhere else.
+// The options of a client: names, defaults, bounds. Only request/credentials.ts keeps the secret.
 import { sendsUserAgent } from '#socket';
 import { type ClientEvent, type ClientWarning, type EmitEvent, guard } from './client-events.ts';
 import { SealpostError } from './errors.ts';

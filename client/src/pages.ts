@@ -1,4 +1,4 @@
-// Owns reading a span of a stream page by page: to its end, or on with the present by asking again gently.
+// Reads a time range of a stream page by page: to its end, or on with new reports by polling.
 import { limits, type ReportJson, timeResolutionOf } from '@sealpost/protocol';
 import { readFeedId, readSeconds } from './arguments.ts';
 import { readWhole } from './options.ts';

@@ -1,4 +1,4 @@
-// Owns the calls that are one request each: their arguments, and the shape of what comes back.
+// The calls that are one request each: their arguments, and the shape of their results.
 import type { Body, FeedId, ReportJson, SignerSetsJson } from '@sealpost/protocol';
 import { readFeedId, readFeedIds, readLimit, readResolution, readSeconds, targetOf } from './arguments.ts';
 import { SealpostError } from './errors.ts';

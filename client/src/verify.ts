@@ -1,4 +1,4 @@
-// Owns the verdict on a report off-chain: signed by a quorum, and saying what the answer around it says.
+// Verifies a report off-chain: signed by a quorum, and equal to the fields of the response around it.
 import {
   decodeFullReport,
   parseSignerSets,

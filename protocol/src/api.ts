@@ -1,5 +1,5 @@
-// Owns the ONE table of routes: path, who may call, query arguments, answers. Handlers, client methods, rate-limit
-// buckets and the OpenAPI document are all keyed by it. Values are parsed in parameters.ts, strings taken apart in query.ts.
+// The table of routes: path, authentication, query arguments, answers. Handlers, client methods, rate-limit buckets and the OpenAPI
+// document are keyed by it. parameters.ts parses values, query.ts query strings.
 import type { BodyName } from './bodies.ts';
 import type { dateFilters, nameFilters } from './catalog.ts';
 import type { FeedId } from './feed-id.ts';

@@ -1,5 +1,5 @@
-// Owns the shapes of JSON bodies, as JSON Schema. TypeScript types are derived from them and the OpenAPI document
-// quotes them, so that a body has one description (D5, D7, D11, D15).
+// The shapes of JSON bodies, as JSON Schema. TypeScript types are derived from them and the OpenAPI document quotes them (D5, D7,
+// D11, D15).
 
 type StringSchema = {
   readonly type: 'string' | readonly ['string', 'null'];

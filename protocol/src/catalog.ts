@@ -1,5 +1,5 @@
-// Owns the catalog: what a stream is, its status and transitions, the discovery filter (D11–D13).
-// Who may see a hidden stream is decided where entitlements are; here `hidden` is a fact of the stream.
+// The catalog: streams, their status and its transitions, the discovery filter (D11–D13). Entitlements decide who may see a hidden
+// stream; here `hidden` is a property of the stream.
 import type { Body } from './bodies.ts';
 import { ApiError, malformedArgument } from './errors.ts';
 import { type FeedId, parseFeedId, schemaVersionOf } from './feed-id.ts';

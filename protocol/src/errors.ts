@@ -1,5 +1,5 @@
-// Owns the one table of error codes and the error that carries them. Texts here say what happened in general;
-// whoever throws adds the particulars. `docs/errors.md` gives cause and fix for each code (D15).
+// The table of error codes and the error that carries them. Texts here are general; the code that throws adds details. `docs/errors.md`
+// has cause and fix for each code (D15).
 
 type ErrorRow = {
   /** HTTP status of the answer. */

@@ -1,4 +1,4 @@
-// The ONE table of bounds that the API promises, apart from the routes so that a program that needs a bound does not load them.
+// The table of bounds that the API promises, apart from the routes so that a program that needs a bound does not load them.
 
 /** Bounds that the API promises; those a deployment may change are marked. */
 export const limits = {

@@ -1,5 +1,5 @@
-// Owns the OpenAPI 3.1 document, derived from the tables of routes, bodies and errors. What it adds is what those tables do
-// not say: which headers an answer carries, and which codes a route can answer with. A door of its own keeps it out of the bundle.
+// The OpenAPI 3.1 document, derived from the tables of routes, bodies and errors. It adds the headers of an answer and the error codes
+// of a route. Its own entry point keeps it out of bundles.
 import { isLive, type Parameter, type ParameterKind, type Route, routes } from './api.ts';
 import { type BodyName, bodies } from './bodies.ts';
 import { type ErrorCode, errorTable } from './errors.ts';

@@ -1,5 +1,5 @@
-// Owns the value formats of query arguments: one strict parser each, nothing coerces (D8, D9, D10, D14).
-// Which route takes which argument is api.ts; taking a query string apart is query.ts.
+// The value formats of query arguments: one strict parser each, without coercion (D8, D9, D10, D14). api.ts says which route takes
+// which argument; query.ts parses query strings.
 import { ApiError, malformedArgument } from './errors.ts';
 import { type FeedId, parseFeedId } from './feed-id.ts';
 

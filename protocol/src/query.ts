@@ -1,5 +1,5 @@
-// Owns the way from a raw query string to a route's typed query, and back (D8, D14). The signature was checked over the
-// raw string before; nothing here is ever signed or compared.
+// Parses a raw query string into a route's typed query, and formats it (D8, D14). The signature was verified over the raw string
+// before.
 import {
   type Parameter,
   type ParameterKind,

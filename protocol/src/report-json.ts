@@ -1,4 +1,4 @@
-// Owns a report as its readers see it (D5). Apart from report.ts so that what only renders needs no ABI code.
+// A report as JSON (D5). Apart from report.ts so that rendering needs no ABI code.
 import type { Body } from './bodies.ts';
 import type { FeedId } from './feed-id.ts';
 

@@ -1,5 +1,5 @@
-// Owns the ONE table of report schemas: version → fields in ABI order, with their units. Types are derived from it
-// and the codec in report.ts loops over it: a new version is one row here and one vector (D17).
+// The table of report schemas: version → fields in ABI order, with their units. Types are derived from it and the codec in report.ts
+// loops over it: a new version is one row here and one vector (D17).
 import type { FeedId } from './feed-id.ts';
 
 /** ABI type of a field. `time` is uint32 seconds or uint64 milliseconds, by the feed id's time resolution. */

@@ -1,4 +1,4 @@
-// Owns who signed a report: the digest, the recovered addresses, and the verdict on a quorum (D18, D19).
+// Who signed a report: the digest, the recovered addresses, and whether they are a quorum (D18, D19).
 import { keccak_256 } from '@noble/hashes/sha3.js';
 import { bytesToHex } from '@noble/hashes/utils.js';
 import type { Body } from './bodies.ts';

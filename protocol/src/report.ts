@@ -1,6 +1,5 @@
-// Owns the bytes of a report: the full report (context, body, signatures) and its body, encoded and decoded (D17, D18).
-// Decoding accepts the one sequence of bytes that encoding gives and nothing else, which ABI decoders do not promise.
-// Who signed it is report-signature.ts.
+// The bytes of a report: the full report (context, body, signatures) and its body, encoded and decoded (D17, D18). Decoding accepts
+// only the bytes that encoding produces, which ABI decoders do not promise. report-signature.ts verifies signatures.
 import { schemaVersionOf, type TimeResolution, timeResolutionOf } from './feed-id.ts';
 import {
   arrayTail,

@@ -1,4 +1,4 @@
-// The ONE table of what a request takes from the rate limit of its route. A cost is known from the arguments, before anything is read.
+// The table of request costs: rate-limit tokens, computed from the arguments before anything is read.
 import type { QueryOf, RouteName } from './api.ts';
 import { limits } from './limits.ts';
 

@@ -1,5 +1,5 @@
-// Owns what a signed request is: header names, the string that is signed, the clock rule (D1–D4).
-// Node-free: servers compute the HMAC with node:crypto over the same `stringToSign`.
+// A signed request: header names, the string that is signed, the clock rule (D1–D4). Node-free: servers compute the HMAC with
+// node:crypto over the same `stringToSign`.
 import { ApiError } from './errors.ts';
 import { hexOf, hmacSha256, sha256, utf8Bytes } from './primitives/hmac-sha256.ts';
 

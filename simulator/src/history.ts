@@ -1,5 +1,5 @@
-// Owns the past: every report of a span, in delivery order, as fast as it can be signed. Work is read ahead by a bounded
-// number of slices, so a slow reader slows the signing down and memory stays constant.
+// Generates history: every report of a time range, in delivery order, as fast as it can be signed. It reads a bounded number of slices
+// ahead, so a slow reader slows the signing down and memory stays constant.
 import { availableParallelism } from 'node:os';
 import { setImmediate } from 'node:timers/promises';
 import {

@@ -1,4 +1,4 @@
-// Owns the present: each report as its second comes. Time comes from a clock that the caller may replace.
+// Live reports: each in its second, by a clock that the caller may replace.
 import { setTimeout } from 'node:timers/promises';
 import { createSimulation, type DeliveredReport, observationMax, type SimulationOptions } from './simulation.ts';
 

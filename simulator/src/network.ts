@@ -1,4 +1,4 @@
-// Owns the oracles: keys, config digest and signatures, all derived from a seed. What they sign is not decided here.
+// The oracles: keys, config digest and signatures, all derived from a seed.
 import {
   type Address,
   addressOf,

@@ -1,4 +1,4 @@
-// Owns what stands in a report: the head that all versions share, and a table of the fields that each version adds.
+// The fields of a report: those that all versions share, and a table of those that each version adds.
 import type { ReportBody, ReportBodyOf } from '@sealpost/protocol';
 import { assets } from './market/assets.ts';
 import { openCodeOf, sessionCodes } from './market/market-hours.ts';

@@ -1,5 +1,5 @@
-// Owns which reports exist and when they are delivered, faults included. Delivery is a pure function of the second, so that
-// any slice of a span can be produced alone.
+// Which reports exist and when they are delivered, faults included. Delivery is a pure function of the second, so that any slice of a
+// time range can be produced alone.
 import type { FeedId } from '@sealpost/protocol';
 import type { SimulatedStream } from './streams.ts';
 

@@ -1,5 +1,5 @@
-// Owns one whole simulated network: streams, schedule and oracles put together. Its options are plain values, so that a
-// worker thread can build the same simulation.
+// One simulated network: streams, schedule and oracles. Its options are plain values, so that a worker thread can build the same
+// simulation.
 import {
   encodeReportBody,
   type FeedId,

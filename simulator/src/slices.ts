@@ -1,4 +1,4 @@
-// Owns how a span is cut into slices of delivery time, the unit of work of a thread.
+// Cuts a time range into slices of delivery time, the unit of work of a thread.
 import type { DeliveredReport, Simulation, SimulationOptions, Span } from './simulation.ts';
 
 /** Delivery seconds, both ends inclusive. */

@@ -1,5 +1,5 @@
-// Owns the ONE table of simulated streams, and the table of kinds that a stream's schema, rhythm and market hours follow from.
-// Every schema version from 2 to 13 has a stream; ids outside of these are refused by existing client libraries.
+// The table of simulated streams, and the table of kinds that decide a stream's schema, interval and market hours. Every schema
+// version from 2 to 13 has a stream; existing client libraries reject others.
 import {
   compareStreams,
   type FeedId,

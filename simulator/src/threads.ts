@@ -1,4 +1,4 @@
-// Owns the worker threads: starts them, built or unbuilt, hands out slices, and ends them. Slices come back as promises.
+// The worker threads: starts them, built or unbuilt, assigns slices, and ends them. Slices come back as promises.
 import { Worker } from 'node:worker_threads';
 import type { DeliveredReport } from './simulation.ts';
 import type { Slice, ThreadOptions } from './slices.ts';

@@ -1,4 +1,4 @@
-// Owns reading an answer: its body within a bound, what its headers tell, and the error where it is one.
+// Reads a response: its body within a bound, the facts in its headers, and the error where it is one.
 import { daySeconds, oneLine } from '@sealpost/protocol';
 import { SealpostError } from '../errors.ts';
 

@@ -1,4 +1,4 @@
-// Owns the end of a call: its deadline and its caller's signal, whichever comes first.
+// When a call ends: its deadline or its caller's signal, whichever comes first.
 import { SealpostError } from '../errors.ts';
 
 /** What every call takes. */

@@ -1,4 +1,4 @@
-// Owns the client's idea of the server's time: this machine's clock, corrected when a server refuses it.
+// The server's time as the client knows it: this machine's clock, corrected when a server rejects it.
 import type { SealpostError } from '../errors.ts';
 
 /** When a request was signed, by this machine's clock, and the correction that it was signed with. */

@@ -1,4 +1,4 @@
-// Owns which of several base URLs is asked: the first that works, and the first of the list again after a while.
+// Chooses among several base URLs: the first that works, and the first of the list again after 60 s.
 import { SealpostError } from '../errors.ts';
 
 /** How long a client stays away from the base URLs before the one that works. */

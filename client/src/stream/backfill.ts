@@ -1,5 +1,5 @@
-// Owns reading what a stream has not delivered yet, over REST: page by page, from the last delivered report on, or from the oldest moment
-// that the server still keeps.
+// Reads what a stream has not delivered yet over REST, page by page: from the last delivered report, or from the oldest second that
+// the server retains.
 import { limits } from '@sealpost/protocol';
 import { SealpostError } from '../errors.ts';
 import { continueAfter, type Place } from '../page-walk.ts';

@@ -1,4 +1,4 @@
-// Owns keeping one connection: opened, lost, waited for and opened again, until the stream ends or the server refuses for good.
+// Keeps one connection open: reconnects with back-off until the stream ends or the server rejects it for good.
 
 import { backOffMs, type ReconnectRules, retryAfterMsOf, sleep } from '../backoff.ts';
 import { SealpostError } from '../errors.ts';

@@ -1,4 +1,4 @@
-// Owns the bounded queue between connections and the consumer: who may go on, and who has to wait.
+// The bounded queue between connections and the consumer. A full queue pauses the connections.
 
 /** What holds the sources back while the consumer is behind. */
 export type Valve = {

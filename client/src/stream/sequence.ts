@@ -1,4 +1,4 @@
-// Owns the order of a stream: reports of any number of connections become one series per feed id, each report once. What a connection may
+// Orders a stream: reports from any number of connections become one series per feed ID, each report once. What a connection may
 // have missed is read over REST before anything later is delivered.
 import { backOffMs, type ReconnectRules, sleep } from '../backoff.ts';
 import { type ReceivedReport, windowStartMs } from './received-report.ts';

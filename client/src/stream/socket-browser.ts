@@ -1,4 +1,4 @@
-// Owns the WebSocket of browsers: none. Theirs cannot carry the headers that sign a request, so streams use Server-Sent Events.
+// Browsers have no WebSocket transport: theirs cannot send the headers that sign a request, so streams use server-sent events.
 import type { Transport } from './transport.ts';
 
 export const loadSockets = async (): Promise<Transport | undefined> => undefined;

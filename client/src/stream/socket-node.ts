@@ -1,4 +1,4 @@
-// Owns the WebSocket of Node, on the package ws: the global one of Node 22 takes no headers by any standard, and cannot be paused.
+// The WebSocket of Node, on the package ws: Node 22's own takes no headers by any standard, and cannot be paused.
 import type { IncomingMessage } from 'node:http';
 import { oneLine } from '@sealpost/protocol';
 import type { OpenSocket, SocketHandlers } from './socket.ts';

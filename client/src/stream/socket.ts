@@ -1,4 +1,4 @@
-// Owns what a WebSocket is to a stream: the few things that one must do, whoever implements it.
+// The interface of a WebSocket, as far as a stream needs it.
 import type { RawAnswer } from '../request/answer.ts';
 
 export type SocketHandlers = {

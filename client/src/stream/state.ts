@@ -1,4 +1,4 @@
-// Owns where a stream stands: what its connections tell becomes one state, and every change is told.
+// The state of a stream: combines the states of its connections, and reports every change.
 
 /** Where one connection stands. */
 export type ConnectionState =

@@ -1,4 +1,4 @@
-// Owns the live stream as its caller sees it: an async iterable of reports, each once and in order, whatever happens to the connections.
+// The live stream that callers see: an async iterable of reports, each once and in order, across reconnects.
 import { parseFeedId } from '@sealpost/protocol';
 import type { ReportJson } from '@sealpost/protocol/report-json';
 import { loadSockets } from '#socket';

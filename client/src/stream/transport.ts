@@ -1,4 +1,4 @@
-// Owns what a transport is to a stream: one connection, from the request to its end. Two files implement it.
+// The interface of a transport: one connection, from the request to its end. Three files implement it.
 import { type RawAnswer, toError } from '../request/answer.ts';
 import type { Requester } from '../request/requester.ts';
 import type { Valve } from './queue.ts';

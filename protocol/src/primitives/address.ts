@@ -1,4 +1,4 @@
-// Owns the spelling of account addresses on EVM chains: signers and fee tokens.
+// Addresses on EVM chains: signers and fee tokens.
 import { malformedArgument } from '../errors.ts';
 
 /** 20 bytes as `0x` and 40 lower-case hex digits. */

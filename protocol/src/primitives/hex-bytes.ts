@@ -1,5 +1,5 @@
-// Owns hex → bytes where every report passes: the text becomes bytes in one native call, then a table turns pairs of digits into
-// bytes. Half the time of a decoder that asks the string for each character, and nothing is allocated.
+// Hex to bytes on the path of every report: one native call, then a table for pairs of digits. Half the time of a decoder that reads
+// the string by character, without allocations.
 
 /** Bytes as text: `0x` and two hex digits each. */
 export type Hex = `0x${string}`;

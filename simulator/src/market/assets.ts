@@ -1,4 +1,4 @@
-// Owns the ONE table of simulated assets: what they are and how their prices move. Which streams report them is streams.ts.
+// The table of simulated assets: what they are and how their prices move. streams.ts says which streams report them.
 
 /** A pair and the model of its price. */
 export type Asset = {

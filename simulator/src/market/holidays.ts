@@ -1,5 +1,4 @@
-// Owns the New York Stock Exchange's full holidays, by rule. Half days and closures by decree (a day of mourning) have no
-// rule and are trading days here.
+// The New York Stock Exchange's full holidays, by rule. Half days and one-time closures follow no rule and are trading days here.
 import { dayOf, nthWeekdayOf, weekdayOf, yearOf } from './calendar-day.ts';
 
 const monday = 1;

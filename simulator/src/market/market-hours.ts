@@ -1,5 +1,5 @@
-// Owns when markets are open: a pure function of the clock. All hours are New York's; a trading day may begin on the evening
-// before its date (forex at 17:00, equities at 20:00), so a whole trading day is open or closed with its date.
+// When markets are open: a pure function of the clock, in New York time. A trading day may begin on the evening before its date
+// (forex at 17:00, equities at 20:00), so a whole trading day is open or closed with its date.
 import { daySeconds } from '@sealpost/protocol';
 import { weekdayOf } from './calendar-day.ts';
 import { isNyseHoliday } from './holidays.ts';

@@ -1,4 +1,4 @@
-// Owns New York's clock: UTC−5, and UTC−4 from the second Sunday of March to the first Sunday of November, 2:00 local time.
+// New York time: UTC−5, and UTC−4 from the second Sunday of March to the first Sunday of November, 2:00 local time.
 import { daySeconds } from '@sealpost/protocol';
 import { nthWeekdayOf, yearOf } from './calendar-day.ts';
 

@@ -1,4 +1,4 @@
-// Owns what a stream's market shows at a moment: price, bid, ask, volumes, session. A closed market shows its last open second.
+// The market of a stream at a moment: price, bid, ask, volumes, session. A closed market shows its last open second.
 import type { SimulatedStream } from '../streams.ts';
 import type { Asset } from './assets.ts';
 import { lastOpenAt, type Session, sessionAt } from './market-hours.ts';

@@ -1,5 +1,5 @@
-// Owns randomness: seeded, random-access integer noise. A value depends on its key and position only, never on what was
-// drawn before, so any span of time can be simulated on any machine, in any order, with the same result.
+// Seeded, random-access integer noise. A value depends on its key and position only, so any time range can be simulated on any machine,
+// in any order, with the same result.
 
 /** Scrambles two 32-bit numbers into one; every input bit moves every output bit. */
 export const mix = (key: number, position: number): number => {
