@@ -8,7 +8,7 @@ import type { CallOptions, InnerCallOptions } from './request/call.ts';
 import { readExtension, withExtension } from './request/extensions.ts';
 import { paths } from './request/paths.ts';
 import type { Requester } from './request/requester.ts';
-import { parseReceived, type ReceivedReport } from './stream/received-report.ts';
+import { toReceived, toReport } from './stream/received-report.ts';
 
 /** What every result carries beside its values. */
 type WithDetails = { readonly details: AnswerDetails };
@@ -61,21 +61,13 @@ const strange = ({ status, requestId }: AnswerDetails): SealpostError =>
   new SealpostError('unexpected_answer', 'The answer does not have the form of this call’s.', { status, requestId });
 
 /** A report of an answer, of one of the streams that were asked for. */
-const checkReport = (raw: unknown, asked: readonly string[], details: AnswerDetails): ReceivedReport => {
-  const received = readReceived(raw);
-  if (received !== undefined && asked.includes(received.report.feedID)) return received;
+const checkReport = (raw: unknown, asked: readonly string[], details: AnswerDetails): ReportJson => {
+  const report = toReport(raw);
+  if (report !== undefined && asked.includes(report.feedID)) return report;
   throw strange(details);
 };
 
-const readReceived = (raw: unknown): ReceivedReport | undefined => {
-  try {
-    return parseReceived(raw);
-  } catch {
-    return undefined;
-  }
-};
-
-const checkReports = (raw: unknown, asked: readonly string[], details: AnswerDetails): readonly ReceivedReport[] => {
+const checkReports = (raw: unknown, asked: readonly string[], details: AnswerDetails): readonly ReportJson[] => {
   if (raw === null) return []; // how a server in Go may write an empty list
   if (!Array.isArray(raw)) throw strange(details);
   return raw.map((one) => checkReport(one, asked, details));
@@ -96,7 +88,7 @@ const readReport = async (
   options?: CallOptions,
 ): Promise<OneReport> => {
   const { body, details } = await requester.get<Partial<Body<'OneReport'>>>(target, options).catch(asMiss);
-  return { report: checkReport(body.report, [feedId], details).report, details };
+  return { report: checkReport(body.report, [feedId], details), details };
 };
 
 /** The newest report of a stream. */
@@ -140,7 +132,7 @@ export const readReports = (
   asked: readonly FeedId[],
   details: AnswerDetails,
 ): BulkReports => {
-  const received = checkReports(body.reports, asked, details).map(({ report }) => report);
+  const received = checkReports(body.reports, asked, details);
   const there = new Map<string, ReportJson>(received.map((report) => [report.feedID, report]));
   // Of two reports of one stream, which one would be the answer?
   if (there.size < received.length) throw strange(details);
@@ -172,7 +164,7 @@ export const readPage = async (
   const query = limit === undefined ? start : { ...start, limit: readLimit(limit) };
   const target = targetOf(paths.reportPage, query);
   const { body, details, more } = await requester.get<Partial<Body<'Reports'>>>(target, options);
-  const reports = checkReports(body.reports, [feedID], details);
+  const reports = checkReports(body.reports, [feedID], details).map(toReceived);
   checkPage(reports, startTimestamp, more);
   return { reports, more, details };
 };

@@ -7,7 +7,7 @@ import { sleepOnTimer } from '../request/call.ts';
 import { createPace } from '../request/pace.ts';
 import type { Requester } from '../request/requester.ts';
 import { readAfter } from './backfill.ts';
-import { parseReceived } from './received-report.ts';
+import { toReceived } from './received-report.ts';
 import type { ConnectionHandlers, ConnectionRequest, Transport } from './transport.ts';
 
 /** From the beginning of a round to the next one, at least. */
@@ -63,7 +63,7 @@ const createPacedGet = (get: Requester['get'], signal: AbortSignal): Requester['
 
 const newestMs = async ({ get, nowMs, signal }: ConnectionRequest, feedId: string): Promise<number> => {
   try {
-    return parseReceived((await latest({ get }, feedId, { signal })).report).observationsMs;
+    return toReceived((await latest({ get }, feedId, { signal })).report).observationsMs;
   } catch (error) {
     if (!(error instanceof SealpostError) || error.status !== 404) throw error;
     // No report yet; or the wrong address, which a page then tells.

@@ -22,7 +22,8 @@ const exactMs = (fullReport: string, word: number, seconds: number): number => {
   return Math.floor(ms / 1_000) === seconds ? ms : seconds * 1_000;
 };
 
-const toReceived = (report: ReportJson): ReceivedReport => {
+/** Adds the window in milliseconds. */
+export const toReceived = (report: ReportJson): ReceivedReport => {
   const { feedID, validFromTimestamp, observationsTimestamp, fullReport } = report;
   if (stepMsOf(feedID) === 1_000)
     return { report, validFromMs: validFromTimestamp * 1_000, observationsMs: observationsTimestamp * 1_000 };
@@ -42,20 +43,24 @@ export const windowStartMs = ({ report, validFromMs }: ReceivedReport): number =
 const isTimestamp = (value: unknown): value is number =>
   typeof value === 'number' && Number.isSafeInteger(value) && value >= 0;
 
-/** Reads a report's JSON, its window in seconds or in milliseconds; throws on anything else. Only the four fields of an answer are kept. */
+/** Checks a report with its window in seconds; undefined where it is none. Only the four fields of an answer are kept. */
+export const toReport = (raw: unknown): ReportJson | undefined => {
+  const { feedID, validFromTimestamp, observationsTimestamp, fullReport } = Object(raw) as Record<string, unknown>; // checked below
+  if (typeof feedID !== 'string' || typeof fullReport !== 'string') return undefined;
+  if (!isTimestamp(validFromTimestamp) || !isTimestamp(observationsTimestamp)) return undefined;
+  return { feedID: feedID.toLowerCase(), validFromTimestamp, observationsTimestamp, fullReport };
+};
+
+/** Reads a report with its window in seconds or in milliseconds; throws on anything else. */
 export const parseReceived = (raw: unknown): ReceivedReport => {
-  const { feedID: id, fullReport, ...window } = Object(raw) as Record<string, unknown>; // checked below
-  if (typeof id === 'string' && typeof fullReport === 'string') {
-    const feedID = id.toLowerCase();
-    const { validFromTimestamp, observationsTimestamp } = window;
-    if (isTimestamp(validFromTimestamp) && isTimestamp(observationsTimestamp))
-      return toReceived({ feedID, validFromTimestamp, observationsTimestamp, fullReport });
-    const { validFromTimestampMs: validFromMs, observationsTimestampMs: observationsMs } = window;
-    if (isTimestamp(validFromMs) && isTimestamp(observationsMs)) {
-      const [from, to] = [validFromMs, observationsMs].map((ms) => Math.floor(ms / 1_000)) as [number, number]; // as many as went in
-      const report = { feedID, validFromTimestamp: from, observationsTimestamp: to, fullReport };
-      return { report, validFromMs, observationsMs };
-    }
+  const report = toReport(raw);
+  if (report !== undefined) return toReceived(report);
+  const { validFromTimestampMs: validFromMs, observationsTimestampMs: observationsMs, ...rest } = Object(raw);
+  if (isTimestamp(validFromMs) && isTimestamp(observationsMs)) {
+    const validFromTimestamp = Math.floor(validFromMs / 1_000);
+    const observationsTimestamp = Math.floor(observationsMs / 1_000);
+    const inSeconds = toReport({ ...rest, validFromTimestamp, observationsTimestamp });
+    if (inSeconds !== undefined) return { report: inSeconds, validFromMs, observationsMs };
   }
   throw new Error('The server sent something that is not a report.');
 };
