@@ -111,10 +111,17 @@ const gather = (rollups: Iterable<readonly [Buffer, Rollup]>, bucketMs: number) 
   return gathered.values();
 };
 
+type KeyRange = { readonly start: Buffer; readonly end: Buffer };
+
+/** Is a key in a range? Where keys are out of order, a range may lead to the roll-ups of other streams. */
+const isWithin = (key: Buffer, { start, end }: KeyRange): boolean =>
+  Buffer.compare(key, start) >= 0 && Buffer.compare(key, end) < 0;
+
 /** The intact minutes of a stream in a span of milliseconds, the end not included. */
 function* minutesOf(tables: ReportTables, stream: number, fromMs: number, endMs: number, damage: DamageLog) {
   const range = { start: reportKey(stream, fromMs), end: reportKey(stream, endMs) };
   for (const { key, value } of tables.candles.getRange(range)) {
+    if (!isWithin(key, range)) continue;
     const rollup = containRollup('candles', key, value, minuteMs, damage);
     if (rollup !== undefined) yield [key, rollup] as const;
   }
@@ -144,7 +151,7 @@ export const createCandleWriter = (tables: ReportTables, damage: DamageLog) => {
     },
     write: (): void => {
       if (added.size === 0) return;
-      const built = builtTo(tables);
+      const built = builtTo(tables, damage);
       for (const { key, rollup } of added.values()) put('candles', minuteMs, key, rollup);
       // What the building of older roll-ups has not reached is left to it.
       const minutes = [...added.values()].flatMap(({ key, rollup }) =>
@@ -171,16 +178,15 @@ type Built = 'all' | Buffer;
 const isBefore = (key: Buffer, built: Built): boolean => built === 'all' || Buffer.compare(key, built) < 0;
 
 /** Where the mark is missing or damaged, nothing counts as made: making a roll-up again gives the same one. */
-const builtTo = ({ meta, hourCandles, dayCandles }: ReportTables): Built => {
+const builtTo = ({ meta, hourCandles, dayCandles }: ReportTables, damage: DamageLog): Built => {
   const value = meta.get(builtKey);
   if (value === undefined || hourCandles === undefined || dayCandles === undefined) return Buffer.alloc(0);
-  try {
-    const { before } = decodeKeyedRecord<{ before: string | null }>(builtKey, value, 'how far roll-ups are made');
-    return before === null ? 'all' : Buffer.from(before, 'hex');
-  } catch (error) {
-    if (error instanceof CorruptRecordError) return Buffer.alloc(0);
-    throw error;
-  }
+  // The writer makes the mark anew: whoever comes upon a damaged one first names it (D174).
+  const mark = damage.contain({ table: 'meta', key: 'rollups' }, () =>
+    decodeKeyedRecord<{ before: string | null }>(builtKey, value, 'the record rollups'),
+  );
+  if (mark === undefined) return Buffer.alloc(0);
+  return mark.before === null ? 'all' : Buffer.from(mark.before, 'hex');
 };
 
 const markBuilt = ({ meta }: ReportTables, built: Built): void =>
@@ -194,7 +200,7 @@ const builtMinutesMax = 4_000;
 
 /** Makes hours and days from the next minutes, whole days of a stream at a time. Returns whether more is to be made. */
 export const buildRollups = (tables: ReportTables, damage: DamageLog): boolean => {
-  const built = builtTo(tables);
+  const built = builtTo(tables, damage);
   if (built === 'all') return false;
   const entries = [...tables.candles.getRange({ start: built, limit: builtMinutesMax })];
   const isLast = entries.length < builtMinutesMax;
@@ -269,7 +275,7 @@ export const readCandles = (
   const buckets = new Map<number, Rollup>();
   let count = 0;
   let next: number | undefined;
-  for (const span of planRollups(from, to, resolution, builtTo(tables) === 'all')) {
+  for (const span of planRollups(from, to, resolution, builtTo(tables, damage) === 'all')) {
     for (const [second, rollup] of rollupsIn(tables, stream, span, damage)) {
       if (count > 0 && count % looksApart === 0 && isOver()) next = second;
       if (next !== undefined) break;
@@ -296,7 +302,7 @@ function* rollupsIn(
   for (const { key, value } of tableOf(tables, seconds)?.getRange(range) ?? []) {
     const rollup = containRollup(nameOf.get(seconds) as RollupTable, key, value, seconds * 1_000, damage); // one for each
     const finer = finerSeconds(seconds);
-    if (key.length !== keyBytes) continue;
+    if (key.length !== keyBytes || !isWithin(key, range)) continue;
     const second = observationsOfKey(key) / 1_000;
     if (rollup !== undefined) yield [second, rollup];
     else if (finer !== undefined)
@@ -307,9 +313,9 @@ function* rollupsIn(
 /** Removes roll-ups of a stream that ended before a moment, a bounded number of each kind at a time. */
 export const trimCandles = (tables: ReportTables, stream: number, beforeMs: number, most: number): void => {
   const { start } = keysFrom(stream, 0);
-  for (const [name, bucketMs] of rollupTables)
-    for (const key of [
-      ...(tables[name]?.getKeys({ start, end: reportKey(stream, beforeMs - bucketMs), limit: most }) ?? []),
-    ])
-      tables[name]?.remove(key);
+  for (const [name, bucketMs] of rollupTables) {
+    const range = { start, end: reportKey(stream, beforeMs - bucketMs) };
+    for (const key of [...(tables[name]?.getKeys({ ...range, limit: most }) ?? [])])
+      if (isWithin(key, range)) tables[name]?.remove(key);
+  }
 };

@@ -1,4 +1,4 @@
-import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { FeedId } from '@sealpost/protocol';
@@ -242,6 +242,85 @@ test('damage: whichever bit of a key is flipped, a rendered page has the reports
   }
 });
 
+test('damage: a run under another stream’s key brings that stream no report, and costs it none', async () => {
+  const streams = [first, second, secondStream(3)];
+  const before = await open();
+  await before.reports.append(run(secondStream(3), 0, 150));
+  // All three have runs of the same times, so that those of one follow those of another without a gap.
+  for (const from of [150, 180]) await before.reports.append(streams.flatMap((feedId) => run(feedId, from, 30)));
+  await before.close();
+  const file = pagesFile(join(folder, 'reports'));
+  const keys = partsOf(file).filter(({ kind, table }) => kind === 'key' && (table === 'tail' || table === 'blocks'));
+  const intact = join(folder, 'intact');
+  cpSync(file, intact);
+  const textOf = ({ fullReport }: StoredReport): string => `0x${Buffer.from(fullReport).toString('hex')}`;
+  const names = new Map(
+    streams.flatMap((feedId) =>
+      run(feedId, 0, 211).map((one, i) => [textOf(one), `${feedId.slice(-1)}:${i}`] as const),
+    ),
+  );
+  const expectAll = async (store: Store, count: number, name: string): Promise<void> => {
+    for (const feedId of [...streams, first]) {
+      for (const from of [0, 100, 128, 150, 180]) {
+        const { json } = await store.reports.renderedPage(feedId, t0 + from, 1_000);
+        const found = textsOf(json.join()).map((text) => names.get(text));
+        const expected = range(from, count).map((i) => `${feedId.slice(-1)}:${i}`);
+        expect(found, `${name}, ${feedId} from ${from}`).toEqual(expected);
+      }
+      const { reports } = await store.reports.page(feedId, t0, 1_000);
+      expect(keysOf(reports), `${name}, page, ${feedId}`).toEqual(range(0, count));
+    }
+  };
+  for (const { key, from } of keys)
+    for (const bit of [0, 1]) {
+      if (key?.[3] === 1 << bit) continue; // there is no stream 0
+      const name = `bit ${bit} of the stream of key ${key?.toString('hex')}`;
+      flipInFile(file, from + 3, bit);
+      const store = await open();
+      await expectAll(store, 210, name);
+      await store.reports.append(streams.flatMap((feedId) => run(feedId, 210, 1)));
+      await expectAll(store, 211, name);
+      await store.close();
+      cpSync(intact, file);
+    }
+}, 120_000);
+
+test('damage: a roll-up under another stream’s key adds nothing to that stream’s candles', async () => {
+  const store = await open();
+  for (const [i, feedId] of [first, second, secondStream(3)].entries())
+    await store.reports.append(
+      range(0, 10).map((n) => ({
+        ...report(feedId, t0 + 6_000 + n * 60, t0 + 6_000 + n * 60),
+        price: BigInt(i + 1),
+      })),
+    );
+  const candlesOf = async (reader: Store) =>
+    (await reader.reports.candles(secondStream(3), { from: t0, to: t0 + 9_000, resolution: 60 })).candles;
+  const expected = await candlesOf(store);
+  await store.close();
+  const file = pagesFile(join(folder, 'reports'));
+  const keys = partsOf(file).filter(({ kind, table, key }) => kind === 'key' && table === 'candles' && key?.[3] === 1);
+  expect([expected.length, keys.length]).toEqual([10, 10]);
+  for (const { from } of keys) {
+    flipInFile(file, from + 3, 1);
+    const reader = await open('read');
+    expect(await candlesOf(reader)).toEqual(expected);
+    await reader.close();
+    flipInFile(file, from + 3, 1);
+  }
+});
+
+test('damage: what the writer makes anew is named first: how far roll-ups are made', async () => {
+  await tamper('reports', 'meta', (table) => {
+    const value = table.get(Buffer.from('rollups')) as Buffer; // every store of this format has one
+    table.put(Buffer.from('rollups'), flipped(value, 5));
+  });
+  const store = await open();
+  await store.reports.append(run(first, 150, 1).map((one) => ({ ...one, price: 1n })));
+  await store.close();
+  expect(events).toContainEqual(expect.objectContaining({ kind: 'damaged', table: 'meta', key: 'rollups' }));
+});
+
 test('damage: a run that is stored twice is given once', async () => {
   const copied: Buffer[] = [];
   await tamper('reports', 'blocks', (table) => void copied.push(...[...table.getRange()].map(({ value }) => value)));
@@ -273,4 +352,26 @@ test('running mark: a start after a process that did not close the store says so
   events.length = 0;
   await (await open()).close();
   expect(events.filter(({ kind }) => kind === 'endedUnexpectedly')).toEqual([]);
+});
+
+test('running mark: it is there before LMDB reads the store, and until both environments are closed', async () => {
+  const mark = join(folder, 'reports', 'running');
+  const seen: boolean[] = [];
+  writeFileSync(mark, '{"pid":1,"unexpectedEnds":0}\n');
+  writeFileSync(join(folder, 'admin', 'data.mdb'), 'damaged');
+  await expect(
+    openStore(folder, 'write', {
+      tell: ({ kind }) => void seen.push(kind === 'endedUnexpectedly' && existsSync(mark)),
+    }),
+  ).rejects.toThrow();
+  expect([seen, existsSync(mark)]).toEqual([[true], false]);
+});
+
+test('running mark: one that is refused since another writes leaves the mark of that one', async () => {
+  const store = await open();
+  events.length = 0;
+  await expect(open()).rejects.toMatchObject({ code: 'store_locked' });
+  expect([events, existsSync(join(folder, 'reports', 'running'))]).toEqual([[], true]);
+  await store.close();
+  expect(existsSync(join(folder, 'reports', 'running'))).toBe(false);
 });

@@ -31,13 +31,13 @@ import { pagesFile } from './pages-file.ts';
 import { createReportReader } from './read/report-reader.ts';
 import { listSetAside } from './read/set-aside.ts';
 import { openReportTables, type ReportTables, readCounters } from './report-tables.ts';
-import { leaveRunningMark } from './running-mark.ts';
+import { leaveRunningMark, type RunningMark } from './running-mark.ts';
 import { createLmdbUsage } from './usage.ts';
 import { holdPlace, takePlace, type WriterPlace } from './write/fence.ts';
 import { listQuarantine } from './write/quarantine.ts';
 import { usedBytes } from './write/retention.ts';
 import { type Closings, createClosings, openWriter, type Writer } from './write/writer.ts';
-import { takeWriterLock } from './write/writer-lock.ts';
+import { isBeingWritten, takeWriterLock } from './write/writer-lock.ts';
 
 /** How often a process that only reads looks for new reports, for its listeners. */
 const appendPollMs = 20;
@@ -61,12 +61,11 @@ export const openLmdbStore = async (
   makeFolders([reportsFolder, adminFolder]);
   const closings = createClosings();
   const isReadOnly = mode === 'read' && isOnReadOnlyMedia(adminFolder);
-  const admin = openEnvironment(adminFolder, isReadOnly, closings.administration);
+  const mark = mode === 'write' ? markStart(reportsFolder, tell) : undefined;
+  const admin = openAdministration(adminFolder, isReadOnly, closings, mark);
   const place = { token: randomUUID(), pid: process.pid, takenAt: new Date().toISOString() };
   const damage = createDamageLog((found, total) => tell({ kind: 'damaged', total, ...found }));
-  const unlock = mode === 'write' ? await lockOrClose(admin, reportsFolder, place, damage) : undefined;
-  const mark = mode === 'write' ? leaveRunningMark(reportsFolder) : undefined;
-  if (mark !== undefined && mark.unexpectedEnds > 0) tell({ kind: 'endedUnexpectedly', times: mark.unexpectedEnds });
+  const unlock = mode === 'write' ? await lockOrClose(admin, reportsFolder, place, damage, mark) : undefined;
   const release = (): void => {
     mark?.clear();
     unlock?.();
@@ -89,8 +88,8 @@ export const openLmdbStore = async (
   } catch (error) {
     await writer?.close();
     await reports?.environment.root.close();
-    release();
     await admin.root.close();
+    release();
     throw error;
   }
 };
@@ -125,18 +124,46 @@ const isOnReadOnlyMedia = (folder: string): boolean => {
   }
 };
 
+/**
+ * Leaves the mark before LMDB reads anything of the store, since either environment may crash it, and says what the one before left (D173). The
+ * mark of a process that is still writing is its own: this one is about to be refused.
+ */
+const markStart = (reportsFolder: string, tell: (event: StoreEvent) => void): RunningMark => {
+  const mark = leaveRunningMark(reportsFolder, isBeingWritten(reportsFolder));
+  if (mark.unexpectedEnds > 0) tell({ kind: 'endedUnexpectedly', times: mark.unexpectedEnds });
+  return mark;
+};
+
+const openAdministration = (
+  folder: string,
+  isReadOnly: boolean,
+  closings: Closings,
+  mark: RunningMark | undefined,
+): Environment => {
+  try {
+    return openEnvironment(folder, isReadOnly, closings.administration);
+  } catch (error) {
+    mark?.clear();
+    throw error;
+  }
+};
+
 const lockOrClose = async (
   admin: Environment,
   reportsFolder: string,
   place: WriterPlace,
   damage: DamageLog,
+  mark: RunningMark | undefined,
 ): Promise<() => void> => {
   try {
     const unlock = takeWriterLock(admin, reportsFolder, place, damage);
+    mark?.leave();
     holdPlace(admin, place);
     return unlock;
   } catch (error) {
     await admin.root.close();
+    // The one that holds the lock has the mark too.
+    if (!(error instanceof StoreError && error.code === 'store_locked')) mark?.clear();
     throw error;
   }
 };
@@ -257,8 +284,8 @@ const composeStore = (
       admin.close();
       await writer.close();
       await environment.root.close();
-      release();
       await adminEnvironment.root.close();
+      release();
     },
   };
 };

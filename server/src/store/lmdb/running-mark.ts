@@ -6,26 +6,36 @@ import { join } from 'node:path';
 export type RunningMark = {
   /** How many processes in a row ended without closing the store; 0 after a clean stop. */
   readonly unexpectedEnds: number;
+  /** Leaves the mark where that was put off. */
+  readonly leave: () => void;
+  /** Removes the mark, if this process left it. */
   readonly clear: () => void;
 };
 
-/** Leaves the mark in a folder. A folder that cannot be written to has none. */
-export const leaveRunningMark = (folder: string): RunningMark => {
+/** Leaves the mark in a folder, or puts that off where another process still has its own there. A folder that cannot be written to has none. */
+export const leaveRunningMark = (folder: string, isTaken: boolean): RunningMark => {
   const path = join(folder, 'running');
-  const unexpectedEnds = endsIn(path);
-  try {
-    writeFileSync(path, `${JSON.stringify({ pid: process.pid, unexpectedEnds })}\n`);
-  } catch {
-    // The disk is full or read-only; the writer's next transaction says so.
-  }
+  const unexpectedEnds = isTaken ? 0 : endsIn(path);
+  let isLeft = false;
+  const leave = (): void => {
+    if (isLeft) return;
+    isLeft = true;
+    try {
+      writeFileSync(path, `${JSON.stringify({ pid: process.pid, unexpectedEnds })}\n`);
+    } catch {
+      // The disk is full or read-only; the writer's next transaction says so.
+    }
+  };
   const clear = (): void => {
+    if (!isLeft) return;
     try {
       rmSync(path, { force: true });
     } catch {
       // The disk fails or is read-only: the next start says that this process did not end as it should.
     }
   };
-  return { unexpectedEnds, clear };
+  if (!isTaken) leave();
+  return { unexpectedEnds, leave, clear };
 };
 
 const endsIn = (path: string): number => {

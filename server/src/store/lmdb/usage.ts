@@ -16,8 +16,11 @@ const latest = (days: readonly string[]): string => [...days].sort().at(-1) as s
 type Count = { readonly requests: number };
 type LastUse = Pick<SecretUse, 'usedAtMs'>;
 
-/** The keys below a path; 0 follows / in ASCII. */
-const below = (path: string) => ({ start: Buffer.from(`${path}/`), end: Buffer.from(`${path}0`) });
+/** The entries below a path; 0 follows / in ASCII. Where keys are out of order, a range may lead to those of other accounts. */
+const entriesBelow = (table: Table, path: string) =>
+  [...table.getRange({ start: Buffer.from(`${path}/`), end: Buffer.from(`${path}0`) })].filter(({ key }) =>
+    key.toString().startsWith(`${path}/`),
+  );
 
 /** The last use of each secret, by account and secret. */
 const createSecretUses = (environment: Environment, damage: DamageLog) => {
@@ -49,7 +52,7 @@ const createSecretUses = (environment: Environment, damage: DamageLog) => {
       }
     },
     list: (userId: string): readonly SecretUse[] =>
-      [...table.getRange(below(userId))].flatMap(({ key, value }) => {
+      entriesBelow(table, userId).flatMap(({ key, value }) => {
         const use = useOf(key, value);
         return use === undefined ? [] : [{ userId, secretId: key.toString().slice(userId.length + 1), ...use }];
       }),
@@ -124,7 +127,7 @@ export const createLmdbUsage = (environment: Environment, damage: DamageLog, add
       if (first === undefined || last === undefined) return [];
       const rows: UsageRow[] = [];
       for (let day = latest([fromDay, first]); day <= last; day = addDays(day, 1)) {
-        for (const { key, value } of table.getRange(below(`${day}/${userId}`))) {
+        for (const { key, value } of entriesBelow(table, `${day}/${userId}`)) {
           const count = countOf(damage, key, value);
           const route = key.toString().slice(day.length + userId.length + 2);
           if (count !== undefined) rows.push({ userId, day, route, ...count });

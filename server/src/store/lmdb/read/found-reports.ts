@@ -13,6 +13,7 @@ import {
   openRun,
   type ReportSource,
   readFound,
+  requireStream,
   runsBefore,
   runsFrom,
 } from './runs.ts';
@@ -94,6 +95,7 @@ export const quickFirst = (tables: ReportTables, stream: number, observationsMs:
     for (const key of table.getKeys({ ...keysFrom(stream, observationsMs), limit: 1 })) {
       const value = viewRecord(table, key);
       try {
+        requireStream(key, stream);
         const run = openRun(key, value as RecordBytes); // the key was just seen in this snapshot
         return foundIn(run, run.firstAtOrAfter(observationsMs)); // its last report is at or after the moment: that is its key
       } catch (error) {

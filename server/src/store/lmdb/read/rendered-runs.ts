@@ -15,7 +15,7 @@ import { CorruptRecordError, type RenderedPage } from '../../store.ts';
 import { viewRecord } from '../environment.ts';
 import { keysFrom, streamOfKey } from '../report-tables.ts';
 import { readPage } from './found-reports.ts';
-import { type FoundRun, openRun, type ReportSource, runsFrom } from './runs.ts';
+import { type FoundRun, openRun, type ReportSource, requireStream, runsFrom } from './runs.ts';
 
 /** Bytes of rendered runs that are kept at most: some 7,000 reports. */
 const bytesKept = 12 * 1024 * 1024;
@@ -150,8 +150,10 @@ type RunRecord = Pick<FoundRun, 'table' | 'key' | 'view'>;
 /** Every run of a stream that ends at or after a moment, by bare look-ups, which a damaged key can mislead. */
 function* plainRuns({ tables }: ReportSource, stream: number, ms: number): Generator<RunRecord> {
   for (const table of ['blocks', 'tail'] as const) {
-    for (const key of tables[table].getKeys(keysFrom(stream, ms)))
+    for (const key of tables[table].getKeys(keysFrom(stream, ms))) {
+      if (streamOfKey(key) !== stream) return; // what is missing then is searched for
       yield { table, key, view: () => viewRecord(tables[table], key) ?? Buffer.alloc(0) };
+    }
   }
 }
 
@@ -167,7 +169,8 @@ const createRunPages = (source: ReportSource, newestMs: (stream: number) => numb
   const kept = createKept(bytesKept);
 
   /** A run that is known by its checksum was opened before; another one is opened now, which throws where it is damaged. */
-  const runAt = ({ table, key, view }: RunRecord): RenderedRun => {
+  const runAt = (stream: number, { table, key, view }: RunRecord): RenderedRun => {
+    requireStream(key, stream);
     const value = view();
     const name = `${table}${key.toString('latin1')}`;
     const known = kept.get(name);
@@ -175,7 +178,7 @@ const createRunPages = (source: ReportSource, newestMs: (stream: number) => numb
     if (known?.checksum === checksum) return known;
     openRun(key, value);
     const index = copyBlockIndex(value);
-    const run = { checksum, index: openBlock(streamOfKey(key), index), pieces: [], bytes: index.length };
+    const run = { checksum, index: openBlock(stream, index), pieces: [], bytes: index.length };
     kept.keep(name, run);
     return run;
   };
@@ -188,11 +191,11 @@ const createRunPages = (source: ReportSource, newestMs: (stream: number) => numb
       return piece;
     });
 
-  const collect = (runs: Iterable<RunRecord>, fromSeconds: number, limit: number) => {
+  const collect = (stream: number, runs: Iterable<RunRecord>, fromSeconds: number, limit: number) => {
     const found: Segment[] = [];
     let wanted = limit + 1; // one more tells whether there is more
     for (const one of runs) {
-      const run = runAt(one);
+      const run = runAt(stream, one);
       requireAfter(found.at(-1)?.run, run);
       const from = run.index.firstAtOrAfter(fromSeconds * 1_000);
       const to = Math.min(run.index.count, from + wanted);
@@ -204,10 +207,10 @@ const createRunPages = (source: ReportSource, newestMs: (stream: number) => numb
   };
 
   const renderRuns = (feedId: FeedId, stream: number, fromSeconds: number, limit: number): RenderedPage => {
-    const plain = collect(plainRuns(source, stream, fromSeconds * 1_000), fromSeconds, limit);
+    const plain = collect(stream, plainRuns(source, stream, fromSeconds * 1_000), fromSeconds, limit);
     const isWhole =
       isGapless(feedId, plain.found, fromSeconds) && (plain.more || endsAt(plain.found, newestMs(stream)));
-    const all = () => collect(runsFrom(source.tables, stream, fromSeconds * 1_000), fromSeconds, limit);
+    const all = () => collect(stream, runsFrom(source.tables, stream, fromSeconds * 1_000), fromSeconds, limit);
     const { found, more } = isWhole ? plain : all();
     const segments = more ? takeWholeSeconds(found, limit) : found;
     const last = segments.at(-1);

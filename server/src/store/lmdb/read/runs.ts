@@ -70,6 +70,12 @@ export const readFound = (
 /** Later than any observation: keys hold 48 bits of milliseconds. */
 export const momentMax = 2 ** 48 - 1;
 
+/** Where keys are out of order, a range of one stream's keys may lead to those of others. */
+export const requireStream = (key: Buffer, stream: number): void => {
+  if (streamOfKey(key) !== stream)
+    throw new CorruptRecordError(`a key of stream ${streamOfKey(key)} is among those of stream ${stream}`);
+};
+
 /** Opens the run of a record; one whose index or key is not what was written is a `CorruptRecordError`. */
 export const openRun = (key: Buffer, value: RecordBytes): Block => {
   const run = openBlock(streamOfKey(key), value);
@@ -207,9 +213,10 @@ type Walked = { readonly key: Buffer; readonly value: Buffer; isOdd: boolean };
 
 /** The stream's runs from a place on, by walking. An entry that is out of order is the stream's if it opens as such. */
 function* walkRuns({ name, table, stream, start }: Place, reverse: boolean): Generator<FoundRun> {
-  const later = [...table.getRange({ start, limit: walkedMax })];
-  const earlier = [...table.getRange({ start: keyBefore(start), reverse: true, limit: walkedMax })].reverse();
-  const walked = markOdd([...earlier, ...later].map(({ key, value }) => ({ key, value, isOdd: false })));
+  // One walk over both sides, as the entries are stored: two that begin at the place may leave out what lies between.
+  const from = [...table.getKeys({ start, reverse: true, limit: walkedMax })][walkedMax - 1];
+  const entries = table.getRange({ ...(from !== undefined && { start: from }), limit: 2 * walkedMax });
+  const walked = markOdd([...entries].map(({ key, value }) => ({ key, value, isOdd: false })));
   for (const entry of walked) entry.isOdd ||= isMisplaced(stream, entry);
   const isLater = ({ key, isOdd }: Walked): boolean => !isOdd && Buffer.compare(key, start) >= 0;
   const isEarlier = ({ key, isOdd }: Walked): boolean => !isOdd && Buffer.compare(key, start) < 0;

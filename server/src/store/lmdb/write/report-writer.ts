@@ -27,12 +27,14 @@ import {
   copyRun,
   firstAtOrAfter,
   insertIntoTail,
+  mendTail,
   mergeIntoBlocks,
   mergeReports,
   putInPlace,
   putRun,
   putRuns,
   type RunCopy,
+  removeRun,
   salvage,
   setRunAside,
   type Transaction,
@@ -67,6 +69,7 @@ export const createReportAppender = (
 ): ReportWriter => {
   const states = new Map<FeedId, StreamState>();
   let streams = createNumbers(tables, damage);
+  let isOrdered = false;
   const stateOf = (transaction: Transaction, feedId: FeedId): StreamState => {
     const known = states.get(feedId) ?? loadState(transaction, streams.numberOf(feedId));
     states.set(feedId, known);
@@ -77,6 +80,8 @@ export const createReportAppender = (
     const touched = new Set<StreamState>();
     const counters = readCounters(tables, damage);
     const transaction = { tables, directory: streams.directory, damage, counters };
+    if (!isOrdered) mendTail(transaction);
+    isOrdered = true;
     const candles = createCandleWriter(tables, damage);
     const outcomes = batch.map((report) => {
       const state = stateOf(transaction, report.feedId);
@@ -99,6 +104,7 @@ export const createReportAppender = (
     append: (batch) => environment.root.transactionSync(() => appendAll(batch)),
     forget: () => {
       states.clear();
+      isOrdered = false;
       streams = createNumbers(tables, damage);
     },
   };
@@ -213,7 +219,7 @@ const writeStream = (transaction: Transaction, state: StreamState): void => {
   const short = tailRuns(transaction, stream);
   const known = short.flatMap((run) => salvage(transaction, stream, run));
   const all = [...mergeReports(known, isInserted ? [] : lateInTail), ...pending];
-  for (const { key } of short) tables.tail.removeSync(key);
+  for (const run of short) removeRun(transaction, run);
   const open = all.length < 2 * blockReports ? all.length : all.length % blockReports;
   putRuns(tables.blocks, stream, all.slice(0, all.length - open));
   if (open > 0) putRun(tables.tail, stream, all.slice(-open));

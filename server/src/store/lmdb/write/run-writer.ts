@@ -9,11 +9,13 @@ import {
   openBlock,
 } from '../../format/report-block.ts';
 import { CorruptRecordError, type Window } from '../../store.ts';
+import type { Directory } from '../directory.ts';
 import type { Table } from '../environment.ts';
 import { findLastBefore } from '../read/found-reports.ts';
 import { type FoundRun, momentMax, noteRun, type ReportSource, runsBefore, runsFrom } from '../read/runs.ts';
 import { setAside } from '../read/set-aside.ts';
-import { type Counters, observationsOfKey, reportKey } from '../report-tables.ts';
+import { type Counters, observationsOfKey, reportKey, streamOfKey } from '../report-tables.ts';
+import { tableBytes } from './retention.ts';
 
 /** One transaction: where it reads and writes, and what it counts. */
 export type Transaction = ReportSource & { readonly counters: Counters };
@@ -29,6 +31,48 @@ export const copyRun = (stream: number, { table, key, view, block, reason }: Fou
 };
 
 export const isIntact = (run: RunCopy): run is IntactRun => run.block !== undefined;
+
+/** A tail of more bytes is left to `store repair`: no transaction takes 8 MB (pages-file.ts). */
+const mendedBytesMax = 4 * 1024 * 1024;
+
+/**
+ * Writes the tail anew where its keys are out of order: LMDB could neither find some of them nor put new ones in their place. Each run gets the key
+ * that its content says; one that cannot be opened keeps its own, or is set aside where that is taken.
+ */
+export const mendTail = ({ tables, directory, damage }: Transaction): void => {
+  const { tail } = tables;
+  const keys = [...tail.getKeys()];
+  const isOrdered = keys.every((key, i) => i === 0 || Buffer.compare(keys[i - 1] as Buffer, key) < 0); // one before each
+  if (isOrdered || tableBytes([tail]) > mendedBytesMax) return;
+  const runs = [...tail.getRange()].map(({ key, value }) => ({ key, value, own: ownKey(directory, key, value) }));
+  tail.clearSync();
+  const isPlaced = (run: (typeof runs)[number]): boolean => run.own?.equals(run.key) === true;
+  // Those under their own keys first: what is stored twice, or damaged, gives way to them.
+  for (const run of [...runs.filter(isPlaced), ...runs.filter((one) => !isPlaced(one))]) {
+    const { key, value, own } = run;
+    const place = own ?? key;
+    const reason = own
+      ? `the key of a run of stream ${streamOfKey(own)} is damaged`
+      : 'the key or index of a run is damaged';
+    if (!isPlaced(run))
+      damage.note({ table: 'tail', key: key.toString('hex'), reason, feedId: directory.feedIdOf(streamOfKey(place)) });
+    if (tail.get(place) === undefined) tail.put(place, value);
+    else if (own === undefined) setAside(tables, key, value, { table: 'tail', reason, lost: [] });
+  }
+};
+
+/** The key that a run should have; undefined where it opens as no stream's. */
+const ownKey = (directory: Directory, key: Buffer, value: Buffer): Buffer | undefined => {
+  for (const stream of [streamOfKey(key), ...directory.numbers()]) {
+    try {
+      const block = openBlock(stream, value);
+      return reportKey(stream, block.window(block.count - 1).observationsMs);
+    } catch (error) {
+      if (!(error instanceof CorruptRecordError)) throw error;
+    }
+  }
+  return undefined;
+};
 
 /**
  * Puts runs of the tail, and the last block, under their own keys where these are damaged: what is written later would come to lie before
@@ -52,12 +96,18 @@ export const putInPlace = (transaction: Transaction, stream: number): void => {
   for (const run of misplaced) {
     const table = tables[run.table];
     const own = reportKey(stream, run.block.window(run.block.count - 1).observationsMs);
-    // Where keys are out of order one may not be found by its own: then it stays, and `store repair` puts it right.
-    if (table.get(own) !== undefined || !table.removeSync(run.key)) continue;
+    // Where it is not found by its own key it stays, and `store repair` puts it right.
+    if (table.get(own) !== undefined || !removeRun(transaction, run)) continue;
     const reports = salvage(transaction, stream, run);
     if (reports.length > 0) putRun(table, stream, reports);
   }
 };
+
+/**
+ * Removes a run. False where its key leads to nothing, or to another record: a damaged key may be out of order, or equal that of an intact run.
+ */
+export const removeRun = ({ tables }: Transaction, { table, key, value }: RunCopy): boolean =>
+  tables[table].get(key)?.equals(value) === true && tables[table].removeSync(key);
 
 /** The stream's runs in the tail; damaged ones are set aside. */
 export const tailRuns = (transaction: Transaction, stream: number): readonly IntactRun[] => {
@@ -72,16 +122,13 @@ export const tailRuns = (transaction: Transaction, stream: number): readonly Int
 };
 
 /** Takes a run whose index cannot be read out of the way. What lies between its neighbors and its key is lost with it. */
-export const setRunAside = (
-  transaction: Transaction,
-  stream: number,
-  { table, key, value, reason = '' }: RunCopy,
-): void => {
+export const setRunAside = (transaction: Transaction, stream: number, run: RunCopy): void => {
   const { tables, counters } = transaction;
+  const { table, key, value, reason = '' } = run;
   const lastMs = observationsOfKey(key);
   const before = findLastBefore(transaction, stream, lastMs)?.observationsMs ?? -1;
   setAside(tables, key, value, { table, reason, lost: [{ validFromMs: before + 1, observationsMs: lastMs }] });
-  tables[table].removeSync(key);
+  removeRun(transaction, run);
   const { reports, reportBytes } = claimedContents(value);
   counters.reports = Math.max(0, counters.reports - reports);
   counters.reportBytes = Math.max(0, counters.reportBytes - reportBytes);
@@ -188,7 +235,7 @@ const mergeIntoBlock = (
   // Between two full runs they make one of their own, which the next ones fill up: a backfill must not write a full run again for each batch.
   const target = gap !== 0 ? run : (shortRunBefore(transaction, stream, late) ?? (isShort ? run : undefined));
   const known = target === undefined ? [] : salvage(transaction, stream, target);
-  if (target !== undefined) blocks.removeSync(target.key);
+  if (target !== undefined) removeRun(transaction, target);
   const all = mergeReports(known, late);
   // Cut where they end: the next ones come there.
   const end = gap && all.length > blockReports ? firstAtOrAfter(all, (late.at(-1) as Window).observationsMs + 1) : 0;
@@ -204,7 +251,7 @@ export const insertIntoTail = (transaction: Transaction, stream: number, late: r
   if (run !== undefined && gap > 0) {
     const known = salvage(transaction, stream, run);
     const end = firstAtOrAfter(known, late[0]?.observationsMs ?? 0);
-    tail.removeSync(run.key);
+    removeRun(transaction, run);
     for (const part of [known.slice(0, end), known.slice(end)]) putRuns(tail, stream, part);
   }
   putRun(tail, stream, late);

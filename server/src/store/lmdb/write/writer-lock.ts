@@ -76,6 +76,13 @@ const readHolder = (path: string): Holder | undefined => {
   }
 };
 
+/** Does a process that lives write to the folder? */
+export const isBeingWritten = (folder: string): boolean => {
+  const path = join(folder, 'writer.lock');
+  const holder = readHolder(path);
+  return holder !== undefined && isAlive(holder, path);
+};
+
 const isAlive = (holder: Holder, path: string): boolean => {
   if (holder.bootId !== bootId()) return false;
   if (holder.namespace !== pidNamespace()) return Date.now() - statSync(path).mtimeMs < beatMissingMs;
