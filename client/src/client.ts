@@ -7,15 +7,15 @@ import { type PagesOptions, pages } from './pages.ts';
 import {
   at,
   bulk,
-  type CandleSpan,
+  type CandleRange,
   candles,
   coverage,
   feeds,
   latest,
   page,
-  type Span,
   signers,
   status,
+  type TimeRange,
   time,
 } from './reads.ts';
 import type { CallOptions } from './request/call.ts';
@@ -73,10 +73,10 @@ export const createClient = (options: ClientOptions) => {
     /** Feed ids of the streams that this account may read. */
     feeds: (call?: CallOptions) => feeds(requester, call),
     /** Gaps and completeness of a stream in a span of at most a day. */
-    coverage: (feedId: string, span: Span, call?: CallOptions) =>
+    coverage: (feedId: string, span: TimeRange, call?: CallOptions) =>
       ofOne(feedId, call, (id, rest) => coverage(requester, id, span, rest)),
     /** Open, high, low and close, in buckets of 60, 300, 3600 or 86400 seconds. */
-    candles: (feedId: string, span: CandleSpan, call?: CallOptions) =>
+    candles: (feedId: string, span: CandleRange, call?: CallOptions) =>
       ofOne(feedId, call, (id, rest) => candles(requester, id, span, rest)),
     /** The signer sets that reports verify against. Works without credentials. */
     signers: (call?: CallOptions) => signers(requester, call),

@@ -23,7 +23,7 @@ export type { PagesOptions } from './pages.ts';
 export type {
   BulkReports,
   Candle,
-  CandleSpan,
+  CandleRange,
   CandlesResult,
   Coverage,
   CoverageResult,
@@ -33,8 +33,8 @@ export type {
   ReportPage,
   ServiceStatus,
   SignersResult,
-  Span,
   StatusResult,
+  TimeRange,
   TimeResult,
 } from './reads.ts';
 export type { AnswerDetails } from './request/answer.ts';

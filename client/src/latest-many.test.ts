@@ -3,7 +3,7 @@ import { createOpenApi } from '@sealpost/protocol/openapi';
 import { expect, test } from 'vitest';
 import { errorBody, type Scripted, scriptedFetch } from '../../tests/support/scripted-fetch.ts';
 import { SealpostError } from './errors.ts';
-import { createLatestMany, tellingNothing } from './latest-many.ts';
+import { createLatestMany, inconclusiveCodes } from './latest-many.ts';
 import { readOptions } from './options.ts';
 import { type BulkReports, bulk } from './reads.ts';
 import type { Sleep } from './request/call.ts';
@@ -166,7 +166,7 @@ test('latestMany: the codes that say nothing about the extension are those that 
   const texts = Object.values(responses ?? {}).map((response) => response.description);
   const told = texts.flatMap((text) => [...text.matchAll(/`(\w+)`/g)].map(([, code]) => String(code)));
   expect(told.length).toBeGreaterThan(10);
-  const left = told.filter((code) => !tellingNothing.includes(code));
+  const left = told.filter((code) => !inconclusiveCodes.includes(code));
   expect(left).toEqual(['missing_argument']);
 });
 

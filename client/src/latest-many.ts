@@ -18,8 +18,8 @@ const refusalsMax = 5;
 /** Single requests under way at once: enough for the default limit while each takes 800 ms. */
 const inFlightMax = 8;
 
-/** What is known of a server. */
-type Known = { readonly many: Pace; readonly single: Pace; lacksUntilMs: number; feedIdsMax: number };
+/** What the client has learned about a server. */
+type ServerState = { readonly many: Pace; readonly single: Pace; lacksUntilMs: number; feedIdsMax: number };
 
 export type LatestMany = (feedIds: readonly string[], options?: CallOptions) => Promise<BulkReports>;
 
@@ -27,8 +27,8 @@ type ManyRequester = Pick<Requester, 'get' | 'baseUrls'>;
 
 /** Remembers for each base URL whether it has the extension, and its pace: calls at the same time share them. */
 export const createLatestMany = (requester: ManyRequester, sleep: Sleep, monotonicMs: () => number): LatestMany => {
-  const servers = new Map<string, Known>();
-  const known = (): Known => {
+  const servers = new Map<string, ServerState>();
+  const serverState = (): ServerState => {
     const url = requester.baseUrls[0] ?? '';
     const pace = () => createPace(sleep, monotonicMs);
     const server = servers.get(url) ?? { many: pace(), single: pace(), lacksUntilMs: 0, feedIdsMax: limits.feedIdsMax };
@@ -40,14 +40,14 @@ export const createLatestMany = (requester: ManyRequester, sleep: Sleep, monoton
     const call = openMany(options);
     const { signal } = call.options;
     try {
-      if (known().lacksUntilMs <= monotonicMs()) {
-        const found = await askTogether(requester, asked, known, call);
+      if (serverState().lacksUntilMs <= monotonicMs()) {
+        const found = await askTogether(requester, asked, serverState, call);
         if (!(found instanceof SealpostError)) return found;
         // Where both forms are one endpoint, the question took a request of its limit.
-        await known().single.turn(signal);
+        await serverState().single.turn(signal);
       }
-      const found = await askEach(requester, asked, known().single, signal);
-      known().lacksUntilMs = monotonicMs() + lackingMs;
+      const found = await askEach(requester, asked, serverState().single, signal);
+      serverState().lacksUntilMs = monotonicMs() + lackingMs;
       return found;
     } catch (error) {
       if (!signal.aborted) throw error;
@@ -93,7 +93,7 @@ const inPace = async <T extends { readonly details: AnswerDetails }>(
  * The codes with which a server of ours that has the extension may refuse, and failures of the client itself, which say nothing about the server.
  * Of ours, `missing_argument` and `route_not_found` are left: without the extension, the request lacks its `feedID`.
  */
-export const tellingNothing: readonly string[] = [
+export const inconclusiveCodes: readonly string[] = [
   'malformed_argument',
   'repeated_argument',
   'malformed_target',
@@ -124,20 +124,20 @@ export const tellingNothing: readonly string[] = [
 ] satisfies (ErrorCode | ClientFailure)[];
 
 /** Does a refusal leave it open that the server takes one stream at a time only? Asked for one, it then tells what is really wrong. */
-const mayLack = ({ code, isInferred }: SealpostError): boolean => isInferred || !tellingNothing.includes(code);
+const mayLack = ({ code, isInferred }: SealpostError): boolean => isInferred || !inconclusiveCodes.includes(code);
 
 /** One request for as many streams as the server takes. Returns the refusal where it may not know the extension. */
 const askTogether = async (
   requester: ManyRequester,
   asked: readonly FeedId[],
-  known: () => Known,
+  serverState: () => ServerState,
   call: ManyCall,
 ): Promise<BulkReports | SealpostError> => {
   const reports: ReportJson[] = [];
   const missing: MissingReport[] = [];
   let details: AnswerDetails | undefined;
   for (let start = 0; start < asked.length; ) {
-    const { many, feedIdsMax } = known();
+    const { many, feedIdsMax } = serverState();
     const chunk = asked.slice(start, start + feedIdsMax);
     const target = targetOf(paths.reportLatest, { feedIDs: chunk.join(','), missing: true });
     try {
@@ -153,7 +153,7 @@ const askTogether = async (
       if (!(error instanceof SealpostError)) throw error;
       const { feedIdsMax: told } = error.details;
       const isLess = typeof told === 'number' && Number.isInteger(told) && told > 0 && told < chunk.length;
-      if (isLess) known().feedIdsMax = told;
+      if (isLess) serverState().feedIdsMax = told;
       else if (mayLack(error)) return error;
       else throw error;
     }

@@ -7,7 +7,7 @@ import { type ReceivedReport, stepMsOf, windowStartMs } from './stream/received-
 const secondMax = 2 ** 32 - 1;
 
 /** Where to read next. */
-export type Place = {
+export type PageCursor = {
   readonly start: number;
   /** The second before `start` seemed complete up to this moment; undefined unless that is to be checked. */
   readonly afterMs?: number;
@@ -48,20 +48,20 @@ export const checkPage = (reports: readonly ReceivedReport[], start: number, mor
  */
 export const continueAfter = (
   feedId: string,
-  place: Place,
+  cursor: PageCursor,
   { reports, more }: WalkedPage,
   fresh: number,
-): { readonly accept: boolean; readonly next: Place | undefined } => {
+): { readonly accept: boolean; readonly next: PageCursor | undefined } => {
   const [first, last] = [reports[0], reports.at(-1)];
   if (first === undefined || last === undefined || more === false) return { accept: true, next: undefined };
   const second = last.report.observationsTimestamp;
   const following = second === secondMax ? undefined : { start: second + 1 };
   if (stepMsOf(feedId) === 1_000) return { accept: true, next: following };
   // Something is missing before this page: it came in meanwhile, or one page does not hold the whole second.
-  if (place.afterMs !== undefined && windowStartMs(first) > place.afterMs + 1)
-    return { accept: false, next: { start: place.start - 1, isRecheck: true } };
-  if (fresh > 0 || second > place.start) return { accept: true, next: { start: second } };
-  if (place.isRecheck)
+  if (cursor.afterMs !== undefined && windowStartMs(first) > cursor.afterMs + 1)
+    return { accept: false, next: { start: cursor.start - 1, isRecheck: true } };
+  if (fresh > 0 || second > cursor.start) return { accept: true, next: { start: second } };
+  if (cursor.isRecheck)
     throw invalidPage(`Second ${second} of ${feedId} has more reports than a page of this server. Ask its operator.`);
   return { accept: true, next: following && { ...following, afterMs: last.observationsMs } };
 };

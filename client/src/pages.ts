@@ -2,7 +2,7 @@
 import { limits, type ReportJson, timeResolutionOf } from '@sealpost/protocol';
 import { readFeedId, readSeconds } from './arguments.ts';
 import { readWhole } from './options.ts';
-import { continueAfter, type Place } from './page-walk.ts';
+import { continueAfter, type PageCursor } from './page-walk.ts';
 import { type ReceivedPage, type ReportPage, readPage, toReportPage } from './reads.ts';
 import type { CallOptions } from './request/call.ts';
 import { abortedBy, type Sleep, sleepOnTimer } from './request/call.ts';
@@ -39,22 +39,22 @@ export async function* pages(
   const overAt = timeResolutionOf(readFeedId(feedId)) === 'seconds' ? end : end + 1;
   const pollMs = readWhole('pollMs', options.pollMs ?? 1_000, 100, pollMaxMs);
   const start = readSeconds(from, 'from');
-  const known = createKnown(start - 1);
-  let place: Place = { start };
-  while (place.start <= end) {
-    const read = await readPage(requester, feedId, place.start, place.isRecheck ? limits.pageLimitMax : limit, {
+  const seen = createSeen(start - 1);
+  let cursor: PageCursor = { start };
+  while (cursor.start <= end) {
+    const read = await readPage(requester, feedId, cursor.start, cursor.isRecheck ? limits.pageLimitMax : limit, {
       ...options,
       retryRateLimited: true,
     });
     const found = read.reports.map(({ report }) => report);
-    const fresh = found.filter((one, i, all) => known.isNew(one) && !isSame(one, all[i - 1]));
-    const { accept, next } = continueAfter(feedId, place, read, fresh.length);
+    const fresh = found.filter((one, i, all) => seen.isNew(one) && !isSame(one, all[i - 1]));
+    const { accept, next } = continueAfter(feedId, cursor, read, fresh.length);
     const reports = accept ? fresh.filter(({ observationsTimestamp }) => observationsTimestamp <= end) : [];
-    if (accept) known.add(fresh);
-    if (reports.length > 0) yield { ...toReportPage(read, place.start), reports };
-    if (known.second() >= overAt || (next === undefined && !follow)) return;
+    if (accept) seen.add(fresh);
+    if (reports.length > 0) yield { ...toReportPage(read, cursor.start), reports };
+    if (seen.second() >= overAt || (next === undefined && !follow)) return;
     // The newest second may not be over: it is asked for again.
-    place = next ?? { start: Math.max(start, known.second()) };
+    cursor = next ?? { start: Math.max(start, seen.second()) };
     await pause(next === undefined ? pollMs : pacingMs(read), options.signal, sleep);
   }
 }
@@ -63,7 +63,7 @@ const isSame = (a: ReportJson, b: ReportJson | undefined): boolean =>
   a.observationsTimestamp === b?.observationsTimestamp && a.fullReport === b.fullReport;
 
 /** What was read of the newest second, so that reading it again gives only what is new. */
-const createKnown = (before: number) => {
+const createSeen = (before: number) => {
   let [second, fullReports] = [before, new Set<string>()];
   return {
     second: () => second,

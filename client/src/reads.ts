@@ -37,10 +37,10 @@ export type ReportPage = WithDetails & {
 };
 
 /** A span of seconds, both ends included. */
-export type Span = { readonly from: number; readonly to: number };
+export type TimeRange = { readonly from: number; readonly to: number };
 
 /** A span, and the seconds of a candle: 60, 300, 3600 or 86400. */
-export type CandleSpan = Span & { readonly resolution: number };
+export type CandleRange = TimeRange & { readonly resolution: number };
 
 /** Gaps and completeness of a span. */
 export type Coverage = Body<'Coverage'>;
@@ -190,7 +190,7 @@ export const page = async (
 ): Promise<ReportPage> =>
   toReportPage(await readPage(requester, feedId, startTimestamp, limit, options), startTimestamp);
 
-const spanQuery = (feedId: string, { from, to }: Span) => ({
+const spanQuery = (feedId: string, { from, to }: TimeRange) => ({
   feedID: readFeedId(feedId),
   from: readSeconds(from, 'from'),
   to: readSeconds(to, 'to'),
@@ -200,7 +200,7 @@ const spanQuery = (feedId: string, { from, to }: Span) => ({
 export const coverage = async (
   requester: Get,
   feedId: string,
-  span: Span,
+  span: TimeRange,
   options?: CallOptions,
 ): Promise<CoverageResult> => {
   const target = targetOf(paths.reportCoverage, spanQuery(feedId, span));
@@ -234,7 +234,7 @@ const isCandle = (raw: unknown): boolean => {
 export const candles = async (
   requester: Get,
   feedId: string,
-  { resolution, ...span }: CandleSpan,
+  { resolution, ...span }: CandleRange,
   options?: CallOptions,
 ): Promise<CandlesResult> => {
   const query = { ...spanQuery(feedId, span), resolution: readResolution(resolution) };

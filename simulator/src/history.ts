@@ -8,13 +8,13 @@ import {
   observationMax,
   type Simulation,
   type SimulationOptions,
-  type Span,
+  type TimeRange,
 } from './simulation.ts';
 import { signSlice, slicesOf } from './slices.ts';
 import { openThreads, type SliceSigner } from './threads.ts';
 
 /** The observations to report, and how many threads sign; 0 signs on the calling thread. One per core unless told otherwise. */
-export type HistoryOptions = SimulationOptions & Span & { readonly workers?: number | undefined };
+export type HistoryOptions = SimulationOptions & TimeRange & { readonly workers?: number | undefined };
 
 /** Worker threads at most. */
 export const workersMax = 64;
@@ -50,7 +50,7 @@ async function* nextBatch(pending: Promise<readonly DeliveredReport[]>[]): Async
   if (batch !== undefined && batch.length > 0) yield batch;
 }
 
-const createLocalSigner = (simulation: Simulation, observed: Span): SliceSigner => ({
+const createLocalSigner = (simulation: Simulation, observed: TimeRange): SliceSigner => ({
   sign: async (slice) => {
     await setImmediate(); // timers and signals get their turn between slices
     return signSlice(simulation, observed, slice);
@@ -58,7 +58,7 @@ const createLocalSigner = (simulation: Simulation, observed: Span): SliceSigner 
   close: async () => {},
 });
 
-const checkOptions = ({ from, to }: Span, workers: number): void => {
+const checkOptions = ({ from, to }: TimeRange, workers: number): void => {
   if (!Number.isInteger(from) || !Number.isInteger(to) || from < 0 || to > observationMax) {
     throw new RangeError(`The span is ${from} to ${to}, expected whole Unix seconds up to ${observationMax}.`);
   }

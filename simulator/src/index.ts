@@ -10,6 +10,6 @@ export {
   observationMax,
   type Simulation,
   type SimulationOptions,
-  type Span,
+  type TimeRange,
 } from './simulation.ts';
 export { createCatalog, createStreams, type SimulatedStream } from './streams.ts';

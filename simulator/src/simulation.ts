@@ -22,7 +22,7 @@ export type SimulationOptions = NetworkOptions &
   };
 
 /** Observation seconds, both ends inclusive. */
-export type Span = { readonly from: number; readonly to: number };
+export type TimeRange = { readonly from: number; readonly to: number };
 
 /** A signed report, and the second at which it reaches its readers. */
 export type DeliveredReport = { readonly deliveredAt: number; readonly report: ReportJson };
@@ -33,13 +33,13 @@ export type Simulation = {
   /** The longest that a report may be late. */
   readonly delayMaxSeconds: number;
   /** Signs what is delivered in a second, in delivery order, leaving out observations outside of the span. */
-  readonly deliverAt: (second: number, observed?: Span) => Generator<DeliveredReport>;
+  readonly deliverAt: (second: number, observed?: TimeRange) => Generator<DeliveredReport>;
 };
 
 /** The latest observation second whose expiry fits a report. */
 export const observationMax = secondsMax - expirySeconds;
 
-const everySecond: Span = { from: 0, to: observationMax };
+const everySecond: TimeRange = { from: 0, to: observationMax };
 const networkStartedAt = 1_704_067_200; // 2024-01-01, before the first stream; rounds are counted from here
 
 /** Builds the network and binds the streams to the seed. */

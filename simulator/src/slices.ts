@@ -1,17 +1,17 @@
 // Cuts a time range into slices of delivery time, the unit of work of a thread.
-import type { DeliveredReport, Simulation, SimulationOptions, Span } from './simulation.ts';
+import type { DeliveredReport, Simulation, SimulationOptions, TimeRange } from './simulation.ts';
 
 /** Delivery seconds, both ends inclusive. */
 export type Slice = { readonly deliveredFrom: number; readonly deliveredTo: number };
 
 /** What a thread is started with. */
-export type ThreadOptions = SimulationOptions & { readonly observed: Span };
+export type ThreadOptions = SimulationOptions & { readonly observed: TimeRange };
 
 /** About 0.1 s of signing with two signatures: long against a message between threads, short against an impatient reader. */
 const reportsPerSlice = 256;
 
 /** Cuts the delivery time of a span's reports, late ones included, into slices in order. */
-export function* slicesOf(simulation: Simulation, { from, to }: Span): Generator<Slice> {
+export function* slicesOf(simulation: Simulation, { from, to }: TimeRange): Generator<Slice> {
   const { streams, delayMaxSeconds } = simulation;
   const reportsPerSecond = streams.reduce((sum, { intervalSeconds }) => sum + 1 / intervalSeconds, 0);
   const sliceSeconds = Math.ceil(reportsPerSlice / reportsPerSecond);
@@ -23,7 +23,7 @@ export function* slicesOf(simulation: Simulation, { from, to }: Span): Generator
 }
 
 /** Signs the reports of a slice, in delivery order. */
-export const signSlice = (simulation: Simulation, observed: Span, slice: Slice): readonly DeliveredReport[] => {
+export const signSlice = (simulation: Simulation, observed: TimeRange, slice: Slice): readonly DeliveredReport[] => {
   const reports: DeliveredReport[] = [];
   for (let second = slice.deliveredFrom; second <= slice.deliveredTo; second += 1) {
     reports.push(...simulation.deliverAt(second, observed));

@@ -4,7 +4,7 @@ import type { Settings } from '../options.ts';
 import type { AnswerDetails } from './answer.ts';
 import { detailsOf, type RawAnswer, readBody, readText, toError } from './answer.ts';
 import { raceSignal } from './call.ts';
-import type { Clock, Moment } from './clock.ts';
+import type { Clock, ClockReading } from './clock.ts';
 import type { SigningKey } from './credentials.ts';
 import { authOf } from './paths.ts';
 
@@ -51,7 +51,7 @@ export const attempt = async (
 };
 
 /** An outcome, and when its request was signed. */
-type Tried = { readonly outcome: Outcome; readonly signed: Moment };
+type Tried = { readonly outcome: Outcome; readonly signed: ClockReading };
 
 /** Sends a request that is signed now, and once more where its credentials are refused and there are others. */
 const tryOnce = async (baseUrl: string, call: AttemptState, settings: Settings, clock: Clock): Promise<Tried> => {
@@ -82,7 +82,7 @@ export const isKeyRefused = ({ status, code, isInferred }: SealpostError): boole
 const send = async (
   url: URL,
   key: SigningKey | undefined,
-  signed: Moment,
+  signed: ClockReading,
   call: AttemptState,
   { fetch, headers: own, attemptTimeoutMs: idleTimeoutMs, emit, nowMs }: Settings,
 ): Promise<Outcome> => {

@@ -2,7 +2,7 @@
 import type { SealpostError } from '../errors.ts';
 
 /** When a request was signed, by this machine's clock, and the correction that it was signed with. */
-export type Moment = { readonly machineMs: number; readonly offsetMs: number };
+export type ClockReading = { readonly machineMs: number; readonly offsetMs: number };
 
 /** A correction of the clock, to be tried by signing once more. */
 export type Correction = {
@@ -13,9 +13,9 @@ export type Correction = {
 };
 
 export type Clock = {
-  readonly now: () => Moment;
+  readonly now: () => ClockReading;
   /** Reads a refusal of a request that was signed at `signed`; undefined: it is about something else. */
-  readonly correct: (refusal: SealpostError, signed: Moment) => Correction | undefined;
+  readonly correct: (refusal: SealpostError, signed: ClockReading) => Correction | undefined;
 };
 
 /** A Date header has whole seconds; a difference from here on is one of the clocks. */
@@ -31,7 +31,7 @@ export const isSkewedByDate = ({ status, details: { serverDateMs } }: SealpostEr
 export const createClock = (machineMs: () => number): Clock => {
   let offsetMs = 0;
   // The server looked at its clock somewhere between request and answer: half-way is off by half the way at most.
-  const offsetTo = (serverMs: number, signed: Moment): number =>
+  const offsetTo = (serverMs: number, signed: ClockReading): number =>
     Math.round(serverMs - (signed.machineMs + machineMs()) / 2);
   return {
     now: () => ({ machineMs: machineMs(), offsetMs }),

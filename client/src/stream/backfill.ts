@@ -2,27 +2,27 @@
 // the server retains.
 import { limits } from '@sealpost/protocol';
 import { SealpostError } from '../errors.ts';
-import { continueAfter, type Place } from '../page-walk.ts';
+import { continueAfter, type PageCursor } from '../page-walk.ts';
 import { type ReceivedPage, readPage } from '../reads.ts';
 import type { Requester } from '../request/requester.ts';
 import { type ReceivedReport, stepMsOf } from './received-report.ts';
 import type { StreamGap } from './state.ts';
 
-/** How often the oldest kept second is followed while it moves on. */
+/** Retries while the oldest retained second advances. */
 const oldestTriesMax = 5;
 
 /** The first second that can hold a report observed after `lastMs`. */
 const secondAfter = (feedId: string, lastMs: number): number =>
   stepMsOf(feedId) === 1 ? Math.floor((lastMs + 1) / 1_000) : Math.ceil((lastMs + 1) / 1_000);
 
-/** The first second that is kept, where that is why `start` was refused. */
+/** The first retained second, where `start` was rejected for being older. */
 const oldestKept = (error: unknown, start: number): number | undefined => {
   if (!(error instanceof SealpostError) || error.code !== 'timestamp_out_of_bounds') return undefined;
   const { oldestTimestamp } = error.details;
   return typeof oldestTimestamp === 'number' && oldestTimestamp > start ? Math.ceil(oldestTimestamp) : undefined;
 };
 
-/** A page from a second on, or from the oldest that is kept. That one moves on between two questions, so each asks a little later. */
+/** A page from a second, or from the oldest that is retained. That one advances between requests, so each retry starts a little later. */
 const readKeptPage = async (
   requester: Pick<Requester, 'get'>,
   feedId: string,
@@ -42,8 +42,8 @@ const readKeptPage = async (
 };
 
 /**
- * Everything stored that was observed after `lastMs`, in pages, oldest first, to the end as it is when the last page is read; `onGap` hears
- * what is no longer kept, before the page that follows it. The last page is the one that the server says is the last, or an empty one: a
+ * Everything stored that was observed after `lastMs`, in pages, oldest first, to the end as it is when the last page is read; `onGap` is called
+ * for what is no longer retained, before the page that follows it. The last page is the one that the server says is the last, or an empty one: a
  * short page may be all that a server returns at once.
  */
 export async function* readAfter(
@@ -53,19 +53,19 @@ export async function* readAfter(
   signal: AbortSignal,
   onGap: (gap: StreamGap) => void,
 ): AsyncGenerator<readonly ReceivedReport[], void> {
-  let place: Place | undefined = { start: secondAfter(feedId, lastMs) };
-  for (let after = lastMs; place !== undefined; ) {
-    const { start, reports, more } = await readKeptPage(requester, feedId, place.start, signal);
-    if (start > place.start) {
-      onGap({ feedId, from: place.start, to: start });
-      place = { start };
+  let cursor: PageCursor | undefined = { start: secondAfter(feedId, lastMs) };
+  for (let after = lastMs; cursor !== undefined; ) {
+    const { start, reports, more } = await readKeptPage(requester, feedId, cursor.start, signal);
+    if (start > cursor.start) {
+      onGap({ feedId, from: cursor.start, to: start });
+      cursor = { start };
     }
     const found = reports.filter(({ observationsMs }) => observationsMs > after);
-    const { accept, next } = continueAfter(feedId, place, { reports, more }, found.length);
+    const { accept, next } = continueAfter(feedId, cursor, { reports, more }, found.length);
     if (accept && found.length > 0) {
       yield found;
       after = found.at(-1)?.observationsMs ?? after;
     }
-    place = next;
+    cursor = next;
   }
 }

@@ -8,8 +8,8 @@ import { isSkewedByDate } from '../request/clock.ts';
 import { isAbsent } from '../request/extensions.ts';
 import { paths } from '../request/paths.ts';
 import type { Requester, SignedHeaders } from '../request/requester.ts';
-import type { Valve } from './queue.ts';
-import type { Link, Sequence } from './sequence.ts';
+import type { Backpressure } from './queue.ts';
+import type { ConnectionKey, Sequence } from './sequence.ts';
 import type { ConnectionState } from './state.ts';
 import type { Transport } from './transport.ts';
 
@@ -18,20 +18,20 @@ export type ConnectionParts = {
   readonly feedIds: readonly string[];
   readonly transport: Transport;
   readonly sequence: Sequence;
-  readonly valve: Valve;
+  readonly backpressure: Backpressure;
   readonly silenceMs: number;
   readonly reconnect: ReconnectRules;
   readonly random: () => number;
   readonly signal: AbortSignal;
 };
 
-/** True when the same request fails again. An answer that is not Sealpost's may be a proxy's that passes. */
+/** True when a retry fails too. A response that is not Sealpost's may come from a proxy, temporarily. */
 export const isFinal = (error: unknown): boolean =>
   error instanceof SealpostError && !error.retryable && error.code !== 'unexpected_answer';
 
 type Attempt = { readonly ended: string; readonly liveMs: number; readonly retryAfterMs?: number | undefined };
 
-/** Keeps a connection to one origin. Resolves when the signal is aborted, rejects with a refusal that is final. */
+/** Keeps a connection to one origin. Resolves when the signal is aborted, rejects with a final error. */
 export const keepConnection = async (
   origin: string | undefined,
   parts: ConnectionParts,
@@ -45,7 +45,7 @@ export const keepConnection = async (
     const { ended, liveMs, retryAfterMs } = await connect(baseUrl as string, wsUrl as string); // there is at least one of each
     if (signal.aborted) return;
     if (liveMs >= reconnect.stableMs) failures = 0;
-    // One that was live is tried at the same place first.
+    // After a live connection, the same URL is tried first.
     if (liveMs > 0) turn -= 1;
     const delayMs = backOffMs(reconnect, failures, random, retryAfterMs);
     failures += 1;
@@ -54,18 +54,18 @@ export const keepConnection = async (
   }
 };
 
-/** What attempts of one connection remember of each other. */
+/** State that the attempts of one connection share. */
 type Memory = {
-  link: Link;
+  connection: ConnectionKey;
   at: { readonly baseUrl: string; readonly position: string } | undefined;
   hasCorrectedClock: boolean;
   hasRenewedKey: boolean;
 };
 
-/** Single attempts that remember where the one before ended. */
+/** Makes single attempts that resume where the previous one ended. */
 const createAttempts = (origin: string | undefined, parts: ConnectionParts, onLive: () => void) => {
-  const { requester, feedIds, transport, sequence, valve, silenceMs, signal } = parts;
-  const memory: Memory = { link: { origin }, at: undefined, hasCorrectedClock: false, hasRenewedKey: false };
+  const { requester, feedIds, transport, sequence, backpressure, silenceMs, signal } = parts;
+  const memory: Memory = { connection: { origin }, at: undefined, hasCorrectedClock: false, hasRenewedKey: false };
 
   const attempt = async (baseUrl: string, wsUrl: string): Promise<Attempt> => {
     const position = memory.at?.baseUrl === baseUrl ? memory.at.position : undefined;
@@ -75,9 +75,9 @@ const createAttempts = (origin: string | undefined, parts: ConnectionParts, onLi
       opened: () => {
         openedMs = performance.now();
         Object.assign(memory, { hasCorrectedClock: false, hasRenewedKey: false });
-        // Without a position this is another connection: what the last one carried says nothing about it.
-        if (position === undefined) Object.assign(memory, { link: { origin }, at: undefined });
-        sequence.opened(memory.link, position !== undefined);
+        // Without a position this is a new connection: it does not continue the last one.
+        if (position === undefined) Object.assign(memory, { connection: { origin }, at: undefined });
+        sequence.opened(memory.connection, position !== undefined);
         onLive();
       },
       received: (count: number) => {
@@ -85,14 +85,14 @@ const createAttempts = (origin: string | undefined, parts: ConnectionParts, onLi
       },
       report: (report: Parameters<Sequence['receive']>[1], id: string | undefined) => {
         reports += 1;
-        sequence.receive(memory.link, report);
+        sequence.receive(memory.connection, report);
         if (id !== undefined) memory.at = { baseUrl, position: id };
       },
       missed: (id: string | undefined) => {
-        // Another link: what is still being read over REST for the old one does not cover it.
-        sequence.closed(memory.link);
-        memory.link = { origin };
-        sequence.opened(memory.link, true);
+        // A new connection: a backfill that runs for the old one does not cover it.
+        sequence.closed(memory.connection);
+        memory.connection = { origin };
+        sequence.opened(memory.connection, true);
         sequence.missed();
         memory.at = id === undefined ? undefined : { baseUrl, position: id };
       },
@@ -103,7 +103,8 @@ const createAttempts = (origin: string | undefined, parts: ConnectionParts, onLi
     };
     const { get, fetch, nowMs, emit } = requester;
     const startedMs = nowMs();
-    const request = { baseUrl, wsUrl, feedIds, origin, get, sign, fetch, nowMs, position, valve, silenceMs, signal };
+    const options = { feedIds, origin, backpressure, silenceMs, signal };
+    const request = { ...options, baseUrl, wsUrl, get, sign, fetch, nowMs, position };
     const liveMs = (): number => (openedMs === undefined ? 0 : Math.max(1, performance.now() - openedMs));
     const tell = (reason: string): void =>
       emit({ kind: 'disconnected', url: wsUrl, feedIds, reason, liveMs: liveMs(), reports, bytes });
@@ -114,37 +115,37 @@ const createAttempts = (origin: string | undefined, parts: ConnectionParts, onLi
     } catch (error) {
       tell(wordsOf(error));
       const failed = { ended: wordsOf(error), liveMs: liveMs(), retryAfterMs: retryAfterMsOf(error) };
-      if (isFinal(error)) await mend(error, memory, { position, signed, startedMs }, parts);
+      if (isFinal(error)) await recover(error, memory, { position, signed, startedMs }, parts);
       return failed;
     } finally {
-      sequence.closed(memory.link);
+      sequence.closed(memory.connection);
     }
   };
   return attempt;
 };
 
-/** How an attempt was made that was refused. */
+/** The attempt that was rejected. */
 type Tried = {
   readonly position: string | undefined;
   readonly signed: SignedHeaders | undefined;
   readonly startedMs: number;
 };
 
-/** Removes what a refusal is about, so that the next attempt may succeed; throws the refusal where nothing helps. */
-const mend = async (
+/** Fixes the cause of a rejection, so that the next attempt may succeed; throws it where there is no fix. */
+const recover = async (
   error: unknown,
   memory: Memory,
   { position, signed, startedMs }: Tried,
   { requester, signal }: ConnectionParts,
 ): Promise<void> => {
   if (position !== undefined && isPositionRefusal(error)) {
-    // Of another server, it seems: begin anew, and read what lies between over REST.
+    // The position is probably another server's: start over, and read the gap over REST.
     memory.at = undefined;
     return;
   }
   if (error instanceof SealpostError && isKeyRefused(error) && !memory.hasRenewedKey && signed !== undefined) {
     memory.hasRenewedKey = true;
-    // A function that fails to give the secret is asked again at the next attempt.
+    // A secret function that fails is called again at the next attempt.
     if (await raceSignal(requester.renew(signed), signal).catch((failure) => !isFinal(failure))) return;
   }
   if (memory.hasCorrectedClock || !isClockRefusal(error, startedMs)) throw error;
@@ -158,9 +159,9 @@ const isPositionRefusal = (error: unknown): boolean =>
 const isClockRefusal = (error: unknown, signedMs: number): boolean =>
   error instanceof SealpostError && (error.code === 'clock_skew' || isSkewedByDate(error, signedMs));
 
-/** Lets the requester correct its clock, as it does in any signed call; throws what no correction helps against. */
+/** Has the requester correct its clock, as any signed call does; throws an error that is not about the clock. */
 export const correctClock = async (requester: Requester, signal: AbortSignal): Promise<void> => {
-  // Small, and on nearly every server; the other one is in the specification.
+  // The first is small, and on nearly every server; the second is in the specification.
   for (const target of [paths.feeds, paths.discovery])
     try {
       await requester.get(target, { signal });

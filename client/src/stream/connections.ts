@@ -8,7 +8,7 @@ import { paths } from '../request/paths.ts';
 import type { Requester } from '../request/requester.ts';
 import { type ConnectionParts, correctClock, isFinal, keepConnection } from './connection.ts';
 import type { Sequence } from './sequence.ts';
-import type { StateTeller } from './state.ts';
+import type { StateTracker } from './state.ts';
 import { createWatchdog, handshakeMs, toRefusal } from './transport.ts';
 
 const connectionsMax = limits.socketsPerAccount;
@@ -33,7 +33,7 @@ export type GroupsParts = Omit<ConnectionParts, 'feedIds' | 'sequence'> & {
   readonly groups: readonly Group[];
   /** One connection for each origin of the service? */
   readonly ha: boolean;
-  readonly teller: StateTeller;
+  readonly tracker: StateTracker;
 };
 
 /** Where a server gives no codes, a 400 may mean it too; `isNamed`: an origin was named. */
@@ -43,9 +43,9 @@ const mayBeUnknownOrigin = (error: unknown, isNamed: boolean): error is Sealpost
 
 /** Keeps all connections until the stream ends; rejects with what ends it. */
 export const keepConnections = async (parts: GroupsParts): Promise<void> => {
-  const { groups, ha, teller, requester, reconnect, random, signal } = parts;
+  const { groups, ha, tracker, requester, reconnect, random, signal } = parts;
   const tellAll = (reason: string, delayMs: number): void => {
-    for (const group of groups.keys()) teller.connection(group, undefined, { phase: 'reconnecting', reason, delayMs });
+    for (const group of groups.keys()) tracker.connection(group, undefined, { phase: 'reconnecting', reason, delayMs });
   };
   let refused: { readonly error: SealpostError; readonly origins: readonly string[] } | undefined;
   for (let failures = 0; !signal.aborted; failures += 1) {
@@ -71,7 +71,7 @@ export const keepConnections = async (parts: GroupsParts): Promise<void> => {
 
 /** One connection for each group and origin; when one is refused for good the others end too. */
 const keepRound = async (
-  { groups, teller, ...connection }: GroupsParts,
+  { groups, tracker, ...connection }: GroupsParts,
   origins: readonly (string | undefined)[],
 ): Promise<void> => {
   const controller = new AbortController();
@@ -82,7 +82,7 @@ const keepRound = async (
       groups.flatMap((group, i) =>
         origins.map((origin) =>
           keepConnection(origin, { ...connection, ...group, signal: controller.signal }, (state) =>
-            teller.connection(i, origin, state),
+            tracker.connection(i, origin, state),
           ),
         ),
       ),

@@ -19,7 +19,7 @@ const fullReports = 100;
 
 /** The transport on REST. It is live once the newest report of each stream is known; what is observed after it is told. */
 export const polling: Transport = async ({ get, ...request }, handlers) => {
-  const { feedIds, signal, valve } = request;
+  const { feedIds, signal, backpressure } = request;
   try {
     const lastMs = new Map<string, number>();
     const paced: ConnectionRequest = { ...request, get: createPacedGet(get, signal) };
@@ -28,7 +28,7 @@ export const polling: Transport = async ({ get, ...request }, handlers) => {
     for (;;) {
       const startedMs = performance.now();
       for (const feedId of feedIds) {
-        await valve.room();
+        await backpressure.drained();
         signal.throwIfAborted();
         lastMs.set(feedId, await readNew(paced, feedId, lastMs.get(feedId) ?? 0, handlers));
       }

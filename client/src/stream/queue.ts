@@ -1,15 +1,15 @@
 // The bounded queue between connections and the consumer. A full queue pauses the connections.
 
-/** What holds the sources back while the consumer is behind. */
-export type Valve = {
-  /** Resolves at once while there is room, else when there is again, or when the queue has ended. */
-  readonly room: () => Promise<void>;
+/** Pauses the sources while the consumer is behind. */
+export type Backpressure = {
+  /** Resolves at once unless the queue is full, else when it has drained to half or has ended. */
+  readonly drained: () => Promise<void>;
   readonly isFull: () => boolean;
-  /** Tells every change between full and room; returns how to stop listening. */
+  /** Calls `listen` with every change of `isFull`; returns how to stop listening. */
   readonly onChange: (listen: (full: boolean) => void) => () => void;
 };
 
-export type StreamQueue<T> = Valve & {
+export type StreamQueue<T> = Backpressure & {
   readonly push: (value: T) => void;
   readonly next: () => Promise<IteratorResult<T, undefined>>;
   /** No more values. With an error what is queued is delivered first, then the error once; without one nothing more. */
@@ -18,7 +18,7 @@ export type StreamQueue<T> = Valve & {
 
 type Waiter<T> = { resolve: (result: IteratorResult<T, undefined>) => void; reject: (error: unknown) => void };
 
-/** A queue that says it is full at `max` and has room again at half of it. What is pushed into a full one is still kept. */
+/** A queue that is full at `max` until it has drained to half of it. It keeps what is pushed while it is full. */
 export const createQueue = <T>(max: number): StreamQueue<T> => {
   const values: T[] = [];
   const waiters: Waiter<T>[] = [];
@@ -32,7 +32,7 @@ export const createQueue = <T>(max: number): StreamQueue<T> => {
     full = now;
     for (const listen of [...listeners]) listen(full);
   };
-  const onChange: Valve['onChange'] = (listen) => {
+  const onChange: Backpressure['onChange'] = (listen) => {
     listeners.add(listen);
     return () => void listeners.delete(listen);
   };
@@ -43,7 +43,7 @@ export const createQueue = <T>(max: number): StreamQueue<T> => {
     else if (ended === undefined) return false;
     else if (ended.error === undefined) waiter.resolve(done);
     else waiter.reject(ended.error);
-    // The error is told once; a loop that goes on after it is simply over.
+    // The error is thrown once; then the iterator is done.
     if (value === undefined) ended = {};
     return true;
   };
@@ -70,7 +70,7 @@ export const createQueue = <T>(max: number): StreamQueue<T> => {
     },
     isFull: () => full,
     onChange,
-    room: () =>
+    drained: () =>
       new Promise((resolve) => {
         if (!full) return resolve();
         const stop = onChange(() => {

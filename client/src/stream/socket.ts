@@ -4,18 +4,18 @@ import type { RawAnswer } from '../request/answer.ts';
 export type SocketHandlers = {
   readonly opened: () => void;
   readonly message: (text: string) => void;
-  /** Something came that is no message: a ping, or the answer to one. */
+  /** A ping or a pong was received. */
   readonly alive: () => void;
-  /** The handshake was answered with a status; `body` is cut at 64 KB. */
+  /** The handshake was rejected; the body is cut at 64 KB. */
   readonly refused: (answer: RawAnswer) => void;
-  /** It is over, told once; `reason` is for people. */
+  /** The socket has closed; called once. `reason` is for people. */
   readonly closed: (reason: string) => void;
 };
 
 export type Socket = {
   readonly pause: () => void;
   readonly resume: () => void;
-  /** Asks for a sign of life; `alive` tells it. */
+  /** Sends a ping; `alive` is called with the pong. */
   readonly ping: () => void;
   readonly close: () => void;
 };

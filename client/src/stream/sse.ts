@@ -85,7 +85,7 @@ const send = async (
 
 const readEvents = async (
   reader: ReadableStreamDefaultReader<Uint8Array>,
-  { valve, silenceMs }: ConnectionRequest,
+  { backpressure, silenceMs }: ConnectionRequest,
   handlers: ConnectionHandlers,
   ring: () => void,
 ): Promise<string> => {
@@ -95,7 +95,7 @@ const readEvents = async (
   try {
     for (;;) {
       // Not read while the consumer is behind: the platform's buffers fill, then the server's.
-      await valve.room();
+      await backpressure.drained();
       watchdog.touch();
       const { done, value } = await reader.read();
       watchdog.stop();

@@ -1,12 +1,12 @@
 // The state of a stream: combines the states of its connections, and reports every change.
 
-/** Where one connection stands. */
+/** The state of one connection. */
 export type ConnectionState =
   | { readonly phase: 'connecting' }
   | { readonly phase: 'live' }
   | { readonly phase: 'reconnecting'; readonly reason: string; readonly delayMs: number };
 
-/** What a stream can no longer deliver. */
+/** Reports that a stream can no longer deliver. */
 export type StreamGap = {
   readonly feedId: string;
   /** Reports observed from this second on… */
@@ -16,17 +16,17 @@ export type StreamGap = {
 };
 
 /**
- * Where a stream stands. It is live while each of its feed ids is carried by a live connection. `origin` names the connection that changed,
- * where there is one for each origin; `feedIds` what it carries, where they take more than one connection.
+ * The state of a stream. It is live while each of its feed IDs has a live connection. `origin` names the connection that changed, where there
+ * is one for each origin; `feedIds` are its feed IDs, where the stream needs several connections.
  */
 export type StreamState =
   | (ConnectionState & { readonly origin?: string; readonly feedIds?: readonly string[] })
   | { readonly phase: 'closed'; readonly error?: Error };
 
-export type StateTeller = ReturnType<typeof createStateTeller>;
+export type StateTracker = ReturnType<typeof createStateTracker>;
 
-/** Begins as connecting. `groups`: the feed ids that share a connection. */
-export const createStateTeller = (
+/** Begins as connecting. `groups`: the feed IDs that share a connection. */
+export const createStateTracker = (
   groups: readonly (readonly string[])[],
   onState: ((state: StreamState) => void) | undefined,
 ) => {
@@ -35,7 +35,7 @@ export const createStateTeller = (
   return {
     get: (): StreamState => state,
     isClosed: (): boolean => state.phase === 'closed',
-    /** A connection of a group has changed; one that is not live and has no origin stands for all of the group. */
+    /** A connection of a group has changed. Without an origin and not live, it means all connections of the group. */
     connection: (group: number, origin: string | undefined, next: ConnectionState): void => {
       if (state.phase === 'closed') return;
       const isNextLive = next.phase === 'live';
@@ -44,7 +44,7 @@ export const createStateTeller = (
       else live[group]?.delete(origin);
       const feedIds = groups.length > 1 ? groups[group] : undefined;
       const told = { ...next, ...(origin !== undefined && { origin }), ...(feedIds !== undefined && { feedIds }) };
-      // One of several that comes or goes changes nothing for the whole.
+      // With several connections, one that opens or closes does not change the state of the stream.
       if (isNextLive === live.every(({ size }) => size > 0)) state = told;
       onState?.(told);
     },

@@ -13,7 +13,7 @@ import { isFinal } from './connection.ts';
 import { keepConnections, splitFeedIds } from './connections.ts';
 import { createQueue } from './queue.ts';
 import { createSequence } from './sequence.ts';
-import { createStateTeller, type StateTeller, type StreamGap, type StreamState } from './state.ts';
+import { createStateTracker, type StateTracker, type StreamGap, type StreamState } from './state.ts';
 import type { Transport } from './transport.ts';
 
 export type StreamOptions = {
@@ -121,11 +121,11 @@ export const openStream = (
   const { signal: outer } = options;
   const queue = createQueue<ReportJson>(settings.queueMax);
   const controller = new AbortController();
-  const teller = createStateTeller(settings.groups, options.onState);
+  const tracker = createStateTracker(settings.groups, options.onState);
 
   const finish = (error?: Error): void => {
-    if (teller.isClosed()) return;
-    teller.closed(error);
+    if (tracker.isClosed()) return;
+    tracker.closed(error);
     controller.abort();
     outer?.removeEventListener('abort', close);
     queue.end(error);
@@ -140,7 +140,9 @@ export const openStream = (
   if (outer?.aborted) close();
   else {
     outer?.addEventListener('abort', close);
-    runConnections(requester, settings, options, parts, { queue, teller, signal: controller.signal, fail }).catch(fail);
+    runConnections(requester, settings, options, parts, { queue, tracker, signal: controller.signal, fail }).catch(
+      fail,
+    );
   }
   const iterator: ReportStream = {
     next: queue.next,
@@ -150,7 +152,7 @@ export const openStream = (
     },
     close,
     get state() {
-      return teller.get();
+      return tracker.get();
     },
     [Symbol.asyncIterator]: () => iterator,
   };
@@ -159,7 +161,7 @@ export const openStream = (
 
 type Running = {
   readonly queue: ReturnType<typeof createQueue<ReportJson>>;
-  readonly teller: StateTeller;
+  readonly tracker: StateTracker;
   readonly signal: AbortSignal;
   readonly fail: (error: unknown) => void;
 };
@@ -170,7 +172,7 @@ const runConnections = async (
   { groups, fromOf, silenceMs, reconnect }: Settings,
   { transport: wanted = 'auto', ha = false, onGap = warnOfGap }: StreamOptions,
   { random, loadSockets: load }: StreamParts,
-  { queue, teller, signal, fail }: Running,
+  { queue, tracker, signal, fail }: Running,
 ): Promise<void> => {
   const transport = await chooseTransport(wanted, load);
   const createGroup = (feedIds: readonly string[]) => ({
@@ -183,7 +185,7 @@ const runConnections = async (
       onGap,
       fillsMax: Math.max(1, Math.floor(fillsMax / groups.length)),
       deliver: ({ report }) => queue.push(report),
-      room: queue.room,
+      drained: queue.drained,
       isFinal,
       retryAfterMsOf,
       fail,
@@ -192,6 +194,6 @@ const runConnections = async (
       signal,
     }),
   });
-  const connection = { requester, transport, valve: queue, silenceMs, reconnect, random, signal };
-  await keepConnections({ ...connection, groups: groups.map(createGroup), ha, teller });
+  const connection = { requester, transport, backpressure: queue, silenceMs, reconnect, random, signal };
+  await keepConnections({ ...connection, groups: groups.map(createGroup), ha, tracker });
 };

@@ -1,16 +1,16 @@
 // The interface of a transport: one connection, from the request to its end. Three files implement it.
 import { type RawAnswer, toError } from '../request/answer.ts';
 import type { Requester } from '../request/requester.ts';
-import type { Valve } from './queue.ts';
+import type { Backpressure } from './queue.ts';
 import type { ReceivedReport } from './received-report.ts';
 
-/** What a connection tells while it lasts. */
+/** Events of a connection. */
 export type ConnectionHandlers = {
   readonly opened: () => void;
-  /** So many bytes came. */
+  /** Bytes received. */
   readonly received: (bytes: number) => void;
   readonly report: (report: ReceivedReport, position: string | undefined) => void;
-  /** The server cannot go on where the last connection ended; it goes on from `position`. */
+  /** The server cannot resume where the last connection ended; it continues from `position`. */
   readonly missed: (position: string | undefined) => void;
 };
 
@@ -25,18 +25,18 @@ export type ConnectionRequest = {
   readonly get: Requester['get'];
   readonly fetch: typeof fetch;
   readonly nowMs: () => number;
-  /** Where to go on, as the server called it; only where a transport knows positions. */
+  /** The server's position to resume from; only where a transport has positions. */
   readonly position: string | undefined;
-  readonly valve: Valve;
-  /** Nothing at all for so long means dead; milliseconds. */
+  readonly backpressure: Backpressure;
+  /** The connection is dead after so long without any data; milliseconds. */
   readonly silenceMs: number;
   readonly signal: AbortSignal;
 };
 
-/** Runs one connection. Resolves with why it ended, in words; rejects with the typed error of a refusal. */
+/** Runs one connection. Resolves with the reason why it ended; rejects with a typed error when the server rejects it. */
 export type Transport = (request: ConnectionRequest, handlers: ConnectionHandlers) => Promise<string>;
 
-/** How long the answer to the request may take; milliseconds. */
+/** Time-out of the handshake; milliseconds. */
 export const handshakeMs = 10_000;
 
 const originHeader = 'X-Cll-Origin';
@@ -44,11 +44,11 @@ const originHeader = 'X-Cll-Origin';
 export const originHeaders = (origin: string | undefined): Readonly<Record<string, string>> =>
   origin === undefined ? {} : { [originHeader]: origin };
 
-/** The typed error of a refused request. */
+/** The typed error of a rejected request. */
 export const toRefusal = (answer: RawAnswer, url: string, nowMs: () => number): Error =>
   toError(answer, new URL(url).host, nowMs());
 
-/** Rings after `ms` without `touch`; silent while stopped. */
+/** Calls `ring` after `ms` without `touch`, unless stopped. */
 export const createWatchdog = (ms: number, ring: () => void) => {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const stop = (): void => clearTimeout(timer);

@@ -10,7 +10,7 @@ const socketTarget = (feedIds: readonly string[]): string => {
   return `${path}?feedIDs=${feedIds.join(',')}`;
 };
 
-/** Not every server pings: after a third of the silence, a sign of life is asked for. */
+/** Not every server pings: after a third of the allowed silence, the client does. */
 const createPingingWatchdog = (silenceMs: number, ping: () => void, ring: () => void) => {
   const watchdog = createWatchdog(silenceMs, ring);
   const quiet = createWatchdog(silenceMs / 3, () => {
@@ -33,7 +33,7 @@ const createPingingWatchdog = (silenceMs: number, ping: () => void, ring: () => 
 export const createWebSocketTransport =
   (openSocket: OpenSocket): Transport =>
   async (request, handlers) => {
-    const { wsUrl, feedIds, origin, sign, nowMs, valve, silenceMs, signal } = request;
+    const { wsUrl, feedIds, origin, sign, nowMs, backpressure, silenceMs, signal } = request;
     const target = socketTarget(feedIds);
     const headers = { ...(await sign('GET', target)), ...originHeaders(origin) };
     if (signal.aborted) return 'aborted';
@@ -58,17 +58,17 @@ export const createWebSocketTransport =
         if (isOver) return;
         // Reports are ASCII: a character is a byte.
         handlers.received(text.length);
-        // What was on its way when the socket was paused still comes; nothing then runs the watchdog.
-        if (!valve.isFull()) watchdog.touch();
+        // Messages that were in flight when the socket was paused still arrive; the watchdog stays stopped.
+        if (!backpressure.isFull()) watchdog.touch();
         try {
           handlers.report(parseMessage(text), undefined);
         } catch {
           end(() => resolve('the server sent something that is not a report'));
         }
       };
-      const onValve = (full: boolean): void => {
+      const onBackpressure = (full: boolean): void => {
         if (full) {
-          // An unread socket shows no ping: silence means nothing now.
+          // A paused socket receives no ping, so silence means nothing.
           watchdog.stop();
           socket.pause();
         } else {
@@ -76,16 +76,16 @@ export const createWebSocketTransport =
           socket.resume();
         }
       };
-      const stopListening = valve.onChange(onValve);
+      const stopListening = backpressure.onChange(onBackpressure);
       const socket = openSocket(`ws${wsUrl.slice('http'.length)}${target}`, headers, handshakeMs, {
         opened: () => {
           if (isOver) return;
-          onValve(valve.isFull());
+          onBackpressure(backpressure.isFull());
           handlers.opened();
         },
         message: read,
         alive: () => {
-          if (!isOver && !valve.isFull()) watchdog.touch();
+          if (!isOver && !backpressure.isFull()) watchdog.touch();
         },
         refused: (answer) => end(() => reject(toRefusal(answer, wsUrl, nowMs))),
         closed: (reason) => end(() => resolve(reason)),

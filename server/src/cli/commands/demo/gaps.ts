@@ -1,6 +1,6 @@
 // Which seconds of its past a demo has not signed yet: the whole of it at the first start, what an interruption left out at the next ones.
 import { type FeedId, schemaVersionOf } from '@sealpost/protocol';
-import { createStreams, type Span } from '@sealpost/simulator';
+import { createStreams, type TimeRange } from '@sealpost/simulator';
 import type { ReportStore } from '../../../store/store.ts';
 
 /** Streams that are looked at: a batch of the demo holds the same seconds of all streams, so that any one of them tells. */
@@ -18,7 +18,7 @@ export const witnessIds = (): readonly FeedId[] =>
 const joinedSeconds = 30;
 
 /** The spans of seconds, both ends included, in which no simulated report is stored; the newest first. */
-export const findGaps = async (reports: ReportStore, { from, to }: Span): Promise<readonly Span[]> => {
+export const findGaps = async (reports: ReportStore, { from, to }: TimeRange): Promise<readonly TimeRange[]> => {
   const stored = new Set<number>();
   for (const feedId of witnessIds()) {
     for (const { observationsMs } of await reports.windows(feedId, from, to, to - from + 1))
@@ -35,7 +35,7 @@ export const findGaps = async (reports: ReportStore, { from, to }: Span): Promis
 };
 
 /** What of some spans lies in another. */
-export const cutSpans = (spans: readonly Span[], { from, to }: Span): readonly Span[] =>
+export const cutSpans = (spans: readonly TimeRange[], { from, to }: TimeRange): readonly TimeRange[] =>
   spans
     .map((span) => ({ from: Math.max(span.from, from), to: Math.min(span.to, to) }))
     .filter((span) => span.from <= span.to);

@@ -2,14 +2,14 @@
 // hands lines over. The present comes first: the past waits while live reports are behind the clock.
 import { setTimeout } from 'node:timers/promises';
 import { parentPort, workerData } from 'node:worker_threads';
-import { createSimulation, generateHistory, type Span, systemClock } from '@sealpost/simulator';
+import { createSimulation, generateHistory, systemClock, type TimeRange } from '@sealpost/simulator';
 
 export type DemoThreadOptions = {
   readonly seed: string;
   /** Signed first, then followed by what the clock brings. */
-  readonly recent: readonly Span[];
+  readonly recent: readonly TimeRange[];
   /** Signed after that, in the background. */
-  readonly past: readonly Span[];
+  readonly past: readonly TimeRange[];
   readonly now: number;
 };
 
@@ -44,7 +44,7 @@ const liveFirst = async (): Promise<void> => {
   while (systemClock.nowMs() - liveUpToMs > behindMaxMs) await setTimeout(lookEveryMs);
 };
 
-const sendSpans = async (part: 'recent' | 'past', spans: readonly Span[], workers: number): Promise<void> => {
+const sendSpans = async (part: 'recent' | 'past', spans: readonly TimeRange[], workers: number): Promise<void> => {
   for (const span of spans) {
     for await (const batch of generateHistory({ seed, ...span, workers })) {
       if (part === 'past') await liveFirst();

@@ -1,5 +1,5 @@
 // The command `sealpost report`: reports as a reader of the API gets them. Reports at hand are inspection.ts.
-import { type CallOptions, type Client, decode, formatDecimal, SealpostError, type Span } from '@sealpost/client';
+import { type CallOptions, type Client, decode, formatDecimal, SealpostError, type TimeRange } from '@sealpost/client';
 import { limits, type ReportJson, secondsMax, timeResolutionOf } from '@sealpost/protocol';
 import type { Command } from 'commander';
 import { addExamples, parseCount, type RawOptions } from '../../command-options.ts';
@@ -109,7 +109,7 @@ const readPages = async (reading: Reading, { feedId, name }: RemoteFeed): Promis
 };
 
 /** Prints every report of the span; returns how many there were. */
-const printAllPages = async (reading: Reading, feedId: string, span: Span): Promise<number> => {
+const printAllPages = async (reading: Reading, feedId: string, span: TimeRange): Promise<number> => {
   let printed = 0;
   for await (const { reports } of reading.client.pages(feedId, { ...span, ...reading.call })) {
     await printReports(reading, reports, { isContinued: printed > 0 });
@@ -119,7 +119,7 @@ const printAllPages = async (reading: Reading, feedId: string, span: Span): Prom
 };
 
 /** Prints the first reports of the span, and where to go on. */
-const printPage = async (reading: Reading, feedId: string, { from, to }: Span): Promise<number> => {
+const printPage = async (reading: Reading, feedId: string, { from, to }: TimeRange): Promise<number> => {
   const { session, client, call, options } = reading;
   const asked = String(options.limit ?? limits.pageLimitDefault);
   const limit = parseCount('--limit', asked, limits.pageLimitMin, limits.pageLimitMax);

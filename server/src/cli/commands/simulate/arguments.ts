@@ -16,7 +16,7 @@ import {
   observationMax,
   type SimulatedStream,
   type SimulationOptions,
-  type Span,
+  type TimeRange,
   workersMax,
 } from '@sealpost/simulator';
 import { parseCount } from '../../command-options.ts';
@@ -47,7 +47,7 @@ export type SimulateSettings =
   | {
       readonly mode: 'span';
       readonly simulation: SimulationOptions;
-      readonly span: Span;
+      readonly span: TimeRange;
       readonly out: string;
       readonly workers: number | undefined;
       readonly json: boolean;
@@ -79,7 +79,7 @@ export const parseSimulateOptions = (raw: SimulateOptions, now: number): Simulat
   return { mode: 'span', simulation, span: parseHistorySpan(raw, now), out: raw.out, workers, json: raw.json ?? false };
 };
 
-const parseHistorySpan = ({ from, to = 'now' }: SimulateOptions, now: number): Span => {
+const parseHistorySpan = ({ from, to = 'now' }: SimulateOptions, now: number): TimeRange => {
   if (from === undefined) throw usageError(`--from is missing, expected ${timeForms}.`);
   const span = parseSpan({ from, to }, { from: now, to: now }, now);
   if (span.to > observationMax) throw refuse('--to', to, `a time up to ${formatSecond(observationMax)}`);
