@@ -11,13 +11,13 @@ import {
 } from '@sealpost/protocol';
 import { readArgument } from './errors.ts';
 
-/** A feed id in any case; the result is lower case. */
+/** A feed ID in any case; the result is lower case. */
 export const readFeedId = (raw: string): FeedId => readArgument(() => parseFeedId(raw));
 
-/** Feed ids in the order given, each once. How many are too many is for the server to say. */
+/** Feed IDs in the order given, each once. How many are too many is for the server to say. */
 export const readFeedIds = (raw: readonly string[]): readonly FeedId[] =>
   readArgument(() => {
-    if (!Array.isArray(raw) || raw.length === 0) throw malformedArgument('feedIDs', raw, 'a list of feed ids');
+    if (!Array.isArray(raw) || raw.length === 0) throw malformedArgument('feedIDs', raw, 'a list of feed IDs');
     return [...new Set(raw.map((item) => parseFeedId(item, 'feedIDs')))];
   });
 

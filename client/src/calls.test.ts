@@ -42,6 +42,6 @@ test('calls: a stream tells its states as events; wrong options throw at once', 
   });
   await expect(calls.stream(requester, [feedId], { transport: 'poll' }).next()).rejects.toMatchObject({ status: 401 });
   expect(phases.at(-1)).toBe('closed');
-  expect(() => calls.stream(requester, [])).toThrow('No feed id is given');
+  expect(() => calls.stream(requester, [])).toThrow('No feed ID is given');
   expect(() => calls.openRequester({ baseUrl: 'nonsense' })).toThrow('baseUrl');
 });

@@ -123,7 +123,7 @@ test('arguments: mistakes are named before anything is sent', async () => {
     [client.at(feedId, 1_763_200_000_000), /looks like milliseconds: divide by 1000/],
     [client.at(feedId, 1.5), /timestamp is "1.5"/],
     [client.at(feedId, Number.NaN), /timestamp is "NaN"/],
-    [client.bulk([], 7), /a list of feed ids/],
+    [client.bulk([], 7), /a list of feed IDs/],
     [client.page(feedId, 7, 1_001), /limit is "1001", expected a whole number from 1 to 1000/],
     [client.candles(feedId, { from: 0, to: 1, resolution: 61 }), /60 or 300 or 3600 or 86400/],
     [client.discovery({ baseAsset: [] }), /a name or a list of names/],
@@ -195,7 +195,7 @@ test('page: one that begins before what was asked for, is not sorted, or leads n
   for (let i = 0; i < 3; i += 1) expect(await codeOf(client.page(feedId, 5))).toBe('invalid_page');
 });
 
-test('discovery and feeds: entries without a feed id or a name are an unexpected answer', async () => {
+test('discovery and feeds: entries without a feed ID or a name are an unexpected answer', async () => {
   const { client } = scripted([
     { status: 200, body: { feeds: [{ feedId }] } },
     { status: 200, body: { feeds: [null] } },
@@ -262,9 +262,9 @@ test('secrets: neither the client nor anything that it gives or throws shows the
 });
 
 test.each([
-  ['user id and secret the wrong way round', { userId: secret, secret: userId }],
-  ['a secret without a user id', { userId: undefined, secret }],
-  ['a user id without a secret', { userId, secret: undefined }],
+  ['user ID and secret the wrong way round', { userId: secret, secret: userId }],
+  ['a secret without a user ID', { userId: undefined, secret }],
+  ['a user ID without a secret', { userId, secret: undefined }],
 ])('secrets: %s is refused, and not repeated', (_, credentials) => {
   const make = () => createClient({ baseUrl: 'http://a.test', ...credentials });
   expect(make).toThrow(expect.objectContaining({ code: 'invalid_option' }));

@@ -70,7 +70,7 @@ export const createClient = (options: ClientOptions) => {
     discovery: (filters?: DiscoveryFilters, call?: CallOptions) => discovery(requester, filters, call),
     /** The catalog entry of a stream by feed ID, pair or full name. Works without credentials. */
     findStream: (name: string, call?: CallOptions) => lookup.entry(name, call),
-    /** Feed ids of the streams that this account may read. */
+    /** Feed IDs of the streams that this account may read. */
     feeds: (call?: CallOptions) => feeds(requester, call),
     /** Gaps and completeness of a stream in a span of at most a day. */
     coverage: (feedId: string, span: TimeRange, call?: CallOptions) =>

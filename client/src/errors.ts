@@ -48,7 +48,7 @@ export type ClientFailure = keyof typeof clientFailures;
 /** What to do about a refusal, where its own text does not say it. */
 const advices: Readonly<Partial<Record<ErrorCode, string>>> = {
   clock_skew: 'Synchronize the clock of this machine.',
-  unauthorized: 'Check user id and secret, and that the account is not disabled.',
+  unauthorized: 'Check user ID and secret, and that the account is not disabled.',
   stream_not_accessible: 'List the streams that you may read with feeds().',
   timestamp_out_of_bounds: 'Ask for a later moment.',
   report_not_found: 'details.reason says why, details.previous and details.next are the reports around the moment.',

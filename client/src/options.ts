@@ -16,7 +16,7 @@ export type ClientOptions = {
   readonly wsUrl?: string | undefined;
   /** Several of them, in order of preference: the next is tried where one does not answer. Give this, or `wsUrl`. */
   readonly wsUrls?: readonly string[] | undefined;
-  /** A UUID. With neither user id nor secret, what is open to everyone can be read. */
+  /** A UUID. With neither user ID nor secret, what is open to everyone can be read. */
   readonly userId?: string | undefined;
   /** Or a function that gives the current one, so that it can be rotated: asked every five seconds at most, and again after a 401. */
   readonly secret?: SecretSource | undefined;

@@ -52,7 +52,7 @@ export const verify = (report: ReportJson | string, signers: SignerSets | Signer
   }
 };
 
-/** The first field around the blob that says something else. Every body begins with its feed id. */
+/** The first field around the blob that says something else. Every body begins with its feed ID. */
 const mismatchOf = (report: ReportJson, decoded: DecodedReport | undefined, body: string): string | undefined => {
   if (report.feedID.toLowerCase() !== body.slice(0, 66)) return 'feedID';
   if (decoded === undefined) return undefined;

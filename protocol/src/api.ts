@@ -101,7 +101,7 @@ export const routes = {
     path: '/api/v1/feeds',
     transport: 'http',
     auth: 'required',
-    about: 'Feed ids of the streams that the caller may read.',
+    about: 'Feed IDs of the streams that the caller may read.',
     query: {},
     answers: { 200: 'Feeds' },
   },

@@ -52,7 +52,7 @@ test('catalog entry: reads back as the stream it shows', () => {
   for (const one of streams) expect(parseStream({ ...toCatalogEntry(one), hidden: one.hidden })).toEqual(one);
 });
 
-test('catalog: listed by name, then by feed id', () => {
+test('catalog: listed by name, then by feed ID', () => {
   const twin = { ...stream, feedId: `0x0003${'f'.repeat(60)}` as typeof stream.feedId }; // 32 bytes
   expect([twin, stream].sort(compareStreams)).toEqual([stream, twin]);
   expect(compareStreams(stream, stream)).toBe(0);
@@ -83,7 +83,7 @@ test('catalog: each mistake in a file is named by its place', () => {
   expect(() => parseCatalog([7])).toThrow('catalog[0] is 7, expected an object.');
   expect(wrong({ feedId: '0x1' })).toThrow('catalog[1].feedId is "0x1"');
   expect(wrong({ name: '' })).toThrow('catalog[1].name is "", expected a text.');
-  expect(wrong({ schemaVersion: 'V4' })).toThrow('catalog[1].schemaVersion is "V4", expected V3, as in the feed id.');
+  expect(wrong({ schemaVersion: 'V4' })).toThrow('catalog[1].schemaVersion is "V4", expected V3, as in the feed ID.');
   expect(wrong({ status: 'paused' })).toThrow('expected testing or live or decommissioned');
   expect(wrong({ networkType: 'devnet' })).toThrow('expected mainnet or testnet');
   expect(wrong({ hidden: 'no' })).toThrow('catalog[1].hidden is "no"');

@@ -18,7 +18,7 @@ export const networkTypes = ['mainnet', 'testnet'] as const;
 
 export type NetworkType = (typeof networkTypes)[number];
 
-/** A stream. Dates are RFC 3339 in UTC with microseconds; the schema version is in the feed id. */
+/** A stream. Dates are RFC 3339 in UTC with microseconds; the schema version is in the feed ID. */
 export type Stream = {
   readonly feedId: FeedId;
   readonly name: string;
@@ -96,7 +96,7 @@ export const parseStream = (raw: unknown, at = 'stream'): Stream => {
   const feedId = parseFeedId(entry.feedId, `${at}.feedId`);
   const schemaVersion = `V${schemaVersionOf(feedId)}`;
   if (entry.schemaVersion !== undefined && entry.schemaVersion !== schemaVersion) {
-    throw malformedArgument(`${at}.schemaVersion`, entry.schemaVersion, `${schemaVersion}, as in the feed id`);
+    throw malformedArgument(`${at}.schemaVersion`, entry.schemaVersion, `${schemaVersion}, as in the feed ID`);
   }
   const texts = Object.fromEntries(textFields.map((key) => [key, parseText(entry[key], `${at}.${key}`)]));
   const status = parseOneOf(entry.status, Object.keys(statusTransitions) as StreamStatus[], `${at}.status`); // its own keys
@@ -120,7 +120,7 @@ export const parseStream = (raw: unknown, at = 'stream'): Stream => {
   };
 };
 
-/** Reads a catalog file: `{"feeds": […]}` or a bare list. Feed ids are unique. */
+/** Reads a catalog file: `{"feeds": […]}` or a bare list. Feed IDs are unique. */
 export const parseCatalog = (raw: unknown, at = 'catalog'): readonly Stream[] => {
   const list = typeof raw === 'object' && raw !== null && 'feeds' in raw ? raw.feeds : raw;
   if (!Array.isArray(list)) throw malformedArgument(at, raw, 'a list of streams, or {"feeds": [ … ]}');
@@ -222,6 +222,6 @@ const matchDate = (date: string | null, after?: DayStartMs, before?: DayStartMs)
 
 const objectKeys = <T extends object>(value: T) => Object.keys(value) as (keyof T)[]; // its own keys
 
-/** Catalog order: by name, then by feed id, compared by code unit so that every machine agrees. */
+/** Catalog order: by name, then by feed ID, compared by code unit so that every machine agrees. */
 export const compareStreams = (a: Stream, b: Stream): number =>
   a.name < b.name ? -1 : a.name > b.name ? 1 : a.feedId < b.feedId ? -1 : a.feedId > b.feedId ? 1 : 0;

@@ -3,11 +3,11 @@ import { parseFeedId, schemaVersionOf, timeResolutionOf } from './feed-id.ts';
 
 const id = (prefix: string) => parseFeedId(`0x${prefix}${'ab'.repeat(30)}`);
 
-test('feed id: hex digits in either case are answered in lower case', () => {
+test('feed ID: hex digits in either case are answered in lower case', () => {
   expect(parseFeedId(`0x0003${'AB'.repeat(30)}`)).toBe(`0x0003${'ab'.repeat(30)}`);
 });
 
-test('feed id: anything but 0x and 64 hex digits is refused by name', () => {
+test('feed ID: anything but 0x and 64 hex digits is refused by name', () => {
   const good = `0x0003${'ab'.repeat(30)}`;
   for (const bad of [
     good.slice(2),
@@ -26,14 +26,14 @@ test('feed id: anything but 0x and 64 hex digits is refused by name', () => {
   }
 });
 
-test('feed id: the schema version is the low 12 bits of the first two bytes', () => {
+test('feed ID: the schema version is the low 12 bits of the first two bytes', () => {
   expect(schemaVersionOf(id('0003'))).toBe(3);
   expect(schemaVersionOf(id('000d'))).toBe(13);
   expect(schemaVersionOf(id('1003'))).toBe(3);
   expect(schemaVersionOf(id('0fff'))).toBe(0xfff);
 });
 
-test('feed id: the top nibble is the time resolution', () => {
+test('feed ID: the top nibble is the time resolution', () => {
   expect(timeResolutionOf(id('0003'))).toBe('seconds');
   expect(timeResolutionOf(id('1003'))).toBe('milliseconds');
   expect(timeResolutionOf(id('2003'))).toBeUndefined();

@@ -6,7 +6,7 @@ export const limits = {
   pageLimitDefault: 10,
   pageLimitMin: 1,
   pageLimitMax: 1_000,
-  /** Distinct feed ids in one request; configurable. A 16 KB request head holds about 230. */
+  /** Distinct feed IDs in one request; configurable. A 16 KB request head holds about 230. */
   feedIdsMax: 100,
   /** Seconds that coverage answers for at once: a day. */
   coverageSecondsMax: 86_400,

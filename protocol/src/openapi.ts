@@ -88,7 +88,7 @@ const tagOf = (route: Route): keyof typeof tags => {
 const apiKey = (name: string, description: string): ApiKey => ({ type: 'apiKey', in: 'header', name, description });
 
 const securitySchemes: OpenApiDocument['components']['securitySchemes'] = {
-  userId: apiKey(authHeaders.userId, 'The bare user id, a UUID without a scheme word.'),
+  userId: apiKey(authHeaders.userId, 'The bare user ID, a UUID without a scheme word.'),
   timestamp: apiKey(authHeaders.timestamp, 'The time of signing: Unix milliseconds, 13 decimal digits.'),
   signature: apiKey(authHeaders.signature, 'HMAC-SHA256 of the request, 64 hex digits.'),
 };

@@ -59,13 +59,13 @@ property('list: accepts what joins back and has no empty item', (raw) => {
   else expect([items.join(','), items.includes('')]).toEqual([raw, false]);
 });
 
-property('feed id: accepts exactly 0x and 64 hex digits', (raw) => {
+property('feed ID: accepts exactly 0x and 64 hex digits', (raw) => {
   const expected =
     raw.length === 66 && raw.startsWith('0x') && /^[\da-f]*$/i.test(raw.slice(2)) ? raw.toLowerCase() : undefined;
   expect(resultOf(() => parseFeedId(raw, 'argument'))).toBe(expected);
 });
 
-property('feed ids: every accepted id is a feed id, none twice, at most the bound', (raw) => {
+property('feed IDs: every accepted id is a feed ID, none twice, at most the bound', (raw) => {
   const feedIds = resultOf(() => parseFeedIds(raw, 'argument', 2)) ?? [];
   expect(new Set(feedIds).size).toBe(feedIds.length);
   expect(feedIds.length).toBeLessThanOrEqual(2);

@@ -85,7 +85,7 @@ test('list: no empty item', () => {
   for (const raw of ['', ',', 'a,', ',a', 'a,,b']) expect(() => parseList(raw, 'x')).toThrow('without empty items');
 });
 
-test('feed ids: order kept, duplicates dropped in any case, the bound counts distinct ids', () => {
+test('feed IDs: order kept, duplicates dropped in any case, the bound counts distinct ids', () => {
   const a = `0x0003${'aa'.repeat(30)}`;
   const b = `0x0003${'bb'.repeat(30)}`;
   expect(parseFeedIds(`${b},${a},${b.toUpperCase().replace('0X', '0x')}`, 'feedIDs', 2)).toEqual([b, a]);

@@ -60,7 +60,7 @@ export const parseList = (raw: string, argument: string): readonly string[] => {
 export const parseNames = (raw: string, argument: string): readonly string[] =>
   parseList(raw, argument).map((name) => name.toLowerCase());
 
-/** Reads a list of feed ids in the order asked for, duplicates dropped; more than `max` distinct ones are refused. */
+/** Reads a list of feed IDs in the order asked for, duplicates dropped; more than `max` distinct ones are refused. */
 export const parseFeedIds = (raw: string, argument: string, max: number): readonly FeedId[] => {
   const feedIds = [...new Set(parseList(raw, argument).map((item) => parseFeedId(item, argument)))];
   if (feedIds.length <= max) return feedIds;
@@ -69,7 +69,7 @@ export const parseFeedIds = (raw: string, argument: string, max: number): readon
     `${argument} names ${feedIds.length} streams, at most ${max} are answered.`,
     {
       argument,
-      expected: `at most ${max} feed ids`,
+      expected: `at most ${max} feed IDs`,
       feedIdsMax: max,
     },
   );

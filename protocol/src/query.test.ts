@@ -52,7 +52,7 @@ test('query: the page limit has a default', () => {
   expect(parseQuery('reportPage', `feedID=${feedId}&startTimestamp=7&limit=1000`).limit).toBe(1_000);
 });
 
-test('query: the bound on feed ids is the deployment’s', () => {
+test('query: the bound on feed IDs is the deployment’s', () => {
   const raw = `feedIDs=${feedId},${other}&timestamp=1`;
   expect(() => parseQuery('reportBulk', raw, { feedIdsMax: 1 })).toThrow('at most 1');
 });

@@ -2,7 +2,7 @@
 // loops over it: a new version is one row here and one vector (D17).
 import type { FeedId } from './feed-id.ts';
 
-/** ABI type of a field. `time` is uint32 seconds or uint64 milliseconds, by the feed id's time resolution. */
+/** ABI type of a field. `time` is uint32 seconds or uint64 milliseconds, by the feed ID's time resolution. */
 export type FieldType = 'bytes32' | 'time' | 'uint32' | 'uint64' | 'uint192' | 'int192';
 
 /** What a field's number means; `price`, `amount`, `ratio` and the fees carry 18 decimals. */

@@ -106,7 +106,7 @@ test('report: a body whose length is no multiple of a word must be padded with z
 
 test('body: a version or a time resolution that the table does not hold is named', () => {
   const unknown = (prefix: string) => () => decodeReportBody(hex(`0x${prefix}${sample.body.slice(6)}`));
-  expect(unknown('0000')).toThrow('The feed id names schema version 0, which this release does not know.');
+  expect(unknown('0000')).toThrow('The feed ID names schema version 0, which this release does not know.');
   expect(unknown('000e')).toThrow('schema version 14');
   expect(unknown('2003')).toThrow('time resolution 2');
   expect(reasonOf(unknown('0fff'))).toBe('unsupported_schema');
@@ -150,11 +150,11 @@ test('body: a value that its field cannot hold is not encoded', () => {
   }
 });
 
-test('body: its version and its feed id must agree', () => {
+test('body: its version and its feed ID must agree', () => {
   const body = decodeReportBody(hex(sample.body)) as ReportBodyOf<3>; // the sample is of version 3
   const feedId = parseFeedId(`0x0002${body.feedId.slice(6)}`);
   expect(schemaVersionOf(feedId)).toBe(2);
-  expect(() => encodeReportBody({ ...body, feedId })).toThrow('A version 3 body has a feed id of version 2.');
+  expect(() => encodeReportBody({ ...body, feedId })).toThrow('A version 3 body has a feed ID of version 2.');
 });
 
 test('body: the field that cannot be encoded is named', () => {

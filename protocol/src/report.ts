@@ -162,16 +162,16 @@ const layoutOf = (feedId: string): { version: SchemaVersion; resolution: TimeRes
   const resolution = timeResolutionOf(feedId);
   if (isSchemaVersion(version) && resolution !== undefined) return { version, resolution };
   const what = resolution === undefined ? `time resolution ${feedId[2]}` : `schema version ${version}`;
-  throw new ReportFormatError('unsupported_schema', `The feed id names ${what}, which this release does not know.`);
+  throw new ReportFormatError('unsupported_schema', `The feed ID names ${what}, which this release does not know.`);
 };
 
-/** Encodes a body by the schema of its own feed id; a value that its field cannot hold is refused. */
+/** Encodes a body by the schema of its own feed ID; a value that its field cannot hold is refused. */
 export const encodeReportBody = (body: ReportBody): Hex => {
   const { version, resolution } = layoutOf(body.feedId);
   if (version !== body.version) {
     throw new ReportFormatError(
       'malformed_body',
-      `A version ${body.version} body has a feed id of version ${version}.`,
+      `A version ${body.version} body has a feed ID of version ${version}.`,
     );
   }
   const named = body as unknown as Record<string, unknown>; // looped over by the table's names
@@ -183,7 +183,7 @@ export const encodeReportBody = (body: ReportBody): Hex => {
   return `0x${words.join('')}`;
 };
 
-/** Decodes a body by the schema of the feed id it begins with; every number must lie within its type. */
+/** Decodes a body by the schema of the feed ID it begins with; every number must lie within its type. */
 export const decodeReportBody = (body: Hex): ReportBody => {
   const { version, resolution } = layoutOf(body.slice(0, 2 + wordDigits)); // a short slice names no known schema or fails the length check
   const { fields } = reportSchemas[version];

@@ -63,7 +63,7 @@ export const uuidPattern = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 /** Reads the `Authorization` header: a bare UUID in any case, returned as sent because that spelling is signed. */
 export const parseUserId = (raw: string): string => {
   if (uuidPattern.test(raw)) return raw;
-  throw malformedHeader(authHeaders.userId, 'the bare user id, a UUID without a scheme word');
+  throw malformedHeader(authHeaders.userId, 'the bare user ID, a UUID without a scheme word');
 };
 
 /** Reads the timestamp header: exactly 13 decimal digits. */

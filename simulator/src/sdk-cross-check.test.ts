@@ -22,7 +22,7 @@ test('the public SDK reads the same values from one report of each schema versio
         expect(Number(value), `${version} ${name}`).toBe(Number(ours.get(name)));
         if (typeof value === 'bigint') expect(value, `${version} ${name}`).toBe(ours.get(name));
       }
-      expect(Object.keys(theirs).length).toBe(ours.size - 4); // it leaves the window and the feed id to the envelope
+      expect(Object.keys(theirs).length).toBe(ours.size - 4); // it leaves the window and the feed ID to the envelope
     }
   }
   expect(checked.size).toBe(12);

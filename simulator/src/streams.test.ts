@@ -32,14 +32,14 @@ test('at least eight public crypto streams report every second', () => {
   expect(busy.length).toBeGreaterThanOrEqual(8);
 });
 
-test('the networks share names but no feed id', () => {
+test('the networks share names but no feed ID', () => {
   const mainnet = createCatalog('mainnet');
   expect(mainnet.map(({ name }) => name)).toEqual(catalog.map(({ name }) => name));
   const feedIds = new Set([...catalog, ...mainnet].map(({ feedId }) => feedId));
   expect(feedIds.size).toBe(2 * catalog.length);
 });
 
-test('feed ids do not change from release to release', () => {
+test('feed IDs do not change from release to release', () => {
   const eth = catalog.find(({ name }) => name === 'ETH/USD-Streams-CexPrice');
   expect(eth?.feedId).toBe('0x0003095611cfff324f217d74e8da272a1f8119c6b824478ede9d341f1769c9ce');
 });

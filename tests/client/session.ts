@@ -28,7 +28,7 @@ const everythingOf = (error: unknown): string => {
   );
 };
 
-// Twelve words after 0x: eight of envelope, then feed id, window, and the fee, of which the last digit becomes another.
+// Twelve words after 0x: eight of envelope, then feed ID, window, and the fee, of which the last digit becomes another.
 const withOtherFee = (fullReport: string): string =>
   fullReport.replace(/^(0x.{767})(.)/, (_, before: string, digit: string) => before + (digit === '7' ? '8' : '7'));
 

@@ -122,7 +122,7 @@ const inferredCodes: Readonly<Record<number, string>> = {
 };
 
 /** Such a server does not say which of them it is. */
-const adviceOnUnauthorized = 'Check user id and secret, and that the account may read every stream that is asked for.';
+const adviceOnUnauthorized = 'Check user ID and secret, and that the account may read every stream that is asked for.';
 
 /** The published sentence, which also tells how far back a server goes. */
 const outOfBounds = /timestamp out of bounds(?:.*last (\d{1,4}) days)?/is;

@@ -3,13 +3,13 @@
 import { parseUserId, signRequest } from '@sealpost/protocol';
 import { SealpostError } from '../errors.ts';
 
-/** A user id with its secret. */
+/** A user ID with its secret. */
 export type Credentials = { readonly userId: string; readonly secret: string };
 
 /** The secret, or a function that gives the current one: asked every five seconds at most, and again after a 401. */
 export type SecretSource = string | (() => string | Promise<string>);
 
-/** Gives both, where user id and secret are rotated together. */
+/** Gives both, where user ID and secret are rotated together. */
 export type CredentialsSource = () => Credentials | Promise<Credentials>;
 
 /** Credentials at one moment, ready to sign with. Only its identity tells it from another. */
@@ -61,7 +61,7 @@ type Failure = 'invalid_option' | 'secret_unavailable';
 
 const readUserId = (raw: unknown, failure: Failure): string => {
   if (typeof raw === 'string' && isUserId(raw)) return raw;
-  throw new SealpostError(failure, 'userId is not a user id, expected a UUID.'); // it may be the secret, mixed up
+  throw new SealpostError(failure, 'userId is not a user ID, expected a UUID.'); // it may be the secret, mixed up
 };
 
 const readSecret = (raw: unknown, failure: Failure): string => {

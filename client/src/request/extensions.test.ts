@@ -191,7 +191,7 @@ test('pages: without rate-limit headers a 429 is waited for, not the end of the 
   expect(slept).toHaveLength(3);
 });
 
-test('reports: feed ids in any case are those that were asked for', async () => {
+test('reports: feed IDs in any case are those that were asked for', async () => {
   const mixed = `0x0003${'0'.repeat(58)}aB`;
   const { client } = scripted([{ status: 200, body: { report: { ...report, feedID: mixed } } }]);
   expect((await client.latest(mixed)).report.feedID).toBe(mixed.toLowerCase());

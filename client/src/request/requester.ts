@@ -56,7 +56,7 @@ export const createRequester = (settings: Settings): Requester => {
   return {
     get: async <T>(target: string, options: InnerCallOptions = {}) => {
       if (settings.signer === undefined && authOf(target.replace(/\?.*$/s, '')) === 'required')
-        throw new SealpostError('missing_credentials', 'This call needs a user id and a secret.');
+        throw new SealpostError('missing_credentials', 'This call needs a user ID and a secret.');
       const timeoutMs = readWhole('timeoutMs', options.timeoutMs ?? settings.timeoutMs, 1, timeoutMaxMs);
       const call = openCall(options, timeoutMs);
       try {

@@ -6,7 +6,7 @@ const feedIds = (count: number) =>
   Array.from({ length: count }, (_, i) => `0x0003${(i + 1).toString(16).padStart(60, '0')}`);
 const idsOf = (url: string): readonly string[] => new URL(url).searchParams.get('feedIDs')?.split(',') ?? [];
 
-test('groups: 100 feed ids share a connection; each is in one group, in order', () => {
+test('groups: 100 feed IDs share a connection; each is in one group, in order', () => {
   for (const [count, sizes] of [
     [1, [1]],
     [100, [100]],
@@ -20,10 +20,10 @@ test('groups: 100 feed ids share a connection; each is in one group, in order', 
   }
 });
 
-test('groups: more feed ids than an account has connections for are refused at once, and nothing is sent', () => {
+test('groups: more feed IDs than an account has connections for are refused at once, and nothing is sent', () => {
   const service = createScriptedService();
   expect(() => watch(service, feedIds(2_001))).toThrow(
-    '2001 feed ids take 21 connections, and an account may have 20 open. Stream fewer, or share them among accounts.',
+    '2001 feed IDs take 21 connections, and an account may have 20 open. Stream fewer, or share them among accounts.',
   );
   expect(service.attempts).toEqual([]);
 });
@@ -33,7 +33,7 @@ test('groups: with several origins the connections count for each of them', asyn
   await expect(watch(service, feedIds(601), { ha: true }).take(1)).rejects.toMatchObject({
     code: 'invalid_option',
     message:
-      '601 feed ids over 3 origins take 21 connections, and an account may have 20 open. Stream fewer, or share them among accounts.',
+      '601 feed IDs over 3 origins take 21 connections, and an account may have 20 open. Stream fewer, or share them among accounts.',
   });
   expect(service.attempts).toEqual([]);
 });

@@ -19,14 +19,14 @@ const tooMany = (what: string, connections: number): SealpostError =>
     `${what} take ${connections} connections, and an account may have ${connectionsMax} open. Stream fewer, or share them among accounts.`,
   );
 
-/** The feed ids of each connection: as many as the server takes in one. More than an account has connections for are refused. */
+/** The feed IDs of each connection: as many as the server takes in one. More than an account has connections for are refused. */
 export const splitFeedIds = (feedIds: readonly string[]): readonly (readonly string[])[] => {
   const count = Math.ceil(feedIds.length / limits.feedIdsMax);
-  if (count > connectionsMax) throw tooMany(`${feedIds.length} feed ids`, count);
+  if (count > connectionsMax) throw tooMany(`${feedIds.length} feed IDs`, count);
   return Array.from({ length: count }, (_, i) => feedIds.slice(i * limits.feedIdsMax, (i + 1) * limits.feedIdsMax));
 };
 
-/** Feed ids that share a connection, and the order of their reports. */
+/** Feed IDs that share a connection, and the order of their reports. */
 export type Group = { readonly feedIds: readonly string[]; readonly sequence: Sequence };
 
 export type GroupsParts = Omit<ConnectionParts, 'feedIds' | 'sequence'> & {
@@ -54,7 +54,7 @@ export const keepConnections = async (parts: GroupsParts): Promise<void> => {
     const connections = groups.length * origins.length;
     if (connections > connectionsMax) {
       const count = groups.flatMap(({ feedIds }) => feedIds).length;
-      throw tooMany(`${count} feed ids over ${origins.length} origins`, connections);
+      throw tooMany(`${count} feed IDs over ${origins.length} origins`, connections);
     }
     try {
       return await keepRound(parts, origins.length > 0 ? origins : [undefined]);

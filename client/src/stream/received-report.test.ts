@@ -56,7 +56,7 @@ test('received: a window in milliseconds is given as it is, and in seconds as an
   expect(parseReceived({ feedID, fullReport, ...window })).toEqual(parseReceived(exact));
 });
 
-test('received: the feed id is compared in lower case, and what is not of a report is left out', () => {
+test('received: the feed ID is compared in lower case, and what is not of a report is left out', () => {
   const feedID = `0x0003${'AB'.repeat(30)}`;
   const { report } = parseReceived({ ...plain, feedID, more: 'not kept' });
   expect(report).toEqual({ ...plain, feedID: feedID.toLowerCase() });
@@ -73,8 +73,8 @@ test.each([
   ['null', null],
   ['a text', 'report'],
   ['a list', [plain]],
-  ['no feed id', { ...plain, feedID: undefined }],
-  ['a feed id that is a number', { ...plain, feedID: 3 }],
+  ['no feed ID', { ...plain, feedID: undefined }],
+  ['a feed ID that is a number', { ...plain, feedID: 3 }],
   ['no bytes', { ...plain, fullReport: undefined }],
   ['no beginning', { ...plain, validFromTimestamp: undefined }],
   ['a moment in text', { ...plain, observationsTimestamp: String(at) }],

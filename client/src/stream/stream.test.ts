@@ -306,7 +306,7 @@ describe.each(['sse', 'websocket'] as const)('stream over %s', (transport) => {
 
 test('stream: arguments that are wrong are refused at once', () => {
   const service = createScriptedService();
-  expect(() => watch(service, [])).toThrow('No feed id is given');
+  expect(() => watch(service, [])).toThrow('No feed ID is given');
   expect(() => watch(service, ['0x12'])).toThrow('expected 0x and 64 hex digits');
   expect(() => watch(service, [feedA], { from: 1.5 })).toThrow('from is 1.5');
   expect(() => watch(service, [feedA], { queueMax: 0 })).toThrow('queueMax is 0');

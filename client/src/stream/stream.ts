@@ -50,7 +50,7 @@ export type StreamParts = { readonly random: () => number; readonly loadSockets:
 const fillsMax = 4;
 
 type Settings = {
-  /** The feed ids of each connection. */
+  /** The feed IDs of each connection. */
   readonly groups: readonly (readonly string[])[];
   /** The first second of a stream; undefined: from now on. */
   readonly fromOf: (feedId: string) => number | undefined;
@@ -69,7 +69,7 @@ export const checkStreamOptions = (options: StreamOptions): Omit<Settings, 'grou
 
 const readStreamOptions = (feedIds: readonly string[], options: StreamOptions): Settings => {
   const ids = readArgument(() => [...new Set(feedIds.map((id) => parseFeedId(id)))]);
-  if (ids.length === 0) throw new SealpostError('invalid_option', 'No feed id is given, expected at least one.');
+  if (ids.length === 0) throw new SealpostError('invalid_option', 'No feed ID is given, expected at least one.');
   return { groups: splitFeedIds(ids), ...checkStreamOptions(options) };
 };
 
@@ -110,7 +110,7 @@ export const observeStream = (streams: readonly string[], options: StreamOptions
 export const stream = (requester: Requester, feedIds: readonly string[], options: StreamOptions = {}): ReportStream =>
   openStream(requester, feedIds, observeStream(feedIds, options, requester.emit));
 
-/** Opens a stream of these feed ids at once. What is wrong with the arguments is thrown here, what fails later by the iterator. */
+/** Opens a stream of these feed IDs at once. What is wrong with the arguments is thrown here, what fails later by the iterator. */
 export const openStream = (
   requester: Requester,
   feedIds: readonly string[],

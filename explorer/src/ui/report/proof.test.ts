@@ -107,7 +107,7 @@ test('proof: a schema that is not known verifies all the same', async () => {
   const { signerSet, sign } = await createNetwork({ seed: 'explorer' });
   const read = readReport(sign(`0x0fff${report.body.slice(6)}`, 1));
   expect([read.decoded, read.schema]).toEqual([undefined, 'version 4095, not readable here']);
-  expect(read.problem).toBe('The feed id names schema version 4095, which this release does not know.');
+  expect(read.problem).toBe('The feed ID names schema version 4095, which this release does not know.');
   const { configDigest, f, addresses } = signerSet;
   expect(proveReport(read.full, { [configDigest]: { f, addresses } }).title).toBe('Verified');
 });
