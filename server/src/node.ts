@@ -1,4 +1,4 @@
-// Owns a whole node: write path, read path in this process or in workers, private listener, log and metrics, and how it stops without
+// A whole node: write path, read path in this process or in workers, private listener, log and metrics, and how it stops without
 // a client noticing. Commands say with which settings.
 import { dayMs } from '@sealpost/protocol';
 import { openSecretBox } from './access/key.ts';

@@ -1,4 +1,4 @@
-// Owns what an operator may type about an account: name, user id, rate limits, entitlements. Stricter than what is read back:
+// What an operator may type about an account: name, user id, rate limits, entitlements. Stricter than what is read back:
 // a filter's misspelled argument would be ignored, and so grant every public stream.
 import { ApiError, type FeedId, malformedArgument, routes, uuidPattern } from '@sealpost/protocol';
 import { parseEntitlement } from './entitlements.ts';

@@ -1,4 +1,4 @@
-// Owns who is asking: the three headers, the clock, the signature (D1–D4, D22). An unknown user costs the same work as a known one
+// Who is asking: the three headers, the clock, the signature (D1–D4, D22). An unknown user costs the same work as a known one
 // and gets the same answer.
 import { randomBytes, timingSafeEqual } from 'node:crypto';
 import {

@@ -1,4 +1,4 @@
-// Owns accounts as requests see them: secrets unsealed into key objects, what each may read. Made anew when the records change,
+// Accounts as requests see them: secrets unsealed into key objects, what each may read. Made anew when the records change,
 // one account at a time as it is asked for, and kept in memory only. A secret that cannot be opened is as good as none (D150).
 import type { FeedId } from '@sealpost/protocol';
 import type { AdminView } from '../store/admin-snapshot.ts';

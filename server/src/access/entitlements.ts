@@ -1,4 +1,4 @@
-// Owns who may read which stream. An entitlement is `public` (every public stream), `feed:ID` (one stream, hidden or not), or
+// Who may read which stream. An entitlement is `public` (every public stream), `feed:ID` (one stream, hidden or not), or
 // `filter:QUERY` (public streams by a discovery query). Being listed is not being entitled; hidden streams go by id only (D13, D61).
 import {
   compareStreams,

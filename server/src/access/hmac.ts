@@ -1,4 +1,4 @@
-// Owns HMAC-SHA256 as requests need it: two one-shot hashes over pads made once per key. node's Hmac objects cost nearly
+// HMAC-SHA256 as requests need it: two one-shot hashes over pads made once per key. node's Hmac objects cost nearly
 // twice as much, for making and collecting them (D64). A test holds it against node's own.
 import { hash } from 'node:crypto';
 

@@ -1,4 +1,4 @@
-// Owns where the key-encryption key comes from: a setting, or a file that its owner alone may read. Sealing with it is secrets.ts.
+// Where the key-encryption key comes from: a setting, or a file that its owner alone may read. Sealing with it is secrets.ts.
 // Of several keys in a file the first seals and all open, so that a running server can be given the next key before it counts.
 import { randomBytes } from 'node:crypto';
 import {

@@ -1,4 +1,4 @@
-// Owns how several processes hold one limit (D63): each gives tokens at once from its own buckets, and every few milliseconds hears what
+// How several processes hold one limit (D63): each gives tokens at once from its own buckets, and every few milliseconds hears what
 // the others gave. What was given twice meanwhile is a debt in every bucket, so that over time no token is given twice.
 import { bucketsMax, createRateLimiter, type RateLimiter, type SpentTokens } from './rate-limit.ts';
 

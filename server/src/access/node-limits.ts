@@ -1,4 +1,4 @@
-// Owns how nodes on one store hold one limit (D86): a few times a second each tells the others which tokens it gave, and takes theirs as
+// How nodes on one store hold one limit (D86): a few times a second each tells the others which tokens it gave, and takes theirs as
 // given. Between two of these each decides alone; while the store is away every node has the whole limit for itself.
 import type { NodeExchange } from '../store/nodes.ts';
 import type { SpentByTable } from './limit-exchange.ts';

@@ -1,4 +1,4 @@
-// Owns how much an account or an address may ask for: token buckets that refill continuously, in tables of bounded size (D23).
+// How much an account or an address may ask for: token buckets that refill continuously, in tables of bounded size (D23).
 // The clock is monotonic milliseconds, so that a stepped wall clock neither grants nor takes a request.
 
 /** What a bucket says: the numbers of the RateLimit headers, and how long to wait when it refuses. */

@@ -1,4 +1,4 @@
-// Owns secrets at rest: AES-256-GCM under a key-encryption key that never touches the store. The server must know the secret to
+// Secrets at rest: AES-256-GCM under a key-encryption key that never touches the store. The server must know the secret to
 // recompute an HMAC, so it can be sealed but not hashed (D60).
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';

@@ -1,4 +1,4 @@
-// Owns counting what accounts ask for, per account, route and day in UTC, and noting when each secret was last used (D109): in memory, added to
+// Counting what accounts ask for, per account, route and day in UTC, and noting when each secret was last used (D109): in memory, added to
 // the store every few seconds and at the end. Several processes count side by side; their counts add up in the store.
 import { dayMs } from '@sealpost/protocol';
 import type { SecretUse, UsageRow, UsageStore } from '../store/store.ts';

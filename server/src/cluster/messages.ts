@@ -1,4 +1,4 @@
-// Owns what a primary and its workers tell each other. No message holds a secret: key and store reach a worker by its environment.
+// What a primary and its workers tell each other. No message holds a secret: key and store reach a worker by its environment.
 import type { SpentByTable } from '../access/limit-exchange.ts';
 import type { NodeSettings } from '../app.ts';
 import type { AccountCount } from '../live/shared-counts.ts';

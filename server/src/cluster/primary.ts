@@ -1,4 +1,4 @@
-// Owns the workers, seen from the primary: starting them on one port, replacing those that end, passing on what they tell, and ending
+// The workers, seen from the primary: starting them on one port, replacing those that end, passing on what they tell, and ending
 // them without a client noticing (D63). What a worker does is worker.ts's.
 import cluster, { type Worker } from 'node:cluster';
 import { createLimitExchange, type SpentByTable } from '../access/limit-exchange.ts';

@@ -1,4 +1,4 @@
-// Owns the metrics of workers, seen from the primary: what each told last, and the counts of those that have ended, so that no total
+// The metrics of workers, seen from the primary: what each told last, and the counts of those that have ended, so that no total
 // ever goes back.
 import { type MetricValues, sumMetrics, totalsOf } from '../observe/metrics.ts';
 

@@ -1,4 +1,4 @@
-// Owns a worker process: the public listener over the store, open for reading only. It hears when to begin and to end from the
+// A worker process: the public listener over the store, open for reading only. It hears when to begin and to end from the
 // primary, and tells it what tokens it gave, its log and its metrics (D63). Without a primary it ends.
 import { openSecretBox } from '../access/key.ts';
 import { createSharedLimiters } from '../access/limit-exchange.ts';

@@ -1,4 +1,4 @@
-// Owns the ONE table of settings, and how a value is found: flag, environment, config file, default, the first that has one.
+// The ONE table of settings, and how a value is found: flag, environment, config file, default, the first that has one.
 // Reading the file and the command line is the caller's. docs/configuration.md is held against the table by a test.
 import { limits, networkTypes, skewMaxMs } from '@sealpost/protocol';
 import { hidePassword } from '../runtime/urls.ts';

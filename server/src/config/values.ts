@@ -1,4 +1,4 @@
-// Owns how the texts of settings become values, and back.
+// How the texts of settings become values, and back.
 import { availableParallelism } from 'node:os';
 import { isAddressOrPrefix } from '../runtime/ip-address.ts';
 import { urlHost } from '../runtime/urls.ts';

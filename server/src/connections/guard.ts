@@ -58,7 +58,7 @@ type Connection = Unread & {
 const guarded = Symbol('connection');
 type Guarded = { [guarded]?: Connection };
 
-const connectionOf = (socket: Socket): Connection | undefined => (socket as Guarded)[guarded];
+const connectionOf = (socket: Socket): Connection | undefined => (socket as Guarded)[guarded]; // the property is set below
 
 /** Can this socket be answered? A TLS socket that has not shaken hands is not known here. */
 export const isAnswerable = (socket: Socket): boolean => connectionOf(socket) !== undefined;
@@ -134,7 +134,7 @@ export const createConnectionGuard = (parts: GuardParts) => {
         const connection = front._parent && connectionOf(front._parent); // node's own link, on every release that we run on
         if (connection === undefined) return;
         connection.front = front;
-        (front as Guarded)[guarded] = connection;
+        (front as Guarded)[guarded] = connection; // a property of our own
       });
     },
     /** Connections that are open, and bytes that wait for their clients. */
@@ -169,7 +169,7 @@ const remove = ({ open, strangers, accounts, addresses, unread }: Table, connect
 const admit = (table: Table, raw: Socket, isTls: boolean): void => {
   const { rules, open, strangers, addresses, chunked } = table;
   const connection = createConnection(table, raw, isTls);
-  (raw as Guarded)[guarded] = connection;
+  (raw as Guarded)[guarded] = connection; // a property of our own
   open.add(connection);
   strangers.add(connection);
   raw.once('close', () => remove(table, connection));

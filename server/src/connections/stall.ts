@@ -22,7 +22,7 @@ const bytesGone = (front: Socket, raw: Socket): number => {
 };
 
 const handleOf = (socket: Socket): CountingHandle | null | undefined =>
-  (socket as { readonly _handle?: CountingHandle | null })._handle;
+  (socket as { readonly _handle?: CountingHandle | null })._handle; // node's own field, which its types leave out
 
 export type StallWatch = {
   /** To be called about once a second. True: the client is gone, or reads too slowly. */

@@ -1,4 +1,4 @@
-// Owns writing an answer: one flat header list, one write. CORS is on every answer, errors too (D24, D25, D26).
+// Writing an answer: one flat header list, one write. CORS is on every answer, errors too (D24, D25, D26).
 import { type ServerResponse, STATUS_CODES } from 'node:http';
 import { constants, gzip } from 'node:zlib';
 import { authHeaders } from '@sealpost/protocol';

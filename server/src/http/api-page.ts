@@ -1,4 +1,4 @@
-// Owns the page at /docs: the OpenAPI document as one self-contained HTML text. No script, no outside host, one inline style whose
+// The page at /docs: the OpenAPI document as one self-contained HTML text. No script, no outside host, one inline style whose
 // hash is all that its policy lets through. Everything said about routes, bodies and errors comes from the document.
 import { createHash } from 'node:crypto';
 import { authHeaders } from '@sealpost/protocol';

@@ -1,4 +1,4 @@
-// Owns the explorer's files: read once into memory with their gzip, found by exact path. They are no API: they need no account, take
+// The explorer's files: read once into memory with their gzip, found by exact path. They are no API: they need no account, take
 // no query and are in no table of routes. What is not one of them is not found; no path is ever looked up on the disk.
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';

@@ -1,4 +1,4 @@
-// Owns who gets through: authentication by the route's own rule, limits per account and per address, what an account may read.
+// Who gets through: authentication by the route's own rule, limits per account and per address, what an account may read.
 // Deny by default: a route that asks for authentication is reached in no other way (D21, D23).
 import { ApiError, errorOf, type FeedId, type Route, type RouteName, statusOf } from '@sealpost/protocol';
 import type { Authenticator, Caller } from '../access/authenticate.ts';

@@ -1,4 +1,4 @@
-// Owns reading the request headers that matter, in one pass over the raw list: node folds or drops repeated ones, we refuse them.
+// Reading the request headers that matter, in one pass over the raw list: node folds or drops repeated ones, we refuse them.
 import { ApiError, errorOf } from '@sealpost/protocol';
 import type { AuthValues } from '../access/authenticate.ts';
 
@@ -77,7 +77,7 @@ export const readHeaders = (raw: readonly string[]): RequestHeaders => {
     const name = raw[i] as string; // below the length
     if (!lengths.has(name.length)) continue;
     const lower = name.toLowerCase();
-    if (Object.hasOwn(readers, lower)) readers[lower]?.(headers, raw[i + 1] as string, name);
+    if (Object.hasOwn(readers, lower)) readers[lower]?.(headers, raw[i + 1] as string, name); // names and values alternate
   }
   return headers;
 };

@@ -1,4 +1,4 @@
-// Owns the way from an error to an answer: the only catch of the read path. A caller's mistake is told in full, an operating failure
+// The way from an error to an answer: the only catch of the read path. A caller's mistake is told in full, an operating failure
 // is 503, anything else is our bug and says nothing but its request id.
 import { ApiError, errorOf, statusOf, toErrorJson } from '@sealpost/protocol';
 import { CorruptRecordError, StoreError } from '../store/store.ts';

@@ -1,4 +1,4 @@
-// Owns the query of a request as handlers get it: parsed by the route table, moments inside retention, ids the caller may read.
+// The query of a request as handlers get it: parsed by the route table, moments inside retention, ids the caller may read.
 import {
   ApiError,
   checkRetention,
@@ -29,7 +29,7 @@ const createRouteReader = (route: RouteName, rules: QueryRules) => {
   return (raw: string, nowMs: number): unknown => {
     const query = parse(raw);
     for (const [name, { as }] of moments)
-      checkRetention(query[as] as number, Math.floor(nowMs / 1_000), rules.retentionDays, name);
+      checkRetention(query[as] as number, Math.floor(nowMs / 1_000), rules.retentionDays, name); // the table says that it is a moment
     return query;
   };
 };

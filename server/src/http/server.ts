@@ -1,4 +1,4 @@
-// Owns the public listener: every time-out and size set, requests that never become one answered all the same, a drain that no client
+// The public listener: every time-out and size set, requests that never become one answered all the same, a drain that no client
 // notices. What a request means is the pipeline's; that every connection ends is the guard's.
 import { constants } from 'node:crypto';
 import { createServer as createHttpServer, type IncomingMessage, type Server, ServerResponse } from 'node:http';
@@ -118,17 +118,20 @@ export const openHttpServer = async (
   server.on('checkExpectation', onRequest);
   // What a server accepts is a Socket, plain or TLS. One whose handshake failed is told here too, and takes no answer.
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
-    if (isAnswerable(socket as Socket)) refuseOn(socket as Socket, explain(error));
+    const accepted = socket as Socket; // as above; the types say Duplex
+    if (isAnswerable(accepted)) refuseOn(accepted, explain(error));
     else socket.destroy();
   });
   server.on('connect', (_: IncomingMessage, socket) => {
-    letGo(socket as Socket);
-    refuseOn(socket as Socket, errorOf('method_not_allowed', { allow: 'GET, HEAD, OPTIONS' }), 'CONNECT');
+    const accepted = socket as Socket; // as above
+    letGo(accepted);
+    refuseOn(accepted, errorOf('method_not_allowed', { allow: 'GET, HEAD, OPTIONS' }), 'CONNECT');
   });
   server.on('upgrade', (request: IncomingMessage, socket, head) => {
-    letGo(socket as Socket);
-    if (answerUnderWay(socket as Socket) !== undefined) return endAfterAnswers(socket as Socket);
-    guarded(request, responseOn(request, socket as Socket), { request, socket, head });
+    const accepted = socket as Socket; // as above
+    letGo(accepted);
+    if (answerUnderWay(accepted) !== undefined) return endAfterAnswers(accepted);
+    guarded(request, responseOn(request, accepted), { request, socket, head });
   });
   await listen(server, options, tell);
   const { port } = server.address() as AddressInfo; // it listens on a port
@@ -139,7 +142,7 @@ export const openHttpServer = async (
     close: (deadlineMs) => closeServer(server, guard, deadlineMs),
     useTls: (tls) =>
       'setSecureContext' in server &&
-      (server as ReturnType<typeof createHttpsServer>).setSecureContext({ ...tlsOptions, ...tls }),
+      (server as ReturnType<typeof createHttpsServer>).setSecureContext({ ...tlsOptions, ...tls }), // with TLS options it is one
   };
 };
 

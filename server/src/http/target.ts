@@ -1,4 +1,4 @@
-// Owns the request target: what is refused before anything else, and which route it names. Paths are compared as they are received,
+// The request target: what is refused before anything else, and which route it names. Paths are compared as they are received,
 // so that no other spelling of a route reaches it (D3, D27).
 import {
   ApiError,

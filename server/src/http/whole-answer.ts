@@ -1,4 +1,4 @@
-// Owns an answer that goes out as one text, head and body in a single write. node's own writing of heads checks every header again and
+// An answer that goes out as one text, head and body in a single write. node's own writing of heads checks every header again and
 // takes two writes: 14 µs of each request (D64). Only answers on connections that stay open come here; node writes the others.
 import { type ServerResponse, STATUS_CODES } from 'node:http';
 import { gzipSync } from 'node:zlib';

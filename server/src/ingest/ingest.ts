@@ -78,7 +78,7 @@ export const createIngest = (parts: IngestParts): Ingest => {
     await Promise.all(known.map((one) => questions.enter(1, () => recogniseDuplicate(store, one))));
     const undecided = pending.filter(isUndecided);
     const verdicts = await verifier.verify(
-      undecided.map(({ line }) => (line as ReportLine).fullReport),
+      undecided.map(({ line }) => (line as ReportLine).fullReport), // parsed, or it would be decided
       sender,
     ); // parsed, or it would be refused
     for (const [i, one] of undecided.entries()) attempt(one, () => admit(one, verdicts[i] as Verdict, parts)); // one each
@@ -189,9 +189,9 @@ const createNewestLookup = (store: Store): ((feedId: FeedId) => number) => {
 };
 
 const statedKey = ({ feedID, observationsTimestamp }: ReportLine): StatedKey | undefined => {
-  const isSecond = Number.isSafeInteger(observationsTimestamp) && (observationsTimestamp as number) >= 0;
+  const isSecond = Number.isSafeInteger(observationsTimestamp) && (observationsTimestamp as number) >= 0; // an integer
   if (!isSecond || typeof feedID !== 'string' || !/^0x[0-9a-fA-F]{64}$/.test(feedID)) return undefined;
-  return { feedId: parseFeedId(feedID), seconds: observationsTimestamp as number };
+  return { feedId: parseFeedId(feedID), seconds: observationsTimestamp as number }; // checked above
 };
 
 const admit = (one: PendingLine, { verified, code, detail }: Verdict, parts: IngestParts): void => {
@@ -202,7 +202,7 @@ const admit = (one: PendingLine, { verified, code, detail }: Verdict, parts: Ing
     validFromMs,
     observationsMs,
     price,
-    fullReport: Buffer.from((one.line as ReportLine).fullReport.slice(2), 'hex'),
+    fullReport: Buffer.from((one.line as ReportLine).fullReport.slice(2), 'hex'), // parsed before
   };
   const line = one.line as ReportLine; // as above
   const disagreeing = disagreeingField(line, toReportJson(feedId, verified, line.fullReport));
@@ -290,7 +290,7 @@ const createAppendOrder = () => {
   const lastOf = new WeakMap<Sender, Promise<void>>();
   let all: Promise<unknown> = Promise.resolve();
   let taken = 0;
-  let failed = { upTo: 0, error: undefined as unknown };
+  let failed = { upTo: 0, error: undefined as unknown }; // set by a failure
   const take = (sender: Sender) => {
     const number = ++taken;
     const last = lastOf.get(sender) ?? Promise.resolve();

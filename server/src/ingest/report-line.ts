@@ -1,4 +1,4 @@
-// Owns a line in and a line out: what sources send to the door, and what it answers for each, in order.
+// A line in and a line out: what sources send to the door, and what it answers for each, in order.
 import type { RefusalCode } from './refusals.ts';
 import { Refusal } from './refusals.ts';
 

@@ -1,4 +1,4 @@
-// Owns what a report must prove by itself, whatever the catalog says: bytes, quorum, fields. Runs in the verifier's threads.
+// What a report must prove by itself, whatever the catalog says: bytes, quorum, fields. Runs in the verifier's threads.
 import {
   decodeFullReport,
   decodeReportBody,

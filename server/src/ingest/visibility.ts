@@ -1,4 +1,4 @@
-// Owns how long reports take from the door to the readers: a door that tells it of what passes. An acknowledgement is given when
+// How long reports take from the door to the readers: a door that tells it of what passes. An acknowledgement is given when
 // readers can see the report, so the time until then is measured.
 import type { Ingest } from './ingest.ts';
 

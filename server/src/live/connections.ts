@@ -1,4 +1,4 @@
-// Owns the live connections of this process, whatever they speak: how many an account has, that each is kept alive, and that all end when
+// The live connections of this process, whatever they speak: how many an account has, that each is kept alive, and that all end when
 // they must: with the secret, the account or the entitlement that they were opened with, and when the process drains (D66).
 import { ApiError, errorOf, type FeedId, type RouteName } from '@sealpost/protocol';
 import type { SharedCounts } from './shared-counts.ts';

@@ -1,4 +1,4 @@
-// Owns an event stream: what was appended after the event that the client saw last, then every report as it comes in, in the order of
+// An event stream: what was appended after the event that the client saw last, then every report as it comes in, in the order of
 // appending and none twice (D67). Late reports are among them.
 import type { ServerResponse } from 'node:http';
 import type { FeedId } from '@sealpost/protocol';

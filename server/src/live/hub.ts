@@ -1,4 +1,4 @@
-// Owns following the store and telling every subscriber: one reader of the append order per process, whoever listens. What a
+// Following the store and telling every subscriber: one reader of the append order per process, whoever listens. What a
 // connection is, and when it ends, is its own.
 import type { FeedId } from '@sealpost/protocol';
 import { CorruptRecordError, type ReportStore, type StoredReport } from '../store/store.ts';

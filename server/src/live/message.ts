@@ -1,4 +1,4 @@
-// Owns a report as live connections get it: rendered once for each form, however many read it (D30, D66).
+// A report as live connections get it: rendered once for each form, however many read it (D30, D66).
 import { renderReport } from '../store/format/rendered-report.ts';
 import type { StoredReport } from '../store/store.ts';
 

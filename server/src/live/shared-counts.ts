@@ -1,4 +1,4 @@
-// Owns how several processes count the live connections of an account together (D66): each tells how many it has, and hears how many the
+// How several processes count the live connections of an account together (D66): each tells how many it has, and hears how many the
 // others have. A handshake is decided at once, on what was heard last.
 
 /** How many live connections an account has. */

@@ -1,4 +1,4 @@
-// Owns a WebSocket connection: the handshake once it is granted, pings, what the client sends, and how it closes. Reports go straight to
+// A WebSocket connection: the handshake once it is granted, pings, what the client sends, and how it closes. Reports go straight to
 // the connection as frames that all subscribers share; the `ws` package does the rest of the protocol (D66).
 import { ApiError, errorOf } from '@sealpost/protocol';
 import { type WebSocket, WebSocketServer } from 'ws';
@@ -83,7 +83,7 @@ export const createWebSockets = (rules: SocketRules, monotonicMs: () => number) 
     autoPong: false,
     handleProtocols: () => false,
     closeTimeout: closeMaxMs,
-  } as ConstructorParameters<typeof WebSocketServer>[0]);
+  } as ConstructorParameters<typeof WebSocketServer>[0]); // an option that its types leave out
   server.on('headers', (lines) => {
     for (let i = 0; i + 1 < extra.length; i += 2) lines.push(`${extra[i]}: ${extra[i + 1]}`);
   });

@@ -1,4 +1,4 @@
-// Owns what is known of a live connection when it is over, as it is told to the observer.
+// What is known of a live connection when it is over, as it is told to the observer.
 import type { RouteName } from '@sealpost/protocol';
 import type { Ending } from './connections.ts';
 

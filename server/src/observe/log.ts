@@ -1,4 +1,4 @@
-// Owns the log: which observations become a line, at which level, with which fields. Fields are listed one by one, so that no
+// The log: which observations become a line, at which level, with which fields. Fields are listed one by one, so that no
 // header, signature, secret or raw path can slip in. A flood of complaints becomes a few lines and a count.
 import { pino } from 'pino';
 import type { RequestEvent } from '../http/pipeline.ts';

@@ -1,4 +1,4 @@
-// Owns the metrics: what is counted, under which names (sealpost_ and OpenTelemetry's, in Prometheus spelling), and how the values of several
+// The metrics: what is counted, under which names (sealpost_ and OpenTelemetry's, in Prometheus spelling), and how the values of several
 // processes add up. docs/metrics.md is held against them by a test. No label ever holds a user, a stream or a raw path.
 import { isLive, type Route, routes } from '@sealpost/protocol';
 import { type Aggregator, AggregatorRegistry, Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';

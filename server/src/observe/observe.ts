@@ -1,4 +1,4 @@
-// Owns the ONE union of everything observable. The log and the metrics are its two listeners; whoever has something to tell
+// The ONE union of everything observable. The log and the metrics are its two listeners; whoever has something to tell
 // makes one observation of it and knows neither.
 import type { ErrorCode } from '@sealpost/protocol';
 import type { SecretNotOpened } from '../access/callers.ts';

@@ -1,4 +1,4 @@
-// Owns the private listener: probes, metrics and, where this process takes reports, POST /ingest and below. Never on a public address.
+// The private listener: probes, metrics and, where this process takes reports, POST /ingest and below. Never on a public address.
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { type DescriptorWatch, watchDescriptors } from '../connections/descriptors.ts';

@@ -1,4 +1,4 @@
-// Owns taking turns: many who want the same thing looked at get one look, begun after they asked.
+// Taking turns: many who want the same thing looked at get one look, begun after they asked.
 
 /** One step at a time; whoever wakes during one is served by the next. */
 export const createCoalescer = (step: () => Promise<void>) => {

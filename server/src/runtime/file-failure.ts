@@ -2,7 +2,7 @@
 
 /** What happened to a file; the system's own text where it is none of the usual cases. */
 export const describeFileFailure = (path: string, cause: unknown): string => {
-  const { code, message } = Object(cause) as { readonly code?: string; readonly message?: string };
+  const { code, message } = Object(cause) as { readonly code?: string; readonly message?: string }; // whatever was thrown: both may be absent
   switch (code) {
     case 'ENOENT':
     case 'ENOTDIR':

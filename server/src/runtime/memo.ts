@@ -1,4 +1,4 @@
-// Owns remembering what was worked out from a text, for texts that come again and again: clients that poll send the same target each
+// Remembering what was worked out from a text, for texts that come again and again: clients that poll send the same target each
 // time. Holds so many characters at most and then forgets them all, which costs less than keeping an order.
 
 /** Characters of all remembered texts together: a megabyte, for some thousand targets. */

@@ -1,4 +1,4 @@
-// Owns the chain of the audit log: each entry's hash covers the entry and the hash before it.
+// The chain of the audit log: each entry's hash covers the entry and the hash before it.
 import { createHash } from 'node:crypto';
 import { type AuditEntry, CorruptRecordError, type DamagedAuditEntry, StoreError } from './store.ts';
 

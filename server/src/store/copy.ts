@@ -1,4 +1,4 @@
-// Owns moving a store to another engine: reports, administrative records with their log, quarantine and usage, through the contract alone.
+// Moving a store to another engine: reports, administrative records with their log, quarantine and usage, through the contract alone.
 // It may be run again: what is there is recognised. At the end every report is read back and compared.
 import { isDeepStrictEqual } from 'node:util';
 import type { FeedId } from '@sealpost/protocol';

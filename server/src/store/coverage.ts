@@ -1,4 +1,4 @@
-// Owns how complete a span of a stream is. A second is covered when some report holds in it, whatever the stream's resolution:
+// How complete a span of a stream is. A second is covered when some report holds in it, whatever the stream's resolution:
 // that is the question a reader asks at that second.
 import { type FeedId, secondsMax } from '@sealpost/protocol';
 import type { ReportStore, Window } from './store.ts';

@@ -1,4 +1,4 @@
-// Owns how fresh the store is: how old the newest observation of all is, which streams are behind, and when that is too much.
+// How fresh the store is: how old the newest observation of all is, which streams are behind, and when that is too much.
 import type { Stream } from '@sealpost/protocol';
 import type { ReportStore } from './store.ts';
 

@@ -1,4 +1,4 @@
-// Owns the way from a store's URL to its engine.
+// The way from a store's URL to its engine.
 import { type StartWatch, unwatchedStart } from '../runtime/start-watch.ts';
 import { copyStore } from './copy.ts';
 import { repairLmdbStore } from './lmdb/check/repair.ts';

@@ -68,7 +68,7 @@ const openNew = (folder: string, nowMs: number): { readonly path: string; readon
     try {
       return { path, descriptor: openSync(path, 'wx', 0o600) };
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'EEXIST' || n === namesMax) throw error;
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST' || n === namesMax) throw error; // of node:fs
     }
   }
 };

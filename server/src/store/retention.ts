@@ -1,4 +1,4 @@
-// Owns keeping the store within its bounds while it runs: slice after slice, with a pause between them, far from any request. Age is
+// Keeping the store within its bounds while it runs: slice after slice, with a pause between them, far from any request. Age is
 // counted from the newest observation, or from the clock where that is earlier: what a clock that is ahead removed would be gone (D52).
 import type { Stream } from '@sealpost/protocol';
 import { readFreshness } from './freshness.ts';

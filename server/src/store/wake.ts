@@ -1,4 +1,4 @@
-// Owns waking listeners when a version has grown: at once in the process that changed it, by looking in the others.
+// Waking listeners when a version has grown: at once in the process that changed it, by looking in the others.
 
 /** `check` looks now; with listeners, `version` is looked at every `pollMs`. */
 export const createWake = (version: () => number, pollMs: number) => {

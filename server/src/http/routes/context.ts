@@ -1,4 +1,4 @@
-// Owns what a handler is given: values only. Sockets, headers and clocks stay in the pipeline, but for the connection that a live
+// What a handler is given: values only. Sockets, headers and clocks stay in the pipeline, but for the connection that a live
 // route takes over.
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';

@@ -1,4 +1,4 @@
-// Owns the explained miss: why no report holds at a moment, and what lies on both sides of it (D7).
+// The explained miss: why no report holds at a moment, and what lies on both sides of it (D7).
 import { ApiError, dayMs, type FeedId } from '@sealpost/protocol';
 import type { Neighbours, Window } from '../../store/store.ts';
 import type { RouteContext } from './context.ts';

@@ -1,4 +1,4 @@
-// Owns the bounds of a span of seconds in a query.
+// The bounds of a span of seconds in a query.
 import { malformedArgument } from '@sealpost/protocol';
 
 /** Refuses a span that ends before it begins, or is longer than an answer may be. */

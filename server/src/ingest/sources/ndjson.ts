@@ -1,4 +1,4 @@
-// Owns the way in for streams of lines: bytes from a file, standard input or a request become batches at the door, and results
+// The way in for streams of lines: bytes from a file, standard input or a request become batches at the door, and results
 // come back in order. The door's room is the only queue: when it is full, reading stops.
 import type { Ingest } from '../ingest.ts';
 import { type LineResult, lineCharactersMax } from '../report-line.ts';

@@ -1,4 +1,4 @@
-// Owns the stored form of a full report: its 32-byte words without their padding, and nothing at all for a word that
+// The stored form of a full report: its 32-byte words without their padding, and nothing at all for a word that
 // equals the same word of a base report (feed id, digest, offsets: most of a report repeats within its stream).
 // Lossless for any bytes; 736 bytes of a two-signature report take about 210 with a base, 330 without (D50).
 import { CorruptRecordError } from '../store.ts';

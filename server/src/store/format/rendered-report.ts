@@ -1,4 +1,4 @@
-// Owns a report as the API sends it, put together from parts that need no escaping: hex and integers. Exactly what JSON.stringify of
+// A report as the API sends it, put together from parts that need no escaping: hex and integers. Exactly what JSON.stringify of
 // the protocol's `toReportJson` writes, which a test holds, in a quarter of the time.
 import type { FeedId } from '@sealpost/protocol';
 import type { StoredReport, Window } from '../store.ts';
@@ -30,7 +30,7 @@ export const renderReport = ({ feedId, fullReport, ...window }: StoredReport): s
 const hexOf = (bytes: Uint8Array): string =>
   (Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)).toString('hex');
 
-const namesLength = renderHead('' as FeedId, { validFromMs: 0, observationsMs: 0 }).length - 2;
+const namesLength = renderHead('' as FeedId, { validFromMs: 0, observationsMs: 0 }).length - 2; // only its length counts
 
 /** Writes a report as on the wire, given the hex digits of the full report; returns where it ends. */
 export type WriteReport = (text: Buffer, start: number, window: Window, digits: Buffer) => number;

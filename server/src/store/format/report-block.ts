@@ -1,4 +1,4 @@
-// Owns the stored form of a run of reports of one stream: an index of windows, then each report packed against the first.
+// The stored form of a run of reports of one stream: an index of windows, then each report packed against the first.
 // One block per 64 reports instead of one key each: less than half the disk, and a page reads two records instead of 100 (D50).
 import { crc32 } from 'node:zlib';
 import { CorruptRecordError, type Window } from '../store.ts';

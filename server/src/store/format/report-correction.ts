@@ -30,7 +30,7 @@ const correctBit = (bytes: Buffer, from: number, to: number, isRight: () => bool
     for (let bit = 1; bit < 256; bit <<= 1) {
       bytes[at] = (bytes[at] as number) ^ bit; // within bounds
       if (isRight()) return true;
-      bytes[at] = (bytes[at] as number) ^ bit;
+      bytes[at] = (bytes[at] as number) ^ bit; // within its bytes
     }
   }
   return false;

@@ -34,7 +34,7 @@ export const decodeAdminRecord = <K extends AdminKind>(entry: Entry): AdminRecor
   const kind = kindOf(entry);
   if (!isAdminKind(kind)) throw new CorruptRecordError(`${name} has a damaged key`);
   const record = decodeKeyedRecord<AdminRecords[K]>(entry.key, entry.value, name);
-  const own = `${kind}/${keyedBy[kind as K](record)}`;
+  const own = `${kind}/${keyedBy[kind as K](record)}`; // a kind of the table
   if (own !== name) throw new CorruptRecordError(`${name} holds the record of ${own}`);
   return record;
 };

@@ -109,7 +109,7 @@ export const createDirectory = (tables: ReportTables, damage: DamageLog): Direct
   let rows = -1;
   const rowCount = (): number =>
     (tables.feedIds.getStats() as { entryCount: number }).entryCount + // lmdb types it as {}
-    (tables.numbers.getStats() as { entryCount: number }).entryCount;
+    (tables.numbers.getStats() as { entryCount: number }).entryCount; // as lmdb documents
   const current = (): Streams => {
     known ??= loadStreams(tables, damage);
     return known;

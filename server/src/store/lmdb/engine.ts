@@ -120,7 +120,7 @@ const isOnReadOnlyMedia = (folder: string): boolean => {
     accessSync(folder, constants.W_OK);
     return false;
   } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EROFS';
+    return (error as NodeJS.ErrnoException).code === 'EROFS'; // of node:fs
   }
 };
 
@@ -191,7 +191,7 @@ const openReports = (
     return { environment, tables };
   } catch (error) {
     void environment.root.close();
-    throw typeof (error as { code?: unknown }).code === 'number' ? openFailure(folder, error) : error;
+    throw typeof (error as { code?: unknown }).code === 'number' ? openFailure(folder, error) : error; // whatever was thrown
   }
 };
 

@@ -20,16 +20,15 @@ type SystemError = keyof typeof errors;
 
 /** The name of a failure: lmdb gives the system's number as `code`, Node its name, and for those that it has no name for (EDQUOT) `errno`. */
 const nameOf = (error: unknown): SystemError | undefined => {
-  const { code, errno } = (error ?? {}) as { code?: unknown; errno?: unknown };
-  return (Object.keys(errors) as SystemError[]).find(
-    (name) => code === name || code === errors[name] || errno === -errors[name],
-  );
+  const { code, errno } = (error ?? {}) as { code?: unknown; errno?: unknown }; // whatever was thrown
+  const names = Object.keys(errors) as SystemError[]; // keys of its own
+  return names.find((name) => code === name || code === errors[name] || errno === -errors[name]);
 };
 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 /** LMDB refuses every transaction, also of readers, once the write that ends a commit has failed; another open cures it. */
-export const isPoisoned = (error: unknown): boolean => (error as { code?: unknown }).code === errors.EINVAL;
+export const isPoisoned = (error: unknown): boolean => (error as { code?: unknown }).code === errors.EINVAL; // whatever was thrown
 
 /** Whether the disk has next to no space left. */
 export const isShortOfSpace = (folder: string): boolean => {

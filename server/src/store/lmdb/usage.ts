@@ -11,7 +11,7 @@ import { type Environment, openTable, type Table } from './environment.ts';
 const removedMax = 10_000;
 
 /** Days compare as texts. There must be one. */
-const latest = (days: readonly string[]): string => [...days].sort().at(-1) as string;
+const latest = (days: readonly string[]): string => [...days].sort().at(-1) as string; // never empty
 
 type Count = { readonly requests: number };
 type LastUse = Pick<SecretUse, 'usedAtMs'>;

@@ -1,4 +1,4 @@
-// Owns the address of a PostgreSQL store: what is the driver's and what is ours in it. Our own parameters are taken out, the rest is
+// The address of a PostgreSQL store: what is the driver's and what is ours in it. Our own parameters are taken out, the rest is
 // passed on as it came, so that several hosts, TLS and whatever else the driver knows stay possible.
 import { hidePassword } from '../../runtime/urls.ts';
 import { StoreError } from '../store.ts';

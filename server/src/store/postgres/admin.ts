@@ -1,4 +1,4 @@
-// Owns administrative records, the audit log, the quarantine and usage in PostgreSQL: small records under checksums, as in the embedded
+// Administrative records, the audit log, the quarantine and usage in PostgreSQL: small records under checksums, as in the embedded
 // engine. Changes are one after the other under a lock of their own, and every node hears of them.
 import { createHash } from 'node:crypto';
 import { keyedBy } from '../admin-keys.ts';

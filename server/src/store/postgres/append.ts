@@ -1,4 +1,4 @@
-// Owns writing a batch of reports to PostgreSQL: one transaction under one lock, so that several nodes may write at once. The lock is
+// Writing a batch of reports to PostgreSQL: one transaction under one lock, so that several nodes may write at once. The lock is
 // taken before anything is looked at and before positions are given, and is let go of by the commit: positions are in the order of
 // commits, and nobody's window can slip in between (D82).
 import type { FeedId } from '@sealpost/protocol';

@@ -1,4 +1,4 @@
-// Owns how a process comes to know the newest reports. It is fed by the database: a notification wakes it, a look four times a second does
+// How a process comes to know the newest reports. It is fed by the database: a notification wakes it, a look four times a second does
 // when none comes, and what it reads is ordered by position (D82).
 import type { FeedId } from '@sealpost/protocol';
 import { createCoalescer } from '../../runtime/coalesce.ts';

@@ -1,4 +1,4 @@
-// Owns talking to PostgreSQL: the one file that knows the driver. Everything has a bound of its own in this process, since a database
+// Talking to PostgreSQL: the one file that knows the driver. Everything has a bound of its own in this process, since a database
 // that is away or stuck keeps none of its promises, its time-outs included (D80).
 import postgres from 'postgres';
 import { StoreError } from '../store.ts';
@@ -56,7 +56,7 @@ const runOn =
   (client: postgres.Sql | postgres.TransactionSql): Run =>
   // The driver's rows are plain objects; which ones is known by who wrote the statement.
   <Row>(text: string, parameters: readonly Parameter[] = []) =>
-    client.unsafe(text, [...parameters], { prepare: true }) as unknown as Promise<readonly Row[]>;
+    client.unsafe(text, [...parameters], { prepare: true }) as unknown as Promise<readonly Row[]>; // rows as the caller names them
 
 const timedOut = Symbol('timed out');
 

@@ -1,4 +1,4 @@
-// Owns what a process remembers of a database: the newest report of each stream, and the last ones in the order of appending.
+// What a process remembers of a database: the newest report of each stream, and the last ones in the order of appending.
 import type { FeedId } from '@sealpost/protocol';
 import { renderReport } from '../format/rendered-report.ts';
 import { type Appended, type AppendedFilter, type LatestReport, reportTag, type StoredReport } from '../store.ts';
@@ -121,7 +121,8 @@ const firstAfter = (entries: readonly Recent[], position: number): number => {
   let high = entries.length;
   while (low < high) {
     const middle = (low + high) >> 1;
-    if ((entries[middle] as Recent).position > position) high = middle;
+    const found = entries[middle] as Recent; // inside the list
+    if (found.position > position) high = middle;
     else low = middle + 1;
   }
   return low;

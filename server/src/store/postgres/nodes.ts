@@ -1,4 +1,4 @@
-// Owns how nodes on one database tell each other what need not last: rows that live for seconds, in a table that no standby has and that
+// How nodes on one database tell each other what need not last: rows that live for seconds, in a table that no standby has and that
 // a crash empties. Commits of these rows wait for nobody.
 import { randomUUID } from 'node:crypto';
 import { type KeyHolders, keyHolderFreshMs, type NodeExchange } from '../nodes.ts';

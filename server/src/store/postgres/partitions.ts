@@ -1,4 +1,4 @@
-// Owns the partitions of reports and minutes: which span a moment falls into, how its tables are called, making and dropping them.
+// The partitions of reports and minutes: which span a moment falls into, how its tables are called, making and dropping them.
 // Statements that can name a partition do: through the parent each costs three times as much.
 import { dayMs } from '@sealpost/protocol';
 import { createCoalescer } from '../../runtime/coalesce.ts';

@@ -1,4 +1,4 @@
-// Owns reading reports from PostgreSQL. A reading that fits into one partition names it; what it does not find there is asked of all
+// Reading reports from PostgreSQL. A reading that fits into one partition names it; what it does not find there is asked of all
 // of them in one statement, so that every answer is of one moment.
 import assert from 'node:assert/strict';
 import type { FeedId } from '@sealpost/protocol';

@@ -1,4 +1,4 @@
-// Owns which server a reading of history goes to (D87): a replica that has all that this process has shown of the streams asked for, in
+// Which server a reading of history goes to (D87): a replica that has all that this process has shown of the streams asked for, in
 // `latest` or in history; the primary otherwise. What was shown once is in every later answer.
 import type { FeedId } from '@sealpost/protocol';
 import { createCoalescer } from '../../runtime/coalesce.ts';

@@ -1,4 +1,4 @@
-// Owns a report as a row: packed, and under a checksum that covers its key as well; and how lists travel as one parameter.
+// A report as a row: packed, and under a checksum that covers its key as well; and how lists travel as one parameter.
 import { crc32 } from 'node:zlib';
 import type { FeedId } from '@sealpost/protocol';
 import type { DamageLog } from '../damage.ts';

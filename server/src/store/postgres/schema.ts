@@ -1,4 +1,4 @@
-// Owns the tables in PostgreSQL: their numbered migrations, how partitions are named, and the locks. Plain features only, so that
+// The tables in PostgreSQL: their numbered migrations, how partitions are named, and the locks. Plain features only, so that
 // compatible databases work. Reports and minutes are partitioned by time (D81).
 
 import { createHash, randomBytes } from 'node:crypto';

@@ -1,4 +1,4 @@
-// Owns the sockets of the database's clients: which host they lead to, how soon one is tried again, and that none outlives its client.
+// The sockets of the database's clients: which host they lead to, how soon one is tried again, and that none outlives its client.
 // The driver by itself begins with the first host each time, tries again without a pause where a connection is closed before it is one,
 // and leaves behind what is on its way when a client is ended: that comes alive, and stays for a minute.
 import { connect, type Socket } from 'node:net';

@@ -56,7 +56,7 @@ export async function* sendLines(
     Expect: '100-continue', // a refusal then comes before the first byte is sent, not as a broken connection
   };
   const request = open(url, { method: 'POST', headers });
-  const sending = { failure: undefined as unknown };
+  const sending = { failure: undefined as unknown }; // set when sending fails
   const onAbort = (): void => void request.destroy(new Error('the server was silent for too long'));
   if (signal?.aborted) onAbort();
   signal?.addEventListener('abort', onAbort);

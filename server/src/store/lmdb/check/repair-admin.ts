@@ -39,13 +39,14 @@ const ownKeys: Readonly<Record<string, (entry: Entry) => Buffer | undefined>> = 
   records: (entry) => {
     const record = parse(entry);
     if (typeof record !== 'object' || record === null) return undefined;
-    const names = (Object.keys(keyedBy) as AdminKind[]).map(
-      (kind) => `${kind}/${keyedBy[kind](record as AdminRecords[AdminKind] as never)}`,
+    const kinds = Object.keys(keyedBy) as AdminKind[]; // keys of its own
+    const names = kinds.map(
+      (kind) => `${kind}/${keyedBy[kind](record as AdminRecords[AdminKind] as never)}`, // tried as each kind in turn
     );
     return names.map((name) => Buffer.from(name)).find((key) => reads(() => decodeAdminRecord({ ...entry, key })));
   },
   audit: (entry) => {
-    const sequence = Number((parse(entry) as Partial<AuditEntry> | undefined)?.sequence);
+    const sequence = Number((parse(entry) as Partial<AuditEntry> | undefined)?.sequence); // checked where it is used
     const key = Number.isSafeInteger(sequence) && sequence > 0 ? positionKey(sequence) : undefined;
     return key !== undefined && reads(() => decodeAuditEntry({ ...entry, key })) ? key : undefined;
   },

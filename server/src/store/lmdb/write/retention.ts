@@ -1,4 +1,4 @@
-// Owns what retention removes from LMDB, a slice per transaction: whole runs and tail reports, oldest first. A run goes when its
+// What retention removes from LMDB, a slice per transaction: whole runs and tail reports, oldest first. A run goes when its
 // last report is too old, so single reports may outlive the bound by a run; readers hide what is older than retention (D52).
 import type { DamageLog } from '../../damage.ts';
 import { blockReports, openBlock } from '../../format/report-block.ts';

@@ -175,7 +175,8 @@ export const firstAtOrAfter = (reports: readonly Window[], observationsMs: numbe
   let high = reports.length;
   while (low < high) {
     const middle = (low + high) >> 1;
-    if ((reports[middle] as Window).observationsMs >= observationsMs) high = middle;
+    const { observationsMs: found } = reports[middle] as Window; // inside the list
+    if (found >= observationsMs) high = middle;
     else low = middle + 1;
   }
   return low;
@@ -220,7 +221,7 @@ const findRunFor = (transaction: Transaction, stream: number, observationsMs: nu
  */
 const gapIn = ({ block }: IntactRun, late: readonly BlockReport[]): number | undefined => {
   const i = block.firstAtOrAfter((late[0] as Window).observationsMs); // there is one
-  return i < block.count && block.window(i).observationsMs > (late.at(-1) as Window).observationsMs ? i : undefined;
+  return i < block.count && block.window(i).observationsMs > (late.at(-1) as Window).observationsMs ? i : undefined; // never empty
 };
 
 const mergeIntoBlock = (
@@ -238,7 +239,7 @@ const mergeIntoBlock = (
   if (target !== undefined) removeRun(transaction, target);
   const all = mergeReports(known, late);
   // Cut where they end: the next ones come there.
-  const end = gap && all.length > blockReports ? firstAtOrAfter(all, (late.at(-1) as Window).observationsMs + 1) : 0;
+  const end = gap && all.length > blockReports ? firstAtOrAfter(all, (late.at(-1) as Window).observationsMs + 1) : 0; // never empty
   for (const part of [all.slice(0, end), all.slice(end)]) putRuns(blocks, stream, part);
 };
 

@@ -210,7 +210,7 @@ const isAdministrative = (request: Parameters<typeof perform>[0]): boolean =>
 const describeFailure = (cause: unknown, part: 'reports' | 'administration'): WriterFailure => {
   open?.writer.forget(); // what it remembered of streams may belong to the transaction that failed
   closeRefused();
-  const { name, message, code } = cause as Error & { code?: unknown };
+  const { name, message, code } = cause as Error & { code?: unknown }; // thrown by lmdb or by us: errors
   const isClosed = part === 'administration' ? isAdministrationRefused : place !== undefined && open === undefined;
   return { error: { name, message, code }, isClosed };
 };

@@ -153,12 +153,12 @@ export const openWriter = (options: WriterOptions): Writer => {
     ready: () => channel?.ready() ?? Promise.resolve(),
     // Copied, not transferred: once any memory of a process was taken from it, V8 looks at every access to bytes whether they are still there.
     append: (batch) => ask('reports', { act: 'append', ...packBatch(batch) }) as Promise<readonly AppendOutcome[]>, // as the thread answers
-    trim: (retention) => ask('reports', { act: 'trim', retention }) as Promise<{ removed: number; more: boolean }>,
-    quarantine: (refused) => ask('reports', { act: 'quarantine', refused }) as Promise<void>,
+    trim: (retention) => ask('reports', { act: 'trim', retention }) as Promise<{ removed: number; more: boolean }>, // as the thread answers
+    quarantine: (refused) => ask('reports', { act: 'quarantine', refused }) as Promise<void>, // as the thread answers
     addUsage: (rows, uses, nowMs) =>
-      inTurn(() => ask('administration', { act: 'usage', rows, uses, nowMs })) as Promise<void>,
+      inTurn(() => ask('administration', { act: 'usage', rows, uses, nowMs })) as Promise<void>, // as the thread answers
     putRecords: (records, entry) =>
-      inTurn(() => ask('administration', { act: 'put', records, entry })) as Promise<void>,
+      inTurn(() => ask('administration', { act: 'put', records, entry })) as Promise<void>, // as the thread answers
     administer: (change) => inTurn(async () => noteWrite(states.administration, join(folder, 'admin'), change)),
     writes: () => (channel === undefined || channel.waiting() > 0 || states.reports.current() ? undefined : writes),
     stops: () => Object.values(states).flatMap((state) => state.current() ?? []),
@@ -253,7 +253,7 @@ const noteWrite = (state: WriteState, folder: string, change: () => void): void 
 const isSystemFailure = (error: unknown): boolean =>
   error instanceof StoreError
     ? error.code === 'store_taken_over'
-    : (error as { errno?: unknown }).errno !== undefined || typeof (error as { code?: unknown }).code === 'number';
+    : (error as { errno?: unknown }).errno !== undefined || typeof (error as { code?: unknown }).code === 'number'; // whatever was thrown
 
 const threadFailure = (folder: string, why: string, wasAsked: boolean): StoreError =>
   wasAsked

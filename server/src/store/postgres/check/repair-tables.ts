@@ -235,7 +235,7 @@ export const readStoredSets = async (run: Run, t: Tables): Promise<SignerSets> =
 const ownPlace = ({ kind, key, record }: RecordRow, of: (record: object) => AdminKind | undefined) => {
   const content = attempt(() => decodeRecord<object>(record, key));
   if (content === undefined) return undefined;
-  const own = Object.hasOwn(keyedBy, kind) ? (kind as AdminKind) : of(content);
+  const own = Object.hasOwn(keyedBy, kind) ? (kind as AdminKind) : of(content); // a key of the table
   const name = own && keyedBy[own](content as never); // whatever it is, its key is text or it is not of this kind
   return own !== undefined && typeof name === 'string' ? { kind: own, key: name } : undefined;
 };
@@ -255,7 +255,7 @@ export const repairRecords = (repair: PostgresRepair): Promise<void> =>
     const rows = await run<RecordRow>(`SELECT kind, key, record FROM ${t.records}`);
     const taken = new Set(rows.map(({ kind, key }) => `${kind}/${key}`));
     const damaged = rows.filter(
-      ({ kind, key, record }) => attempt(() => decodeAdmin(kind as AdminKind, key, record)) === undefined,
+      ({ kind, key, record }) => attempt(() => decodeAdmin(kind as AdminKind, key, record)) === undefined, // refused where it is none
     );
     for (const row of damaged) {
       const name = `${row.kind}/${row.key}`;
