@@ -198,7 +198,7 @@ describe.each([
       code: 'unauthorized',
       status: 401,
       retryable: false,
-      advice: 'Check user id and secret, and that the account is not disabled.',
+      advice: 'Check user ID and secret, and that the account is not disabled.',
       requestId: expect.any(String),
     });
     expect(service.events.filter(({ method }) => method === 'GET').length - before).toBe(1);

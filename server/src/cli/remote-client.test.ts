@@ -54,7 +54,7 @@ describe('a failed call', () => {
   });
 
   test.each([
-    [refusal('unauthorized', 401), 1, 'unauthorized: What happened. (request r-1)', 'Check user id and secret'],
+    [refusal('unauthorized', 401), 1, 'unauthorized: What happened. (request r-1)', 'Check user ID and secret'],
     [
       refusal('clock_skew', 400),
       1,

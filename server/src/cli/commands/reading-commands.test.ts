@@ -156,7 +156,7 @@ describe('failures of the server and the way to it', () => {
     const ran = await latest(btc, { as: { ...alice, secret: 'another' } });
     expect(ran).toMatchObject({ code: 1, stdout: '' });
     expect(ran.stderr).toMatch(
-      /^error: unauthorized: .* \(request ID\) Check user id and secret, and that the account is not disabled\.\n$/,
+      /^error: unauthorized: .* \(request ID\) Check user ID and secret, and that the account is not disabled\.\n$/,
     );
     expect((await latest(forbidden)).stderr).toMatch(
       /^error: stream_not_accessible: .* See the streams .*: sealpost doctor http:\/\/HOST\.\n$/,
