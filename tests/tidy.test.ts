@@ -206,6 +206,27 @@ test('tidy: functions stay under 70 lines', () => {
   );
 });
 
+/** A cast in a line of code; names after it are types, or the words that types begin with. */
+const cast =
+  /[\w)\]}!] as (?:readonly |unknown\b|never\b|string\b|number\b|boolean\b|bigint\b|\(?(?:keyof|typeof) |[A-Z]|\{ )/;
+
+test('tidy: every cast has its reason on the line', () => {
+  const bare = product.flatMap(({ path, text }) => {
+    const lines = text.split('\n');
+    return lines.flatMap((line, i) => {
+      if (/^\s*(\/\/|\*|\/\*|import |export \{|\} from)/.test(line)) return [];
+      const [code = '', reason] = line.replace(/'(?:[^'\\]|\\.)*'|`[^`]*`/g, '').split('//');
+      if (!cast.test(code) || reason !== undefined || /\[\w+ in /.test(code)) return []; // in a mapped type it renames keys
+      // A type of several lines has it after the last one.
+      const isOpen = /[{<(]$/.test(code.trimEnd());
+      return isOpen && lines.slice(i + 1, i + 7).some((later) => /^\s*[}>)].*\/\//.test(later))
+        ? []
+        : [`${path}:${i + 1}: ${line.trim()}`];
+    });
+  });
+  offenders(bare, 'A cast overrules the compiler: the next reader must see why that is right.');
+});
+
 test('tidy: names say what a thing is', () => {
   const vague = /(^|[-./])(utils?|helpers?|common|types|lib|services?|managers?|base|impl|data|info|misc)([-./]|$)/;
   const inPaths = listFiles('.ts', '.tsx').filter((path) => vague.test(path) || path !== path.toLowerCase());

@@ -47,7 +47,7 @@ const endsIn = (path: string): number => {
   }
   try {
     const { unexpectedEnds } = JSON.parse(text) as { unexpectedEnds?: unknown }; // ours, or cut short
-    return (Number.isSafeInteger(unexpectedEnds) ? (unexpectedEnds as number) : 0) + 1;
+    return (Number.isSafeInteger(unexpectedEnds) ? (unexpectedEnds as number) : 0) + 1; // an integer
   } catch {
     return 1;
   }
