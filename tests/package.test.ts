@@ -186,10 +186,10 @@ test('package: a program names the type of every argument and result of the clie
     'named',
     `import { createClient, decode, formatDecimal, SealpostError, signRequest, verify, withFeeToken } from '@sealpost/client';
      import type {
-       AnswerDetails, AnyReport, BulkReports, CallOptions, Candle, CandleSpan, CandlesResult, CatalogEntry, CatalogResult, Client, ClientEvent,
+       AnswerDetails, AnyReport, BulkReports, CallOptions, Candle, CandleRange, CandlesResult, CatalogEntry, CatalogResult, Client, ClientEvent,
        ClientOptions, ClientWarning, Coverage, CoverageResult, Credentials, CredentialsSource, DecodedReport, DiscoveryFilters, FeedsResult,
        FeeTokenEncoding, Hex, MissingReport, OneReport, PagesOptions, ReconnectRules, ReportBody, ReportJson, ReportPage, ReportStream,
-       RequestToSign, SealpostErrorCode, SecretSource, ServiceStatus, SignerSet, SignerSets, SignerSetsJson, SignersResult, Sleep, Span, StatusResult,
+       RequestToSign, SealpostErrorCode, SecretSource, ServiceStatus, SignerSet, SignerSets, SignerSetsJson, SignersResult, Sleep, TimeRange, StatusResult,
        StreamDifference, StreamGap, StreamOptions, StreamState, TimeResult, TransportName, Verdict, VerifyFailure,
      } from '@sealpost/client';
      type Same<A, B> = [A] extends [B] ? ([B] extends [A] ? true : never) : never;
@@ -218,8 +218,8 @@ test('package: a program names the type of every argument and result of the clie
        true satisfies Same<Argument<'pages', 1>, PagesOptions>,
        true satisfies Same<Argument<'stream', 1>, StreamOptions>,
        true satisfies Same<Argument<'discovery', 0>, DiscoveryFilters>,
-       true satisfies Same<Argument<'coverage', 1>, Span>,
-       true satisfies Same<Argument<'candles', 1>, CandleSpan>,
+       true satisfies Same<Argument<'coverage', 1>, TimeRange>,
+       true satisfies Same<Argument<'candles', 1>, CandleRange>,
        true satisfies Same<Parameters<typeof createClient>, [options: ClientOptions]>,
        true satisfies Same<Parameters<typeof decode>, [report: AnyReport]>,
        true satisfies Same<ReturnType<typeof decode>, DecodedReport>,
