@@ -2,9 +2,9 @@
 import { connect } from 'node:net';
 import { signRequest } from '@sealpost/protocol';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { badCases, goodCases, lostCases, type Material, otherCases, type RawCase } from './raw-requests.ts';
 import { testStream } from './support/door.ts';
 import { type Exchange, exchange, head, type RawAnswer, toLines } from './support/raw-http.ts';
-import { badCases, goodCases, lostCases, type Material, otherCases, type RawCase } from './support/raw-requests.ts';
 import { type Credentials, openService, type Service } from './support/running-api.ts';
 import { createSignedReports, secondStream } from './support/signed-reports.ts';
 

@@ -1,4 +1,4 @@
-// That a deployment serves one network: readers see the catalog of theirs alone, so that a stream of the other is as unknown as one
+// One network for each deployment: readers see the catalog of theirs alone, so that a stream of the other is as unknown as one
 // that does not exist.
 import type { FeedId, NetworkType, Stream } from '@sealpost/protocol';
 import type { AdminSnapshot, AdminView } from '../store/admin-snapshot.ts';

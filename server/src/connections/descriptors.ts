@@ -13,14 +13,18 @@ export type DescriptorWatch = {
 
 /** Opens a descriptor every second; the first failure is told. */
 export const watchDescriptors = (onOut: (message: string, error: unknown) => void): DescriptorWatch => {
-  let isOut = false;
-  const look = (): void =>
+  let [isOut, isLooking] = [false, false];
+  const look = (): void => {
+    if (isLooking) return; // the threads of node:fs may all wait for a disk
+    isLooking = true;
     open('/dev/null', 'r', (error, descriptor) => {
+      isLooking = false;
       if (error === null) close(descriptor, () => {});
       const failed = error !== null && (error.code === 'EMFILE' || error.code === 'ENFILE');
       if (failed && !isOut) onOut(`In this process ${reason}.`, error);
       isOut = failed;
     });
+  };
   const timer = setInterval(look, lookEveryMs).unref();
   return { describe: () => (isOut ? [reason] : []), stop: () => clearInterval(timer) };
 };

@@ -9,6 +9,7 @@ import {
 import { createNetwork } from '@sealpost/simulator';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { act, type Door, openDoor, testStream } from '../../../tests/support/door.ts';
+import { heldHeapBytes } from '../../../tests/support/heap.ts';
 import { createSignedReports, millisecondStream, secondStream } from '../../../tests/support/signed-reports.ts';
 import { openStore } from '../store/open.ts';
 import { type Store, type StoredReport, StoreError } from '../store/store.ts';
@@ -268,6 +269,15 @@ test('ingest: a sender leaves room for others, and its batches that wait pass in
   } finally {
     await close();
   }
+});
+
+test('ingest: a door that is open for days holds nothing of the batches that it has passed', async () => {
+  const heldAfter = async (batches: number): Promise<number> => {
+    for (let i = 0; i < batches; i++) await door.ingest.submit([], 1);
+    return heldHeapBytes();
+  };
+  const before = await heldAfter(1_000);
+  expect((await heldAfter(30_000)) - before).toBeLessThan(500_000); // less than 17 bytes each
 });
 
 test.each(['store_unavailable', 'store_disk_full'] as const)(

@@ -288,7 +288,7 @@ type Turn = ReturnType<ReturnType<typeof createAppendOrder>['take']>;
  */
 const createAppendOrder = () => {
   const lastOf = new WeakMap<Sender, Promise<void>>();
-  let all: Promise<unknown> = Promise.resolve();
+  let all: Promise<void> = Promise.resolve();
   let taken = 0;
   let failed = { upTo: 0, error: undefined as unknown }; // set by a failure
   const take = (sender: Sender) => {
@@ -311,7 +311,8 @@ const createAppendOrder = () => {
     });
     const ended = last.then(() => mine);
     lastOf.set(sender, ended);
-    all = Promise.all([all, ended]);
+    const before = all;
+    all = ended.then(() => before); // not all of both: its list would hold the lists of all batches before
     const fail = (error: unknown): never => {
       if (error instanceof StoreError) failed = { upTo: taken, error };
       throw error;

@@ -5,12 +5,12 @@ import type { Damage } from '../../store.ts';
 import { decodeAdminRecord, decodeAuditEntry } from '../admin.ts';
 import { type Environment, openTable, type Table } from '../environment.ts';
 
-type Entry = { readonly key: Buffer; readonly value: Buffer };
+export type AdminEntry = { readonly key: Buffer; readonly value: Buffer };
 
-const decodeCount = ({ key, value }: Entry): unknown => decodeKeyedRecord(key, value, key.toString());
+const decodeCount = ({ key, value }: AdminEntry): unknown => decodeKeyedRecord(key, value, key.toString());
 
 /** How a record of each table is decoded, which throws where it is damaged. */
-const decoders: Readonly<Record<string, (entry: Entry) => unknown>> = {
+export const adminDecoders: Readonly<Record<string, (entry: AdminEntry) => unknown>> = {
   records: decodeAdminRecord,
   audit: decodeAuditEntry,
   usage: decodeCount,
@@ -18,17 +18,19 @@ const decoders: Readonly<Record<string, (entry: Entry) => unknown>> = {
   writer: decodeCount,
 };
 
+/** A key as people read it. */
+export const nameOfKey = (table: string, key: Buffer): string =>
+  table === 'audit' ? key.toString('hex') : key.toString();
+
 /** Every damaged record of the environment. */
 export const checkAdministration = (environment: Environment): readonly Damage[] => {
   environment.root.resetReadTxn();
   const damage: DamageLog = createDamageLog();
-  for (const [table, decode] of Object.entries(decoders)) {
+  for (const [table, decode] of Object.entries(adminDecoders)) {
     // A reader on read-only media cannot make a table that an older release did not know.
     const opened: Table | undefined = openTable(environment, table);
-    for (const entry of opened?.getRange() ?? []) {
-      const key = table === 'audit' ? entry.key.toString('hex') : entry.key.toString();
-      damage.contain({ table, key }, () => decode(entry));
-    }
+    for (const entry of opened?.getRange() ?? [])
+      damage.contain({ table, key: nameOfKey(table, entry.key) }, () => decode(entry));
   }
   return damage.list();
 };

@@ -2,31 +2,26 @@
 // Entries of the audit log stay whatever they are: a log that could be mended could be forged (D131).
 import type { SignerSets } from '@sealpost/protocol';
 import { keyedBy } from '../../admin-keys.ts';
-import { createDamageLog, dependentsOf } from '../../damage.ts';
-import { decodeKeyedRecord } from '../../format/record.ts';
+import { dependentsOf } from '../../damage.ts';
+import { attempt } from '../../format/report-correction.ts';
 import type { AdminKind, AdminRecords, AuditEntry, RegisteredSignerSet } from '../../store.ts';
 import { decodeAdminRecord, decodeAuditEntry } from '../admin.ts';
 import { type Environment, openTable, type Table } from '../environment.ts';
 import { positionKey } from '../report-tables.ts';
+import { type AdminEntry, adminDecoders, nameOfKey } from './admin-check.ts';
 import { isAscending, type Repair } from './repair-tables.ts';
-
-type Entry = { readonly key: Buffer; readonly value: Buffer };
 
 /** The intact signer sets, retired ones included. */
 export const readSignerSets = (admin: Environment): SignerSets => {
-  const damage = createDamageLog();
   const sets = [...openTable(admin, 'records').getRange()].flatMap((entry) =>
-    entry.key.toString().startsWith('signerSet/')
-      ? (damage.contain({ table: 'records', key: '' }, () => [decodeAdminRecord<'signerSet'>(entry)]) ?? [])
-      : [],
+    entry.key.toString().startsWith('signerSet/') ? (attempt(() => decodeAdminRecord<'signerSet'>(entry)) ?? []) : [],
   );
   return new Map(sets.map((set: RegisteredSignerSet) => [set.configDigest, set]));
 };
 
-const reads = (decode: () => unknown): boolean =>
-  createDamageLog().contain({ table: '', key: '' }, () => [decode()]) !== undefined;
+const reads = (decode: () => unknown): boolean => attempt(() => [decode()]) !== undefined;
 
-const parse = ({ value }: Entry): unknown => {
+const parse = ({ value }: AdminEntry): unknown => {
   try {
     return JSON.parse(value.toString('utf8', 4));
   } catch {
@@ -35,7 +30,7 @@ const parse = ({ value }: Entry): unknown => {
 };
 
 /** The key that a record was written under, as its own content says; undefined where it does not match its checksum there. */
-const ownKeys: Readonly<Record<string, (entry: Entry) => Buffer | undefined>> = {
+const ownKeys: Readonly<Record<string, (entry: AdminEntry) => Buffer | undefined>> = {
   records: (entry) => {
     const record = parse(entry);
     if (typeof record !== 'object' || record === null) return undefined;
@@ -52,19 +47,11 @@ const ownKeys: Readonly<Record<string, (entry: Entry) => Buffer | undefined>> = 
   },
 };
 
-const decodeCount = ({ key, value }: Entry): unknown => decodeKeyedRecord(key, value, key.toString());
-
-const decoders: Readonly<Record<string, (entry: Entry) => unknown>> = {
-  records: decodeAdminRecord,
-  audit: decodeAuditEntry,
-  usage: decodeCount,
-  secretUses: decodeCount,
-};
-
-const nameOf = (table: string, key: Buffer): string => (table === 'audit' ? key.toString('hex') : key.toString());
+/** Who writes is the lock's to say: a damaged place is taken by the next writer (D136). */
+const repairedTables = Object.keys(adminDecoders).filter((name) => name !== 'writer');
 
 export const repairAdministration = (repair: Repair, admin: Environment): void => {
-  for (const name of Object.keys(decoders)) {
+  for (const name of repairedTables) {
     const table = openTable(admin, name);
     if (repair.options.dryRun) planTable(repair, name, table);
     else
@@ -85,15 +72,15 @@ const planTable = (
   repair: Repair,
   name: string,
   table: Table,
-): { readonly kept: readonly Entry[]; readonly removed: readonly Entry[] } => {
-  const [kept, removed]: [Entry[], Entry[]] = [[], []];
+): { readonly kept: readonly AdminEntry[]; readonly removed: readonly AdminEntry[] } => {
+  const [kept, removed]: [AdminEntry[], AdminEntry[]] = [[], []];
   for (const found of table.getRange()) {
     const entry = { key: Buffer.from(found.key), value: Buffer.from(found.value) };
-    if (reads(() => decoders[name]?.(entry))) {
+    if (reads(() => adminDecoders[name]?.(entry))) {
       kept.push(entry);
       continue;
     }
-    const key = nameOf(name, entry.key);
+    const key = nameOfKey(name, entry.key);
     const own = ownKeys[name]?.(entry);
     repair.file.put({
       environment: 'admin',

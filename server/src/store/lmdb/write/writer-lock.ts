@@ -85,7 +85,10 @@ export const isBeingWritten = (folder: string): boolean => {
 
 const isAlive = (holder: Holder, path: string): boolean => {
   if (holder.bootId !== bootId()) return false;
-  if (holder.namespace !== pidNamespace()) return Date.now() - statSync(path).mtimeMs < beatMissingMs;
+  if (holder.namespace !== pidNamespace()) {
+    const beat = statSync(path, { throwIfNoEntry: false }); // its holder may have just given it back
+    return beat !== undefined && Date.now() - beat.mtimeMs < beatMissingMs;
+  }
   return startOf(holder.pid) === holder.startedAt;
 };
 
@@ -127,7 +130,7 @@ const exists = (pid: number): boolean => {
   try {
     return process.kill(pid, 0);
   } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM'; // of node:fs
+    return (error as NodeJS.ErrnoException).code === 'EPERM'; // of the system call
   }
 };
 

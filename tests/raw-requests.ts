@@ -1,5 +1,5 @@
 // The table of requests that no client library sends: name, bytes, the statuses that may come back.
-import { head } from './raw-http.ts';
+import { head } from './support/raw-http.ts';
 
 /** What a case needs to build its bytes: a target that is readable, and header lines that sign a method and target. */
 export type Material = {
