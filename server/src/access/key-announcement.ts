@@ -1,5 +1,6 @@
 // How a running node says which keys it has, so that `secret rewrap` rewraps nothing that a node could not open (D150).
 import { hostname } from 'node:os';
+import { within } from '../runtime/deadline.ts';
 import type { KeyHolders } from '../store/nodes.ts';
 import type { SecretBox } from './secrets.ts';
 
@@ -33,23 +34,11 @@ export const announceKeys = (
   const timer = setInterval(say, everyMs).unref();
   return async () => {
     clearInterval(timer);
-    // Whatever does not end, on a disk or at a database that does not answer, is forgotten within seconds.
-    await within(
-      withdrawMaxMs,
-      (async () => {
-        await underWay;
-        await holders.withdraw(node);
-      })(),
-    );
+    // An announcement that cannot be withdrawn, because the disk or database does not answer, expires within seconds.
+    const withdraw = async (): Promise<void> => {
+      await underWay;
+      await holders.withdraw(node);
+    };
+    await within(withdrawMaxMs, withdraw()).catch(() => {});
   };
-};
-
-/** Waits for an act to end, well or badly, but not longer than this. */
-const within = async (ms: number, act: Promise<void>): Promise<void> => {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, ms);
-  });
-  await Promise.race([act.catch(() => {}), late]);
-  clearTimeout(timer);
 };

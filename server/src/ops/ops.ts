@@ -5,6 +5,7 @@ import { type DescriptorWatch, watchDescriptors } from '../connections/descripto
 import { type ConnectionGuard, createConnectionGuard, inTurn } from '../connections/guard.ts';
 import { metricsContentType } from '../observe/metrics.ts';
 import type { Listener } from '../observe/observe.ts';
+import { timedOut, within } from '../runtime/deadline.ts';
 import { urlHost } from '../runtime/urls.ts';
 
 /** Why this process should get no requests; undefined when it may. A throw or silence counts as a reason. */
@@ -125,7 +126,7 @@ const createOpsHandler = (options: OpsOptions, descriptors: Pick<DescriptorWatch
     ],
     [
       '/metrics',
-      async () => ({ status: 200, contentType: metricsContentType, body: await within(answerMaxMs, metrics()) }),
+      async () => ({ status: 200, contentType: metricsContentType, body: await orFailAfter(answerMaxMs, metrics()) }),
     ],
   ]);
   const answer = async (path: string, method: string | undefined): Promise<OpsAnswer> => {
@@ -174,7 +175,7 @@ const findReasons = async (checks: OpsOptions['checks'], answerMaxMs: number): P
   const found = await Promise.all(
     Object.entries(checks).map(async ([name, check]) => {
       try {
-        const reason = await within(answerMaxMs, (async () => check())());
+        const reason = await orFailAfter(answerMaxMs, (async () => check())());
         return reason === undefined ? [] : [`${name}: ${reason}`];
       } catch (error) {
         return [`${name}: ${error instanceof Error ? error.message : String(error)}`];
@@ -184,15 +185,9 @@ const findReasons = async (checks: OpsOptions['checks'], answerMaxMs: number): P
   return found.flat();
 };
 
-/** Waits for a promise, but not longer than this. */
-const within = async <T>(ms: number, promise: Promise<T>): Promise<T> => {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`no answer within ${ms} ms`)), ms);
-  });
-  try {
-    return await Promise.race([promise, late]);
-  } finally {
-    clearTimeout(timer);
-  }
+/** Throws when the promise takes longer than `ms`. */
+const orFailAfter = async <T>(ms: number, promise: Promise<T>): Promise<T> => {
+  const value = await within(ms, promise);
+  if (value === timedOut) throw new Error(`no answer within ${ms} ms`);
+  return value;
 };

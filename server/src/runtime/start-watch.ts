@@ -1,5 +1,5 @@
 // Says what a start waits for when it takes long. It ends nothing: a large store or a slow database may need the time.
-import { setTimeout } from 'node:timers/promises';
+import { within } from './deadline.ts';
 
 export type StartWatch = {
   /** Opens one part; until it is open, or has failed, the start waits for it. */
@@ -39,9 +39,7 @@ export const unwatchedStart: StartWatch = { part: (_, open) => open(), end: () =
 
 const closeFailedMs = 5_000;
 
-/** Closes what a failed start has opened. It gives up after 5 s and never rejects, so that the start's own failure is told. */
+/** Closes what a failed start has opened. It gives up after 5 s and never rejects, so that the start's own error is reported. */
 export const closeFailedStart = async (close: () => Promise<void>): Promise<void> => {
-  const closed = new AbortController();
-  await Promise.race([close(), setTimeout(closeFailedMs, undefined, { signal: closed.signal })]).catch(() => {});
-  closed.abort();
+  await within(closeFailedMs, close()).catch(() => {});
 };

@@ -2,6 +2,7 @@
 // thread that ends is replaced, closing always ends (D135).
 import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
+import { timedOut, within } from './deadline.ts';
 
 /**
  * Starts a module beside the caller in a thread: `startThread('./x', import.meta.url, …)` takes x.ts or x.js as the caller is one.
@@ -147,23 +148,13 @@ const describeEnd = (error: unknown): string => (error instanceof Error ? error.
 
 /** A thread inside a system call that does not return cannot be ended: then nobody waits for it any longer. */
 const endThread = async (worker: Worker, last: unknown, closeMaxMs: number): Promise<void> => {
-  const exited = new Promise<true>((resolve) => worker.once('exit', () => resolve(true)));
-  if (last !== undefined) worker.postMessage(last);
-  if (last !== undefined && (await orAfter(exited, closeMaxMs))) return;
+  const exited = new Promise((resolve) => worker.once('exit', resolve));
+  if (last !== undefined) {
+    worker.postMessage(last);
+    if ((await within(closeMaxMs, exited)) !== timedOut) return;
+  }
   void worker.terminate();
-  if (await orAfter(exited, terminateMaxMs)) return;
-  worker.unref();
-};
-
-/** Whether something happens in time. */
-const orAfter = async (happens: Promise<true>, ms: number): Promise<boolean> => {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<false>((resolve) => {
-    timer = setTimeout(() => resolve(false), ms);
-  });
-  const happened = await Promise.race([happens, late]);
-  clearTimeout(timer);
-  return happened;
+  if ((await within(terminateMaxMs, exited)) === timedOut) worker.unref();
 };
 
 /** Whether a thread has come to run, for those who wait for it. */

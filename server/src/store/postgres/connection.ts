@@ -1,6 +1,7 @@
 // Talking to PostgreSQL: the one file that knows the driver. Everything has a bound of its own in this process, since a database
 // that is away or stuck keeps none of its promises, its time-outs included (D80).
 import postgres from 'postgres';
+import { timedOut, within } from '../../runtime/deadline.ts';
 import { StoreError } from '../store.ts';
 import type { StatementFailure, StoreEvent } from '../store-event.ts';
 import type { PostgresAddress } from './address.ts';
@@ -57,22 +58,6 @@ const runOn =
   // The driver's rows are plain objects; which ones is known by who wrote the statement.
   <Row>(text: string, parameters: readonly Parameter[] = []) =>
     client.unsafe(text, [...parameters], { prepare: true }) as unknown as Promise<readonly Row[]>; // rows as the caller names them
-
-const timedOut = Symbol('timed out');
-
-/** The value, or `timedOut` when there is none in time. What comes later is nobody's any more. */
-const within = async <T>(ms: number, promise: PromiseLike<T>): Promise<T | typeof timedOut> => {
-  let timer: NodeJS.Timeout | undefined;
-  const bound = new Promise<typeof timedOut>((resolve) => {
-    // An answer that came while this process was held up is heard first.
-    timer = setTimeout(() => setImmediate(resolve, timedOut), ms);
-  });
-  try {
-    return await Promise.race([promise, bound]);
-  } finally {
-    clearTimeout(timer);
-  }
-};
 
 const unavailable = (what: string, cause?: unknown) =>
   new StoreError('store_unavailable', `The database ${what}. Try again soon.`, { cause });

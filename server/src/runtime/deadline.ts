@@ -1,0 +1,17 @@
+// A deadline for a promise.
+
+export const timedOut = Symbol('timed out');
+
+/** What the promise resolves to or throws, or `timedOut` after `ms`. The work is not stopped; its later result or error is ignored. */
+export const within = async <T>(ms: number, promise: PromiseLike<T>): Promise<T | typeof timedOut> => {
+  let timer: NodeJS.Timeout | undefined;
+  const deadline = new Promise<typeof timedOut>((resolve) => {
+    // A result that arrived while this process was blocked still counts: it is processed before `setImmediate`.
+    timer = setTimeout(() => setImmediate(resolve, timedOut), ms);
+  });
+  try {
+    return await Promise.race([promise, deadline]);
+  } finally {
+    clearTimeout(timer);
+  }
+};
