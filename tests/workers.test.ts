@@ -239,6 +239,27 @@ test('workers: a port that is taken ends the command with a line that says so', 
   other.remove();
 }, 120_000);
 
+test.skipIf(!existsSync('/usr/bin/prlimit'))(
+  'workers: one without descriptors says so in the log and the probe, and no longer once there are some',
+  async () => {
+    const args = ['--pid', String(workerPids(server).find(isAlive))];
+    const limit = execFileSync('prlimit', [...args, '--nofile', '--output=SOFT', '--noheadings'])
+      .toString()
+      .trim();
+    const setLimit = (soft: string) => execFileSync('prlimit', [...args, `--nofile=${soft}:`]);
+    const probe = async (): Promise<string> => (await fetch(`${server.opsUrl}/readyz`)).text();
+    setLimit('3');
+    try {
+      await expect.poll(probe, { timeout: 20_000 }).toMatch(/worker \d+: no file descriptors are left/);
+      await expect.poll(server.output).toContain('no_descriptors');
+    } finally {
+      setLimit(limit);
+    }
+    await expect.poll(probe, { timeout: 20_000 }).not.toContain('descriptors');
+  },
+  60_000,
+);
+
 test('workers: told to stop, they finish what is under way and no request fails', async () => {
   const failures: unknown[] = [];
   let answered = 0;

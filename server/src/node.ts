@@ -97,7 +97,11 @@ export const openNode = async (options: NodeOptions): Promise<Node> => {
         ingest: () => checkLag(opened),
         workers: listening.check,
       },
-      degraded: () => [...describeDegradation(opened.store, listening.damage()), ...missingKeys()],
+      degraded: () => [
+        ...describeDegradation(opened.store, listening.damage()),
+        ...listening.degraded(),
+        ...missingKeys(),
+      ],
       metrics: async () => renderMetrics(await sumMetrics([await metrics.values(), ...(await listening.values())])),
       ...(ingestToken !== undefined && { ingest: openIngest(opened, nodeSettings, ingestToken, closing.signal) }),
       observe,
@@ -161,6 +165,8 @@ type Front = {
   readonly url: string;
   readonly activeRequests: () => number;
   readonly check: () => string | undefined;
+  /** What is wrong with other processes that still answer. */
+  readonly degraded: () => readonly string[];
   /** Damaged records that other processes came across. */
   readonly damage: () => readonly Damage[];
   /** Metrics of other processes. */
@@ -188,7 +194,7 @@ const openFront = async (
     const read = await starting.part('the API to listen', () =>
       openSingle(node, store, view, box, observe, shareLimits, signIn),
     );
-    return { ...read, check: () => undefined, damage: () => [], values: async () => [] };
+    return { ...read, check: () => undefined, degraded: () => [], damage: () => [], values: async () => [] };
   }
   const workers = await openWorkers({
     count,

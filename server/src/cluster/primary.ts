@@ -38,6 +38,8 @@ export type Workers = {
   readonly url: string;
   /** Why no request could be answered; undefined when one can. */
   readonly check: () => string | undefined;
+  /** What is wrong with workers that still answer. */
+  readonly degraded: () => readonly string[];
   /** Damaged records that workers came across, those that have ended included. */
   readonly damage: () => readonly Damage[];
   /** The metrics of all workers, those that have ended included, to be added up. */
@@ -70,6 +72,7 @@ type Member = {
   /** Where it listens; undefined before. */
   url: string | undefined;
   isDeaf: boolean;
+  degraded: readonly string[];
   failure: NodeJS.ErrnoException | undefined;
   readonly waiting: Set<() => void>;
 };
@@ -201,7 +204,8 @@ const createMembers = ({ settings, key, writeLog }: WorkersOptions) => {
     } else if (message.kind === 'news') {
       limits.tell(id, message.limits);
       writeLog(message.lines);
-    } else if (message.kind === 'damaged') damage.note(message.damage);
+    } else if (message.kind === 'degraded') member.degraded = message.reasons;
+    else if (message.kind === 'damaged') damage.note(message.damage);
     else totals.told(id, message.values);
     for (const wake of [...member.waiting]) wake();
   };
@@ -219,6 +223,7 @@ const createMembers = ({ settings, key, writeLog }: WorkersOptions) => {
       startedMs: performance.now(),
       url: undefined,
       isDeaf: false,
+      degraded: [],
       failure: undefined,
       waiting: new Set(),
     };
@@ -294,6 +299,7 @@ export const openWorkers = async (options: WorkersOptions): Promise<Workers> => 
   return {
     url: String(firsts[0]?.url),
     check: () => (up().length > 0 ? undefined : 'none is up; the log says why'),
+    degraded: () => up().flatMap(({ worker, degraded }) => degraded.map((reason) => `worker ${worker.id}: ${reason}`)),
     damage: damage.list,
     values: async () => {
       await Promise.all(up().map((member) => askMetrics(member, totals.countOf)));

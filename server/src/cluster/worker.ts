@@ -3,6 +3,7 @@
 import { openSecretBox } from '../access/key.ts';
 import { createSharedLimiters } from '../access/limit-exchange.ts';
 import { openReadPath, type ReadPath } from '../app.ts';
+import { watchDescriptors } from '../connections/descriptors.ts';
 import { createSharedCounts } from '../live/shared-counts.ts';
 import { openLog } from '../observe/log.ts';
 import { createMetrics } from '../observe/metrics.ts';
@@ -131,6 +132,7 @@ const open = async ({ node, logLevel, keyFile }: WorkerSettings, first: SpentLim
   const view = await openAdminView(store.admin, (error) => observe({ kind: 'adminReloadFailed', error }));
   read = await openReadPath(node, store, view, box, observe, limits.limiters);
   const listening = read;
+  const descriptors = watchDescriptors(observe, () => void tell({ kind: 'degraded', reasons: descriptors.describe() }));
   return {
     url: listening.url,
     receive: limits.receive,
@@ -139,6 +141,7 @@ const open = async ({ node, logLevel, keyFile }: WorkerSettings, first: SpentLim
     stopListening: listening.stopListening,
     drain: async (): Promise<void> => {
       await listening.drain();
+      descriptors.stop();
       view.close();
       await store.close();
       await reporting.close();

@@ -11,8 +11,18 @@ export type DescriptorWatch = {
   readonly stop: () => void;
 };
 
-/** Opens a descriptor every second; the first failure is told. */
-export const watchDescriptors = (onOut: (message: string, error: unknown) => void): DescriptorWatch => {
+type NoDescriptors = {
+  readonly kind: 'warning';
+  readonly code: 'no_descriptors';
+  readonly message: string;
+  readonly error: unknown;
+};
+
+/** Opens a descriptor every second. The first failure is logged; `onChange` is called whenever `describe` has something else to say. */
+export const watchDescriptors = (
+  observe: (event: NoDescriptors) => void,
+  onChange: () => void = () => {},
+): DescriptorWatch => {
   let [isOut, isLooking] = [false, false];
   const look = (): void => {
     if (isLooking) return; // the threads of node:fs may all wait for a disk
@@ -21,8 +31,10 @@ export const watchDescriptors = (onOut: (message: string, error: unknown) => voi
       isLooking = false;
       if (error === null) close(descriptor, () => {});
       const failed = error !== null && (error.code === 'EMFILE' || error.code === 'ENFILE');
-      if (failed && !isOut) onOut(`In this process ${reason}.`, error);
+      if (failed === isOut) return;
       isOut = failed;
+      if (isOut) observe({ kind: 'warning', code: 'no_descriptors', message: `In this process ${reason}.`, error });
+      onChange();
     });
   };
   const timer = setInterval(look, lookEveryMs).unref();

@@ -51,9 +51,7 @@ const silenceMaxMs = 60_000;
 /** Listens until closed. */
 export const openOpsListener = async (options: OpsOptions): Promise<OpsListener> => {
   const { host, port, observe, closeMaxMs = closeMaxMsDefault } = options;
-  const descriptors = watchDescriptors((message, error) =>
-    observe({ kind: 'warning', code: 'no_descriptors', message, error }),
-  );
+  const descriptors = watchDescriptors(observe);
   const server = createServer(
     { requestTimeout: 0, headersTimeout: 10_000, keepAliveTimeout: 5_000, connectionsCheckingInterval: 1_000 },
     inTurn<IncomingMessage, ServerResponse>(createOpsHandler(options, descriptors)),
