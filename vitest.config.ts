@@ -61,6 +61,7 @@ export default defineConfig({
     expect: { poll: { timeout: 10_000 } }, // by itself one second, which is no promise of ours
     hookTimeout: 90_000, // so do several, and removing an installed package
     sequence: { sequencer: LongestFirst },
+    globalSetup: 'tests/bundled-threads.ts',
     projects: [
       // Modules have no state of their own, so tests beside the code share processes: with one for each file they take up to twice the CPU.
       { extends: true, test: { name: 'units', isolate: false, include: units, exclude: [...notOurs, ...beside] } },

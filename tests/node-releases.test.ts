@@ -4,8 +4,8 @@ import { execFile } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { stripVTControlCharacters as plain, promisify } from 'node:util';
-import { build } from 'esbuild';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { bundleModules, threadModules } from './bundled-threads.ts';
 import { downloadMs, getNode, nodeReleases } from './support/runtimes.ts';
 import { readJson, readText, root, workspaces } from './support/source-tree.ts';
 
@@ -21,30 +21,12 @@ const suites = [
   'tests/spec.test.ts',
   'tests/client/reads.test.ts',
 ];
-const threads = ['server/src/store/lmdb/write/writer-thread.ts', 'server/src/ingest/verifier-thread.ts'];
-
-/** Left outside of the bundle: what runs the tests, and packages with native parts or threads. Both are at the root of node_modules. */
-const packages = [
-  ...Object.keys(Object(readJson('package.json').devDependencies)),
-  ...Object.keys(Object(readJson('server/package.json').dependencies)).filter((name) => !name.startsWith('@')),
-];
-
 // As deep in the project as tests/, so that the files find its root, and packages.
 const folder = mkdtempSync(join(root, 'data-releases-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 beforeAll(async () => {
-  await build({
-    entryPoints: [...suites, ...threads].map((entry) => join(root, entry)),
-    outdir: folder,
-    entryNames: '[name]',
-    outExtension: { '.js': '.mjs' },
-    bundle: true,
-    format: 'esm',
-    platform: 'node',
-    external: packages,
-    conditions: ['source'],
-  });
+  await bundleModules([...suites, ...threadModules], folder);
   const config = { test: { include: ['*.test.mjs'], maxWorkers: 1, testTimeout: 60_000, hookTimeout: 90_000 } };
   writeFileSync(join(folder, 'vitest.config.mjs'), `export default ${JSON.stringify(config)};`);
 });

@@ -63,6 +63,8 @@ const startWorker = (workerData: ThreadOptions): Worker => {
     const isText = process.execArgv.some((option) => option.startsWith('--input-type'));
     return new Worker(new URL('./worker.js', import.meta.url), { workerData, ...(isText && { execArgv: [] }) });
   }
+  const bundles = process.env.SEALPOST_BUNDLED_THREADS; // of the tests
+  if (bundles !== undefined) return new Worker(`${bundles}/worker.mjs`, { workerData });
   // A loader of the main thread does not reach worker threads on Node 20, so an unbuilt worker registers tsx itself.
   // JSON quotes the addresses: a folder may have an apostrophe in its name.
   const tsx = JSON.stringify(import.meta.resolve('tsx/esm/api'));

@@ -1,17 +1,20 @@
 // Starts a module of ours in a thread or a process, built or from the sources, and keeps a channel to a thread: questions and answers in order, a
 // thread that ends is replaced, closing always ends (D135).
+import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
 import { timedOut, within } from './deadline.ts';
 
 /**
  * Starts a module beside the caller in a thread: `startThread('./x', import.meta.url, …)` takes x.ts or x.js as the caller is one.
- * Node 20 does not carry a loader into threads, so an unbuilt one registers tsx itself.
+ * Node 20 does not carry a loader into threads, so an unbuilt one registers tsx itself, unless it was bundled for the tests.
  */
 export const startThread = (module: string, callerUrl: string, workerData: unknown): Worker => {
   const extension = callerUrl.slice(callerUrl.lastIndexOf('.'));
   const entry = new URL(`${module}${extension}`, callerUrl).href;
   if (extension !== '.ts') return new Worker(new URL(entry), { workerData, ...ownOptions() });
+  const bundles = process.env.SEALPOST_BUNDLED_THREADS;
+  if (bundles !== undefined) return new Worker(join(bundles, `${basename(module)}.mjs`), { workerData });
   const tsx = JSON.stringify(import.meta.resolve('tsx/esm/api'));
   return new Worker(`import(${tsx}).then((tsx) => { tsx.register(); return import(${JSON.stringify(entry)}); })`, {
     eval: true,

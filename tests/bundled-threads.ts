@@ -1,0 +1,43 @@
+// Bundles the modules that run in threads, once for all test files: tsx, which runs them from the sources, takes up to a second of CPU for
+// every thread, and every store that is opened for writing starts one.
+import { mkdtempSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { build } from 'esbuild';
+import { readJson, root } from './support/source-tree.ts';
+
+/** Modules that run in threads. Their names differ, which startThread relies on. */
+export const threadModules = [
+  'server/src/cli/commands/demo/thread.ts',
+  'server/src/ingest/verifier-thread.ts',
+  'server/src/store/lmdb/write/writer-thread.ts',
+  'simulator/src/worker.ts',
+];
+
+/** Left outside of bundles: what runs the tests, and packages with native parts or threads. Both are at the root of node_modules. */
+const packages = [
+  ...Object.keys(Object(readJson('package.json').devDependencies)),
+  ...Object.keys(Object(readJson('server/package.json').dependencies)).filter((name) => !name.startsWith('@')),
+];
+
+/** Bundles modules of ours with what they import, each into `NAME.mjs` of a folder. */
+export const bundleModules = async (modules: readonly string[], folder: string): Promise<void> => {
+  await build({
+    entryPoints: modules.map((module) => join(root, module)),
+    outdir: folder,
+    entryNames: '[name]',
+    outExtension: { '.js': '.mjs' },
+    bundle: true,
+    format: 'esm',
+    platform: 'node',
+    external: packages,
+    conditions: ['source'],
+  });
+};
+
+/** What vitest runs before all tests; what it returns, after them. */
+export default async (): Promise<() => void> => {
+  const folder = mkdtempSync(join(root, 'data-threads-')); // inside the project, so that packages are found
+  await bundleModules(threadModules, folder);
+  process.env.SEALPOST_BUNDLED_THREADS = folder;
+  return () => rmSync(folder, { recursive: true, force: true });
+};
