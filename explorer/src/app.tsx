@@ -34,10 +34,10 @@ const Page = ({ route }: { readonly route: Route }) => {
 };
 
 const UnknownPage = () => {
-  useTitle('No such page');
+  useTitle('Page not found');
   return (
     <Empty
-      title="There is no such page"
+      title="Page not found"
       level={1}
       action={
         <a class="button" href="/">
@@ -45,7 +45,7 @@ const UnknownPage = () => {
         </a>
       }
     >
-      A stream’s page is /streams/ with its feed id, a report’s is that with /at/ and a Unix timestamp in seconds.
+      The address of a stream is /streams/FEED_ID. The address of a report is /streams/FEED_ID/at/UNIX_SECONDS.
     </Empty>
   );
 };
@@ -70,7 +70,7 @@ const Seal = () => (
 const ThemeButton = () => {
   const { theme } = useExplorer();
   const isDark = theme.scheme.value === 'dark';
-  const label = `Change to the ${isDark ? 'light' : 'dark'} theme`;
+  const label = `Switch to the ${isDark ? 'light' : 'dark'} theme`;
   return (
     <button type="button" class="icon-button quiet" aria-label={label} title={label} onClick={theme.toggle}>
       <svg
@@ -166,7 +166,7 @@ const SwitchQuestion = () => {
   return (
     <Notice
       kind="warning"
-      title="Switch to the account of the link?"
+      title="Switch to the link’s account?"
       action={
         <div class="row">
           <button type="button" onClick={() => session.decideSwitch(true)}>
@@ -193,8 +193,8 @@ const Announcements = () => {
   return (
     <div class="page announcements stack">
       {!isOnline && (
-        <Notice kind="warning" title="This device is offline">
-          What is shown stays as it was. Prices go on by themselves when the connection is back.
+        <Notice kind="warning" title="You are offline">
+          This page is not updating. Live prices resume when you are back online.
         </Notice>
       )}
       {isSwitchOffered && <SwitchQuestion />}
@@ -204,7 +204,7 @@ const Announcements = () => {
           title={`${session.userId.value === undefined ? 'You are not signed in' : 'The link did not sign you in'}: ${problem}`}
           action={
             <div class="row">
-              {session.userId.value === undefined && <SignInButton>Sign in by hand</SignInButton>}
+              {session.userId.value === undefined && <SignInButton>Sign in with a secret</SignInButton>}
               <button type="button" class="quiet" onClick={session.dismissRefusal}>
                 Dismiss
               </button>
@@ -240,7 +240,7 @@ export const App = () => {
   return (
     <>
       <a class="skip-link" href="#main">
-        Skip to the content
+        Skip to content
       </a>
       <Header route={route} />
       <Announcements />

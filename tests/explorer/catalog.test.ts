@@ -114,7 +114,7 @@ test.each(Object.entries(filters))(
     await page.reload();
     await expectPairs(page, expected);
     expect(await count(page).textContent()).toBe(`${expected.length} of 26`);
-    await page.getByRole('button', { name: /^Take away / }).click();
+    await page.getByRole('button', { name: /^Remove filter: / }).click();
     await expect.poll(() => count(page).textContent(), poll).toBe('26');
     await expectSearch(page, '');
   },
@@ -125,15 +125,15 @@ test(
   'filters: hidden streams are shown to those who may see them, when they ask',
   async () => {
     const { page } = await world.openPage({ path: '/?q=sui', signedIn: true });
-    await page.getByRole('heading', { name: 'No stream matches' }).waitFor();
+    await page.getByRole('heading', { name: 'No matching streams' }).waitFor();
     await page.getByRole('button', { name: /^Filters/ }).click();
-    await page.getByLabel('Include them').check();
+    await page.getByLabel('Include hidden streams').check();
     await expectPairs(page, ['SUI/USD']);
     await expectSearch(page, '?q=sui&hidden=true');
     const { page: again } = await world.openPage({ path: '/?q=sui&hidden=true', signedIn: true });
     await expectPairs(again, ['SUI/USD']);
     const { page: anonymous } = await world.openPage({ path: '/?q=sui&hidden=true' });
-    await anonymous.getByRole('heading', { name: 'No stream matches' }).waitFor();
+    await anonymous.getByRole('heading', { name: 'No matching streams' }).waitFor();
   },
   timeout,
 );
@@ -165,7 +165,7 @@ test(
     await expectPairs(page, ['EUR/USD', 'USD/JPY']);
     const told = await page.getByRole('alert').textContent();
     expect(told).toMatch(/created_after.*yesterday/);
-    await page.getByRole('button', { name: 'Remove it' }).click();
+    await page.getByRole('button', { name: 'Remove filter', exact: true }).click();
     await page.getByRole('alert').waitFor({ state: 'detached' });
     await expectSearch(page, '?asset_class=forex');
   },
@@ -191,7 +191,7 @@ test(
     await page.reload();
     await expectPairs(page, ['XAU/USD']);
     await box.fill('no such thing');
-    await page.getByRole('heading', { name: 'No stream matches' }).waitFor();
+    await page.getByRole('heading', { name: 'No matching streams' }).waitFor();
     await page.getByRole('button', { name: 'Clear filters' }).click();
     await expect.poll(() => count(page).textContent(), poll).toBe('26');
     expect(await box.inputValue()).toBe('');
@@ -218,7 +218,7 @@ test(
     const ids = demo.map(({ feedId }) => feedId).sort();
     const firstId = () => page.locator('[data-row="0"] code').getAttribute('title');
     expect(await firstId()).toBe(ids[0]);
-    await head(page, 'Feed id').getByRole('button').click();
+    await head(page, 'Feed ID').getByRole('button').click();
     await expect.poll(firstId, poll).toBe(ids.at(-1));
     for (const [label, [column, ascending, descending]] of Object.entries(firstOf)) {
       await head(page, label).getByRole('button').click();
@@ -316,7 +316,7 @@ test(
   async () => {
     const { page } = await world.openPage();
     await ready(page);
-    await page.locator('[data-row="2"]').getByRole('button', { name: 'Copy the feed id' }).click();
+    await page.locator('[data-row="2"]').getByRole('button', { name: 'Copy feed ID' }).click();
     await page.locator('[data-row="2"] .copy.done').waitFor();
     expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(demo[2]?.feedId);
     expect(page.url()).toBe(`${world.url}/`);
@@ -384,7 +384,7 @@ test(
     let requests: ReturnType<typeof watchRequests> | undefined;
     const { page } = await world.openPage({ prepare: async (opening) => (requests = watchRequests(opening)) });
     await ready(page);
-    await page.getByRole('button', { name: 'Sign in to see them live' }).waitFor();
+    await page.getByRole('button', { name: 'Sign in for live prices' }).waitFor();
     expect(await head(page, 'Latest price').count()).toBe(0);
     expect(await head(page, 'Age').count()).toBe(0);
     await page.keyboard.press('ArrowDown');

@@ -105,7 +105,7 @@ test(
     const { page, screenshot } = await world.openPage({ signedIn: true });
     await page.getByText(world.userId.slice(0, 8)).first().waitFor();
     await page.reload();
-    await page.getByText('A link signs in once, until the page is reloaded.').waitFor();
+    await page.getByText('A sign-in link works once, until you reload the page.').waitFor();
     await page.getByText('sealpost demo --link').waitFor();
     await screenshot('link-reloaded');
   },
@@ -126,7 +126,7 @@ test(
         }, code),
     });
     allow(/status of 401/);
-    await page.getByText('You are not signed in: The link was already used, or has expired.').waitFor();
+    await page.getByText('You are not signed in: The link was already used or has expired.').waitFor();
     await screenshot('link-used');
   },
   timeout,
@@ -141,11 +141,11 @@ test(
     await page.evaluate((text) => {
       location.hash = `#sign-in=${text}`;
     }, code);
-    await page.getByText('Switch to the account of the link?').waitFor();
+    await page.getByText('Switch to the link’s account?').waitFor();
     expect(page.url()).not.toContain('#');
     await screenshot('link-switch');
     await page.getByRole('button', { name: 'Switch account' }).click();
-    await page.getByText('Switch to the account of the link?').waitFor({ state: 'hidden' });
+    await page.getByText('Switch to the link’s account?').waitFor({ state: 'hidden' });
     await page.getByText(world.userId.slice(0, 8)).first().waitFor();
   },
   timeout,
@@ -158,7 +158,7 @@ test(
     allow(/status of 401/);
     await page.getByRole('button', { name: 'Sign in' }).first().click();
     const dialog = page.getByRole('dialog');
-    await dialog.getByLabel('User id').fill(world.userId);
+    await dialog.getByLabel('User ID').fill(world.userId);
     await dialog.getByLabel('Secret').fill('not-the-secret');
     await dialog.getByRole('button', { name: 'Sign in' }).click();
     await dialog
@@ -197,7 +197,7 @@ test(
     allow(/Failed to load resource|ERR_CONNECTION/);
     await pages.status?.ready(page);
     await world.stopServer();
-    await page.getByText('Cannot be reached').first().waitFor();
+    await page.getByText('Unreachable').first().waitFor();
     await world.startServer();
     await pages.status?.ready(page);
   },

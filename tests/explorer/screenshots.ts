@@ -58,7 +58,7 @@ const shots = ({ feedId, report }: { readonly feedId: string; readonly report: R
       signedIn: true,
       until: async (page) => {
         await askAt(page, at + 86_400);
-        await page.getByText('This moment is still to come.').waitFor();
+        await page.getByText('That time is in the future.').waitFor();
       },
       height: 900,
     },

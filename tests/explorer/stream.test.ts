@@ -73,13 +73,13 @@ test('stream page: a click on a bar opens its report', async () => {
 test('stream page: anonymous readers see the catalog’s fields and how to see more', async () => {
   const { page, expectAccessible } = await world.openPage({ path });
   await page.getByText('Sign in to see the price').waitFor();
-  await page.getByRole('heading', { name: 'In the catalog' }).waitFor();
+  await page.getByRole('heading', { name: 'Stream details' }).waitFor();
   await expectAccessible();
 });
 
 test('stream page: a feed id that nobody knows is explained', async () => {
   const { page } = await world.openPage({ path: `/streams/0x0003${'f'.repeat(60)}`, signedIn: true });
-  await page.getByRole('heading', { name: 'There is no such stream here' }).waitFor();
+  await page.getByRole('heading', { name: 'Stream not found' }).waitFor();
 });
 
 test('price at: a moment shows its report, a moment to come why there is none, an old one what is kept', async () => {
@@ -90,12 +90,12 @@ test('price at: a moment shows its report, a moment to come why there is none, a
   const box = page.getByLabel('Unix timestamp');
   await box.fill(String(second));
   await page.getByRole('button', { name: 'Look up' }).click();
-  await page.getByRole('link', { name: 'Open the report and its proof' }).waitFor();
+  await page.getByRole('link', { name: 'Open report and proof' }).waitFor();
   allow(/404/);
   await box.fill(String((second ?? 0) + 86_400));
   await page.getByRole('button', { name: 'Look up' }).click();
-  await page.getByText('This moment is still to come.').waitFor();
-  await page.getByRole('link', { name: 'Open this report' }).waitFor();
+  await page.getByText('That time is in the future.').waitFor();
+  await page.getByRole('link', { name: 'Open report', exact: true }).waitFor();
   await expectAccessible();
   await screenshot('price-at');
   allow(/400/);
@@ -127,7 +127,7 @@ test('a server that is stopped is told, and the pages recover by themselves when
   const before = (await listed(stream.page)).at(-1) ?? 0;
   await world.stopServer();
   await stream.page.getByText('Reconnecting…').waitFor({ timeout: waitMs });
-  await status.page.getByText('Cannot be reached', { exact: true }).waitFor({ timeout: waitMs });
+  await status.page.getByText('Unreachable', { exact: true }).waitFor({ timeout: waitMs });
   await status.screenshot('status-unreachable');
   await world.startServer();
   await stream.page.getByText('Connected').waitFor({ timeout: 60_000 });

@@ -6,7 +6,7 @@ import { marketStatusOf } from '../ui/market-status.ts';
 
 type One = { readonly stream: CatalogEntry };
 
-const noAccess = 'This account may not read the stream. Whoever runs the server can entitle it.';
+const noAccess = 'Your account does not include this stream. Ask the server’s operator for access.';
 
 export const PriceCell = ({ stream: { feedId, quoteAsset }, isReadable }: One & { readonly isReadable: boolean }) => {
   const { live } = useExplorer();

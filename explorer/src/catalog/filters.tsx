@@ -102,10 +102,10 @@ const TypedValue = ({ name, values, chosen, onAdd }: TypedValueProps) => {
       </datalist>
       <p id={`hint-${name}`} class="muted small">
         {isUnknown
-          ? 'No stream has it.'
+          ? 'No stream has this value.'
           : chosen.length === 0
-            ? 'Type or choose; several will do.'
-            : `${chosen.length} chosen, see above.`}
+            ? 'Type or choose one or more.'
+            : `${chosen.length} chosen, shown above.`}
       </p>
     </fieldset>
   );
@@ -129,7 +129,7 @@ const DateFilterFields = ({ query, onChange }: FilterProps) => (
           ))}
       </fieldset>
     ))}
-    <p class="muted small">Days in UTC, the day itself not included.</p>
+    <p class="muted small">Dates in UTC. The date itself is not included.</p>
   </div>
 );
 
@@ -155,10 +155,10 @@ const HiddenField = ({ query, onChange, isSignedIn }: FilterProps & { readonly i
         disabled={!isSignedIn}
         onChange={(event) => onChange(withValue(query, 'hidden', event.currentTarget.checked ? 'true' : ''))}
       />
-      Include them
+      Include hidden streams
     </label>
     <p class="muted small">
-      {isSignedIn ? 'Those that your account is entitled to.' : 'For accounts that are entitled to them: sign in.'}
+      {isSignedIn ? 'Only those your account can read.' : 'Sign in with an account that can read them.'}
     </p>
   </fieldset>
 );
@@ -172,10 +172,10 @@ export const FilterChips = ({
   readonly onChange: (query: URLSearchParams) => void;
   readonly onClear: () => void;
 }) => (
-  <ul class="chips" aria-label="Filters that are on">
+  <ul class="chips" aria-label="Active filters">
     {active.map(({ label, without }) => (
       <li key={label}>
-        <button type="button" class="chip" aria-label={`Take away ${label}`} onClick={() => onChange(without)}>
+        <button type="button" class="chip" aria-label={`Remove filter: ${label}`} onClick={() => onChange(without)}>
           {label}
           <svg viewBox="0 0 10 10" aria-hidden="true">
             <path d="m2 2 6 6M8 2 2 8" />

@@ -44,7 +44,7 @@ export const CatalogPage = () => {
       ) : (
         <>
           <Failure error={state.error} retry={catalog.reload} />
-          {state.willRetry && <p class="muted">The page asks again by itself every few seconds.</p>}
+          {state.willRetry && <p class="muted">Retrying every few seconds.</p>}
         </>
       )}
     </div>
@@ -99,10 +99,10 @@ const ReadyCatalog = ({ state }: { readonly state: Ready }) => {
         <Notice
           key={name}
           kind="warning"
-          title={`A filter of this address is left out: ${text}`}
+          title={`Ignored a filter in the address: ${text}`}
           action={
             <button type="button" onClick={() => router.setQuery(withValue(query, name, ''))}>
-              Remove it
+              Remove filter
             </button>
           }
         />
@@ -133,9 +133,9 @@ const SignInHint = () => {
   const { signIn } = useExplorer();
   return (
     <p class="sign-in-hint muted small">
-      The catalog is open to everyone, prices are for accounts.{' '}
+      Browse streams freely.{' '}
       <button type="button" class="link" onClick={signIn.open}>
-        Sign in to see them live
+        Sign in for live prices
       </button>
     </p>
   );
@@ -162,29 +162,29 @@ const NoStreams = () => {
   const { catalog } = useExplorer();
   return (
     <Empty
-      title="There are no streams here yet"
+      title="No streams yet"
       level={1}
       action={
         <button type="button" onClick={catalog.reload}>
-          Look again
+          Reload
         </button>
       }
     >
-      Whoever runs the server adds them with <code>sealpost stream import</code>.
+      The server’s operator adds them with <code>sealpost stream import</code>.
     </Empty>
   );
 };
 
 const NoMatch = ({ onClear }: { readonly onClear: () => void }) => (
   <Empty
-    title="No stream matches"
+    title="No matching streams"
     action={
       <button type="button" class="primary" onClick={onClear}>
         Clear filters
       </button>
     }
   >
-    Search looks at names, assets and feed ids. Every filter that is on must hold.
+    Search covers names, assets and feed IDs. Streams must match all active filters.
   </Empty>
 );
 
@@ -203,14 +203,14 @@ const Toolbar = ({ searchBox, order, filterCount, isPanelOpen, onPanel }: Toolba
     <search class="toolbar">
       <div class="search-box">
         <label for="search" class="unseen">
-          Search by name, asset or feed id
+          Search by name, asset or feed ID
         </label>
         <input
           id="search"
           ref={searchBox}
           type="search"
           value={query.get('q') ?? ''}
-          placeholder="Search by name, asset or feed id"
+          placeholder="Search by name, asset or feed ID"
           autocomplete="off"
           spellcheck={false}
           aria-keyshortcuts="/"

@@ -59,8 +59,8 @@ const feedIdOf = ({ stream: { feedId }, isActive }: CellProps) => (
     <button
       type="button"
       class="copy quiet"
-      aria-label="Copy the feed id"
-      title="Copy the feed id"
+      aria-label="Copy feed ID"
+      title="Copy feed ID"
       tabIndex={isActive ? 0 : -1}
       data-copy={feedId}
     >
@@ -78,10 +78,10 @@ export const copyClicked = async (event: Event): Promise<void> => {
   event.preventDefault();
   const state = await writeClipboard(button.dataset.copy ?? '');
   button.classList.add(state);
-  button.title = state === 'done' ? 'Copied' : 'The browser refuses to copy: select the text on the stream’s page';
+  button.title = state === 'done' ? 'Copied' : 'Your browser blocked copying. Select the text on the stream’s page';
   setTimeout(() => {
     button.classList.remove(state);
-    button.title = 'Copy the feed id';
+    button.title = 'Copy feed ID';
   }, copiedMs);
 };
 

@@ -36,7 +36,7 @@ export const columns = {
   attribute: { label: 'Attribute', value: ({ attributeType }) => attributeType.toLowerCase() },
   schema: { label: 'Schema', value: ({ schemaVersion }) => Number(schemaVersion.slice(1)) },
   hours: { label: 'Market hours', only: 'anonymous', value: ({ marketHours }) => marketHours.toLowerCase() },
-  feed: { label: 'Feed id', value: ({ feedId }) => feedId },
+  feed: { label: 'Feed ID', value: ({ feedId }) => feedId },
 } as const satisfies Record<string, Column>;
 
 export type ColumnName = keyof typeof columns;

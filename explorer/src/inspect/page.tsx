@@ -23,12 +23,12 @@ export const InspectPage = () => {
       <header>
         <h1>Inspect a report</h1>
         <p class="muted">
-          Take a report apart and check its signatures. It stays in this browser: only the signers are asked of the
-          server.
+          Decode a report and verify its signatures. The report stays in this browser; only the list of signers comes
+          from the server.
         </p>
       </header>
       <label class="field">
-        <span>A full report in hex, or the JSON of an answer that holds reports, or one line of JSON for each</span>
+        <span>A full report in hex, a JSON response with reports, or one JSON report per line</span>
         <textarea
           class="paste"
           rows={5}
@@ -43,9 +43,8 @@ export const InspectPage = () => {
       </label>
       <div id="paste-problem">{paste.kind === 'wrong' && <Problem text={text} paste={paste} />}</div>
       {paste.kind === 'empty' && (
-        <Empty title="Paste a report to begin">
-          Any client of the API gets them as <code>fullReport</code>; the command line prints one with{' '}
-          <code>sealpost report latest FEED --raw</code>.
+        <Empty title="Paste a report to start">
+          The API returns it as <code>fullReport</code>. <code>sealpost report latest FEED --raw</code> prints one.
         </Empty>
       )}
       {paste.kind === 'reports' && <Inspected {...{ paste, index, setIndex }} replace={change} />}
@@ -94,15 +93,13 @@ const Inspected = ({ paste: { reports }, index, setIndex, replace }: InspectedPr
       <div class="report-bar">
         <div class="report-heading">
           <h2>
-            {stream === undefined
-              ? 'A stream that this server does not list'
-              : `${stream.baseAsset}/${stream.quoteAsset}`}
+            {stream === undefined ? 'Stream not listed on this server' : `${stream.baseAsset}/${stream.quoteAsset}`}
           </h2>
           <p class="small muted">
             <code class="feed-id">{read.feedId}</code>
           </p>
         </div>
-        <nav class="row" aria-label="Where to go from here">
+        <nav class="row" aria-label="Report actions">
           {reports.length > 1 && (
             <label class="check">
               Report
@@ -118,7 +115,7 @@ const Inspected = ({ paste: { reports }, index, setIndex, replace }: InspectedPr
           {target !== undefined && (
             <button
               type="button"
-              title={`Changes the last bit of ${target.name}; pressed again, it changes it back.`}
+              title={`Changes the last bit of ${target.name}. Press again to restore it.`}
               onClick={() => replace(alterField(read.fullReport, target))}
             >
               Alter one bit
@@ -131,7 +128,7 @@ const Inspected = ({ paste: { reports }, index, setIndex, replace }: InspectedPr
           )}
           {stream !== undefined && read.decoded !== undefined && (
             <a class="button" href={reportHref(read.feedId, read.decoded.observationsTimestamp)}>
-              On this server
+              Open on this server
             </a>
           )}
         </nav>

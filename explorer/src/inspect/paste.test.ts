@@ -48,37 +48,37 @@ test('paste: what stands around a report comes along, where it is whole', () => 
 test('paste: a stray character is found where it stands', () => {
   const text = `  0x${hex.slice(2, 10)}\n${hex.slice(10, 14)}g${hex.slice(14)}`;
   const paste = parsePaste(text);
-  expect(paste).toMatchObject({ kind: 'wrong', problem: '“g” is no hex digit.', at: text.indexOf('g') });
+  expect(paste).toMatchObject({ kind: 'wrong', problem: '“g” is not a hex digit.', at: text.indexOf('g') });
   expect(placeOf(text, text.indexOf('g'))).toEqual({ line: 2, column: 5 });
 });
 
 test('paste: an odd number of digits is counted', () => {
   expect(parsePaste('0xabc')).toMatchObject({
-    problem: 'There are 3 hex digits, an odd number: one is missing or too many.',
+    problem: 'Odd number of hex digits (3): one is missing or extra.',
   });
 });
 
 test('paste: a report cut short says how many bytes are missing', () => {
   const bytes = (hex.length - 2) / 2;
   expect(parsePaste(hex.slice(0, -80))).toMatchObject({
-    problem: `It is cut short after byte ${bytes - 40}: its lengths add up to ${bytes}, so 40 are missing.`,
+    problem: `Cut off after byte ${bytes - 40}: its lengths add up to ${bytes} bytes, so 40 are missing.`,
   });
   expect(parsePaste(hex.slice(0, 42))).toMatchObject({
-    problem: 'It is cut short after byte 20: its lengths add up to 320, so 300 are missing.',
+    problem: 'Cut off after byte 20: its lengths add up to 320 bytes, so 300 are missing.',
   });
 });
 
 test('paste: cut anywhere, it is never a report and always explained', () => {
   for (let end = 4; end < hex.length; end += 2) {
     const paste = parsePaste(hex.slice(0, end));
-    expect(paste).toMatchObject({ kind: 'wrong', problem: expect.stringContaining('It is cut short after byte') });
+    expect(paste).toMatchObject({ kind: 'wrong', problem: expect.stringContaining('Cut off after byte') });
   }
 });
 
 test('paste: what is left over is told from which byte on', () => {
   const bytes = (hex.length - 2) / 2;
   expect(parsePaste(`${hex}0000`)).toMatchObject({
-    problem: `Something is left over from byte ${bytes} on: its lengths add up to that, and there are ${bytes + 2}.`,
+    problem: `Extra data from byte ${bytes}: its lengths add up to ${bytes} bytes, but there are ${bytes + 2}.`,
   });
 });
 
@@ -89,13 +89,13 @@ test('paste: a bent offset is named', () => {
 
 test('paste: more bytes than any report has are refused', () => {
   expect(parsePaste(`0x${'00'.repeat(4_097)}`)).toMatchObject({
-    problem: 'There are 4097 bytes, and no report has more than 4096.',
+    problem: 'Too long: 4097 bytes. A report has at most 4096.',
   });
 });
 
 test('paste: JSON that breaks off or breaks is told with the place', () => {
   const cut = `{"report": {"fullReport": "${hex.slice(0, 20)}`;
-  expect(parsePaste(cut)).toMatchObject({ problem: 'The JSON ends too early: it is cut short.', at: cut.length });
+  expect(parsePaste(cut)).toMatchObject({ problem: 'The JSON is cut off.', at: cut.length });
   const broken = '{"report": {"fullReport": nonsense}}';
   expect(parsePaste(broken)).toMatchObject({ problem: 'This is not JSON.', at: broken.indexOf('n', 26) });
 });
@@ -107,15 +107,15 @@ test('paste: a bad line among good ones is found', () => {
 });
 
 test('paste: JSON without a report says so', () => {
-  expect(parsePaste('{"error":"no"}')).toMatchObject({ problem: 'There is JSON, but no fullReport in it.' });
+  expect(parsePaste('{"error":"no"}')).toMatchObject({ problem: 'The JSON has no fullReport.' });
   expect(parsePaste('{"reports":[]}')).toMatchObject({ problem: 'The list of reports is empty.' });
   expect(parsePaste('{"fullReport":""}')).toMatchObject({ kind: 'wrong' });
   expect(parsePaste(`[{"fullReport":"${hex}"},{"fullReport":"0xzz"}]`)).toMatchObject({
-    problem: 'fullReport of report 2: “z” is no hex digit.',
+    problem: 'fullReport of report 2: “z” is not a hex digit.',
   });
 });
 
 test('paste: the number of reports is bounded', () => {
   const reports = Array.from({ length: pastedReportsMax + 1 }, () => ({ fullReport: hex }));
-  expect(parsePaste(JSON.stringify(reports))).toMatchObject({ problem: 'There are more than 1000 reports.' });
+  expect(parsePaste(JSON.stringify(reports))).toMatchObject({ problem: 'More than 1000 reports.' });
 });

@@ -41,17 +41,17 @@ export const placeOf = (text: string, at: number): { readonly line: number; read
   return { line: before.length, column: (before.at(-1)?.length ?? 0) + 1 };
 };
 
-const hexAdvice = 'A full report is 0x and hex digits, two for each byte; spaces and line breaks do not matter.';
+const hexAdvice = 'A full report is 0x followed by hex digits, two per byte. Spaces and line breaks are ignored.';
 
 const parseHexText = (text: string): Paste => {
   // Quotes and commas come along when a value is copied out of JSON.
   const [, start = ''] = /^([\s"'`,]*(?:0[xX])?)/.exec(text) ?? [];
   const rest = text.slice(start.length).replace(/[\s"'`,]+$/, '');
   const stray = rest.search(/[^0-9a-fA-F\s]/);
-  if (stray !== -1) return wrong(`“${[...rest.slice(stray)][0]}” is no hex digit.`, hexAdvice, start.length + stray);
+  if (stray !== -1) return wrong(`“${[...rest.slice(stray)][0]}” is not a hex digit.`, hexAdvice, start.length + stray);
   const digits = rest.replace(/\s+/g, '').toLowerCase();
   if (digits.length % 2 === 1)
-    return wrong(`There are ${digits.length} hex digits, an odd number: one is missing or too many.`, hexAdvice);
+    return wrong(`Odd number of hex digits (${digits.length}): one is missing or extra.`, hexAdvice);
   return check({ fullReport: `0x${digits}`, claim: undefined });
 };
 
@@ -80,7 +80,7 @@ const linesOf = (text: string): readonly (readonly [line: string, at: number])[]
   });
 };
 
-const jsonAdvice = 'Paste an answer of the API, one line of JSON for each report, or fullReport alone.';
+const jsonAdvice = 'Paste an API response, one JSON report per line, or the value of fullReport.';
 
 type JsonRead = { readonly value: unknown } | { readonly problem: string; readonly at: number | undefined };
 
@@ -91,7 +91,7 @@ const readJson = (text: string, offset: number): JsonRead => {
     const at = findJsonError(text);
     const isCut = at === text.trimEnd().length;
     return {
-      problem: isCut ? 'The JSON ends too early: it is cut short.' : 'This is not JSON.',
+      problem: isCut ? 'The JSON is cut off.' : 'This is not JSON.',
       at: at === undefined ? undefined : offset + at,
     };
   }
@@ -104,7 +104,7 @@ const collect = (values: readonly (readonly [value: unknown, at: number])[]): Pa
     for (const raw of unwrap(value)) {
       const { fullReport } = Object(raw);
       if (typeof fullReport !== 'string')
-        return wrong('There is JSON, but no fullReport in it.', jsonAdvice, values.length > 1 ? at : undefined);
+        return wrong('The JSON has no fullReport.', jsonAdvice, values.length > 1 ? at : undefined);
       const read = parseHexText(fullReport);
       if (read.kind !== 'reports') {
         const problem = read.kind === 'wrong' ? read.problem : 'It is empty.';
@@ -113,7 +113,7 @@ const collect = (values: readonly (readonly [value: unknown, at: number])[]): Pa
       }
       found.push(...read.reports.map((report) => ({ ...report, claim: claimOf(raw) })));
       if (found.length > pastedReportsMax)
-        return wrong(`There are more than ${pastedReportsMax} reports.`, 'Paste fewer at once.');
+        return wrong(`More than ${pastedReportsMax} reports.`, 'Paste fewer at once.');
     }
   }
   return found.length === 0 ? wrong('The list of reports is empty.', jsonAdvice) : { kind: 'reports', reports: found };
@@ -150,21 +150,21 @@ const wordDigits = 64;
 /** Why a blob is no report, with the byte where that shows. */
 const explainEnvelope = (fullReport: string, error: ReportFormatError): [problem: string, advice: string] => {
   const bytes = (fullReport.length - 2) / 2;
-  const whole = 'Copy the whole of fullReport, and nothing else.';
+  const whole = 'Copy all of fullReport, and nothing else.';
   if (bytes > fullReportBytesMax)
-    return [`There are ${bytes} bytes, and no report has more than ${fullReportBytesMax}.`, whole];
+    return [`Too long: ${bytes} bytes. A report has at most ${fullReportBytesMax}.`, whole];
   const expected = expectedBytes(fullReport);
   if (expected !== undefined && bytes < expected)
     return [
-      `It is cut short after byte ${bytes}: its lengths add up to ${expected}, so ${expected - bytes} are missing.`,
+      `Cut off after byte ${bytes}: its lengths add up to ${expected} bytes, so ${expected - bytes} are missing.`,
       whole,
     ];
   if (expected !== undefined && bytes > expected)
     return [
-      `Something is left over from byte ${expected} on: its lengths add up to that, and there are ${bytes}.`,
+      `Extra data from byte ${expected}: its lengths add up to ${expected} bytes, but there are ${bytes}.`,
       whole,
     ];
-  return [error.message, 'Only the one canonical encoding of a report is taken: see docs/protocol.md, report bytes.'];
+  return [error.message, 'Only the canonical encoding of a report is accepted; see docs/protocol.md, report bytes.'];
 };
 
 /** How long a report is by its own lengths; undefined where they make no sense. */

@@ -52,7 +52,7 @@ const Heading = ({ feedId, timestamp, pair }: NamedProps) => (
     </h1>
     <p class="row small muted">
       <code class="feed-id">{feedId}</code>
-      <Copy text={feedId} label="Copy the feed id" />
+      <Copy text={feedId} label="Copy feed ID" />
     </p>
   </header>
 );
@@ -61,8 +61,7 @@ const Anonymous = (props: NamedProps) => (
   <>
     <Heading {...props} />
     <Notice title="Sign in to read reports" action={<SignInButton primary />}>
-      Reports are read with an account. One that you have already can be{' '}
-      <a href="/inspect">inspected without an account</a>.
+      Already have a report? <a href="/inspect">Inspect it without an account</a>.
     </Notice>
   </>
 );
@@ -76,7 +75,7 @@ const SignedIn = (props: NamedProps) => {
     return (
       <>
         <Heading {...props} />
-        <Loading label="Reading the report" lines={9} />
+        <Loading label="Loading the report" lines={9} />
       </>
     );
   if (answer.phase === 'ready') return <Found {...props} report={answer.value.report} client={client} />;
@@ -150,10 +149,10 @@ const Found = ({ feedId, timestamp, pair, report, client }: FoundProps) => {
     <>
       <div class="report-bar">
         <Heading feedId={feedId} timestamp={timestamp} pair={pair} />
-        <nav class="row" aria-label="Neighbouring reports">
+        <nav class="row" aria-label="Adjacent reports">
           <Step direction="previous" feedId={feedId} own={report} neighbours={neighbours} reload={reload} />
           <Step direction="next" feedId={feedId} own={report} neighbours={neighbours} reload={reload} />
-          <Copy text={permalink} label="Copy the permalink of this report">
+          <Copy text={permalink} label="Copy permalink">
             Permalink
           </Copy>
         </nav>
@@ -183,24 +182,24 @@ const Step = ({ direction, feedId, own, neighbours, reload }: StepProps) => {
   const found = neighbours.phase === 'ready' ? neighbours.value[direction] : undefined;
   if (found === undefined)
     return direction === 'previous' ? (
-      <button type="button" disabled title="There is no report before this one, or it is too old to be read.">
+      <button type="button" disabled title="No earlier report, or it is before retained history.">
         {text}
       </button>
     ) : (
-      <button type="button" onClick={reload} title="This was the newest report. Look whether there is a newer one now.">
-        Newest · look again
+      <button type="button" onClick={reload} title="This was the newest report. Check for a newer one.">
+        Newest · check again
       </button>
     );
   const gap =
     direction === 'previous'
       ? own.validFromTimestamp - found.observationsTimestamp - 1
       : found.validFromTimestamp - own.observationsTimestamp - 1;
-  const over = gap > 0 ? `, over a gap of ${formatAge(gap * 1_000)}` : '';
+  const over = gap > 0 ? `, after a gap of ${formatAge(gap * 1_000)}` : '';
   return (
     <a
       class="button"
       href={reportHref(feedId, found.observationsTimestamp)}
-      title={`Report until ${formatUtc(found.observationsTimestamp * 1_000)}${over}`}
+      title={`Valid to ${formatUtc(found.observationsTimestamp * 1_000)}${over}`}
     >
       {text}
       {gap > 0 && <span class="warn small"> gap {formatAge(gap * 1_000)}</span>}
@@ -213,17 +212,17 @@ type MissProps = PageProps & { readonly client: Client; readonly retry: () => vo
 /** Why there is none, what lies around the moment, and a box to ask for another. */
 const Miss = ({ feedId, timestamp, client, retry }: MissProps) => {
   const [lookup] = useLoaded((signal) => lookUp(client, feedId, timestamp, signal), [client, feedId, timestamp]);
-  if (lookup.phase === 'loading') return <Loading label="Looking around the moment" lines={4} />;
+  if (lookup.phase === 'loading') return <Loading label="Loading the nearest reports" lines={4} />;
   if (lookup.phase === 'failed') return <Failure error={lookup.error} retry={retry} />;
   const { value } = lookup;
   return (
     <>
-      <h2 class="unseen">Around the moment</h2>
+      <h2 class="unseen">Nearest reports</h2>
       <LookupAnswer feedId={feedId} lookup={value} />
       <p class="row">
         {value.kind === 'miss' && value.next === undefined && (
           <button type="button" onClick={retry}>
-            Look again
+            Check again
           </button>
         )}
         <a class="button" href={streamHref(feedId)}>

@@ -80,8 +80,7 @@ const demoOf = () => {
     return credentials;
   };
 };
-const newLink =
-  'Get a new link with "sealpost demo --link", in the folder where the demo was started, or restart the demo.';
+const newLink = 'Run "sealpost demo --link" in the demo’s folder for a new link, or restart the demo.';
 
 test('session: a link signs in by its code, and the address loses it before anything is asked', async () => {
   const { platform, written, kept, requests } = openPlatform('#sign-in=the.one-time_code', (request) => {
@@ -107,7 +106,7 @@ test('session: a link that was used, or is cut off, says how to get another one'
   await settled(session);
   expect(session.userId.value).toBeUndefined();
   expect(explainError(session.refusal.value)).toEqual({
-    problem: 'The link was already used, or has expired.',
+    problem: 'The link was already used or has expired.',
     advice: newLink,
   });
   session.dismissRefusal();
@@ -188,7 +187,7 @@ test('session: after a reload the page says that the link has done its work, onc
   await settled(createSession(platform));
   const reloaded = createSession(platform);
   expect(explainError(reloaded.refusal.value)).toEqual({
-    problem: 'A link signs in once, until the page is reloaded.',
+    problem: 'A sign-in link works once, until you reload the page.',
     advice: newLink,
   });
   expect(createSession(platform).refusal.value).toBeUndefined();
@@ -270,11 +269,11 @@ test('session: refusals are explained in words for people', async () => {
     return explainError(error);
   };
   expect((await explain('clock_skew', 400, { serverTimeMs: Date.now() - 90_000 })).problem).toMatch(
-    /^The clock of this device is (89|90|91) seconds ahead of the server’s\.$/,
+    /^This device’s clock is (89|90|91) seconds ahead of the server’s\.$/,
   );
   expect(await explain('too_many_failures', 429, {}, { 'Retry-After': '30' })).toEqual({
-    problem: 'Too many requests from this address have failed, so the server refuses more for now.',
-    advice: 'Wait 30 seconds, check user id and secret, then try again.',
+    problem: 'Too many failed requests from your IP address.',
+    advice: 'Wait 30 seconds, check the user ID and secret, then try again.',
   });
-  expect(explainError(new Error('x')).advice).toBe('Load the page again.');
+  expect(explainError(new Error('x')).advice).toBe('Reload the page.');
 });

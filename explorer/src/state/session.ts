@@ -143,8 +143,7 @@ export type Explanation = { readonly problem: string; readonly advice: string };
 
 /** What went wrong and what to do, in words for the person at the screen. */
 export const explainError = (error: unknown): Explanation => {
-  if (!(error instanceof SealpostError))
-    return { problem: 'Something unexpected happened.', advice: 'Load the page again.' };
+  if (!(error instanceof SealpostError)) return { problem: 'Something went wrong.', advice: 'Reload the page.' };
   const known = error.advice === newLinkAdvice ? undefined : explanations[error.code]?.(error.details);
   return known ?? { problem: error.message, advice: error.advice };
 };
@@ -152,25 +151,25 @@ export const explainError = (error: unknown): Explanation => {
 /** Where the client's words are for programmers, words for people. */
 const explanations: Readonly<Record<string, (details: Readonly<Record<string, unknown>>) => Explanation>> = {
   network_error: () => ({
-    problem: 'The server does not answer.',
-    advice: 'Look at your connection, then try again. The server may be starting anew.',
+    problem: 'The server does not respond.',
+    advice: 'Check your connection, then try again. The server may be restarting.',
   }),
-  timeout: () => ({ problem: 'The server takes too long to answer.', advice: 'Try again in a moment.' }),
-  missing_credentials: () => ({ problem: 'This needs an account.', advice: 'Sign in with a user id and a secret.' }),
+  timeout: () => ({ problem: 'The request timed out.', advice: 'Try again in a moment.' }),
+  missing_credentials: () => ({ problem: 'This needs an account.', advice: 'Sign in with a user ID and a secret.' }),
   unauthorized: () => ({
-    problem: 'The server does not take these credentials.',
-    advice: 'The user id is unknown, the secret is not its own, or the account is disabled. Copy both again.',
+    problem: 'Sign-in failed.',
+    advice: 'Check the user ID and secret; the account may be disabled.',
   }),
   clock_skew: ({ serverTimeMs }) => ({
-    problem: `The clock of this device is ${describeSkew(serverTimeMs)} the server’s.`,
-    advice: 'Signatures carry the time. Set the clock of this device, then try again.',
+    problem: `This device’s clock is ${describeSkew(serverTimeMs)} the server’s.`,
+    advice: 'Correct the clock, then try again: signed requests include the time.',
   }),
   too_many_failures: ({ retryAfterSeconds }) => ({
-    problem: 'Too many requests from this address have failed, so the server refuses more for now.',
-    advice: `Wait ${waitOf(retryAfterSeconds)}, check user id and secret, then try again.`,
+    problem: 'Too many failed requests from your IP address.',
+    advice: `Wait ${waitOf(retryAfterSeconds)}, check the user ID and secret, then try again.`,
   }),
   rate_limited: ({ retryAfterSeconds }) => ({
-    problem: 'The rate limit of this account is used up.',
+    problem: 'Your account has reached its rate limit.',
     advice: `Wait ${waitOf(retryAfterSeconds)}, then try again.`,
   }),
 };

@@ -70,11 +70,10 @@ const takeCode = ({ location, history }: Platform): string | undefined => {
 };
 
 /** How to get another link. */
-export const newLinkAdvice =
-  'Get a new link with "sealpost demo --link", in the folder where the demo was started, or restart the demo.';
+export const newLinkAdvice = 'Run "sealpost demo --link" in the demo’s folder for a new link, or restart the demo.';
 
 const signedOut = (): SealpostError =>
-  new SealpostError('missing_credentials', 'A link signs in once, until the page is reloaded.', {
+  new SealpostError('missing_credentials', 'A sign-in link works once, until you reload the page.', {
     advice: newLinkAdvice,
   });
 
@@ -84,11 +83,12 @@ const exchangeCode = async (platform: Platform, code: string): Promise<Credentia
   if (!/^[\w.-]{1,200}$/.test(code)) throw fail('The link is incomplete.');
   const request = { method: 'POST', headers: { 'X-Sign-In-Code': code }, cache: 'no-store' } as const;
   const response = await platform.fetch(`${platform.location.origin}/sign-in`, request).catch(() => {
-    throw new SealpostError('network_error', 'The server does not answer.');
+    throw new SealpostError('network_error', 'The server does not respond.');
   });
-  if (!response.ok) throw fail('The link was already used, or has expired.');
+  if (!response.ok) throw fail('The link was already used or has expired.');
   const { userId, secret } = Object(await response.json().catch(() => undefined)) as Partial<Credentials>; // checked below
-  if (typeof userId !== 'string' || typeof secret !== 'string') throw fail('The server has no such links.');
+  if (typeof userId !== 'string' || typeof secret !== 'string')
+    throw fail('This server does not support sign-in links.');
   return { userId, secret };
 };
 

@@ -4,10 +4,10 @@ import { checkCredentials, createSignIn } from './sign-in.ts';
 const userId = '6f0660ca-f5ff-45be-958e-340d5b28c692';
 
 test('sign-in: what is wrong at first sight is told without asking the server', () => {
-  expect(checkCredentials({ userId: '', secret: 'x' })?.problem).toBe('Both fields are needed.');
-  expect(checkCredentials({ userId, secret: '' })?.problem).toBe('Both fields are needed.');
-  expect(checkCredentials({ userId: 'secret', secret: userId })?.problem).toBe('The two fields seem to be swapped.');
-  expect(checkCredentials({ userId: '6f0660ca', secret: 'x' })?.problem).toBe('The user id is not whole.');
+  expect(checkCredentials({ userId: '', secret: 'x' })?.problem).toBe('Enter both the user ID and the secret.');
+  expect(checkCredentials({ userId, secret: '' })?.problem).toBe('Enter both the user ID and the secret.');
+  expect(checkCredentials({ userId: 'secret', secret: userId })?.problem).toBe('The two fields look swapped.');
+  expect(checkCredentials({ userId: '6f0660ca', secret: 'x' })?.problem).toBe('The user ID is incomplete.');
   expect(checkCredentials({ userId: userId.toUpperCase(), secret: 'x' })).toBeUndefined();
 });
 

@@ -28,17 +28,17 @@ export const createSignIn = (): SignIn => {
 export const checkCredentials = ({ userId, secret }: Credentials): Explanation | undefined => {
   if (userId === '' || secret === '')
     return {
-      problem: 'Both fields are needed.',
-      advice: 'Whoever runs the server gives out a user id and a secret together.',
+      problem: 'Enter both the user ID and the secret.',
+      advice: 'The server’s operator gives you both.',
     };
   if (uuidPattern.test(userId)) return undefined;
   if (uuidPattern.test(secret))
     return {
-      problem: 'The two fields seem to be swapped.',
-      advice: 'The user id is the shorter one, with four hyphens.',
+      problem: 'The two fields look swapped.',
+      advice: 'The user ID is the shorter one, with four hyphens.',
     };
   return {
-    problem: 'The user id is not whole.',
-    advice: 'It is 36 characters long, like 8e6f2c1a-0b7d-4e5f-9a3c-1d2e3f405162.',
+    problem: 'The user ID is incomplete.',
+    advice: 'It has 36 characters, like 8e6f2c1a-0b7d-4e5f-9a3c-1d2e3f405162.',
   };
 };

@@ -23,11 +23,11 @@ export const StatusPage = () => {
         <StatePill state={state} />
       </div>
       <p class="muted">
-        What this server says of itself, asked for every {everyMs / 1_000} seconds. The same is at{' '}
+        Reported by the server and refreshed every {everyMs / 1_000} seconds. Also at{' '}
         <a href="/status.json">/status.json</a>.
       </p>
       {state.failure !== undefined && <Unreachable failure={state.failure} hasValue={state.value !== undefined} />}
-      {state.value === undefined && state.failure === undefined && <Loading label="Asking the server" lines={6} />}
+      {state.value === undefined && state.failure === undefined && <Loading label="Loading the status" lines={6} />}
       {state.value !== undefined && <Told told={state.value} isOld={state.failure !== undefined} />}
       <SignerSets />
     </div>
@@ -35,8 +35,8 @@ export const StatusPage = () => {
 };
 
 const StatePill = ({ state: { value, failure } }: { readonly state: Renewed<ServerStatus> }) => {
-  if (failure !== undefined) return <Pill kind="bad">Cannot be reached</Pill>;
-  if (value === undefined) return <Pill>Asking…</Pill>;
+  if (failure !== undefined) return <Pill kind="bad">Unreachable</Pill>;
+  if (value === undefined) return <Pill>Loading…</Pill>;
   return value.status.ready ? <Pill kind="ok">Ready</Pill> : <Pill kind="bad">Not ready</Pill>;
 };
 
@@ -51,12 +51,12 @@ const Unreachable = ({
   void clock.nowMs.value; // the age below grows by itself
   const { problem } = explainError(error);
   return (
-    <Notice kind="error" title={`The server cannot be reached for ${formatAge(Date.now() - sinceMs)}`}>
+    <Notice kind="error" title={`Unreachable for ${formatAge(Date.now() - sinceMs)}`}>
       <p>{problem}</p>
       <p>
-        Since <Time ms={Math.floor(sinceMs / 1_000) * 1_000} both />. It is asked again every {everyMs / 1_000} seconds
-        {hasValue ? '; below is what it said last' : ''}. Look at the network of this device, then at the server’s
-        process and its log.
+        Since <Time ms={Math.floor(sinceMs / 1_000) * 1_000} both />. Retrying every {everyMs / 1_000} seconds
+        {hasValue ? '; the last known status is below' : ''}. Check your connection, then the server process and its
+        log.
       </p>
     </Notice>
   );
@@ -114,21 +114,21 @@ const Tiles = ({
     <Tile
       name="Readiness"
       value={ready ? 'Ready' : 'Not ready'}
-      note={ready ? 'No reason against it' : 'The reasons are above'}
+      note={ready ? 'All checks pass' : 'See the reasons above'}
       kind={ready ? 'ok' : 'bad'}
     />
     <Tile
       name="Ingest lag"
       value={ingestLagSeconds === null ? 'no report yet' : `${Math.round(ingestLagSeconds * 10) / 10} s`}
-      note="Age of the newest observation of all streams"
+      note="Age of the newest observation in any stream"
     />
     <Tile
       name="Streams behind"
       value={`${formatCount(streams.behind)} of ${formatCount(streams.live)} live`}
-      note="Without an observation in the last minute"
+      note="No observation in the last minute"
       kind={streams.behind > 0 ? 'warn' : ''}
     />
-    <Tile name="Uptime" value={formatAge(uptimeSeconds * 1_000)} note="Since the process began to serve" />
+    <Tile name="Uptime" value={formatAge(uptimeSeconds * 1_000)} note="Since the process started serving" />
   </dl>
 );
 
@@ -170,10 +170,10 @@ const ServerFacts = ({ status, clock }: { readonly status: Body<'Status'>; reado
         <dd>
           <Time ms={Math.floor(status.serverTimeMs / 1_000) * 1_000} both />
         </dd>
-        <dt>This machine’s clock</dt>
+        <dt>Your clock</dt>
         <dd class={isBad ? 'bad' : ''}>
           {text}
-          {isBad && '. Set this machine’s clock: other programs that sign requests here are refused beyond 5 s.'}
+          {isBad && '. Correct this computer’s clock: the server rejects requests signed more than 5 s off.'}
         </dd>
       </dl>
     </section>
@@ -192,11 +192,13 @@ const SignerSets = () => {
     <section class="card stack" aria-labelledby="signers-title">
       <h2 id="signers-title">Signer sets</h2>
       <p class="small muted">
-        The oracles whose signatures make a report valid. Any f + 1 of a set’s n signers are a quorum.
+        The oracles whose signatures make a report valid. Any f + 1 of a set’s n signers form a quorum.
       </p>
       {value === undefined && failure === undefined && <Loading label="Loading the signer sets" lines={2} />}
       {value === undefined && failure !== undefined && <Failure error={failure.error} />}
-      {value !== undefined && sets.length === 0 && <p>This server knows no signer set: no report can come in.</p>}
+      {value !== undefined && sets.length === 0 && (
+        <p>No signer sets. The server rejects every report until one is added.</p>
+      )}
       {sets.map(([digest, { f, addresses }]) => (
         <SignerSet key={digest} digest={digest} f={f} addresses={addresses} />
       ))}
@@ -218,7 +220,7 @@ const SignerSet = ({
       <dt>Config digest</dt>
       <dd class="row">
         <code title={digest}>{shortId(digest)}</code>
-        <Copy text={digest} label="Copy the config digest" />
+        <Copy text={digest} label="Copy config digest" />
       </dd>
       <dt>Quorum</dt>
       <dd>

@@ -2,17 +2,17 @@ import { expect, test } from 'vitest';
 import { explainClock, splitReason } from './server-status.ts';
 
 test('a clock that is within what can be measured is in step', () => {
-  expect(explainClock({ aheadMs: 30, errorMs: 4 })).toEqual({ text: 'in step, to ± 4 ms', isBad: false });
-  expect(explainClock({ aheadMs: -300, errorMs: 400 })).toEqual({ text: 'in step, to ± 400 ms', isBad: false });
+  expect(explainClock({ aheadMs: 30, errorMs: 4 })).toEqual({ text: 'in sync (±4 ms)', isBad: false });
+  expect(explainClock({ aheadMs: -300, errorMs: 400 })).toEqual({ text: 'in sync (±400 ms)', isBad: false });
 });
 
 test('a clock that is further off than a signature may be is bad', () => {
   expect(explainClock({ aheadMs: 900, errorMs: 4 })).toEqual({
-    text: 'the server is 900 ms ahead, ± 4 ms',
+    text: '900 ms behind the server (±4 ms)',
     isBad: false,
   });
   expect(explainClock({ aheadMs: -61_000, errorMs: 4 })).toEqual({
-    text: 'the server is 61 s behind, ± 4 ms',
+    text: '61 s ahead of the server (±4 ms)',
     isBad: true,
   });
 });

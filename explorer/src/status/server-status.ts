@@ -36,10 +36,10 @@ export const explainClock = ({
   errorMs,
 }: ServerStatus['clock']): { readonly text: string; readonly isBad: boolean } => {
   const size = Math.abs(aheadMs);
-  if (size <= Math.max(50, errorMs)) return { text: `in step, to ± ${errorMs} ms`, isBad: false };
+  if (size <= Math.max(50, errorMs)) return { text: `in sync (±${errorMs} ms)`, isBad: false };
   const amount = size < 10_000 ? `${size} ms` : `${Math.round(size / 1_000)} s`;
   return {
-    text: `the server is ${amount} ${aheadMs > 0 ? 'ahead' : 'behind'}, ± ${errorMs} ms`,
+    text: `${amount} ${aheadMs > 0 ? 'behind' : 'ahead of'} the server (±${errorMs} ms)`,
     isBad: size > skewMaxMs,
   };
 };

@@ -107,7 +107,7 @@ export const Chart = ({ feedId, name, range, spans, candles: { candles, failure 
     if (resolution === undefined) canvas.showSeconds(secondsOf(spans, from, nowSeconds));
     else canvas.showCandles(candlePoints(candles ?? [], from, nowSeconds, resolution));
   }, [canvas, spans, candles?.at(-1), candles?.length, range, nowSeconds]);
-  const what = resolution === undefined ? 'each bar is the span of one report' : `candles of ${resolution} seconds`;
+  const what = resolution === undefined ? 'each bar is one report' : `${resolution}-second candles`;
   return (
     <figure class="chart">
       <Legend spans={spans} candles={candles} resolution={resolution} hovered={hovered} />
@@ -116,14 +116,12 @@ export const Chart = ({ feedId, name, range, spans, candles: { candles, failure 
           ref={container}
           class={`chart-canvas ${resolution === undefined && hovered !== undefined && spanAt(spans, hovered.ms) ? 'is-link' : ''}`}
           role="img"
-          aria-label={`Price of ${name} in the last ${words}; ${what}. The table of the last reports has the same values.`}
+          aria-label={`Price of ${name} in the last ${words}; ${what}. The table of recent reports has the same values.`}
         />
         {canvas !== undefined && <EmptyRange feedId={feedId} range={range} spans={spans} candles={candles} />}
         {canvas === undefined && <ChartWait />}
         {canvas === null && (
-          <p class="chart-note">
-            The chart’s code could not be loaded. Load the page again; the table below has the values.
-          </p>
+          <p class="chart-note">The chart could not be loaded. Reload the page, or use the table below.</p>
         )}
         {failure !== undefined && (
           <div class="chart-note">
@@ -150,11 +148,10 @@ const EmptyRange = ({
   const hasSpan = spans.some(({ endMs }) => endMs > nowMs - seconds * 1_000);
   const isEmpty = resolution === undefined ? live.state.value === 'live' && !hasSpan : candles?.length === 0;
   if (!isEmpty) return null;
-  if (newest === undefined) return <p class="chart-note muted">There is nothing to draw yet.</p>;
+  if (newest === undefined) return <p class="chart-note muted">No data yet.</p>;
   return (
     <p class="chart-note muted">
-      No report in the last {words}; the newest is {formatAge(nowMs - newest.observationsMs)} old. A longer range may
-      show more.
+      No reports in the last {words}; the newest is {formatAge(nowMs - newest.observationsMs)} old. Try a longer range.
     </p>
   );
 };
@@ -167,8 +164,8 @@ const ChartWait = () => (
 
 const captionOf = (resolution: number | undefined): string =>
   resolution === undefined
-    ? 'Times in UTC. One bar for each report, over the seconds that its price applies to; the band behind it is bid to ask. Where no report applies, nothing is drawn. Click a bar to open its report.'
-    : `Times in UTC. Candles of ${resolution / 60} min; where a bucket has no report, nothing is drawn.`;
+    ? 'Times in UTC. Each bar covers the seconds in which a report is valid; the band behind it spans bid to ask. No bar means no report. Click a bar to open its report.'
+    : `Times in UTC. ${resolution / 60} min candles; no candle means no report.`;
 
 const Legend = ({
   spans,
@@ -201,7 +198,7 @@ const SpanLegend = ({ span, second }: { readonly span: Span | undefined; readonl
   <p class="legend small">
     {span === undefined ? (
       <span class="muted">
-        {second === undefined ? 'No report in this range' : `${formatUtc(second * 1_000)} · no report applies`}
+        {second === undefined ? 'No report in this range' : `${formatUtc(second * 1_000)} · no valid report`}
       </span>
     ) : (
       <>

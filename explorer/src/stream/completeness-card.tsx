@@ -74,7 +74,7 @@ export const StreamCompleteness = ({ feedId, spans }: { readonly feedId: string;
       {value === undefined && failure !== undefined && <Failure error={failure.error} />}
       {value === undefined &&
         failure === undefined &&
-        (isMeasuring ? <Loading label="Measuring" lines={3} /> : <p class="muted">There is nothing to measure yet.</p>)}
+        (isMeasuring ? <Loading label="Measuring" lines={3} /> : <p class="muted">No data yet.</p>)}
       {value !== undefined && <Figures feedId={feedId} day={value} interval={interval} />}
     </section>
   );
@@ -98,7 +98,7 @@ const Figures = ({
       <dl class="stream-figures">
         <div>
           <dt>Interval</dt>
-          <dd>{interval === undefined ? 'not known' : formatInterval(interval)}</dd>
+          <dd>{interval === undefined ? 'unknown' : formatInterval(interval)}</dd>
         </div>
         <div>
           <dt>Last hour</dt>
@@ -122,11 +122,11 @@ const Figures = ({
       <Strip day={day} />
       {whole.from > span.from && (
         <p class="small muted">
-          Measured from the stream’s first report here, at <Time ms={whole.from * 1_000} />.
+          Measured from the stream’s first report, at <Time ms={whole.from * 1_000} />.
         </p>
       )}
       {whole.gapCount === 0 ? (
-        <p class="small muted">No gap: a report applies at every second.</p>
+        <p class="small muted">No gaps: every second has a valid report.</p>
       ) : (
         <GapList feedId={feedId} whole={whole} />
       )}
@@ -139,7 +139,7 @@ const Strip = ({ day: { whole, span } }: { readonly day: Day }) => (
     <div
       class="strip"
       role="img"
-      aria-label={`The last 24 hours in quarters of an hour: ${shareOf(whole)} complete, ${whole.gapCount} gaps`}
+      aria-label={`The last 24 hours in 15-minute steps: ${shareOf(whole)} complete, ${whole.gapCount} gaps`}
     >
       {cellsOf(whole, span, cellCount).map(({ from, covered }) => (
         <span
@@ -162,7 +162,7 @@ const GapList = ({ feedId, whole: { gaps, gapCount } }: { readonly feedId: strin
     <table class="small">
       <thead>
         <tr>
-          <th scope="col">Gap from</th>
+          <th scope="col">Gap start</th>
           <th scope="col" class="number">
             Length
           </th>

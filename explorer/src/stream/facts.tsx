@@ -24,30 +24,30 @@ export const StreamFacts = ({ stream }: { readonly stream: CatalogEntry }) => {
     ['Asset', stream.assetName],
     ['Pair', `${stream.baseAsset} / ${stream.quoteAsset}`],
     ['Asset class', stream.assetClass],
-    ['Stream type', stream.feedType],
+    ['Feed type', stream.feedType],
     ['Attribute', stream.attributeType],
     ['Market hours', stream.marketHours],
     ['Report schema', schemaText(stream.schemaVersion)],
-    ['Counts time in', timeResolutionOf(stream.feedId) ?? 'a unit not known here'],
+    ['Timestamp resolution', timeResolutionOf(stream.feedId) ?? 'unknown'],
     ['Service level', stream.serviceLevel],
     ['Network', stream.networkType],
     ['Status', stream.status],
   ] as const;
   return (
     <section class="card stack" aria-labelledby="facts-title">
-      <h2 id="facts-title">In the catalog</h2>
+      <h2 id="facts-title">Stream details</h2>
       <dl class="facts small">
-        <dt>Feed id</dt>
+        <dt>Feed ID</dt>
         <dd class="row stream-id">
           <code title={stream.feedId}>{shortId(stream.feedId)}</code>
-          <Copy text={stream.feedId} label="Copy the feed id" />
+          <Copy text={stream.feedId} label="Copy feed ID" />
         </dd>
         {rows.map(([name, value]) => (
           <Fact key={name} name={name} value={value} />
         ))}
         <DateFact name="Created" date={stream.createdAt} />
-        <DateFact name="Ends, expected" date={stream.expectedDecommissionAt} />
-        <DateFact name="Ended" date={stream.decommissionedAt} />
+        <DateFact name="Decommission expected" date={stream.expectedDecommissionAt} />
+        <DateFact name="Decommissioned" date={stream.decommissionedAt} />
       </dl>
     </section>
   );

@@ -29,7 +29,7 @@ const UnknownStream = ({ feedId }: { readonly feedId: string }) => {
   useTitle('Unknown stream');
   return (
     <Empty
-      title="There is no such stream here"
+      title="Stream not found"
       action={
         <div class="row">
           <a class="button" href="/">
@@ -40,8 +40,8 @@ const UnknownStream = ({ feedId }: { readonly feedId: string }) => {
       }
     >
       <p>
-        No stream that {session.userId.value === undefined ? 'everyone may see' : 'your account may see'} has the feed
-        id <code class="stream-unknown">{feedId}</code>. It may be of another network, or hidden.
+        No {session.userId.value === undefined ? 'public stream' : 'stream visible to your account'} has the feed ID{' '}
+        <code class="stream-unknown">{feedId}</code>. It may be hidden, or belong to another network.
       </p>
     </Empty>
   );
@@ -54,7 +54,7 @@ const StreamHead = ({ stream, isLive }: { readonly stream: CatalogEntry; readonl
   const { status, expectedDecommissionAt } = stream;
   return (
     <div class="stream-head">
-      <nav aria-label="Where you are" class="small">
+      <nav aria-label="Path" class="small">
         <a href="/">Streams</a> <span class="muted">/ {stream.name}</span>
       </nav>
       <div class="row">
@@ -76,12 +76,12 @@ const ClosedStream = ({ stream, isSignedIn }: { readonly stream: CatalogEntry; r
     <div class="stack">
       <StreamHead stream={stream} isLive={false} />
       {isSignedIn ? (
-        <Notice kind="warning" title="Your account may not read this stream">
-          It is listed, but its prices are not part of your account. Whoever runs this server can add the stream to it.
+        <Notice kind="warning" title="Your account does not include this stream">
+          Ask the server’s operator to entitle your account to it.
         </Notice>
       ) : (
         <Notice title="Sign in to see the price" action={<SignInButton primary />}>
-          The catalog is open to everyone; prices, charts and signed reports are for accounts.
+          Prices, charts and signed reports need an account.
         </Notice>
       )}
       <StreamFacts stream={stream} />
@@ -133,7 +133,7 @@ const RangeButtons = ({ range }: { readonly range: RangeName }) => {
     router.setQuery(query);
   };
   return (
-    <fieldset class="button-group" aria-label="Range of the chart">
+    <fieldset class="button-group" aria-label="Chart range">
       {rangeNames.map((name) => (
         <button key={name} type="button" aria-pressed={name === range} onClick={() => choose(name)}>
           {ranges[name].label}

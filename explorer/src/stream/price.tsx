@@ -21,9 +21,7 @@ export const LivePill = () => {
   const { live } = useExplorer();
   const [kind, text] = stateTexts[live.state.value];
   const title =
-    live.state.value === 'reconnecting'
-      ? 'The connection was cut. What is missed meanwhile is read when it is back.'
-      : undefined;
+    live.state.value === 'reconnecting' ? 'Connection lost. Missed reports are loaded after reconnecting.' : undefined;
   return (
     <span role="status" class={`live-pill ${live.state.value}`}>
       <Pill kind={kind} {...(title === undefined ? {} : { title })}>
@@ -68,8 +66,8 @@ const NoPrice = ({ stream }: { readonly stream: CatalogEntry }) => {
   return (
     <p class="muted">
       {stream.status === 'decommissioned'
-        ? 'This stream has ended, and no report of it is kept.'
-        : 'No report has come in yet.'}
+        ? 'This stream is decommissioned. None of its reports are left.'
+        : 'No reports yet.'}
     </p>
   );
 };

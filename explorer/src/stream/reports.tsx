@@ -26,7 +26,7 @@ export const StreamReports = ({
   const shown = known.slice(-reportsShown).reverse();
   return (
     <section class="card stack" aria-labelledby="reports-title">
-      <h2 id="reports-title">Last reports</h2>
+      <h2 id="reports-title">Recent reports</h2>
       {shown.length === 0 ? (
         <p class="muted">
           {status === 'decommissioned'
@@ -38,7 +38,7 @@ export const StreamReports = ({
       )}
       {candles !== undefined && candles.length > 0 && (
         <details>
-          <summary>The candles of the chart as a table</summary>
+          <summary>Chart candles as a table</summary>
           <CandleTable candles={candles} />
         </details>
       )}
@@ -56,7 +56,7 @@ const ReportTable = ({ feedId, spans }: { readonly feedId: string; readonly span
           <tr>
             <th scope="col">Observed</th>
             <th scope="col" class="number">
-              Applies for
+              Valid for
             </th>
             <th scope="col" class="number">
               Price

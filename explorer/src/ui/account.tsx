@@ -47,14 +47,14 @@ const AccountMenu = ({ userId }: { readonly userId: string }) => {
           <p class="small muted">Signed in as</p>
           <p class="row">
             <code>{userId}</code>
-            <Copy text={userId} label="Copy the user id" />
+            <Copy text={userId} label="Copy user ID" />
           </p>
         </div>
         <RateLimits limits={limits} />
         <p class="small muted">
           {session.isKept.value
-            ? 'The secret is kept until this tab is closed.'
-            : 'The secret is in memory: it is gone when the page is loaded anew.'}
+            ? 'You stay signed in until you close this tab.'
+            : 'You’ll be signed out when you reload.'}
         </p>
         <button type="button" onClick={session.signOut}>
           Sign out
@@ -66,10 +66,10 @@ const AccountMenu = ({ userId }: { readonly userId: string }) => {
 
 const RateLimits = ({ limits }: { readonly limits: readonly RateLimit[] }) =>
   limits.length === 0 ? (
-    <p class="small muted">No rate limit was told yet.</p>
+    <p class="small muted">No rate limits known yet.</p>
   ) : (
     <table class="small">
-      <caption class="unseen">Rate limits of the routes used so far</caption>
+      <caption class="unseen">Rate limits by route</caption>
       <thead>
         <tr>
           <th scope="col">Route</th>

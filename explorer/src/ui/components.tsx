@@ -37,7 +37,7 @@ export const Copy = ({
     clearTimeout(timer.current);
     timer.current = setTimeout(() => setState('idle'), copiedMs);
   };
-  const said = { idle: label, done: 'Copied', failed: 'The browser refuses to copy: select the text instead' }[state];
+  const said = { idle: label, done: 'Copied', failed: 'Your browser blocked copying. Select the text instead' }[state];
   return (
     <button
       type="button"

@@ -21,4 +21,4 @@ const sessions: readonly MarketStatus[] = [
 
 /** The market status that a report of a schema version tells by a code. */
 export const marketStatusOf = (version: SchemaVersion, code: number): MarketStatus =>
-  (version === 11 ? sessions : openOrClosed)[code] ?? { text: `Code ${code}, not known here`, isOpen: undefined };
+  (version === 11 ? sessions : openOrClosed)[code] ?? { text: `Unknown code ${code}`, isOpen: undefined };

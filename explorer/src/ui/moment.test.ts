@@ -18,12 +18,12 @@ test('a number is Unix seconds, thirteen digits are milliseconds', () => {
 });
 
 test('what is no moment is told with what to write instead', () => {
-  expect(parseMoment('', 'utc')).toEqual({ problem: 'Give a date and a time, or a Unix timestamp.' });
+  expect(parseMoment('', 'utc')).toEqual({ problem: 'Enter a date and time, or a Unix timestamp.' });
   expect(parseMoment('yesterday', 'utc')).toEqual({
-    problem: 'This is no moment. Write 2026-11-15 09:28:17, or Unix seconds such as 1794734897.',
+    problem: 'Enter a date and time such as 2026-11-15 09:28:17, or a Unix timestamp such as 1794734897.',
   });
-  expect(parseMoment('2026-13-40T09:28', 'utc')).toEqual({ problem: 'There is no such date or time.' });
-  expect(parseMoment('9999999999', 'utc')).toEqual({ problem: 'The moment is out of bounds: from 1970 to 2106.' });
+  expect(parseMoment('2026-13-40T09:28', 'utc')).toEqual({ problem: 'That date or time does not exist.' });
+  expect(parseMoment('9999999999', 'utc')).toEqual({ problem: 'Enter a time from 1970 to 2106.' });
 });
 
 test('the box shows a second so that it is read back as the same', () => {

@@ -12,24 +12,24 @@ const isWithin = (seconds: number): boolean => seconds >= 0 && seconds <= second
 /** Reads `2026-11-15T09:28:17` (seconds may be missing, a blank may stand for the T) or Unix seconds or milliseconds. */
 export const parseMoment = (raw: string, zone: Zone): Moment => {
   const text = raw.trim();
-  if (text === '') return { problem: 'Give a date and a time, or a Unix timestamp.' };
+  if (text === '') return { problem: 'Enter a date and time, or a Unix timestamp.' };
   if (/^[0-9]{1,10}$/.test(text)) return bounded(Number(text));
   // Thirteen digits are milliseconds: no timestamp in seconds will have so many for 30,000 years.
   if (/^[0-9]{13}$/.test(text)) return bounded(Math.floor(Number(text) / 1_000));
   const [, day, time, fraction, z] =
     /^(\d{4}-\d{2}-\d{2})[T ](\d{2}:\d{2}(?::\d{2})?)(\.\d+)?\s*(Z|UTC)?$/i.exec(text) ?? [];
   if (day === undefined || time === undefined)
-    return { problem: 'This is no moment. Write 2026-11-15 09:28:17, or Unix seconds such as 1794734897.' };
+    return { problem: 'Enter a date and time such as 2026-11-15 09:28:17, or a Unix timestamp such as 1794734897.' };
   void fraction; // a second is what can be asked for
   const ms = Date.parse(
     `${day}T${time.length === 5 ? `${time}:00` : time}${zone === 'utc' || z !== undefined ? 'Z' : ''}`,
   );
-  if (Number.isNaN(ms)) return { problem: 'There is no such date or time.' };
+  if (Number.isNaN(ms)) return { problem: 'That date or time does not exist.' };
   return bounded(Math.floor(ms / 1_000));
 };
 
 const bounded = (seconds: number): Moment =>
-  isWithin(seconds) ? { seconds } : { problem: 'The moment is out of bounds: from 1970 to 2106.' };
+  isWithin(seconds) ? { seconds } : { problem: 'Enter a time from 1970 to 2106.' };
 
 const pad = (value: number): string => String(value).padStart(2, '0');
 

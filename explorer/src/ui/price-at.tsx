@@ -126,7 +126,7 @@ const ZoneSwitch = ({
   readonly isUnix: boolean;
   readonly onChange: (zone: Zone, isUnix: boolean) => void;
 }) => (
-  <fieldset class="button-group" aria-label="How the moment is written">
+  <fieldset class="button-group" aria-label="Time format">
     <button type="button" aria-pressed={!isUnix && zone === 'utc'} onClick={() => onChange('utc', false)}>
       UTC
     </button>
@@ -153,7 +153,7 @@ const Answer = ({
       return null;
     case 'wrong':
       return (
-        <Notice kind="warning" title="That is not a moment">
+        <Notice kind="warning" title="Invalid date or time">
           {asked.problem}
         </Notice>
       );
@@ -171,14 +171,14 @@ export const LookupAnswer = ({ feedId, lookup }: { readonly feedId: string; read
   const { clock } = useExplorer();
   if (lookup.kind === 'too-old')
     return (
-      <Notice kind="warning" title="Out of reach">
+      <Notice kind="warning" title="Before retained history">
         {explainTooOld(lookup)}
       </Notice>
     );
   if (lookup.kind === 'miss')
     return (
       <div class="stack price-at-answer">
-        <Notice kind="warning" title="No report applies at this moment">
+        <Notice kind="warning" title="No report at that time">
           {explainMiss(lookup, Math.floor(clock.nowMs.peek() / 1_000))}
         </Notice>
         <div class="price-at-neighbours">
@@ -194,10 +194,10 @@ export const LookupAnswer = ({ feedId, lookup }: { readonly feedId: string; read
         <Exact value={decoded.price} />
       </p>
       <p class="small muted">
-        applies <WindowText fromMs={decoded.validFromMs} toMs={decoded.observationsMs} />
+        valid <WindowText fromMs={decoded.validFromMs} toMs={decoded.observationsMs} />
       </p>
       <p>
-        <a href={reportHref(feedId, seconds)}>Open the report and its proof</a>
+        <a href={reportHref(feedId, seconds)}>Open report and proof</a>
       </p>
     </div>
   );
@@ -230,7 +230,7 @@ const NeighbourCard = ({
     return (
       <div class="price-at-neighbour">
         <h3>{title}</h3>
-        <p class="muted">No report.</p>
+        <p class="muted">No report</p>
       </div>
     );
   const { validFromTimestamp, observationsTimestamp, decoded } = neighbour;
@@ -246,9 +246,9 @@ const NeighbourCard = ({
         </p>
       )}
       <p class="small muted">
-        applies <WindowText fromMs={validFromTimestamp * 1_000} toMs={observationsTimestamp * 1_000} />
+        valid <WindowText fromMs={validFromTimestamp * 1_000} toMs={observationsTimestamp * 1_000} />
       </p>
-      <a href={reportHref(feedId, observationsTimestamp)}>Open this report</a>
+      <a href={reportHref(feedId, observationsTimestamp)}>Open report</a>
     </div>
   );
 };

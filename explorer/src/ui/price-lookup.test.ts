@@ -37,7 +37,7 @@ test('a moment out of retention is told with the oldest that is kept', async () 
   const lookup = await lookUp(refusing(error), '0x', 7, signal);
   expect(lookup).toEqual({ kind: 'too-old', seconds: 7, oldestTimestamp: 1_794_734_897 });
   expect(explainTooOld({ kind: 'too-old', seconds: 7, oldestTimestamp: 1_794_734_897 })).toBe(
-    'This server keeps reports from 2026-11-15 09:28:17 UTC on; the moment is older. Ask for a later one.',
+    'This server keeps reports from 2026-11-15 09:28:17 UTC. Enter a later time.',
   );
 });
 
@@ -56,16 +56,16 @@ test('a gap is told from its first to its last second', () => {
 test('a moment after the newest report is still to come, or its report is', () => {
   const after = miss({ reason: 'not_yet', previous: window(1_794_734_890, 1_794_734_890) });
   expect(explainMiss(after, 1_794_734_899)).toBe(
-    'This moment is still to come. The newest report applies up to 2026-11-15 09:28:10 UTC.',
+    'That time is in the future. The newest report is valid to 2026-11-15 09:28:10 UTC.',
   );
   expect(explainMiss(after, 1_794_734_901)).toBe(
-    'The newest report applies up to 2026-11-15 09:28:10 UTC; no later one has arrived. Ask again in a moment.',
+    'The newest report is valid to 2026-11-15 09:28:10 UTC; no later one has arrived. Try again in a moment.',
   );
 });
 
 test('a moment before the first report, and a stream without any, are told so', () => {
   expect(explainMiss(miss({ reason: 'before_first', next: window(1_794_734_911, 1_794_734_911) }), 0)).toBe(
-    'The reports of this stream that are kept begin at 2026-11-15 09:28:31 UTC.',
+    'The first report kept for this stream is valid from 2026-11-15 09:28:31 UTC.',
   );
   expect(explainMiss(miss({ reason: 'no_reports' }), 0)).toBe('This stream has no reports.');
 });

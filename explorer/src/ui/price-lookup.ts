@@ -76,14 +76,14 @@ export const explainMiss = (
   if (reason === 'no_reports') return 'This stream has no reports.';
   if (reason === 'damaged') return 'The report for this time is damaged on the server and cannot be shown.';
   if (reason === 'before_first' && next !== undefined)
-    return `The reports of this stream that are kept begin at ${at(next.validFromTimestamp)}.`;
+    return `The first report kept for this stream is valid from ${at(next.validFromTimestamp)}.`;
   if (reason === 'not_yet' && previous !== undefined) {
-    const newest = `The newest report applies up to ${at(previous.observationsTimestamp)}`;
+    const newest = `The newest report is valid to ${at(previous.observationsTimestamp)}`;
     return seconds > nowSeconds
-      ? `This moment is still to come. ${newest}.`
-      : `${newest}; no later one has arrived. Ask again in a moment.`;
+      ? `That time is in the future. ${newest}.`
+      : `${newest}; no later one has arrived. Try again in a moment.`;
   }
-  if (previous === undefined || next === undefined) return 'No report applies at this moment.';
+  if (previous === undefined || next === undefined) return 'No report is valid at that time.';
   const [from, to] = [previous.observationsTimestamp + 1, next.validFromTimestamp - 1];
   return `Nothing was observed from ${at(from)} to ${at(to)}, a gap of ${lengthOf(from, to)}. A price is never carried over a gap.`;
 };
@@ -91,5 +91,5 @@ export const explainMiss = (
 /** Why a moment is out of reach. */
 export const explainTooOld = ({ oldestTimestamp }: Extract<Lookup, { kind: 'too-old' }>): string =>
   oldestTimestamp === undefined
-    ? 'The moment is older than what this server keeps. Ask for a later one.'
-    : `This server keeps reports from ${at(oldestTimestamp)} on; the moment is older. Ask for a later one.`;
+    ? 'That time is before this server’s retained history. Enter a later one.'
+    : `This server keeps reports from ${at(oldestTimestamp)}. Enter a later time.`;

@@ -68,7 +68,7 @@ const SignInForm = () => {
       <h2 id="sign-in-title">Sign in</h2>
       <p class="muted">See live prices and history. Your secret signs requests in this browser and is never sent.</p>
       <label class="field">
-        <span>User id</span>
+        <span>User ID</span>
         <input name="userId" class="mono" autocomplete="username" spellcheck={false} autocapitalize="off" required />
       </label>
       <label class="field">
@@ -77,7 +77,7 @@ const SignInForm = () => {
       </label>
       <label class="check">
         <input name="keep" type="checkbox" />
-        Stay signed in until this tab is closed
+        Stay signed in until I close this tab
       </label>
       <div role="alert">
         {failure !== undefined && (
@@ -94,7 +94,7 @@ const SignInForm = () => {
           Cancel
         </button>
         <button type="submit" class="primary" disabled={isAsking}>
-          {isAsking ? 'Asking the server…' : 'Sign in'}
+          {isAsking ? 'Signing in…' : 'Sign in'}
         </button>
       </div>
     </form>

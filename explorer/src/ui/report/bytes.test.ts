@@ -85,7 +85,7 @@ test('bytes: offsets and lengths are where they say they are', () => {
   expect(numberAt('body offset')).toBe(at('body length')?.offset);
   expect(numberAt('rs offset')).toBe(at('rs length')?.offset);
   expect(numberAt('ss offset')).toBe(at('ss length')?.offset);
-  expect(at('body offset')?.about).toBe('The body begins at byte 224, with its length.');
+  expect(at('body offset')?.about).toBe('The body starts at byte 224, with its length.');
   expect(at('body length')?.about).toBe('The body has 288 bytes.');
 });
 

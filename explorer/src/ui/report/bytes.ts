@@ -37,9 +37,9 @@ export const contextLink = (name: string): string => `context ${name}`;
 export const signatureLink = (index: number): string => `signature ${index}`;
 
 export const contextTexts = {
-  configDigest: 'Names the signer set: who may sign, and how many of them must.',
-  epochAndRound: 'Counts the rounds in which the oracles agreed; each report has its own.',
-  extraHash: 'Says which oracle network and which version of its program made the report.',
+  configDigest: 'Identifies the signer set: who may sign, and how many must.',
+  epochAndRound: 'The number of the round in which the oracles agreed on the report.',
+  extraHash: 'Identifies the oracle network and the version of its software.',
 } as const satisfies Record<keyof FullReport['context'], string>;
 
 export const contextNames = Object.keys(contextTexts) as readonly (keyof typeof contextTexts)[]; // keys of its own
@@ -78,11 +78,11 @@ const vsPieces = (count: number): readonly Piece[] => [
       part: 'signatures',
       name: `v ${i + 1}`,
       type: 'uint8',
-      about: `Tells which of two keys signature ${i + 1} belongs to: 0 or 1.`,
+      about: `Recovery bit of signature ${i + 1}: which of two possible keys signed, 0 or 1.`,
       length: 1,
     }),
   ),
-  ...padding('vs padding', 'signatures', wordBytes - count, 'One byte for each signature; the others are zero.'),
+  ...padding('vs padding', 'signatures', wordBytes - count, 'One byte per signature; the rest are zero.'),
 ];
 
 /** One segment for each field; for a schema that is not known the feed id, and then word by word. */
@@ -102,8 +102,8 @@ const bodyPieces = (bodyLength: number, fields: readonly FieldLine[] | undefined
       };
     const [name, about] =
       i === 0
-        ? ['feedId', 'The stream that the report belongs to: every body begins with it.']
-        : [`word ${i + 1}`, `Word ${i + 1} of the body. Its schema is not known here, so neither is its meaning.`];
+        ? ['feedId', 'The report’s stream. Every body starts with it.']
+        : [`word ${i + 1}`, `Word ${i + 1} of the body. This page does not know its schema.`];
     return { id: fieldLink(name), part: 'body', name, type: 'bytes32', about, length };
   });
   return [
@@ -116,7 +116,7 @@ const halfPieces = (half: 'r' | 's', count: number): readonly Piece[] => [
   layoutPiece(
     `${half}s length`,
     `length of ${half}s`,
-    `How many ${half} values follow: ${count}, one for each signature.`,
+    `The number of ${half} values that follow: ${count}, one per signature.`,
   ),
   ...Array.from(
     { length: count },
@@ -126,7 +126,7 @@ const halfPieces = (half: 'r' | 's', count: number): readonly Piece[] => [
       part: 'signatures',
       name: `${half} ${i + 1}`,
       type: 'bytes32',
-      about: `The ${half === 'r' ? 'first' : 'second'} half of signature ${i + 1}.`,
+      about: `The ${half} value of signature ${i + 1}, its ${half === 'r' ? 'first' : 'second'} half.`,
       length: wordBytes,
     }),
   ),
@@ -145,10 +145,10 @@ export const mapReportBytes = (
     layoutPiece(
       'body offset',
       'offset of the body',
-      `The body begins at byte ${headWords * wordBytes}, with its length.`,
+      `The body starts at byte ${headWords * wordBytes}, with its length.`,
     ),
-    layoutPiece('rs offset', 'offset of rs', `The r values begin at byte ${rsAt}, with their number.`),
-    layoutPiece('ss offset', 'offset of ss', `The s values begin at byte ${ssAt}, with their number.`),
+    layoutPiece('rs offset', 'offset of rs', `The r values start at byte ${rsAt}, with their number.`),
+    layoutPiece('ss offset', 'offset of ss', `The s values start at byte ${ssAt}, with their number.`),
     ...vsPieces(count),
     layoutPiece('body length', 'length of the body', `The body has ${bodyLength} bytes.`),
     ...bodyPieces(bodyLength, fields),

@@ -20,7 +20,7 @@ export const readingForms = (origin: string, feedId: string, timestamp: number):
       id: 'curl',
       title: 'curl',
       text: `curl -s --config <(npx sealpost sign GET '${target}' --url ${origin})`,
-      needs: `${needsKeys} Signed when it runs, in bash or zsh.`,
+      needs: `${needsKeys} Run it in bash or zsh; it signs the request when it runs.`,
     },
     {
       id: 'typescript',

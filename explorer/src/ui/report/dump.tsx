@@ -28,7 +28,7 @@ export const ReportDump = ({ report, link }: DumpProps) => {
     <section class="card dump" aria-labelledby="bytes-title">
       <div class="row dump-head">
         <h2 id="bytes-title">Bytes</h2>
-        <span class="muted small">{formatCount((fullReport.length - 2) / 2)} bytes in words of 32</span>
+        <span class="muted small">{formatCount((fullReport.length - 2) / 2)} bytes, 32 per line</span>
         <Copy text={fullReport} label="Copy hex of the full report">
           Copy hex
         </Copy>
@@ -38,7 +38,7 @@ export const ReportDump = ({ report, link }: DumpProps) => {
       <div
         class="dump-words"
         role="group"
-        aria-label="Bytes of the report. Arrow keys move from value to value, Enter keeps one marked."
+        aria-label="Bytes of the report. Use the arrow keys to move between values and Enter to keep one highlighted."
         ref={panel}
         onKeyDown={move}
       >
@@ -187,7 +187,9 @@ const Explanation = ({ report, link }: DumpProps) => {
   const [first] = found;
   if (first === undefined)
     return (
-      <p class="dump-note muted small">Point at a field, a signature or any bytes to see where they belong together.</p>
+      <p class="dump-note muted small">
+        Point to a field, a signature or any bytes to highlight what belongs together.
+      </p>
     );
   return (
     <div class="dump-note small" aria-live="polite">
@@ -207,4 +209,4 @@ const Explanation = ({ report, link }: DumpProps) => {
 };
 
 const placeText = ({ offset, length }: Segment): string =>
-  length === 1 ? `byte ${offset}` : `bytes ${offset}–${offset + length - 1}`;
+  length === 1 ? `byte ${offset}` : `bytes ${offset} to ${offset + length - 1}`;

@@ -20,8 +20,8 @@ export const ReportFieldTable = ({ report, link }: TableProps) => {
         <span class="muted small">Schema {schema}</span>
       </div>
       {problem !== undefined && (
-        <Notice kind="warning" title="The body cannot be read here">
-          {problem} Its signatures are checked all the same, and its bytes are shown word by word.
+        <Notice kind="warning" title="This page cannot decode the body">
+          {problem} Its signatures are still verified, and its bytes are shown word by word.
         </Notice>
       )}
       <table>
@@ -34,22 +34,22 @@ export const ReportFieldTable = ({ report, link }: TableProps) => {
           </tr>
         </thead>
         <tbody>
-          <PartRow part="body" title="Body" text="what the oracles say" />
+          <PartRow part="body" title="Body" text="what the oracles report" />
           {fields?.map((field) => <FieldRow key={field.name} field={field} link={link} />) ?? (
             <Row
               link={link}
               name="feedId"
               of={fieldLink('feedId')}
               type="bytes32"
-              unit="32 bytes that name a stream"
-              about="The stream that the report belongs to."
+              unit="32-byte ID of a stream"
+              about="The report’s stream."
             >
               <Raw text={report.feedId} name="feedId" />
             </Row>
           )}
         </tbody>
         <tbody>
-          <PartRow part="context" title="Context" text="signed together with the body" />
+          <PartRow part="context" title="Context" text="signed with the body" />
           {contextNames.map((name) => (
             <Row
               key={name} // the keys of the table itself
@@ -117,7 +117,7 @@ const Row = ({ link, name, of, type, unit, about, children }: RowProps) => {
           type="button"
           class="field-name"
           aria-pressed={isChosen.value}
-          aria-label={`${name}: mark its bytes`}
+          aria-label={`${name}: highlight its bytes`}
           onFocus={onFocus}
           onBlur={onBlur}
           onClick={() => choose(link, of)}
@@ -153,7 +153,7 @@ const Raw = ({
 }) => (
   <span class={`raw ${isOnly ? 'only' : ''}`}>
     <code>{text}</code>
-    <Copy text={text} label={`Copy ${name} as it was signed`} />
+    <Copy text={text} label={`Copy ${name} as signed`} />
   </span>
 );
 

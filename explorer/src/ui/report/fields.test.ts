@@ -34,7 +34,7 @@ test('fields: a price keeps its integer, and says what it is of', () => {
     type: 'int192',
     unit: 'amount',
     unitText: 'amount × 10¹⁸',
-    about: 'How much is wanted at the bid.',
+    about: 'The volume at the bid.',
     raw: '-5',
     reading: { kind: 'decimal', value: -5n, of: '' },
   });
@@ -85,7 +85,7 @@ test('fields: a duration is no moment, and an activation of zero is none', () =>
     activationDateTime: 0,
     tokenizedPrice: 1n,
   };
-  expect(lineOf(token, 'activationDateTime')?.reading).toEqual({ kind: 'words', text: 'No change is planned' });
+  expect(lineOf(token, 'activationDateTime')?.reading).toEqual({ kind: 'words', text: 'No change planned' });
 });
 
 test('market status: the same code means another thing in another schema', () => {
@@ -93,5 +93,5 @@ test('market status: the same code means another thing in another schema', () =>
   expect(marketStatusOf(8, 1)).toEqual({ text: 'Closed', isOpen: false });
   expect(marketStatusOf(11, 1)).toEqual({ text: 'Pre-market', isOpen: true });
   expect(marketStatusOf(11, 5)).toEqual({ text: 'Closed', isOpen: false });
-  expect(marketStatusOf(10, 9)).toEqual({ text: 'Code 9, not known here', isOpen: undefined });
+  expect(marketStatusOf(10, 9)).toEqual({ text: 'Unknown code 9', isOpen: undefined });
 });

@@ -36,22 +36,22 @@ export type FieldLine = {
 type FieldName = (typeof reportSchemas)[SchemaVersion]['fields'][number]['name'];
 
 const fieldTexts: Readonly<Record<FieldName, string>> = {
-  feedId: 'The stream that the report belongs to. Its first digits name the time resolution and the schema version.',
-  validFromTimestamp: 'The first moment that the price applies to.',
-  observationsTimestamp: 'The last moment that the price applies to: when the oracles observed it.',
-  nativeFee: 'What verifying the report on-chain costs, in the chain’s own coin.',
-  linkFee: 'What verifying the report on-chain costs, in LINK.',
-  expiresAt: 'After this moment a contract no longer takes the report.',
+  feedId: 'The report’s stream. The first digits give the timestamp resolution and the schema version.',
+  validFromTimestamp: 'The first time at which the price is valid.',
+  observationsTimestamp: 'The last time at which the price is valid: when the oracles observed it.',
+  nativeFee: 'The fee for verifying the report on-chain, in the chain’s native token.',
+  linkFee: 'The fee for verifying the report on-chain, in LINK.',
+  expiresAt: 'Contracts reject the report after this time.',
   price: 'The price that the oracles agreed on.',
   benchmarkPrice: 'The price that the oracles agreed on.',
   midPrice: 'The price halfway between bid and ask.',
   mid: 'The price halfway between bid and ask.',
-  bid: 'What buyers offer.',
-  ask: 'What sellers ask for.',
+  bid: 'The price that buyers offer.',
+  ask: 'The price that sellers ask for.',
   bestBid: 'The highest price that buyers offer.',
   bestAsk: 'The lowest price that sellers ask for.',
-  bidVolume: 'How much is wanted at the bid.',
-  askVolume: 'How much is offered at the ask.',
+  bidVolume: 'The volume at the bid.',
+  askVolume: 'The volume at the ask.',
   lastTradedPrice: 'The price of the last trade.',
   price2: 'The second price of this report.',
   price3: 'The third price of this report.',
@@ -59,41 +59,41 @@ const fieldTexts: Readonly<Record<FieldName, string>> = {
   price5: 'The fifth price of this report.',
   rate: 'The rate that the oracles agreed on.',
   timestamp: 'When the rate was set.',
-  duration: 'How long the rate is for.',
-  exchangeRate: 'How much one unit of the asset is worth in the other.',
-  marketStatus: 'What the market was doing.',
+  duration: 'The period that the rate covers.',
+  exchangeRate: 'The value of one unit of the base asset in the quote asset.',
+  marketStatus: 'Whether the market was open.',
   lastUpdateTimestamp: 'When the price last changed at its source.',
-  lastSeenTimestampNs: 'When the source was last heard of.',
+  lastSeenTimestampNs: 'When the source last sent data.',
   navPerShare: 'Net asset value of one share.',
-  nextNavPerShare: 'Net asset value of one share, as the next strike is expected to have it.',
-  navDate: 'The day that the net asset value is of.',
+  nextNavPerShare: 'Net asset value of one share expected at the next strike.',
+  navDate: 'The date of the net asset value.',
   aum: 'Assets under management.',
   ripcord: 'Set when the value must not be used.',
-  currentMultiplier: 'Shares that one token stands for now.',
-  newMultiplier: 'Shares that one token will stand for after the change.',
+  currentMultiplier: 'Shares per token now.',
+  newMultiplier: 'Shares per token after the change.',
   activationDateTime: 'When the new multiplier takes effect.',
   tokenizedPrice: 'The price of one token.',
   currentBlockNum: 'The block that the price was observed at.',
   currentBlockHash: 'The hash of that block.',
-  validFromBlockNum: 'The first block that the price applies to.',
+  validFromBlockNum: 'The first block at which the price is valid.',
   currentBlockTimestamp: 'The time of that block.',
 };
 
 const unitTexts: Readonly<Record<FieldUnit, string>> = {
-  'feed id': '32 bytes that name a stream',
+  'feed id': '32-byte ID of a stream',
   'stream time': 'Unix time in seconds',
   seconds: 'Unix time in seconds',
   nanoseconds: 'Unix time in nanoseconds',
-  'native token': 'coins of the chain × 10¹⁸',
+  'native token': 'native token × 10¹⁸',
   LINK: 'LINK × 10¹⁸',
   price: 'price × 10¹⁸',
   amount: 'amount × 10¹⁸',
   ratio: 'ratio × 10¹⁸',
-  'market status': 'a code of this schema',
+  'market status': 'status code of this schema',
   'paused flag': '0 in use, 1 paused',
-  'block number': 'number of a block',
-  'block hash': 'hash of a block',
-  count: 'a whole number',
+  'block number': 'block number',
+  'block hash': 'block hash',
+  count: 'integer',
 };
 
 const unitTextOf = ({ name, unit }: Field, isMs: boolean): string => {
@@ -117,7 +117,7 @@ const readingOf = ({ name, unit }: Field, value: unknown, body: ReportBody, isMs
   if (unit === 'market status') return { kind: 'words', text: marketStatusOf(body.version, Number(value)).text };
   if (unit === 'paused flag') return { kind: 'words', text: Number(value) === 0 ? 'In use' : 'Paused: do not use' };
   if (name === 'duration') return { kind: 'words', text: `${value} seconds` };
-  if (name === 'activationDateTime' && Number(value) === 0) return { kind: 'words', text: 'No change is planned' };
+  if (name === 'activationDateTime' && Number(value) === 0) return { kind: 'words', text: 'No change planned' };
   if (unit === 'nanoseconds' && typeof value === 'bigint')
     return moment(Number(value / 1_000_000n), (value % 1_000_000n).toString().padStart(6, '0').replace(/0+$/, ''));
   if (unit === 'stream time') return moment(Number(value) * (isMs ? 1 : 1_000));

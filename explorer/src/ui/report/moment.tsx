@@ -6,7 +6,7 @@ const dateMaxMs = 8.64e15;
 
 /** `fraction`: the digits below the millisecond, more than a Date holds. */
 export const ReportTime = ({ ms, fraction = '' }: { readonly ms: number; readonly fraction?: string }) => {
-  if (ms > dateMaxMs) return <span>{ms} ms, later than any calendar of this browser</span>;
+  if (ms > dateMaxMs) return <span>{ms} ms, too large for a date</span>;
   const precise = (format: (ms: number) => string): string =>
     fraction === ''
       ? format(ms)

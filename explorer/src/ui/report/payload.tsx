@@ -8,13 +8,13 @@ type Argument = { readonly name: string; readonly about: string; readonly hex: s
 const choices: readonly { readonly encoding: FeeTokenEncoding; readonly title: string; readonly about: string }[] = [
   {
     encoding: 'argument',
-    title: 'Token beside the report',
-    about: 'Newer contracts: two arguments. No token means billing by subscription.',
+    title: 'Token as a second argument',
+    about: 'For newer contracts. No token means billing by subscription.',
   },
   {
     encoding: 'appended',
     title: 'Token inside the report',
-    about: 'Older contracts: one argument, with the token at its end.',
+    about: 'For older contracts: one argument, with the token at its end.',
   },
 ];
 
@@ -28,20 +28,20 @@ const readArguments = (
     if (encoding === 'argument') {
       const [payload, parameter] = withFeeToken(fullReport, token === '' ? undefined : token);
       return [
-        { name: 'payload', about: 'bytes, the report as it is', hex: payload },
+        { name: 'payload', about: 'bytes, the report unchanged', hex: payload },
         {
           name: 'parameterPayload',
-          about: token === '' ? 'bytes, empty: by subscription' : 'bytes, the fee token',
+          about: token === '' ? 'bytes, empty: billed by subscription' : 'bytes, the fee token',
           hex: parameter,
         },
       ];
     }
-    if (token === '') return { problem: 'This encoding holds a fee token: give its address.' };
+    if (token === '') return { problem: 'Enter the address of a fee token: this encoding needs one.' };
     const [payload] = withFeeToken(fullReport, token, 'appended');
     return [{ name: 'payload', about: 'bytes, the report with the fee token inside', hex: payload }];
   } catch (error) {
     if (error instanceof SealpostError)
-      return { problem: 'A fee token is the address of a contract: 0x and 40 hex digits.' };
+      return { problem: 'Enter the address of the token’s contract: 0x and 40 hex digits.' };
     throw error;
   }
 };
@@ -56,10 +56,10 @@ export const ReportPayload = ({ fullReport }: { readonly fullReport: string }) =
     <section class="card payload" aria-labelledby="payload-title">
       <h2 id="payload-title">Verify on-chain</h2>
       <p class="muted small">
-        What to call <code>verify</code> of a verifier contract with.
+        Arguments for the verifier contract’s <code>verify</code>.
       </p>
       <fieldset class="choices">
-        <legend class="unseen">Encoding of the fee token</legend>
+        <legend class="unseen">Fee token encoding</legend>
         {choices.map((choice) => (
           <label key={choice.encoding} class="choice">
             <input

@@ -25,20 +25,20 @@ test.each(vectors.cases)('proof: $name gets the verdict of the vectors', ({ full
 
 test('proof: a quorum is told with its size, and each signer with its place in the set', () => {
   const proof = proveReport(report, signerSets);
-  expect(proof.sentence).toBe('Signed by 2 of the 4 oracles of this network: the 2 that a quorum needs.');
+  expect(proof.sentence).toBe('Signed by 2 of the network’s 4 oracles. A quorum is 2.');
   expect(proof.signerSet?.configDigest).toBe(digest);
   expect(proof.lines.map(({ number, state }) => [number, state])).toEqual([
     [1, 'registered'],
     [2, 'registered'],
   ]);
-  for (const { text } of proof.lines) expect(text).toMatch(/^In the set: signer [1-4] of 4\.$/);
+  for (const { text } of proof.lines) expect(text).toMatch(/^Registered: signer [1-4] of 4\.$/);
 });
 
 test('proof: an altered body names every signature', () => {
   const body = `${report.body.slice(0, -1)}${report.body.endsWith('0') ? '1' : '0'}` as const;
   const proof = proveReport({ ...report, body: body as FullReport['body'] }, signerSets); // a digit is changed, no more
   expect(proof.sentence).toBe(
-    'Signatures 1 and 2 are by nobody in the signer set: body or context were altered after signing, or others signed.',
+    'Signatures 1 and 2 are not from any registered signer; the report was altered or signed by someone else.',
   );
   expect(proof.lines.map(({ state, text }) => [state, text])).toEqual([
     ['unregistered', 'Not in the signer set.'],
@@ -51,13 +51,13 @@ test('proof: an altered signature is named, and the other one stays good', () =>
   const altered = withSignatures(first, second && { ...second, s });
   const proof = proveReport(altered, signerSets);
   expect(proof.ok).toBe(false);
-  expect(proof.sentence).toMatch(/^Signature 2 is by 0x[0-9a-f]{40}, which is not in the signer set:/);
+  expect(proof.sentence).toMatch(/^Signature 2 is from 0x[0-9a-f]{40}, which is not in the signer set;/);
   expect(proof.lines.map(({ state }) => state)).toEqual(['registered', 'unregistered']);
 });
 
 test('proof: a malformed signature says what is wrong with it', () => {
   const proof = proveReport(withSignatures(first && { ...first, v: 27 }, second), signerSets);
-  expect(proof.sentence).toBe('Signature 1 is malformed, so that no signer can be recovered from it.');
+  expect(proof.sentence).toBe('Signature 1 is malformed, so its signer cannot be recovered.');
   expect(proof.lines[0]).toEqual({
     number: 1,
     address: undefined,
@@ -73,13 +73,13 @@ test('proof: two malformed signatures are not each other’s duplicates', () => 
 
 test('proof: who signs twice is told with the first time', () => {
   const proof = proveReport(withSignatures(first, first), signerSets);
-  expect(proof.sentence).toBe('Signature 2 is by the signer of an earlier one, and a quorum needs 2 different ones.');
-  expect(proof.lines[1]).toMatchObject({ state: 'duplicate', text: 'Signed before: the same signer as signature 1.' });
+  expect(proof.sentence).toBe('Signature 2 is from a signer that already signed; a quorum needs 2 different signers.');
+  expect(proof.lines[1]).toMatchObject({ state: 'duplicate', text: 'Duplicate: the same signer as signature 1.' });
 });
 
 test('proof: too few signatures are counted', () => {
   expect(proveReport(withSignatures(first), signerSets).sentence).toBe(
-    'The report carries 1 signature, and a quorum is exactly 2 (f + 1).',
+    'The report has 1 signature; a quorum is exactly 2 (f + 1).',
   );
 });
 
@@ -98,7 +98,9 @@ test('proof: an honest report in a wrong envelope is refused, and the lie is nam
   };
   const proof = proveReport(report, signerSets, claim, signed);
   expect([proof.ok, proof.title]).toEqual([false, 'Not verified']);
-  expect(proof.sentence).toContain(`observationsTimestamp is given as ${claim.observationsTimestamp}`);
+  expect(proof.sentence).toContain(
+    `observationsTimestamp is ${claim.observationsTimestamp}, and the oracles signed ${signed?.observationsTimestamp}.`,
+  );
   const honest = { ...claim, observationsTimestamp: signed?.observationsTimestamp ?? 0 };
   expect(proveReport(report, signerSets, honest, signed).ok).toBe(true);
 });
@@ -106,7 +108,7 @@ test('proof: an honest report in a wrong envelope is refused, and the lie is nam
 test('proof: a schema that is not known verifies all the same', async () => {
   const { signerSet, sign } = await createNetwork({ seed: 'explorer' });
   const read = readReport(sign(`0x0fff${report.body.slice(6)}`, 1));
-  expect([read.decoded, read.schema]).toEqual([undefined, 'version 4095, not readable here']);
+  expect([read.decoded, read.schema]).toEqual([undefined, 'version 4095, unknown to this page']);
   expect(read.problem).toBe('The feed ID names schema version 4095, which this release does not know.');
   const { configDigest, f, addresses } = signerSet;
   expect(proveReport(read.full, { [configDigest]: { f, addresses } }).title).toBe('Verified');

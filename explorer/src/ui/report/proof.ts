@@ -82,7 +82,7 @@ export const proveReport = (
 
 const mismatchOf = (claim: Claim, { body }: FullReport, signed?: Omit<Claim, 'feedID'>): string | undefined => {
   const tell = (name: string, said: unknown, is: unknown): string =>
-    `The signatures hold, but what came with the report is wrong: ${name} is given as ${said}, and ${is} was signed.`;
+    `The signatures are valid, but the JSON around the report is wrong: ${name} is ${said}, and the oracles signed ${is}.`;
   const feedId = body.slice(0, 66);
   if (claim.feedID.toLowerCase() !== feedId) return tell('feedID', claim.feedID, feedId);
   const name = (['validFromTimestamp', 'observationsTimestamp'] as const).find(
@@ -102,15 +102,15 @@ const describeSignature = (
   const first = addresses.indexOf(address);
   if (address === undefined) {
     const v = signatures[index]?.v ?? 0;
-    const why = v > 1 ? `its v is ${v}, expected 0 or 1` : 'its r or s is out of range, or no point of the curve';
+    const why = v > 1 ? `its v is ${v}, expected 0 or 1` : 'its r or s is out of range, or not a point on the curve';
     return { ...line, state: 'malformed', text: `Malformed: ${why}. No signer can be recovered.` };
   }
   if (first < index)
-    return { ...line, state: 'duplicate', text: `Signed before: the same signer as signature ${first + 1}.` };
-  if (signerSet === undefined) return { ...line, state: 'unjudged', text: 'No signer set to look for it in.' };
+    return { ...line, state: 'duplicate', text: `Duplicate: the same signer as signature ${first + 1}.` };
+  if (signerSet === undefined) return { ...line, state: 'unjudged', text: 'Not checked: no signer set.' };
   const place = signerSet.addresses.indexOf(address);
   if (place === -1) return { ...line, state: 'unregistered', text: 'Not in the signer set.' };
-  return { ...line, state: 'registered', text: `In the set: signer ${place + 1} of ${signerSet.addresses.length}.` };
+  return { ...line, state: 'registered', text: `Registered: signer ${place + 1} of ${signerSet.addresses.length}.` };
 };
 
 const listNumbers = (numbers: readonly number[]): string => {
@@ -130,21 +130,21 @@ const sentenceOf = (
 ): string => {
   const needed = (signerSet?.f ?? 0) + 1;
   if (verification.ok)
-    return `Signed by ${lines.length} of the ${signerSet?.addresses.length} oracles of this network: the ${needed} that a quorum needs.`;
+    return `Signed by ${lines.length} of the network’s ${signerSet?.addresses.length} oracles. A quorum is ${needed}.`;
   const line = lines[verification.signatureIndex ?? 0];
   const name = `Signature ${line?.number}`;
   switch (verification.reason) {
     case 'unknown_config_digest':
-      return `This server knows no signer set with the config digest ${context.configDigest}, so nobody can say whether the signers may sign.`;
+      return `This server has no signer set with the config digest ${context.configDigest}, so the signers cannot be checked.`;
     case 'wrong_signature_count':
-      return `The report carries ${countOf(signatures.length, 'signature')}, and a quorum is exactly ${needed} (f + 1).`;
+      return `The report has ${countOf(signatures.length, 'signature')}; a quorum is exactly ${needed} (f + 1).`;
     case 'malformed_signature':
-      return `${name} is malformed, so that no signer can be recovered from it.`;
+      return `${name} is malformed, so its signer cannot be recovered.`;
     case 'altered_report':
-      return `${capital(listNumbers(lines.map(({ number }) => number)))} ${lines.length === 1 ? 'is' : 'are'} by nobody in the signer set: body or context were altered after signing, or others signed.`;
+      return `${capital(listNumbers(lines.map(({ number }) => number)))} ${lines.length === 1 ? 'is' : 'are'} not from any registered signer; the report was altered or signed by someone else.`;
     case 'unregistered_signer':
-      return `${name} is by ${line?.address}, which is not in the signer set: this signature was altered, or another signed.`;
+      return `${name} is from ${line?.address}, which is not in the signer set; the signature was altered or made by someone else.`;
     case 'duplicate_signer':
-      return `${name} is by the signer of an earlier one, and a quorum needs ${needed} different ones.`;
+      return `${name} is from a signer that already signed; a quorum needs ${needed} different signers.`;
   }
 };

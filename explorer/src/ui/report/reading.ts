@@ -40,7 +40,7 @@ export const readReport = (raw: string): ReadReport => {
 
 const schemaOf = (feedId: string, decoded: DecodedReport | undefined): string =>
   decoded === undefined
-    ? `version ${schemaVersionOf(feedId)}, not readable here`
+    ? `version ${schemaVersionOf(feedId)}, unknown to this page`
     : `version ${decoded.version}, ${reportSchemas[decoded.version].title}`;
 
 const readBody = (fullReport: string): Pick<ReadReport, 'decoded' | 'problem'> => {

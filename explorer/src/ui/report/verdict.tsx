@@ -27,7 +27,7 @@ export const ReportVerdict = ({ report, claim, link }: VerdictProps) => {
       {signers.phase === 'failed' && (
         <>
           <Failure error={signers.error} retry={reload} />
-          <p class="muted">Without the signer sets of the server nobody can say whether the signatures count.</p>
+          <p class="muted">The signatures cannot be checked without the server’s signer sets.</p>
         </>
       )}
       {signers.phase !== 'failed' && (
@@ -113,7 +113,7 @@ const Signature = ({ line, link }: { readonly line: SignatureLine; readonly link
         type="button"
         class="field-name"
         aria-pressed={link.chosen.value === of}
-        aria-label={`Signature ${number}: mark its bytes`}
+        aria-label={`Signature ${number}: highlight its bytes`}
         onFocus={onFocus}
         onBlur={onBlur}
         onClick={() => choose(link, of)}
@@ -153,22 +153,22 @@ const SetFacts = ({ proof, configDigest }: { readonly proof: Proof; readonly con
       <dt>Config digest</dt>
       <dd>
         <code>{configDigest}</code>
-        <Copy text={configDigest} label="Copy the config digest" />
+        <Copy text={configDigest} label="Copy config digest" />
       </dd>
       <dt>Signer set</dt>
       <dd>
         {signerSet === undefined
-          ? 'None of this server has that config digest.'
-          : `${signerSet.addresses.length} oracles, of which f = ${signerSet.f} may fail: exactly ${signerSet.f + 1} sign each report.`}
+          ? 'This server has none with that config digest.'
+          : `${signerSet.addresses.length} oracles, of which up to f = ${signerSet.f} may be faulty; exactly ${signerSet.f + 1} sign each report.`}
       </dd>
       <dt>Signed digest</dt>
       <dd>
         <code>{digest}</code>
-        <Copy text={digest} label="Copy the signed digest" />
+        <Copy text={digest} label="Copy signed digest" />
       </dd>
       <dt>Checked</dt>
       <dd>
-        in this browser, from the bytes below, against <a href="/signers.json">/signers.json</a> of this server.
+        in this browser, from the bytes below, against this server’s <a href="/signers.json">/signers.json</a>.
       </dd>
     </dl>
   );

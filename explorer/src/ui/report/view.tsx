@@ -62,9 +62,9 @@ const PriceCard = ({ report, asked, around }: CardProps) => {
   if (decoded === undefined)
     return (
       <section class="card price" aria-label="Price">
-        <p class="price-text">No price to show</p>
+        <p class="price-text">No price</p>
         <p class="muted">
-          The report has a schema that this page cannot read: {report.schema}. Its proof holds all the same.
+          This page cannot decode the report’s schema: {report.schema}. Its signatures can still be verified.
         </p>
       </section>
     );
@@ -76,7 +76,7 @@ const PriceCard = ({ report, asked, around }: CardProps) => {
         <p class="price-text">
           <Exact value={price} />
         </p>
-        <Copy text={formatPrice(price).replaceAll(',', '')} label="Copy the exact price" />
+        <Copy text={formatPrice(price).replaceAll(',', '')} label="Copy exact price" />
       </div>
       <dl class="price-sides">
         {bid !== undefined && <Side title="Bid" value={bid} />}
@@ -119,7 +119,7 @@ const Span = ({ report: { decoded }, asked, around }: CardProps) => {
   return (
     <div class="span">
       <p>
-        The price holds for <strong>{length}</strong>, both ends included:
+        Valid for <strong>{length}</strong>, both ends included:
       </p>
       <div class="span-bar" aria-hidden="true">
         {bar.parts.map(({ kind, begin, width }) => (
@@ -132,17 +132,17 @@ const Span = ({ report: { decoded }, asked, around }: CardProps) => {
       <dl class="facts small">
         {askedMs !== undefined && lengthMs > unitMs && (
           <>
-            <dt>Asked</dt>
+            <dt>Requested</dt>
             <dd>
               <ReportTime ms={askedMs} />
             </dd>
           </>
         )}
-        <dt>From</dt>
+        <dt>Valid from</dt>
         <dd>
           <ReportTime ms={validFromMs} />
         </dd>
-        <dt>To</dt>
+        <dt>Valid to</dt>
         <dd>
           <ReportTime ms={observationsMs} />
         </dd>
@@ -151,7 +151,7 @@ const Span = ({ report: { decoded }, asked, around }: CardProps) => {
             <dt>{isExpired ? 'Expired' : 'Expires'}</dt>
             <dd>
               <ReportTime ms={expiresAtMs} />
-              {isExpired && <span class="warn">Contracts no longer take it.</span>}
+              {isExpired && <span class="warn">Contracts reject it now.</span>}
             </dd>
           </>
         )}
