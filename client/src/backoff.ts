@@ -5,13 +5,13 @@ import { sleepOnTimer } from './request/call.ts';
 export type BackoffRules = {
   /** Milliseconds of the first wait, before jitter. */
   readonly minMs: number;
-  /** No wait but the server's own Retry-After is longer; milliseconds. */
+  /** Longest wait, unless the server sends a longer Retry-After; milliseconds. */
   readonly maxMs: number;
 };
 
-/** How long to wait between attempts to connect. */
+/** Back-off between attempts to connect. */
 export type ReconnectRules = BackoffRules & {
-  /** A connection that was live for so long makes the next wait a first one again; milliseconds. */
+  /** A connection that was live for this long resets the back-off; milliseconds. */
   readonly stableMs: number;
 };
 

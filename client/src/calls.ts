@@ -1,9 +1,9 @@
-// The calls as functions, for web pages that need few of them: bundlers drop what is not imported, which they cannot do with the methods of the one
-// object that `createClient` makes (D157). Streams are given by feed ID; the catalog's names and `latestMany` are the client's.
+// The calls as functions, for web pages: bundlers drop those that are not imported, which they cannot do with the methods of a client (D157).
+// They take feed IDs only; stream names and `latestMany` need a client.
 import { type ClientOptions, readOptions } from './options.ts';
 import { createRequester, type Requester } from './request/requester.ts';
 
-/** What the calls send their requests with. Wrong options throw here, and nothing is sent yet. */
+/** Makes the requester that the calls send their requests with. Throws on invalid options; sends nothing yet. */
 export const openRequester = (options: ClientOptions): Requester => createRequester(readOptions(options));
 
 export type { ReportJson, SignerSetsJson } from '@sealpost/protocol';

@@ -25,8 +25,8 @@ import { observeStream, openStream, type ReportStream, type StreamOptions, strea
 import { createStreamLookup, isStreamName } from './stream-lookup.ts';
 
 /**
- * Makes a client. Wrong options throw here, and nothing is sent yet. The secret cannot be read back from what it returns. Where a call takes a
- * feed ID, a pair (`BTC/USD`) or a full name of the catalog will do as well.
+ * Makes a client. Throws on invalid options; sends nothing yet. The secret cannot be read back from the client. Where a call takes a
+ * feed ID, it also takes a pair (`BTC/USD`) or a full name from the catalog.
  */
 export const createClient = (options: ClientOptions) => {
   const settings = readOptions(options);
@@ -49,22 +49,22 @@ export const createClient = (options: ClientOptions) => {
     /** The newest report of a stream. */
     latest: (feedId: string, call?: CallOptions) => ofOne(feedId, call, (id, rest) => latest(requester, id, rest)),
     /**
-     * The newest reports of several streams; streams without one are in `missing`. One request for 100 streams where the server has the
-     * extension, elsewhere one for each, in the pace of the account's rate limit. `timeoutMs` is for all of them, without it for each.
+     * The newest reports of several streams; streams without one are in `missing`. A Sealpost server answers 100 streams per request; other
+     * servers get one request per stream, within the account's rate limit. `timeoutMs` covers all requests; without it, each has the default.
      */
     latestMany: (feedIds: readonly string[], call?: CallOptions) => ofAll(feedIds, call, latestMany),
-    /** The report whose window holds a second; where none does, the error's details say why and what lies around it. */
+    /** The report that is valid at a second. If there is none, the error's details have the reason and the nearest reports. */
     at: (feedId: string, timestamp: number, call?: CallOptions) =>
       ofOne(feedId, call, (id, rest) => at(requester, id, timestamp, rest)),
     /** The reports of several streams at a second; streams without one are in `missing`. */
     bulk: (feedIds: readonly string[], timestamp: number, call?: CallOptions) =>
       ofAll(feedIds, call, (ids, rest) => bulk(requester, ids, timestamp, rest)),
-    /** Reports of one stream, oldest first, from a second on; 10 unless `limit` says otherwise, 1,000 at most. */
+    /** Reports of one stream from a second on, oldest first. `limit`: 10 by default, at most 1,000. */
     page: (feedId: string, startTimestamp: number, limit?: number, call?: CallOptions) =>
       ofOne(feedId, call, (id, rest) => page(requester, id, startTimestamp, limit, rest)),
-    /** A span of a stream, page by page; with `follow` it goes on with the present. */
+    /** A time range of a stream, page by page; with `follow`, it continues with new reports. */
     pages: pagesOf,
-    /** Reports of these streams as they come, each once and in order; from a second of the past on, where `from` is given. */
+    /** Live reports of these streams, each once and in order. With `from`, it starts with stored reports from that second on. */
     stream: streamOf,
     /** The catalog, filtered. Works without credentials. */
     discovery: (filters?: DiscoveryFilters, call?: CallOptions) => discovery(requester, filters, call),
@@ -72,7 +72,7 @@ export const createClient = (options: ClientOptions) => {
     findStream: (name: string, call?: CallOptions) => lookup.entry(name, call),
     /** Feed IDs of the streams that this account may read. */
     feeds: (call?: CallOptions) => feeds(requester, call),
-    /** Gaps and completeness of a stream in a span of at most a day. */
+    /** Gaps and completeness of a stream in a time range of at most a day. */
     coverage: (feedId: string, span: TimeRange, call?: CallOptions) =>
       ofOne(feedId, call, (id, rest) => coverage(requester, id, span, rest)),
     /** Open, high, low and close, in buckets of 60, 300, 3600 or 86400 seconds. */
@@ -82,7 +82,7 @@ export const createClient = (options: ClientOptions) => {
     signers: (call?: CallOptions) => signers(requester, call),
     /** The server's clock. Works without credentials. */
     time: (call?: CallOptions) => time(requester, call),
-    /** How the service is. Works without credentials. */
+    /** The status of the service. Works without credentials. */
     status: (call?: CallOptions) => status(requester, call),
   });
 };

@@ -12,29 +12,29 @@ import {
 } from '@sealpost/protocol';
 import { SealpostError } from './errors.ts';
 
-/** A report as it was answered, or its `fullReport` alone. */
+/** A report as the API returns it, or only its `fullReport`. */
 export type AnyReport = Pick<ReportJson, 'fullReport'> | string;
 
 export type DecodedReport = {
   readonly feedId: FeedId;
-  /** Of the report schema. */
+  /** Version of the report schema. */
   readonly version: ReportBody['version'];
-  /** What the price applies to, both ends included; whole seconds, as in the answer. */
+  /** The price is valid from here to `observationsTimestamp`, both included; whole seconds, as in the response. */
   readonly validFromTimestamp: number;
   readonly observationsTimestamp: number;
-  /** The same in milliseconds, exact where the stream counts them. */
+  /** The same in milliseconds, exact if the stream's timestamps are. */
   readonly validFromMs: number;
   readonly observationsMs: number;
-  /** After this moment a contract no longer takes the report; undefined in version 1. */
+  /** Contracts reject the report after this time; undefined in version 1. */
   readonly expiresAtMs: number | undefined;
-  /** The one price to show, times 10^18. */
+  /** The main price, times 10^18. */
   readonly price: bigint;
-  /** The same, exactly, as a decimal number: `3120.55`. */
+  /** The exact price as a decimal number: `3120.55`. */
   readonly priceText: string;
-  /** Where the schema has them; times 10^18. */
+  /** Times 10^18; undefined if the schema has no bid and ask. */
   readonly bid: bigint | undefined;
   readonly ask: bigint | undefined;
-  /** Every field of the body, by its schema: narrow by `version`. */
+  /** Every field of the body; narrow by `version`. */
   readonly fields: ReportBody;
   readonly configDigest: string;
   readonly signatureCount: number;
@@ -42,7 +42,7 @@ export type DecodedReport = {
 
 type Headline = { readonly price: string; readonly bid?: string; readonly ask?: string };
 
-/** The blob of a report. */
+/** The full report of either form. */
 export const fullReportOf = (report: AnyReport): string => {
   const { fullReport }: { readonly fullReport?: unknown } =
     typeof report === 'string' ? { fullReport: report } : Object(report);
@@ -50,10 +50,10 @@ export const fullReportOf = (report: AnyReport): string => {
   throw new SealpostError('malformed_report', 'This is neither a report nor the text of a full report.');
 };
 
-/** Takes a report apart, without judging its signatures. Throws `malformed_report` where it is none, `unsupported_schema` where its schema is not known. */
+/** Decodes a report without verifying its signatures. Throws `malformed_report` on invalid input, `unsupported_schema` on a schema of a later release. */
 export const decode = (report: AnyReport): DecodedReport => readFormat(() => takeApart(report));
 
-/** Runs what reads the bytes of a report: the format's own error becomes the client's. */
+/** Runs a decoder and turns the protocol's format error into a SealpostError. */
 export const readFormat = <T>(read: () => T): T => {
   try {
     return read();
@@ -88,7 +88,7 @@ const takeApart = (report: AnyReport): DecodedReport => {
   };
 };
 
-/** Decodes where the schema is known: later ones can be verified all the same. */
+/** Decodes a report; undefined if its schema is of a later release, which can still be verified. */
 export const decodeKnown = (report: AnyReport): DecodedReport | undefined => {
   try {
     return takeApart(report);
@@ -98,7 +98,7 @@ export const decodeKnown = (report: AnyReport): DecodedReport | undefined => {
   }
 };
 
-/** An integer with so many decimals as the exact number that it stands for. */
+/** Formats an integer with `decimals` decimals as an exact decimal number. */
 export const formatDecimal = (value: bigint, decimals = 18): string => {
   const digits = (value < 0n ? -value : value).toString().padStart(decimals + 1, '0');
   const split = digits.length - decimals;

@@ -13,12 +13,12 @@ type CamelCase<S extends string> = S extends `${infer Head}_${infer Tail}`
   ? `${Head}${Capitalize<CamelCase<Tail>>}`
   : S;
 
-/** A filter's value, by its kind in the table of routes. */
+/** A filter's value, by its kind in the route table. */
 type FilterValue<K> = K extends 'names' ? string | readonly string[] : K extends 'boolean' ? boolean : string | Date;
 
 /**
- * Every filter must hold. Names: one, or a list of which any will do, in any case. Days: `YYYY-MM-DD` or a Date, strictly after or before.
- * `hidden` includes the hidden streams that the account is entitled to.
+ * Streams must match every filter. Names: one, or a list of alternatives, in any case. Days: `YYYY-MM-DD` or a Date, strictly after or before.
+ * `hidden` adds the hidden streams that the account is entitled to.
  */
 export type DiscoveryFilters = {
   readonly [N in keyof Kinds & string as CamelCase<N>]?: FilterValue<Kinds[N]> | undefined;
@@ -47,13 +47,13 @@ const readFilter = (name: string, value: unknown): readonly [string, string] => 
 
 export type CatalogResult = { readonly feeds: readonly CatalogEntry[]; readonly details: AnswerDetails };
 
-// Its key and its name; a later server may say other things, and more of them.
+// Only the feed ID and the name are required: a later server may have other fields.
 const isEntry = (raw: unknown): boolean => {
   const { feedId, name } = Object(raw) as Readonly<Record<string, unknown>>; // looked at here
   return typeof feedId === 'string' && typeof name === 'string';
 };
 
-/** The catalog, filtered: public streams, and with credentials the hidden ones that the account may see when it asks for them. */
+/** The catalog, filtered: public streams, and with credentials and `hidden` the hidden ones that the account is entitled to. */
 export const discovery = async (
   requester: Pick<Requester, 'get'>,
   filters: DiscoveryFilters = {},

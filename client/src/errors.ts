@@ -1,7 +1,7 @@
 // The one error that the client throws: what happened, and what to do about it. It never contains a secret or a signature.
 import { ApiError, type ErrorCode } from '@sealpost/protocol';
 
-/** Failures that no server tells. */
+/** Failures that come from the client, not from a server. */
 const clientFailures = {
   invalid_option: { retry: false, advice: 'Correct the option.' },
   missing_credentials: {
@@ -45,7 +45,7 @@ const clientFailures = {
 
 export type ClientFailure = keyof typeof clientFailures;
 
-/** What to do about a refusal, where its own text does not say it. */
+/** Advice for server errors whose message does not say what to do. */
 const advices: Readonly<Partial<Record<ErrorCode, string>>> = {
   clock_skew: 'Synchronize the clock of this machine.',
   unauthorized: 'Check user ID and secret, and that the account is not disabled.',
@@ -63,18 +63,18 @@ const advices: Readonly<Partial<Record<ErrorCode, string>>> = {
 const adviceOnRetry = 'Try again a little later.';
 const adviceOnMistake = 'Change the request: the same one fails again.';
 
-/** Codes of the server's table, of the client, and any that a later server may have. */
+/** Codes of the server, of the client, and any that a later server may send. */
 export type SealpostErrorCode = ErrorCode | ClientFailure | (string & {});
 
 export type SealpostErrorParts = {
   readonly status?: number | undefined;
   readonly requestId?: string | undefined;
-  /** What the server tells beside its text: `reason`, `argument`, `serverTimeMs`… */
+  /** What the server sends besides the message: `reason`, `argument`, `serverTimeMs`… */
   readonly details?: Readonly<Record<string, unknown>>;
   readonly cause?: unknown;
-  /** Instead of what the code advises. */
+  /** Replaces the advice of the code. */
   readonly advice?: string;
-  /** The server gave no code: it is inferred from the status. */
+  /** The server sent no code; it is inferred from the status. */
   readonly isInferred?: boolean;
 };
 
@@ -82,15 +82,15 @@ export type SealpostErrorParts = {
 export class SealpostError extends Error {
   override readonly name = 'SealpostError';
   readonly code: SealpostErrorCode;
-  /** Of the answer; undefined where none came. */
+  /** HTTP status; undefined if no response came. */
   readonly status: number | undefined;
   readonly requestId: string | undefined;
-  /** What to do. */
+  /** What to do about it. */
   readonly advice: string;
-  /** May the same call succeed later, unchanged? */
+  /** True if the same call may succeed later. */
   readonly retryable: boolean;
   readonly details: Readonly<Record<string, unknown>>;
-  /** True where the server gave no code of its own, as servers other than Sealpost: the code is inferred from the status. */
+  /** True if the server sent no code, as servers other than Sealpost do: `code` is inferred from the status. */
   readonly isInferred: boolean;
 
   constructor(code: SealpostErrorCode, message: string, parts: SealpostErrorParts = {}) {
@@ -104,7 +104,7 @@ export class SealpostError extends Error {
     this.details = parts.details ?? {};
   }
 
-  /** For logs: the text too, which JSON.stringify leaves out of errors. */
+  /** For logs: includes the message, which JSON.stringify leaves out of errors. */
   toJSON(): Readonly<Record<string, unknown>> {
     const { name, message, code, status, requestId, advice, retryable, details } = this;
     return { name, message, code, status, requestId, advice, retryable, details };
@@ -113,7 +113,7 @@ export class SealpostError extends Error {
 
 const isClientFailure = (code: string): code is ClientFailure => Object.hasOwn(clientFailures, code);
 
-// What the server's table says, without loading it: by the status, except that a report may still come. A code of a later server too.
+// The same as the server's table, without loading it: by status, except that a missing report may still arrive. Works for codes of later servers.
 const isRetryable = (code: string, status = 0): boolean => {
   if (isClientFailure(code)) return clientFailures[code].retry;
   return code === 'report_not_found' || status >= 500 || status === 429 || status === 408;
@@ -125,7 +125,7 @@ const adviceOn = (code: string, retryable: boolean): string => {
   return own ?? (retryable ? adviceOnRetry : adviceOnMistake);
 };
 
-/** Runs what reads a caller's value: the parsers' own error becomes the client's. */
+/** Runs a parser on a caller's value and turns its ApiError into a SealpostError. */
 export const readArgument = <T>(read: () => T): T => {
   try {
     return read();

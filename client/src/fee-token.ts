@@ -6,12 +6,12 @@ import { readArgument } from './errors.ts';
 /** Hex with `0x`. */
 export type Hex = `0x${string}`;
 
-/** `argument`: newer contracts, which take the token apart from the report. `appended`: older ones, which take it inside. */
+/** `argument`: for newer contracts, which take the token as a second argument. `appended`: for older ones, which take it inside the report. */
 export type FeeTokenEncoding = 'argument' | 'appended';
 
 /**
- * The arguments for `verify` of the contract, to be spread into the call. `argument` gives two, the report and the token (empty bytes without
- * a token: billing by subscription); `appended` gives one, the report with the token inside.
+ * The arguments for the verifier contract's `verify`, to spread into the call. `argument` returns two, the report and the token (empty bytes
+ * without a token: billing by subscription); `appended` returns one, the report with the token inside.
  */
 export function withFeeToken(report: AnyReport, feeToken?: string, encoding?: 'argument'): readonly [Hex, Hex];
 export function withFeeToken(report: AnyReport, feeToken: string, encoding: 'appended'): readonly [Hex];

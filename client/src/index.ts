@@ -1,4 +1,4 @@
-// The client's front door: its functions, and every type that a program needs to name what they take and give.
+// The package's entry point: its functions, and every type that they take or return.
 export type {
   CatalogEntry,
   FeedId,

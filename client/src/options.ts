@@ -10,38 +10,39 @@ import { clientVersion } from './version.ts';
 export type ClientOptions = {
   /** Scheme, host and port of the server. Give this, or `baseUrls`. */
   readonly baseUrl?: string | undefined;
-  /** Several servers of one deployment, in order of preference: the next is asked where one does not answer or answers 5xx. */
+  /** Several servers of one deployment, in order of preference. The client fails over to the next on network errors and 5xx. */
   readonly baseUrls?: readonly string[] | undefined;
-  /** Where live connections go, if that is another host: `wss://` or `https://`, host and port. The base URLs unless given. */
+  /** Address for WebSockets, if it differs from the base URL: `wss://` or `https://`, host and port. */
   readonly wsUrl?: string | undefined;
-  /** Several of them, in order of preference: the next is tried where one does not answer. Give this, or `wsUrl`. */
+  /** Several addresses for WebSockets, in order of preference, with fail-over. Give this, or `wsUrl`. */
   readonly wsUrls?: readonly string[] | undefined;
-  /** A UUID. With neither user ID nor secret, what is open to everyone can be read. */
+  /** A UUID. Without user ID and secret, only public calls work. */
   readonly userId?: string | undefined;
-  /** Or a function that gives the current one, so that it can be rotated: asked every five seconds at most, and again after a 401. */
+  /** The secret, or a function that returns the current one, for rotation: called at most every five seconds, and again after a 401. */
   readonly secret?: SecretSource | undefined;
-  /** Instead of `userId` and `secret`, where both are rotated together. */
+  /** A function that returns both, instead of `userId` and `secret`, if they rotate together. */
   readonly credentials?: CredentialsSource | undefined;
-  /** Your program, as in `my-service/1.4`: put before the client's own name in User-Agent. Browsers send their own. */
+  /** Your program, such as `my-service/1.4`; precedes the client's name in User-Agent. Browsers send their own. */
   readonly userAgent?: string | undefined;
-  /** Instead of the platform's. */
+  /** Replaces the platform's `fetch`. */
   readonly fetch?: typeof fetch;
-  /** For a whole call, retries included, unless the call says otherwise; 30,000 ms. */
+  /** Time-out of a whole call, retries included; 30,000 ms by default. */
   readonly timeoutMs?: number;
-  /** An attempt that brings no byte for so long is given up, and the next one made; 5,000 ms. */
+  /** An attempt that receives no byte for this long fails, and the next one starts; 5,000 ms by default. */
   readonly attemptTimeoutMs?: number;
-  /** How often a call is repeated, at every base URL, after 5xx and failures of the network; 3. */
+  /** How often a call is retried at every base URL after 5xx and network errors; 3 by default. */
   readonly retries?: number;
-  /** Wait and try again on 429 too; otherwise that is an error like any 4xx. */
+  /** Also wait and retry on 429; by default it is an error like any 4xx. */
   readonly retryRateLimited?: boolean;
-  /** What the client mended by itself; the console's warning unless given. */
+  /** Called when the client worked around a problem; by default, it writes a console warning. */
   readonly onWarning?: (warning: ClientWarning) => void;
-  /** Told of every attempt, retry, reconnect and gap, for logs and metrics. What it throws changes nothing. */
+  /** Called on every attempt, retry, reconnect and gap, for logs and metrics. Exceptions are ignored. */
   readonly onEvent?: (event: ClientEvent) => void;
-  /** This machine's clock, in milliseconds. */
+  /** Replaces the system clock; milliseconds. */
   readonly nowMs?: () => number;
-  /** From 0 to below 1; spreads the pauses between retries. */
+  /** Replaces `Math.random`, the jitter of the back-off; from 0 to below 1. */
   readonly random?: () => number;
+  /** Replaces the timer that waits between retries. */
   readonly sleep?: Sleep;
 };
 
@@ -61,21 +62,21 @@ export type Settings = Readonly<
     >
   > & {
     baseUrls: readonly string[];
-    /** With `http(s)://`; the base URLs unless given. */
+    /** As `http(s)://`; the base URLs by default. */
     wsUrls: readonly string[];
-    /** Undefined where there are no credentials. */
+    /** Undefined without credentials. */
     signer: Signer | undefined;
-    /** What every request carries beside its signature. */
+    /** Headers of every request, apart from the signature. */
     headers: Readonly<Record<string, string>>;
     emit: EmitEvent;
   }
 >;
 
 const retriesMax = 10;
-/** Timers hold no more. */
+/** The longest delay of a timer. */
 export const timeoutMaxMs = 2 ** 31 - 1;
 
-/** Reads the options; what is wrong is named, what may be a secret is not repeated. */
+/** Validates the options. Errors name the option but never repeat a value that may be a secret. */
 export const readOptions = (options: ClientOptions): Settings => ({
   ...readAddresses(options),
   signer: createSigner(options, () => performance.now()),
@@ -97,7 +98,7 @@ const readAddresses = ({ baseUrl, baseUrls, wsUrl, wsUrls }: ClientOptions) => {
   return { baseUrls: bases, wsUrls: parseWsUrls(wsUrl, wsUrls, bases) };
 };
 
-/** Reads a whole number within bounds. */
+/** Validates a whole number within bounds. */
 export const readWhole = (name: string, value: number, min: number, max: number): number => {
   if (Number.isInteger(value) && value >= min && value <= max) return value;
   throw new SealpostError(
@@ -106,7 +107,7 @@ export const readWhole = (name: string, value: number, min: number, max: number)
   );
 };
 
-// One product after the other, as HTTP has it. Browsers would ask the server for permission first, and it grants none.
+// Not in browsers: the header would need a CORS preflight, which the server rejects.
 const readUserAgent = (own: string | undefined): Readonly<Record<string, string>> => {
   if (own !== undefined && !/^[\x21-\x7e]+( [\x21-\x7e]+)*$/.test(own))
     throw new SealpostError(
@@ -129,6 +130,6 @@ const readListeners = ({ onWarning = warnOnConsole, onEvent }: ClientOptions) =>
 };
 
 const warnOnConsole = ({ message }: ClientWarning): void => {
-  // biome-ignore lint/suspicious/noConsole: where nobody listens, the console is the one place that is seen
+  // biome-ignore lint/suspicious/noConsole: the default of onWarning
   console.warn(`sealpost: ${message}`);
 };

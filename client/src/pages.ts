@@ -9,23 +9,23 @@ import { abortedBy, type Sleep, sleepOnTimer } from './request/call.ts';
 import type { Requester } from './request/requester.ts';
 
 export type PagesOptions = CallOptions & {
-  /** First second: pages begin with the first report observed at or after it. */
+  /** First second: pages start with the first report observed at or after it. */
   readonly from: number;
-  /** Last second at which a report may be observed; without it, to the newest. */
+  /** Last second of observation; by default, up to the newest report. */
   readonly to?: number;
-  /** Reports in a page, 1,000 unless given. */
+  /** Reports per page; 1,000 by default. */
   readonly limit?: number;
-  /** Go on with new reports as they come, until `to` is reached or the signal is aborted. */
+  /** Continue with new reports until `to` is reached or the signal is aborted. */
   readonly follow?: boolean;
-  /** Between two questions whether there is something new; 1,000 ms unless given, 100 at least. */
+  /** Interval between polls for new reports; 1,000 ms by default, at least 100. */
   readonly pollMs?: number;
 };
 
 const pollMaxMs = 3_600_000;
 
 /**
- * Pages of a span, oldest first, none of them empty. A page is asked for only when the one before has been used up. Reports that arrive
- * late, behind what was read already, are not seen by following: read the span again, or look at its coverage.
+ * Pages of a time range, oldest first, none of them empty. A page is requested only once you have consumed the one before. With `follow`,
+ * reports that the server stores late, before what was read already, are missed: read the range again, or check its coverage.
  */
 export async function* pages(
   requester: Pick<Requester, 'get'>,
@@ -35,7 +35,7 @@ export async function* pages(
 ): AsyncGenerator<ReportPage, void, undefined> {
   const { from, to, limit = limits.pageLimitMax, follow = false } = options;
   const end = to === undefined ? Number.POSITIVE_INFINITY : readSeconds(to, 'to');
-  // The last second is over once it has its one report; a stream that counts milliseconds may have more to come.
+  // A stream in seconds has one report per second; a stream in milliseconds may get more within the last second.
   const overAt = timeResolutionOf(readFeedId(feedId)) === 'seconds' ? end : end + 1;
   const pollMs = readWhole('pollMs', options.pollMs ?? 1_000, 100, pollMaxMs);
   const start = readSeconds(from, 'from');
@@ -53,7 +53,7 @@ export async function* pages(
     if (accept) seen.add(fresh);
     if (reports.length > 0) yield { ...toReportPage(read, cursor.start), reports };
     if (seen.second() >= overAt || (next === undefined && !follow)) return;
-    // The newest second may not be over: it is asked for again.
+    // The newest second may not be over: it is read again.
     cursor = next ?? { start: Math.max(start, seen.second()) };
     await pause(next === undefined ? pollMs : pacingMs(read), options.signal, sleep);
   }
@@ -62,7 +62,7 @@ export async function* pages(
 const isSame = (a: ReportJson, b: ReportJson | undefined): boolean =>
   a.observationsTimestamp === b?.observationsTimestamp && a.fullReport === b.fullReport;
 
-/** What was read of the newest second, so that reading it again gives only what is new. */
+/** What was read of the newest second, so that reading it again returns only new reports. */
 const createSeen = (before: number) => {
   let [second, fullReports] = [before, new Set<string>()];
   return {
@@ -78,7 +78,7 @@ const createSeen = (before: number) => {
   };
 };
 
-/** With no request left, the time in which the server grants one more. */
+/** The wait for one more request if the rate limit is used up. */
 const pacingMs = ({ details: { rateLimit } }: ReceivedPage): number =>
   rateLimit !== undefined && rateLimit.remaining === 0 ? Math.ceil(1_000 / Math.max(1, rateLimit.limit)) : 0;
 

@@ -10,42 +10,42 @@ import { paths } from './request/paths.ts';
 import type { Requester } from './request/requester.ts';
 import { toReceived, toReport } from './stream/received-report.ts';
 
-/** What every result carries beside its values. */
+/** The part that every result has. */
 type WithDetails = { readonly details: AnswerDetails };
 
 export type OneReport = WithDetails & { readonly report: ReportJson };
 
 type MissingReason = Body<'MissingReport'>['reason'];
 
-/** A stream without a report at the moment; the reason is there where the server gives one. */
+/** A stream without a report at that time; `reason` if the server sends one. */
 export type MissingReport = { readonly feedID: string; readonly reason?: MissingReason };
 
 export type BulkReports = WithDetails & {
-  /** In the order asked for. */
+  /** In the order of the request. */
   readonly reports: readonly ReportJson[];
-  /** The other streams: empty exactly when every one has its report. */
+  /** Streams without a report; empty if every stream has one. */
   readonly missing: readonly MissingReport[];
 };
 
 export type ReportPage = WithDetails & {
   /** Oldest first. */
   readonly reports: readonly ReportJson[];
-  /** May there be reports after this page already? A server without `Link` headers does not say: then true unless the page is empty. */
+  /** True if there may be more reports. Without `Link` headers, true unless the page is empty. */
   readonly more: boolean;
-  /** Where to go on, now or later. */
+  /** Start of the next page, now or later. */
   readonly nextStartTimestamp: number;
 };
 
-/** A span of seconds, both ends included. */
+/** A time range in seconds, both ends included. */
 export type TimeRange = { readonly from: number; readonly to: number };
 
-/** A span, and the seconds of a candle: 60, 300, 3600 or 86400. */
+/** A time range, and the seconds per candle: 60, 300, 3600 or 86400. */
 export type CandleRange = TimeRange & { readonly resolution: number };
 
-/** Gaps and completeness of a span. */
+/** Gaps and completeness of a time range. */
 export type Coverage = Body<'Coverage'>;
 
-/** How a service is. */
+/** The status of a service. */
 export type ServiceStatus = Body<'Status'>;
 
 export type CoverageResult = WithDetails & { readonly coverage: Coverage };
@@ -60,7 +60,7 @@ type Get = Pick<Requester, 'get' | 'lacks'>;
 const strange = ({ status, requestId }: AnswerDetails): SealpostError =>
   new SealpostError('unexpected_answer', 'The answer does not have the form of this call’s.', { status, requestId });
 
-/** A report of an answer, of one of the streams that were asked for. */
+/** Validates a report of a response: it must be of a requested stream. */
 const checkReport = (raw: unknown, asked: readonly string[], details: AnswerDetails): ReportJson => {
   const report = toReport(raw);
   if (report !== undefined && asked.includes(report.feedID)) return report;
@@ -73,7 +73,7 @@ const checkReports = (raw: unknown, asked: readonly string[], details: AnswerDet
   return raw.map((one) => checkReport(one, asked, details));
 };
 
-/** A 404 that says something, from a server that gives no codes, is about the report: the route is one of the specification's. */
+/** On a server without error codes, a 404 with a message is a missing report: the route is in the specification, so it exists. */
 const asMiss = (error: unknown): never => {
   if (!(error instanceof SealpostError) || error.code !== 'not_found') throw error;
   const { message, status, requestId, details, isInferred } = error;
@@ -97,7 +97,7 @@ export const latest = async (requester: Get, feedId: string, options?: CallOptio
   return readReport(requester, targetOf(paths.reportLatest, { feedID }), feedID, options);
 };
 
-/** The report whose window holds a second; where none does, the error's details say why and what lies around it. */
+/** The report that is valid at a second. If there is none, the error's details have the reason and the nearest reports. */
 export const at = async (
   requester: Get,
   feedId: string,
@@ -109,7 +109,7 @@ export const at = async (
   return readReport(requester, targetOf(paths.reportAt, query), feedID, options);
 };
 
-/** The reports of several streams at a second. Streams without one are told in `missing`. */
+/** The reports of several streams at a second; streams without one are in `missing`. */
 export const bulk = async (
   requester: Get,
   feedIds: readonly string[],
@@ -126,7 +126,7 @@ export const bulk = async (
   return readReports(body, asked, details);
 };
 
-/** The reports of several streams in the order asked for, and which streams have none, also where the server does not name these. */
+/** The reports in the order of the request, and the streams without one, even if the server does not list them. */
 export const readReports = (
   body: Partial<Body<'PartialReports'>>,
   asked: readonly FeedId[],
@@ -134,7 +134,7 @@ export const readReports = (
 ): BulkReports => {
   const received = checkReports(body.reports, asked, details);
   const there = new Map<string, ReportJson>(received.map((report) => [report.feedID, report]));
-  // Of two reports of one stream, which one would be the answer?
+  // Two reports of one stream would be ambiguous.
   if (there.size < received.length) throw strange(details);
   const reports = asked.flatMap((feedID) => there.get(feedID) ?? []);
   const told: readonly unknown[] = Array.isArray(body.missing) ? body.missing : [];
@@ -148,10 +148,10 @@ export const readReports = (
   return { reports, missing, details };
 };
 
-/** A page with the windows of its reports in milliseconds, for those who read on. */
+/** A page with the windows of its reports in milliseconds. */
 export type ReceivedPage = WithDetails & WalkedPage;
 
-/** Reads and checks one page; without a limit, the server's default. */
+/** Reads and validates one page; the server's default limit unless given. */
 export const readPage = async (
   requester: Get,
   feedId: string,
@@ -169,7 +169,7 @@ export const readPage = async (
   return { reports, more, details };
 };
 
-/** A page as callers get it. */
+/** A page in the form that callers get. */
 export const toReportPage = (
   { reports: received, more, details }: ReceivedPage,
   startTimestamp: number,
@@ -180,7 +180,7 @@ export const toReportPage = (
   return { reports, more: more ?? last !== undefined, nextStartTimestamp, details };
 };
 
-/** Reports of one stream, oldest first, from the first observed at or after a second; 10 unless `limit` says otherwise. */
+/** Reports of one stream observed at or after a second, oldest first. `limit`: 10 by default, at most 1,000. */
 export const page = async (
   requester: Get,
   feedId: string,
@@ -196,7 +196,7 @@ const spanQuery = (feedId: string, { from, to }: TimeRange) => ({
   to: readSeconds(to, 'to'),
 });
 
-/** Gaps and completeness of a stream in a span of at most a day. */
+/** Gaps and completeness of a stream in a time range of at most a day. */
 export const coverage = async (
   requester: Get,
   feedId: string,
@@ -222,7 +222,7 @@ export type Candle = {
   readonly reports: number;
 };
 
-/** Whole numbers in decimal, as long as 256 bits have them. */
+/** Whole decimal numbers, up to the length of 256 bits. */
 const isWhole = (raw: unknown): boolean => typeof raw === 'string' && /^-?[0-9]{1,78}$/.test(raw);
 
 const isCandle = (raw: unknown): boolean => {
@@ -264,7 +264,7 @@ export const feeds = async (requester: Get, options?: CallOptions): Promise<Feed
   return { feeds: body.feeds, details };
 };
 
-/** The signer sets that the server publishes, to be passed to `verify` or kept in a file. */
+/** The signer sets that the server publishes, to pass to `verify` or keep in a file. */
 export const signers = async (requester: Get, options?: CallOptions): Promise<SignersResult> => {
   const { body, details } = await readExtension(
     'signer sets',
@@ -274,7 +274,7 @@ export const signers = async (requester: Get, options?: CallOptions): Promise<Si
   return { signers: body, details };
 };
 
-/** The clock that signed timestamps are compared with; on a server that does not tell it, that of its Date header, in whole seconds. */
+/** The server's clock, which signed timestamps are compared with. On servers without this route, its Date header, in whole seconds. */
 export const time = async (requester: Get, options?: CallOptions): Promise<TimeResult> => {
   const read = () => requester.get<Partial<Body<'ServerTime'>>>(paths.time, options);
   try {
@@ -289,7 +289,7 @@ export const time = async (requester: Get, options?: CallOptions): Promise<TimeR
   }
 };
 
-/** How the service is. */
+/** The status of the service. */
 export const status = async (requester: Get, options?: CallOptions): Promise<StatusResult> => {
   const { body, details } = await readExtension(
     'status',

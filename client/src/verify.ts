@@ -13,16 +13,16 @@ import {
 import { type DecodedReport, decodeKnown, fullReportOf } from './decode.ts';
 import { readArgument, SealpostError } from './errors.ts';
 
-/** Why a report is not to be believed. */
+/** Why a report failed verification. */
 export type VerifyFailure = VerificationFailure | 'malformed_report' | 'mismatched_fields';
 
 export type Verdict =
   | {
       readonly ok: true;
-      /** Addresses of those who signed. */
+      /** Addresses of the signers. */
       readonly signers: readonly string[];
       readonly configDigest: string;
-      /** What they signed; undefined where the schema is one of a later release. */
+      /** The decoded report; undefined if its schema is of a later release. */
       readonly decoded: DecodedReport | undefined;
     }
   | { readonly ok: false; readonly reason: VerifyFailure; readonly message: string };
@@ -30,8 +30,8 @@ export type Verdict =
 const fail = (reason: VerifyFailure, message: string): Verdict => ({ ok: false, reason, message });
 
 /**
- * Checks that a quorum of the signers signed the report, and that stream and window of the answer are the signed ones: an honest blob in a
- * wrong envelope is refused too. `signers`: what `client.signers()` gave, or better a file that you keep, parsed.
+ * Checks that a quorum of the signers signed the report, and that the feed ID and timestamps around it match what was signed.
+ * `signers`: the result of `client.signers()` or, better, parsed from a file that you keep.
  */
 export const verify = (report: ReportJson | string, signers: SignerSets | SignerSetsJson): Verdict => {
   const sets = signers instanceof Map ? signers : readArgument(() => parseSignerSets(signers));
@@ -52,7 +52,7 @@ export const verify = (report: ReportJson | string, signers: SignerSets | Signer
   }
 };
 
-/** The first field around the blob that says something else. Every body begins with its feed ID. */
+/** The first field that differs from what was signed. */
 const mismatchOf = (report: ReportJson, decoded: DecodedReport | undefined, body: string): string | undefined => {
   if (report.feedID.toLowerCase() !== body.slice(0, 66)) return 'feedID';
   if (decoded === undefined) return undefined;

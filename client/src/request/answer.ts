@@ -2,13 +2,13 @@
 import { daySeconds, oneLine } from '@sealpost/protocol';
 import { SealpostError } from '../errors.ts';
 
-/** What an answer tells beside its body: what other SDKs hide. */
+/** The response's status, and what its headers say. */
 export type AnswerDetails = {
   readonly status: number;
   readonly requestId: string | undefined;
-  /** Undefined where the server sets no limit. */
+  /** Undefined if the server sends no limit. */
   readonly rateLimit: { readonly limit: number; readonly remaining: number; readonly resetSeconds: number } | undefined;
-  /** The server's clock when it answered, in milliseconds; the Date header, so whole seconds. */
+  /** The server's Date header in milliseconds, so whole seconds. */
   readonly serverTimeMs: number | undefined;
 };
 

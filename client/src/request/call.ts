@@ -1,10 +1,11 @@
 // When a call ends: its deadline or its caller's signal, whichever comes first.
 import { SealpostError } from '../errors.ts';
 
-/** What every call takes. */
+/** Options of every call. */
 export type CallOptions = {
+  /** Ends the call with the error `aborted`. */
   readonly signal?: AbortSignal;
-  /** For the whole call, retries included; milliseconds. */
+  /** Time-out of the whole call, retries included; milliseconds. */
   readonly timeoutMs?: number;
 };
 
@@ -22,7 +23,7 @@ export type Call = {
   readonly close: () => void;
 };
 
-/** Waits; rejects with the signal's reason when that is aborted before. */
+/** Waits; rejects with the signal's reason if that is aborted first. */
 export type Sleep = (ms: number, signal: AbortSignal) => Promise<void>;
 
 /** The typed error of a caller's signal. */

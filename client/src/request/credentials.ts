@@ -6,10 +6,10 @@ import { SealpostError } from '../errors.ts';
 /** A user ID with its secret. */
 export type Credentials = { readonly userId: string; readonly secret: string };
 
-/** The secret, or a function that gives the current one: asked every five seconds at most, and again after a 401. */
+/** The secret, or a function that returns the current one: called at most every five seconds, and again after a 401. */
 export type SecretSource = string | (() => string | Promise<string>);
 
-/** Gives both, where user ID and secret are rotated together. */
+/** Returns both, if user ID and secret rotate together. */
 export type CredentialsSource = () => Credentials | Promise<Credentials>;
 
 /** Credentials at one moment, ready to sign with. Only its identity tells it from another. */

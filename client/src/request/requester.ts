@@ -17,27 +17,27 @@ export type SignedHeaders = {
   readonly key: SigningKey | undefined;
 };
 
-/** Sends signed requests: retried by the rules, to the first base URL that answers. */
+/** Sends signed requests, with retries and fail-over. */
 export type Requester = {
-  /** GET of a target (path and query); resolves with the parsed body of a 2xx, rejects with a typed error. */
+  /** GET of a target (path and query). Resolves with the parsed body of a 2xx; rejects with a SealpostError. */
   readonly get: <T>(
     target: string,
     options?: InnerCallOptions,
   ) => Promise<{
     readonly body: T;
     readonly details: AnswerDetails;
-    /** Does a page link to a next one? Undefined where the server sends no link. */
+    /** True if the page links to a next one; undefined if the server sends no link. */
     readonly more?: boolean | undefined;
   }>;
-  /** The headers for a target, signed now with the corrected clock; for streams, which open their own connections. */
+  /** The headers for a target, signed now with the corrected clock. For streams, which open their own connections. */
   readonly sign: (method: 'GET' | 'HEAD', target: string) => Promise<SignedHeaders>;
-  /** After a 401: are there other credentials than those that signed? */
+  /** After a 401: reads the credentials again; true if they have changed. */
   readonly renew: (signed: SignedHeaders) => Promise<boolean>;
-  /** Where to connect, in order of preference, without a slash at the end. */
+  /** Base URLs in order of preference, without a trailing slash. */
   readonly baseUrls: readonly string[];
-  /** Where WebSockets connect and origins are asked for, in the same form; the base URLs unless the deployment has other hosts for them. */
+  /** The same for WebSockets and the request for origins. */
   readonly wsUrls: readonly string[];
-  /** Extensions that the server has refused, by name; they are not asked for again (D96). */
+  /** Names of extensions that the server has rejected and that are not requested again (D96). */
   readonly lacks?: Set<string>;
   readonly fetch: typeof fetch;
   readonly emit: EmitEvent;

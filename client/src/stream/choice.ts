@@ -8,8 +8,8 @@ import type { Transport } from './transport.ts';
 export type TransportName = 'auto' | 'websocket' | 'sse' | 'poll';
 
 /**
- * The transport by its name. `auto` is a WebSocket where there is one, then events, then polling; `sse` begins with events. `websocket` and
- * `poll` are that and nothing else.
+ * The transport by its name. `auto` tries a WebSocket, then server-sent events, then polling; `sse` starts with server-sent events.
+ * `websocket` and `poll` do not fall back.
  */
 export const chooseTransport = async (
   wanted: TransportName,

@@ -6,18 +6,18 @@ export type ConnectionState =
   | { readonly phase: 'live' }
   | { readonly phase: 'reconnecting'; readonly reason: string; readonly delayMs: number };
 
-/** Reports that a stream can no longer deliver. */
+/** Reports that a stream cannot deliver because they are past the server's retention. */
 export type StreamGap = {
   readonly feedId: string;
-  /** Reports observed from this second on… */
+  /** First missing second. */
   readonly from: number;
-  /** …to before this second are older than the server keeps. */
+  /** The stream continues with this second. */
   readonly to: number;
 };
 
 /**
- * The state of a stream. It is live while each of its feed IDs has a live connection. `origin` names the connection that changed, where there
- * is one for each origin; `feedIds` are its feed IDs, where the stream needs several connections.
+ * The state of a stream. It is live while each of its feed IDs has a live connection. `origin`: the origin of the connection that changed,
+ * with `ha`. `feedIds`: the feed IDs of that connection, if the stream needs several.
  */
 export type StreamState =
   | (ConnectionState & { readonly origin?: string; readonly feedIds?: readonly string[] })

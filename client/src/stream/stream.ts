@@ -17,28 +17,28 @@ import { createStateTracker, type StateTracker, type StreamGap, type StreamState
 import type { Transport } from './transport.ts';
 
 export type StreamOptions = {
-  /** Deliver everything observed from this second on, then live reports. An object gives each feed ID its own. Without it: from now on. */
+  /** Deliver reports observed from this second on, then live ones; an object has one per feed ID. Default: from now on. */
   readonly from?: number | Readonly<Record<string, number>>;
-  /** One connection per origin of the service, so that one of them may fail. */
+  /** One connection per origin of the service, so that one origin may fail. */
   readonly ha?: boolean;
-  /** `auto`: a WebSocket in Node, else Server-Sent Events, else polling, as the server has them. */
+  /** `auto`, the default: a WebSocket in Node, else server-sent events, else polling, as the server supports. */
   readonly transport?: TransportName;
-  /** Reports that wait for the consumer, about; connections are held back at this number. 1,000 unless said otherwise. */
+  /** Connections pause when about this many reports are queued for the consumer; 1,000 by default. */
   readonly queueMax?: number;
-  /** A connection that carries nothing for so long, not even a ping, is dead; 30,000 milliseconds unless said otherwise. */
+  /** A connection without data or a ping for this long is closed; 30,000 ms by default. */
   readonly silenceMs?: number;
   readonly reconnect?: Partial<ReconnectRules>;
   readonly onState?: (state: StreamState) => void;
-  /** What can no longer be had, because the server does not keep it so long; the console's warning unless given. */
+  /** Called when reports are past the server's retention; by default, it writes a console warning. */
   readonly onGap?: (gap: StreamGap) => void;
-  /** Ends the stream: the loop over it is then simply over. */
+  /** Ends the stream and the loop over it, without an error. */
   readonly signal?: AbortSignal;
 };
 
-/** Reports as they come. One consumer: each report is given to one `next()`. */
+/** Live reports for one consumer: each report goes to one `next()`. */
 export type ReportStream = AsyncIterableIterator<ReportJson, undefined> & {
   readonly state: StreamState;
-  /** Ends the stream and its connections; reports that were not taken yet are dropped. */
+  /** Ends the stream and its connections; drops queued reports. */
   readonly close: () => void;
   readonly return: () => Promise<IteratorResult<ReportJson, undefined>>;
 };
@@ -106,7 +106,7 @@ export const observeStream = (streams: readonly string[], options: StreamOptions
   };
 };
 
-/** Reports of these feed IDs as they come, each once and in order; from a second of the past on, where `from` is given. */
+/** Live reports of these feed IDs, each once and in order. With `from`, it starts with stored reports from that second on. */
 export const stream = (requester: Requester, feedIds: readonly string[], options: StreamOptions = {}): ReportStream =>
   openStream(requester, feedIds, observeStream(feedIds, options, requester.emit));
 
