@@ -86,7 +86,7 @@ test('events: a function that throws, or whose promise rejects, breaks no call a
     expect((await client.latest(feedId)).report).toEqual(report);
     await client.latest(feedId);
     await new Promise((resolve) => setImmediate(resolve));
-    expect(warn.mock.calls).toEqual([['sealpost: onEvent threw, which is ignored from now on: of the listener']]);
+    expect(warn.mock.calls).toEqual([['sealpost: onEvent threw; later exceptions are not shown: of the listener']]);
   }
   warn.mockRestore();
 });

@@ -52,7 +52,7 @@ export const guard = <T>(name: string, listener: ((value: T) => unknown) | undef
     isTold = true;
     // biome-ignore lint/suspicious/noConsole: the listener itself has failed
     console.warn(
-      `sealpost: ${name} threw, which is ignored from now on: ${error instanceof Error ? error.message : error}`,
+      `sealpost: ${name} threw; later exceptions are not shown: ${error instanceof Error ? error.message : error}`,
     );
   };
   return (value) => {

@@ -222,12 +222,12 @@ test('errors: code, status, request id, details and advice are those of the answ
     code: 'report_not_found',
     status: 404,
     requestId: 'r-9',
-    advice: 'details.reason says why, details.previous and details.next are the reports around the moment.',
+    advice: 'details.reason says why, details.previous and details.next are the nearest reports.',
     retryable: true,
     details: around,
   });
   expect(errors[1]).toMatchObject({ code: 'of_a_later_release', status: 418, retryable: false, requestId: 'r-1' });
-  expect(errors[2]).toMatchObject({ code: 'http_503', retryable: true, message: 'a.test answers 503.' });
+  expect(errors[2]).toMatchObject({ code: 'http_503', retryable: true, message: 'a.test returned 503.' });
 });
 
 test('errors: whether a code of the server’s table is worth a retry is what the table says', () => {

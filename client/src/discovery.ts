@@ -65,5 +65,5 @@ export const discovery = async (
   if (body.feeds === null) return { feeds: [], details };
   if (Array.isArray(body.feeds) && body.feeds.every(isEntry)) return { feeds: body.feeds, details };
   const { status, requestId } = details;
-  throw new SealpostError('unexpected_answer', 'The answer is not a catalog.', { status, requestId });
+  throw new SealpostError('unexpected_answer', 'The response is not a catalog.', { status, requestId });
 };

@@ -6,40 +6,39 @@ const clientFailures = {
   invalid_option: { retry: false, advice: 'Correct the option.' },
   missing_credentials: {
     retry: false,
-    advice: 'Give createClient a userId and a secret. Without them discovery, signers, time and status can be read.',
+    advice: 'Give createClient a userId and a secret. Without them, only discovery, signers, time and status work.',
   },
   secret_unavailable: {
     retry: true,
-    advice: 'Look at the function that createClient was given for the secret: the cause is what it threw.',
+    advice: 'Check the secret function that createClient was given: the cause is what it threw.',
   },
   network_error: {
     retry: true,
-    advice: 'Look at the network, the base URL and the server; give several base URLs to go on without one of them.',
+    advice: 'Check the network, the base URL and the server. Give several base URLs for fail-over.',
   },
   timeout: { retry: true, advice: 'Try again, or allow more time with timeoutMs.' },
   aborted: { retry: false, advice: 'The signal given to the call ended it.' },
-  malformed_report: { retry: false, advice: 'Give a report as the API answers it, or its fullReport: this is none.' },
+  malformed_report: { retry: false, advice: 'Pass a report as the API returns it, or its fullReport.' },
   unsupported_schema: {
     retry: false,
-    advice:
-      'Update this package: it does not know the schema of the report. verify judges its signatures all the same.',
+    advice: 'Update this package: it does not know the schema of the report. verify still checks its signatures.',
   },
   unknown_stream: {
     retry: false,
-    advice: 'Give a name of the catalog: discovery() lists them, details.similar has those that are written alike.',
+    advice: 'Use a name from the catalog: discovery() lists them, details.similar has similar ones.',
   },
   ambiguous_stream: {
     retry: false,
-    advice: 'Give the full name or the feed ID of one stream: details.streams lists them with what differs.',
+    advice: 'Use the full name or feed ID of one stream: details.streams lists them and how they differ.',
   },
   unexpected_answer: {
     retry: false,
-    advice: 'Correct the base URL, or look at what stands in front of the server: the answer is not Sealpost’s.',
+    advice: 'Check the base URL, and any proxy in front of the server.',
   },
-  not_supported: { retry: false, advice: 'Use a server that has it.' },
+  not_supported: { retry: false, advice: 'Use a server that supports it.' },
   invalid_page: {
     retry: false,
-    advice: 'Reading on would lose or repeat reports. Report it to whoever runs the server.',
+    advice: 'Reading further would lose or repeat reports. Report this to the server’s operator.',
   },
 } as const satisfies Record<string, { readonly retry: boolean; readonly advice: string }>;
 
@@ -48,19 +47,19 @@ export type ClientFailure = keyof typeof clientFailures;
 /** Advice for server errors whose message does not say what to do. */
 const advices: Readonly<Partial<Record<ErrorCode, string>>> = {
   clock_skew: 'Synchronize the clock of this machine.',
-  unauthorized: 'Check user ID and secret, and that the account is not disabled.',
+  unauthorized: 'Check the user ID and secret; the account may be disabled.',
   stream_not_accessible: 'List the streams that you may read with feeds().',
-  timestamp_out_of_bounds: 'Ask for a later moment.',
-  report_not_found: 'details.reason says why, details.previous and details.next are the reports around the moment.',
-  route_not_found: 'The server may be another release, or something stands in front of it.',
-  upgrade_required: 'Something in front of the server does not pass WebSockets: let it, or use the transport sse.',
-  head_too_large: 'Ask for fewer streams at once.',
-  rate_limited: 'Ask less often, or set retryRateLimited to wait as long as the server says.',
-  too_many_failures: 'Mend what fails before asking again.',
-  internal_error: 'Give the request id to whoever runs the server.',
+  timestamp_out_of_bounds: 'Request a later time.',
+  report_not_found: 'details.reason says why, details.previous and details.next are the nearest reports.',
+  route_not_found: 'The server may run another release, or a proxy may answer for it.',
+  upgrade_required: 'A proxy in front of the server blocks WebSockets: allow them, or use the transport sse.',
+  head_too_large: 'Request fewer streams at once.',
+  rate_limited: 'Send fewer requests, or set retryRateLimited to wait and retry.',
+  too_many_failures: 'Fix the failing requests before you retry.',
+  internal_error: 'Send the request ID to the server’s operator.',
 };
 
-const adviceOnRetry = 'Try again a little later.';
+const adviceOnRetry = 'Try again shortly.';
 const adviceOnMistake = 'Change the request: the same one fails again.';
 
 /** Codes of the server, of the client, and any that a later server may send. */

@@ -58,7 +58,7 @@ export type StatusResult = WithDetails & { readonly status: ServiceStatus };
 type Get = Pick<Requester, 'get' | 'lacks'>;
 
 const strange = ({ status, requestId }: AnswerDetails): SealpostError =>
-  new SealpostError('unexpected_answer', 'The answer does not have the form of this call’s.', { status, requestId });
+  new SealpostError('unexpected_answer', 'The response does not have the expected form.', { status, requestId });
 
 /** Validates a report of a response: it must be of a requested stream. */
 const checkReport = (raw: unknown, asked: readonly string[], details: AnswerDetails): ReportJson => {
@@ -77,7 +77,7 @@ const checkReports = (raw: unknown, asked: readonly string[], details: AnswerDet
 const asMiss = (error: unknown): never => {
   if (!(error instanceof SealpostError) || error.code !== 'not_found') throw error;
   const { message, status, requestId, details, isInferred } = error;
-  const advice = 'Ask for another moment, or a little later.';
+  const advice = 'Request another time, or try again later.';
   throw new SealpostError('report_not_found', message, { status, requestId, details, isInferred, advice });
 };
 
@@ -204,8 +204,10 @@ export const coverage = async (
   options?: CallOptions,
 ): Promise<CoverageResult> => {
   const target = targetOf(paths.reportCoverage, spanQuery(feedId, span));
-  const { body, details } = await readExtension('coverage', 'Read the span with pages() and compare the windows.', () =>
-    requester.get<Body<'Coverage'>>(target, options),
+  const { body, details } = await readExtension(
+    'coverage',
+    'Read the time range with pages() and compare the windows.',
+    () => requester.get<Body<'Coverage'>>(target, options),
   );
   if (!Array.isArray(body.gaps)) throw strange(details);
   return { coverage: body, details };
@@ -238,8 +240,10 @@ export const candles = async (
   options?: CallOptions,
 ): Promise<CandlesResult> => {
   const query = { ...spanQuery(feedId, span), resolution: readResolution(resolution) };
-  const { body, details } = await readExtension('candles', 'Read the span with pages() and decode the prices.', () =>
-    requester.get<Partial<Body<'Candles'>>>(targetOf(paths.reportCandles, query), options),
+  const { body, details } = await readExtension(
+    'candles',
+    'Read the time range with pages() and decode the prices.',
+    () => requester.get<Partial<Body<'Candles'>>>(targetOf(paths.reportCandles, query), options),
   );
   if (!Array.isArray(body.candles) || !body.candles.every(isCandle)) throw strange(details);
   const exact = body.candles.map((one) => ({
@@ -256,7 +260,7 @@ export const candles = async (
 export const feeds = async (requester: Get, options?: CallOptions): Promise<FeedsResult> => {
   const { body, details } = await readExtension(
     'list of readable streams',
-    'List the catalog with discovery(), and name the streams that you may read yourself.',
+    'List the catalog with discovery(), and keep your own list of readable streams.',
     () => requester.get<Partial<Body<'Feeds'>>>(paths.feeds, options),
   );
   if (body.feeds === null) return { feeds: [], details };

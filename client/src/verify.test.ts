@@ -90,7 +90,7 @@ test.each([
   expect(verify({ ...answered(), ...changes }, signers)).toEqual({
     ok: false,
     reason: 'mismatched_fields',
-    message: `${field} of the answer is not the one that was signed.`,
+    message: `${field} of the response differs from what was signed.`,
   });
 });
 

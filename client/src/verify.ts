@@ -42,7 +42,7 @@ export const verify = (report: ReportJson | string, signers: SignerSets | Signer
     if (!verification.ok) return fail(verification.reason, verificationFailures[verification.reason]);
     const mismatch = typeof report === 'string' ? undefined : mismatchOf(report, decoded, full.body);
     if (mismatch !== undefined)
-      return fail('mismatched_fields', `${mismatch} of the answer is not the one that was signed.`);
+      return fail('mismatched_fields', `${mismatch} of the response differs from what was signed.`);
     return { ok: true, signers: verification.signers, configDigest: full.context.configDigest, decoded };
   } catch (error) {
     const isMalformed =

@@ -198,7 +198,7 @@ describe.each([
       code: 'unauthorized',
       status: 401,
       retryable: false,
-      advice: 'Check user ID and secret, and that the account is not disabled.',
+      advice: 'Check the user ID and secret; the account may be disabled.',
       requestId: expect.any(String),
     });
     expect(service.events.filter(({ method }) => method === 'GET').length - before).toBe(1);
@@ -309,7 +309,7 @@ describe.each([
       const { userId, secret, feedId } = network.world;
       const ask = await place.open({ baseUrl: network.proxy.url, userId, secret });
       await ask('openStream', [feedId], { transport: 'websocket' });
-      await expect(ask('receive', 1)).rejects.toThrow('cannot be had in a browser. Use sse');
+      await expect(ask('receive', 1)).rejects.toThrow('does not work in browsers. Use sse');
     });
   });
 });

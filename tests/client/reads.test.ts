@@ -199,7 +199,7 @@ describe.each(['our server', 'a server without our extensions'] as const)('clien
           }
         : {
             code: 'unauthorized',
-            advice: 'Check user ID and secret, and that the account may read every stream that is asked for.',
+            advice: 'Check the user ID and secret, and that the account may read every requested stream.',
             requestId: undefined,
           },
     );

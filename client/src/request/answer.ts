@@ -34,7 +34,7 @@ export const readText = async (
     bytes += value.length;
     if (bytes > answerBytesMax) {
       await reader.cancel();
-      throw new SealpostError('unexpected_answer', `The answer has more than ${answerBytesMax} bytes.`, {
+      throw new SealpostError('unexpected_answer', `The response has more than ${answerBytesMax} bytes.`, {
         status: response.status,
       });
     }
@@ -96,7 +96,7 @@ export const readBody = ({ status, headers, text }: RawAnswer, host: string): ob
 
 /** An answer that is none of this API's. */
 const strangeAnswer = (host: string, { status, requestId }: AnswerDetails): SealpostError =>
-  new SealpostError('unexpected_answer', `${host} answers ${status} with something that is not Sealpost’s.`, {
+  new SealpostError('unexpected_answer', `${host} returned ${status} with a body that is not a Sealpost response.`, {
     status,
     requestId,
   });
@@ -122,7 +122,7 @@ const inferredCodes: Readonly<Record<number, string>> = {
 };
 
 /** Such a server does not say which of them it is. */
-const adviceOnUnauthorized = 'Check user ID and secret, and that the account may read every stream that is asked for.';
+const adviceOnUnauthorized = 'Check the user ID and secret, and that the account may read every requested stream.';
 
 /** The published sentence, which also tells how far back a server goes. */
 const outOfBounds = /timestamp out of bounds(?:.*last (\d{1,4}) days)?/is;
@@ -161,7 +161,7 @@ export const toError = ({ status, headers, text }: RawAnswer, host: string, nowM
   // A proxy's page, say: nothing of it is repeated, the status speaks.
   const { code: inferred, details } =
     said === undefined ? { code: `http_${status}`, details: {} } : infer(status, said, answer.serverTimeMs ?? nowMs);
-  return new SealpostError(inferred, said ?? `${host} answers ${status}.`, {
+  return new SealpostError(inferred, said ?? `${host} returned ${status}.`, {
     status,
     requestId: id,
     details: { ...details, ...date, ...pause },

@@ -43,7 +43,7 @@ export const createSigner = (
     if (userId !== undefined || secret !== undefined)
       throw new SealpostError('invalid_option', 'Give either credentials, or userId and secret.');
     if (typeof credentials !== 'function')
-      throw new SealpostError('invalid_option', 'credentials is not a function that gives userId and secret.');
+      throw new SealpostError('invalid_option', 'credentials is not a function that returns userId and secret.');
     return createAskingSigner(async () => readCredentials(await credentials()), monotonicMs);
   }
   if (userId === undefined && secret === undefined) return undefined;
@@ -68,7 +68,7 @@ const readSecret = (raw: unknown, failure: Failure): string => {
   if (typeof raw === 'string' && raw !== '') return raw;
   const [given, asked] = [
     'secret is missing: userId and secret go together.',
-    'The function gave no secret, expected a text.',
+    'The function returned no secret, expected a string.',
   ];
   throw new SealpostError(failure, failure === 'invalid_option' ? given : asked);
 };
@@ -127,14 +127,14 @@ const createAskingSigner = (ask: () => Promise<Credentials>, monotonicMs: () => 
 const inTime = async (ask: () => Promise<Credentials>): Promise<Credentials> => {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const late = new Promise<never>((_, reject) => {
-    const text = `The function that gives the secret did not answer within ${askedMs / 1_000} s.`;
+    const text = `The secret function did not return within ${askedMs / 1_000} s.`;
     timer = setTimeout(() => reject(new SealpostError('secret_unavailable', text)), askedMs);
   });
   try {
     return await Promise.race([ask(), late]);
   } catch (cause) {
     if (cause instanceof SealpostError && cause.code === 'secret_unavailable') throw cause;
-    throw new SealpostError('secret_unavailable', 'The function that gives the secret failed; the cause says why.', {
+    throw new SealpostError('secret_unavailable', 'The secret function failed; the cause says why.', {
       cause,
     });
   } finally {

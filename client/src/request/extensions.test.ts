@@ -46,11 +46,11 @@ test.each([
   [404, { title: 'Not found', detail: 'no such path' }, 'not_found', 'no such path'],
   [429, { error: 'slow down' }, 'rate_limited', 'slow down'],
   [500, { error: 'oops' }, 'http_500', 'oops'],
-  [400, 'bad request', 'http_400', 'a.test answers 400.'],
-  [401, '<html><h1>401</h1></html>', 'http_401', 'a.test answers 401.'],
-  [429, '', 'http_429', 'a.test answers 429.'],
-  [401, '["no"]', 'http_401', 'a.test answers 401.'],
-  [401, '{"error":""}', 'http_401', 'a.test answers 401.'],
+  [400, 'bad request', 'http_400', 'a.test returned 400.'],
+  [401, '<html><h1>401</h1></html>', 'http_401', 'a.test returned 401.'],
+  [429, '', 'http_429', 'a.test returned 429.'],
+  [401, '["no"]', 'http_401', 'a.test returned 401.'],
+  [401, '{"error":""}', 'http_401', 'a.test returned 401.'],
 ])('errors: %i with %j has the code %s', async (status, body, code, message) => {
   const { client } = scripted([{ status, body }], { retries: 0 });
   expect(await failure(client.discovery())).toMatchObject({
@@ -155,9 +155,9 @@ test('bulk: an error with a code of ours is not about the parameter', async () =
 test.each([
   ['signers', [], 'Pass a signer set to verify, from a file that you keep.'],
   ['status', [], 'Read a report with latest() to see whether the service works.'],
-  ['feeds', [], 'List the catalog with discovery(), and name the streams that you may read yourself.'],
-  ['coverage', [feedId, { from: 1, to: 2 }], 'Read the span with pages() and compare the windows.'],
-  ['candles', [feedId, { from: 1, to: 2, resolution: 60 }], 'Read the span with pages() and decode the prices.'],
+  ['feeds', [], 'List the catalog with discovery(), and keep your own list of readable streams.'],
+  ['coverage', [feedId, { from: 1, to: 2 }], 'Read the time range with pages() and compare the windows.'],
+  ['candles', [feedId, { from: 1, to: 2, resolution: 60 }], 'Read the time range with pages() and decode the prices.'],
 ] as const)('%s: a server without it is an error that says what to do', async (name, args, advice) => {
   for (const answer of [notFound, { status: 405 }, { status: 404, body: errorBody('route_not_found') }]) {
     const { client } = scripted([answer]);

@@ -188,7 +188,7 @@ test('fail-over: the next base URL is asked at once, is kept, and told of', asyn
   await client.latest(feedId);
   expect(hosts(asked)).toEqual(['a.test', 'b.test', 'b.test']);
   expect(slept).toEqual([]);
-  expect(warnings).toEqual([{ code: 'failover', message: 'Requests go to http://b.test from now on.' }]);
+  expect(warnings).toEqual([{ code: 'failover', message: 'Failed over to http://b.test.' }]);
 });
 
 test('fail-over: when all fail there is one pause for each round, the longest that was asked for', async () => {

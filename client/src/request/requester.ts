@@ -124,8 +124,7 @@ const askEach = async (
       if (failure === undefined || retryAfterMsOf(outcome) > retryAfterMsOf(failure)) failure = outcome;
       continue;
     }
-    if (baseUrls.answered(baseUrl))
-      settings.onWarning({ code: 'failover', message: `Requests go to ${baseUrl} from now on.` });
+    if (baseUrls.answered(baseUrl)) settings.onWarning({ code: 'failover', message: `Failed over to ${baseUrl}.` });
     return outcome;
   }
   return failure as SealpostError; // there is a base URL, and it failed

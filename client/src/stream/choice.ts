@@ -23,7 +23,7 @@ export const chooseTransport = async (
   if (socket !== undefined) return socket;
   throw new SealpostError(
     'invalid_option',
-    'transport is websocket, which needs the package ws in Node and cannot be had in a browser. Use sse, or install ws.',
+    'transport is websocket, which needs the package ws in Node and does not work in browsers. Use sse, or install ws.',
   );
 };
 

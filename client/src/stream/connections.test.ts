@@ -23,7 +23,7 @@ test('groups: 100 feed IDs share a connection; each is in one group, in order', 
 test('groups: more feed IDs than an account has connections for are refused at once, and nothing is sent', () => {
   const service = createScriptedService();
   expect(() => watch(service, feedIds(2_001))).toThrow(
-    '2001 feed IDs take 21 connections, and an account may have 20 open. Stream fewer, or share them among accounts.',
+    '2001 feed IDs need 21 connections, and an account may open 20. Stream fewer, or split them over several accounts.',
   );
   expect(service.attempts).toEqual([]);
 });
@@ -33,7 +33,7 @@ test('groups: with several origins the connections count for each of them', asyn
   await expect(watch(service, feedIds(601), { ha: true }).take(1)).rejects.toMatchObject({
     code: 'invalid_option',
     message:
-      '601 feed IDs over 3 origins take 21 connections, and an account may have 20 open. Stream fewer, or share them among accounts.',
+      '601 feed IDs over 3 origins need 21 connections, and an account may open 20. Stream fewer, or split them over several accounts.',
   });
   expect(service.attempts).toEqual([]);
 });

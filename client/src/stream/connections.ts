@@ -16,7 +16,7 @@ const connectionsMax = limits.socketsPerAccount;
 const tooMany = (what: string, connections: number): SealpostError =>
   new SealpostError(
     'invalid_option',
-    `${what} take ${connections} connections, and an account may have ${connectionsMax} open. Stream fewer, or share them among accounts.`,
+    `${what} need ${connections} connections, and an account may open ${connectionsMax}. Stream fewer, or split them over several accounts.`,
   );
 
 /** The feed IDs of each connection: as many as the server takes in one. More than an account has connections for are refused. */

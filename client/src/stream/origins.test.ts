@@ -75,7 +75,7 @@ test('ha: a service that does not tell its origins yet is asked again', async ()
   service.headRefusals.push({ status: 503 });
   const { reached, states, reports } = watch(service, [feedA], { ha: true });
   await reached(isLive);
-  expect(states[0]).toMatchObject({ phase: 'reconnecting', reason: 'scripted answers 503.' });
+  expect(states[0]).toMatchObject({ phase: 'reconnecting', reason: 'scripted returned 503.' });
   reports.close();
 });
 

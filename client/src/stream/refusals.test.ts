@@ -131,7 +131,7 @@ test('stream: without a listener a gap is a warning on the console', async ({ on
   const { take, reports } = watch(service, [feedA], { from: 10 });
   expect(await take(1)).toEqual([60]);
   expect(warned).toEqual([
-    `sealpost: What was observed of ${feedA} from second 10 to before 50 is older than the server keeps; the stream goes on from there.`,
+    `sealpost: Reports of ${feedA} from second 10 to before 50 are past the server’s retention; the stream continues from there.`,
   ]);
   reports.close();
 });

@@ -86,7 +86,7 @@ const readStarts = (from: StreamOptions['from']): Settings['fromOf'] => {
 const warnOfGap = ({ feedId, from, to }: StreamGap): void => {
   // biome-ignore lint/suspicious/noConsole: where nobody listens, the console is the one place that is seen
   console.warn(
-    `sealpost: What was observed of ${feedId} from second ${from} to before ${to} is older than the server keeps; the stream goes on from there.`,
+    `sealpost: Reports of ${feedId} from second ${from} to before ${to} are past the server’s retention; the stream continues from there.`,
   );
 };
 

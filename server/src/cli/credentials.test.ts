@@ -158,7 +158,7 @@ describe('WebSockets on another host', () => {
       response.writeHead(401).end('{"error":"No.","code":"unauthorized"}');
     };
     const ran = await against(refuse, (wsUrl) => run(['watch', btc, '--ws-url', wsUrl.replace('http', 'ws')]));
-    expect(ran).toMatchObject({ code: 1, stderr: expect.stringContaining('No. Check user ID and secret') });
+    expect(ran).toMatchObject({ code: 1, stderr: expect.stringContaining('No. Check the user ID and secret') });
     expect(asked).toEqual([`/api/v1/ws?feedIDs=${btc}`]);
   });
 

@@ -54,7 +54,7 @@ describe('a failed call', () => {
   });
 
   test.each([
-    [refusal('unauthorized', 401), 1, 'unauthorized: What happened. (request r-1)', 'Check user ID and secret'],
+    [refusal('unauthorized', 401), 1, 'unauthorized: What happened. (request r-1)', 'Check the user ID and secret'],
     [
       refusal('clock_skew', 400),
       1,
@@ -65,9 +65,9 @@ describe('a failed call', () => {
     [refusal('store_unavailable', 503), 3, 'store_unavailable: What happened. (request r-1)', 'Try again'],
     [refusal('of_a_later_release', 409), 1, 'of_a_later_release: What happened. (request r-1)', ''],
     [
-      new SealpostError('http_404', 'streams.example.com answers 404.', { status: 404 }),
+      new SealpostError('http_404', 'streams.example.com returned 404.', { status: 404 }),
       3,
-      'streams.example.com answers 404.',
+      'streams.example.com returned 404.',
       'look at what stands in front',
     ],
     [

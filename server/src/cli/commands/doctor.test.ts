@@ -114,7 +114,7 @@ describe('doctor', () => {
     const wrong = await doctor({ as: { ...alice, secret: 'another' } });
     expect([wrong.marks, wrong.step('accepted')?.fix]).toEqual([
       '✓✓✓✓✓✗–––',
-      'Check user ID and secret, and that the account is not disabled.',
+      'Check the user ID and secret; the account may be disabled.',
     ]);
     const empty = await doctor({ as: await service.addAccount([]) });
     expect([empty.marks, empty.step('streams')?.fix]).toEqual([

@@ -156,13 +156,13 @@ describe('failures of the server and the way to it', () => {
     const ran = await latest(btc, { as: { ...alice, secret: 'another' } });
     expect(ran).toMatchObject({ code: 1, stdout: '' });
     expect(ran.stderr).toMatch(
-      /^error: unauthorized: .* \(request ID\) Check user ID and secret, and that the account is not disabled\.\n$/,
+      /^error: unauthorized: .* \(request ID\) Check the user ID and secret; the account may be disabled\.\n$/,
     );
     expect((await latest(forbidden)).stderr).toMatch(
       /^error: stream_not_accessible: .* See the streams .*: sealpost doctor http:\/\/HOST\.\n$/,
     );
     expect((await run(['report', 'at', btc, '--timestamp', '-40d'])).stderr).toBe(
-      'error: timestamp_out_of_bounds: Timestamp out of bounds. Timestamp must be within the last 30 days. (request ID) Ask for a later moment.\n',
+      'error: timestamp_out_of_bounds: Timestamp out of bounds. Timestamp must be within the last 30 days. (request ID) Request a later time.\n',
     );
   });
 
@@ -213,7 +213,7 @@ describe('failures of the server and the way to it', () => {
     );
     expect(page).toMatchObject({
       code: 3,
-      stderr: expect.stringContaining('answers 200 with something that is not Sealpost’s.'),
+      stderr: expect.stringContaining('returned 200 with a body that is not a Sealpost response.'),
     });
     const shape = '{"report":{"feedID":"0x","fullReport":3}}';
     expect(
