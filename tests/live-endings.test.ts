@@ -44,7 +44,7 @@ const endedBy = ({ liveEvents }: Service) =>
   liveEvents.flatMap((event) => (event.kind === 'liveEnded' ? [[event.route, event.reason, event.closeCode]] : []));
 
 test('endings: a client that stops reading is cut with 1013, and another one gets everything', async () => {
-  const running = await openWith({ bufferBytesMax: 262_144 });
+  const running = await openWith({ liveBufferBytesMax: 262_144 });
   const [slow, fast] = await Promise.all([1, 2].map(() => openSocket(running.url, socket, reader, nowMs)));
   const slowEvents = await openEvents(running.url, events, reader, nowMs);
   if (slow === undefined || fast === undefined) return expect.unreachable();

@@ -33,6 +33,7 @@ const layers: Readonly<Record<string, readonly string[]>> = {
   'server/src/observe': [
     'protocol',
     'server/src/access',
+    'server/src/config',
     'server/src/connections',
     'server/src/http',
     'server/src/ingest',
@@ -43,6 +44,7 @@ const layers: Readonly<Record<string, readonly string[]>> = {
   'server/src/ops': ['server/src/connections', 'server/src/observe', 'server/src/runtime'],
   'server/src/app': [
     'server/src/access',
+    'server/src/config',
     'server/src/connections',
     'server/src/http',
     'server/src/ingest',

@@ -3,8 +3,10 @@
 import { X509Certificate } from 'node:crypto';
 import { setFlagsFromString } from 'node:v8';
 import { createLongWork, type LongWork } from './access/long-work.ts';
+import { viewOfNetwork } from './access/network-view.ts';
 import type { SecretBox } from './access/secrets.ts';
 import { createUsageCounter, type UsageCounter } from './access/usage.ts';
+import type { Settings } from './config/config.ts';
 import type { GuardRules } from './connections/guard.ts';
 import { type ApiRules, createApi, type Limiters } from './http/api.ts';
 import { explorerFolder, openExplorer } from './http/explorer.ts';
@@ -12,10 +14,10 @@ import { countedAddressOf } from './http/gate.ts';
 import { type HttpListener, type ListenOptions, openHttpServer } from './http/server.ts';
 import { type WatchedLoad, watchLoad } from './http/shedding.ts';
 import { type SignIn, withSignIn } from './http/sign-in.ts';
-import { createIngest, type Ingest, type IngestRules } from './ingest/ingest.ts';
+import { createIngest, type Ingest } from './ingest/ingest.ts';
 import { openVerifier } from './ingest/verifier.ts';
 import { watchVisibility } from './ingest/visibility.ts';
-import { type Live, type LiveRules, openLive } from './live/live.ts';
+import { type Live, openLive } from './live/live.ts';
 import type { SharedCounts } from './live/shared-counts.ts';
 import { createObserver, type Listener as Observe, type ReloadedCertificate } from './observe/observe.ts';
 import { createAddressSet } from './runtime/ip-address.ts';
@@ -27,29 +29,8 @@ import { openStore } from './store/open.ts';
 import { startRetention } from './store/retention.ts';
 import type { Store } from './store/store.ts';
 
-export type NodeSettings = {
-  readonly store: string;
-  /** Databases that follow the store's. */
-  readonly readStores: readonly string[];
-  /** Processes that divide the connections to a database. */
-  readonly processes: number;
-  readonly listen: { readonly host: string; readonly port: number };
-  readonly tls?: TlsFiles;
-  /** With the trusted proxies as texts: settings go to workers, and only values can be sent. */
-  readonly api: Omit<ApiRules, 'trustedProxies'> & { readonly trustedProxies: readonly string[] };
-  readonly live: LiveRules;
-  /** How many connections a process may have open, and what may wait for them. */
-  readonly connections: Omit<GuardRules, 'addressOf'>;
-  /** Is the page at / served? */
-  readonly explorer: boolean;
-  readonly ingest: IngestRules;
-  readonly verifierThreads: number;
-  readonly retentionBytes: number;
-  /** Above this average delay of the loop requests are shed. */
-  readonly eventLoopLagMaxMs: number;
-  /** How long requests under way may take once the node is told to stop. */
-  readonly drainMs: number;
-};
+/** The settings of a node but its secrets, and the server's version. Workers get them in a message, so they are plain values. */
+export type NodeSettings = Omit<Settings, 'key' | 'ingestToken'> & { readonly version: string };
 
 /** The writing half of a node: the store and its door. */
 export type WritePath = {
@@ -77,6 +58,8 @@ export type ReadPath = {
 export type SharedLimits = Limiters & { readonly connections?: SharedCounts };
 
 const retentionEveryMs = 60_000;
+/** Live connections are pinged after this long without a message. */
+const keepAliveMs = 10_000;
 
 /** The life of a request is many small functions: V8 puts fewer of them together unless told otherwise, for a twentieth more CPU (D64). */
 const inlining = '--max-inlined-bytecode-size-cumulative=3000';
@@ -90,8 +73,8 @@ export const openWritePath = async (
   const store = await starting.part(`the store ${hidePassword(settings.store)}`, () =>
     openStore(settings.store, 'write', {
       tell: observe,
-      share: settings.processes,
-      replicas: settings.readStores,
+      share: settings.workers + 1,
+      replicas: settings.readStore ?? [],
       starting,
     }),
   );
@@ -121,13 +104,9 @@ const openDoor = async (
     await verifier.close();
     throw error;
   }
-  const door = createIngest({ store, view, verifier, rules: settings.ingest, nowMs: Date.now, observe });
+  const door = createIngest({ store, view, verifier, rules: settings, nowMs: Date.now, observe });
   const ingest = watchVisibility(door, () => performance.now(), observe);
-  const rules = {
-    retentionMs: settings.ingest.retentionMs,
-    bytesMax: settings.retentionBytes,
-    everyMs: retentionEveryMs,
-  };
+  const rules = { ...settings, everyMs: retentionEveryMs };
   const streams = () => view.current().streams.values();
   const stopRetention = startRetention(store.reports, streams, rules, Date.now, (error) =>
     observe({ kind: 'warning', code: 'trim_failed', message: 'Old reports could not be removed.', error }),
@@ -159,10 +138,11 @@ export const openReadPath = async (
   const monotonicMs = () => performance.now();
   const load = watchLoad(settings.eventLoopLagMaxMs, monotonicMs);
   const longWork = createLongWork(monotonicMs);
+  const shown = viewOfNetwork(view, settings.network);
   const live = await openLive({
     store,
-    view,
-    rules: settings.live,
+    view: shown,
+    rules: { ...settings, keepAliveMs },
     longWork,
     nowMs: Date.now,
     monotonicMs,
@@ -184,7 +164,7 @@ export const openReadPath = async (
   });
   try {
     const parts = { load, longWork, usage, live, signIn };
-    return await openListener(settings, store, view, box, observe, parts, limiters);
+    return await openListener(settings, store, shown, box, observe, parts, limiters);
   } catch (error) {
     await live.drain(0);
     load.stop();
@@ -211,7 +191,8 @@ const openListener = async (
   limiters: SharedLimits | undefined,
 ): Promise<ReadPath> => {
   let draining = false;
-  const rules: ApiRules = { ...settings.api, trustedProxies: createAddressSet(settings.api.trustedProxies) };
+  const tlsFiles = tlsFilesOf(settings);
+  const rules = apiRulesOf(settings);
   const { handle, activeRequests, newRequestId } = createApi({
     store,
     view,
@@ -223,20 +204,20 @@ const openListener = async (
     isDraining: () => draining,
     load,
     longWork,
-    isTls: settings.tls !== undefined,
+    isTls: tlsFiles !== undefined,
     observe: createObserver([observe, usage.observe]),
     onSigned: usage.noteSecret,
     live: live.handlers,
     findFile: settings.explorer ? openExplorer(explorerFolder, (error) => observe(missingExplorer(error))) : undefined,
     ...(limiters && { limiters }),
   });
-  const readTls = (): ListenOptions['tls'] => settings.tls && readTlsFiles(settings.tls);
+  const readTls = (): ListenOptions['tls'] => tlsFiles && readTlsFiles(tlsFiles);
   const tls = readTls();
   const listener: HttpListener = await openHttpServer(
     {
       ...settings.listen,
       ...(tls && { tls }),
-      connections: { ...settings.connections, addressOf: peerAddressOf(rules) },
+      connections: { ...settings, addressOf: peerAddressOf(rules) },
     },
     signIn === undefined ? handle : withSignIn(handle, signIn, newRequestId, observe),
     newRequestId,
@@ -273,6 +254,15 @@ const describeCertificate = (pem: string | Buffer): ReloadedCertificate => {
   const names = [subject?.replaceAll('\n', ', '), subjectAltName].filter((name) => name !== undefined).join(', ');
   return { names, validTo: new Date(validTo).toISOString() };
 };
+
+const apiRulesOf = (settings: NodeSettings): ApiRules => ({
+  ...settings,
+  origins: settings.origins ?? [],
+  trustedProxies: createAddressSet(settings.trustedProxies ?? []),
+});
+
+const tlsFilesOf = ({ tlsCert, tlsKey }: NodeSettings): TlsFiles | undefined =>
+  tlsCert === undefined || tlsKey === undefined ? undefined : { certFile: tlsCert, keyFile: tlsKey };
 
 /** What connections are counted by; a trusted proxy brings those of many. */
 const peerAddressOf =

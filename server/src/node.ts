@@ -1,6 +1,5 @@
 // A whole node: write path, read path in this process or in workers, private listener, log and metrics, and how it stops without
 // a client noticing. Commands say with which settings.
-import { dayMs } from '@sealpost/protocol';
 import { openSecretBox } from './access/key.ts';
 import { announceKeys } from './access/key-announcement.ts';
 import { createSharedLimiters } from './access/limit-exchange.ts';
@@ -82,11 +81,11 @@ export const openNode = async (options: NodeOptions): Promise<Node> => {
   };
   const open = async (): Promise<Node> => {
     const box = openSecretBox(settings);
-    const nodeSettings = toNodeSettings(settings, version);
+    const nodeSettings: NodeSettings = { ...withoutSecrets(settings), version };
     const opened = withAnnouncedKeys(await openWritePath(nodeSettings, observe, starting), box, observe);
     write = opened;
     const missingKeys = createMissingKeys(opened.view, box);
-    const listening = await openFront(settings, nodeSettings, opened, box, observe, log, starting, signIn);
+    const listening = await openFront(nodeSettings, settings.key, opened, box, observe, log, starting, signIn);
     front = listening;
     const opsOptions = {
       ...settings.opsListen,
@@ -126,6 +125,9 @@ export const openNode = async (options: NodeOptions): Promise<Node> => {
   }
 };
 
+/** Secrets stay in this process; the other settings also go to workers. */
+const withoutSecrets = ({ key, ingestToken, ...others }: Settings) => others;
+
 /** A write path that says which keys the node has, for as long as it is open. */
 const withAnnouncedKeys = (opened: WritePath, box: SecretBox, observe: Listener): WritePath => {
   const stop = announceKeys(opened.store.keyHolders, box, (error) => observe(notAnnounced(error)));
@@ -149,14 +151,14 @@ const notAnnounced = (error: unknown) =>
 /** What answers /ingest and below. */
 const openIngest = (
   { store, ingest }: WritePath,
-  { ingest: { retentionMs } }: NodeSettings,
+  { retentionDays }: NodeSettings,
   token: string,
   stopping: AbortSignal,
 ) =>
   createIngestHandler({
     ingest,
     token,
-    resume: (request) => resumeMirror({ store, nowMs: Date.now(), retentionMs, actor: 'private listener' }, request),
+    resume: (request) => resumeMirror({ store, nowMs: Date.now(), retentionDays, actor: 'private listener' }, request),
     stopping,
   });
 
@@ -176,8 +178,8 @@ type Front = {
 };
 
 const openFront = async (
-  { workers: count, key, keyFile, logLevel }: Settings,
-  node: NodeSettings,
+  settings: NodeSettings,
+  key: string | undefined,
   { store, view }: WritePath,
   box: SecretBox,
   observe: Listener,
@@ -190,15 +192,14 @@ const openFront = async (
     createLimitSharing(store.nodes, (message, error) =>
       observe({ kind: 'warning', code: 'limits_not_shared', message, error }),
     );
-  if (count === 0) {
+  if (settings.workers === 0) {
     const read = await starting.part('the API to listen', () =>
-      openSingle(node, store, view, box, observe, shareLimits, signIn),
+      openSingle(settings, store, view, box, observe, shareLimits, signIn),
     );
     return { ...read, check: () => undefined, degraded: () => [], damage: () => [], values: async () => [] };
   }
   const workers = await openWorkers({
-    count,
-    settings: { node, logLevel, keyFile },
+    settings,
     key,
     observe,
     shareLimits,
@@ -210,7 +211,7 @@ const openFront = async (
 
 /** The read path in this process. */
 const openSingle = async (
-  node: NodeSettings,
+  settings: NodeSettings,
   store: Store,
   view: AdminView,
   box: SecretBox,
@@ -218,9 +219,9 @@ const openSingle = async (
   shareLimits: ShareLimits | undefined,
   signIn: SignIn | undefined,
 ): Promise<ReadPath> => {
-  if (shareLimits === undefined) return openReadPath(node, store, view, box, observe, undefined, signIn);
+  if (shareLimits === undefined) return openReadPath(settings, store, view, box, observe, undefined, signIn);
   const { limiters, drain, receive } = createSharedLimiters();
-  const read = await openReadPath(node, store, view, box, observe, limiters, signIn);
+  const read = await openReadPath(settings, store, view, box, observe, limiters, signIn);
   const stopSharing = shareLimits({ collect: drain, receive });
   return {
     ...read,
@@ -230,52 +231,6 @@ const openSingle = async (
     },
   };
 };
-
-/** The settings as the parts of a node take them. */
-const toNodeSettings = (settings: Settings, version: string): NodeSettings => ({
-  store: settings.store,
-  readStores: settings.readStore ?? [],
-  processes: settings.workers === 0 ? 1 : settings.workers + 1,
-  listen: settings.listen,
-  ...(settings.tlsCert !== undefined &&
-    settings.tlsKey !== undefined && { tls: { certFile: settings.tlsCert, keyFile: settings.tlsKey } }),
-  api: {
-    requestsPerSecond: settings.requestsPerSecond,
-    anonymousRequestsPerSecond: settings.anonymousRequestsPerSecond,
-    publicRequestsPerSecond: settings.publicRequestsPerSecond,
-    failuresPerSecond: settings.failuresPerSecond,
-    trustedProxies: settings.trustedProxies ?? [],
-    feedIdsMax: settings.feedIdsMax,
-    retentionDays: settings.retentionDays,
-    skewMaxMs: settings.skewMaxMs,
-    origins: settings.origins ?? [],
-    network: settings.network,
-    version,
-  },
-  live: {
-    socketsPerAccount: settings.socketsPerAccount,
-    bufferBytesMax: settings.liveBufferBytesMax,
-    keepAliveMs: 10_000,
-    retentionDays: settings.retentionDays,
-    network: settings.network,
-  },
-  connections: {
-    connectionsMax: settings.connectionsMax,
-    connectionsPerAddress: settings.connectionsPerAddress,
-    unread: { bytesMax: settings.unreadBytesMax, bytesPerOwnerMax: settings.unreadBytesPerAccount },
-  },
-  explorer: settings.explorer,
-  ingest: {
-    retentionMs: settings.retentionDays * dayMs,
-    aheadMaxMs: settings.aheadMaxMs,
-    linesInFlightMax: settings.linesInFlightMax,
-    network: settings.network,
-  },
-  verifierThreads: settings.verifierThreads,
-  retentionBytes: settings.retentionBytes,
-  eventLoopLagMaxMs: settings.eventLoopLagMaxMs,
-  drainMs: settings.drainMs,
-});
 
 const createReadings = (write: () => WritePath | undefined, front: () => Front | undefined) => ({
   activeRequests: () => front()?.activeRequests() ?? 0,

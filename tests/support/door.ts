@@ -44,7 +44,7 @@ export const testStream = (feedId: FeedId, changes: Partial<Stream> = {}): Strea
 });
 
 export const defaultRules: IngestRules = {
-  retentionMs: 30 * 86_400_000,
+  retentionDays: 30,
   aheadMaxMs: 5_000,
   linesInFlightMax: 4_096,
   network: 'testnet',

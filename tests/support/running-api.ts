@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { request as httpRequest } from 'node:http';
 import { type FeedId, type SignerSets, type Stream, signRequest } from '@sealpost/protocol';
 import { createLongWork } from '../../server/src/access/long-work.ts';
+import { viewOfNetwork } from '../../server/src/access/network-view.ts';
 import { createSecretBox } from '../../server/src/access/secrets.ts';
 import { type ApiRules, createApi } from '../../server/src/http/api.ts';
 import type { RequestEvent } from '../../server/src/http/pipeline.ts';
@@ -66,7 +67,7 @@ export const defaultApiRules: ApiRules = {
   version: '0.0.0',
 };
 
-const defaultLiveRules = { socketsPerAccount: 20, bufferBytesMax: 1_048_576, keepAliveMs: 10_000 };
+const defaultLiveRules = { socketsPerAccount: 20, liveBufferBytesMax: 1_048_576, keepAliveMs: 10_000 };
 
 export const openService = async (
   streams: readonly Stream[],
@@ -76,9 +77,10 @@ export const openService = async (
   monotonicMs: () => number = () => performance.now(),
 ): Promise<Service> => {
   const door = await openDoor(streams, signerSets, nowMs);
-  const view = await openAdminView(door.store.admin, (error) => {
+  const admin = await openAdminView(door.store.admin, (error) => {
     throw error;
   });
+  const view = viewOfNetwork(admin, rules.network ?? defaultApiRules.network);
   const box = createSecretBox(randomBytes(32));
   const events: RequestEvent[] = [];
   const liveEvents: LiveEvent[] = [];

@@ -2,19 +2,11 @@
 import type { SpentByTable } from '../access/limit-exchange.ts';
 import type { NodeSettings } from '../app.ts';
 import type { AccountCount } from '../live/shared-counts.ts';
-import type { LogLevel } from '../observe/log.ts';
 import type { MetricValues } from '../observe/metrics.ts';
 import type { Damage } from '../store/store.ts';
 
 /** Tokens, and how many live connections accounts have where that has changed. */
 export type SpentLimits = SpentByTable & { readonly connections: readonly AccountCount[] };
-
-/** What a worker needs to know. */
-export type WorkerSettings = {
-  readonly node: NodeSettings;
-  readonly logLevel: LogLevel;
-  readonly keyFile: string;
-};
 
 /** The variable that a worker finds the key in, where the primary was given it and no file; empty otherwise. */
 export const workerKeyVariable = 'SEALPOST_KEY';
@@ -27,7 +19,7 @@ export const workerReadStoreVariable = 'SEALPOST_READ_STORE';
 
 export type ToWorker =
   /** Open; `limits` is where the buckets stand. */
-  | { readonly kind: 'start'; readonly settings: WorkerSettings; readonly limits: SpentLimits }
+  | { readonly kind: 'start'; readonly settings: NodeSettings; readonly limits: SpentLimits }
   /** Others gave these tokens. */
   | { readonly kind: 'limits'; readonly limits: SpentLimits }
   | { readonly kind: 'tellMetrics' }

@@ -4,6 +4,7 @@ import cluster, { type Worker } from 'node:cluster';
 import { createLimitExchange, type SpentByTable } from '../access/limit-exchange.ts';
 import type { ShareLimits } from '../access/node-limits.ts';
 import { bucketsMax } from '../access/rate-limit.ts';
+import type { NodeSettings } from '../app.ts';
 import { createCountExchange } from '../live/shared-counts.ts';
 import type { MetricValues } from '../observe/metrics.ts';
 import type { Listener } from '../observe/observe.ts';
@@ -14,7 +15,6 @@ import type { Damage } from '../store/store.ts';
 import {
   type FromWorker,
   type ToWorker,
-  type WorkerSettings,
   workerKeyVariable,
   workerReadStoreVariable,
   workerStoreVariable,
@@ -22,8 +22,7 @@ import {
 import { createWorkerTotals } from './totals.ts';
 
 export type WorkersOptions = {
-  readonly count: number;
-  readonly settings: WorkerSettings;
+  readonly settings: NodeSettings;
   /** The key itself; undefined when it is in the file. */
   readonly key: string | undefined;
   readonly observe: Listener;
@@ -181,19 +180,15 @@ const createMembers = ({ settings, key, writeLog }: WorkersOptions) => {
   const limits = createLimitRelay(members);
   const totals = createWorkerTotals();
   const damage = createDamageLog();
-  const port = createPort(settings.node.listen.port, members);
+  const port = createPort(settings.listen.port, members);
   const { exec, execArgv } = programBeside('./worker', import.meta.url);
   cluster.setupPrimary({ exec, ...(execArgv && { execArgv: [...execArgv] }), args: [], serialization: 'advanced' });
   const take = (member: Member, message: FromWorker): void => {
     const { id } = member.worker;
     if (message.kind === 'hello') {
-      const node = {
-        ...settings.node,
-        store: '',
-        readStores: [],
-        listen: { ...settings.node.listen, port: port.toAsk() },
-      };
-      send(member, { kind: 'start', settings: { ...settings, node }, limits: limits.join(id) });
+      const listen = { ...settings.listen, port: port.toAsk() };
+      const sent = { ...settings, store: '', readStore: undefined, listen };
+      send(member, { kind: 'start', settings: sent, limits: limits.join(id) });
     } else if (message.kind === 'ready') {
       if (port.accept(message.url)) member.url = message.url;
       else member.worker.process.kill('SIGKILL');
@@ -214,8 +209,8 @@ const createMembers = ({ settings, key, writeLog }: WorkersOptions) => {
     // These go before what the primary was started with: a worker gets the key that the primary uses, and no token.
     const worker = cluster.fork({
       [workerKeyVariable]: key ?? '',
-      [workerStoreVariable]: settings.node.store,
-      [workerReadStoreVariable]: JSON.stringify(settings.node.readStores),
+      [workerStoreVariable]: settings.store,
+      [workerReadStoreVariable]: JSON.stringify(settings.readStore ?? []),
       SEALPOST_INGEST_TOKEN: '',
     });
     const member: Member = {
@@ -259,7 +254,7 @@ const until = (member: Member, holds: () => boolean, maxMs: number): Promise<voi
     look();
   });
 
-/** Starts `count` workers; they answer when this resolves. Throws what the first that could not open has told. */
+/** Starts the workers; they answer when this resolves. Throws what the first that could not open has told. */
 export const openWorkers = async (options: WorkersOptions): Promise<Workers> => {
   const { members, totals, limits, damage, start } = createMembers(options);
   const replacements = new Set<NodeJS.Timeout>();
@@ -285,7 +280,7 @@ export const openWorkers = async (options: WorkersOptions): Promise<Workers> => 
     if (drainMs !== undefined) await Promise.all(all.map(stopListening));
     await Promise.all(all.map((member) => endOne(member, drainMs)));
   };
-  const firsts = Array.from({ length: options.count }, () => keepOne(0));
+  const firsts = Array.from({ length: options.settings.workers }, () => keepOne(0));
   const isUp = (member: Member) => until(member, () => member.url !== undefined, startMaxMs + endMarginMs);
   await Promise.all(firsts.map((member) => options.starting.part(`worker ${member.worker.id}`, () => isUp(member))));
   const failed = firsts.find(({ url }) => url === undefined);
@@ -309,7 +304,7 @@ export const openWorkers = async (options: WorkersOptions): Promise<Workers> => 
       for (const member of up()) send(member, { kind: 'reloadTls' });
     },
     drain: async () => {
-      await endAll(options.settings.node.drainMs);
+      await endAll(options.settings.drainMs);
       await stopSharing?.();
     },
   };

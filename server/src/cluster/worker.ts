@@ -2,7 +2,7 @@
 // primary, and tells it what tokens it gave, its log and its metrics (D63). Without a primary it ends.
 import { openSecretBox } from '../access/key.ts';
 import { createSharedLimiters } from '../access/limit-exchange.ts';
-import { openReadPath, type ReadPath } from '../app.ts';
+import { type NodeSettings, openReadPath, type ReadPath } from '../app.ts';
 import { watchDescriptors } from '../connections/descriptors.ts';
 import { createSharedCounts } from '../live/shared-counts.ts';
 import { openLog } from '../observe/log.ts';
@@ -14,7 +14,6 @@ import {
   type FromWorker,
   type SpentLimits,
   type ToWorker,
-  type WorkerSettings,
   workerKeyVariable,
   workerReadStoreVariable,
   workerStoreVariable,
@@ -69,7 +68,7 @@ const known = (): never => {
 };
 
 /** Log, metrics and limits of this process, and how their news reach the primary. */
-const createReporting = (logLevel: WorkerSettings['logLevel'], activeRequests: () => number) => {
+const createReporting = (logLevel: NodeSettings['logLevel'], activeRequests: () => number) => {
   const limits = createLimits();
   const lines = createLines((count) =>
     log.observe({ kind: 'warning', code: 'log_lines_dropped', message: `${count} lines of the log were dropped.` }),
@@ -112,10 +111,10 @@ const createReporting = (logLevel: WorkerSettings['logLevel'], activeRequests: (
 };
 
 /** Opens everything; returns the way to answer messages. */
-const open = async ({ node, logLevel, keyFile }: WorkerSettings, first: SpentLimits) => {
+const open = async (settings: NodeSettings, first: SpentLimits) => {
   let read: ReadPath | undefined;
-  const box = openSecretBox({ key: process.env[workerKeyVariable] || undefined, keyFile });
-  const reporting = createReporting(logLevel, () => read?.activeRequests() ?? 0);
+  const box = openSecretBox({ key: process.env[workerKeyVariable] || undefined, keyFile: settings.keyFile });
+  const reporting = createReporting(settings.logLevel, () => read?.activeRequests() ?? 0);
   const { limits, log, metrics } = reporting;
   limits.receive(first);
   const observe = createObserver([log.observe, metrics.observe]);
@@ -126,11 +125,11 @@ const open = async ({ node, logLevel, keyFile }: WorkerSettings, first: SpentLim
       const { kind, total: _, ...damage } = event;
       void tell({ kind, damage });
     },
-    share: node.processes,
+    share: settings.workers + 1,
     replicas: JSON.parse(process.env[workerReadStoreVariable] ?? '[]') as readonly string[], // the primary's own list
   });
   const view = await openAdminView(store.admin, (error) => observe({ kind: 'adminReloadFailed', error }));
-  read = await openReadPath(node, store, view, box, observe, limits.limiters);
+  read = await openReadPath(settings, store, view, box, observe, limits.limiters);
   const listening = read;
   const descriptors = watchDescriptors(observe, () => void tell({ kind: 'degraded', reasons: descriptors.describe() }));
   return {

@@ -64,7 +64,9 @@ export const parseDatabases = (raw: string): readonly string[] | undefined => {
 };
 export const formatList = (items: readonly string[]): string => items.join(',');
 
+/** The levels of a log, from all messages to none. */
 export const logLevels = ['debug', 'info', 'warn', 'error', 'silent'] as const;
+export type LogLevel = (typeof logLevels)[number];
 
 export const perSecond = {
   parse: wholeNumber(0, 1_000_000),

@@ -241,8 +241,8 @@ test('guard: an address that sends many bodies in chunks loses its connections a
 });
 
 test('guard: an account with too much unread loses the connection that stalled longest, and nobody else does', async () => {
-  const unread = { bytesMax: 1_000_000_000, bytesPerOwnerMax: 40_000_000 };
-  const { call, left, dropped } = await open({ connections: { unread } }, (request, response) => {
+  const connections = { unreadBytesMax: 1_000_000_000, unreadBytesPerAccount: 40_000_000 };
+  const { call, left, dropped } = await open({ connections }, (request, response) => {
     response.end(largeBody);
     noteAnswer(request.socket, request.url);
   });
@@ -266,7 +266,7 @@ test('guard: bytes that wait are counted per owner and in all, and what was read
     movedMs: () => movedMs,
     cut: () => void cut.push(name),
   });
-  const unread = createUnread({ bytesMax: 100, bytesPerOwnerMax: 60 });
+  const unread = createUnread({ unreadBytesMax: 100, unreadBytesPerAccount: 60 });
   const [a, b, c, d] = [{ now: 40 }, { now: 30 }, { now: 50 }, { now: 20 }];
   unread.count(one('a', 'x', 3, a));
   a.now = 0; // read before anybody looks again

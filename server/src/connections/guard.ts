@@ -8,14 +8,13 @@ import { createUnread, type Unread, type UnreadRules } from './unread.ts';
 export const dropReasons = ['connections', 'address', 'unread', 'pipelined', 'accept'] as const;
 export type DropReason = (typeof dropReasons)[number];
 
-export type GuardRules = {
+export type GuardRules = UnreadRules & {
   /** Connections open at once. Near it, those that never authenticated are dropped for new ones, oldest first. */
   readonly connectionsMax: number;
   /** Connections of one address; 0: as many as there are. */
   readonly connectionsPerAddress: number;
   /** What an address is counted as; undefined for one that is not limited, a proxy say. */
   readonly addressOf: (peer: string) => string | undefined;
-  readonly unread: UnreadRules;
 };
 
 export type GuardParts = {
@@ -120,7 +119,7 @@ export const createConnectionGuard = (parts: GuardParts) => {
     accounts: new Map(),
     addresses: createAddressCounts(rules.connectionsPerAddress),
     chunked: createChunkedCounts(monotonicMs),
-    unread: createUnread(rules.unread),
+    unread: createUnread(rules),
   };
   const { open, unread } = table;
   const timer = setInterval(() => {

@@ -10,9 +10,13 @@ export type Unread = {
   readonly cut: () => void;
 };
 
-export type UnreadRules = { readonly bytesMax: number; readonly bytesPerOwnerMax: number };
+export type UnreadRules = {
+  readonly unreadBytesMax: number;
+  /** For an account, or an address that does not authenticate. */
+  readonly unreadBytesPerAccount: number;
+};
 
-export const createUnread = ({ bytesMax, bytesPerOwnerMax }: UnreadRules) => {
+export const createUnread = ({ unreadBytesMax, unreadBytesPerAccount }: UnreadRules) => {
   const waiting = new Map<Unread, number>();
   const owners = new Map<string, number>();
   let total = 0;
@@ -44,14 +48,14 @@ export const createUnread = ({ bytesMax, bytesPerOwnerMax }: UnreadRules) => {
     count: (one: Unread): void => {
       set(one, one.waitingBytes());
       const { owner } = one;
-      if (owner !== undefined && ofOwner(owner) > bytesPerOwnerMax)
+      if (owner !== undefined && ofOwner(owner) > unreadBytesPerAccount)
         cutUntil(
-          () => ofOwner(owner) <= bytesPerOwnerMax,
+          () => ofOwner(owner) <= unreadBytesPerAccount,
           (other) => other.owner === owner,
         );
-      if (total > bytesMax)
+      if (total > unreadBytesMax)
         cutUntil(
-          () => total <= bytesMax,
+          () => total <= unreadBytesMax,
           () => true,
         );
     },

@@ -4,7 +4,6 @@ import type { NetworkType } from '@sealpost/protocol';
 import { createAuthenticator } from '../access/authenticate.ts';
 import { createCallers, type SecretNotOpened } from '../access/callers.ts';
 import type { LongWork } from '../access/long-work.ts';
-import { viewOfNetwork } from '../access/network-view.ts';
 import { bucketsMax, createRateLimiter, type RateLimiter } from '../access/rate-limit.ts';
 import type { SecretBox } from '../access/secrets.ts';
 import type { AdminView } from '../store/admin-snapshot.ts';
@@ -34,14 +33,15 @@ export type ApiRules = GateRules &
   QueryRules & {
     readonly skewMaxMs: number;
     readonly origins: readonly string[];
-    /** The network that this deployment serves: streams of the other are unknown here. */
+    /** For /status.json. */
     readonly network: NetworkType;
-    /** Release of the server, for /status.json. */
+    /** The server's version, for /status.json. */
     readonly version: string;
   };
 
 export type ApiParts = {
   readonly store: Store;
+  /** Of the streams of this deployment's network. */
   readonly view: AdminView;
   readonly box: SecretBox;
   readonly rules: ApiRules;
@@ -102,8 +102,7 @@ const createRequestIds = (): (() => string) => {
 };
 
 export const createApi = (parts: ApiParts): Pipeline & { readonly newRequestId: () => string } => {
-  const { store, box, rules, nowMs, monotonicMs } = parts;
-  const view = viewOfNetwork(parts.view, rules.network);
+  const { store, view, box, rules, nowMs, monotonicMs } = parts;
   const callers = createCallers(view, box, parts.observe, monotonicMs);
   const newRequestId = createRequestIds();
   const gate = createGate({

@@ -51,7 +51,8 @@ const guardDefaults: GuardRules = {
   connectionsMax: 16_384,
   connectionsPerAddress: 0,
   addressOf: (peer) => peer,
-  unread: { bytesMax: 268_435_456, bytesPerOwnerMax: 67_108_864 },
+  unreadBytesMax: 268_435_456,
+  unreadBytesPerAccount: 67_108_864,
 };
 
 const serverOptions = {

@@ -1,10 +1,11 @@
 // POST /sign-in, in a demo alone: exchanges the one-time code of its link for the demo's credentials (D154). No body is read; the code is a
 // header that no other site can send here, and the answer is for this page alone.
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { ApiError, errorOf, statusOf, toErrorJson } from '@sealpost/protocol';
+import { ApiError, errorOf } from '@sealpost/protocol';
 import { createRateLimiter } from '../access/rate-limit.ts';
 import type { SignInCodes } from '../access/sign-in-code.ts';
 import type { Pipeline, RequestEvent } from './pipeline.ts';
+import { toApiError, toProblem } from './problem.ts';
 
 /** Codes, and what they are exchanged for. */
 export type SignIn = {
@@ -35,8 +36,8 @@ export const withSignIn = (
     if (request.method !== 'POST' || request.url !== '/sign-in' || upgrade !== undefined)
       return handle(request, response, upgrade);
     const [requestId, startedMs] = [newRequestId(), monotonicMs()];
-    const answer = (status: number, code: string | null, body: object): void => {
-      const bytes = send(response, status, requestId, JSON.stringify(body));
+    const answer = (code: string | null, status: number, body: string, headers: readonly string[] = []): void => {
+      const bytes = send(response, status, requestId, body, headers);
       const durationMs = monotonicMs() - startedMs;
       observe({
         kind: 'request',
@@ -51,24 +52,30 @@ export const withSignIn = (
       });
     };
     try {
-      answer(200, null, exchange(request));
-    } catch (error) {
-      const refusal = error as ApiError; // nothing else is thrown above
-      answer(statusOf(refusal), refusal.code, toErrorJson(refusal, requestId));
+      answer(null, 200, JSON.stringify(exchange(request)));
+    } catch (thrown) {
+      const error = toApiError(thrown);
+      const { status, body, headers } = toProblem(error, requestId, 1);
+      answer(error.code, status, body, headers);
     }
   };
 };
 
-const send = (response: ServerResponse, status: number, requestId: string, body: string): number => {
+/** Without the CORS headers of other answers: no other site may read this one. */
+const send = (
+  response: ServerResponse,
+  status: number,
+  requestId: string,
+  body: string,
+  headers: readonly string[],
+): number => {
   const bytes = Buffer.byteLength(body);
-  response.writeHead(status, {
-    'Content-Type': 'application/json',
-    'Content-Length': bytes,
-    'Cache-Control': 'no-store',
-    'X-Content-Type-Options': 'nosniff',
-    'X-Request-Id': requestId,
-    Connection: 'close', // what else the client sends is not read
-  });
+  response.writeHead(status, [
+    ...['Content-Type', 'application/json', 'Content-Length', String(bytes)],
+    ...['Cache-Control', 'no-store', 'X-Content-Type-Options', 'nosniff', 'X-Request-Id', requestId],
+    ...['Connection', 'close'], // what else the client sends is not read
+    ...headers,
+  ]);
   response.end(body);
   return bytes;
 };

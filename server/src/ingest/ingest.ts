@@ -2,6 +2,7 @@
 // refused goes to quarantine with its reason. A result is given only when it is durable.
 import { type FeedId, type NetworkType, parseFeedId, timeResolutionOf, toReportJson } from '@sealpost/protocol';
 import type { AdminView } from '../store/admin-snapshot.ts';
+import { retentionEdgeMs } from '../store/retention.ts';
 import {
   type AppendOutcome,
   type NewReport,
@@ -17,8 +18,8 @@ import type { Sender, Verifier } from './verifier.ts';
 
 /** Rules that the operator sets. */
 export type IngestRules = {
-  /** Reports observed longer ago are refused. */
-  readonly retentionMs: number;
+  /** Reports observed longer ago are rejected. */
+  readonly retentionDays: number;
   /** How far an observation may lie ahead of this machine's clock. */
   readonly aheadMaxMs: number;
   /** The network that this deployment serves. */
@@ -228,7 +229,7 @@ const checkTimes = (
 ): void => {
   if (validFromMs > observationsMs) throw new Refusal('malformed_window');
   if (expiresAtMs !== undefined && expiresAtMs < observationsMs) throw new Refusal('expiry_before_observation');
-  if (observationsMs < nowMs - rules.retentionMs) throw new Refusal('older_than_retention');
+  if (observationsMs < retentionEdgeMs({ nowMs, retentionDays: rules.retentionDays })) throw new Refusal('older_than_retention');
   if (observationsMs > nowMs + rules.aheadMaxMs)
     throw new Refusal('ahead_of_clock', `It is ${observationsMs - nowMs} ms ahead.`);
 };

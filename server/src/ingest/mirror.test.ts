@@ -41,7 +41,7 @@ const resume = async (
   request: Partial<MirrorRequest>,
   nowSeconds = now,
 ): Promise<readonly (readonly [number | null, number | null, number | null])[]> => {
-  const context = { store: current(), nowMs: nowSeconds * 1_000, retentionMs: 30 * day * 1_000, actor: 'test' };
+  const context = { store: current(), nowMs: nowSeconds * 1_000, retentionDays: 30, actor: 'test' };
   const places = await resumeMirror(context, { source: 'there', feedIds: [first, second], ...request });
   return places.map(({ from, start, until }) => [from, start, until]);
 };
@@ -125,7 +125,7 @@ test('mirror: a second of a millisecond stream is read again, because it may hav
 test('mirror: unknown and decommissioned streams are named, and nothing is remembered of them', async () => {
   const ended = testStream(second, { status: 'decommissioned', decommissionedAt: '2026-01-01T00:00:00.000000Z' });
   await current().admin.update('stream', [second], () => [ended], act);
-  const context = { store: current(), nowMs: now * 1_000, retentionMs: day * 1_000, actor: 'test' };
+  const context = { store: current(), nowMs: now * 1_000, retentionDays: 1, actor: 'test' };
   const places = await resumeMirror(context, { source: 'there', feedIds: [secondStream(9), second], from: now - 5 });
   const nothing = { from: null, start: null, until: null };
   expect(places).toEqual([

@@ -2,6 +2,7 @@
 // so that a copy resumes correctly from any machine, with any --from.
 import { isDeepStrictEqual } from 'node:util';
 import { type FeedId, type StreamStatus, timeResolutionOf } from '@sealpost/protocol';
+import { retentionEdgeMs } from '../store/retention.ts';
 import type { MirroredStream, OpenSpan, Store } from '../store/store.ts';
 
 /** What a mirror says when it starts, and again after every interruption. */
@@ -34,7 +35,7 @@ export type MirrorContext = {
   readonly store: Pick<Store, 'reports' | 'admin'>;
   readonly nowMs: number;
   /** Older reports are rejected, so nothing before is read. */
-  readonly retentionMs: number;
+  readonly retentionDays: number;
   /** Who asks, for the audit log. */
   readonly actor: string;
 };
@@ -138,10 +139,11 @@ const secondAfter = (feedId: FeedId, observationsMs: number): number =>
   Math.floor(observationsMs / 1_000) + (timeResolutionOf(feedId) === 'milliseconds' ? 0 : 1);
 
 const findPlace = async (
-  { store, nowMs, retentionMs }: MirrorContext,
+  context: MirrorContext,
   { feedId, from, open }: MirroredStream,
 ): Promise<{ readonly start: number; readonly until: number | null }> => {
-  const oldest = Math.ceil((nowMs - retentionMs + retentionMarginMs) / 1_000);
+  const { store } = context;
+  const oldest = Math.ceil((retentionEdgeMs(context) + retentionMarginMs) / 1_000);
   for (const span of open) {
     if (span.until <= oldest) continue;
     const { previous } = await store.reports.neighbours(feedId, span.until);

@@ -22,7 +22,7 @@ const [stream, busy] = [secondStream(1), secondStream(2)];
 const openEvents = async (store: Store, reports: ReportStore, after: number) => {
   const eventIds = createEventIds(await reports.lineage());
   const hub = await openHub({ reports, eventIds, feedIds: [stream], onDelivered: () => {}, onTrouble: () => {} });
-  const rules = { keepAliveMs: 60_000, bufferBytesMax: 1_000_000 };
+  const rules = { keepAliveMs: 60_000, liveBufferBytesMax: 1_000_000 };
   const monotonicMs = () => performance.now();
   const longWork = createLongWork(monotonicMs);
   const parts = { reports, hub, eventIds, longWork, rules, monotonicMs, oldestMs: () => 0 };

@@ -87,7 +87,7 @@ export const holdEventStream = (
       write: writeReport,
       flush: () => {
         response.uncork();
-        if (response.writableLength > rules.bufferBytesMax) end('too_slow');
+        if (response.writableLength > rules.liveBufferBytesMax) end('too_slow');
       },
     });
   };
@@ -101,7 +101,7 @@ export const holdEventStream = (
     end,
     destroy: () => response.destroy(),
     tend: (now) => {
-      if (response.writableLength > rules.bufferBytesMax) return end('too_slow');
+      if (response.writableLength > rules.liveBufferBytesMax) return end('too_slow');
       if (stalls?.isStalled(now)) return end('silent');
       if (now - commentedMs < rules.keepAliveMs) return;
       commentedMs = now;

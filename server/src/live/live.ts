@@ -1,12 +1,12 @@
 // LIVE DELIVERY put together: hub, connections and the handlers of its routes. The pipeline has checked a request before it comes here;
 // what is added is the account's number of connections (D66).
-import { ApiError, dayMs, type FeedId, type NetworkType } from '@sealpost/protocol';
+import { ApiError, type FeedId } from '@sealpost/protocol';
 import { readableByAccount } from '../access/entitlements.ts';
 import type { LongWork } from '../access/long-work.ts';
-import { viewOfNetwork } from '../access/network-view.ts';
 import type { LiveHandlers } from '../http/pipeline.ts';
 import type { Handler, LiveContext } from '../http/routes/context.ts';
 import type { AdminView } from '../store/admin-snapshot.ts';
+import { retentionEdgeMs } from '../store/retention.ts';
 import type { Store } from '../store/store.ts';
 import { type Access, type Connections, createConnections, type Line, type Opened } from './connections.ts';
 import { createEventIds, type EventIds } from './event-id.ts';
@@ -21,11 +21,11 @@ export type LiveRules = SocketRules & {
   /** Connections of one account at once. */
   readonly socketsPerAccount: number;
   readonly retentionDays: number;
-  readonly network: NetworkType;
 };
 
 export type LiveOptions = {
   readonly store: Store;
+  /** Of the streams of this deployment's network. */
   readonly view: AdminView;
   readonly rules: LiveRules;
   readonly longWork: LongWork;
@@ -52,8 +52,7 @@ const routeOfForm = { seconds: 'socket', milliseconds: 'socketMs', event: 'repor
 >;
 
 export const openLive = async (options: LiveOptions): Promise<Live> => {
-  const { store, rules, longWork, nowMs, monotonicMs, observe, onTrouble } = options;
-  const view = viewOfNetwork(options.view, rules.network);
+  const { store, view, rules, longWork, nowMs, monotonicMs, observe, onTrouble } = options;
   const connections = createConnections({
     perAccountMax: rules.socketsPerAccount,
     accessOf: (userId) => accessOf(view, userId),
@@ -71,7 +70,7 @@ export const openLive = async (options: LiveOptions): Promise<Live> => {
   const stopReviews = view.onReload(connections.review);
   const timer = setInterval(connections.tend, tendEveryMs).unref();
   const register = createRegister(connections, monotonicMs, observe);
-  const oldestMs = () => nowMs() - rules.retentionDays * dayMs;
+  const oldestMs = () => retentionEdgeMs({ nowMs: nowMs(), retentionDays: rules.retentionDays });
   const accept = createWebSockets(rules, monotonicMs);
   return {
     handlers: {

@@ -20,7 +20,7 @@ const bytes = { burst: 65_536, perSecond: 4_096 } as const;
 
 export type SocketRules = {
   /** A client with more than this waiting for it is too slow. */
-  readonly bufferBytesMax: number;
+  readonly liveBufferBytesMax: number;
   /** A client that was not heard for so long is pinged; one that does not answer as long again is gone. */
   readonly keepAliveMs: number;
 };
@@ -106,7 +106,7 @@ export const createWebSockets = (rules: SocketRules, monotonicMs: () => number) 
 const holdSocket = (
   webSocket: WebSocket,
   socket: Upgrade['socket'],
-  { bufferBytesMax, keepAliveMs }: SocketRules,
+  { liveBufferBytesMax, keepAliveMs }: SocketRules,
   monotonicMs: () => number,
   tally: Tally,
   onClose: (code: number) => void,
@@ -140,7 +140,7 @@ const holdSocket = (
   // One whose frames made no sense has not seen ours yet; the guard ends it a second later.
   socket.once('finish', () => isBroken || socket.destroy());
   const checkBuffer = (): void => {
-    if (socket.writableLength > bufferBytesMax) end('too_slow');
+    if (socket.writableLength > liveBufferBytesMax) end('too_slow');
   };
   return {
     end,

@@ -1,15 +1,11 @@
 // The log: which observations become a line, at which level, with which fields. Fields are listed one by one, so that no
 // header, signature, secret or raw path can slip in. A flood of complaints becomes a few lines and a count.
 import { pino } from 'pino';
+import type { LogLevel } from '../config/values.ts';
 import type { RequestEvent } from '../http/pipeline.ts';
 import { type ServedName, servedLabels } from '../http/target.ts';
 import { memoise } from '../runtime/memo.ts';
 import { countedCodes, type Listener, type Observation } from './observe.ts';
-
-/** From the most talkative to none at all. */
-export const pinoLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
-
-export type LogLevel = (typeof pinoLevels)[number];
 
 /** Where lines go. Each write is one whole line; one that is not a plain answer's should not wait for others. */
 export type LogDestination = {

@@ -43,7 +43,8 @@ const guardRules = {
   connectionsMax: 256,
   connectionsPerAddress: 0, // probes, scrapers and senders may all come through one
   addressOf: () => undefined,
-  unread: { bytesMax: 67_108_864, bytesPerOwnerMax: 67_108_864 },
+  unreadBytesMax: 67_108_864,
+  unreadBytesPerAccount: 67_108_864,
 } as const;
 /** A silent peer is cut off after this long; uploads may take as long as they need, so requests have no other end. */
 const silenceMaxMs = 60_000;

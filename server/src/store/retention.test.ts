@@ -12,7 +12,7 @@ import type { Retention, Store } from './store.ts';
 const { report } = await createSignedReports();
 const [busy, quiet] = [secondStream(1), secondStream(2)];
 const t0 = 1_763_200_000;
-const rules = { retentionMs: dayMs, bytesMax: Number.POSITIVE_INFINITY, everyMs: 60_000 };
+const rules = { retentionDays: 1, retentionBytes: Number.POSITIVE_INFINITY, everyMs: 60_000 };
 
 let folder: string;
 let store: Store;

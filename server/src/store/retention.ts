@@ -1,13 +1,17 @@
 // Keeping the store within its bounds while it runs: slice after slice, with a pause between them, far from any request. Age is
 // counted from the newest observation, or from the clock where that is earlier: what a clock that is ahead removed would be gone (D52).
-import type { Stream } from '@sealpost/protocol';
+import { dayMs, type Stream } from '@sealpost/protocol';
 import { readFreshness } from './freshness.ts';
 import type { ReportStore } from './store.ts';
 
+/** Reports observed before this time, in ms, are rejected on ingest, hidden from readers, and removed. */
+export const retentionEdgeMs = ({ nowMs, retentionDays }: { nowMs: number; retentionDays: number }): number =>
+  nowMs - retentionDays * dayMs;
+
 export type RetentionRules = {
-  readonly retentionMs: number;
+  readonly retentionDays: number;
   /** Bytes of pages in use. */
-  readonly bytesMax: number;
+  readonly retentionBytes: number;
   /** Between two rounds. */
   readonly everyMs: number;
 };
@@ -29,12 +33,14 @@ export const startRetention = (
     const now = nowMs();
     const { lagMs } = await readFreshness(reports, streams(), now);
     // Without any report there is nothing to be old.
-    return lagMs === undefined ? 0 : Math.max(0, now - lagMs - rules.retentionMs);
+    return lagMs === undefined
+      ? 0
+      : Math.max(0, retentionEdgeMs({ nowMs: now - lagMs, retentionDays: rules.retentionDays }));
   };
   const round = async (): Promise<void> => {
     const beforeMs = await oldestMs();
     for (let more = true; more && !stopped; ) {
-      ({ more } = await reports.trim({ beforeMs, bytesMax: rules.bytesMax }));
+      ({ more } = await reports.trim({ beforeMs, bytesMax: rules.retentionBytes }));
       if (more) await new Promise((resolve) => setTimeout(resolve, pauseMs));
     }
   };

@@ -1,13 +1,14 @@
 // GET /api/v1/reports: the report whose span holds a timestamp, or why none does.
 import { renderReport } from '../../store/format/rendered-report.ts';
+import { retentionEdgeMs } from '../../store/retention.ts';
 import { reportTag } from '../../store/store.ts';
 import { isNotModified } from '../answer.ts';
 import type { Handler } from './context.ts';
-import { missError, oldestMs, visibleNeighbours } from './report-miss.ts';
+import { missError, visibleNeighbours } from './report-miss.ts';
 
 export const reportAt: Handler<'reportAt'> = async ({ feedId, timestamp }, context) => {
   const [found] = await context.reports.at([feedId], timestamp);
-  if (found === undefined || found.observationsMs < oldestMs(context))
+  if (found === undefined || found.observationsMs < retentionEdgeMs(context))
     throw missError(context, feedId, await visibleNeighbours(context, feedId, timestamp));
   const tag = reportTag(found.fullReport);
   const cacheControl = 'private, no-cache';

@@ -1,9 +1,11 @@
 // GET /api/v1/reports/bulk: several streams at one timestamp, in the order asked for; 206 when some have no data.
+
+import { retentionEdgeMs } from '../../store/retention.ts';
 import type { RenderedReport } from '../../store/store.ts';
 import type { Answer } from '../answer.ts';
 import type { Handler } from './context.ts';
 import { listBody } from './report-bodies.ts';
-import { oldestMs, reasonOf, visibleNeighbours } from './report-miss.ts';
+import { reasonOf, visibleNeighbours } from './report-miss.ts';
 
 /** Bodies of complete answers, for as long as the store gives the same list: many ask for the same streams at the same second. */
 const complete = new WeakMap<readonly (RenderedReport | undefined)[], NonNullable<Answer['body']>>();
@@ -13,7 +15,7 @@ export const reportBulk: Handler<'reportBulk'> = async ({ feedIds, timestamp, mi
   const known = complete.get(found);
   if (known !== undefined) return { status: 200, body: known, cacheControl: 'no-store' };
   const isThere = (report: RenderedReport | undefined): report is RenderedReport =>
-    report !== undefined && report.observationsMs >= oldestMs(context);
+    report !== undefined && report.observationsMs >= retentionEdgeMs(context);
   const reports = found.filter(isThere).map(({ json }) => json);
   if (reports.length === feedIds.length) {
     const body = listBody('reports', reports);

@@ -2,8 +2,9 @@
 import { type FeedId, limits } from '@sealpost/protocol';
 import { type LongWork, runForClient } from '../../access/long-work.ts';
 import { type Candle, type CandleSpan, mergeCandles } from '../../store/candle-rollup.ts';
+import { retentionEdgeMs } from '../../store/retention.ts';
 import type { Handler, RouteContext } from './context.ts';
-import { oldestMs } from './report-miss.ts';
+
 import { checkSpan } from './span.ts';
 
 export const reportCandles: Handler<'reportCandles'> = async ({ feedId, from, to, resolution }, context) => {
@@ -11,7 +12,7 @@ export const reportCandles: Handler<'reportCandles'> = async ({ feedId, from, to
   const end = Math.floor(to / resolution) * resolution + resolution - 1;
   checkSpan(from, to, start + limits.candlesMax * resolution - from);
   // A bucket that began before retention would show prices that no other route answers any more, or a part of itself as the whole.
-  const oldest = Math.ceil(oldestMs(context) / 1_000 / resolution) * resolution;
+  const oldest = Math.ceil(retentionEdgeMs(context) / 1_000 / resolution) * resolution;
   const span = { from: Math.max(start, oldest), to: end, resolution };
   const { reports, longWork, userId, client } = context;
   const candles =

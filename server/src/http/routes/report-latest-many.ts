@@ -1,14 +1,14 @@
 // GET /api/v1/reports/latest?feedIDs=…: the newest reports of several streams, joined from texts that were rendered when they came in; 206
 // when a stream has none (D99). An extension of ours.
 import type { FeedId } from '@sealpost/protocol';
+import { retentionEdgeMs } from '../../store/retention.ts';
 import type { Handler } from './context.ts';
-import { oldestMs } from './report-miss.ts';
 
 /** What a stream's own answer has around its report. */
 const [opening, closing] = ['{"report":', '}'];
 
 export const reportLatestMany: Handler<'reportLatestMany'> = ({ feedIds, missing }, context) => {
-  const oldest = oldestMs(context);
+  const oldest = retentionEdgeMs(context);
   const reports: string[] = [];
   const absent: { readonly feedID: FeedId; readonly reason: 'no_reports' }[] = [];
   for (const feedID of feedIds) {

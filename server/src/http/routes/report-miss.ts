@@ -1,13 +1,10 @@
 // The explained miss: why no report holds at a moment, and what lies on both sides of it (D7).
-import { ApiError, dayMs, type FeedId } from '@sealpost/protocol';
+import { ApiError, type FeedId } from '@sealpost/protocol';
+import { retentionEdgeMs } from '../../store/retention.ts';
 import type { Neighbours, Window } from '../../store/store.ts';
 import type { RouteContext } from './context.ts';
 
 export type MissReason = 'not_yet' | 'gap' | 'before_first' | 'no_reports' | 'damaged';
-
-/** Reports observed before this moment are invisible, trimmed or not. */
-export const oldestMs = ({ nowMs, retentionDays }: Pick<RouteContext, 'nowMs' | 'retentionDays'>): number =>
-  nowMs - retentionDays * dayMs;
 
 const texts: Readonly<Record<Exclude<MissReason, 'no_reports'>, string>> = {
   not_yet: 'No report holds at this moment yet: it is after the newest one.',
@@ -39,8 +36,8 @@ export const visibleNeighbours = async (
 ): Promise<Neighbours> => {
   const { previous, next, damaged } = await context.reports.neighbours(feedId, seconds);
   const visible = (window: Window | undefined) =>
-    window !== undefined && window.observationsMs >= oldestMs(context) ? window : undefined;
-  const isHidden = (seconds + 1) * 1_000 <= oldestMs(context);
+    window !== undefined && window.observationsMs >= retentionEdgeMs(context) ? window : undefined;
+  const isHidden = (seconds + 1) * 1_000 <= retentionEdgeMs(context);
   return { previous: visible(previous), next: visible(next), ...(damaged && !isHidden && { damaged }) };
 };
 

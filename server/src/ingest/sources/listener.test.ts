@@ -21,7 +21,7 @@ let listener: OpsListener;
 beforeAll(async () => {
   door = await openDoor([testStream(stream)], signerSets, () => now * 1_000);
   const { store } = door;
-  const context = { store, nowMs: now * 1_000, retentionMs: 86_400_000, actor: 'test' };
+  const context = { store, nowMs: now * 1_000, retentionDays: 1, actor: 'test' };
   listener = await openPrivateListener(door.ingest, token, { resume: (request) => resumeMirror(context, request) });
 });
 afterAll(async () => {

@@ -44,7 +44,7 @@ beforeAll(async () => {
   const resume: IngestHandlerParts['resume'] = async (request) => {
     const error = trouble.resumes.shift();
     if (error !== undefined) throw error;
-    return resumeMirror({ store, nowMs: Date.now(), retentionMs: 86_400_000, actor: 'test' }, request);
+    return resumeMirror({ store, nowMs: Date.now(), retentionDays: 1, actor: 'test' }, request);
   };
   const listener = await openPrivateListener({ ...ingest, submit }, token, { resume });
   const address = parseIngestUrl(listener.url, token);

@@ -1,5 +1,4 @@
 // Where a mirror stores its reports: a store of this machine, or a running server by its private listener. Both say where each stream resumes.
-import { dayMs } from '@sealpost/protocol';
 import type { ResolvedSettings } from '../../../config/config.ts';
 import { type MirrorPlace, type MirrorRequest, resumeMirror } from '../../../ingest/mirror.ts';
 import type { LineResult } from '../../../ingest/report-line.ts';
@@ -51,10 +50,9 @@ const openRemote = async (settings: ResolvedSettings, to: string): Promise<Mirro
 const openLocal = async (session: Session, { values }: ResolvedSettings): Promise<MirrorTarget> => {
   const store = await openStore(values.store, 'write');
   let door: Awaited<ReturnType<typeof openDoor>> | undefined;
-  const retentionMs = values.retentionDays * dayMs;
   return {
     resume: async (request) => {
-      const context = { store, nowMs: session.nowMs(), retentionMs, actor: session.actor() };
+      const context = { store, nowMs: session.nowMs(), retentionDays: values.retentionDays, actor: session.actor() };
       return resumeMirror(context, request).catch(retryLater);
     },
     send: async function* (lines) {

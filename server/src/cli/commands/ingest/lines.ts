@@ -1,6 +1,5 @@
 // What commands do with lines of reports, wherever they come from: through the door into a store of this machine, or to a running
 // server; results counted, shown and summed up.
-import { dayMs } from '@sealpost/protocol';
 import type { ResolvedSettings, SettingName, Settings } from '../../../config/config.ts';
 import { createIngest } from '../../../ingest/ingest.ts';
 import type { LineResult } from '../../../ingest/report-line.ts';
@@ -120,10 +119,8 @@ export const openDoor = async (store: Store, { nowMs }: Session, settings: Setti
   const { streams, signerSets } = view.current();
   requireRegistered(streams.size, 'stream', 'stream import catalog.json');
   requireRegistered(signerSets.size, 'signer set', 'signers import signers.json');
-  const { retentionDays, aheadMaxMs, linesInFlightMax, verifierThreads, network } = settings;
-  const rules = { retentionMs: retentionDays * dayMs, aheadMaxMs, linesInFlightMax, network };
-  const verifier = openVerifier(verifierThreads);
-  const ingest = createIngest({ store, view, verifier, rules, nowMs, observe: () => {} });
+  const verifier = openVerifier(settings.verifierThreads);
+  const ingest = createIngest({ store, view, verifier, rules: settings, nowMs, observe: () => {} });
   return {
     take: async function* (lines) {
       for await (const results of ingestNdjson(ingest, lines)) {
