@@ -51,16 +51,28 @@ export type IngestParts = {
   readonly observe: (event: IngestEvent) => void;
 };
 
-/** A line on its way: what is known so far, then its result. */
-type PendingLine = {
+/** A line that was parsed; its report is still to be verified. */
+type ParsedLine = {
+  readonly kind: 'parsed';
   readonly text: string;
-  line?: ReportLine;
-  /** Where the line says that its report belongs; undefined when it does not say, or says nonsense. */
-  key?: StatedKey | undefined;
-  report?: NewReport;
-  outcome?: AppendOutcome;
-  refusal?: Refusal;
+  readonly line: ReportLine;
+  /** The stream and second that the line states; undefined when it states none that are valid. */
+  readonly key: StatedKey | undefined;
 };
+
+/** A line whose report passed every check; it is still to be appended. */
+type AdmittedLine = { readonly kind: 'admitted'; readonly text: string; readonly report: NewReport };
+
+type RejectedLine = {
+  readonly kind: 'rejected';
+  readonly text: string;
+  readonly refusal: Refusal;
+  /** Undefined where it could not be read or verified. */
+  readonly report: NewReport | undefined;
+};
+
+/** A line with its result. */
+type SettledLine = { readonly kind: 'stored' | 'duplicate'; readonly report: NewReport } | RejectedLine;
 
 export const createIngest = (parts: IngestParts): Ingest => {
   const { store, view, verifier, rules } = parts;
@@ -72,27 +84,39 @@ export const createIngest = (parts: IngestParts): Ingest => {
   const turns = createAppendOrder();
   const others: Sender = {};
 
-  const decide = async (pending: readonly PendingLine[], sender: Sender): Promise<void> => {
+  const recognizeDuplicates = async (texts: readonly string[]): Promise<(ParsedLine | SettledLine)[]> => {
     const newestOf = createNewestLookup(store);
-    for (const one of pending) attempt(one, () => parse(one));
-    const known = pending.filter((one) => isUndecided(one) && mayBeStored(one, newestOf));
-    await Promise.all(known.map((one) => questions.enter(1, () => recogniseDuplicate(store, one))));
-    const undecided = pending.filter(isUndecided);
-    const verdicts = await verifier.verify(
-      undecided.map(({ line }) => (line as ReportLine).fullReport), // parsed, or it would be decided
-      sender,
-    ); // parsed, or it would be refused
-    for (const [i, one] of undecided.entries()) attempt(one, () => admit(one, verdicts[i] as Verdict, parts)); // one each
+    const lines: (ParsedLine | SettledLine)[] = texts.map(parse);
+    const lookUps = lines.map((one, i) => {
+      if (!mayBeStored(one, newestOf)) return undefined;
+      return questions.enter(1, async () => {
+        lines[i] = recognizeDuplicate(one, await candidatesFor(store, one.key));
+      });
+    });
+    await Promise.all(lookUps);
+    return lines;
   };
-  const append = async (pending: readonly PendingLine[]): Promise<void> => {
-    const admitted = pending.filter(isUndecided);
-    if (admitted.length === 0) {
-      // Found by reading alone: a promise needs more where replication may be behind. An append brings it along.
-      if (pending.some(({ outcome }) => outcome === 'duplicate')) await store.reports.confirm();
-      return;
-    }
-    const outcomes = await store.reports.append(admitted.map(({ report }) => report as NewReport)); // admitted, so it has one
-    for (const [i, one] of admitted.entries()) settle(one, outcomes[i] as AppendOutcome); // one each
+  const decide = async (texts: readonly string[], sender: Sender): Promise<(AdmittedLine | SettledLine)[]> => {
+    const lines = await recognizeDuplicates(texts);
+    const fullReports = lines.flatMap((one) => (one.kind === 'parsed' ? [one.line.fullReport] : []));
+    const verdicts = (await verifier.verify(fullReports, sender)).values();
+    return lines.map(
+      (one) => (one.kind === 'parsed' ? admit(one, verdicts.next().value as Verdict, parts) : one), // one for each
+    );
+  };
+  const append = async (lines: readonly (AdmittedLine | SettledLine)[]): Promise<readonly SettledLine[]> => {
+    const reports = lines.flatMap((one) => (one.kind === 'admitted' ? [one.report] : []));
+    // A duplicate was found by reading, which may be ahead of replication. An append confirms it too.
+    if (reports.length === 0 && lines.some(({ kind }) => kind === 'duplicate')) await store.reports.confirm();
+    const outcomes = (reports.length === 0 ? [] : await store.reports.append(reports)).values();
+    return lines.map(
+      (one) => (one.kind === 'admitted' ? settle(one, outcomes.next().value as AppendOutcome) : one), // one for each
+    );
+  };
+  const settleAll = async (texts: readonly string[], sender: Sender, turn: Turn): Promise<readonly SettledLine[]> => {
+    const decided = await decide(texts, sender);
+    await turn.come;
+    return append(decided).catch(turn.fail);
   };
   const pass = async (
     texts: readonly string[],
@@ -100,17 +124,10 @@ export const createIngest = (parts: IngestParts): Ingest => {
     sender: Sender,
     turn: Turn,
   ): Promise<readonly LineResult[]> => {
-    const pending = texts.map((text): PendingLine => ({ text }));
-    try {
-      await decide(pending, sender);
-      await turn.come;
-      await append(pending).catch(turn.fail);
-    } finally {
-      turn.done();
-    }
-    await quarantine(parts, pending);
-    observeAll(parts, pending);
-    return pending.map((one, i) => toLineResult(one, firstLine + i));
+    const settled = await settleAll(texts, sender, turn).finally(turn.done);
+    await quarantine(parts, settled);
+    observeAll(parts, settled);
+    return settled.map((one, i) => toLineResult(one, firstLine + i));
   };
 
   return {
@@ -127,35 +144,37 @@ export const createIngest = (parts: IngestParts): Ingest => {
   };
 };
 
-const isUndecided = ({ outcome, refusal }: PendingLine): boolean => outcome === undefined && refusal === undefined;
+// Any error rejects its line alone: one that failed the batch would fail it again at every retry.
+const reject = (text: string, thrown: unknown, report?: NewReport): RejectedLine => ({
+  kind: 'rejected',
+  text,
+  refusal: thrown instanceof Refusal ? thrown : new Refusal('check_failed', describeThrown(thrown)),
+  report,
+});
 
-const attempt = (one: PendingLine, act: () => void): void => {
+const parse = (text: string): ParsedLine | RejectedLine => {
   try {
-    act();
+    const line = parseReportLine(text);
+    return { kind: 'parsed', text, line, key: statedKey(line) };
   } catch (error) {
-    // Whatever was thrown: an error that failed the batch would fail it again at every retry.
-    one.refusal = error instanceof Refusal ? error : new Refusal('check_failed', describeThrown(error));
+    return reject(text, error);
   }
 };
 
-const parse = (one: PendingLine): void => {
-  one.line = parseReportLine(one.text);
-  one.key = statedKey(one.line);
-};
-
-const mayBeStored = ({ key }: PendingLine, newestOf: (feedId: FeedId) => number): boolean =>
-  key !== undefined && newestOf(key.feedId) >= key.seconds * 1_000;
+const mayBeStored = (
+  one: ParsedLine | SettledLine,
+  newestOf: (feedId: FeedId) => number,
+): one is ParsedLine & { readonly key: StatedKey } =>
+  one.kind === 'parsed' && one.key !== undefined && newestOf(one.key.feedId) >= one.key.seconds * 1_000;
 
 // Bytes that are stored were verified before: loading a file again costs no signature checks.
-const recogniseDuplicate = async (store: Store, one: PendingLine): Promise<void> => {
-  const { line, key } = one as { line: ReportLine; key: StatedKey }; // parsed, and with a key, or it could not be stored
-  const candidates = await candidatesFor(store, key);
-  attempt(one, () => {
-    const twin = candidates.find((stored) => isTwin(stored, line));
-    if (twin === undefined) return;
-    one.report = twin;
-    one.outcome = 'duplicate';
-  });
+const recognizeDuplicate = (one: ParsedLine, candidates: readonly StoredReport[]): ParsedLine | SettledLine => {
+  try {
+    const report = candidates.find((stored) => isTwin(stored, one.line));
+    return report === undefined ? one : { kind: 'duplicate', report };
+  } catch (error) {
+    return reject(one.text, error);
+  }
 };
 
 /** Look-ups of duplicates at once, of all who send: a database refuses more than its connections take. */
@@ -195,21 +214,24 @@ const statedKey = ({ feedID, observationsTimestamp }: ReportLine): StatedKey | u
   return { feedId: parseFeedId(feedID), seconds: observationsTimestamp as number }; // checked above
 };
 
-const admit = (one: PendingLine, { verified, code, detail }: Verdict, parts: IngestParts): void => {
-  if (code !== undefined) throw new Refusal(code, detail);
+const admit = (
+  { text, line }: ParsedLine,
+  { verified, code, detail }: Verdict,
+  parts: IngestParts,
+): AdmittedLine | RejectedLine => {
+  if (code !== undefined) return reject(text, new Refusal(code, detail));
   const { feedId, validFromMs, observationsMs, price } = verified;
-  one.report = {
-    feedId,
-    validFromMs,
-    observationsMs,
-    price,
-    fullReport: Buffer.from((one.line as ReportLine).fullReport.slice(2), 'hex'), // parsed before
-  };
-  const line = one.line as ReportLine; // as above
-  const disagreeing = disagreeingField(line, toReportJson(feedId, verified, line.fullReport));
-  if (disagreeing !== undefined) throw new Refusal('mismatched_fields', `It is ${disagreeing}.`);
-  checkCatalog(verified, parts.view, parts.rules.network);
-  checkTimes(verified, parts.rules, parts.nowMs());
+  const fullReport = Buffer.from(line.fullReport.slice(2), 'hex');
+  const report = { feedId, validFromMs, observationsMs, price, fullReport };
+  try {
+    const disagreeing = disagreeingField(line, toReportJson(feedId, verified, line.fullReport));
+    if (disagreeing !== undefined) throw new Refusal('mismatched_fields', `It is ${disagreeing}.`);
+    checkCatalog(verified, parts.view, parts.rules.network);
+    checkTimes(verified, parts.rules, parts.nowMs());
+    return { kind: 'admitted', text, report };
+  } catch (error) {
+    return reject(text, error, report);
+  }
 };
 
 const checkCatalog = ({ feedId, configDigest }: VerifiedReport, view: AdminView, network: NetworkType): void => {
@@ -229,55 +251,52 @@ const checkTimes = (
 ): void => {
   if (validFromMs > observationsMs) throw new Refusal('malformed_window');
   if (expiresAtMs !== undefined && expiresAtMs < observationsMs) throw new Refusal('expiry_before_observation');
-  if (observationsMs < retentionEdgeMs({ nowMs, retentionDays: rules.retentionDays })) throw new Refusal('older_than_retention');
+  if (observationsMs < retentionEdgeMs({ nowMs, retentionDays: rules.retentionDays }))
+    throw new Refusal('older_than_retention');
   if (observationsMs > nowMs + rules.aheadMaxMs)
     throw new Refusal('ahead_of_clock', `It is ${observationsMs - nowMs} ms ahead.`);
 };
 
-const settle = (one: PendingLine, outcome: AppendOutcome): void => {
-  if (outcome === 'conflict') one.refusal = new Refusal('conflicting_report');
-  else if (outcome === 'overlap') one.refusal = new Refusal('overlapping_window');
-  else one.outcome = outcome;
+const settle = ({ text, report }: AdmittedLine, outcome: AppendOutcome): SettledLine => {
+  if (outcome === 'conflict') return reject(text, new Refusal('conflicting_report'), report);
+  if (outcome === 'overlap') return reject(text, new Refusal('overlapping_window'), report);
+  return { kind: outcome, report };
 };
 
 const quarantineLineMax = 8_192;
 
-const quarantine = async ({ store, nowMs }: IngestParts, pending: readonly PendingLine[]): Promise<void> => {
-  const refused = pending.flatMap(({ refusal, report, text }): QuarantinedReport[] =>
-    refusal === undefined
-      ? []
-      : [
-          {
-            atMs: nowMs(),
-            code: refusal.code,
-            message: refusal.message,
-            feedId: report?.feedId ?? null,
-            observationsMs: report?.observationsMs ?? null,
-            line: text.slice(0, quarantineLineMax),
-          },
-        ],
+const isRejected = (one: SettledLine): one is RejectedLine => one.kind === 'rejected';
+
+const quarantine = async ({ store, nowMs }: IngestParts, settled: readonly SettledLine[]): Promise<void> => {
+  const rejected = settled.filter(isRejected).map(
+    ({ refusal, report, text }): QuarantinedReport => ({
+      atMs: nowMs(),
+      code: refusal.code,
+      message: refusal.message,
+      feedId: report?.feedId ?? null,
+      observationsMs: report?.observationsMs ?? null,
+      line: text.slice(0, quarantineLineMax),
+    }),
   );
-  if (refused.length > 0) await store.quarantine.add(refused);
+  if (rejected.length > 0) await store.quarantine.add(rejected);
 };
 
-const observeAll = ({ observe }: IngestParts, pending: readonly PendingLine[]): void => {
+const observeAll = ({ observe }: IngestParts, settled: readonly SettledLine[]): void => {
   for (const result of ['stored', 'duplicate'] as const) {
-    const count = pending.filter(({ outcome }) => outcome === result).length;
+    const count = settled.filter(({ kind }) => kind === result).length;
     if (count > 0) observe({ kind: 'ingested', result, count });
   }
-  for (const { refusal, report } of pending) {
-    if (refusal)
-      observe({ kind: 'refused', code: refusal.code, feedId: report?.feedId ?? null, message: refusal.message });
-  }
+  for (const { refusal, report } of settled.filter(isRejected))
+    observe({ kind: 'refused', code: refusal.code, feedId: report?.feedId ?? null, message: refusal.message });
 };
 
-const toLineResult = ({ refusal, outcome, report }: PendingLine, line: number): LineResult => ({
+const toLineResult = (one: SettledLine, line: number): LineResult => ({
   line,
-  result: refusal ? 'refused' : (outcome as 'stored' | 'duplicate'), // every line is settled by now
-  feedID: report?.feedId ?? null,
-  observationsTimestamp: report === undefined ? null : Math.floor(report.observationsMs / 1_000),
-  code: refusal?.code ?? null,
-  message: refusal?.message ?? null,
+  result: one.kind === 'rejected' ? 'refused' : one.kind,
+  feedID: one.report?.feedId ?? null,
+  observationsTimestamp: one.report === undefined ? null : Math.floor(one.report.observationsMs / 1_000),
+  code: one.kind === 'rejected' ? one.refusal.code : null,
+  message: one.kind === 'rejected' ? one.refusal.message : null,
 });
 
 type Turn = ReturnType<ReturnType<typeof createAppendOrder>['take']>;
