@@ -56,6 +56,7 @@ const layers: Readonly<Record<string, readonly string[]>> = {
   'server/src/cluster': [
     'server/src/access',
     'server/src/app',
+    'server/src/connections',
     'server/src/live',
     'server/src/observe',
     'server/src/runtime',

@@ -96,11 +96,7 @@ export const openNode = async (options: NodeOptions): Promise<Node> => {
         ingest: () => checkLag(opened),
         workers: listening.check,
       },
-      degraded: () => [
-        ...describeDegradation(opened.store, listening.damage()),
-        ...listening.degraded(),
-        ...missingKeys(),
-      ],
+      degraded: () => [...describeDegradation(opened.store, listening), ...missingKeys()],
       metrics: async () => renderMetrics(await sumMetrics([await metrics.values(), ...(await listening.values())])),
       ...(ingestToken !== undefined && { ingest: openIngest(opened, nodeSettings, ingestToken, closing.signal) }),
       observe,
@@ -264,9 +260,10 @@ const describeStops = (store: Store, parts: readonly WritingPart[]): readonly st
       parts.includes(part) ? [`writing to ${part} has stopped (${code}): ${reason}`] : [],
     );
 
-const describeDegradation = (store: Store, elsewhere: readonly Damage[]): readonly string[] => {
-  const all = new Map([...store.damage(), ...elsewhere].map((one) => [`${one.table} ${one.key}`, one]));
-  return [...describeStops(store, ['administration', 'rollups']), ...describeDamage([...all.values()])];
+const describeDegradation = (store: Store, front: Front): readonly string[] => {
+  const all = new Map([...store.damage(), ...front.damage()].map((one) => [`${one.table} ${one.key}`, one]));
+  const stops = describeStops(store, ['administration', 'rollups']);
+  return [...stops, ...describeDamage([...all.values()]), ...front.degraded()];
 };
 
 const checkStore = async ({ store }: WritePath): Promise<string | undefined> => {
