@@ -1,5 +1,5 @@
 #!/bin/sh
-# Starts the standby; the first time, with a copy of the primary. Its name is the one that commits wait for.
+# Starts the standby, the first time from a copy of the primary. Commits wait for its application_name.
 set -eu
 
 if [ ! -s "$PGDATA/PG_VERSION" ]; then
