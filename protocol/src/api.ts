@@ -59,7 +59,7 @@ const missing = {
   kind: 'boolean',
   as: 'missing',
   default: false,
-  about: 'Name the streams without data in a 206.',
+  about: 'List the streams without data in a 206.',
 } as const;
 const seconds = <A extends string>(as: A, about: string) => ({ kind: 'seconds', as, required: true, about }) as const;
 const names = <A extends string>(as: A, about: string) => ({ kind: 'names', as, about }) as const;
@@ -73,7 +73,7 @@ const discoveryQuery = {
   attribute_type: names('attribute_type', 'Kind of data reported; a comma list means any of them.'),
   status: names('status', 'Stream status; a comma list means any of them.'),
   network_type: names('network_type', 'Type of the network that serves the stream; a comma list means any of them.'),
-  hidden: { kind: 'boolean', as: 'hidden', about: 'Include the hidden streams that the key is entitled to.' },
+  hidden: { kind: 'boolean', as: 'hidden', about: 'Include the hidden streams that the account may read.' },
   created_after: day('created_after', 'Created after this day.'),
   created_before: day('created_before', 'Created before this day.'),
   expected_decommission_after: day('expected_decommission_after', 'Decommission scheduled after this day.'),
@@ -110,8 +110,8 @@ export const routes = {
     path: '/api/v1/reports',
     transport: 'http',
     auth: 'required',
-    about: 'The report whose span holds a timestamp.',
-    query: { feedID: feedId, timestamp: seconds('timestamp', 'Moment for which the report is returned.') },
+    about: 'The report that is valid at a timestamp.',
+    query: { feedID: feedId, timestamp: seconds('timestamp', 'Time for which the report is returned.') },
     answers: { 200: 'OneReport', 304: null, 404: 'ReportMiss' },
   },
   reportLatest: {
@@ -128,7 +128,7 @@ export const routes = {
     path: '/api/v1/reports/latest',
     transport: 'http',
     auth: 'required',
-    about: 'The newest reports of several streams, in the order asked for. An extension of ours.',
+    about: 'The newest reports of several streams, in the order asked for. Sealpost extension.',
     query: { feedIDs: { ...feedIds, insteadOf: 'feedID' }, missing },
     answers: { 200: 'Reports', 206: 'PartialReports' },
   },
@@ -140,7 +140,7 @@ export const routes = {
     about: 'The reports of several streams at one timestamp, in the order asked for.',
     query: {
       feedIDs: feedIds,
-      timestamp: seconds('timestamp', 'Moment for which the reports are returned.'),
+      timestamp: seconds('timestamp', 'Time for which the reports are returned.'),
       missing,
     },
     answers: { 200: 'Reports', 206: 'PartialReports' },
@@ -153,7 +153,10 @@ export const routes = {
     about: 'Sequential reports of one stream, oldest first.',
     query: {
       feedID: feedId,
-      startTimestamp: seconds('startTimestamp', 'The first report is the first observed at or after this moment.'),
+      startTimestamp: seconds(
+        'startTimestamp',
+        'The page begins with the first report observed at or after this time.',
+      ),
       limit: {
         kind: 'limit',
         as: 'limit',
@@ -168,12 +171,11 @@ export const routes = {
     path: '/api/v1/reports/coverage',
     transport: 'http',
     auth: 'required',
-    about:
-      'Gaps and completeness of a stream in a span of at most a day; costs a token per 6 hours. An extension of ours.',
+    about: 'Gaps and completeness of a stream over at most a day; costs a token per 6 hours. Sealpost extension.',
     query: {
       feedID: feedId,
-      from: seconds('from', 'First second of the span.'),
-      to: seconds('to', 'Last second of the span.'),
+      from: seconds('from', 'First second of the range.'),
+      to: seconds('to', 'Last second of the range.'),
     },
     answers: { 200: 'Coverage' },
   },
@@ -183,11 +185,11 @@ export const routes = {
     transport: 'http',
     auth: 'required',
     about:
-      'Open, high, low and close as exact integers; empty buckets are absent. Costs a token per 1,440 roll-ups read. An extension of ours.',
+      'Open, high, low and close as exact integers; empty buckets are absent. Costs a token per 1,440 roll-ups read. Sealpost extension.',
     query: {
       feedID: feedId,
-      from: seconds('from', 'First second of the span; buckets begin at multiples of the resolution.'),
-      to: seconds('to', 'Last second of the span.'),
+      from: seconds('from', 'First second of the range; buckets begin at multiples of the resolution.'),
+      to: seconds('to', 'Last second of the range.'),
       resolution: {
         kind: 'resolution',
         as: 'resolution',
@@ -202,7 +204,7 @@ export const routes = {
     path: '/api/v1/reports/stream',
     transport: 'http',
     auth: 'required',
-    about: 'Live reports as server-sent events, resumed by Last-Event-ID. An extension of ours.',
+    about: 'Live reports as server-sent events, resumed with Last-Event-ID. Sealpost extension.',
     query: { feedIDs: feedIds },
     answers: { 200: null },
     contentType: 'text/event-stream',
@@ -212,7 +214,7 @@ export const routes = {
     path: '/',
     transport: 'http',
     auth: 'optional',
-    about: 'Which origins a client may connect to, in X-Cll-Available-Origins.',
+    about: 'Origins that a client may connect to, in X-Cll-Available-Origins.',
     query: {},
     answers: { 200: null },
   },
@@ -257,7 +259,7 @@ export const routes = {
     path: '/status.json',
     transport: 'http',
     auth: 'none',
-    about: 'How the service is: readiness, ingest lag, streams that are behind.',
+    about: 'Status of the service: readiness, ingest lag, streams that are behind.',
     query: {},
     answers: { 200: 'Status' },
   },
@@ -266,7 +268,7 @@ export const routes = {
     path: '/openapi.json',
     transport: 'http',
     auth: 'none',
-    about: 'This API as an OpenAPI 3.1 document, with the bounds of the deployment.',
+    about: 'This API as an OpenAPI 3.1 document, with the limits of the deployment.',
     query: {},
     answers: { 200: 'OpenApi' },
   },
@@ -275,7 +277,7 @@ export const routes = {
     path: '/docs',
     transport: 'http',
     auth: 'none',
-    about: 'The same document as a page to read.',
+    about: 'The same document as a web page.',
     query: {},
     answers: { 200: null },
     contentType: 'text/html',
@@ -294,7 +296,7 @@ export const routeLabel = (route: Route): string => {
   return form === undefined ? route.path : `${route.path}?${form}`;
 };
 
-/** Does a route's answer go on for as long as the connection? */
+/** Whether a route's answer lasts as long as the connection. */
 export const isLive = ({ transport, contentType }: Route): boolean =>
   transport === 'websocket' || contentType === 'text/event-stream';
 

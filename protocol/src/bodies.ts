@@ -60,7 +60,7 @@ const missReason = {
   type: 'string',
   enum: ['not_yet', 'gap', 'before_first', 'no_reports', 'damaged'],
   description:
-    'Why no report holds: after the newest, in a gap, before the oldest, the stream has none, or the report is damaged in the store.',
+    'Why there is no report: after the newest, in a gap, before the oldest, the stream has none, or the report is damaged in the store.',
 } as const;
 
 /** Every named body shape. */
@@ -101,7 +101,7 @@ export const bodies = {
       missing: {
         type: 'array',
         items: { $ref: '#/components/schemas/MissingReport' },
-        description: 'Present when the request says missing=true.',
+        description: 'Present when the request has missing=true.',
       },
     },
     required: ['reports'],
@@ -208,11 +208,16 @@ export const bodies = {
   Coverage: {
     type: 'object',
     properties: {
-      from: seconds('First second of the span.'),
-      to: seconds('Last second of the span.'),
-      reports: { type: 'integer', minimum: 0, description: 'Reports that hold in the span.' },
-      coveredSeconds: { type: 'integer', minimum: 0, description: 'Seconds in which a report holds.' },
-      completeness: { type: 'number', minimum: 0, maximum: 1, description: 'Covered seconds by seconds of the span.' },
+      from: seconds('First second of the range.'),
+      to: seconds('Last second of the range.'),
+      reports: { type: 'integer', minimum: 0, description: 'Reports that are valid in the range.' },
+      coveredSeconds: { type: 'integer', minimum: 0, description: 'Seconds for which a report is valid.' },
+      completeness: {
+        type: 'number',
+        minimum: 0,
+        maximum: 1,
+        description: 'Covered seconds divided by the seconds of the range.',
+      },
       gapCount: { type: 'integer', minimum: 0 },
       gaps: { type: 'array', items: { $ref: '#/components/schemas/Gap' }, description: 'The first 1,000.' },
       medianIntervalMs: {
@@ -261,12 +266,12 @@ export const bodies = {
   Status: {
     type: 'object',
     properties: {
-      ready: { type: 'boolean', description: 'Is the process fit to serve? The reasons say why not.' },
+      ready: { type: 'boolean', description: 'Whether the server is ready; reasons says why not.' },
       reasons: { type: 'array', items: text, description: 'Empty when ready.' },
       network: { type: 'string', enum: ['mainnet', 'testnet'] },
       version: { ...text, description: 'Release of the server.' },
-      serverTimeMs: { type: 'integer', minimum: 0, description: 'When this was worked out, up to a second ago.' },
-      uptimeSeconds: { type: 'integer', minimum: 0, description: 'Since the process began to serve.' },
+      serverTimeMs: { type: 'integer', minimum: 0, description: 'When this was computed, up to a second ago.' },
+      uptimeSeconds: { type: 'integer', minimum: 0, description: 'Since the server started.' },
       ingestLagSeconds: {
         type: ['number', 'null'],
         description: 'Age of the newest observation of all streams; null before the first.',
@@ -288,9 +293,9 @@ export const bodies = {
   StreamCounts: {
     type: 'object',
     properties: {
-      total: { type: 'integer', minimum: 0, description: 'Public streams of the catalog, whatever their status.' },
-      live: { type: 'integer', minimum: 0, description: 'Those that are live.' },
-      behind: { type: 'integer', minimum: 0, description: 'Live ones without an observation in the last minute.' },
+      total: { type: 'integer', minimum: 0, description: 'Public streams of the catalog, in any status.' },
+      live: { type: 'integer', minimum: 0, description: 'Streams that are live.' },
+      behind: { type: 'integer', minimum: 0, description: 'Live streams without an observation in the last minute.' },
       behindFeedIDs: { type: 'array', items: feedId, description: 'The first 20 of them.' },
     },
     required: ['total', 'live', 'behind', 'behindFeedIDs'],

@@ -27,7 +27,7 @@ export type {
   ValueSchema,
 } from './openapi-document.ts';
 
-/** Bounds that a deployment may set and its document tells. */
+/** Limits that a deployment may set and its document states. */
 export type DocumentedBounds = { readonly [K in 'feedIdsMax' | 'retentionDays' | 'requestsPerSecond']: number };
 
 export type OpenApiOptions = {
@@ -68,15 +68,15 @@ export const createOpenApi = ({ serverUrl, bounds }: OpenApiOptions = {}): OpenA
 const introduction = [
   'Signed price reports over a read-only HTTP API, with a catalog of streams.',
   'A signed request carries three headers. The signature is the lower-case hex HMAC-SHA256, keyed by the UTF-8 bytes of the secret, of `METHOD target SHA256_HEX(body) userId timestampMs`, joined by single spaces; the target is path, `?` and query exactly as sent, and the body is empty.',
-  'Arguments that a route does not name are ignored; one that is missing, malformed or repeated is an error that names it. HEAD answers as GET does, without the body. An unknown path is 404 `route_not_found`, another method 405 `method_not_allowed`, and OPTIONS answers browsers with 204.',
-  'Branch on the `code` of an error. Codes and response fields may be added; ignore those you do not know.',
+  'Unknown arguments are ignored; a missing, malformed or repeated one is an error that names it. HEAD answers like GET, without the body. An unknown path is 404 `route_not_found`, another method 405 `method_not_allowed`, and OPTIONS returns 204 for browsers.',
+  'Branch on the `code` of an error. New codes and response fields may appear; ignore those you do not know.',
 ].join('\n\n');
 
 const tags = {
   Reports: 'Signed reports of the streams that the caller may read.',
-  Catalog: 'Which streams there are.',
+  Catalog: 'The streams and their properties.',
   Live: 'Reports as they arrive, over WebSocket or as server-sent events.',
-  Service: 'What a client needs beside the data.',
+  Service: 'Clock, signers, status and documentation.',
 } as const;
 
 const tagOf = (route: Route): keyof typeof tags => {
@@ -108,27 +108,27 @@ const retryAfter = (status: number): boolean => status === 429 || status === 503
 /** Every header of an answer that a client may want to read, and where it is. */
 const headerTable = {
   'X-Request-Id': {
-    description: 'Names this answer; quote it.',
+    description: 'Identifies this answer. Quote it when you report a problem.',
     required: true,
     schema: { type: 'string', minLength: 1 },
     on: () => true,
   },
   'RateLimit-Limit': {
     description:
-      'Tokens per second that the account has on this route. A request costs one, where its operation says nothing else. On authenticated answers.',
+      'Tokens per second that the account has on this route. A request costs one unless its operation says otherwise. On authenticated answers.',
     schema: seconds,
     on: signs,
   },
-  'RateLimit-Remaining': { description: 'Tokens that are left.', schema: seconds, on: signs },
-  'RateLimit-Reset': { description: 'Seconds until all of them are back.', schema: seconds, on: signs },
+  'RateLimit-Remaining': { description: 'Tokens left.', schema: seconds, on: signs },
+  'RateLimit-Reset': { description: 'Seconds until the bucket is full.', schema: seconds, on: signs },
   'Retry-After': {
-    description: 'Seconds to wait before the next try.',
+    description: 'Seconds to wait before a retry.',
     required: true,
     schema: { type: 'integer', minimum: 1 },
     on: (_, status) => retryAfter(status),
   },
   ETag: {
-    description: 'Names the bytes of the report; send it back in If-None-Match.',
+    description: 'Identifies the bytes of the report; send it in If-None-Match.',
     required: true,
     schema: { type: 'string', pattern: '^"[0-9a-f]{32}(?:-gz)?"$' },
     on: ({ answers }, status) => 304 in answers && (status === 200 || status === 304),
@@ -141,12 +141,12 @@ const headerTable = {
     on: (route, status) => asks(route, 'limit') && status === 200,
   },
   'Sealpost-Missing': {
-    description: 'Present when reports of the page are left out because they are damaged in the store.',
+    description: 'Present when the page omits reports that are damaged in the store.',
     schema: { type: 'string', pattern: '^damaged$' },
     on: (route, status) => asks(route, 'limit') && status === 200,
   },
   'X-Cll-Available-Origins': {
-    description: 'The origins in braces, with commas; absent when none are configured.',
+    description: 'The origins in braces, separated by commas; absent when none are configured.',
     schema: { type: 'string', pattern: '^\\{[^{}]+\\}$' },
     on: ({ path }, status) => path === '/' && status === 200,
   },
@@ -175,7 +175,7 @@ const schemaOf = (kind: ParameterKind, { feedIdsMax }: DocumentedBounds): ValueS
   return schemas[kind];
 };
 
-/** What a kind of argument means beside its schema. */
+/** What a kind of argument means in addition to its schema. */
 const noteOf = (kind: ParameterKind, { feedIdsMax, retentionDays }: DocumentedBounds): string => {
   if (kind === 'feedIds') return ` At most ${feedIdsMax} distinct ones.`;
   if (kind === 'seconds') return ` Unix seconds, within the last ${retentionDays} days.`;
@@ -204,9 +204,9 @@ const headerParameter = (name: string, description: string): OpenApiParameter =>
 
 const parametersOf = (route: Route, bounds: DocumentedBounds): readonly OpenApiParameter[] => [
   ...Object.entries(route.query).map(([name, row]) => toParameter(name, row, bounds)),
-  ...(304 in route.answers ? [headerParameter('If-None-Match', 'The ETag that the caller holds.')] : []),
+  ...(304 in route.answers ? [headerParameter('If-None-Match', 'The ETag of an earlier answer.')] : []),
   ...(isSocket(route) ? [headerParameter('X-Cll-Origin', 'One of the origins that HEAD / names.')] : []),
-  ...(isEvents(route) ? [headerParameter('Last-Event-ID', 'The id of the last event that the caller has.')] : []),
+  ...(isEvents(route) ? [headerParameter('Last-Event-ID', 'The ID of the last event received.')] : []),
 ];
 
 const isSocket = ({ transport }: Route): boolean => transport === 'websocket';
@@ -262,21 +262,21 @@ const quoted = (codes: readonly string[]): string => codes.map((code) => `\`${co
 /** What each status means: those of errors are shared by name, the others belong to their routes. */
 const errorStatuses: Readonly<Record<number, { readonly name: string; readonly about: string }>> = {
   400: { name: 'BadRequest', about: 'An argument or a header is missing, malformed or repeated. Change the request.' },
-  401: { name: 'Unauthorized', about: 'The signature is not the expected one, or a stream may not be read.' },
+  401: { name: 'Unauthorized', about: 'The signature is wrong, or the account may not read a stream.' },
   408: { name: 'RequestTimeout', about: 'The request did not arrive in time.' },
-  426: { name: 'UpgradeRequired', about: 'The path speaks WebSocket only.' },
+  426: { name: 'UpgradeRequired', about: 'The path accepts only WebSockets.' },
   429: { name: 'TooManyRequests', about: 'A limit is exceeded. Wait for Retry-After.' },
   431: { name: 'HeadTooLarge', about: `Request line and headers exceed ${limits.requestHeadBytesMax} bytes.` },
-  500: { name: 'InternalError', about: 'An unexpected condition. Retry with back-off; report the request id.' },
-  503: { name: 'Unavailable', about: 'A passing condition. Wait for Retry-After.' },
+  500: { name: 'InternalError', about: 'An unexpected condition. Retry with back-off; report the request ID.' },
+  503: { name: 'Unavailable', about: 'Temporarily unavailable. Wait for Retry-After.' },
 };
 
 const answerTexts: Readonly<Record<number, string>> = {
-  101: 'The connection is a WebSocket from here on.',
-  200: 'The answer.',
-  206: 'Some streams have no report at the moment; the body holds those of the others.',
-  304: 'The tag in If-None-Match is still that of the report.',
-  404: 'No report holds, and why: `report_not_found`.',
+  101: 'The connection is now a WebSocket.',
+  200: 'Success.',
+  206: 'Some streams have no report; the body has the reports of the others.',
+  304: 'The report matches If-None-Match.',
+  404: 'No report, with the reason: `report_not_found`.',
 };
 
 const withBody = (body: BodyName | null): Pick<OpenApiResponse, 'content'> =>

@@ -61,7 +61,7 @@ test('query: a missing argument is named and explained', () => {
   expect(() => parseQuery('reportAt', `feedID=${feedId}`)).toThrow(
     expect.objectContaining({
       code: 'missing_argument',
-      message: 'timestamp is missing. Moment for which the report is returned.',
+      message: 'timestamp is missing. Time for which the report is returned.',
       details: { argument: 'timestamp' },
     }),
   );

@@ -133,8 +133,8 @@ export SEALPOST_SECRET=…`;
 const renderSigning = (serverUrl: string): string => `<section id="signing">
 <h2>Sign a request</h2>
 <p>The command <code>sealpost sign METHOD TARGET</code> prints a signed request that curl sends. The examples below need:</p>
-${codeBlock(signingSetUp(serverUrl), 'Once')}
-<p>Without the command, six lines do it, given <code>user</code> and <code>secret</code>. The hash is that of the empty body. None of them passes the secret as an argument of a program, which every user of the machine could read.</p>
+${codeBlock(signingSetUp(serverUrl), 'Setup')}
+<p>Without the command, use one of these, given <code>user</code> and <code>secret</code>. The hash is that of the empty body. None passes the secret as a program argument, which every user of the machine could read.</p>
 ${signingExamples(serverUrl)
   .map(([label, code]) => codeBlock(code, label))
   .join('\n')}
@@ -152,9 +152,10 @@ ${own.map((operation) => renderOperation(operation, serverUrl)).join('\n')}
 const renderOperation = ({ path, method, operation, head }: Operation, serverUrl: string): string => {
   const { operationId, summary, description, security, parameters, responses } = operation;
   const isOptional = security.some((keys) => Object.keys(keys).length === 0);
-  const access = security.length === 0 ? 'Open to everyone' : isOptional ? 'Signing is optional' : 'Signed';
+  const access =
+    security.length === 0 ? 'No authentication' : isOptional ? 'Authentication optional' : 'Signed request';
   const live = operation['x-transport'] === 'websocket' ? '<span class="tag">WebSocket</span>' : '';
-  const also = head === undefined ? '' : `<span class="tag" id="${head.operationId}">HEAD too</span>`;
+  const also = head === undefined ? '' : `<span class="tag" id="${head.operationId}">HEAD supported</span>`;
   return `<article id="${operationId}">
 <h3>${badge(method)} <a href="#${operationId}"><code>${breakable(path)}</code></a></h3>
 <p>${prose(summary)}${description === undefined ? '' : ` ${prose(description)}`}</p>

@@ -1,4 +1,4 @@
-// GET /docs: the same document as a page to read, rendered when it is first asked for.
+// GET /docs: the same document as a web page, rendered on first request.
 import type { OpenApiDocument } from '@sealpost/protocol/openapi';
 import { apiPagePolicy, renderApiPage } from '../api-page.ts';
 import { pageHeaders } from '../page-headers.ts';

@@ -1,4 +1,4 @@
-// GET /api/v1/reports: the report whose span holds a timestamp, or why none does.
+// GET /api/v1/reports: the report that is valid at a timestamp, or why there is none.
 import { renderReport } from '../../store/format/rendered-report.ts';
 import { retentionEdgeMs } from '../../store/retention.ts';
 import { reportTag } from '../../store/store.ts';

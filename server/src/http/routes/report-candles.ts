@@ -1,4 +1,4 @@
-// GET /api/v1/reports/candles: prices rolled up at ingest, merged into the resolution asked for, in slices. An extension of ours.
+// GET /api/v1/reports/candles: prices rolled up at ingest, merged into the resolution asked for, in slices. Sealpost extension.
 import { type FeedId, limits } from '@sealpost/protocol';
 import { type LongWork, runForClient } from '../../access/long-work.ts';
 import { type Candle, type CandleSpan, mergeCandles } from '../../store/candle-rollup.ts';

@@ -1,4 +1,4 @@
-// GET /api/v1/reports/coverage: gaps and completeness of a span, read in slices. An extension of ours.
+// GET /api/v1/reports/coverage: gaps and completeness of a span, read in slices. Sealpost extension.
 import { limits, malformedArgument } from '@sealpost/protocol';
 import { runForClient } from '../../access/long-work.ts';
 import { coverageOf, windowsTouching } from '../../store/coverage.ts';
