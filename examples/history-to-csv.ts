@@ -1,5 +1,5 @@
-// The last minutes of a stream as CSV. Run: npx tsx examples/history-to-csv.ts [feed id] [minutes] > history.csv
-// Where and who: SEALPOST_URL, SEALPOST_USER_ID, SEALPOST_SECRET, as `npm start` prints them.
+// The last minutes of a stream as CSV. Run: npx tsx examples/history-to-csv.ts [feed ID] [minutes] > history.csv
+// Server and account: SEALPOST_URL, SEALPOST_USER_ID, SEALPOST_SECRET, as `npm start` prints them.
 import { createClient, decode, formatDecimal } from '@sealpost/client';
 
 const client = createClient({

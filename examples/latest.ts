@@ -1,5 +1,5 @@
-// The newest price of a stream. Run: npx tsx examples/latest.ts [feed id]
-// Where and who: SEALPOST_URL, SEALPOST_USER_ID, SEALPOST_SECRET, as `npm start` prints them.
+// The newest price of a stream. Run: npx tsx examples/latest.ts [feed ID]
+// Server and account: SEALPOST_URL, SEALPOST_USER_ID, SEALPOST_SECRET, as `npm start` prints them.
 import { createClient, decode } from '@sealpost/client';
 
 const client = createClient({

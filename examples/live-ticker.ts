@@ -1,6 +1,6 @@
-// Live prices in a terminal: price, bid and ask, age. Run: npx tsx examples/live-ticker.ts [feed id…]; Ctrl-C ends it.
-// Piped somewhere, it prints a line for every report instead: time, stream, price, bid, ask.
-// Where and who: SEALPOST_URL, SEALPOST_USER_ID, SEALPOST_SECRET, as `npm start` prints them.
+// Live prices in a terminal: price, bid and ask, age. Run: npx tsx examples/live-ticker.ts [feed ID…]; Ctrl-C ends it.
+// When piped, it prints one line per report instead: time, stream, price, bid, ask.
+// Server and account: SEALPOST_URL, SEALPOST_USER_ID, SEALPOST_SECRET, as `npm start` prints them.
 import { createClient, type DecodedReport, decode, formatDecimal } from '@sealpost/client';
 
 const client = createClient({
@@ -24,7 +24,7 @@ let phase = 'connecting';
 const newest = new Map<string, DecodedReport>();
 const side = (value: bigint | undefined): string => (value === undefined ? '–' : formatDecimal(value));
 
-/** A line of the table: 24 characters of name, three prices of 13, the age. Decimals beyond are cut. */
+/** A line of the table: name in 24 characters, three prices in 13 each, the age. Further decimals are cut. */
 const lineOf = (name: string, prices: readonly string[], age: string): string =>
   [name.slice(0, 24).padEnd(24), ...prices.map((price) => price.slice(0, 13).padStart(13)), age.padStart(7)].join('  ');
 
@@ -36,7 +36,7 @@ const row = (feedId: string): string => {
   return lineOf(name, [report.priceText, side(report.bid), side(report.ask)], `${ageSeconds.toFixed(1)} s`);
 };
 
-/** Draws the table over the one before: up by its lines, and each line cleared to its end. */
+/** Draws the table over the previous one: moves up by its lines and clears each to its end. */
 const draw = (isFirst: boolean): void => {
   const lines = [lineOf('stream', ['price', 'bid', 'ask'], 'age'), ...feedIds.map(row), `${phase}; Ctrl-C ends it`];
   const fitting = lines.map((line) => `${line.slice(0, process.stdout.columns)}\x1b[K\n`); // a line that wraps would be two

@@ -1,7 +1,7 @@
 // The price at an exact second, with its proof: who signed it, and what a verifier contract takes.
-// Run: npx tsx examples/settlement.ts [feed id] [Unix second] [fee token's address]
-// Where and who: SEALPOST_URL, SEALPOST_USER_ID, SEALPOST_SECRET, as `npm start` prints them. SEALPOST_SIGNERS names a file with the signer
-// sets that you trust; without it those of the server are taken, which proves nothing to someone who does not trust the server.
+// Run: npx tsx examples/settlement.ts [feed ID] [Unix second] [fee token's address]
+// Server and account: SEALPOST_URL, SEALPOST_USER_ID, SEALPOST_SECRET, as `npm start` prints them. SEALPOST_SIGNERS names a file with the signer
+// sets that you trust; without it the server's are used, which proves nothing if you do not trust the server.
 import { readFileSync } from 'node:fs';
 import { createClient, SealpostError, verify, withFeeToken } from '@sealpost/client';
 
@@ -19,7 +19,7 @@ const feedId = process.argv[2] ?? feeds[0]?.feedId ?? '';
 const second = Number(process.argv[3] ?? Math.floor(Date.now() / 1_000) - 10);
 
 const { report } = await client.at(feedId, second).catch((error: unknown) => {
-  // Never the nearest report instead: where none holds, the error says which ones lie around the second.
+  // Never the nearest report instead: if none is valid, the error names the reports before and after the second.
   if (!(error instanceof SealpostError) || error.code !== 'report_not_found') throw error;
   console.error(`No price at ${second}: ${error.message}`, error.details);
   process.exit(1);

@@ -1,9 +1,9 @@
-// Checks in a page that a price is signed: recovers who signed a report, and whether they are a quorum of those whom you trust.
+// Verifies a report in a web page: who signed it, and whether they are a quorum of the signers you trust.
 // Run: npx esbuild examples/verify-in-browser.ts --bundle --format=esm --conditions=source --outdir=examples --servedir=examples
-// and open verify-in-browser.html at the address that it prints. Nothing is written; the page is built as it is asked for. (A project that
-// has installed @sealpost/client leaves out --conditions=source, which is for the sources here.)
-// Paste a report, or fetch one with the address and credentials that `npm start` prints: they stay in the page. In a page for others, have a
-// server fetch it: a secret in a page is known to all who open it. To check a report takes none.
+// and open verify-in-browser.html at the address that it prints. Nothing is written; the page is built on request. (In a project that
+// has installed @sealpost/client, leave out --conditions=source, which selects the sources here.)
+// Paste a report, or fetch one with the address and credentials that `npm start` prints: they stay in the page. In a page for others, let a
+// server fetch it: everyone who opens a page can read a secret in it. Verifying needs no secret.
 import { createClient, formatDecimal, SealpostError, type Verdict, verify } from '@sealpost/client';
 
 type SignerSetsJson = Exclude<Parameters<typeof verify>[1], ReadonlyMap<string, unknown>>;
@@ -19,7 +19,7 @@ const clientOf = () =>
     secret: field('secret').value.trim() || undefined,
   });
 
-/** A report as the API answers it, with or without `{"report":…}` around it, or its blob alone. */
+/** A report as the API returns it, with or without `{"report":…}` around it, or only its `fullReport`. */
 const readReport = (text: string) => {
   if (!text.startsWith('{')) return text;
   const json = JSON.parse(text);
@@ -52,34 +52,34 @@ const showGood = (verdict: Verdict & { readonly ok: true }, signers: SignerSetsJ
   const side = (value: bigint | undefined): string => (value === undefined ? '–' : formatDecimal(value));
   const contents =
     decoded === undefined
-      ? [['price', 'of a report schema that this release does not know']]
+      ? [['price', 'unknown: this release does not support the report schema']]
       : [
           ['price', decoded.priceText],
           ['bid, ask', `${side(decoded.bid)}, ${side(decoded.ask)}`],
-          ['holds', `${dateOf(decoded.validFromMs)} to ${dateOf(decoded.observationsMs)}`],
+          ['valid', `${dateOf(decoded.validFromMs)} to ${dateOf(decoded.observationsMs)}`],
           ['stream', decoded.feedId],
         ];
   const signed = verdict.signers.map((address, i) => [`signer ${i + 1}`, address]);
-  const quorum = `${verdict.signers.length} of ${set?.addresses.length} registered oracles signed these very bytes; ${(set?.f ?? 0) + 1} are needed.`;
+  const quorum = `${verdict.signers.length} of ${set?.addresses.length} registered oracles signed exactly these bytes; ${(set?.f ?? 0) + 1} are needed.`;
   show('good', 'Signed by a quorum', quorum, [...contents, ...signed, ['config digest', verdict.configDigest]]);
 };
 
-/** Judges what is in the two boxes, on every change of either. */
+/** Verifies the content of the two boxes whenever either changes. */
 const check = (): void => {
   const [report, signers] = [reportBox.value.trim(), signersBox.value.trim()];
   if (report === '' || signers === '')
-    return void show('idle', 'Nothing to check yet', 'Give a report, and the signers that you trust.');
+    return void show('idle', 'Nothing to check yet', 'Enter a report and the signers that you trust.');
   try {
     const sets: SignerSetsJson = JSON.parse(signers);
     const verdict = verify(readReport(report), sets);
     if (verdict.ok) showGood(verdict, sets);
-    else show('bad', 'Not to be believed', `${verdict.message} (${verdict.reason})`);
+    else show('bad', 'Not verified', `${verdict.message} (${verdict.reason})`);
   } catch (error) {
-    show('bad', 'Cannot be read', error instanceof Error ? error.message : String(error));
+    show('bad', 'Invalid input', error instanceof Error ? error.message : String(error));
   }
 };
 
-/** Does something with the server; what goes wrong is told beside the buttons. */
+/** Runs a server call and shows errors next to the buttons. */
 const act = async (deed: () => Promise<void>): Promise<void> => {
   field('trouble').textContent = '';
   await deed().catch((error: unknown) => {
@@ -102,7 +102,7 @@ const fetchSigners = async (): Promise<void> => {
   signersBox.value = JSON.stringify((await clientOf().signers()).signers, null, 2);
 };
 
-/** Another digit in the middle of what was signed: no signature survives it. */
+/** Changes a digit in the middle of what was signed: no signature survives it. */
 const alter = async (): Promise<void> => {
   const other = (_: string, before: string, digit: string): string => before + (digit === '7' ? '8' : '7');
   reportBox.value = reportBox.value.replace(/(0x[0-9a-f]{800})([0-9a-f])/, other);

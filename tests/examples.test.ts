@@ -159,7 +159,7 @@ test(
       await page.getByText('Signed by a quorum').waitFor();
       expect(await verdict.textContent()).toContain(decode(report).priceText);
       await page.fill('#report', 'nonsense');
-      await page.getByText('Not to be believed').waitFor();
+      await page.getByText('Not verified').waitFor();
     } finally {
       await close();
       await site.close();
