@@ -61,23 +61,21 @@ export const readableByAccount = (
   }
 };
 
-const ordered = new WeakMap<Streams, readonly Stream[]>();
-
-/** Streams by name, put into order once: 2,000 of them take 3 ms. */
-const byName = (streams: Streams): readonly Stream[] => {
-  const known = ordered.get(streams) ?? [...streams.values()].sort(compareStreams);
-  ordered.set(streams, known);
-  return known;
+/**
+ * Lists what a caller sees of the catalog: public streams, and with `hidden=true` the hidden ones it may read. By name; a catalog is sorted
+ * once, since 2,000 streams take 3 ms.
+ */
+export const createStreamListing = () => {
+  const sorted = new WeakMap<Streams, readonly Stream[]>();
+  const byName = (streams: Streams): readonly Stream[] => {
+    const known = sorted.get(streams) ?? [...streams.values()].sort(compareStreams);
+    sorted.set(streams, known);
+    return known;
+  };
+  return (streams: Streams, filter: DiscoveryFilter, readable: ReadonlySet<FeedId> | undefined): readonly Stream[] =>
+    byName(streams).filter(
+      (stream) =>
+        (!stream.hidden || (filter.hidden === true && readable?.has(stream.feedId) === true)) &&
+        matchStream(filter, stream),
+    );
 };
-
-/** What a caller sees of the catalog: public streams, and with `hidden=true` the hidden ones it may read. By name. */
-export const listedStreams = (
-  streams: Streams,
-  filter: DiscoveryFilter,
-  readable: ReadonlySet<FeedId> | undefined,
-): readonly Stream[] =>
-  byName(streams).filter(
-    (stream) =>
-      (!stream.hidden || (filter.hidden === true && readable?.has(stream.feedId) === true)) &&
-      matchStream(filter, stream),
-  );

@@ -182,11 +182,14 @@ const answer = async (opened: Opened, message: ToWorker): Promise<void> => {
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {});
 process.on('disconnect', () => process.exit(1));
 
-let opened: Promise<Opened> | undefined;
-process.on('message', (message: ToWorker) => {
-  if (message.kind === 'start') {
-    opened = open(message.settings, message.limits);
-    opened.then(({ url }) => tell({ kind: 'ready', url }), fail);
-  } else void opened?.then((running) => answer(running, message)).catch(fail);
-});
-void tell({ kind: 'hello' });
+const listenToPrimary = (): void => {
+  let opened: Promise<Opened> | undefined;
+  process.on('message', (message: ToWorker) => {
+    if (message.kind === 'start') {
+      opened = open(message.settings, message.limits);
+      opened.then(({ url }) => tell({ kind: 'ready', url }), fail);
+    } else void opened?.then((running) => answer(running, message)).catch(fail);
+  });
+  void tell({ kind: 'hello' });
+};
+listenToPrimary();

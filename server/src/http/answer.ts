@@ -3,7 +3,7 @@ import { type ServerResponse, STATUS_CODES } from 'node:http';
 import { constants, gzip } from 'node:zlib';
 import { authHeaders } from '@sealpost/protocol';
 import type { RateDecision } from '../access/rate-limit.ts';
-import { checkHeaderValues, gzipBytesMin, takesWhole, writeHeadText } from './whole-answer.ts';
+import { checkHeaderValues, createHeadWriter, gzipBytesMin, takesWhole } from './whole-answer.ts';
 
 /** What a handler answers. */
 export type Answer = {
@@ -71,22 +71,6 @@ export const preflightAnswer = (allow: string): Answer => ({
   ],
 });
 
-/**
- * Sends an answer; returns the bytes of its body, at once unless it is compressed. Compression, where asked for and worth it, runs off
- * the loop.
- */
-export const sendAnswer = (
-  response: ServerResponse,
-  answer: Answer,
-  context: AnswerContext,
-): number | Promise<number> => {
-  const { body, status } = answer;
-  if (body === undefined || !context.acceptsGzip || status >= 300 || lengthOf(answer) < gzipBytesMin)
-    return writeAnswer(response, answer, context);
-  if (answer.packed !== undefined) return writeAnswer(response, { ...answer, body: answer.packed }, context, true);
-  return compress(body).then((packed) => writeAnswer(response, { ...answer, body: packed }, context, true));
-};
-
 const compress = (body: NonNullable<Answer['body']>): Promise<Buffer> =>
   new Promise((resolve, reject) => {
     const whole = Array.isArray(body) ? Buffer.concat(body) : (body as Buffer | string); // the only list among the three
@@ -100,30 +84,41 @@ const lengthOf = ({ body, ascii }: Answer): number => {
   return body.reduce((sum, part) => sum + part.length, 0);
 };
 
-/** Sends an answer as it is, at once. */
-export const writeAnswer = (
-  response: ServerResponse,
-  answer: Answer,
-  context: AnswerContext,
-  packed = false,
-): number => {
-  if (answer.takeOver !== undefined) return handOver(response, answer, context);
-  const { body } = answer;
-  const length = lengthOf(answer);
-  const headers = headersOf(answer, context, length, packed);
-  const { head, closing } = context;
-  const whole = !head && !closing && body !== undefined && takesWhole(response);
-  const text = whole && typeof body === 'string' && answer.ascii === true ? body : undefined;
-  if (whole) writeHeadText(response, answer.status, headers, text);
-  else response.writeHead(answer.status, headers);
-  if (head || body === undefined || text !== undefined) response.end();
-  else if (typeof body === 'string') response.end(body, 'utf8');
-  else if (Buffer.isBuffer(body)) response.end(body);
-  else {
-    for (const part of body) response.write(part);
-    response.end();
-  }
-  return context.head ? 0 : length;
+/** Makes what writes answers to responses. */
+export const createAnswerWriter = () => {
+  const writeHead = createHeadWriter();
+  /** Sends an answer as it is, at once. */
+  const writeAnswer = (response: ServerResponse, answer: Answer, context: AnswerContext, packed = false): number => {
+    if (answer.takeOver !== undefined) return handOver(response, answer, context);
+    const { body } = answer;
+    const length = lengthOf(answer);
+    const headers = headersOf(answer, context, length, packed);
+    const { head, closing } = context;
+    const whole = !head && !closing && body !== undefined && takesWhole(response);
+    const text = whole && typeof body === 'string' && answer.ascii === true ? body : undefined;
+    if (whole) writeHead(response, answer.status, headers, text);
+    else response.writeHead(answer.status, headers);
+    if (head || body === undefined || text !== undefined) response.end();
+    else if (typeof body === 'string') response.end(body, 'utf8');
+    else if (Buffer.isBuffer(body)) response.end(body);
+    else {
+      for (const part of body) response.write(part);
+      response.end();
+    }
+    return context.head ? 0 : length;
+  };
+  /**
+   * Sends an answer; returns the bytes of its body, at once unless it is compressed. Compression, where the client accepts it and the body is
+   * large enough, runs in another thread.
+   */
+  const sendAnswer = (response: ServerResponse, answer: Answer, context: AnswerContext): number | Promise<number> => {
+    const { body, status } = answer;
+    if (body === undefined || !context.acceptsGzip || status >= 300 || lengthOf(answer) < gzipBytesMin)
+      return writeAnswer(response, answer, context);
+    if (answer.packed !== undefined) return writeAnswer(response, { ...answer, body: answer.packed }, context, true);
+    return compress(body).then((packed) => writeAnswer(response, { ...answer, body: packed }, context, true));
+  };
+  return { writeAnswer, sendAnswer };
 };
 
 /** An answer with a text for a body, as bytes of HTTP/1.1: for a connection whose request was never read. */

@@ -12,13 +12,13 @@ import type { FindFile } from './explorer.ts';
 import { createGate, type GateRules } from './gate.ts';
 import { createPipeline, type Handlers, type LiveHandlers, type Pipeline, type RequestEvent } from './pipeline.ts';
 import { createQueryReader, type QueryRules } from './query.ts';
-import { discovery } from './routes/discovery.ts';
+import { createDiscoveryRoute } from './routes/discovery.ts';
 import { createDocsRoute } from './routes/docs.ts';
 import { feeds } from './routes/feeds.ts';
 import { createOpenApiRoute, documentOf } from './routes/openapi.ts';
 import { origins } from './routes/origins.ts';
 import { reportAt } from './routes/report-at.ts';
-import { reportBulk } from './routes/report-bulk.ts';
+import { createBulkRoute } from './routes/report-bulk.ts';
 import { reportCandles } from './routes/report-candles.ts';
 import { reportCoverage } from './routes/report-coverage.ts';
 import { reportLatest } from './routes/report-latest.ts';
@@ -69,12 +69,10 @@ export type Limiters = { readonly accounts: RateLimiter; readonly addresses: Rat
 
 /** Handlers that are the same in every deployment. */
 const fixedHandlers = {
-  discovery,
   feeds,
   reportAt,
   reportLatest,
   reportLatestMany,
-  reportBulk,
   reportPage,
   reportCoverage,
   reportCandles,
@@ -87,6 +85,8 @@ const createHandlers = ({ rules, url, isDraining, monotonicMs, live }: ApiParts)
   const document = documentOf(rules);
   return {
     ...fixedHandlers,
+    discovery: createDiscoveryRoute(),
+    reportBulk: createBulkRoute(),
     status: createStatusRoute({ rules, isDraining, monotonicMs }),
     openapi: createOpenApiRoute(document),
     docs: createDocsRoute(document, url),

@@ -6,7 +6,7 @@ import type { Caller } from '../access/authenticate.ts';
 import { type Client, ClientGoneError } from '../access/long-work.ts';
 import type { RateDecision } from '../access/rate-limit.ts';
 import { noteAnswer, noteChunked } from '../connections/guard.ts';
-import { type Answer, type AnswerContext, preflightAnswer, sendAnswer, writeAnswer } from './answer.ts';
+import { type Answer, type AnswerContext, createAnswerWriter, preflightAnswer } from './answer.ts';
 import { answerFile, type FindFile } from './explorer.ts';
 import type { Gate } from './gate.ts';
 import { checkFraming, type RequestHeaders, readHeaders } from './headers.ts';
@@ -181,6 +181,7 @@ const clientGone = { status: 499, code: 'client_gone' } as const;
 /** How a passage ends: with an answer or an error, told to the observer once. */
 const createReplies = ({ gate, isDraining, isTls, monotonicMs, observe }: PipelineParts, onEnd: () => void) => {
   const tell = tellTogether(observe);
+  const { sendAnswer, writeAnswer } = createAnswerWriter();
   const finish = (passage: Passage, status: number, bytes: number, code: string | null, error?: unknown): void => {
     onEnd();
     const { requestId, startedMs, route = null, caller } = passage;

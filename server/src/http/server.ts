@@ -15,7 +15,7 @@ import {
   isAnswerable,
 } from '../connections/guard.ts';
 import { urlHost } from '../runtime/urls.ts';
-import { type AnswerContext, renderAnswer, writeAnswer } from './answer.ts';
+import { type AnswerContext, createAnswerWriter, renderAnswer } from './answer.ts';
 import type { Pipeline, RequestEvent } from './pipeline.ts';
 import { type ErrorAnswer, toProblem } from './problem.ts';
 import { keepAliveMs } from './whole-answer.ts';
@@ -92,6 +92,7 @@ export const openHttpServer = async (
   tell: (event: ListenerEvent) => void = () => {},
 ): Promise<HttpListener> => {
   const refuse = createRefuse(newRequestId, tell, options.tls !== undefined);
+  const { writeAnswer } = createAnswerWriter();
   const guarded: Pipeline['handle'] = (request, response, upgrade) => {
     if (request.rawHeaders.length <= headersMax * 2) return handle(request, response, upgrade);
     const error = new ApiError('head_too_large', `At most ${headersMax} headers are read.`);

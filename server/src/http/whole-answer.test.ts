@@ -2,9 +2,10 @@ import { once } from 'node:events';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { afterEach, expect, test } from 'vitest';
-import { writeAnswer } from './answer.ts';
-import { checkHeaderValues, keepAliveMs, takesWhole, writeHeadText } from './whole-answer.ts';
+import { createAnswerWriter } from './answer.ts';
+import { checkHeaderValues, createHeadWriter, keepAliveMs, takesWhole } from './whole-answer.ts';
 
+const writeHeadText = createHeadWriter();
 const servers: Server[] = [];
 const serve = async (listener: RequestListener): Promise<number> => {
   const server = createServer({ keepAliveTimeout: keepAliveMs }, listener);
@@ -100,5 +101,6 @@ test('whole answer: a header that would begin another is refused', () => {
   checkHeaderValues(['Link', '<a>; rel="next"', 'Name', 'Zürich']);
   const answer = { status: 200, body: '{}', cacheControl: 'no-store', headers: ['A', 'b\nc'] };
   const context = { requestId: 'r', head: false, acceptsGzip: false, rate: undefined, closing: false, isTls: false };
+  const { writeAnswer } = createAnswerWriter();
   expect(() => writeAnswer({ shouldKeepAlive: true } as never, answer, context)).toThrow('control character'); // nothing is written yet
 });

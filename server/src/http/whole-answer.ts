@@ -13,22 +13,30 @@ type WithHead = ServerResponse & { _header: string | null };
 export const takesWhole = (response: ServerResponse): boolean => response.shouldKeepAlive && '_header' in response;
 
 /**
- * Sets a head and a body of ASCII characters, which `end` then sends, or the head before a body that follows by `write` and `end`. Header
- * values are not looked at again: what is not ours must have passed `checkHeaderValues`.
+ * Writes heads as texts, with a Date that is rendered once a second. It sets a head and a body of ASCII characters, which `end` then sends, or
+ * the head before a body that follows by `write` and `end`. Header values are not checked again: what is not ours must have passed
+ * `checkHeaderValues`.
  */
-export const writeHeadText = (
-  response: ServerResponse,
-  status: number,
-  headers: readonly (string | number)[],
-  body = '',
-): void => {
-  let head = statusLines.get(status) ?? statusLine(status);
-  for (let i = 0; i < headers.length; i += 2) head += `${headers[i]}: ${headers[i + 1]}\r\n`;
-  response.statusCode = status;
-  (response as WithHead)._header = `${head}${dateLine(Date.now())}${tail}${body}`; // asked for in takesWhole
+export const createHeadWriter = () => {
+  let second = Number.NaN;
+  let line = '';
+  const dateLine = (ms: number): string => {
+    const now = Math.floor(ms / 1_000);
+    if (now !== second) {
+      second = now;
+      line = `Date: ${new Date(ms).toUTCString()}\r\n`;
+    }
+    return line;
+  };
+  return (response: ServerResponse, status: number, headers: readonly (string | number)[], body = ''): void => {
+    let head = statusLines.get(status) ?? statusLine(status);
+    for (let i = 0; i < headers.length; i += 2) head += `${headers[i]}: ${headers[i + 1]}\r\n`;
+    response.statusCode = status;
+    (response as WithHead)._header = `${head}${dateLine(Date.now())}${tail}${body}`; // asked for in takesWhole
+  };
 };
 
-/** Refuses values that would end their header and begin another, as node does. */
+/** Rejects values that would end their header and begin another, as node does. */
 export const checkHeaderValues = (headers: readonly string[]): void => {
   if (headers.some((text) => !headerText.test(text)))
     throw new Error('A header of the answer holds a control character.');
@@ -40,19 +48,6 @@ const statusLine = (status: number): string => `HTTP/1.1 ${status} ${STATUS_CODE
 const statusLines = new Map([200, 206, 304, 400, 401, 404].map((status) => [status, statusLine(status)]));
 
 const tail = `Connection: keep-alive\r\nKeep-Alive: timeout=${keepAliveMs / 1_000}\r\n\r\n`;
-
-let second = Number.NaN;
-let line = '';
-
-/** Made anew when a second begins. */
-const dateLine = (ms: number): string => {
-  const now = Math.floor(ms / 1_000);
-  if (now !== second) {
-    second = now;
-    line = `Date: ${new Date(ms).toUTCString()}\r\n`;
-  }
-  return line;
-};
 
 /** Below this a body goes out as it is: compressing a report costs half as much as serving it. */
 export const gzipBytesMin = 8_192;

@@ -1,4 +1,5 @@
-// One thread of the verifier: WASM engine, signer sets, batches in and verdicts out, in order.
+// One thread of the verifier: WASM engine, signer sets, batches in and verdicts out, in order. This is the thread's entry file, so its state is
+// at module level.
 import { parentPort } from 'node:worker_threads';
 import type { SignerSets } from '@sealpost/protocol';
 import * as WasmHash from 'ox/wasm/Hash';

@@ -83,7 +83,10 @@ export type ReportStore = {
   readonly neighbours: (feedId: FeedId, seconds: number) => Promise<Neighbours>;
   /** Up to `limit` reports observed in or after the second, ascending; a page ends on a whole second unless one second exceeds it. */
   readonly page: (feedId: FeedId, fromSeconds: number, limit: number) => Promise<ReportPage>;
-  /** As `at`, rendered for the wire. */
+  /**
+   * As `at`, rendered for the wire. A list is never changed once it was given, and until something is written an engine may give the same one
+   * for the same `feedIds` array: callers may keep, by its identity, what they made of it.
+   */
   readonly renderedAt: (
     feedIds: readonly FeedId[],
     seconds: number,

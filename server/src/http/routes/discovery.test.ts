@@ -2,7 +2,7 @@ import { parseFeedId } from '@sealpost/protocol';
 import { expect, test } from 'vitest';
 import { testStream } from '../../../../tests/support/door.ts';
 import type { RouteContext } from './context.ts';
-import { discovery } from './discovery.ts';
+import { createDiscoveryRoute } from './discovery.ts';
 
 const streams = Array.from({ length: 600 }, (_, i) => ({
   ...testStream(parseFeedId(`0x0003${(i + 1).toString(16).padStart(60, '0')}`)),
@@ -10,6 +10,8 @@ const streams = Array.from({ length: 600 }, (_, i) => ({
 }));
 const catalog = new Map(streams.map((stream) => [stream.feedId, stream]));
 const context = { admin: { streams: catalog }, readable: undefined } as unknown as RouteContext; // all that discovery reads
+
+const discovery = createDiscoveryRoute();
 
 const namesIn = (body: unknown): readonly string[] => {
   const text = Buffer.concat(body as readonly Buffer[]).toString('utf8');

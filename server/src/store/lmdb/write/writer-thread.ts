@@ -1,5 +1,6 @@
-// The thread that writes: requests come in order, each is one synchronous transaction that is flushed when it returns. A thread of its own because
-// a flush takes milliseconds, which no request loop may spend. Without a writer's place it adds usage only, as any process may.
+// The writer thread of LMDB: it runs requests in order, each as one synchronous transaction that is flushed before it answers. A flush takes
+// milliseconds, too long for the loop that serves requests. Without the writer's place it adds usage only, as any process may. This is the
+// thread's entry file, so its state is at module level.
 import { join } from 'node:path';
 import { parentPort, workerData } from 'node:worker_threads';
 import type { ThreadMessage } from '../../../runtime/threads.ts';
