@@ -1,4 +1,4 @@
-// Validates what callers pass with the protocol's parsers, before anything is sent.
+// Validates the arguments of calls with the protocol's parsers, before anything is sent.
 import {
   type CandleResolution,
   candleResolutions,
@@ -14,18 +14,18 @@ import { readArgument } from './errors.ts';
 /** A feed ID in any case; the result is lower case. */
 export const readFeedId = (raw: string): FeedId => readArgument(() => parseFeedId(raw));
 
-/** Feed IDs in the order given, each once. How many are too many is for the server to say. */
+/** Feed IDs in the order given, each once. The server limits their number. */
 export const readFeedIds = (raw: readonly string[]): readonly FeedId[] =>
   readArgument(() => {
     if (!Array.isArray(raw) || raw.length === 0) throw malformedArgument('feedIDs', raw, 'a list of feed IDs');
     return [...new Set(raw.map((item) => parseFeedId(item, 'feedIDs')))];
   });
 
-/** A Unix timestamp in whole seconds; milliseconds are refused with a hint. */
+/** A Unix timestamp in whole seconds; milliseconds are rejected with a hint. */
 export const readSeconds = (raw: number, argument: string): number =>
   readArgument(() => parseSeconds(String(raw), argument));
 
-/** How many reports a page has at most. */
+/** The most reports in a page. */
 export const readLimit = (raw: number): number =>
   readArgument(() => parseInteger(String(raw), 'limit', limits.pageLimitMin, limits.pageLimitMax));
 

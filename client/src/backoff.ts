@@ -1,4 +1,4 @@
-// How long to wait before the next attempt, and a wait that an abort ends.
+// The delay before the next attempt, and a sleep that an abort ends.
 import { SealpostError } from './errors.ts';
 import { sleepOnTimer } from './request/call.ts';
 
@@ -17,15 +17,15 @@ export type ReconnectRules = BackoffRules & {
 
 export const defaultReconnect: ReconnectRules = { minMs: 250, maxMs: 30_000, stableMs: 10_000 };
 
-/** How long the server asks to wait; 0 where it does not. */
+/** The server's Retry-After; 0 without one. */
 export const retryAfterMsOf = (error: unknown): number => {
   const seconds = error instanceof SealpostError ? error.details.retryAfterSeconds : undefined;
   return typeof seconds === 'number' ? seconds * 1_000 : 0;
 };
 
 /**
- * The wait after the nth failure in a row (from 0): doubled each time, its upper half random so that clients do not retry in step. A wait that
- * the server asks for is kept in full, and spread beyond its end.
+ * The delay after the nth failure in a row (from 0): doubled each time, with a random upper half so that clients do not retry in step. A
+ * Retry-After is kept in full, with the random part added.
  */
 export const backOffMs = (
   { minMs, maxMs }: BackoffRules,

@@ -1,4 +1,4 @@
-// The client: one object with a function for each call. The file of each call says what it does.
+// The client: one object with a function for each call.
 import { type DiscoveryFilters, discovery } from './discovery.ts';
 import { createLatestMany } from './latest-many.ts';
 import { createNamedCalls } from './named-calls.ts';

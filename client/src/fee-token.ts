@@ -23,7 +23,7 @@ export function withFeeToken(
   const fullReport = fullReportOf(report);
   const toArguments = (): readonly Hex[] =>
     encoding === 'appended'
-      ? [appendFeeToken(fullReport, feeToken ?? '')] // without a token that is refused by name
+      ? [appendFeeToken(fullReport, feeToken ?? '')] // without a token, the parser's error names it
       : [fullReport as Hex, feeTokenArgument(feeToken)]; // text of a report; the contract checks the bytes
   return readFormat(() => readArgument(toArguments));
 }

@@ -1,4 +1,4 @@
-// The newest reports of many streams: in one request where the server has the extension, else one by one in the pace of the rate limit (D100).
+// The newest reports of many streams: in one request if the server has the extension, else one by one within the rate limit (D100).
 import { type Body, type ErrorCode, type FeedId, limits, type ReportJson } from '@sealpost/protocol';
 import { readFeedIds, targetOf } from './arguments.ts';
 import { retryAfterMsOf } from './backoff.ts';
@@ -11,9 +11,9 @@ import { createPace, type Pace } from './request/pace.ts';
 import { paths } from './request/paths.ts';
 import type { Requester } from './request/requester.ts';
 
-/** How long a server without the extension is not asked for it again: it may be upgraded meanwhile. */
+/** When to try the extension again on a server without it: it may have been upgraded. */
 const lackingMs = 600_000;
-/** Refusals for pace of one request before the call gives up: someone else uses up the account's limit. */
+/** Attempts of one request that get 429 before the call fails: another program uses up the account's limit. */
 const refusalsMax = 5;
 /** Single requests under way at once: enough for the default limit while each takes 800 ms. */
 const inFlightMax = 8;
@@ -25,7 +25,7 @@ export type LatestMany = (feedIds: readonly string[], options?: CallOptions) => 
 
 type ManyRequester = Pick<Requester, 'get' | 'baseUrls'>;
 
-/** Remembers for each base URL whether it has the extension, and its pace: calls at the same time share them. */
+/** Remembers for each base URL whether it has the extension, and its pace; concurrent calls share both. */
 export const createLatestMany = (requester: ManyRequester, sleep: Sleep, monotonicMs: () => number): LatestMany => {
   const servers = new Map<string, ServerState>();
   const serverState = (): ServerState => {
@@ -43,7 +43,7 @@ export const createLatestMany = (requester: ManyRequester, sleep: Sleep, monoton
       if (serverState().lacksUntilMs <= monotonicMs()) {
         const found = await askTogether(requester, asked, serverState, call);
         if (!(found instanceof SealpostError)) return found;
-        // Where both forms are one endpoint, the question took a request of its limit.
+        // If both forms are one endpoint, the failed request used one of its limit.
         await serverState().single.turn(signal);
       }
       const found = await askEach(requester, asked, serverState().single, signal);
@@ -60,7 +60,7 @@ export const createLatestMany = (requester: ManyRequester, sleep: Sleep, monoton
 
 type ManyCall = { readonly options: CallOptions & { readonly signal: AbortSignal }; readonly close: () => void };
 
-/** A time-out that the caller gives is for all requests together; the client's own is for each, since a pace may take minutes. */
+/** The caller's time-out covers all requests together; the client's default covers each, because pacing may take minutes. */
 const openMany = (options: CallOptions): ManyCall => {
   const { timeoutMs, signal } = options;
   if (timeoutMs === undefined) return { options: { signal: signal ?? new AbortController().signal }, close: () => {} };
@@ -68,7 +68,7 @@ const openMany = (options: CallOptions): ManyCall => {
   return { options: { signal: call.signal }, close };
 };
 
-/** Asks in the pace; a refusal for pace is waited out. */
+/** Sends a request within the pace; after a 429 it waits and retries. */
 const inPace = async <T extends { readonly details: AnswerDetails }>(
   pace: Pace,
   signal: AbortSignal,
@@ -90,8 +90,8 @@ const inPace = async <T extends { readonly details: AnswerDetails }>(
 };
 
 /**
- * The codes with which a server of ours that has the extension may refuse, and failures of the client itself, which say nothing about the server.
- * Of ours, `missing_argument` and `route_not_found` are left: without the extension, the request lacks its `feedID`.
+ * Codes that say nothing about the extension: errors of a Sealpost server that has it, and failures of the client. `missing_argument` and
+ * `route_not_found` are not among them: a Sealpost server without the extension misses the `feedID`.
  */
 export const inconclusiveCodes: readonly string[] = [
   'malformed_argument',
@@ -123,10 +123,10 @@ export const inconclusiveCodes: readonly string[] = [
   'secret_unavailable',
 ] satisfies (ErrorCode | ClientFailure)[];
 
-/** Does a refusal leave it open that the server takes one stream at a time only? Asked for one, it then tells what is really wrong. */
+/** Whether the server may lack the extension. A request for one stream then shows what is really wrong. */
 const mayLack = ({ code, isInferred }: SealpostError): boolean => isInferred || !inconclusiveCodes.includes(code);
 
-/** One request for as many streams as the server takes. Returns the refusal where it may not know the extension. */
+/** Requests as many streams at once as the server allows. Returns the error if the server may lack the extension. */
 const askTogether = async (
   requester: ManyRequester,
   asked: readonly FeedId[],
@@ -161,10 +161,10 @@ const askTogether = async (
   return { reports, missing, details: details as AnswerDetails }; // at least one stream was asked for
 };
 
-/** A report, or why there is none. */
+/** A report, or the error instead of one. */
 type Found = ReportJson | SealpostError;
 
-/** One request for each stream. The first that fails ends the others. */
+/** One request per stream. The first failure cancels the others. */
 const askEach = async (
   requester: ManyRequester,
   asked: readonly FeedId[],
@@ -192,7 +192,7 @@ const askEach = async (
   };
   const inFlight = new Set<Promise<void>>();
   for (const feedId of asked) {
-    // The first answer tells the limit: until then a second request may be one too many.
+    // The first response has the rate limit; until then, a second request may exceed it.
     if (inFlight.size >= (pace.isKnown() ? inFlightMax : 1)) await Promise.race(inFlight);
     if (controller.signal.aborted || signal.aborted) break;
     const task = ask(feedId).finally(() => inFlight.delete(task));
@@ -205,7 +205,7 @@ const askEach = async (
   return gather(asked, found, details);
 };
 
-/** What was found, in the order asked for. Where nothing but bare 404 came, it is the path that the server does not have. */
+/** The results in the order of the request. If all are 404 without a code, the server lacks the route. */
 const gather = (
   asked: readonly FeedId[],
   found: ReadonlyMap<FeedId, Found>,

@@ -1,10 +1,10 @@
-// Calls whose streams are given by feed ID or by name: names are looked up first, within the time of the call.
+// Calls that take feed IDs or names: names are looked up first, within the call's time-out.
 import type { CallOptions } from './request/call.ts';
 import { isStreamName, type StreamLookup } from './stream-lookup.ts';
 
-/** Makes both kinds of call. Feed IDs go straight through, to be checked by the call itself. */
+/** Makes both kinds of call. Feed IDs are passed on; the call validates them. */
 export const createNamedCalls = ({ one, all }: StreamLookup, monotonicMs: () => number) => {
-  /** Gives the call what is left of its time. */
+  /** Looks up first; the call gets the rest of the time-out. */
   const first = async <I, T>(
     lookUp: () => Promise<I>,
     call: CallOptions | undefined,

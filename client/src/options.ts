@@ -81,7 +81,7 @@ export const readOptions = (options: ClientOptions): Settings => ({
   ...readAddresses(options),
   signer: createSigner(options, () => performance.now()),
   headers: readUserAgent(options.userAgent),
-  // Bound: browsers refuse a fetch that is called as a method of something else.
+  // Bound, because browsers throw if fetch is called as a method of another object.
   fetch: options.fetch ?? globalThis.fetch.bind(globalThis),
   timeoutMs: readWhole('timeoutMs', options.timeoutMs ?? 30_000, 1, timeoutMaxMs),
   attemptTimeoutMs: readWhole('attemptTimeoutMs', options.attemptTimeoutMs ?? 5_000, 1, timeoutMaxMs),

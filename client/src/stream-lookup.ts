@@ -1,4 +1,4 @@
-// Streams by name: looks names up in the server's catalog, which is kept for a while and read again where a name is not in it (D98).
+// Looks up stream names in the server's catalog, which is cached, and read again if a name is not in it (D98).
 import {
   type CatalogEntry,
   distinguishStreams,
@@ -15,27 +15,27 @@ import type { CallOptions } from './request/call.ts';
 import { openCall, raceSignal } from './request/call.ts';
 import type { Requester } from './request/requester.ts';
 
-/** How long a name means the stream that it meant: streams are added and decommissioned by people, in days. */
+/** How long the catalog is cached: operators add and decommission streams rarely. */
 const keptMs = 600_000;
-/** A name that is not in the catalog has it read again, but no more often than this. */
+/** For a name that is not in it, the catalog is read again at most this often. */
 const missMs = 10_000;
-/** Streams that are kept; a catalog that is longer is kept in part. */
+/** Streams that are cached; the rest of a longer catalog is not. */
 const entriesMax = 50_000;
-/** Characters of a name: longer than any, so that nothing else is looked for. */
+/** Longest name; anything longer is not a name. */
 const nameMax = 200;
 
 export type StreamLookup = {
-  /** The feed ID of a stream that is given by feed ID, pair or full name. */
+  /** The feed ID of a feed ID, pair or full name. */
   readonly one: (stream: string, options?: CallOptions) => Promise<FeedId>;
-  /** Of several, each once, in the order given. */
+  /** The same for several; each once, in the order given. */
   readonly all: (streams: readonly string[], options?: CallOptions) => Promise<readonly FeedId[]>;
-  /** The entry of a stream; a feed ID that is not in the catalog is unknown. */
+  /** The catalog entry; a feed ID that is not in the catalog is `unknown_stream`. */
   readonly entry: (stream: string, options?: CallOptions) => Promise<CatalogEntry>;
 };
 
 type Kept = { readonly entries: readonly (CatalogEntry & { readonly hidden: boolean })[]; readonly readMs: number };
 
-/** Is this a name, to be looked up? What begins like a feed ID is one, or malformed. */
+/** Whether this is a name to look up. Text that starts like a feed ID is not. */
 export const isStreamName = (raw: unknown): raw is string => {
   if (typeof raw !== 'string' || /^\s*(0x|$)/i.test(raw)) return false;
   if (raw.length <= nameMax) return true;
@@ -46,7 +46,7 @@ export const isStreamName = (raw: unknown): raw is string => {
 
 export type LookupParts = {
   readonly requester: Pick<Requester, 'get'>;
-  /** Hidden streams are shown to those who sign. */
+  /** Hidden streams are listed only for signed requests. */
   readonly isSigned: boolean;
   readonly timeoutMs: number;
   readonly monotonicMs: () => number;
@@ -68,7 +68,7 @@ export const createStreamLookup = ({ requester, isSigned, timeoutMs, monotonicMs
     ];
     return { entries: entries.slice(0, entriesMax), readMs: monotonicMs() };
   };
-  /** One reading for all who wait, which none of them can end for the others. */
+  /** Concurrent callers share one read; none of them can abort it for the others. */
   const refresh = (): Promise<Kept> => {
     reading ??= read()
       .then((next) => {
@@ -102,7 +102,7 @@ export const createStreamLookup = ({ requester, isSigned, timeoutMs, monotonicMs
   return { one, all, entry };
 };
 
-// A server that does not know the argument may refuse it: its catalog is then the listed streams.
+// A server that does not know `hidden` may reject it: then only listed streams are known.
 const ignoreRefusal = (error: unknown): undefined => {
   if (error instanceof SealpostError && (error.status ?? 500) < 500) return undefined;
   throw error;
@@ -119,7 +119,7 @@ const toError = (name: string, match: Failed): SealpostError =>
         details: { name, similar: match.near.map(({ name: near, feedId }) => ({ name: near, feedId })) },
       });
 
-/** Waits for what is shared with others, until the caller's own signal or time ends it. */
+/** Waits for a shared promise until the caller's own signal or time-out. */
 const within = async <T>(shared: Promise<T>, options: CallOptions, timeoutMs: number): Promise<T> => {
   const call = openCall(options, readWhole('timeoutMs', options.timeoutMs ?? timeoutMs, 1, timeoutMaxMs));
   try {

@@ -1,2 +1,2 @@
-// The release of this package, for the User-Agent header: the one of package.json, which a test holds.
+// The release of this package, for the User-Agent header. A test compares it with package.json.
 export const clientVersion = '0.1.0';

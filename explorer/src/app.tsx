@@ -114,7 +114,7 @@ const Header = ({ route }: { readonly route: Route }) => (
   </header>
 );
 
-/** The server's release; undefined until it is known. Not worth an error. */
+/** The server's release; undefined until it is known, or if it cannot be read. */
 const useVersion = (): string | undefined => {
   const { session } = useExplorer();
   const [version, setVersion] = useState<string | undefined>(undefined);
@@ -145,7 +145,7 @@ const Footer = () => {
   );
 };
 
-/** Is there a network at all? */
+/** Whether the browser is online. */
 const useOnline = (): boolean => {
   const [isOnline, setOnline] = useState(navigator.onLine);
   useEffect(() => {
@@ -160,7 +160,7 @@ const useOnline = (): boolean => {
   return isOnline;
 };
 
-/** A link must not take the place of an account that somebody signed in with. */
+/** A sign-in link must not replace the signed-in account without asking. */
 const SwitchQuestion = () => {
   const { session } = useExplorer();
   return (
@@ -218,7 +218,7 @@ const Announcements = () => {
   );
 };
 
-/** A new page begins at its start for those who do not see it, too. */
+/** Moves the focus to a new page, so that screen readers start at its top. */
 const useFocusOnPage = () => {
   const { router } = useExplorer();
   const main = useRef<HTMLElement>(null);

@@ -1,5 +1,5 @@
-// THE COMPOSITION ROOT of the page: makes what there is one of, and hands it to the components.
-// First, so that what a page says comes after it.
+// The composition root of the page: creates each part of the state once and passes it to the components. base.css comes first, so that
+// the styles of pages override it.
 import './styles/base.css';
 import { render } from 'preact';
 import { App } from './app.tsx';

@@ -1,12 +1,12 @@
-// The table of routes: path, authentication, query arguments, answers. Handlers, client methods, rate-limit buckets and the OpenAPI
-// document are keyed by it. parameters.ts parses values, query.ts query strings.
+// The route table: path, authentication, query arguments, responses. Handlers, client methods, rate-limit buckets and the OpenAPI
+// document are derived from it. parameters.ts parses values, query.ts query strings.
 import type { BodyName } from './bodies.ts';
 import type { dateFilters, nameFilters } from './catalog.ts';
 import type { FeedId } from './feed-id.ts';
 import { type CandleResolution, limits } from './limits.ts';
 import type { DayStartMs } from './parameters.ts';
 
-/** What each kind of argument becomes once parsed. */
+/** The parsed type of each kind of argument. */
 export type ParameterValues = {
   feedId: FeedId;
   feedIds: readonly FeedId[];
@@ -20,21 +20,21 @@ export type ParameterValues = {
 
 export type ParameterKind = keyof ParameterValues;
 
-/** One query argument: its kind, its name inside the code where that differs from the wire's, and what it is for. */
+/** One query argument: its kind, its name in code (`as`), and its description. */
 export type Parameter = {
   readonly kind: ParameterKind;
   readonly as: string;
   readonly required?: true;
   readonly default?: number | boolean;
-  /** Another form of the same path: a request with this argument is of the row that names it, and the argument named here is refused (D99). */
+  /** Another form of the same path: a request with this argument belongs to this row, and may not have the argument named here (D99). */
   readonly insteadOf?: string;
   readonly about: string;
 };
 
-/** `required`: all three headers. `optional`: none of them, or all three. `none`: never looked at. */
+/** `required`: all three headers. `optional`: none of them, or all three. `none`: ignored. */
 export type RouteAuth = 'required' | 'optional' | 'none';
 
-/** One route. A GET route answers HEAD too. */
+/** One route. A GET route also answers HEAD. */
 export type Route = {
   readonly method: 'GET' | 'HEAD';
   readonly path: string;
@@ -42,9 +42,9 @@ export type Route = {
   readonly auth: RouteAuth;
   readonly about: string;
   readonly query: Readonly<Record<string, Parameter>>;
-  /** Body per status beside the errors that every route shares; null is an answer without a JSON body. */
+  /** Body per status, apart from the errors that every route shares; null is a response without a JSON body. */
   readonly answers: Readonly<Record<number, BodyName | null>>;
-  /** What a 200 is where it is not JSON. */
+  /** Content type of a 200 that is not JSON. */
   readonly contentType?: 'text/html' | 'text/event-stream';
 };
 
@@ -286,26 +286,26 @@ export const routes = {
 
 export type RouteName = keyof typeof routes;
 
-/** The argument that makes a request one of this route's where several routes share method and path; undefined for the others. */
+/** The argument that selects this route among those with the same method and path; undefined for other routes. */
 export const formOf = ({ query }: Route): string | undefined =>
   Object.keys(query).find((name) => query[name]?.insteadOf !== undefined);
 
-/** A route's path, with the argument that makes a request one of its form: what documents, logs and metrics call it. */
+/** A route's path, with the argument that selects it: its name in documents, logs and metrics. */
 export const routeLabel = (route: Route): string => {
   const form = formOf(route);
   return form === undefined ? route.path : `${route.path}?${form}`;
 };
 
-/** Whether a route's answer lasts as long as the connection. */
+/** Whether a route streams for as long as the connection lasts. */
 export const isLive = ({ transport, contentType }: Route): boolean =>
   transport === 'websocket' || contentType === 'text/event-stream';
 
 type QueryRows<R extends RouteName> = (typeof routes)[R]['query'];
 
-// An argument is always there once parsed when it is required or has a default.
+// An argument that is required or has a default is always present once parsed.
 type AlwaysThere = { readonly required: true } | { readonly default: number | boolean };
 
-/** The parsed query of a route, keyed by the inside names. */
+/** The parsed query of a route, keyed by the names in code. */
 export type QueryOf<R extends RouteName> = {
   readonly [K in keyof QueryRows<R> as QueryRows<R>[K] extends AlwaysThere & { as: infer A extends string }
     ? A

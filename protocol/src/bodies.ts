@@ -1,5 +1,5 @@
-// The shapes of JSON bodies, as JSON Schema. TypeScript types are derived from them and the OpenAPI document quotes them (D5, D7,
-// D11, D15).
+// The shapes of JSON bodies as JSON Schema. TypeScript types are derived from them, and the OpenAPI document includes them (D5, D7, D11,
+// D15).
 
 type StringSchema = {
   readonly type: 'string' | readonly ['string', 'null'];

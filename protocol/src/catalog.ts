@@ -1,5 +1,5 @@
-// The catalog: streams, their status and its transitions, the discovery filter (D11–D13). Entitlements decide who may see a hidden
-// stream; here `hidden` is a property of the stream.
+// The catalog: streams, status transitions, the discovery filter (D11–D13). Here `hidden` is only a property of a stream; entitlements
+// decide who may see it.
 import type { Body } from './bodies.ts';
 import { ApiError, malformedArgument } from './errors.ts';
 import { type FeedId, parseFeedId, schemaVersionOf } from './feed-id.ts';
@@ -39,7 +39,7 @@ export type Stream = {
   readonly hidden: boolean;
 };
 
-/** A stream as the catalog lists it. Being hidden is not told. */
+/** A stream as the catalog lists it, without `hidden`. */
 export type CatalogEntry = Body<'CatalogEntry'>;
 
 /** Renders a stream for the catalog, keys in the documented order. */
@@ -62,7 +62,7 @@ export const toCatalogEntry = (stream: Stream): CatalogEntry => ({
   decommissionedAt: stream.decommissionedAt,
 });
 
-/** Moves a stream to another status; the last move sets `decommissionedAt`. Any other move is refused. */
+/** Changes the status of a stream; decommissioning sets `decommissionedAt`. Throws if the transition is not allowed. */
 export const moveStream = (stream: Stream, status: StreamStatus, atMs: number): Stream => {
   const allowed: readonly StreamStatus[] = statusTransitions[stream.status];
   if (!allowed.includes(status)) {
@@ -72,7 +72,7 @@ export const moveStream = (stream: Stream, status: StreamStatus, atMs: number): 
   return { ...stream, status, decommissionedAt: status === 'decommissioned' ? formatDate(atMs) : null };
 };
 
-/** Milliseconds as the catalog writes dates: RFC 3339, UTC, six decimals. */
+/** Formats milliseconds as a date of the catalog: RFC 3339, UTC, six decimals. */
 export const formatDate = (ms: number): string => new Date(ms).toISOString().replace('Z', '000Z');
 
 const textFields = [
@@ -89,7 +89,7 @@ const textFields = [
 
 type TextField = (typeof textFields)[number];
 
-/** Reads a stream from a catalog file or a catalog entry; `at` names the place in the caller's file. */
+/** Parses a stream of a catalog file or a catalog entry; `at` is its place in the caller's file, for errors. */
 export const parseStream = (raw: unknown, at = 'stream'): Stream => {
   if (typeof raw !== 'object' || raw === null) throw malformedArgument(at, raw, 'an object');
   const entry = raw as Record<string, unknown>; // every key is checked as it is read
@@ -120,7 +120,7 @@ export const parseStream = (raw: unknown, at = 'stream'): Stream => {
   };
 };
 
-/** Reads a catalog file: `{"feeds": […]}` or a bare list. Feed IDs are unique. */
+/** Parses a catalog file: `{"feeds": […]}` or a bare list. Feed IDs must be unique. */
 export const parseCatalog = (raw: unknown, at = 'catalog'): readonly Stream[] => {
   const list = typeof raw === 'object' && raw !== null && 'feeds' in raw ? raw.feeds : raw;
   if (!Array.isArray(list)) throw malformedArgument(at, raw, 'a list of streams, or {"feeds": [ … ]}');
@@ -195,17 +195,17 @@ type DateFilterName = `${keyof typeof dateFilters}_${'after' | 'before'}`;
 export type DiscoveryFilter = { readonly [N in keyof typeof nameFilters]?: readonly string[] | undefined } & {
   readonly [N in DateFilterName]?: DayStartMs | undefined;
 } & {
-  /** Asks for hidden streams too; whether the caller gets them is not decided here. */
+  /** Includes hidden streams; the server decides whether the caller may see them. */
   readonly hidden?: boolean | undefined;
 };
 
-/** What filters look at; a catalog entry has it too. */
+/** The fields that filters compare; a catalog entry has them too. */
 type Filtered = Pick<
   Stream,
   (typeof nameFilters)[keyof typeof nameFilters] | (typeof dateFilters)[keyof typeof dateFilters]
 >;
 
-/** Does the stream pass every filter? `hidden` plays no part: query parameters never widen access. */
+/** Whether the stream passes every filter. `hidden` is ignored: query parameters never widen access. */
 export const matchStream = (filter: DiscoveryFilter, stream: Filtered): boolean =>
   objectKeys(nameFilters).every((name) => filter[name]?.includes(stream[nameFilters[name]].toLowerCase()) ?? true) &&
   objectKeys(dateFilters).every((prefix) =>

@@ -4,13 +4,13 @@
 type ErrorRow = {
   /** HTTP status of the answer. */
   readonly status: number;
-  /** May the same request succeed later without being changed? */
+  /** Whether the same request may succeed later. */
   readonly retry: boolean;
-  /** The text of `errorOf`, for those who have nothing more exact to say. */
+  /** The general message of `errorOf`. */
   readonly message: string;
 };
 
-/** Every error code the API answers with. */
+/** Every error code of the API. */
 export const errorTable = {
   malformed_target: { status: 400, retry: false, message: 'The request target is malformed.' },
   repeated_host: { status: 400, retry: false, message: 'The request carries more than one Host header. Send one.' },
@@ -51,12 +51,12 @@ export const errorTable = {
 
 export type ErrorCode = keyof typeof errorTable;
 
-/** What an error says beside its text: `argument`, `header`, `serverTimeMs`… JSON values only. */
+/** What an error has besides its message: `argument`, `header`, `serverTimeMs`… JSON values only. */
 export type ErrorDetails = Readonly<Record<string, unknown>>;
 
 /**
- * A caller's mistake or a refusal, with the code that the wire shows. It does not refer to the table: parsers throw it in browsers too, where the
- * table's texts would be a twentieth of what a page loads.
+ * An error of the API with its code. It does not use the table: parsers throw it in browsers too, where the table's texts would be 5 % of what
+ * a page loads.
  */
 export class ApiError extends Error {
   override readonly name = 'ApiError';
@@ -70,14 +70,14 @@ export class ApiError extends Error {
   }
 }
 
-/** An error with the table's text. */
+/** An error with the table's message. */
 export const errorOf = (code: ErrorCode, details?: ErrorDetails, options?: ErrorOptions): ApiError =>
   new ApiError(code, errorTable[code].message, details, options);
 
-/** HTTP status of the answer that an error becomes. */
+/** The HTTP status of an error. */
 export const statusOf = ({ code }: ApiError): number => errorTable[code].status;
 
-/** The body of an error answer. `error` and `message` are the same text: existing clients read one or the other (D15). */
+/** The body of an error response. `error` and `message` are the same text: existing clients read one or the other (D15). */
 export type ErrorJson = {
   readonly error: string;
   readonly message: string;
@@ -91,13 +91,13 @@ export const toErrorJson = (error: ApiError, requestId: string): ErrorJson => {
   return { ...fixed, ...error.details, ...fixed };
 };
 
-/** Text that someone else wrote, in one line and without characters that steer a terminal or turn its writing around. */
+/** Untrusted text in one line, without control characters and characters that change the writing direction. */
 export const oneLine = (text: string): string => text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+/gu, ' ').trim();
 
 /** The longest piece of a caller's input that an error repeats. */
 const echoedCharactersMax = 80;
 
-/** The error every parser throws: names the argument, shows what came, says what is expected. */
+/** The error that every parser throws: argument, received value, expected form. */
 export const malformedArgument = (argument: string, received: unknown, expected: string): ApiError => {
   const json = JSON.stringify(received) ?? String(received);
   const shown = json.length > echoedCharactersMax ? `${json.slice(0, echoedCharactersMax)}…` : json;

@@ -1,4 +1,4 @@
-// The fee token's two encodings, for passing a report to a verifier contract. The server never uses them (D20).
+// The two encodings of the fee token for a verifier contract. The server does not use them (D20).
 import { parseAddress } from './primitives/address.ts';
 import type { Hex } from './primitives/hex-bytes.ts';
 import { decodeFullReport, encodeEnvelope } from './report.ts';

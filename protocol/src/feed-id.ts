@@ -1,4 +1,4 @@
-// The feed ID of a stream: its spelling, and the two facts that its first two bytes carry (D16).
+// The feed ID of a stream: its format, and the schema version and timestamp resolution in its first two bytes (D16).
 import { malformedArgument } from './errors.ts';
 
 declare const feedIdBrand: unique symbol;
@@ -11,7 +11,7 @@ export type TimeResolution = 'seconds' | 'milliseconds';
 
 const feedIdPattern = /^0x[0-9a-fA-F]{64}$/;
 
-/** Reads a feed ID with hex digits in either case; the result is lower case. */
+/** Parses a feed ID in any case; the result is lower case. */
 export const parseFeedId = (raw: unknown, argument = 'feedID'): FeedId => {
   if (typeof raw !== 'string' || !feedIdPattern.test(raw)) {
     throw malformedArgument(argument, raw, '0x and 64 hex digits');
@@ -19,10 +19,10 @@ export const parseFeedId = (raw: unknown, argument = 'feedID'): FeedId => {
   return raw.toLowerCase() as FeedId; // it matches the pattern
 };
 
-/** Version of the report schema: the low 12 bits of the first two bytes. It may be a version of a later release. Takes text that begins like a feed ID. */
+/** Schema version: the low 12 bits of the first two bytes. It may be of a later release. Also takes longer text that starts with a feed ID. */
 export const schemaVersionOf = (feedId: string): number => Number.parseInt(feedId.slice(3, 6), 16);
 
-/** Timestamp resolution: the top nibble. 0 is seconds, 1 milliseconds; undefined for the fourteen that are not assigned. */
+/** Timestamp resolution: the top nibble, 0 for seconds and 1 for milliseconds; undefined for the other fourteen values. */
 export const timeResolutionOf = (feedId: string): TimeResolution | undefined => {
   const nibble = feedId[2];
   if (nibble === '0') return 'seconds';

@@ -1,4 +1,4 @@
-// The package's front door. The subpaths ./request-signing and ./report-json serve those who only sign or render.
+// The package's entry point. The subpaths ./request-signing and ./report-json are for programs that only sign or render.
 
 export * from './api.ts';
 export * from './bodies.ts';

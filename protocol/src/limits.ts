@@ -1,16 +1,16 @@
-// The table of bounds that the API promises, apart from the routes so that a program that needs a bound does not load them.
+// The limits of the API. Separate from the routes, so that a program that needs a limit does not load them.
 
-/** Bounds that the API promises; those a deployment may change are marked. */
+/** Limits of the API; a deployment may change those marked configurable. */
 export const limits = {
-  /** Reports in a page when the caller names no limit. */
+  /** Reports per page by default. */
   pageLimitDefault: 10,
   pageLimitMin: 1,
   pageLimitMax: 1_000,
   /** Distinct feed IDs in one request; configurable. A 16 KB request head holds about 230. */
   feedIdsMax: 100,
-  /** Seconds that coverage answers for at once: a day. */
+  /** Longest time range of coverage: a day. */
   coverageSecondsMax: 86_400,
-  /** Candles in one answer: a day of minutes. */
+  /** Candles per response: a day of minutes. */
   candlesMax: 1_440,
   /** Requests per second, per account and route; configurable. */
   requestsPerSecond: 10,
@@ -18,11 +18,11 @@ export const limits = {
   anonymousRequestsPerSecond: 10,
   /** Requests per second without authentication, per address, over all routes and files that need none; configurable. */
   publicRequestsPerSecond: 200,
-  /** Failed requests per second, per address, before failures are answered 429; configurable. */
+  /** Failed requests per second, per address, before the server answers 429; configurable. */
   failuresPerSecond: 10,
   /** Live connections open at once, per account; configurable. */
   socketsPerAccount: 20,
-  /** Days for which reports are kept and readable; configurable. */
+  /** Retention of reports in days; configurable. */
   retentionDays: 30,
   /** Bytes of request line and headers. */
   requestHeadBytesMax: 16_384,

@@ -1,4 +1,4 @@
-// The types of the OpenAPI 3.1 document: as much of the standard as openapi.ts writes.
+// Types of the OpenAPI 3.1 document: the part of the standard that openapi.ts uses.
 import type { Route } from './api.ts';
 import type { BodyName, BodySchema } from './bodies.ts';
 import type { ErrorCode, errorTable } from './errors.ts';
@@ -20,17 +20,17 @@ export type OpenApiParameter = {
   readonly required: boolean;
   readonly description: string;
   readonly schema: ValueSchema;
-  /** Lists are one argument with commas. */
+  /** Lists are one comma-separated argument. */
   readonly style?: 'form';
   readonly explode?: false;
 };
 
 export type Reference = { readonly $ref: string };
-/** One of several bodies, where a path has several forms. */
+/** One of several bodies, for a path with several forms. */
 export type OneOf = { readonly oneOf: readonly Reference[] };
 export type Headers = Readonly<Record<string, Reference | Header>>;
 
-/** An answer in full, or a shared one with its description replaced, as OpenAPI 3.1 allows. */
+/** A full response, or a reference to a shared one with its own description, as OpenAPI 3.1 allows. */
 export type OpenApiResponse = {
   readonly description: string;
   readonly $ref?: string;
@@ -58,7 +58,7 @@ export type ApiKey = {
   readonly name: string;
   readonly description: string;
 };
-/** A header of an answer. */
+/** A response header. */
 export type Header = { readonly description: string; readonly required?: true; readonly schema: ValueSchema };
 
 export type OpenApiDocument = {
@@ -78,6 +78,6 @@ export type OpenApiDocument = {
     readonly responses: Readonly<Record<string, OpenApiResponse>>;
     readonly schemas: Readonly<Record<BodyName, BodySchema>>;
   };
-  /** The error table, for readers of the document alone. */
+  /** The error table, for those who have only this document. */
   readonly 'x-errors': readonly ({ readonly code: ErrorCode } & (typeof errorTable)[ErrorCode])[];
 };

@@ -1,4 +1,4 @@
-// Two forms of one path and method as one operation: OpenAPI tells operations apart by path and method alone (D99).
+// Merges two forms of one path and method into one operation: OpenAPI allows only one per path and method (D99).
 import type {
   Header,
   OneOf,
@@ -8,7 +8,7 @@ import type {
   Reference,
 } from './openapi-document.ts';
 
-/** What both forms take is as it is; what one of them takes alone is optional. The first form gives its name. */
+/** Parameters of both forms stay as they are; those of only one form become optional. The name is the first form's. */
 export const mergeForms = (first: OpenApiOperation, second: OpenApiOperation): OpenApiOperation => ({
   ...first,
   description: `${second.summary} Give the arguments of one form or of the other.`,
@@ -35,7 +35,7 @@ const mergeResponses = (first: Responses, second: Responses): Responses =>
     }),
   );
 
-/** A header of one form alone may be absent; a body is that of either form. */
+/** A header of only one form becomes optional; the body is that of either form. */
 const mergeResponse = (one: OpenApiResponse, other: OpenApiResponse): OpenApiResponse => {
   if (one.$ref !== undefined || one.headers === undefined || other.headers === undefined) return one;
   const there = other.headers;

@@ -1,5 +1,5 @@
-// The OpenAPI 3.1 document, derived from the tables of routes, bodies and errors. It adds the headers of an answer and the error codes
-// of a route. Its own entry point keeps it out of bundles.
+// The OpenAPI 3.1 document, derived from the tables of routes, bodies and errors. It adds response headers and the error codes of each
+// route. Its own entry point keeps it out of bundles.
 import { isLive, type Parameter, type ParameterKind, type Route, routes } from './api.ts';
 import { type BodyName, bodies } from './bodies.ts';
 import { type ErrorCode, errorTable } from './errors.ts';
@@ -31,9 +31,9 @@ export type {
 export type DocumentedBounds = { readonly [K in 'feedIdsMax' | 'retentionDays' | 'requestsPerSecond']: number };
 
 export type OpenApiOptions = {
-  /** Where the deployment is reached; absent means the host that the document came from. */
+  /** Address of the deployment; by default, the host that serves the document. */
   readonly serverUrl?: string;
-  /** Those left out are the defaults of the route table. */
+  /** The protocol's limits by default. */
   readonly bounds?: Partial<DocumentedBounds>;
 };
 
@@ -105,7 +105,7 @@ const seconds = { type: 'integer', minimum: 0 } as const;
 const signs = ({ auth }: Route): boolean => auth !== 'none';
 const retryAfter = (status: number): boolean => status === 429 || status === 503;
 
-/** Every header of an answer that a client may want to read, and where it is. */
+/** Every response header that clients read, and which responses have it. */
 const headerTable = {
   'X-Request-Id': {
     description: 'Identifies this answer. Quote it when you report a problem.',
@@ -175,7 +175,7 @@ const schemaOf = (kind: ParameterKind, { feedIdsMax }: DocumentedBounds): ValueS
   return schemas[kind];
 };
 
-/** What a kind of argument means in addition to its schema. */
+/** What the schema of an argument does not say. */
 const noteOf = (kind: ParameterKind, { feedIdsMax, retentionDays }: DocumentedBounds): string => {
   if (kind === 'feedIds') return ` At most ${feedIdsMax} distinct ones.`;
   if (kind === 'seconds') return ` Unix seconds, within the last ${retentionDays} days.`;
@@ -219,7 +219,7 @@ const hasArguments = ({ query }: Route): boolean => Object.keys(query).length > 
 const needsArguments = ({ query }: Route): boolean => Object.values(query).some(({ required }) => required === true);
 const underApi = ({ path }: Route): boolean => path.startsWith('/api/');
 
-/** Which routes can answer with a code. Two codes belong to paths and methods that no route has. */
+/** Which routes can return a code. Two codes are only for unknown paths and methods. */
 const answersWith: Readonly<Record<ErrorCode, (route: Route) => boolean>> = {
   malformed_target: always,
   repeated_host: always,
@@ -250,7 +250,7 @@ const answersWith: Readonly<Record<ErrorCode, (route: Route) => boolean>> = {
   draining: always,
 };
 
-/** The codes that a route can answer with, by status in ascending order. */
+/** The codes that a route can return, by status in ascending order. */
 const codesOf = (route: Route): readonly (readonly [number, readonly ErrorCode[]])[] => {
   const codes = errorCodes.filter((code) => answersWith[code](route));
   const statuses = [...new Set(codes.map((code) => errorTable[code].status))].sort((a, b) => a - b);
@@ -259,7 +259,7 @@ const codesOf = (route: Route): readonly (readonly [number, readonly ErrorCode[]
 
 const quoted = (codes: readonly string[]): string => codes.map((code) => `\`${code}\``).join(', ');
 
-/** What each status means: those of errors are shared by name, the others belong to their routes. */
+/** The shared error responses by status. */
 const errorStatuses: Readonly<Record<number, { readonly name: string; readonly about: string }>> = {
   400: { name: 'BadRequest', about: 'An argument or a header is missing, malformed or repeated. Change the request.' },
   401: { name: 'Unauthorized', about: 'The signature is wrong, or the account may not read a stream.' },
@@ -316,7 +316,7 @@ const refusals = (route: Route): readonly (readonly [string, OpenApiResponse])[]
     return [[String(status), { $ref: `#/components/responses/${shared.name}`, description: quoted(codes) }]];
   });
 
-// HEAD has no body to carry a code, so its errors are told by class, but for those that say when to come back.
+// A response to HEAD has no body for a code, so its errors are listed by class, except those with Retry-After.
 const bareErrors = (route: Route): readonly (readonly [string, OpenApiResponse])[] => {
   const statuses = codesOf(route).map(([status]) => status);
   const bare = (description: string, status: number) => ({ description, headers: headersOf(route, status) });

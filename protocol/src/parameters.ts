@@ -1,14 +1,14 @@
-// The value formats of query arguments: one strict parser each, without coercion (D8, D9, D10, D14). api.ts says which route takes
-// which argument; query.ts parses query strings.
+// Parsers of query arguments, one per format, strict and without coercion (D8, D9, D10, D14). api.ts defines the arguments of each route;
+// query.ts parses query strings.
 import { ApiError, malformedArgument } from './errors.ts';
 import { type FeedId, parseFeedId } from './feed-id.ts';
 
-/** The largest Unix timestamp that a report body with second resolution can hold. */
+/** The largest Unix timestamp of a report in seconds. */
 export const secondsMax = 2 ** 32 - 1;
 
 const secondsPattern = /^[0-9]{1,10}$/;
 
-/** Reads a Unix timestamp in seconds: plain decimal digits, at most 2^32 − 1. */
+/** Parses a Unix timestamp in seconds: decimal digits, at most 2^32 − 1. */
 export const parseSeconds = (raw: string, argument: string): number => {
   const seconds = Number(raw);
   if (secondsPattern.test(raw) && seconds <= secondsMax) return seconds;
@@ -20,7 +20,7 @@ export const parseSeconds = (raw: string, argument: string): number => {
   );
 };
 
-/** Reads a whole number written in decimal digits, from `min` to `max` inclusive. */
+/** Parses a whole number in decimal digits, from `min` to `max`, both included. */
 export const parseInteger = (raw: string, argument: string, min: number, max: number): number => {
   const value = Number(raw);
   const digitsMax = String(max).length;
@@ -28,7 +28,7 @@ export const parseInteger = (raw: string, argument: string, min: number, max: nu
   throw malformedArgument(argument, raw, `a whole number from ${min} to ${max}`);
 };
 
-/** Reads `true` or `false`. */
+/** Parses `true` or `false`. */
 export const parseBoolean = (raw: string, argument: string): boolean => {
   if (raw === 'true') return true;
   if (raw === 'false') return false;
@@ -38,29 +38,29 @@ export const parseBoolean = (raw: string, argument: string): boolean => {
 export const daySeconds = 86_400;
 export const dayMs = daySeconds * 1_000;
 
-/** A calendar day, as the milliseconds at which it begins in UTC. */
+/** A calendar day, as its first millisecond in UTC. */
 export type DayStartMs = number;
 
-/** Reads a day that exists in the calendar, `YYYY-MM-DD`. */
+/** Parses a day that exists, `YYYY-MM-DD`. */
 export const parseDay = (raw: string, argument: string): DayStartMs => {
   const ms = /^[0-9]{4}-[0-9]{2}-[0-9]{2}$/.test(raw) ? Date.parse(`${raw}T00:00:00Z`) : Number.NaN;
-  // Date.parse rolls 2025-02-30 over into March, so the day must print back as it came.
+  // Date.parse rolls 2025-02-30 over into March, so the day must format back to the input.
   if (!Number.isNaN(ms) && new Date(ms).toISOString().startsWith(raw)) return ms;
   throw malformedArgument(argument, raw, 'a date, YYYY-MM-DD');
 };
 
-/** Reads a comma-separated list with no empty item. Order and duplicates are kept. */
+/** Parses a comma-separated list without empty items. Keeps order and duplicates. */
 export const parseList = (raw: string, argument: string): readonly string[] => {
   const items = raw.split(',');
   if (items.every((item) => item !== '')) return items;
   throw malformedArgument(argument, raw, 'a comma-separated list without empty items');
 };
 
-/** Reads a list of names that are compared without case: lower-cased. */
+/** Parses a list of names, lower-cased for comparison. */
 export const parseNames = (raw: string, argument: string): readonly string[] =>
   parseList(raw, argument).map((name) => name.toLowerCase());
 
-/** Reads a list of feed IDs in the order asked for, duplicates dropped; more than `max` distinct ones are refused. */
+/** Parses a list of feed IDs in order, without duplicates; throws on more than `max`. */
 export const parseFeedIds = (raw: string, argument: string, max: number): readonly FeedId[] => {
   const feedIds = [...new Set(parseList(raw, argument).map((item) => parseFeedId(item, argument)))];
   if (feedIds.length <= max) return feedIds;
@@ -75,7 +75,7 @@ export const parseFeedIds = (raw: string, argument: string, max: number): readon
   );
 };
 
-/** Refuses a timestamp older than retention; `seconds` equal to the oldest kept second passes. */
+/** Throws if a timestamp is past retention; the oldest retained second passes. */
 export const checkRetention = (seconds: number, nowSeconds: number, retentionDays: number, argument: string): void => {
   const oldestTimestamp = nowSeconds - retentionDays * daySeconds;
   if (seconds >= oldestTimestamp) return;

@@ -1,5 +1,4 @@
-// Parses a raw query string into a route's typed query, and formats it (D8, D14). The signature was verified over the raw string
-// before.
+// Parses a raw query string into a route's typed query (D8, D14). The signature is verified over the raw string before.
 import {
   type Parameter,
   type ParameterKind,
@@ -13,7 +12,7 @@ import { parseFeedId } from './feed-id.ts';
 import { type CandleResolution, candleResolutions, limits } from './limits.ts';
 import { parseBoolean, parseDay, parseFeedIds, parseInteger, parseNames, parseSeconds } from './parameters.ts';
 
-/** Bounds that a deployment may set. */
+/** Limits that a deployment may set. */
 export type QueryLimits = { readonly feedIdsMax: number };
 
 type ParameterParser<K extends ParameterKind> = (
@@ -39,7 +38,7 @@ const parsers: { readonly [K in ParameterKind]: ParameterParser<K> } = {
   boolean: parseBoolean,
 };
 
-/** Takes a raw query string (without `?`) apart: percent-decoded, `+` is a space, every value of a name kept in order. */
+/** Splits a raw query string (without `?`): percent-decoded, `+` is a space, all values of a name in order. */
 export const splitQuery = (raw: string): ReadonlyMap<string, readonly string[]> => {
   const values = new Map<string, string[]>();
   for (const pair of raw === '' ? [] : raw.split('&')) {
@@ -53,7 +52,7 @@ export const splitQuery = (raw: string): ReadonlyMap<string, readonly string[]> 
   return values;
 };
 
-/** Reads the query of a route. A missing, malformed or repeated argument is an error that names it; unknown ones are ignored. */
+/** Parses the query of a route. Throws if an argument is missing, malformed or repeated; ignores unknown ones. */
 export const parseQuery = <R extends RouteName>(route: R, raw: string, bounds: QueryLimits = limits): QueryOf<R> => {
   const given = splitQuery(raw);
   const parsed: Record<string, unknown> = {};

@@ -1,11 +1,11 @@
-// A report as JSON (D5). Apart from report.ts so that rendering needs no ABI code.
+// A report as JSON (D5). Separate from report.ts, so that rendering needs no ABI code.
 import type { Body } from './bodies.ts';
 import type { FeedId } from './feed-id.ts';
 
 /** Exactly these four keys, in this order, integer seconds. */
 export type ReportJson = Body<'Report'>;
 
-/** A report for the wire, from its parts; milliseconds become the second they fall in. */
+/** Renders a report; milliseconds are rounded down to seconds. */
 export const toReportJson = (
   feedId: FeedId,
   { validFromMs, observationsMs }: { readonly validFromMs: number; readonly observationsMs: number },

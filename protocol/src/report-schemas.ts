@@ -1,11 +1,11 @@
-// The table of report schemas: version → fields in ABI order, with their units. Types are derived from it and the codec in report.ts
-// loops over it: a new version is one row here and one vector (D17).
+// The table of report schemas: version → fields in ABI order, with their units. Types are derived from it, and the codec in report.ts
+// uses it: a new version is one row here and one vector (D17).
 import type { FeedId } from './feed-id.ts';
 
 /** ABI type of a field. `time` is uint32 seconds or uint64 milliseconds, by the feed ID's time resolution. */
 export type FieldType = 'bytes32' | 'time' | 'uint32' | 'uint64' | 'uint192' | 'int192';
 
-/** What a field's number means; `price`, `amount`, `ratio` and the fees carry 18 decimals. */
+/** The unit of a field; `price`, `amount`, `ratio` and the fees have 18 decimals. */
 export type FieldUnit =
   | 'feed id'
   | 'stream time'
@@ -38,7 +38,7 @@ const ripcordField = field('ripcord', 'uint32', 'paused flag');
 const navDateField = field('navDate', 'uint64', 'nanoseconds');
 const price = <N extends string>(name: N) => field(name, 'int192', 'price');
 
-/** The head that every version but the first begins with. */
+/** The fields that every version but the first starts with. */
 const head = [
   feedIdField,
   field('validFromTimestamp', 'time', 'stream time'),
@@ -50,7 +50,7 @@ const head = [
 
 type SchemaRow = {
   readonly title: string;
-  /** The field to show when one price is asked for; bid and ask where the schema has them. */
+  /** The field of the main price, and of bid and ask if the schema has them. */
   readonly headline: { readonly price: string; readonly bid?: string; readonly ask?: string };
   readonly fields: readonly Field[];
 };
@@ -157,10 +157,10 @@ export const reportSchemas = {
   },
 } as const satisfies Record<number, SchemaRow>;
 
-/** A version that the table holds. */
+/** A version in the table. */
 export type SchemaVersion = keyof typeof reportSchemas;
 
-/** Is this a version that the table holds? */
+/** Whether a version is in the table. */
 export const isSchemaVersion = (version: number): version is SchemaVersion => Object.hasOwn(reportSchemas, version);
 
 // uint32 and times fit a double exactly; everything wider is a bigint, so that no price passes through a float.
@@ -174,7 +174,7 @@ type FieldValue<F extends Field> = F['name'] extends 'feedId'
 
 type FieldOf<V extends SchemaVersion> = (typeof reportSchemas)[V]['fields'][number];
 
-/** The decoded body of one version: its fields by name, and the version that tells the union apart. */
+/** The decoded body of one version: its fields by name, and the version, which discriminates the union. */
 export type ReportBodyOf<V extends SchemaVersion> = { readonly version: V } & {
   readonly [F in FieldOf<V> as F['name']]: FieldValue<F>;
 };

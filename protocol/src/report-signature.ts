@@ -1,4 +1,4 @@
-// Who signed a report: the digest, the recovered addresses, and whether they are a quorum (D18, D19).
+// Verifies the signatures of a report: digest, recovered addresses, quorum (D18, D19).
 import { keccak_256 } from '@noble/hashes/sha3.js';
 import { bytesToHex } from '@noble/hashes/utils.js';
 import type { Body } from './bodies.ts';
@@ -18,13 +18,13 @@ export type SignerSet = {
 /** Signer sets by config digest. */
 export type SignerSets = ReadonlyMap<string, SignerSet>;
 
-/** The published form of signer sets, `/signers.json`: config digest → f and addresses. */
+/** Signer sets as published in `/signers.json`: config digest → f and addresses. */
 export type SignerSetsJson = Body<'SignerSets'>;
 
-/** The two primitives of verification. ox's WASM engine has this shape and is nine times as fast; noble runs everywhere. */
+/** The two primitives of verification. ox's WASM engine implements it and is nine times as fast; noble runs everywhere. */
 export type SignatureEngine = {
   readonly keccak256: (bytes: Uint8Array) => Uint8Array;
-  /** Signature: recovery id, r, s, 65 bytes. Returns the uncompressed public key; throws when there is none. */
+  /** Signature: recovery id, r, s; 65 bytes. Returns the uncompressed public key; throws if there is none. */
   readonly recoverPublicKey: (signature: Uint8Array, digest: Uint8Array) => Uint8Array;
 };
 
@@ -34,12 +34,12 @@ export const portableEngine: SignatureEngine = {
   recoverPublicKey,
 };
 
-/** The part of a report under its signatures. */
+/** The signed part of a report. */
 type SignedPart = Pick<FullReport, 'context' | 'body'>;
 
 const wordBytes = 32;
 const contextEnd = 4 * wordBytes;
-/** Hash of the body, context, body: room for the longest report. Filled and hashed within one call, so it is never shared. */
+/** Buffer for the hash of the body, the context and the longest body. Filled and hashed within one call, so it is never shared. */
 const signedBytes = new Uint8Array(contextEnd + fullReportBytesMax);
 
 /** What the oracles signed: keccak256(keccak256(body) ‖ the three context words), no message prefix. */
@@ -51,7 +51,7 @@ export const reportDigest = (report: SignedPart, engine: SignatureEngine = porta
   return engine.keccak256(signedBytes.subarray(0, contextEnd));
 };
 
-/** The signer's address for each signature, in order; undefined where the signature is malformed. */
+/** The signer's address for each signature, in order; undefined if the signature is malformed. */
 export const recoverSigners = (
   report: FullReport,
   engine: SignatureEngine = portableEngine,
@@ -70,7 +70,7 @@ const recoverAddress = ({ r, s, v }: Signature, digest: Uint8Array, engine: Sign
     writeHex(`${r.slice(2)}${s.slice(2)}`, signatureBytes, 1);
     return addressOf(engine.recoverPublicKey(signatureBytes, digest), engine);
   } catch {
-    return undefined; // r or s out of range, or no point of the curve has that r
+    return undefined; // r or s is out of range, or no point on the curve has that r
   }
 };
 
@@ -78,7 +78,7 @@ const recoverAddress = ({ r, s, v }: Signature, digest: Uint8Array, engine: Sign
 export const addressOf = (publicKey: Uint8Array, engine: SignatureEngine = portableEngine): Address =>
   `0x${bytesToHex(engine.keccak256(publicKey.subarray(1)).subarray(12))}`;
 
-/** Every way a quorum can fail, with the sentence that explains it. */
+/** Every verification failure, with its message. */
 export const verificationFailures = {
   unknown_config_digest: 'No signer set is registered for the config digest of the report.',
   wrong_signature_count: 'The report does not carry exactly f + 1 signatures.',
@@ -91,12 +91,12 @@ export const verificationFailures = {
 
 export type VerificationFailure = keyof typeof verificationFailures;
 
-/** The verdict on a report; `signatureIndex` names the first signature at fault, where one is. */
+/** The verdict on a report; `signatureIndex` is the first signature at fault, if any. */
 export type Verification =
   | { readonly ok: true; readonly signerSet: SignerSet; readonly signers: readonly Address[] }
   | { readonly ok: false; readonly reason: VerificationFailure; readonly signatureIndex?: number };
 
-/** Checks that exactly f + 1 distinct registered signers of the report's config digest signed these very bytes. */
+/** Checks that exactly f + 1 distinct registered signers of the report's config digest signed these bytes. */
 export const verifyReport = (
   report: FullReport,
   signerSets: SignerSets,
@@ -121,7 +121,7 @@ const judgeSigners = (recovered: readonly (Address | undefined)[], signerSet: Si
   for (const [index, address] of recovered.entries()) {
     if (address === undefined) return fail('malformed_signature', index);
     if (!registered.has(address)) {
-      // A changed byte moves every recovered address at once; one foreign signature among good ones moves only itself.
+      // A changed byte changes every recovered address; a foreign signature changes only its own.
       return registered.size === 0 ? { ok: false, reason: 'altered_report' } : fail('unregistered_signer', index);
     }
     if (signers.includes(address)) return fail('duplicate_signer', index);
@@ -130,10 +130,10 @@ const judgeSigners = (recovered: readonly (Address | undefined)[], signerSet: Si
   return { ok: true, signerSet, signers };
 };
 
-/** Oracles of a network at most: one byte of vs each, and the verifier contract's own bound. */
+/** Most oracles of a network: one byte of vs each, and the verifier contract's limit. */
 export const oraclesMax = 31;
 
-/** Reads one signer set: n > 3f, n ≤ 31, distinct addresses. `at` names the place in the caller's file. */
+/** Parses one signer set: n > 3f, n ≤ 31, distinct addresses. `at` is its place in the caller's file, for errors. */
 export const parseSignerSet = (configDigest: string, raw: unknown, at = 'signers'): SignerSet => {
   if (!/^0x[0-9a-fA-F]{64}$/.test(configDigest))
     throw malformedArgument(at, configDigest, 'a config digest, 0x and 64 hex digits');
@@ -151,7 +151,7 @@ export const parseSignerSet = (configDigest: string, raw: unknown, at = 'signers
   return { configDigest: configDigest.toLowerCase() as Hex, f, addresses: parsed }; // it matches the pattern
 };
 
-/** Reads a signers file or the answer of `/signers.json`. */
+/** Parses a signers file or a response of `/signers.json`. */
 export const parseSignerSets = (raw: unknown, at = 'signers'): SignerSets => {
   if (typeof raw !== 'object' || raw === null || Array.isArray(raw)) {
     throw malformedArgument(at, raw, 'an object of config digest → {f, addresses}');

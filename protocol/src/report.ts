@@ -1,5 +1,5 @@
-// The bytes of a report: the full report (context, body, signatures) and its body, encoded and decoded (D17, D18). Decoding accepts
-// only the bytes that encoding produces, which ABI decoders do not promise. report-signature.ts verifies signatures.
+// Encodes and decodes full reports (context, body, signatures) and their bodies (D17, D18). Decoding accepts only what encoding
+// produces, which ABI decoders do not guarantee. report-signature.ts verifies signatures.
 import { schemaVersionOf, type TimeResolution, timeResolutionOf } from './feed-id.ts';
 import {
   arrayTail,
@@ -37,22 +37,22 @@ export class ReportFormatError extends Error {
 /** One signature: r and s as 32-byte hex, v the recovery id, which must be 0 or 1 to verify. */
 export type Signature = { readonly r: Hex; readonly s: Hex; readonly v: number };
 
-/** A full report taken apart; `body` is still ABI-encoded because its bytes are what was signed. */
+/** A decoded full report; `body` stays ABI-encoded, because its bytes are what was signed. */
 export type FullReport = {
   readonly context: { readonly configDigest: Hex; readonly epochAndRound: Hex; readonly extraHash: Hex };
   readonly body: Hex;
   readonly signatures: readonly Signature[];
 };
 
-/** Larger than any report can be: 31 signatures and the longest schema take 2,752 bytes. */
+/** Larger than any report: 31 signatures and the longest schema take 2,752 bytes. */
 export const fullReportBytesMax = 4_096;
 
 const wordBytes = 32;
 const wordDigits = 64;
 const envelopeHeadWords = 7;
-const signaturesMax = 32; // vs holds one byte each
+const signaturesMax = 32; // vs has one byte each
 
-/** Joins context, body and signatures into `fullReport`, lower-case hex. A value that has no place in it is rejected. */
+/** Encodes context, body and signatures as `fullReport`, lower-case hex. Throws on values that do not fit. */
 export const encodeFullReport = (report: FullReport): Hex => encodeEnvelope(report);
 
 /**
@@ -86,7 +86,7 @@ export const encodeEnvelope = ({ context, body, signatures }: FullReport, append
 const unencodable = (what: string) =>
   new ReportFormatError('malformed_envelope', `The report cannot be encoded: ${what}.`);
 
-/** Takes `fullReport` apart. Anything but the one canonical encoding is refused. */
+/** Decodes `fullReport`. Throws on anything but the canonical encoding. */
 export const decodeFullReport = (fullReport: string): FullReport => {
   const hex = parseHex(fullReport);
   const word = (i: number): string => hex.slice(2 + i * wordDigits, 2 + (i + 1) * wordDigits);
@@ -119,8 +119,8 @@ const parseHex = (fullReport: string): string => {
 const envelopeError = (what: string) =>
   new ReportFormatError('malformed_envelope', `fullReport is cut short or not canonically encoded: ${what}.`);
 
-// A canonical report has a fixed layout, so reading it is slicing. ABI decoders follow any offset and ignore what lies between, which
-// gives one signed report many encodings; and following them takes 27 µs where this takes 3.
+// A canonical report has a fixed layout, so decoding is slicing: 3 µs instead of 27. ABI decoders follow any offset and ignore bytes in
+// between, so that one signed report would have many encodings.
 const readLayout = (hex: string, word: (i: number) => string) => {
   const words = (hex.length - 2) / wordDigits;
   const lengthAt = (i: number): number => {
@@ -148,7 +148,7 @@ const readLayout = (hex: string, word: (i: number) => string) => {
 
 const zeros = '0'.repeat(wordDigits);
 
-/** A word as a number of at most four bytes; undefined when it is larger, or no whole word. */
+/** A word as a number of at most four bytes; undefined if it is larger, or not a whole word. */
 const smallNumber = (word: string): number | undefined =>
   word.length === wordDigits && word.startsWith(zeros.slice(0, wordDigits - 8))
     ? Number.parseInt(word.slice(-8), 16)
@@ -165,7 +165,7 @@ const layoutOf = (feedId: string): { version: SchemaVersion; resolution: TimeRes
   throw new ReportFormatError('unsupported_schema', `The feed ID names ${what}, which this release does not know.`);
 };
 
-/** Encodes a body by the schema of its own feed ID; a value that its field cannot hold is refused. */
+/** Encodes a body by the schema of its feed ID. Throws on values that do not fit their field. */
 export const encodeReportBody = (body: ReportBody): Hex => {
   const { version, resolution } = layoutOf(body.feedId);
   if (version !== body.version) {
@@ -183,9 +183,9 @@ export const encodeReportBody = (body: ReportBody): Hex => {
   return `0x${words.join('')}`;
 };
 
-/** Decodes a body by the schema of the feed ID it begins with; every number must lie within its type. */
+/** Decodes a body by the schema of the feed ID that it starts with. Throws on numbers outside of their type. */
 export const decodeReportBody = (body: Hex): ReportBody => {
-  const { version, resolution } = layoutOf(body.slice(0, 2 + wordDigits)); // a short slice names no known schema or fails the length check
+  const { version, resolution } = layoutOf(body.slice(0, 2 + wordDigits)); // a short slice has no known schema or fails the length check
   const { fields } = reportSchemas[version];
   if (body.length !== 2 + fields.length * wordDigits) {
     throw new ReportFormatError('malformed_body', `A version ${version} body has ${fields.length} words.`);
@@ -199,7 +199,7 @@ export const decodeReportBody = (body: Hex): ReportBody => {
   return values as ReportBody; // names and types come from the table that the type is derived from
 };
 
-/** An unsigned word of so many bits; undefined when a higher bit is set. */
+/** An unsigned word of `bits` bits; undefined if a higher bit is set. */
 const unsigned = (word: string, bits: number): bigint | undefined => {
   const digits = bits / 4;
   return word.startsWith(zeros.slice(0, wordDigits - digits)) ? BigInt(`0x${word.slice(-digits)}`) : undefined;
@@ -208,7 +208,7 @@ const unsigned = (word: string, bits: number): bigint | undefined => {
 const safeNumber = (value: bigint | undefined): number | undefined =>
   value !== undefined && value <= Number.MAX_SAFE_INTEGER ? Number(value) : undefined;
 
-/** How a word of each type is read; undefined when it does not fit. */
+/** Decodes a word of each type; undefined if it does not fit. */
 const readers: Readonly<Record<FieldType, (word: string, resolution: TimeResolution) => unknown>> = {
   bytes32: (word) => `0x${word}`,
   time: (word, resolution) => (resolution === 'seconds' ? smallNumber(word) : safeNumber(unsigned(word, 64))),
@@ -222,7 +222,7 @@ const readers: Readonly<Record<FieldType, (word: string, resolution: TimeResolut
   },
 };
 
-/** The span a report's price applies to, both ends inclusive, in milliseconds whatever the body's resolution. */
+/** When a report is valid, both ends included; always in milliseconds. */
 export type ReportWindow = {
   readonly validFromMs: number;
   readonly observationsMs: number;
@@ -230,7 +230,7 @@ export type ReportWindow = {
   readonly expiresAtMs: number | undefined;
 };
 
-/** The window of a body; version 1 has no validFrom of its own, so both ends are its observation. */
+/** The window of a body; version 1 has no validFrom, so both ends are its observation. */
 export const windowOf = (body: ReportBody): ReportWindow => {
   const unitMs = timeResolutionOf(body.feedId) === 'milliseconds' ? 1 : 1_000;
   const observationsMs = body.observationsTimestamp * unitMs;
@@ -238,8 +238,8 @@ export const windowOf = (body: ReportBody): ReportWindow => {
   return { validFromMs: body.validFromTimestamp * unitMs, observationsMs, expiresAtMs: body.expiresAt * unitMs };
 };
 
-/** The one price to show for a body, 18 decimals, as the table's headline names it. */
+/** The main price of a body, 18 decimals, by the table's headline. */
 export const headlinePriceOf = (body: ReportBody): bigint => {
   const { price } = reportSchemas[body.version].headline;
-  return (body as unknown as Readonly<Record<string, bigint>>)[price] as bigint; // a test holds that the headline names a field
+  return (body as unknown as Readonly<Record<string, bigint>>)[price] as bigint; // a test checks that the headline names a field
 };

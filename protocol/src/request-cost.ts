@@ -1,4 +1,4 @@
-// The table of request costs: rate-limit tokens, computed from the arguments before anything is read.
+// The table of request costs in rate-limit tokens, computed from the arguments before anything is read.
 import type { QueryOf, RouteName } from './api.ts';
 import { limits } from './limits.ts';
 
@@ -11,7 +11,7 @@ const rollupsPerToken = 1_440;
 /** Seconds of the roll-ups that candles are read from, coarsest first. */
 export const rollupSeconds = [86_400, 3_600, 60] as const;
 
-/** The coarsest roll-ups that candles of a resolution can be made of. */
+/** The coarsest roll-ups that make candles of a resolution. */
 export const rollupSecondsOf = (resolution: number): number =>
   rollupSeconds.find((seconds) => resolution % seconds === 0) ?? 60;
 

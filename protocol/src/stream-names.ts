@@ -1,15 +1,15 @@
-// Finds a stream by the name that a person gives it: a pair such as `BTC/USD`, a full name, or a feed ID (D98). Pure, so that client and
-// command line agree; where the entries come from is for the caller to decide.
+// Finds a stream by a pair such as `BTC/USD`, a full name, or a feed ID (D98), for client and command line alike. The caller supplies the
+// entries.
 import type { Stream } from './catalog.ts';
 import { oneLine } from './errors.ts';
 import { schemaVersionOf } from './feed-id.ts';
 
-/** What an entry needs to be found. Entries of other servers may lack the rest. */
+/** The fields for matching. Entries of other servers may lack all but the first two. */
 export type NamedStream = { readonly feedId: string; readonly name: string } & {
   readonly [K in (typeof telling)[number] | 'baseAsset' | 'quoteAsset' | 'status']?: string | undefined;
 } & { readonly hidden?: boolean | undefined };
 
-/** Fields by which two streams of one pair may differ, the most telling one first. */
+/** Fields in which two streams of one pair may differ, most important first. */
 const telling = [
   'attributeType',
   'networkType',
@@ -19,17 +19,17 @@ const telling = [
   'marketHours',
 ] as const satisfies readonly (keyof Stream)[];
 
-/** What a name matched. `several` has at least two streams; `near` are the streams whose names are most alike, possibly none. */
+/** What a name matched. `several` has at least two streams; `near` are streams with similar names, possibly none. */
 export type StreamMatch<S extends NamedStream> =
   | { readonly found: 'one'; readonly stream: S }
   | { readonly found: 'several'; readonly streams: readonly S[] }
   | { readonly found: 'none'; readonly near: readonly S[] };
 
-/** Streams that a message lists at most. */
+/** Most streams that a message lists. */
 const listedMax = 10;
-/** Similar names that a message suggests at most. */
+/** Most similar names that a message suggests. */
 const nearMax = 3;
-/** Characters of a name that is still compared for likeness: the comparison takes time by the square. */
+/** Longest name that is compared for similarity, which takes quadratic time. */
 const comparedMax = 60;
 
 const pairsOf = ({ name, baseAsset, quoteAsset }: NamedStream): readonly string[] => {
@@ -39,8 +39,8 @@ const pairsOf = ({ name, baseAsset, quoteAsset }: NamedStream): readonly string[
 };
 
 /**
- * Matches a name without regard to case: first as a feed ID or full name, then as a pair. A stream that ended loses against those that
- * did not, and a hidden one against listed ones, so that neither makes a name ambiguous that was not.
+ * Matches a name in any case: first as a feed ID or full name, then as a pair. Other streams take precedence over decommissioned ones, and
+ * listed over hidden ones, so that neither makes a name ambiguous.
  */
 export const matchStreams = <S extends NamedStream>(name: string, entries: readonly S[]): StreamMatch<S> => {
   const wanted = name.trim().toLowerCase();
@@ -60,14 +60,14 @@ const prefer = <T>(all: readonly T[], isPreferred: (one: T) => boolean): readonl
 
 const plain = (text: string): string => text.toLowerCase().replace(/[^\p{L}\p{N}]/gu, '');
 
-/** Streams whose pair or name is written almost like this; the closest first. */
+/** Streams whose pair or name is similar, closest first. */
 const nearTo = <S extends NamedStream>(wanted: string, entries: readonly S[]): readonly S[] => {
   const asked = plain(wanted);
   if (asked === '' || asked.length > comparedMax) return [];
   const distanceMax = Math.min(3, Math.ceil(asked.length / 3));
   const distances = entries.map((stream) => {
     const spellings = [...pairsOf(stream), stream.name].map(plain).filter(({ length }) => length <= comparedMax);
-    // Half of a pair, as in `BTC`, is as good as one typing error.
+    // Half of a pair, such as `BTC`, counts as one typo.
     const isHalf = pairsOf(stream).some((pair) => pair.split('/').some((asset) => plain(asset) === asked));
     return { stream, distance: Math.min(isHalf ? 1 : Infinity, ...spellings.map((one) => distanceOf(asked, one))) };
   });
@@ -78,7 +78,7 @@ const nearTo = <S extends NamedStream>(wanted: string, entries: readonly S[]): r
     .map(({ stream }) => stream);
 };
 
-/** How many letters must be added, left out or replaced to get from one text to the other. */
+/** Levenshtein distance. */
 const distanceOf = (from: string, to: string): number => {
   let row = Array.from({ length: to.length + 1 }, (_, i) => i);
   for (const [i, letter] of [...from].entries()) {
@@ -92,14 +92,14 @@ const distanceOf = (from: string, to: string): number => {
   return row.at(-1) as number; // a row has at least one item
 };
 
-/** A stream among several: its name and key, and the values that not all of them share. */
+/** One of several streams: its name and feed ID, and the values that differ among them. */
 export type StreamDifference = {
   readonly name: string;
   readonly feedId: string;
   readonly differs: Readonly<Record<string, string>>;
 };
 
-/** What tells several streams apart. The schema version is read from the feed ID. */
+/** How several streams differ. The schema version is read from the feed ID. */
 export const distinguishStreams = (streams: readonly NamedStream[]): readonly StreamDifference[] => {
   const rows = streams.map((stream) => ({
     ...stream,
@@ -115,7 +115,7 @@ export const distinguishStreams = (streams: readonly NamedStream[]): readonly St
   }));
 };
 
-/** Why a name does not stand for one stream, and which names would; one line for each stream that matches. */
+/** Why a name does not match exactly one stream, and which names would; one line per matching stream. */
 export const explainMatch = (name: string, match: Exclude<StreamMatch<NamedStream>, { found: 'one' }>): string => {
   if (match.found === 'none') {
     const near = [...new Set(match.near.map((stream) => oneLine(stream.name)))];

@@ -1,4 +1,4 @@
-// Writes a span to files: catalog, signers and reports. They have partial names until all three are complete.
+// Writes a time range to files: catalog, signers and reports. They have temporary names until all three are complete.
 import { createWriteStream } from 'node:fs';
 import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -7,7 +7,7 @@ import { toSignerSetsJson } from '@sealpost/protocol';
 import { generateHistory, type HistoryOptions } from './history.ts';
 import { createSimulation, type DeliveredReport } from './simulation.ts';
 
-/** The files, by what they hold. */
+/** The file names by content. */
 export const historyFileNames = {
   catalog: 'catalog.json',
   signers: 'signers.json',

@@ -13,7 +13,7 @@ import {
 import { signSlice, slicesOf } from './slices.ts';
 import { openThreads, type SliceSigner } from './threads.ts';
 
-/** The observations to report, and how many threads sign; 0 signs on the calling thread. One per core unless told otherwise. */
+/** The observations to report, and how many threads sign: one per core by default; 0 signs on the calling thread. */
 export type HistoryOptions = SimulationOptions & TimeRange & { readonly workers?: number | undefined };
 
 /** Worker threads at most. */
@@ -22,7 +22,7 @@ export const workersMax = 64;
 // Each thread signs one slice while the next waits for it.
 const slicesPerThread = 2;
 
-/** Yields the reports observed in a span in batches; none is empty. Ending early ends the threads. */
+/** Yields the reports of a time range in batches, none of them empty. Returning early ends the threads. */
 export async function* generateHistory(options: HistoryOptions): AsyncGenerator<readonly DeliveredReport[]> {
   const { seed, networkType, n, f, feedIds, gaps, late, from, to, workers = availableParallelism() } = options;
   checkOptions({ from, to }, workers);
@@ -35,7 +35,7 @@ export async function* generateHistory(options: HistoryOptions): AsyncGenerator<
   try {
     for (const slice of slicesOf(simulation, observed)) {
       const batch = signer.sign(slice);
-      batch.catch(() => {}); // a failure is thrown when its turn comes, or not at all when the reader has left
+      batch.catch(() => {}); // thrown when the reader gets to it, if it does
       pending.push(batch);
       if (pending.length >= workers * slicesPerThread) yield* nextBatch(pending);
     }
@@ -52,7 +52,7 @@ async function* nextBatch(pending: Promise<readonly DeliveredReport[]>[]): Async
 
 const createLocalSigner = (simulation: Simulation, observed: TimeRange): SliceSigner => ({
   sign: async (slice) => {
-    await setImmediate(); // timers and signals get their turn between slices
+    await setImmediate(); // lets timers and signals run between slices
     return signSlice(simulation, observed, slice);
   },
   close: async () => {},

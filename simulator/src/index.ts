@@ -1,4 +1,4 @@
-// The package's entry.
+// The package's entry point.
 export { generateHistory, type HistoryOptions, workersMax } from './history.ts';
 export { type HistoryFiles, historyFileNames, writeHistory } from './history-files.ts';
 export { type Clock, followClock, type LiveOptions, systemClock } from './live.ts';

@@ -1,17 +1,17 @@
-// Live reports: each in its second, by a clock that the caller may replace.
+// Live reports: yields each one in its second, by a clock that the caller may replace.
 import { setTimeout } from 'node:timers/promises';
 import { createSimulation, type DeliveredReport, observationMax, type SimulationOptions } from './simulation.ts';
 
-/** What following needs of time. */
+/** The clock of live reports. */
 export type Clock = {
   readonly nowMs: () => number;
-  /** Resolves at this moment, or as soon as the signal is aborted; never rejects for that. */
+  /** Resolves at this time, or as soon as the signal is aborted. */
   readonly waitUntil: (ms: number, signal: AbortSignal | undefined) => Promise<void>;
 };
 
 const timerMaxMs = 2 ** 31 - 1; // beyond that Node's timers fire at once
 
-/** The machine's clock. */
+/** The system clock. */
 export const systemClock: Clock = {
   nowMs: Date.now,
   waitUntil: async (ms, signal) => {
@@ -23,13 +23,13 @@ export const systemClock: Clock = {
 };
 
 export type LiveOptions = SimulationOptions & {
-  /** First second observed; the next whole one unless told otherwise. Seconds already past are caught up with at once. */
+  /** First second observed; the next whole one by default. Past seconds are delivered at once. */
   readonly from?: number | undefined;
   readonly clock?: Clock | undefined;
   readonly signal?: AbortSignal | undefined;
 };
 
-/** Yields each report when it is due, until the signal is aborted or the reader leaves. */
+/** Yields each report when it is due, until the signal is aborted or the reader returns. */
 export async function* followClock(options: LiveOptions): AsyncGenerator<DeliveredReport> {
   const { clock = systemClock, signal, ...simulationOptions } = options;
   const simulation = await createSimulation(simulationOptions);

@@ -24,9 +24,9 @@ export const networkProfiles = {
 
 export type NetworkOptions = {
   readonly seed: string;
-  /** testnet unless told otherwise. */
+  /** `testnet` by default. */
   readonly networkType?: NetworkType | undefined;
-  /** Oracles and tolerated faults; those of the network type's profile unless told otherwise. */
+  /** Oracles and tolerated faults; by default those of the network type's profile. */
   readonly n?: number | undefined;
   readonly f?: number | undefined;
 };
@@ -35,7 +35,7 @@ export type NetworkOptions = {
 export type Network = {
   readonly networkType: NetworkType;
   readonly signerSet: SignerSet;
-  /** The WASM engine behind it, for whoever verifies. */
+  /** Its WASM engine, for verification. */
   readonly engine: SignatureEngine;
   /** Signs a body by f + 1 oracles, chosen per report; returns the full report. */
   readonly sign: (body: Hex.Hex, epochAndRound: number) => Hex.Hex;
@@ -75,7 +75,7 @@ const checkSize = (n: number, f: number): void => {
 const hashText = (engine: SignatureEngine, text: string): Uint8Array =>
   engine.keccak256(new TextEncoder().encode(`sealpost simulator ${text}`));
 
-// A hash is no valid private key once in 2^127 times; the engine would refuse it.
+// A hash is an invalid private key once in 2^127 times; the engine would reject it.
 const createOracle = (engine: Engine, name: string): Oracle => {
   const privateKey = hashText(engine, name);
   return { privateKey, address: addressOf(engine.getPublicKey(privateKey), engine) };
@@ -104,7 +104,7 @@ const createSign = (
   };
 };
 
-// The digest holds the seed's config digest and the report, so it is the randomness of the choice.
+// The choice depends on the digest, which covers the config digest and the report.
 const chooseSome = <T>(items: readonly T[], count: number, digest: Uint8Array): readonly T[] => {
   const key = new DataView(digest.buffer, digest.byteOffset).getUint32(0);
   const left = [...items];

@@ -6,7 +6,7 @@ import { createWalk, priceScale, ticksAt, toPrice, type Walk } from './market/pr
 import { type Market, type Quote, quoteAt } from './market/quotes.ts';
 import type { SimulatedVersion } from './streams.ts';
 
-/** How long a report can be presented to a verifier contract. */
+/** How long contracts accept a report. */
 export const expirySeconds = 30 * 86_400;
 
 const feeUsd = (35n * priceScale) / 100n;
@@ -14,7 +14,7 @@ const sharesPerLot = 100n;
 const fundShares = 412_000_000n;
 const minute = 60;
 
-/** What a verification costs, in the native token and in LINK. */
+/** The tokens that verification fees are in. */
 type FeeTokens = { readonly native: Walk; readonly link: Walk };
 
 const feeAt = (token: Walk, seconds: number): bigint =>
@@ -92,7 +92,7 @@ const fieldTable: FieldTable = {
   }),
 };
 
-/** The tokens that fees are paid in, under a seed. */
+/** The fee tokens of a seed. */
 export const createFeeTokens = (seed: string): FeeTokens => ({
   native: createWalk(seed, assets['ETH/USD']),
   link: createWalk(seed, assets['LINK/USD']),

@@ -1,29 +1,29 @@
-// Which reports exist and when they are delivered, faults included. Delivery is a pure function of the second, so that any slice of a
-// time range can be produced alone.
+// Which reports exist and when they are delivered, including faults. A pure function of the second, so that any slice of a time range
+// can be produced alone.
 import type { FeedId } from '@sealpost/protocol';
 import type { SimulatedStream } from './streams.ts';
 
-/** Observations from `from` to `to`, both inclusive, are never produced: a real gap. */
+/** Observations from `from` to `to`, both included, are never produced. */
 export type Gap = { readonly feedId: FeedId; readonly from: number; readonly to: number };
 
-/** Observations from `from` to `to`, both inclusive, are delivered `delaySeconds` after they were made. */
+/** Observations from `from` to `to`, both included, are delivered `delaySeconds` late. */
 export type Late = Gap & { readonly delaySeconds: number };
 
-/** Faults on demand. Where several delays hold for one report, the longest counts. */
+/** Injected faults. If several delays apply to a report, the longest counts. */
 export type Faults = { readonly gaps?: readonly Gap[] | undefined; readonly late?: readonly Late[] | undefined };
 
-/** One report to be made. */
+/** One report to produce. */
 export type Delivery<S extends SimulatedStream = SimulatedStream> = {
   readonly simulated: S;
   readonly observationsTimestamp: number;
   readonly deliveredAt: number;
 };
 
-/** Who delivers what, second by second. */
+/** The deliveries of each second. */
 export type Schedule<S extends SimulatedStream = SimulatedStream> = {
-  /** What is delivered in a second: in catalog order, and older observations of a stream first. */
+  /** The deliveries in a second: in catalog order, older observations of a stream first. */
   readonly deliveriesAt: (second: number) => readonly Delivery<S>[];
-  /** The longest that a report may be late. */
+  /** The longest delay of a report. */
   readonly delayMaxSeconds: number;
 };
 
@@ -50,7 +50,7 @@ const isProduced = ({ simulated, gaps }: Row, second: number): boolean => {
 const delayOf = ({ late }: Row, second: number): number =>
   late.reduce((longest, rule) => (holds(rule, second) ? Math.max(longest, rule.delaySeconds) : longest), 0);
 
-/** The schedule of streams in catalog order. A fault that names another stream or no span is refused. */
+/** The schedule of streams in catalog order. Throws on a fault with another stream or an empty range. */
 export const createSchedule = <S extends SimulatedStream>(
   streams: readonly S[],
   { gaps = [], late = [] }: Faults,

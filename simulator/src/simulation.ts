@@ -1,5 +1,4 @@
-// One simulated network: streams, schedule and oracles. Its options are plain values, so that a worker thread can build the same
-// simulation.
+// One simulated network: streams, schedule and oracles. Its options are plain values, so that worker threads can build the same one.
 import {
   encodeReportBody,
   type FeedId,
@@ -17,26 +16,26 @@ import { createStreams, type SimulatedStream } from './streams.ts';
 
 export type SimulationOptions = NetworkOptions &
   Faults & {
-    /** Only these streams; all of them unless told otherwise. */
+    /** Only these streams; all by default. */
     readonly feedIds?: readonly FeedId[] | undefined;
   };
 
-/** Observation seconds, both ends inclusive. */
+/** Observation seconds, both ends included. */
 export type TimeRange = { readonly from: number; readonly to: number };
 
-/** A signed report, and the second at which it reaches its readers. */
+/** A signed report, and the second of its delivery. */
 export type DeliveredReport = { readonly deliveredAt: number; readonly report: ReportJson };
 
 export type Simulation = {
   readonly network: Network;
   readonly streams: readonly SimulatedStream[];
-  /** The longest that a report may be late. */
+  /** The longest delay of a report. */
   readonly delayMaxSeconds: number;
-  /** Signs what is delivered in a second, in delivery order, leaving out observations outside of the span. */
+  /** Signs the deliveries of a second, in order; skips observations outside of the time range. */
   readonly deliverAt: (second: number, observed?: TimeRange) => Generator<DeliveredReport>;
 };
 
-/** The latest observation second whose expiry fits a report. */
+/** The latest observation second whose expiry fits into a report. */
 export const observationMax = secondsMax - expirySeconds;
 
 const everySecond: TimeRange = { from: 0, to: observationMax };
@@ -51,7 +50,7 @@ export const createSimulation = async (options: SimulationOptions): Promise<Simu
   const { deliveriesAt, delayMaxSeconds } = createSchedule(markets, options);
   const feeTokens = createFeeTokens(seed);
   const signReport = (body: ReportBody): ReportJson => {
-    const round = body.observationsTimestamp - networkStartedAt; // one a second makes the reports of all streams
+    const round = body.observationsTimestamp - networkStartedAt; // one round per second for all streams
     return toReportJson(body.feedId, windowOf(body), network.sign(encodeReportBody(body), round));
   };
   return {

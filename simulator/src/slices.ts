@@ -1,16 +1,16 @@
 // Cuts a time range into slices of delivery time, the unit of work of a thread.
 import type { DeliveredReport, Simulation, SimulationOptions, TimeRange } from './simulation.ts';
 
-/** Delivery seconds, both ends inclusive. */
+/** Delivery seconds, both ends included. */
 export type Slice = { readonly deliveredFrom: number; readonly deliveredTo: number };
 
-/** What a thread is started with. */
+/** The options of a thread. */
 export type ThreadOptions = SimulationOptions & { readonly observed: TimeRange };
 
-/** About 0.1 s of signing with two signatures: long against a message between threads, short against an impatient reader. */
+/** About 0.1 s of signing with two signatures: long compared to a message between threads, short for a reader that waits. */
 const reportsPerSlice = 256;
 
-/** Cuts the delivery time of a span's reports, late ones included, into slices in order. */
+/** Cuts the delivery time of a range's reports, including late ones, into slices in order. */
 export function* slicesOf(simulation: Simulation, { from, to }: TimeRange): Generator<Slice> {
   const { streams, delayMaxSeconds } = simulation;
   const reportsPerSecond = streams.reduce((sum, { intervalSeconds }) => sum + 1 / intervalSeconds, 0);

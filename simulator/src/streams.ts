@@ -1,5 +1,5 @@
-// The table of simulated streams, and the table of kinds that decide a stream's schema, interval and market hours. Every schema
-// version from 2 to 13 has a stream; existing client libraries reject others.
+// The table of simulated streams, and the table of kinds, which define schema, interval and market hours. Every schema version from 2 to
+// 13 has a stream; existing client libraries reject others.
 import {
   compareStreams,
   type FeedId,
@@ -16,7 +16,7 @@ import { type Asset, assets, type Pair } from './market/assets.ts';
 import { labelOf, type MarketHours } from './market/market-hours.ts';
 import { keyOf } from './market/random.ts';
 
-/** Schema versions that are simulated: all but the first, which is out of use. */
+/** Simulated schema versions: all but the first, which is obsolete. */
 export type SimulatedVersion = Exclude<SchemaVersion, 1>;
 
 type Kind = {
@@ -95,14 +95,14 @@ const rows: readonly Row[] = [
   ['wstETH/ETH', 'ExchangeRate', '2024-12-09'],
 ];
 
-/** A stream of the catalog together with the model that its reports come from. */
+/** A stream of the catalog with the model of its reports. */
 export type SimulatedStream = {
   readonly stream: Stream;
   readonly asset: Asset;
   readonly version: SimulatedVersion;
   readonly hours: MarketHours;
   readonly intervalSeconds: number;
-  /** Observations are the seconds that leave this remainder when divided by the interval. */
+  /** Observations are at seconds with this remainder modulo the interval. */
   readonly phaseSeconds: number;
   /** First and last second of the stream's life; Infinity while it is not decommissioned. */
   readonly livesFrom: number;
@@ -119,7 +119,7 @@ const statusOf = ({ testing, decommissioned }: Life): StreamStatus => {
   return testing ? 'testing' : 'live';
 };
 
-// The name alone would give both networks the same ids.
+// Includes the network type, so that the networks have different feed IDs.
 const createFeedId = (networkType: NetworkType, name: string, version: SimulatedVersion): FeedId => {
   const hash = Hash.keccak256(Hex.fromString(`sealpost simulator ${networkType} ${name}`));
   return parseFeedId(`0x${version.toString(16).padStart(4, '0')}${hash.slice(6)}`);
@@ -163,6 +163,6 @@ const createStream = (networkType: NetworkType, [pair, kindName, created, life =
 export const createStreams = (networkType: NetworkType): readonly SimulatedStream[] =>
   rows.map((row) => createStream(networkType, row)).sort((a, b) => compareStreams(a.stream, b.stream));
 
-/** The catalog of a network's streams, hidden ones included, in catalog order. */
+/** The catalog of a network's streams, including hidden ones, in catalog order. */
 export const createCatalog = (networkType: NetworkType): readonly Stream[] =>
   createStreams(networkType).map(({ stream }) => stream);

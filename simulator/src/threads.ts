@@ -1,4 +1,4 @@
-// The worker threads: starts them, built or unbuilt, assigns slices, and ends them. Slices come back as promises.
+// The worker threads: starts them, from source or built, assigns slices, and ends them.
 import { Worker } from 'node:worker_threads';
 import type { DeliveredReport } from './simulation.ts';
 import type { Slice, ThreadOptions } from './slices.ts';
@@ -9,7 +9,7 @@ export type SliceSigner = {
   readonly close: () => Promise<void>;
 };
 
-/** Up to `count` threads, each started by its first slice; slices go round, and one thread takes its own in order. */
+/** Up to `count` threads, each started by its first slice. Slices are assigned round-robin; a thread signs its own in order. */
 export const openThreads = (count: number, options: ThreadOptions): SliceSigner => {
   const threads: SliceSigner[] = [];
   let handedOut = 0;
@@ -59,14 +59,14 @@ type Waiting = {
 
 const startWorker = (workerData: ThreadOptions): Worker => {
   if (!import.meta.url.endsWith('.ts')) {
-    // Node refuses to run a file with --input-type, which a program that is text passes on: then nothing is passed on.
+    // A program started with --input-type passes that option to its workers, where Node rejects it for files.
     const isText = process.execArgv.some((option) => option.startsWith('--input-type'));
     return new Worker(new URL('./worker.js', import.meta.url), { workerData, ...(isText && { execArgv: [] }) });
   }
   const bundles = process.env.SEALPOST_BUNDLED_THREADS; // of the tests
   if (bundles !== undefined) return new Worker(`${bundles}/worker.mjs`, { workerData });
-  // A loader of the main thread does not reach worker threads on Node 20, so an unbuilt worker registers tsx itself.
-  // JSON quotes the addresses: a folder may have an apostrophe in its name.
+  // On Node 20, worker threads do not inherit the main thread's loader, so a worker from source registers tsx itself. JSON.stringify quotes
+  // the URLs: a folder name may have an apostrophe.
   const tsx = JSON.stringify(import.meta.resolve('tsx/esm/api'));
   const entry = JSON.stringify(new URL('./worker.ts', import.meta.url).href);
   return new Worker(`import(${tsx}).then((tsx) => { tsx.register(); return import(${entry}); })`, {

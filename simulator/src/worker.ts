@@ -1,4 +1,4 @@
-// The thread behind threads.ts: builds the simulation that it is given, then signs one slice of delivery time per message.
+// The worker thread of threads.ts: builds the simulation from its options, then signs one slice per message.
 import { parentPort, workerData } from 'node:worker_threads';
 import { createSimulation } from './simulation.ts';
 import { type Slice, signSlice, type ThreadOptions } from './slices.ts';

@@ -1,4 +1,4 @@
-// Reads a response: its body within a bound, the facts in its headers, and the error where it is one.
+// Reads a response: its body, limited in size, its headers, and the error if it is one.
 import { daySeconds, oneLine } from '@sealpost/protocol';
 import { SealpostError } from '../errors.ts';
 
@@ -12,13 +12,13 @@ export type AnswerDetails = {
   readonly serverTimeMs: number | undefined;
 };
 
-/** Bytes of a body at most: a page of 1,000 of the largest reports is 8 MB. */
+/** Largest body: a page of 1,000 of the largest reports is 8 MB. */
 const answerBytesMax = 64 * 2 ** 20;
 
-/** An answer with its whole body. */
+/** A response with its whole body. */
 export type RawAnswer = { readonly status: number; readonly headers: Headers; readonly text: string };
 
-/** Reads the body to its end, and counts its bytes; `onChunk` is called as they come. */
+/** Reads the body to its end and counts its bytes; calls `onChunk` for each chunk. */
 export const readText = async (
   response: Response,
   onChunk: () => void,
@@ -42,7 +42,7 @@ export const readText = async (
   }
 };
 
-/** A header that is a number from 0 on. */
+/** A header that is a non-negative number. */
 const numberIn = (headers: Headers, name: string): number | undefined => {
   const raw = headers.get(name);
   return raw !== null && /^[0-9]{1,15}$/.test(raw.trim()) ? Number(raw) : undefined;
@@ -53,7 +53,7 @@ const dateIn = (headers: Headers, name: string): number | undefined => {
   return Number.isNaN(ms) ? undefined : ms;
 };
 
-/** What the headers tell beside the body. */
+/** Reads status and headers. */
 export const detailsOf = (status: number, headers: Headers): AnswerDetails => {
   const [limit, remaining, resetSeconds] = ['Limit', 'Remaining', 'Reset'].map((name) =>
     numberIn(headers, `RateLimit-${name}`),
@@ -67,10 +67,10 @@ export const detailsOf = (status: number, headers: Headers): AnswerDetails => {
   };
 };
 
-/** A server that asks for more counts in other units: an epoch second would be a pause of decades. */
+/** Longest Retry-After: a larger value is in another unit, such as an epoch second, which would wait for decades. */
 const retryAfterSecondsMax = 3_600;
 
-/** How long the server asks to wait: seconds, or until a date, or what the body says; within a bound. */
+/** The server's Retry-After in seconds, from a number, a date or the body; limited. */
 const retryAfterSeconds = (headers: Headers, said: unknown, nowMs: number): number | undefined => {
   const untilMs = dateIn(headers, 'Retry-After');
   const untilSeconds = untilMs === undefined ? undefined : Math.max(0, Math.ceil((untilMs - nowMs) / 1_000));
@@ -94,19 +94,19 @@ export const readBody = ({ status, headers, text }: RawAnswer, host: string): ob
   throw strangeAnswer(host, detailsOf(status, headers));
 };
 
-/** An answer that is none of this API's. */
+/** The error for a response that is not from this API. */
 const strangeAnswer = (host: string, { status, requestId }: AnswerDetails): SealpostError =>
   new SealpostError('unexpected_answer', `${host} returned ${status} with a body that is not a Sealpost response.`, {
     status,
     requestId,
   });
 
-/** Characters of a server's own words that an error repeats. */
+/** Longest server message that an error repeats. */
 const saidCharactersMax = 500;
 
-/** The words of an error body: `message` or `error`, as text or one level down, or those of RFC 9457. */
+/** The message of an error body: `message` or `error`, as text or one level down, or the fields of RFC 9457. */
 const wordsOf = ({ message, error, detail, title }: Readonly<Record<string, unknown>>): string | undefined => {
-  const inner = Object(error) as { readonly message?: unknown }; // looked at below
+  const inner = Object(error) as { readonly message?: unknown }; // checked below
   const said = [message, error, inner.message, detail, title].find(
     (words) => typeof words === 'string' && words !== '',
   );
@@ -121,13 +121,13 @@ const inferredCodes: Readonly<Record<number, string>> = {
   429: 'rate_limited',
 };
 
-/** Such a server does not say which of them it is. */
+/** A server without codes does not say which of the two it is. */
 const adviceOnUnauthorized = 'Check the user ID and secret, and that the account may read every requested stream.';
 
-/** The published sentence, which also tells how far back a server goes. */
+/** The message in the specification, which includes the retention. */
 const outOfBounds = /timestamp out of bounds(?:.*last (\d{1,4}) days)?/is;
 
-/** What an error without a code means, by its status and its words. */
+/** Infers the code of an error from its status and message. */
 const infer = (status: number, said: string, nowMs: number): { readonly code: string; readonly details: object } => {
   const [matched, days] = (status === 400 && outOfBounds.exec(said)) || [];
   if (matched === undefined) return { code: inferredCodes[status] ?? `http_${status}`, details: {} };
@@ -135,13 +135,13 @@ const infer = (status: number, said: string, nowMs: number): { readonly code: st
   return { code: 'timestamp_out_of_bounds', details: days === undefined ? {} : { oldestTimestamp } };
 };
 
-/** Codes and request IDs reach logs and terminals: what is written otherwise is none. */
+/** Codes and request IDs reach logs and terminals, so only plain ones are accepted. */
 const isPlain = (raw: unknown, form: RegExp): raw is string => typeof raw === 'string' && form.test(raw);
 
-/** The error that an answer other than 2xx is. */
+/** The error of a response other than 2xx. */
 export const toError = ({ status, headers, text }: RawAnswer, host: string, nowMs: number): SealpostError => {
   const answer = detailsOf(status, headers);
-  const body = Object(parseJson(text)) as Readonly<Record<string, unknown>>; // each field is looked at below
+  const body = Object(parseJson(text)) as Readonly<Record<string, unknown>>; // each field is checked below
   const { error, message, code, requestId, retryAfterSeconds: pauseSaid, ...rest } = body;
   const pauseSeconds = retryAfterSeconds(headers, pauseSaid, nowMs);
   const pause = pauseSeconds === undefined ? {} : { retryAfterSeconds: pauseSeconds };
@@ -158,7 +158,7 @@ export const toError = ({ status, headers, text }: RawAnswer, host: string, nowM
     });
   if (status < 400) return strangeAnswer(host, answer);
   const date = answer.serverTimeMs === undefined ? {} : { serverDateMs: answer.serverTimeMs };
-  // A proxy's page, say: nothing of it is repeated, the status speaks.
+  // Without a message, for example a proxy's page, only the status is used.
   const { code: inferred, details } =
     said === undefined ? { code: `http_${status}`, details: {} } : infer(status, said, answer.serverTimeMs ?? nowMs);
   return new SealpostError(inferred, said ?? `${host} returned ${status}.`, {

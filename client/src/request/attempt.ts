@@ -1,4 +1,4 @@
-// One attempt of a call at one base URL: signed, sent once, and signed again where the server's clock or the credentials differ.
+// One attempt of a call at one base URL: signs and sends it, and signs again if the server rejects the clock or the credentials.
 import { SealpostError } from '../errors.ts';
 import type { Settings } from '../options.ts';
 import type { AnswerDetails } from './answer.ts';
@@ -10,10 +10,10 @@ import { authOf } from './paths.ts';
 
 export type Answered = { readonly body: object; readonly details: AnswerDetails; readonly more: boolean | undefined };
 
-/** What an attempt came to. */
+/** The result of an attempt. */
 export type Outcome = Answered | SealpostError;
 
-/** One attempt needs this of its call; clock and credentials are corrected once in a call, never in a loop. */
+/** The state of a call that its attempts share; clock and credentials are corrected at most once per call. */
 export type AttemptState = {
   readonly target: string;
   readonly signal: AbortSignal;
@@ -22,7 +22,7 @@ export type AttemptState = {
   hasRenewedKey: boolean;
 };
 
-/** What the Link header says about a next page; undefined where it says nothing: `Link` is an extension (D95). */
+/** Whether the Link header has a next page; undefined without one, because `Link` is an extension (D95). */
 const moreOf = (headers: Headers): boolean | undefined => {
   const link = headers.get('Link') ?? '';
   if (/\brel="?next\b/.test(link)) return true;
@@ -44,7 +44,7 @@ export const attempt = async (
   const { offsetMs } = clock.now();
   const { outcome: again } = await tryOnce(baseUrl, call, settings, clock);
   const isRefused = again instanceof SealpostError && (again.status === 400 || again.status === 401);
-  // A Date header is no proof: the clock was not what is refused.
+  // Still rejected, so a correction that was based on the Date header was wrong.
   if (isRefused && correction.undo !== undefined) correction.undo();
   else if (correction.isNew) settings.onWarning(skewWarning(offsetMs));
   return again;
@@ -53,14 +53,14 @@ export const attempt = async (
 /** An outcome, and when its request was signed. */
 type Tried = { readonly outcome: Outcome; readonly signed: ClockReading };
 
-/** Sends a request that is signed now, and once more where its credentials are refused and there are others. */
+/** Signs and sends a request, and once more if its credentials are rejected and there are new ones. */
 const tryOnce = async (baseUrl: string, call: AttemptState, settings: Settings, clock: Clock): Promise<Tried> => {
   const url = new URL(call.target, baseUrl);
   const signer = authOf(url.pathname) === 'none' ? undefined : settings.signer;
   let signed = clock.now();
   try {
     const key = signer && (await raceSignal(signer.key(), call.signal));
-    // After the key: a function may have taken its time to give it.
+    // Read after the key, because the secret function may take a while.
     signed = clock.now();
     const outcome = await send(url, key, signed, call, settings);
     const isRefused = outcome instanceof SealpostError && isKeyRefused(outcome) && !call.hasRenewedKey;
@@ -74,11 +74,11 @@ const tryOnce = async (baseUrl: string, call: AttemptState, settings: Settings, 
   return tryOnce(baseUrl, call, settings, clock);
 };
 
-/** May other credentials help? A stream that may not be read is refused to whoever asks. */
+/** Whether new credentials may help; they do not if the account may not read the stream. */
 export const isKeyRefused = ({ status, code, isInferred }: SealpostError): boolean =>
   status === 401 && (isInferred || code !== 'stream_not_accessible');
 
-/** Sends the request, and tells what came of it; an answer that is an error is returned. */
+/** Sends the request and emits an event; returns a response that is an error. */
 const send = async (
   url: URL,
   key: SigningKey | undefined,
@@ -129,14 +129,14 @@ export type ExchangeOptions = {
   readonly headers: Readonly<Record<string, string>>;
   /** Ends the exchange with its reason. */
   readonly signal: AbortSignal;
-  /** Without a byte for so long, the exchange has failed; milliseconds. */
+  /** The exchange fails after this long without a byte; milliseconds. */
   readonly idleTimeoutMs: number;
 };
 
-/** An answer, and how many bytes its body had. */
+/** A response, and the size of its body. */
 export type ExchangedAnswer = RawAnswer & { readonly bytes: number };
 
-/** Sends a GET. Resolves with any answer; rejects with the signal's reason, or with a `network_error`. */
+/** Sends a GET. Resolves with any response; rejects with the signal's reason, or with a `network_error`. */
 export const exchange = async (
   url: URL,
   { fetch, headers, signal, idleTimeoutMs }: ExchangeOptions,
@@ -151,14 +151,14 @@ export const exchange = async (
     timer = setTimeout(onIdle, idleTimeoutMs);
   };
   signal.addEventListener('abort', onAbort, { once: true });
-  // A fetch that does not look at its signal is left behind all the same.
+  // Also ends the wait for a fetch that ignores its signal.
   const ended = new Promise<never>((_, reject) => {
     controller.signal.addEventListener('abort', () => reject(controller.signal.reason), { once: true });
   });
-  ended.catch(() => {}); // nobody may be waiting any more
+  ended.catch(() => {}); // the race may be over already
   const send = async (): Promise<ExchangedAnswer> => {
-    // Not followed: a redirect would carry the signed headers to someone else. Not from a browser's cache: what is told of the server's
-    // clock and of limits would be that of an earlier answer.
+    // Redirects are not followed: they would send the signed headers to another server. No browser cache: the Date and rate-limit
+    // headers would be those of an earlier response.
     const init = {
       headers,
       redirect: 'manual',

@@ -1,4 +1,4 @@
-// When a call ends: its deadline or its caller's signal, whichever comes first.
+// A call ends with its deadline or its caller's signal, whichever comes first.
 import { SealpostError } from '../errors.ts';
 
 /** Options of every call. */
@@ -9,9 +9,9 @@ export type CallOptions = {
   readonly timeoutMs?: number;
 };
 
-/** A call of the client's own. */
+/** Options of calls that the client makes itself. */
 export type InnerCallOptions = CallOptions & {
-  /** Wait and try again on 429, whatever the client was told. */
+  /** Wait and retry on 429, whatever the client's option is. */
   readonly retryRateLimited?: boolean;
 };
 
@@ -19,7 +19,7 @@ export type Call = {
   /** Aborted with the typed error when time is up or the caller ends the call. */
   readonly signal: AbortSignal;
   readonly remainingMs: () => number;
-  /** Lets go of timer and caller's signal. */
+  /** Releases the timer and the caller's signal. */
   readonly close: () => void;
 };
 
@@ -30,7 +30,7 @@ export type Sleep = (ms: number, signal: AbortSignal) => Promise<void>;
 export const abortedBy = (signal: AbortSignal | undefined): SealpostError =>
   new SealpostError('aborted', 'The call was aborted.', { cause: signal?.reason });
 
-/** Begins a call that ends after `timeoutMs`. */
+/** Starts a call that ends after `timeoutMs`. */
 export const openCall = ({ signal: given }: CallOptions, timeoutMs: number): Call => {
   const controller = new AbortController();
   const startedMs = performance.now();
@@ -50,7 +50,7 @@ export const openCall = ({ signal: given }: CallOptions, timeoutMs: number): Cal
   };
 };
 
-/** Waits for a promise that does not look at the signal; rejects with the signal's reason when that is aborted before. */
+/** Waits for a promise that ignores the signal; rejects with the signal's reason if that is aborted first. */
 export const raceSignal = async <T>(work: Promise<T>, signal: AbortSignal): Promise<T> => {
   let onAbort: (() => void) | undefined;
   const ended = new Promise<never>((_, reject) => {
@@ -65,10 +65,10 @@ export const raceSignal = async <T>(work: Promise<T>, signal: AbortSignal): Prom
   }
 };
 
-/** A platform's timer that is told to wait longer does not wait at all. */
+/** Longest delay of a timer; with a longer one, it fires at once. */
 const timerMaxMs = 2 ** 31 - 1;
 
-/** Waits on the platform's timer, at most 24 days: whoever is asked to wait longer may look again then. */
+/** Waits on the platform's timer, at most 24 days. */
 export const sleepOnTimer: Sleep = (ms, signal) =>
   new Promise((resolve, reject) => {
     if (signal.aborted) return reject(signal.reason);

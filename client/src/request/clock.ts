@@ -1,27 +1,27 @@
-// The server's time as the client knows it: this machine's clock, corrected when a server rejects it.
+// The server's time: this machine's clock, corrected when a server rejects it.
 import type { SealpostError } from '../errors.ts';
 
-/** When a request was signed, by this machine's clock, and the correction that it was signed with. */
+/** When a request was signed, by this machine's clock, and the correction that was added. */
 export type ClockReading = { readonly machineMs: number; readonly offsetMs: number };
 
-/** A correction of the clock, to be tried by signing once more. */
+/** A correction of the clock; the request is signed once more with it. */
 export type Correction = {
-  /** False: another call had corrected it meanwhile. */
+  /** False if another call has corrected the clock meanwhile. */
   readonly isNew: boolean;
-  /** Takes a correction back that did not help; undefined where the server itself said that the clock is wrong. */
+  /** Reverts a correction that did not help; undefined if the server itself said that the clock is wrong. */
   readonly undo: (() => void) | undefined;
 };
 
 export type Clock = {
   readonly now: () => ClockReading;
-  /** Reads a refusal of a request that was signed at `signed`; undefined: it is about something else. */
+  /** Corrects the clock by the error of a request that was signed at `signed`; undefined if the error is not about the clock. */
   readonly correct: (refusal: SealpostError, signed: ClockReading) => Correction | undefined;
 };
 
-/** A Date header has whole seconds; a difference from here on is one of the clocks. */
+/** A Date header has whole seconds; a larger difference means that the clocks differ. */
 const dateSkewMinMs = 2_000;
 
-/** True where a refusal without a code may be about the clock, by the server's Date header; `signedMs` is when it was signed. */
+/** Whether an error without a code may be about the clock, by the server's Date header; `signedMs` is when the request was signed. */
 export const isSkewedByDate = ({ status, details: { serverDateMs } }: SealpostError, signedMs: number): boolean =>
   (status === 400 || status === 401) &&
   typeof serverDateMs === 'number' &&
@@ -30,7 +30,7 @@ export const isSkewedByDate = ({ status, details: { serverDateMs } }: SealpostEr
 /** Starts with this machine's clock as it is. */
 export const createClock = (machineMs: () => number): Clock => {
   let offsetMs = 0;
-  // The server looked at its clock somewhere between request and answer: half-way is off by half the way at most.
+  // Assumes that the server read its clock halfway between request and response: off by at most half of the round trip.
   const offsetTo = (serverMs: number, signed: ClockReading): number =>
     Math.round(serverMs - (signed.machineMs + machineMs()) / 2);
   return {

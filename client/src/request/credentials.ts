@@ -1,4 +1,4 @@
-// The credentials of a client: fixed, or asked of a function so that they can be rotated while calls and streams go on (D101). The secret
+// The credentials of a client: fixed, or returned by a function so that they can rotate while calls and streams run (D101). The secret
 // stays in the closures of this file.
 import { parseUserId, signRequest } from '@sealpost/protocol';
 import { SealpostError } from '../errors.ts';
@@ -12,20 +12,20 @@ export type SecretSource = string | (() => string | Promise<string>);
 /** Returns both, if user ID and secret rotate together. */
 export type CredentialsSource = () => Credentials | Promise<Credentials>;
 
-/** Credentials at one moment, ready to sign with. Only its identity tells it from another. */
+/** Credentials that sign requests. Keys are compared by identity. */
 export type SigningKey = {
   readonly sign: (method: 'GET' | 'HEAD', target: string, timestampMs: number) => Readonly<Record<string, string>>;
 };
 
 export type Signer = {
   readonly key: () => Promise<SigningKey>;
-  /** After a 401 of a request that this key signed: asks once more; true where there is another key now. */
+  /** After a 401 for a request that this key signed: reads the credentials again; true if there is a new key. */
   readonly renew: (refused: SigningKey) => Promise<boolean>;
 };
 
-/** How long an answer of the function is used: short, so that a rotation is noticed, and long enough for a burst of requests to share it. */
+/** How long credentials are cached: short enough to notice a rotation, long enough for a burst of requests to share them. */
 const keptMs = 5_000;
-/** How long the function may take. */
+/** Time-out of the function. */
 const askedMs = 10_000;
 
 export type CredentialOptions = {
@@ -34,7 +34,7 @@ export type CredentialOptions = {
   readonly credentials?: CredentialsSource | undefined;
 };
 
-/** Reads the options; undefined where there are no credentials. What may be a secret is never repeated. */
+/** Validates the options; undefined without credentials. Errors never repeat a value that may be a secret. */
 export const createSigner = (
   { userId, secret, credentials }: CredentialOptions,
   monotonicMs: () => number,
@@ -61,7 +61,7 @@ type Failure = 'invalid_option' | 'secret_unavailable';
 
 const readUserId = (raw: unknown, failure: Failure): string => {
   if (typeof raw === 'string' && isUserId(raw)) return raw;
-  throw new SealpostError(failure, 'userId is not a user ID, expected a UUID.'); // it may be the secret, mixed up
+  throw new SealpostError(failure, 'userId is not a user ID, expected a UUID.'); // not repeated: it may be the secret by mistake
 };
 
 const readSecret = (raw: unknown, failure: Failure): string => {
@@ -74,7 +74,7 @@ const readSecret = (raw: unknown, failure: Failure): string => {
 };
 
 const readCredentials = (raw: unknown): Credentials => {
-  const { userId, secret } = Object(raw) as Readonly<Record<string, unknown>>; // both are looked at here
+  const { userId, secret } = Object(raw) as Readonly<Record<string, unknown>>; // both are checked here
   return { userId: readUserId(userId, 'secret_unavailable'), secret: readSecret(secret, 'secret_unavailable') };
 };
 
@@ -99,12 +99,12 @@ const createAskingSigner = (ask: () => Promise<Credentials>, monotonicMs: () => 
     const startedMs = monotonicMs();
     const credentials = await inTime(ask);
     const isSame = kept?.credentials.userId === credentials.userId && kept.credentials.secret === credentials.secret;
-    // The same credentials are the same key: whoever was refused with it is refused again.
+    // The same credentials are the same key, so that `renew` does not retry with credentials that were rejected.
     const key = isSame && kept !== undefined ? kept.key : toKey(credentials);
     kept = { credentials, key, askedMs: startedMs };
     return kept;
   };
-  /** One question for all who wait. */
+  /** Concurrent callers share one read. */
   const refresh = (): Promise<Kept> => {
     asking ??= askAgain().finally(() => {
       asking = undefined;
@@ -123,7 +123,7 @@ const createAskingSigner = (ask: () => Promise<Credentials>, monotonicMs: () => 
   };
 };
 
-/** What the function throws is the cause, not the text: it may say what nobody else should read. */
+/** What the function throws becomes the cause, not part of the message: it may contain a secret. */
 const inTime = async (ask: () => Promise<Credentials>): Promise<Credentials> => {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const late = new Promise<never>((_, reject) => {

@@ -1,17 +1,17 @@
-// Chooses among several base URLs: the first that works, and the first of the list again after 60 s.
+// Chooses among several base URLs: stays with one that works, and tries the first of the list again after 60 s.
 import { SealpostError } from '../errors.ts';
 
-/** How long a client stays away from the base URLs before the one that works. */
+/** How long the client stays with a later base URL before it tries the first again. */
 export const comeBackMs = 60_000;
 
 export type Endpoints = {
-  /** All of them, the one to ask first in front. */
+  /** All base URLs, starting with the one to try first. */
   readonly inOrder: () => readonly string[];
-  /** This one answered; true when it is not the one that answered before. */
+  /** Call when a base URL answered; true if it is not the one that answered last. */
   readonly answered: (url: string) => boolean;
 };
 
-/** `monotonicMs` is a clock that nobody sets. */
+/** `monotonicMs` is a monotonic clock. */
 export const createEndpoints = (urls: readonly string[], monotonicMs: () => number): Endpoints => {
   let [current, sinceMs] = [0, 0];
   return {
@@ -22,7 +22,7 @@ export const createEndpoints = (urls: readonly string[], monotonicMs: () => numb
     answered: (url) => {
       const index = urls.indexOf(url);
       const moved = index !== current;
-      // One that answers because those before it do not is kept for another while.
+      // It answered because those before it failed again: the 60 s start over.
       if (moved || monotonicMs() - sinceMs >= comeBackMs) sinceMs = monotonicMs();
       current = index;
       return moved;
@@ -30,7 +30,7 @@ export const createEndpoints = (urls: readonly string[], monotonicMs: () => numb
   };
 };
 
-/** Reads base URLs: scheme, host and port only, because a path would be part of what is signed. Without a slash at the end. */
+/** Parses base URLs: only scheme, host and port, because a path would be part of what is signed. Without a trailing slash. */
 export const parseBaseUrls = (baseUrl: unknown, baseUrls: unknown): readonly string[] => {
   if ((baseUrl === undefined) === (baseUrls === undefined))
     throw new SealpostError('invalid_option', 'Give either baseUrl or baseUrls.');
@@ -40,8 +40,7 @@ export const parseBaseUrls = (baseUrl: unknown, baseUrls: unknown): readonly str
 };
 
 /**
- * Reads the addresses of live connections, as `ws(s)://` or `http(s)://`; the base URLs where none is given. The result has `http(s)://`, like a
- * base URL.
+ * Parses the addresses for WebSockets, `ws(s)://` or `http(s)://`; the base URLs by default. The result is `http(s)://`, like a base URL.
  */
 export const parseWsUrls = (wsUrl: unknown, wsUrls: unknown, baseUrls: readonly string[]): readonly string[] => {
   if (wsUrl === undefined && wsUrls === undefined) return baseUrls;
@@ -55,7 +54,7 @@ export const parseWsUrls = (wsUrl: unknown, wsUrls: unknown, baseUrls: readonly 
 
 const parseBaseUrl = (raw: unknown): string => parseAddress(raw, 'baseUrl', 'https://api.example.org');
 
-// Not repeated in the error: an address with a user and a password in it is refused here too.
+// The error does not repeat the address, which may contain a user and a password.
 const parseAddress = (raw: unknown, option: string, example: string): string => {
   const url = typeof raw === 'string' && URL.canParse(raw) ? new URL(raw) : undefined;
   const isBare = url !== undefined && `${url.origin}/` === url.href;

@@ -1,21 +1,21 @@
-// Sealpost extends the specification; other servers do not. Each extension is tried, and done without where the server refuses it (D96).
+// Sealpost extends the specification; other servers do not. The client tries each extension, and does without it if the server rejects it (D96).
 import { SealpostError } from '../errors.ts';
 import type { Requester } from './requester.ts';
 
 const absentCodes: readonly string[] = ['route_not_found', 'method_not_allowed'];
 
-/** True where a server has no such route: 404, 405 or 501 that is not about a report, or what is no answer of that route. */
+/** Whether the server lacks the route: 404, 405 or 501 that is not about a report, or a response that is not from that route. */
 export const isAbsent = (error: unknown): error is SealpostError =>
   error instanceof SealpostError &&
   (error.code === 'not_supported' ||
     ([404, 405, 501].includes(error.status ?? 0) &&
       (absentCodes.includes(error.code) || (error.isInferred && error.code !== 'report_not_found'))));
 
-// A server that gives codes knows our parameters, or ignores them.
+// A server with error codes is a Sealpost server: it knows the parameters, or ignores them.
 const mayRefuseParameter = (error: unknown): boolean =>
   error instanceof SealpostError && error.isInferred && [400, 401, 404].includes(error.status ?? 0);
 
-/** Asks with an extension of ours, and once more without where that may be what is refused. A server that then answers is not asked with it again. */
+/** Sends a request with an extension, and without it if the server may have rejected that. If it then answers, the extension is not tried again. */
 export const withExtension = async <T>(
   { lacks }: Pick<Requester, 'lacks'>,
   extension: string,
@@ -32,7 +32,7 @@ export const withExtension = async <T>(
   }
 };
 
-/** Reads a route of ours. A server that has no such route is the error `not_supported`, with what to do instead. */
+/** Reads a route that is an extension. On a server without it, the error is `not_supported`, with what to do instead. */
 export const readExtension = async <T>(what: string, advice: string, read: () => Promise<T>): Promise<T> => {
   try {
     return await read();

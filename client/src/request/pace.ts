@@ -1,22 +1,22 @@
-// The pace of many requests to one endpoint: as fast as the account's rate limit allows, known from the answers, never faster (D100).
+// Paces many requests to one endpoint: as fast as the account's rate limit allows, which the responses state (D100).
 
 import type { AnswerDetails } from './answer.ts';
 import type { Sleep } from './call.ts';
 
-/** Requests per second where the server does not tell: what the specification grants an account at each endpoint. */
+/** Requests per second if the server sends no limit: the specification's limit per account and endpoint. */
 const perSecondDefault = 10;
-/** Part of the limit that is used: servers count by windows of their own, and clocks and networks shift what was spaced evenly. */
+/** Share of the limit that is used: servers count in fixed windows, and network jitter bunches evenly spaced requests. */
 const share = 0.9;
-/** No longer than this is waited for a limit to be reset: a server that names a later moment counts in other units. */
+/** Longest wait for a limit to reset: a larger value is in another unit. */
 const resetMaxMs = 60_000;
 
 export type Pace = {
-  /** Has an answer come, so that the limit is known? */
+  /** Whether a response has come, so that the limit is known. */
   readonly isKnown: () => boolean;
-  /** Waits for a turn; rejects with the signal's reason when that is aborted before. */
+  /** Waits until a request may be sent; rejects with the signal's reason if that is aborted first. */
   readonly turn: (signal: AbortSignal) => Promise<void>;
   readonly learn: (rateLimit: AnswerDetails['rateLimit']) => void;
-  /** The server asks to wait: nobody gets a turn before. */
+  /** Sends nothing for this long, as the server asks. */
   readonly hold: (ms: number) => void;
 };
 
@@ -32,7 +32,7 @@ export const createPace = (sleep: Sleep, monotonicMs: () => number): Pace => {
       signal.throwIfAborted();
       const turnMs = Math.max(monotonicMs(), nextMs, heldUntilMs);
       nextMs = turnMs + intervalMs;
-      // Held meanwhile, a turn that was given waits too.
+      // A hold that starts meanwhile delays this request too.
       for (let untilMs = turnMs; ; untilMs = heldUntilMs) {
         const waitMs = untilMs - monotonicMs();
         if (waitMs > 0) await sleep(waitMs, signal);

@@ -1,5 +1,5 @@
-// The routes that the client asks for. Paths and credentials are those of the protocol's table, held by the compiler: the table itself, with
-// all that it tells, stays out of browsers, where it took 1.4 KB gzipped.
+// The routes that the client uses. The compiler checks paths and credentials against the protocol's route table, so that browsers need not
+// load the table: 1.4 KB gzipped.
 import type { Route, routes } from '@sealpost/protocol';
 
 type Routes = typeof routes;
@@ -25,7 +25,7 @@ export const paths = {
 type Asked = keyof typeof paths;
 type Open = { [R in Asked]: Routes[R]['auth'] extends 'required' ? never : R }[Asked];
 
-/** Every route of these that can be asked without credentials. */
+/** The routes that work without credentials. */
 const open: { readonly [R in Open]: Routes[R]['auth'] } = {
   discovery: 'optional',
   origins: 'optional',
@@ -34,7 +34,7 @@ const open: { readonly [R in Open]: Routes[R]['auth'] } = {
   status: 'none',
 };
 
-/** Are credentials needed for a path, of use, or not looked at? */
+/** Whether a path requires credentials, accepts them, or ignores them. */
 export const authOf = (path: string): Route['auth'] => {
   const name = (Object.keys(open) as Open[]).find((one) => paths[one] === path); // its own keys
   return name === undefined ? 'required' : open[name];
@@ -42,7 +42,7 @@ export const authOf = (path: string): Route['auth'] => {
 
 type Query = Routes['discovery']['query'];
 
-/** What each filter of the catalog takes. */
+/** The kind of each catalog filter's value. */
 export const filterKinds: { readonly [N in keyof Query]: Query[N]['kind'] } = {
   base_asset: 'names',
   quote_asset: 'names',

@@ -1,4 +1,4 @@
-// Sends the requests of a call: to one base URL after the other, with retries and pauses, until one is answered or the time is up.
+// Sends the requests of a call, with fail-over, retries and back-off, until one is answered or the call times out.
 import { type BackoffRules, backOffMs, retryAfterMsOf } from '../backoff.ts';
 import type { EmitEvent } from '../client-events.ts';
 import { SealpostError } from '../errors.ts';
@@ -11,7 +11,7 @@ import type { SigningKey } from './credentials.ts';
 import { createEndpoints, type Endpoints } from './endpoints.ts';
 import { authOf } from './paths.ts';
 
-/** Headers of a request, and the key that signed them; none where there are no credentials. */
+/** Headers of a request, and the key that signed them; undefined without credentials. */
 export type SignedHeaders = {
   readonly headers: Readonly<Record<string, string>>;
   readonly key: SigningKey | undefined;
@@ -61,7 +61,7 @@ export const createRequester = (settings: Settings): Requester => {
       const call = openCall(options, timeoutMs);
       try {
         const { body, ...rest } = await answerTo(target, call, withOptions(settings, options), baseUrls, clock);
-        return { body: body as T, ...rest }; // whoever asks for a shape checks it
+        return { body: body as T, ...rest }; // the caller checks the shape
       } finally {
         call.close();
       }
@@ -87,7 +87,7 @@ export const createRequester = (settings: Settings): Requester => {
 const withOptions = (settings: Settings, { retryRateLimited }: InnerCallOptions): Settings =>
   retryRateLimited === undefined ? settings : { ...settings, retryRateLimited };
 
-/** Round after round, with pauses between them. */
+/** Tries all base URLs, round after round, with back-off in between. */
 const answerTo = async (
   target: string,
   { signal, remainingMs }: Call,
@@ -102,14 +102,14 @@ const answerTo = async (
     if (!(outcome instanceof SealpostError)) return outcome;
     if (round > retries || nextStep(outcome, retryRateLimited) === 'never') throw outcome;
     const waitMs = backOffMs(retryRules, round - 1, random, retryAfterMsOf(outcome));
-    if (waitMs >= remainingMs()) throw outcome; // waiting in vain helps nobody
+    if (waitMs >= remainingMs()) throw outcome; // the call would time out during the wait
     emit({ kind: 'retry', path: target.replace(/\?.*$/s, ''), delayMs: waitMs, code: outcome.code });
     await sleep(waitMs, signal);
     signal.throwIfAborted();
   }
 };
 
-/** Every base URL once, until one gives an answer that the others would give too. */
+/** Tries every base URL once, until one gives a result that another would give too. */
 const askEach = async (
   state: AttemptState,
   settings: Settings,
@@ -120,7 +120,7 @@ const askEach = async (
   for (const baseUrl of baseUrls.inOrder()) {
     const outcome = await attempt(baseUrl, state, settings, clock);
     if (outcome instanceof SealpostError && nextStep(outcome, settings.retryRateLimited) === 'elsewhere') {
-      // The longest pause that anyone asks for is kept.
+      // Keeps the error with the longest Retry-After.
       if (failure === undefined || retryAfterMsOf(outcome) > retryAfterMsOf(failure)) failure = outcome;
       continue;
     }
@@ -130,16 +130,15 @@ const askEach = async (
   return failure as SealpostError; // there is a base URL, and it failed
 };
 
-/** Waits between the rounds of a call. */
+/** Back-off between the rounds of a call. */
 const retryRules: BackoffRules = { minMs: 250, maxMs: 8_000 };
 
 /**
- * What follows a failed attempt: `elsewhere`, where another base URL may do better at once; `later`, at the same place;
- * `never`, because the same request fails again.
+ * What to do after a failed attempt: try another base URL at once, retry later, or give up because the same request fails again.
  */
 type NextStep = 'elsewhere' | 'later' | 'never';
 
-/** 5xx and failures of the network are transient; 429 is waited for only when asked; no other 4xx is sent twice. */
+/** 5xx and network errors are transient; 429 is retried only with the option; no other 4xx is sent twice. */
 const nextStep = (error: SealpostError, retryRateLimited: boolean): NextStep => {
   if (error.status === undefined) return error.code === 'network_error' ? 'elsewhere' : 'never';
   if (error.status >= 500) return 'elsewhere';

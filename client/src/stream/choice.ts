@@ -1,4 +1,4 @@
-// Chooses the transport of a stream, and goes on with another one where the server, or something in front of it, does not have the first.
+// Chooses the transport of a stream, and falls back to another if the server, or a proxy in front of it, does not support the first.
 import { SealpostError } from '../errors.ts';
 import { isAbsent } from '../request/extensions.ts';
 import { polling } from './poll.ts';
@@ -27,10 +27,10 @@ export const chooseTransport = async (
   );
 };
 
-/** Something in front of the server leaves the upgrade out, and always will. */
+/** A proxy in front of the server drops the Upgrade header, and always will. */
 const isWithoutUpgrade = (error: unknown): boolean => error instanceof SealpostError && error.status === 426;
 
-/** The first, until it is seen to be absent; then the next one for good. One that has worked is not absent. */
+/** Uses the first transport until the server turns out not to support it, then the next for good. One that has worked is kept. */
 const createFallback = (transports: readonly Transport[]): Transport => {
   let [current, hasWorked] = [0, false];
   const run: Transport = async (request, handlers) => {

@@ -1,4 +1,4 @@
-// The connections of a stream: as many as its feed IDs need, once for each origin that the service names in answer to HEAD /.
+// The connections of a stream: as many as its feed IDs need and, with `ha`, for each origin that the service lists in HEAD /.
 import { limits } from '@sealpost/protocol';
 import { backOffMs, type ReconnectRules, retryAfterMsOf, sleep } from '../backoff.ts';
 import { SealpostError } from '../errors.ts';
@@ -19,7 +19,7 @@ const tooMany = (what: string, connections: number): SealpostError =>
     `${what} need ${connections} connections, and an account may open ${connectionsMax}. Stream fewer, or split them over several accounts.`,
   );
 
-/** The feed IDs of each connection: as many as the server takes in one. More than an account has connections for are refused. */
+/** Splits feed IDs into as few connections as possible. Throws if an account may not open that many. */
 export const splitFeedIds = (feedIds: readonly string[]): readonly (readonly string[])[] => {
   const count = Math.ceil(feedIds.length / limits.feedIdsMax);
   if (count > connectionsMax) throw tooMany(`${feedIds.length} feed IDs`, count);
@@ -31,12 +31,12 @@ export type Group = { readonly feedIds: readonly string[]; readonly sequence: Se
 
 export type GroupsParts = Omit<ConnectionParts, 'feedIds' | 'sequence'> & {
   readonly groups: readonly Group[];
-  /** One connection for each origin of the service? */
+  /** One connection per origin of the service. */
   readonly ha: boolean;
   readonly tracker: StateTracker;
 };
 
-/** Where a server gives no codes, a 400 may mean it too; `isNamed`: an origin was named. */
+/** Whether the origin is unknown: by the code or, on a server without codes, a 400 to a request that named one (`isNamed`). */
 const mayBeUnknownOrigin = (error: unknown, isNamed: boolean): error is SealpostError =>
   error instanceof SealpostError &&
   (error.code === 'unknown_origin' || (isNamed && error.isInferred && error.status === 400));
@@ -59,7 +59,7 @@ export const keepConnections = async (parts: GroupsParts): Promise<void> => {
     try {
       return await keepRound(parts, origins.length > 0 ? origins : [undefined]);
     } catch (error) {
-      // The service has other origins than it had; which ones, it tells when it is asked again.
+      // The origins of the service have changed: read them again.
       if (!mayBeUnknownOrigin(error, origins.length > 0)) throw error;
       refused = { error, origins };
       const delayMs = backOffMs(reconnect, failures, random);
@@ -69,7 +69,7 @@ export const keepConnections = async (parts: GroupsParts): Promise<void> => {
   }
 };
 
-/** One connection for each group and origin; when one is refused for good the others end too. */
+/** One connection per group and origin; a final error of one ends the others. */
 const keepRound = async (
   { groups, tracker, ...connection }: GroupsParts,
   origins: readonly (string | undefined)[],
@@ -93,10 +93,10 @@ const keepRound = async (
   }
 };
 
-/** Origins of one service at most, as many as an account may have sockets. */
+/** Most origins of a service, as many as an account may open sockets. */
 const originsMax = 20;
 
-/** Reads `{001,002}`; none where the header is absent or empty. */
+/** Parses `{001,002}`; none if the header is absent or empty. */
 export const parseOrigins = (header: string | null): readonly string[] => {
   const names = /^\{(.*)\}$/.exec(header?.trim() ?? '')?.[1]?.split(',') ?? [];
   return [...new Set(names.map((name) => name.trim()).filter((name) => name !== ''))].slice(0, originsMax);
@@ -127,7 +127,7 @@ const askOnce = async (requester: Requester, url: string, signal: AbortSignal): 
   }
 };
 
-/** Asks the hosts of WebSockets, as the published SDKs do, one after the other until one answers; `onFailure` is told why each did not. */
+/** Requests the origins from the WebSocket hosts, as the published SDKs do, one after the other until one answers; calls `onFailure` for each that fails. */
 const askOrigins = async (
   requester: Requester,
   reconnect: ReconnectRules,
@@ -142,10 +142,10 @@ const askOrigins = async (
       return await askOnce(requester, urls[failures % urls.length] as string, signal); // there is at least one
     } catch (error) {
       if (signal.aborted) break;
-      // A server without this question has no origins, nor has one that answers a signed GET and refuses this.
+      // A server without this route has no origins, nor has one that answers a signed GET but rejects this.
       if (isAbsent(error) || (isFinal(error) && hasCorrectedClock)) return [];
       if (isFinal(error)) {
-        // An answer to HEAD has no body: a GET tells the time, or what is really wrong.
+        // A response to HEAD has no body: a GET has the server's time, or the real error.
         hasCorrectedClock = true;
         await correctClock(requester, signal);
       }

@@ -1,5 +1,4 @@
-// A live stream whose streams are given by name: the names are looked up first, as persistently as a connection is opened, then it is the
-// stream of their feed IDs.
+// A live stream of names: looks them up first, with the same retries as a connection, then streams their feed IDs.
 import type { FeedId } from '@sealpost/protocol';
 import type { ReportJson } from '@sealpost/protocol/report-json';
 import { backOffMs, defaultReconnect, retryAfterMsOf, sleep } from '../backoff.ts';
@@ -13,7 +12,7 @@ export type NamedStreamParts = {
   readonly random: () => number;
 };
 
-/** Opens the stream when the names are known. What is wrong with the options is thrown at once, an unknown name by the iterator. */
+/** Opens the stream once the names are looked up. Throws on invalid options; an unknown name is thrown by the iterator. */
 export const streamByName = ({ lookUp, open, random }: NamedStreamParts, options: StreamOptions): ReportStream => {
   checkStreamOptions(options);
   const controller = new AbortController();
@@ -37,7 +36,7 @@ export const streamByName = ({ lookUp, open, random }: NamedStreamParts, options
         const feedIds = await lookUp(signal);
         if (signal.aborted) return undefined;
         inner = open(feedIds);
-        // From here on it listens to the caller's signal itself.
+        // The inner stream listens to the caller's signal itself.
         options.signal?.removeEventListener('abort', close);
         return inner;
       } catch (error) {
@@ -62,7 +61,7 @@ export const streamByName = ({ lookUp, open, random }: NamedStreamParts, options
   if (options.signal?.aborted) close();
   else options.signal?.addEventListener('abort', close);
   const started = start();
-  started.catch(() => {}); // told by the iterator
+  started.catch(() => {}); // the iterator throws it
   const iterator: ReportStream = {
     next: async () => (await started)?.next() ?? over,
     return: async () => {

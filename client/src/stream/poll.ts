@@ -1,4 +1,4 @@
-// Live reports of a server that pushes none: pages are asked for again and again, one stream after the other, within the rate limit (D97).
+// Live reports from a server that pushes none: polls pages, one stream after the other, within the rate limit (D97).
 
 import { retryAfterMsOf, sleep } from '../backoff.ts';
 import { SealpostError } from '../errors.ts';
@@ -10,14 +10,14 @@ import { readAfter } from './backfill.ts';
 import { toReceived } from './received-report.ts';
 import type { ConnectionHandlers, ConnectionRequest, Transport } from './transport.ts';
 
-/** From the beginning of a round to the next one, at least. */
+/** Shortest time between the starts of two rounds. */
 const roundMs = 1_000;
-/** Where a stream without any report begins: what was observed so long before now counts as new. */
+/** For a stream without reports: those observed this long before now count as new. */
 const emptyStartMs = 60_000;
-/** A page this full may be followed by another one at once. */
+/** After a page with this many reports, the next page is read at once. */
 const fullReports = 100;
 
-/** The transport on REST. It is live once the newest report of each stream is known; what is observed after it is told. */
+/** The transport over REST. It is live once the newest report of each stream is known, and delivers what is observed after that. */
 export const polling: Transport = async ({ get, ...request }, handlers) => {
   const { feedIds, signal, backpressure } = request;
   try {
@@ -40,7 +40,7 @@ export const polling: Transport = async ({ get, ...request }, handlers) => {
   }
 };
 
-/** One request after the other, as many as the limit of each path allows; a 429 is waited out. */
+/** Sends requests within the rate limit of each path; waits and retries on 429. */
 const createPacedGet = (get: Requester['get'], signal: AbortSignal): Requester['get'] => {
   const paces = new Map<string, ReturnType<typeof createPace>>();
   return async (target, options) => {
@@ -50,7 +50,7 @@ const createPacedGet = (get: Requester['get'], signal: AbortSignal): Requester['
     for (;;) {
       await pace.turn(signal);
       try {
-        const answer = await get<never>(target, options); // handed on as it is
+        const answer = await get<never>(target, options); // passed on unchanged
         pace.learn(answer.details.rateLimit);
         return answer;
       } catch (error) {
@@ -66,14 +66,14 @@ const newestMs = async ({ get, nowMs, signal }: ConnectionRequest, feedId: strin
     return toReceived((await latest({ get }, feedId, { signal })).report).observationsMs;
   } catch (error) {
     if (!(error instanceof SealpostError) || error.status !== 404) throw error;
-    // No report yet; or the wrong address, which a page then tells.
+    // No report yet, or a wrong address, which the request for a page then shows.
     const startMs = nowMs() - emptyStartMs;
     await page({ get }, feedId, Math.floor(startMs / 1_000), 1, { signal });
     return startMs;
   }
 };
 
-/** Tells what was observed after `fromMs`; the moment of the last one. */
+/** Delivers what was observed after `fromMs`; returns the last observation. */
 const readNew = async (
   { get, signal }: ConnectionRequest,
   feedId: string,
@@ -84,7 +84,7 @@ const readNew = async (
   for await (const found of readAfter({ get }, feedId, fromMs, signal, () => missed(undefined))) {
     for (const one of found) report(one, undefined);
     last = found.at(-1)?.observationsMs ?? last;
-    // The next round reads what is left, which saves the empty page at the end.
+    // The next round reads the rest, which saves the empty page at the end.
     if (found.length < fullReports) break;
   }
   return last;

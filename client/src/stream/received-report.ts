@@ -2,7 +2,7 @@
 import { schemaVersionOf, timeResolutionOf } from '@sealpost/protocol';
 import type { ReportJson } from '@sealpost/protocol/report-json';
 
-/** A report with its window in milliseconds: exact where the report carries them, else of whole seconds. */
+/** A report with its window in milliseconds: exact if the report has them, else whole seconds. */
 export type ReceivedReport = {
   readonly report: ReportJson;
   readonly validFromMs: number;
@@ -12,11 +12,11 @@ export type ReceivedReport = {
 /** Milliseconds between two reports of a stream, at least: 1,000 unless its timestamps are in milliseconds. */
 export const stepMsOf = (feedId: string): number => (timeResolutionOf(feedId) === 'milliseconds' ? 1 : 1_000);
 
-// A full report begins with seven words of envelope and one of length; the body has the feed ID first, then the window.
+// A full report starts with seven words of envelope and the body's length; the body has the feed ID first, then the window.
 const bodyAt = 8;
 const wordDigits = 64;
 
-/** A word of the full report as a number, where it tells the same second as the answer does. */
+/** A word of the full report as milliseconds, if it matches the second of the response. */
 const exactMs = (fullReport: string, word: number, seconds: number): number => {
   const ms = Number(`0x${fullReport.slice(2 + word * wordDigits, 2 + (word + 1) * wordDigits)}`);
   return Math.floor(ms / 1_000) === seconds ? ms : seconds * 1_000;
@@ -27,7 +27,7 @@ export const toReceived = (report: ReportJson): ReceivedReport => {
   const { feedID, validFromTimestamp, observationsTimestamp, fullReport } = report;
   if (stepMsOf(feedID) === 1_000)
     return { report, validFromMs: validFromTimestamp * 1_000, observationsMs: observationsTimestamp * 1_000 };
-  // Version 1 has one moment, the others a window.
+  // Version 1 has one timestamp, the others have a window.
   const observationsAt = schemaVersionOf(feedID) === 1 ? bodyAt + 1 : bodyAt + 2;
   return {
     report,
@@ -36,14 +36,14 @@ export const toReceived = (report: ReportJson): ReceivedReport => {
   };
 };
 
-/** Where a report's window begins. Version 1 has no window: its moment says nothing about what came before. */
+/** The start of a report's window. Version 1 has none, so its timestamp does not show whether reports before it are missing. */
 export const windowStartMs = ({ report, validFromMs }: ReceivedReport): number =>
   schemaVersionOf(report.feedID) === 1 ? 0 : validFromMs;
 
 const isTimestamp = (value: unknown): value is number =>
   typeof value === 'number' && Number.isSafeInteger(value) && value >= 0;
 
-/** Checks a report with its window in seconds; undefined where it is none. Only the four fields of an answer are kept. */
+/** Validates a report with its window in seconds; undefined if it is not one. Keeps only the four fields of a response. */
 export const toReport = (raw: unknown): ReportJson | undefined => {
   const { feedID, validFromTimestamp, observationsTimestamp, fullReport } = Object(raw) as Record<string, unknown>; // checked below
   if (typeof feedID !== 'string' || typeof fullReport !== 'string') return undefined;
@@ -51,7 +51,7 @@ export const toReport = (raw: unknown): ReportJson | undefined => {
   return { feedID: feedID.toLowerCase(), validFromTimestamp, observationsTimestamp, fullReport };
 };
 
-/** Reads a report with its window in seconds or in milliseconds; throws on anything else. */
+/** Parses a report with its window in seconds or in milliseconds; throws on anything else. */
 export const parseReceived = (raw: unknown): ReceivedReport => {
   const report = toReport(raw);
   if (report !== undefined) return toReceived(report);
@@ -65,7 +65,7 @@ export const parseReceived = (raw: unknown): ReceivedReport => {
   throw new Error('The server sent something that is not a report.');
 };
 
-/** Reads one live message: a report, or `{"report":{…}}`. */
+/** Parses one live message: a report, or `{"report":{…}}`. */
 export const parseMessage = (text: string): ReceivedReport => {
   const message = Object(JSON.parse(text)) as { readonly report?: unknown }; // parseReceived checks either
   return parseReceived(message.report ?? message);

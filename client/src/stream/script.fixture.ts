@@ -1,4 +1,4 @@
-// A service by script: reports are appended, pushed, cut and refused when a test says so. Sockets and fetch are its own; nothing sleeps.
+// A scripted service: appends and pushes reports, cuts and rejects connections when a test says so. Sockets and fetch are simulated; nothing sleeps.
 import type { ReportJson } from '@sealpost/protocol/report-json';
 import { toError } from '../request/answer.ts';
 import type { Requester } from '../request/requester.ts';
@@ -12,7 +12,7 @@ export const feedA = `0x0003${'a'.repeat(60)}`;
 export const feedB = `0x0003${'b'.repeat(60)}`;
 export const secretCanary = 'canary-of-a-secret';
 
-/** A report of a window; its bytes only have to differ. */
+/** A report with a window; its bytes are only unique, not valid. */
 export const scriptedReport = (
   feedID: string,
   validFromTimestamp: number,
@@ -27,23 +27,23 @@ export const scriptedReport = (
 export type Refusal = {
   readonly status: number;
   readonly headers?: Record<string, string>;
-  /** Null: the answer has no code, as from a server that is not ours. */
+  /** Null: the response has no code, as from a server other than Sealpost. */
   readonly code?: string | null;
   readonly details?: Record<string, unknown>;
 };
 
-/** One connection that the client holds, of either transport. */
+/** One open connection of the client, over either transport. */
 export type ScriptedConnection = {
   readonly origin: string | undefined;
   readonly lastEventId: string | undefined;
   readonly push: (report: ReportJson, position?: number) => void;
-  /** Any text on the wire: a half event, a comment. */
+  /** Sends any text: half an event, a comment. */
   readonly raw: (text: string) => void;
   readonly ping: () => void;
   readonly cut: () => void;
   isPaused: boolean;
   isOpen: boolean;
-  /** Pings of the client. */
+  /** Pings that the client sent. */
   pings: number;
 };
 
@@ -61,13 +61,13 @@ export type ScriptedService = {
     readonly origin: string | undefined;
     readonly headers: Readonly<Record<string, string>>;
   }[];
-  /** Answers to come instead of a connection, a page or HEAD; empty: all is well. */
+  /** Errors for the next connections, pages or HEAD requests; empty: none. */
   readonly refusals: Refusal[];
   readonly pageRefusals: Refusal[];
   readonly headRefusals: Refusal[];
   /** Origins that do not answer. */
   readonly down: Set<string | undefined>;
-  /** Whether pages say if there is a next one, as ours do, and whether pings are answered. */
+  /** Whether pages have a Link header, as Sealpost's do, and whether pings are answered. */
   readonly manners: { links: boolean; answersPings: boolean };
   /** Appends, and pushes to every open connection unless told otherwise. */
   readonly append: (report: ReportJson, pushed?: boolean) => void;
@@ -114,7 +114,7 @@ export const createScriptedService = (origins: readonly string[] = []): Scripted
 const createScriptedRequester = (script: Script, origins: readonly string[]): Requester => ({
   get: async <T>(target: string) => {
     script.pages.push(target);
-    // Answers take a turn of the loop, as over a network.
+    // Responses take a turn of the event loop, as over a network.
     await new Promise((resolve) => setImmediate(resolve));
     const refusal = script.pageRefusals.shift();
     if (refusal !== undefined) throw toError(answerOf(refusal), 'scripted', 0);
@@ -269,13 +269,13 @@ const openScriptedSocket =
 export type Watched = {
   readonly reports: ReportStream;
   readonly states: StreamState[];
-  /** Resolves when the stream has told a state like that, from now on or as its last one. */
+  /** Resolves when the last or a later state of the stream matches. */
   readonly reached: (holds: (state: StreamState) => boolean) => Promise<StreamState>;
-  /** Takes so many reports; observations only. */
+  /** Takes `count` reports; returns their observation timestamps. */
   readonly take: (count: number) => Promise<readonly number[]>;
 };
 
-/** Opens a stream on the script, with short waits unless told otherwise. */
+/** Opens a stream on the scripted service, with short back-off by default. */
 export const watch = (service: ScriptedService, feedIds: readonly string[], options: StreamOptions = {}): Watched => {
   const states: StreamState[] = [];
   const listeners = new Set<(state: StreamState) => void>();

@@ -9,7 +9,7 @@ export type ConnectionKey = { readonly origin: string | undefined };
 
 export type SequenceParts = {
   readonly feedIds: readonly string[];
-  /** Deliver a stream from this second on; undefined: from the first live report on. */
+  /** The second from which a stream is delivered; undefined: from the first live report. */
   readonly fromOf: (feedId: string) => number | undefined;
   readonly nowMs: () => number;
   /** Pages of what is stored after `lastMs`; `onGap` is called for what is no longer retained. */

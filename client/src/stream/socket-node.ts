@@ -1,25 +1,25 @@
-// The WebSocket of Node, on the package ws: Node 22's own takes no headers by any standard, and cannot be paused.
+// WebSockets in Node, with the package ws: Node 22's own WebSocket takes no headers and cannot be paused.
 import type { IncomingMessage } from 'node:http';
 import { oneLine } from '@sealpost/protocol';
 import type { OpenSocket, SocketHandlers } from './socket.ts';
 import type { Transport } from './transport.ts';
 import { createWebSocketTransport } from './websocket.ts';
 
-/** Programs name themselves in User-Agent. */
+/** Node sends the client's User-Agent. */
 export const sendsUserAgent = true;
 
 const messageBytesMax = 1_048_576;
 const refusalCharactersMax = 65_536;
-/** How long the other side has to answer a close before the socket is simply dropped. */
+/** How long the server has to answer a close before the socket is terminated. */
 const closeMs = 1_000;
 
-/** The transport on WebSockets; undefined where ws is not installed. */
+/** The WebSocket transport; undefined if ws is not installed. */
 export const loadSockets = async (): Promise<Transport | undefined> => {
   const openSocket = await loadSocket();
   return openSocket && createWebSocketTransport(openSocket);
 };
 
-/** Loads ws; undefined where it is not installed. */
+/** Loads ws; undefined if it is not installed. */
 export const loadSocket = async (): Promise<OpenSocket | undefined> => {
   try {
     return createOpener((await import('ws')).WebSocket);
@@ -35,7 +35,7 @@ const createOpener =
       headers,
       handshakeTimeout: timeoutMs,
       maxPayload: messageBytesMax,
-      // Hex of signatures hardly compresses, and a window per socket costs memory on both sides.
+      // Signatures in hex hardly compress, and a compression window per socket costs memory on both sides.
       perMessageDeflate: false,
     });
     let told = false;
@@ -55,7 +55,7 @@ const createOpener =
     socket.on('close', (code, reason) =>
       tell(`closed by the server with ${code}${reason.length > 0 ? ` ${oneLine(String(reason))}` : ''}`),
     );
-    // Only an open one is paused and resumed: one whose handshake failed has nothing to read from, and ws would throw.
+    // ws throws if a socket is paused or resumed before it is open or after its handshake failed.
     const whenOpen = (act: () => void): void => {
       if (socket.readyState === WebSocket.OPEN) act();
     };
@@ -75,7 +75,7 @@ const createOpener =
     };
   };
 
-// Only the code and the text: an error's other properties may hold addresses and requests.
+// Only the code and the message: other properties of an error may contain addresses and requests.
 const describe = (error: Error): string => {
   const { code } = error as { readonly code?: unknown }; // an error of the system has one
   return typeof code === 'string' && !error.message.includes(code) ? `${code} ${error.message}` : error.message;

@@ -1,4 +1,4 @@
-// The interface of a WebSocket, as far as a stream needs it.
+// The interface of a WebSocket that a stream needs.
 import type { RawAnswer } from '../request/answer.ts';
 
 export type SocketHandlers = {

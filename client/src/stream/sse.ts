@@ -1,4 +1,4 @@
-// Live reports over server-sent events, read from fetch: a body that is not read slows the server down by itself.
+// Live reports over server-sent events, with fetch: not reading the body applies backpressure to the server.
 import { SealpostError } from '../errors.ts';
 import { paths } from '../request/paths.ts';
 import { parseMessage } from './received-report.ts';
@@ -57,7 +57,7 @@ const run = async (
       request.nowMs,
     );
   }
-  // A website answers any path with its own page.
+  // A web server may answer any path with its own page.
   if (!/^text\/event-stream\b/i.test(response.headers.get('Content-Type') ?? ''))
     throw new SealpostError('not_supported', `${new URL(request.baseUrl).host} has no event stream.`, { status: 200 });
   handlers.opened();
@@ -118,13 +118,13 @@ const wordsOf = (error: unknown): string => {
   return typeof code === 'string' ? code : typeof message === 'string' ? message : 'the connection failed';
 };
 
-/** One event. `id` is the last one told, as the format says: it stays until another comes. */
+/** One event. `id` is the last one received, which by the format stays until the next. */
 export type ServerEvent = { readonly type: string; readonly id: string | undefined; readonly data: string };
 
-/** Characters of one event; the longest report takes 9,000. What is longer is no event of this service. */
+/** Longest event in characters; the longest report takes 9,000. */
 const eventCharactersMax = 1_048_576;
 
-/** Reads events from pieces of text. A half event waits for its other half; one that never ends throws. */
+/** Parses events from chunks of text. An incomplete event waits for the rest; one that is too long throws. */
 export const createEventReader = (): ((piece: string) => readonly ServerEvent[]) => {
   let rest = '';
   let afterReturn = false;
@@ -149,7 +149,7 @@ export const createEventReader = (): ((piece: string) => readonly ServerEvent[])
   };
 
   return (piece) => {
-    // A line may end in CR, LF or both, and the two may come in different pieces.
+    // A line may end in CR, LF or both, and the two may be in different chunks.
     const text = rest + (afterReturn && piece.startsWith('\n') ? piece.slice(1) : piece);
     if (piece !== '') afterReturn = piece.endsWith('\r');
     const lines = text.split(/\r\n|\n|\r/);

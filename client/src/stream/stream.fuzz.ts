@@ -41,12 +41,12 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 2, arbitrary: fc.record({ act: fc.constantFrom('refusePage' as const, 'turn' as const) }) },
 );
 
-/** What has not come by then never comes. */
+/** What has not arrived by then never arrives. */
 const patienceMs = 5_000;
 
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
-/** Every origin pushes what is stored in its own time: what was stored when a connection opened is not pushed on it. */
+/** Every origin pushes at its own pace; it does not push what was stored before a connection opened. */
 const createPushers = (service: ScriptedService) => {
   const next = new Map<object, number>();
   const begin = (): void => {
@@ -106,7 +106,7 @@ const run = async (
     if (one.act === 'turn') await turn();
     pushers.begin();
   }
-  // The network is well again: everybody comes back, by timers however short, and pushes what is left.
+  // The network recovers: all origins reconnect, after short timers, and push the rest.
   service.down.clear();
   const endMs = performance.now() + patienceMs;
   while (taken < service.stored.length && performance.now() < endMs) {

@@ -43,10 +43,10 @@ export type ReportStream = AsyncIterableIterator<ReportJson, undefined> & {
   readonly return: () => Promise<IteratorResult<ReportJson, undefined>>;
 };
 
-/** What a test may replace. */
+/** Parts that tests replace. */
 export type StreamParts = { readonly random: () => number; readonly loadSockets: () => Promise<Transport | undefined> };
 
-/** Streams read over REST at once: few, because the rate limit of pages is 10 per second. */
+/** Streams that are backfilled at once: few, because the rate limit for pages is 10 per second. */
 const fillsMax = 4;
 
 type Settings = {
@@ -59,7 +59,7 @@ type Settings = {
   readonly reconnect: ReconnectRules;
 };
 
-/** Throws where an option is out of its bounds. */
+/** Validates the options; throws if one is out of bounds. */
 export const checkStreamOptions = (options: StreamOptions): Omit<Settings, 'groups'> => ({
   fromOf: readStarts(options.from),
   queueMax: readWhole('queueMax', options.queueMax ?? 1_000, 1, 1_000_000),
@@ -84,13 +84,13 @@ const readStarts = (from: StreamOptions['from']): Settings['fromOf'] => {
 };
 
 const warnOfGap = ({ feedId, from, to }: StreamGap): void => {
-  // biome-ignore lint/suspicious/noConsole: where nobody listens, the console is the one place that is seen
+  // biome-ignore lint/suspicious/noConsole: the default of onGap
   console.warn(
     `sealpost: Reports of ${feedId} from second ${from} to before ${to} are past the server’s retention; the stream continues from there.`,
   );
 };
 
-/** The options with listeners that cannot break the stream, and that tell of it as events too. */
+/** Wraps the listeners so that they cannot break the stream, and also emit events. */
 export const observeStream = (streams: readonly string[], options: StreamOptions, emit: EmitEvent): StreamOptions => {
   const [onState, onGap] = [guard('onState', options.onState), guard('onGap', options.onGap ?? warnOfGap)];
   return {
@@ -110,7 +110,7 @@ export const observeStream = (streams: readonly string[], options: StreamOptions
 export const stream = (requester: Requester, feedIds: readonly string[], options: StreamOptions = {}): ReportStream =>
   openStream(requester, feedIds, observeStream(feedIds, options, requester.emit));
 
-/** Opens a stream of these feed IDs at once. What is wrong with the arguments is thrown here, what fails later by the iterator. */
+/** Opens a stream of feed IDs. Throws on invalid arguments; later failures are thrown by the iterator. */
 export const openStream = (
   requester: Requester,
   feedIds: readonly string[],
@@ -132,7 +132,7 @@ export const openStream = (
   };
   const close = (): void => {
     finish();
-    // After an error too: what is still queued is not wanted.
+    // Also after an error: drops what is still queued.
     queue.end();
   };
   const fail = (error: unknown): void => finish(error instanceof Error ? error : new Error(String(error)));
@@ -166,7 +166,7 @@ type Running = {
   readonly fail: (error: unknown) => void;
 };
 
-/** Puts the parts together and keeps the connections until the stream ends; rejects with what ends it. */
+/** Keeps the connections until the stream ends; rejects with the final error. */
 const runConnections = async (
   requester: Requester,
   { groups, fromOf, silenceMs, reconnect }: Settings,

@@ -1,4 +1,4 @@
-// What changes in a row of the catalog while one looks at it: price and age as they come in, and the time a stream has left.
+// The cells of a catalog row that change live: price, age, and the countdown to a stream's end.
 import type { CatalogEntry } from '@sealpost/protocol';
 import { useExplorer } from '../state/explorer.ts';
 import { Exact, Freshness, StatusPill } from '../ui/components.tsx';
@@ -35,7 +35,7 @@ export const AgeCell = ({ stream: { feedId } }: One) => {
   return <Freshness ageMs={clock.nowMs.value - observationsMs} intervalMs={intervalMs} isClosed={isClosed} />;
 };
 
-/** A countdown needs the clock, and nothing else does. */
+/** A component of its own, because only a countdown needs the clock. */
 export const StatusCell = ({ stream: { status, expectedDecommissionAt } }: One) => (
   <StatusPill status={status} expectedDecommissionAt={expectedDecommissionAt} nowMs={useExplorer().clock.nowMs.value} />
 );

@@ -1,5 +1,5 @@
-// Which streams the catalog page shows: the API's own filters under their own names in the address, applied by the API's own rule,
-// and a search over names, assets and feed ids.
+// Selects the streams of the catalog page: the API's filters, with the same names in the address and the same rules, and a search over
+// names, assets and feed IDs.
 import {
   ApiError,
   type CatalogEntry,
@@ -13,7 +13,7 @@ import {
 export type NameFilter = keyof typeof nameFilters;
 export type DateFilter = `${keyof typeof dateFilters}_${'after' | 'before'}`;
 
-/** What people call a filter. */
+/** The label of each filter. */
 export const filterLabels: Readonly<Record<NameFilter | DateFilter | 'hidden', string>> = {
   status: 'Status',
   asset_class: 'Asset class',
@@ -40,7 +40,7 @@ export const dateFilterNames = names.filter(
   (name): name is DateFilter => name !== 'hidden' && !Object.hasOwn(nameFilters, name),
 );
 
-/** What the address asks for. `problems`: what is wrong with it, in words; those filters are left out. */
+/** The parsed query of the address. `problems`: filters that are malformed and ignored, with the reason. */
 export type Wanted = {
   readonly filter: DiscoveryFilter;
   readonly search: string;
@@ -72,7 +72,7 @@ const readFilter = (name: FilterName, values: readonly string[]): ReadFilter => 
   }
 };
 
-/** A stream with the text that a search looks through, made once: lower-cased at each key stroke it would take its time. */
+/** A stream with its search text, lower-cased once instead of at every keystroke. */
 export type Searchable = { readonly stream: CatalogEntry; readonly text: string };
 
 export const toSearchable = (stream: CatalogEntry): Searchable => {
@@ -83,7 +83,7 @@ export const toSearchable = (stream: CatalogEntry): Searchable => {
   };
 };
 
-/** The streams that are asked for, in the order given. Each word of the search must be found. */
+/** The matching streams, in the order given. Every word of the search must match. */
 export const selectStreams = (
   streams: readonly Searchable[],
   hidden: ReadonlySet<string>,
@@ -96,7 +96,7 @@ export const selectStreams = (
     .filter((stream) => (filter.hidden === true || !hidden.has(stream.feedId)) && matchStream(filter, stream));
 };
 
-/** A value that a filter can take, with how many streams have it. */
+/** A value of a filter, and how many streams have it. */
 export type FilterValue = { readonly value: string; readonly count: number };
 
 export type FilterValues = Readonly<Record<NameFilter, readonly FilterValue[]>>;
@@ -116,14 +116,14 @@ const countValues = (streams: readonly CatalogEntry[], name: NameFilter): readon
     .sort((a, b) => b.count - a.count || (a.value < b.value ? -1 : 1));
 };
 
-/** The values of a filter that the address names, lower-cased as they are compared. */
+/** The values of a filter in the address, lower-cased for comparison. */
 export const chosenOf = (query: URLSearchParams, name: NameFilter): readonly string[] =>
   (query.get(name) ?? '')
     .split(',')
     .filter((value) => value !== '')
     .map((value) => value.toLowerCase());
 
-/** The query with a value of a filter added, or taken away where it was there. */
+/** The query with a filter value added, or removed if it was there. */
 export const toggleValue = (query: URLSearchParams, name: NameFilter, value: string): URLSearchParams => {
   const lower = value.toLowerCase();
   const chosen = chosenOf(query, name);
@@ -134,7 +134,7 @@ export const toggleValue = (query: URLSearchParams, name: NameFilter, value: str
   );
 };
 
-/** The query with a parameter set, or without it where the value is empty. */
+/** The query with a parameter set, or removed if the value is empty. */
 export const withValue = (query: URLSearchParams, name: string, value: string): URLSearchParams => {
   const next = new URLSearchParams(query);
   if (value === '') next.delete(name);
@@ -149,10 +149,10 @@ export const withoutFilters = (query: URLSearchParams): URLSearchParams => {
   return next;
 };
 
-/** A filter that is on, for its chip; `without` is the query when it is taken away. */
+/** An active filter value, for its chip; `without` is the query without it. */
 export type ActiveFilter = { readonly label: string; readonly without: URLSearchParams };
 
-/** Every filter value that is on; the values of the catalog give names their spelling. */
+/** Every active filter value, spelled as in the catalog. */
 export const activeFilters = (query: URLSearchParams, values: FilterValues): readonly ActiveFilter[] => {
   const ofNames = nameFilterNames.flatMap((name) => {
     const chosen = chosenOf(query, name);

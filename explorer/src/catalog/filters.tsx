@@ -1,4 +1,4 @@
-// The panel with the catalog's filters, and the chips of those that are on.
+// The panel with the catalog's filters, and a chip for each active one.
 import { useState } from 'preact/hooks';
 import {
   type ActiveFilter,
@@ -20,9 +20,9 @@ type FilterProps = {
   readonly onChange: (query: URLSearchParams) => void;
 };
 
-/** So many values are shown as boxes to tick; of more, one is typed. */
+/** Up to this many values are checkboxes; with more, the user types one. */
 const boxesMax = 16;
-/** Values that are offered while one types. */
+/** Suggestions while the user types. */
 const offersMax = 50;
 
 export const FilterPanel = ({ isSignedIn, ...props }: FilterProps & { readonly isSignedIn: boolean }) => (
@@ -67,10 +67,10 @@ type TypedValueProps = {
   readonly onAdd: (value: string) => void;
 };
 
-/** One of many values, typed; it becomes a chip. */
+/** A text box for one of many values; each becomes a chip. */
 const TypedValue = ({ name, values, chosen, onAdd }: TypedValueProps) => {
   const [typed, setTyped] = useState('');
-  const [isAsked, setAsked] = useState(false); // what nobody looks at need not be there
+  const [isAsked, setAsked] = useState(false); // no suggestions in the page before the first focus
   const lower = typed.trim().toLowerCase();
   const isFree = (value: string): boolean => !chosen.includes(value.toLowerCase());
   const offers = values.filter(({ value }) => value.toLowerCase().includes(lower) && isFree(value)).slice(0, offersMax);

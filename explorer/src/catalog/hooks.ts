@@ -1,4 +1,4 @@
-// What the catalog's list does besides showing: it keeps the rows in view live, and follows the keyboard.
+// Hooks of the catalog's list: they keep the rows in view live, and handle the keyboard.
 import type { CatalogEntry } from '@sealpost/protocol';
 import type { RefObject } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
@@ -6,9 +6,9 @@ import { useExplorer } from '../state/explorer.ts';
 import { streamHref } from '../state/router.ts';
 import type { RowScroll } from './scroll.ts';
 
-/** The list must have rested so long before what is in view is watched: who scrolls past wants no price. */
+/** Rows are watched once the list has not scrolled for this long, so that scrolling past a row loads no price. */
 const restMs = 200;
-/** Where the order is by price or age, streams out of view are watched too, so many in all. */
+/** Sorted by price or age, streams out of view are watched too, up to this many in all. */
 const watchedMax = 100;
 
 /** Keeps the streams in view live. */
@@ -21,7 +21,7 @@ export const useLiveRows = (
   const inView = streams.slice(first, end);
   const others = isLiveOrder ? streams.filter((_, i) => i < first || i >= end) : [];
   const watched = [...inView, ...others.slice(0, Math.max(0, watchedMax - inView.length))].map(({ feedId }) => feedId);
-  // The order among them makes no difference.
+  // Sorted, because their order does not matter.
   const key = watched.toSorted().join(' ');
   const unwatch = useRef<() => void>(() => {});
   useEffect(() => {
@@ -37,7 +37,7 @@ export const useLiveRows = (
 
 const sortAgainMs = 2_000;
 
-/** Counts up while the order depends on what comes in: rows that change places at each report could not be read. */
+/** Ticks every two seconds while the order depends on live values: rows that move at every report are unreadable. */
 export const useLiveTick = (isOn: boolean): number => {
   const [tick, setTick] = useState(0);
   useEffect(() => {
@@ -48,7 +48,7 @@ export const useLiveTick = (isOn: boolean): number => {
   return tick;
 };
 
-/** The row that a key leads to; -1 is the search box, undefined where the key is none of ours. */
+/** The row that a key moves to; -1 is the search box, undefined for other keys. */
 const nextRow = (key: string, active: number, count: number): number | undefined => {
   if (key === 'ArrowDown') return Math.min(count - 1, active + 1);
   if (key === 'ArrowUp') return active - 1;
@@ -57,7 +57,7 @@ const nextRow = (key: string, active: number, count: number): number | undefined
   return undefined;
 };
 
-/** `/` searches, arrows move the row, Enter opens it. Tells the row that the keyboard is at. */
+/** `/` focuses the search, arrows move between rows, Enter opens one. Returns the row with the keyboard focus. */
 export const useCatalogKeys = (
   streams: readonly CatalogEntry[],
   { inView, reveal }: Pick<RowScroll<HTMLElement>, 'inView' | 'reveal'>,
@@ -65,8 +65,8 @@ export const useCatalogKeys = (
 ): number => {
   const { router, signIn } = useExplorer();
   const [active, setActive] = useState(0);
-  const at = useRef(0); // keys may come faster than the page is rendered
-  const moving = useRef<number | undefined>(undefined); // the frame that takes the focus to the row
+  const at = useRef(0); // keys may come faster than the page renders
+  const moving = useRef<number | undefined>(undefined); // the frame that will move the focus to the row
   const moveTo = (next: number): void => {
     at.current = next;
     setActive(next);
@@ -87,7 +87,7 @@ export const useCatalogKeys = (
   };
   const press = (event: KeyboardEvent): void => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented || signIn.isOpen.peek()) return;
-    // Between two frames a key is meant for the row that the focus is on its way to.
+    // Until that frame, a key is meant for the row that will get the focus.
     const isMoving = moving.current !== undefined;
     const place = isMoving ? 'row' : placeOf(event.target, searchBox.current);
     const { key } = event;
@@ -116,7 +116,7 @@ export const useCatalogKeys = (
 
 const linkOf = (row: number): HTMLElement | null => document.querySelector<HTMLElement>(`[data-row="${row}"] a`);
 
-/** Where a key is pressed, as far as it matters here. */
+/** Where a key was pressed. */
 const placeOf = (
   target: EventTarget | null,
   searchBox: HTMLInputElement | null,

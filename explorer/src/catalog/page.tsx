@@ -1,4 +1,4 @@
-// The catalog page: every stream that the reader may see, searched, filtered and sorted as the address says.
+// The catalog page: every stream that the user may see, searched, filtered and sorted by the address's query.
 import type { CatalogEntry } from '@sealpost/protocol';
 import type { RefObject } from 'preact';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
@@ -53,7 +53,7 @@ export const CatalogPage = () => {
 
 type Ready = Extract<CatalogState, { readonly phase: 'ready' }>;
 
-/** The streams that the address asks for, in its order. */
+/** The streams that match the address's query, in its order. */
 const useSelection = ({ streams, hidden }: Ready, query: URLSearchParams, order: Order) => {
   const { live } = useExplorer();
   const searchable = useMemo(() => streams.map(toSearchable), [streams]);
@@ -147,7 +147,7 @@ const liveTexts = {
   reconnecting: ['warn', 'reconnecting'],
 } as const;
 
-/** Are the prices in view coming in? */
+/** Whether the prices in view are live. */
 const LivePill = () => {
   const { live } = useExplorer();
   const state = live.state.value;
@@ -228,7 +228,7 @@ const Toolbar = ({ searchBox, order, filterCount, isPanelOpen, onPanel }: Toolba
   );
 };
 
-/** On a narrow page there are no column heads to click. */
+/** A select box, because a narrow page has no column heads to click. */
 const SortChoice = ({ order }: { readonly order: Order }) => {
   const { router, session } = useExplorer();
   const { query } = router.place.value;

@@ -1,5 +1,5 @@
-// The list of streams: a table, or cards on a narrow page. Of either, only the rows around the view exist. A row is known by its
-// place, so that another order or another filter changes rows instead of making them.
+// The list of streams: a table, or cards on a narrow page. Only the rows around the view exist. Rows are keyed by index, so that
+// sorting and filtering update rows instead of creating new ones.
 import type { CatalogEntry } from '@sealpost/protocol';
 import type { ComponentChildren } from 'preact';
 import { streamHref } from '../state/router.ts';
@@ -9,7 +9,7 @@ import { AgeCell, PriceCell, StatusCell } from './cells.tsx';
 import type { RowScroll } from './scroll.ts';
 import { type ColumnName, columns, type Order } from './sort.ts';
 
-/** Heights that catalog.css keeps; the window of rows is worked out of them. */
+/** Row heights in pixels, as set in catalog.css; the row window is computed from them. */
 export const rowHeights = { table: 52, cards: 148 } as const;
 
 export type RowsProps<E extends HTMLElement> = {
@@ -17,14 +17,14 @@ export type RowsProps<E extends HTMLElement> = {
   readonly readable: ReadonlySet<string>;
   readonly shown: readonly ColumnName[];
   readonly scroll: RowScroll<E>;
-  /** The row that the keyboard is at. */
+  /** The row with the keyboard focus. */
   readonly active: number;
   readonly isSignedIn: boolean;
 };
 
 type CellProps = { readonly stream: CatalogEntry; readonly isActive: boolean; readonly isReadable: boolean };
 
-// Called, not rendered as components, where nothing changes by itself: scrolling fast makes hundreds of them at each frame.
+// Cells that never change live are plain functions, not components: fast scrolling creates hundreds of them per frame.
 const cells: Readonly<Record<ColumnName, (props: CellProps) => ComponentChildren>> = {
   pair: (props) => pairLink(props),
   price: ({ stream, isReadable }) => <PriceCell stream={stream} isReadable={isReadable} />,
@@ -38,7 +38,7 @@ const cells: Readonly<Record<ColumnName, (props: CellProps) => ComponentChildren
   feed: (props) => feedIdOf(props),
 };
 
-/** The whole row is its link. One row is in the order of the Tab key; the arrow keys lead to the others. */
+/** The whole row is its link. Only one row is in the tab order; the arrow keys move to the others. */
 const pairLink = ({ stream, isActive }: CellProps) => (
   <a class="pair-link" href={streamHref(stream.feedId)} tabIndex={isActive ? 0 : -1}>
     <span class="pair">{`${stream.baseAsset}/${stream.quoteAsset}`}</span>
@@ -71,7 +71,7 @@ const feedIdOf = ({ stream: { feedId }, isActive }: CellProps) => (
 
 const copiedMs = 1_600;
 
-/** For a listener around the rows: one copies for all of them. */
+/** One click listener for the copy buttons of all rows. */
 export const copyClicked = async (event: Event): Promise<void> => {
   const button = event.target instanceof Element ? event.target.closest<HTMLElement>('[data-copy]') : null;
   if (button === null) return;
@@ -145,7 +145,7 @@ export const CatalogTable = ({
   </table>
 );
 
-/** Stands for the rows that do not exist. */
+/** Takes the height of the rows that do not exist. */
 const Room = ({ height, span }: { readonly height: number; readonly span: number }) =>
   height === 0 ? null : (
     // biome-ignore lint/a11y/noAriaHiddenOnFocusable: an empty row takes no focus

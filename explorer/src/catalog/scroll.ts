@@ -1,10 +1,10 @@
-// What a long list knows of the page's scrolling: which of its rows exist, which are in view, and how to bring one there.
+// Scrolling of a long list: which rows exist, which are in view, and how to scroll to one.
 import type { RefObject } from 'preact';
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { type RowWindow, rowsInView, rowWindow, scrollToRow } from './window.ts';
 
 export type RowScroll<E extends HTMLElement> = {
-  /** For the element whose top is the first row's. */
+  /** The element whose top is the top of the first row. */
   readonly list: RefObject<E | null>;
   readonly rows: RowWindow;
   readonly inView: readonly [number, number];
@@ -13,14 +13,14 @@ export type RowScroll<E extends HTMLElement> = {
 
 type View = { readonly rows: RowWindow; readonly inView: readonly [number, number] };
 
-/** Room for the head of the table, which stays at the top. */
+/** Height of the sticky table head. */
 const marginPx = 56;
 
-/** Who scrolls so many rows from one frame to the next passes by: rows out of view wait until the list rests. */
+/** Scrolling this many rows per frame counts as fast: rows out of view are not created until scrolling stops. */
 const fastRows = 4;
 const restMs = 200;
 
-/** Follows the window's scrolling; the component is rendered again only when other rows are needed, or come into view. */
+/** Follows the window's scrolling; renders again only when the rows that exist, or are in view, change. */
 export const useRowScroll = <E extends HTMLElement>(count: number, rowHeight: number): RowScroll<E> => {
   const list = useRef<E>(null);
   const lastTop = useRef(0);
@@ -47,7 +47,7 @@ export const useRowScroll = <E extends HTMLElement>(count: number, rowHeight: nu
   useEffect(() => {
     window.addEventListener('scroll', follow, { passive: true });
     window.addEventListener('resize', follow);
-    // What stands above the list comes and goes, and moves it without any scrolling.
+    // Content above the list appears and disappears, and moves the list without scrolling.
     const moved = new ResizeObserver(() => update(false));
     const page = list.current?.closest('.catalog');
     if (page != null) moved.observe(page);
@@ -79,7 +79,7 @@ const isSame = (a: View, b: View): boolean =>
   a.inView[0] === b.inView[0] &&
   a.inView[1] === b.inView[1];
 
-/** Does the page match a media query now? */
+/** Whether the page matches a media query. */
 export const useMedia = (query: string): boolean => {
   const [matches, setMatches] = useState(() => window.matchMedia(query).matches);
   useEffect(() => {

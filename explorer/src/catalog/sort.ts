@@ -1,22 +1,22 @@
-// The order of the catalog page: its columns, what each is sorted by, and how the address says it.
+// The sort order of the catalog page: its columns, what each is sorted by, and its form in the address.
 import type { CatalogEntry } from '@sealpost/protocol';
 import type { LiveReport } from '../state/live.ts';
 
-/** What a column can be sorted by. Unknown values, undefined, come last in either direction. */
+/** A sort key. Undefined, for unknown values, comes last in either direction. */
 type SortValue = string | number | bigint | undefined;
 
 type LatestOf = (feedId: string) => LiveReport | undefined;
 
 type Column = {
   readonly label: string;
-  /** Shown to those who are signed in, or to all others, alone. */
+  /** Shown only to signed-in users, or only to anonymous ones. */
   readonly only?: 'signed-in' | 'anonymous';
   readonly value: (stream: CatalogEntry, latestOf: LatestOf) => SortValue;
 };
 
 const statusOrder = { live: 0, testing: 1, decommissioned: 2 } as const;
 
-/** Live streams by their end, where one is scheduled; then those in test, then those that are over. */
+/** Live streams first, those with a scheduled end before the others; then streams in test, then decommissioned ones. */
 const statusValue = ({ status, expectedDecommissionAt }: CatalogEntry): number =>
   statusOrder[status] + (expectedDecommissionAt === null ? 0.5 : Date.parse(expectedDecommissionAt) / 2 ** 54);
 
@@ -27,7 +27,7 @@ export const columns = {
   age: {
     label: 'Age',
     only: 'signed-in',
-    // The newest first: an age grows while it is looked at, a moment stays.
+    // By observation time, newest first: ages change all the time, observation times do not.
     value: ({ feedId }, latestOf) => negative(latestOf(feedId)?.decoded.observationsMs),
   },
   status: { label: 'Status', value: statusValue },
@@ -53,10 +53,10 @@ export const columnsFor = (isSignedIn: boolean): readonly ColumnName[] =>
     return only === undefined || (only === 'signed-in') === isSignedIn;
   });
 
-/** Does the order depend on reports, which come in as time goes by? */
+/** Whether the order depends on live reports. */
 export const isLiveOrder = ({ column }: Order): boolean => column === 'price' || column === 'age';
 
-/** Reads `sort=-price`; by pair where nothing, or nonsense, is given. */
+/** Parses `sort=-price`; by pair if it is missing or invalid. */
 export const readOrder = (query: URLSearchParams): Order => {
   const raw = query.get('sort') ?? '';
   const column = raw.replace(/^-/, '');
@@ -65,7 +65,7 @@ export const readOrder = (query: URLSearchParams): Order => {
     : { column: 'pair', descending: false };
 };
 
-/** The query after a click on a column's head: by this column, or the other way round where it was by it already. */
+/** The query after a click on a column head: sorted by this column, or reversed if it already was. */
 export const toggleOrder = (query: URLSearchParams, column: ColumnName): URLSearchParams => {
   const order = readOrder(query);
   const descending = order.column === column && !order.descending;
@@ -75,7 +75,7 @@ export const toggleOrder = (query: URLSearchParams, column: ColumnName): URLSear
   return next;
 };
 
-/** Sorted by a column; streams that are alike in it stay in the catalog's order, unknown values come last. */
+/** Sorts by a column, stable; unknown values come last. */
 export const sortStreams = (
   streams: readonly CatalogEntry[],
   { column, descending }: Order,

@@ -1,4 +1,4 @@
-// Which rows of a long list exist: those in view, and a few around them. The others are room that is kept free.
+// Which rows of a long list exist: those in view, and a few around them. Padding takes the height of the others.
 
 /** Rows from `first` to before `end`; `before` and `after` are the heights of what is left out, in pixels. */
 export type RowWindow = {
@@ -8,14 +8,14 @@ export type RowWindow = {
   readonly after: number;
 };
 
-/** Rows above and below the view that exist already, so that a short way needs no work. */
+/** Extra rows above and below the view, so that short scrolls need no work. */
 const spareRows = 3;
-/** The window moves by so many rows at once. */
+/** The window moves in steps of this many rows. */
 const stepRows = 2;
 
 /**
- * The window of a list whose top is `top` pixels below the top of a view of `height` pixels; above it, below zero. `isSparing`: what is
- * in view and no more.
+ * The window of a list whose top is `top` pixels below the top of a view of `height` pixels; negative if above. `isSparing`: only the rows
+ * in view.
  */
 export const rowWindow = (
   count: number,
@@ -34,7 +34,7 @@ export const rowWindow = (
 
 const clamp = (row: number, count: number): number => Math.min(count, Math.max(0, row));
 
-/** The rows that are in view themselves. */
+/** The rows in view: first, and one after the last. */
 export const rowsInView = (
   count: number,
   rowHeight: number,
@@ -45,7 +45,7 @@ export const rowsInView = (
   clamp(Math.ceil((height - top) / rowHeight), count),
 ];
 
-/** How far to scroll so that a row is in view, with `margin` pixels free above and below; 0 where it is. */
+/** How far to scroll so that a row is in view with `margin` pixels above and below; 0 if it already is. */
 export const scrollToRow = (row: number, rowHeight: number, top: number, height: number, margin: number): number => {
   const rowTop = top + row * rowHeight;
   if (rowTop < margin) return rowTop - margin;

@@ -1,14 +1,14 @@
-// Where a text stops being JSON. Browsers word their parsers' errors differently, and not all of them name the place.
+// Finds where a text stops being JSON. Browsers word parse errors differently, and not all of them have the position.
 
 const tokenPattern =
   /\s*(?:([{}[\],:])|"[^"\\\n]*(?:\\.[^"\\\n]*)*"|-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?|true|false|null)/y;
 
-/** What may come next: `first` and `firstKey` may also close what has just been opened. */
+/** What may come next. `first` and `firstKey`: also the closing bracket of an empty list or object. */
 type Expected = 'value' | 'first' | 'key' | 'firstKey' | 'colon' | 'next';
 
 const closerOf: Readonly<Record<string, string>> = { '{': '}', '[': ']' };
 
-/** The first place that cannot be part of a JSON value; the text's length where it breaks off; undefined where nothing is wrong. */
+/** The first position that cannot be part of a JSON value; the text's length if it is cut off; undefined if it is valid. */
 export const findJsonError = (text: string): number | undefined => {
   const length = text.trimEnd().length;
   const closers: string[] = [];
@@ -27,11 +27,11 @@ export const findJsonError = (text: string): number | undefined => {
   return closers.length > 0 || expected !== 'next' ? length : undefined;
 };
 
-/** A string or a word that the text breaks off in. */
+/** Whether the text is cut off within a string or a word. */
 const isUnfinished = (rest: string): boolean =>
   /^"[^"\\\n]*(?:\\.[^"\\\n]*)*\\?$/.test(rest) || ['true', 'false', 'null', '-'].some((word) => word.startsWith(rest));
 
-/** What is expected after a token; undefined where it does not fit. Keeps what is open in `closers`. */
+/** What is expected after a token; undefined if the token is not allowed. `closers` is the stack of open brackets. */
 const nextOf = (expected: Expected, token: string, closers: string[]): Expected | undefined => {
   const wantsValue = expected === 'value' || expected === 'first';
   const wantsKey = expected === 'key' || expected === 'firstKey';

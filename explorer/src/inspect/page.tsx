@@ -1,4 +1,4 @@
-// The inspector: any report that a person has, taken apart and verified, without an account and without sending it anywhere.
+// The inspect page: decodes and verifies any pasted report in the browser, without an account.
 import { useMemo, useState } from 'preact/hooks';
 import { useExplorer } from '../state/explorer.ts';
 import { reportHref, streamHref } from '../state/router.ts';
@@ -52,7 +52,7 @@ export const InspectPage = () => {
   );
 };
 
-/** What is wrong, and the place in the text. */
+/** What is wrong with the text, and where. */
 const Problem = ({ text, paste }: { readonly text: string; readonly paste: Paste & { readonly kind: 'wrong' } }) => {
   const { problem, advice, at } = paste;
   const place = at === undefined ? undefined : placeOf(text, at);
@@ -77,7 +77,7 @@ type InspectedProps = {
   readonly paste: Paste & { readonly kind: 'reports' };
   readonly index: number;
   readonly setIndex: (index: number) => void;
-  /** Puts another text in the place of the pasted one. */
+  /** Replaces the pasted text. */
   readonly replace: (text: string) => void;
 };
 

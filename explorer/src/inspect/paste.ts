@@ -1,4 +1,4 @@
-// What a person pastes: reports out of hex, JSON of the API or lines of JSON, and where exactly the text is wrong when it is none.
+// Parses pasted reports, from hex, JSON of the API or lines of JSON, and finds where the text is wrong.
 import { decodeFullReport, fullReportBytesMax, ReportFormatError } from '@sealpost/protocol';
 import type { Claim } from '../ui/report/proof.ts';
 import { findJsonError } from './json-place.ts';
@@ -6,24 +6,24 @@ import { findJsonError } from './json-place.ts';
 export type PastedReport = {
   /** Lower case, with 0x. */
   readonly fullReport: string;
-  /** What the JSON around it says, where there is some and it is whole. */
+  /** The fields of the JSON around it, if complete. */
   readonly claim: Claim | undefined;
 };
 
 export type Paste =
   | { readonly kind: 'empty' }
-  /** In the order of the text; one at least. */
+  /** In the order of the text; at least one. */
   | { readonly kind: 'reports'; readonly reports: readonly PastedReport[] }
   | {
       readonly kind: 'wrong';
       readonly problem: string;
       /** What to do. */
       readonly advice: string;
-      /** Where in the text, counted from 0, where a place can be named. */
+      /** Position in the text, from 0, if known. */
       readonly at: number | undefined;
     };
 
-/** Reports that one text may hold. */
+/** Reports per paste, at most. */
 export const pastedReportsMax = 1_000;
 
 const wrong = (problem: string, advice: string, at?: number): Paste => ({ kind: 'wrong', problem, advice, at });
@@ -44,7 +44,7 @@ export const placeOf = (text: string, at: number): { readonly line: number; read
 const hexAdvice = 'A full report is 0x followed by hex digits, two per byte. Spaces and line breaks are ignored.';
 
 const parseHexText = (text: string): Paste => {
-  // Quotes and commas come along when a value is copied out of JSON.
+  // A value that is copied out of JSON may have quotes and commas.
   const [, start = ''] = /^([\s"'`,]*(?:0[xX])?)/.exec(text) ?? [];
   const rest = text.slice(start.length).replace(/[\s"'`,]+$/, '');
   const stray = rest.search(/[^0-9a-fA-F\s]/);
@@ -59,7 +59,7 @@ const parseJsonText = (text: string, begin: number): Paste => {
   const whole = readJson(text, 0);
   if ('value' in whole) return collect([[whole.value, begin]]);
   const lines = linesOf(text);
-  // One value over several lines is broken where the parser says; several values are one to a line.
+  // Lines that all look like objects are one value each; anything else is one broken value.
   if (lines.length === 1 || !lines.every(([line]) => line.startsWith('{') && line.endsWith('}')))
     return wrong(whole.problem, jsonAdvice, whole.at);
   const values: [unknown, number][] = [];
@@ -97,7 +97,7 @@ const readJson = (text: string, offset: number): JsonRead => {
   }
 };
 
-/** Reports within values: a report, `{report}`, `{reports}`, or a list of these. */
+/** Collects the reports of values: a report, `{report}`, `{reports}`, or a list of these. */
 const collect = (values: readonly (readonly [value: unknown, at: number])[]): Paste => {
   const found: PastedReport[] = [];
   for (const [value, at] of values) {
@@ -147,7 +147,7 @@ const check = (report: PastedReport): Paste => {
 
 const wordDigits = 64;
 
-/** Why a blob is no report, with the byte where that shows. */
+/** Why bytes are not a report, with the offset if known. */
 const explainEnvelope = (fullReport: string, error: ReportFormatError): [problem: string, advice: string] => {
   const bytes = (fullReport.length - 2) / 2;
   const whole = 'Copy all of fullReport, and nothing else.';
@@ -167,7 +167,7 @@ const explainEnvelope = (fullReport: string, error: ReportFormatError): [problem
   return [error.message, 'Only the canonical encoding of a report is accepted; see docs/protocol.md, report bytes.'];
 };
 
-/** How long a report is by its own lengths; undefined where they make no sense. */
+/** The size of a report by the lengths in it; undefined if they make no sense. */
 const expectedBytes = (fullReport: string): number | undefined => {
   const lengthAt = (word: number, max: number): number | undefined => {
     const digits = fullReport.slice(2 + word * wordDigits, 2 + (word + 1) * wordDigits);

@@ -1,4 +1,4 @@
-// The permalink of a report: the stream's report at a second, its neighbours, or why there is none.
+// The permalink of a report: the stream's report at a second and the adjacent ones, or why there is none.
 import { type Client, SealpostError } from '@sealpost/client';
 import type { ReportJson } from '@sealpost/protocol';
 import { useMemo } from 'preact/hooks';
@@ -96,7 +96,7 @@ const missCodes: readonly string[] = ['report_not_found', 'timestamp_out_of_boun
 
 type Window = Pick<ReportJson, 'validFromTimestamp' | 'observationsTimestamp'>;
 
-/** A neighbour as the details of a miss tell it. */
+/** The window of an adjacent report, from the details of a miss. */
 const windowOf = (raw: unknown): Window | undefined => {
   const { validFromTimestamp, observationsTimestamp } = Object(raw);
   const isWindow = Number.isSafeInteger(validFromTimestamp) && Number.isSafeInteger(observationsTimestamp);
@@ -105,7 +105,7 @@ const windowOf = (raw: unknown): Window | undefined => {
 
 type Neighbours = { readonly previous: Window | undefined; readonly next: Window | undefined };
 
-/** The reports before and after a window, over gaps. Where there is none, or none can be read, undefined. */
+/** The reports before and after a window, across gaps; undefined if there is none or it cannot be read. */
 const readNeighbours = async (
   client: Client,
   feedId: string,
@@ -170,7 +170,7 @@ type StepProps = {
   readonly reload: () => void;
 };
 
-/** A link to a neighbour; it says where a gap lies between. */
+/** A link to an adjacent report; it shows the gap between the two, if any. */
 const Step = ({ direction, feedId, own, neighbours, reload }: StepProps) => {
   const text = direction === 'previous' ? '← Previous' : 'Next →';
   if (neighbours.phase === 'loading')
@@ -209,7 +209,7 @@ const Step = ({ direction, feedId, own, neighbours, reload }: StepProps) => {
 
 type MissProps = PageProps & { readonly client: Client; readonly retry: () => void };
 
-/** Why there is none, what lies around the moment, and a box to ask for another. */
+/** Why there is no report, the nearest ones, and a form to look up another time. */
 const Miss = ({ feedId, timestamp, client, retry }: MissProps) => {
   const [lookup] = useLoaded((signal) => lookUp(client, feedId, timestamp, signal), [client, feedId, timestamp]);
   if (lookup.phase === 'loading') return <Loading label="Loading the nearest reports" lines={4} />;

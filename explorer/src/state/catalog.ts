@@ -1,4 +1,4 @@
-// The streams that this user may see, read from the server once and again when the user changes.
+// The streams that this user may see, loaded once and again when the user changes.
 import { effect, type ReadonlySignal, signal } from '@preact/signals';
 import { type Client, SealpostError } from '@sealpost/client';
 import type { CatalogEntry } from '@sealpost/protocol';
@@ -9,16 +9,16 @@ export type CatalogState =
   | {
       readonly phase: 'failed';
       readonly error: unknown;
-      /** It is asked again by itself. */
+      /** The catalog is loaded again after a delay. */
       readonly willRetry: boolean;
     }
   | {
       readonly phase: 'ready';
       /** In the catalog's order: by name. */
       readonly streams: readonly CatalogEntry[];
-      /** Feed ids that the user may read; empty for anonymous ones. */
+      /** Feed IDs that the user may read; empty for anonymous users. */
       readonly readable: ReadonlySet<string>;
-      /** Feed ids of those that the catalog lists only when asked to; empty for anonymous ones. */
+      /** Feed IDs of hidden streams; empty for anonymous users. */
       readonly hidden: ReadonlySet<string>;
     };
 
@@ -28,7 +28,7 @@ export type Catalog = {
   readonly find: (feedId: string) => CatalogEntry | undefined;
 };
 
-/** The catalog does not say which streams are hidden: they are those that it lists only when asked to. */
+/** The catalog does not mark hidden streams: they are those that it lists only with `hidden`. */
 const readCatalog = async (client: Client, isAnonymous: boolean): Promise<CatalogState> => {
   if (isAnonymous) {
     const { feeds } = await client.discovery();
@@ -48,7 +48,7 @@ const readCatalog = async (client: Client, isAnonymous: boolean): Promise<Catalo
   };
 };
 
-/** A server that does not answer is asked again by itself. */
+/** Delay before a retry. */
 const retryAfterMs = 5_000;
 
 export const createCatalog = (
@@ -61,7 +61,7 @@ export const createCatalog = (
     const client = session.client.value;
     asked.value; // a reload runs this again
     state.value = { phase: 'loading' };
-    if (session.isPending.value) return undefined; // until it is known who is there
+    if (session.isPending.value) return undefined; // until the user is known
     const isAnonymous = session.userId.peek() === undefined;
     let isOver = false;
     let timer: ReturnType<typeof setTimeout> | undefined;

@@ -1,16 +1,16 @@
-// The present moment as pages show it: one timer for all ages and countdowns, and the server's clock rather than this machine's.
+// The current time for all ages and countdowns: one timer, by the server's clock rather than this machine's.
 import { type ReadonlySignal, signal } from '@preact/signals';
 
-/** Milliseconds, by the server's clock once it has told it; renewed twice a second while the page is in view. */
+/** Milliseconds by the server's clock once it is known; updated twice a second while the page is visible. */
 export type Clock = {
   readonly nowMs: ReadonlySignal<number>;
-  /** Asks for the server's time now, and again whenever the page comes back into view. */
+  /** Reads the server's time now, and again whenever the page becomes visible. */
   readonly follow: (ask: () => Promise<number>) => void;
 };
 
 const everyMs = 500;
 
-/** What the clock needs of a window. */
+/** The parts of a window that the clock uses. */
 export type Timers = Pick<Window, 'setInterval'> & { readonly document: Pick<Document, 'hidden' | 'addEventListener'> };
 
 export const createClock = ({ document, setInterval }: Timers, machineMs: () => number = Date.now): Clock => {
@@ -22,9 +22,9 @@ export const createClock = ({ document, setInterval }: Timers, machineMs: () => 
   setInterval(tick, everyMs);
   const correct = async (ask: () => Promise<number>): Promise<void> => {
     const sentMs = machineMs();
-    const serverMs = await ask().catch(() => undefined); // this machine's clock will do until the next time
+    const serverMs = await ask().catch(() => undefined); // keeps the current offset until the next time
     if (serverMs === undefined) return;
-    // The server looked at its clock somewhere between request and answer.
+    // Assumes that the server read its clock halfway between request and response.
     offsetMs = serverMs - (sentMs + machineMs()) / 2;
     tick();
   };

@@ -1,4 +1,4 @@
-// What every page is given: the parts that are made once, in main.tsx.
+// The context of every page: the parts that main.tsx creates once.
 import { createContext } from 'preact';
 import { useContext } from 'preact/hooks';
 import type { Theme } from '../ui/theme.ts';
@@ -16,7 +16,7 @@ export type Explorer = {
   readonly catalog: Catalog;
   readonly live: Live;
   readonly theme: Theme;
-  /** The dialog: any page may open it, most simply by `<SignInButton />`. */
+  /** The sign-in dialog; any page may open it, for example with `<SignInButton />`. */
   readonly signIn: SignIn;
 };
 

@@ -1,4 +1,4 @@
-// The first value of streams that come into view: the newest report of each, asked for together.
+// The first value of streams that come into view: the newest report of each, in one request per 100 streams.
 import type { Client } from '@sealpost/client';
 import { limits, type ReportJson } from '@sealpost/protocol';
 
@@ -8,7 +8,7 @@ export type FirstParts = {
   readonly signal: AbortSignal;
 };
 
-/** Tells a report for each of the streams that has one, those of a request as soon as it is answered. Rejects where the server cannot be asked. */
+/** Calls `onReport` for each stream that has a report, after each response. Rejects if a request fails. */
 export const readFirst = async (
   feedIds: readonly string[],
   { client, onReport, signal }: FirstParts,

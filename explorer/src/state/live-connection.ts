@@ -1,55 +1,54 @@
-// The one connection that live prices come over: when it is opened anew, when it is left as it is, when it is closed. Retries,
-// resuming and back-filling are the client's.
+// The one connection for live prices: decides when to open a new one, keep it, or close it. The client retries, resumes and backfills.
 import type { Client, StreamState } from '@sealpost/client';
 import type { ReportJson } from '@sealpost/protocol';
 
-/** What a connection is to carry. */
+/** What a connection delivers. */
 export type Plan = {
   readonly feedIds: readonly string[];
-  /** Deliver what was observed from this second on, too. */
+  /** Also deliver reports observed from this second on. */
   readonly from: number | undefined;
 };
 
 export type LineParts = {
   readonly stream: Client['stream'];
-  /** What is wanted at this moment. */
+  /** What is wanted now. */
   readonly plan: () => Plan;
-  /** Hears what each new connection carries. */
+  /** Called with what each new connection delivers. */
   readonly onOpen: (plan: Plan) => void;
   readonly onReport: (report: ReportJson) => void;
   readonly onState: (state: LineState) => void;
-  /** The server refuses for good; it is asked again, but seldom. */
+  /** The server rejected the connection with a final error; the next attempt is 5 to 60 s later. */
   readonly onRefused: (error: unknown) => void;
 };
 
 export type LineState = 'off' | 'connecting' | 'live' | 'reconnecting';
 
 export type Line = {
-  /** What is wanted has changed. `fromPast`: someone new wants the past too, which needs a connection of its own. */
+  /** What is wanted has changed. `fromPast`: a new watch wants past reports too, which needs a new connection. */
   readonly changed: (fromPast: boolean) => void;
   readonly close: () => void;
 };
 
-/** Several changes make one connection; milliseconds. */
+/** Changes within this time share one connection; milliseconds. */
 export const gatherMs = 150;
 /** Between two connections: scrolling must not use up the rate limit. */
 const openEveryMs = 600;
-/** A connection that carries more than is wanted is kept so long. */
+/** How long a connection that delivers more than is wanted is kept. */
 export const shrinkMs = 5_000;
 const refusedFirstMs = 5_000;
 const refusedMaxMs = 60_000;
-/** Work on reports without a pause, so that a long past does not hold the page up. */
+/** Longest work on reports without a pause, so that a long backfill does not block the page. */
 const sliceMs = 8;
 
 type Connection = { readonly feedIds: ReadonlySet<string>; readonly close: () => void };
 
 type Timer = { readonly kind: 'open' | 'shrink'; readonly id: ReturnType<typeof setTimeout> };
 
-/** Everything that the functions below share. */
+/** The state that the functions below share. */
 type Board = {
   readonly parts: LineParts;
   current: Connection | undefined;
-  /** Carries on until the next connection is live, so that nothing falls between the two. */
+  /** Stays open until the next connection is live, so that no report is missed between the two. */
   previous: Connection | undefined;
   state: LineState;
   timer: Timer | undefined;
@@ -57,7 +56,7 @@ type Board = {
   refusals: number;
 };
 
-/** Makes the line; nothing is opened before `changed` is called. */
+/** Opens nothing until `changed` is called. */
 export const createLine = (parts: LineParts): Line => {
   const board: Board = {
     parts,
@@ -134,7 +133,7 @@ const open = (board: Board): void => {
   if (board.state !== 'live') setState(board, 'connecting');
   const stream = parts.stream(plan.feedIds, {
     transport: 'sse',
-    onGap: () => {}, // what is not kept is drawn as a gap anyway
+    onGap: () => {}, // the chart shows the gap
     ...(plan.from === undefined ? {} : { from: plan.from }),
     onState: (state) => {
       if (board.current === connection) onPhase(board, state);
@@ -155,7 +154,7 @@ const onPhase = (board: Board, { phase }: StreamState): void => {
     board.previous = undefined;
     board.refusals = 0;
   }
-  // While the one before still delivers, opening another is nobody's concern.
+  // While the previous connection still delivers, the page stays live.
   if (phase !== 'connecting') setState(board, phase);
 };
 

@@ -1,5 +1,5 @@
-// The live prices in view: which streams are watched by whom, and the newest report of each. One connection carries them all
-// (live-line.ts); streams that come into view get a first value at once (live-first.ts). Nobody signed in: nothing is asked.
+// The live prices in view: which streams are watched, and the newest report of each. One connection delivers them all
+// (live-connection.ts); streams that come into view get a first value at once (first-prices.ts). Needs a signed-in user.
 import { effect, type ReadonlySignal, type Signal, signal } from '@preact/signals';
 import { type DecodedReport, decode } from '@sealpost/client';
 import { limits, type ReportJson } from '@sealpost/protocol';
@@ -13,25 +13,25 @@ import type { Session } from './session.ts';
 /** A report with its fields. */
 export type LiveReport = { readonly report: ReportJson; readonly decoded: DecodedReport };
 
-/** `off`: nobody is signed in, or nothing is watched. */
+/** `off`: no user is signed in, or nothing is watched. */
 export type LiveState = LineState;
 
 export type Live = {
   readonly state: ReadonlySignal<LiveState>;
-  /** Why the server refuses the connection; undefined while it does not. */
+  /** Why the server rejects the connection; undefined if it does not. */
   readonly problem: ReadonlySignal<unknown>;
   /** The newest report of a stream; undefined until one is known. */
   readonly latest: (feedId: string) => ReadonlySignal<LiveReport | undefined>;
-  /** The stream's interval in milliseconds, the median of the windows seen lately; undefined until there is one. */
+  /** The stream's interval in milliseconds, the median of its recent windows; undefined until one is known. */
   readonly intervalMs: (feedId: string) => ReadonlySignal<number | undefined>;
   /**
-   * Keeps these streams live until the returned function is called. Those that the user may not read are passed over. Every report of
-   * them is told to `onReport`, once and in order, cuts included; from the second `from` on where it is given, else from now on.
+   * Keeps these streams live until the returned function is called; skips those that the user may not read. Calls `onReport` for every
+   * report, once and in order, across reconnects, from the second `from` on; by default from now on.
    */
   readonly watch: (feedIds: readonly string[], onReport?: (report: LiveReport) => void, from?: number) => () => void;
 };
 
-/** What is known of a stream. */
+/** The state of one stream. */
 type Known = {
   readonly latest: Signal<LiveReport | undefined>;
   readonly intervalMs: Signal<number | undefined>;
@@ -41,11 +41,11 @@ type Known = {
 type Watch = {
   readonly feedIds: readonly string[];
   readonly onReport: ((report: LiveReport) => void) | undefined;
-  /** Per stream, where its reports go on; milliseconds. */
+  /** Per stream, the last observation that was delivered; milliseconds. */
   readonly lastMs: Map<string, number>;
 };
 
-/** What is watched, the most recently watched first, as many as a connection may carry. */
+/** The watched streams, most recently watched first, up to the limit of a connection. */
 export const planOf = (
   watches: Iterable<Pick<Watch, 'feedIds' | 'onReport' | 'lastMs'>>,
   readable: ReadonlySet<string>,
@@ -59,12 +59,12 @@ export const planOf = (
   return { feedIds, from: starts.length === 0 ? undefined : Math.floor(Math.min(...starts) / 1_000) };
 };
 
-/** Decodes; undefined for a schema that this page does not know yet. */
+/** Decodes a report; undefined for an unknown schema. */
 const read = (report: ReportJson): LiveReport | undefined => {
   try {
     return { report, decoded: decode(report) };
   } catch {
-    return undefined; // nothing of it could be shown
+    return undefined; // there is nothing to show
   }
 };
 
@@ -77,7 +77,7 @@ const createKnown = () => {
   };
   return {
     of,
-    /** Keeps a report that is newer than what is known; gives it decoded, old or new. */
+    /** Stores a report if it is the newest; returns it decoded either way. */
     take: (report: ReportJson): LiveReport | undefined => {
       const next = read(report);
       const known = of(report.feedID);
@@ -98,7 +98,7 @@ const createKnown = () => {
   };
 };
 
-/** What of the session matters here. */
+/** The parts of the session that live prices use. */
 type Reader = Pick<Session, 'client' | 'userId'>;
 
 export const createLive = (session: Reader, catalog: Pick<Catalog, 'state'>, clock: Pick<Clock, 'nowMs'>): Live => {
@@ -117,7 +117,7 @@ export const createLive = (session: Reader, catalog: Pick<Catalog, 'state'>, clo
       plan: () => planOf(watches, readable),
       onOpen: ({ feedIds }) => {
         const unknown = feedIds.filter((feedId) => known.of(feedId).latest.peek() === undefined);
-        readFirst(unknown, first).catch(() => {}); // live reports bring the value all the same
+        readFirst(unknown, first).catch(() => {}); // the next live report has the value too
       },
       onReport: (report) => {
         const next = known.take(report);
@@ -141,7 +141,7 @@ export const createLive = (session: Reader, catalog: Pick<Catalog, 'state'>, clo
     };
   });
   effect(() => {
-    // While the catalog is read anew, what was readable before stays so.
+    // While the catalog reloads, the last known streams stay readable.
     if (catalog.state.value.phase !== 'ready') return;
     readable = catalog.state.value.readable;
     line?.changed(false);
@@ -169,7 +169,7 @@ const createWatch = (feedIds: readonly string[], onReport: Watch['onReport'], fr
   lastMs: new Map(onReport === undefined ? [] : feedIds.map((feedId) => [feedId, from * 1_000 - 1])),
 });
 
-/** Tells a watch a report that is new to it. */
+/** Delivers a report to a watch unless it had it before. */
 const tell = ({ onReport, lastMs }: Watch, { report, decoded }: LiveReport): void => {
   const last = lastMs.get(report.feedID);
   if (onReport === undefined || last === undefined || decoded.observationsMs <= last) return;

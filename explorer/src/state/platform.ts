@@ -1,6 +1,6 @@
-// What a session is made of: credentials, and the parts of a window that it uses.
+// Credentials, and the parts of a window that a session uses.
 
 export type Credentials = { readonly userId: string; readonly secret: string };
 
-/** What the session needs of a window. */
+/** The parts of a window that the session uses. */
 export type Platform = Pick<Window, 'location' | 'history' | 'sessionStorage' | 'fetch' | 'addEventListener'>;

@@ -1,7 +1,7 @@
-// What is known of the account's rate limits: the server tells them with each signed answer, for the route that was asked.
+// The account's rate limits by route, from the headers of each signed response.
 import { signal } from '@preact/signals';
 
-/** What the last signed answer of a route told. `limit` requests may be made in a second. */
+/** From the last signed response of a route. `limit`: requests per second. */
 export type RateLimit = {
   readonly path: string;
   readonly limit: number;
@@ -11,7 +11,7 @@ export type RateLimit = {
   readonly atMs: number;
 };
 
-/** Keeps what the last answer of each route told. */
+/** Keeps the limits of the last response per route. */
 export const createRateLimits = () => {
   const known = signal<readonly RateLimit[]>([]);
   let newestMs = 0;
@@ -19,7 +19,7 @@ export const createRateLimits = () => {
     known,
     receive: (path: string, headers: Headers): void => {
       const told = readRateLimit(path, headers);
-      // An answer out of the browser's cache tells of another time.
+      // A response from the browser's cache has old limits.
       const dateMs = Date.parse(headers.get('Date') ?? '');
       if (told === undefined || dateMs < newestMs) return;
       newestMs = Number.isNaN(dateMs) ? newestMs : dateMs;
@@ -42,12 +42,12 @@ const readRateLimit = (path: string, headers: Headers): RateLimit | undefined =>
   return { path, limit, remaining, resetSeconds, atMs: Date.now() };
 };
 
-/** What is left now: a limit fills up again within the time that the server told. */
+/** Requests left now: a limit refills evenly within `resetSeconds`. */
 export const remainingNow = ({ limit, remaining, resetSeconds, atMs }: RateLimit, nowMs: number): number => {
   const filled = resetSeconds <= 0 ? 1 : Math.min(1, Math.max(0, nowMs - atMs) / (resetSeconds * 1_000));
   return Math.floor(remaining + (limit - remaining) * filled);
 };
 
-/** The route that has least left, in proportion. */
+/** The route with the smallest share left. */
 export const tightestOf = (limits: readonly RateLimit[], nowMs: number): RateLimit | undefined =>
   limits.toSorted((a, b) => remainingNow(a, nowMs) / a.limit - remainingNow(b, nowMs) / b.limit)[0];

@@ -1,5 +1,4 @@
-// Addresses: which page a path names, and moving between them without loading anew. Filters and ranges are in the query; nothing
-// secret ever is.
+// Routes: maps paths to pages, and navigates without reloading. Filters and ranges are in the query; secrets never are.
 import { type ReadonlySignal, signal } from '@preact/signals';
 
 export type Route =
@@ -14,13 +13,13 @@ export type Place = { readonly route: Route; readonly query: URLSearchParams };
 
 export type Router = {
   readonly place: ReadonlySignal<Place>;
-  /** Goes to an address of this page, as a click on a link does. */
+  /** Navigates within the explorer, as a click on a link does. */
   readonly go: (href: string) => void;
-  /** Changes the query of the present address: no new entry in the history, so that typing does not fill it. */
+  /** Changes the query without a new history entry, so that typing does not fill the history. */
   readonly setQuery: (query: URLSearchParams) => void;
 };
 
-/** The page that a path names. */
+/** The page at a path. */
 export const parseRoute = (path: string): Route => {
   if (path === '/') return { page: 'catalog' };
   if (path === '/inspect') return { page: 'inspect' };
@@ -33,7 +32,7 @@ export const parseRoute = (path: string): Route => {
 
 export const streamHref = (feedId: string): string => `/streams/${feedId}`;
 
-/** The permalink of the report that holds at a second. */
+/** The permalink of the report that is valid at a second. */
 export const reportHref = (feedId: string, timestamp: number): string => `/streams/${feedId}/at/${timestamp}`;
 
 const placeOf = ({ pathname, search }: Location): Place => ({
@@ -41,7 +40,7 @@ const placeOf = ({ pathname, search }: Location): Place => ({
   query: new URLSearchParams(search),
 });
 
-/** Follows the address bar, and clicks on links of this page. */
+/** Follows the address bar, and clicks on links within the explorer. */
 export const createRouter = (window: Window): Router => {
   const place = signal(placeOf(window.location));
   const bar = createBar(window, place);
@@ -51,16 +50,16 @@ export const createRouter = (window: Window): Router => {
   const go = (href: string): void => {
     bar.write();
     const { history, location, scrollY } = window;
-    // Where the reader was is remembered with the address, so that going back finds it again.
+    // The scroll position is stored with the history entry, so that going back restores it.
     history.replaceState({ scrollY }, '', `${location.pathname}${location.search}`);
     history.pushState(null, '', href);
     read();
     window.scrollTo(0, 0);
   };
-  window.history.scrollRestoration = 'manual'; // a browser restores before the page is there
+  window.history.scrollRestoration = 'manual'; // browsers restore before the page is rendered
   window.addEventListener('popstate', ({ state }) => {
     read();
-    const { scrollY } = Object(state) as { readonly scrollY?: unknown }; // ours, or another's
+    const { scrollY } = Object(state) as { readonly scrollY?: unknown }; // may be another script's; checked below
     window.requestAnimationFrame(() => window.scrollTo(0, typeof scrollY === 'number' ? scrollY : 0));
   });
   window.document.addEventListener('click', (event) => {
@@ -81,7 +80,7 @@ export const createRouter = (window: Window): Router => {
 
 const writeAfterMs = 150;
 
-/** The address bar: it follows a moment later, because browsers refuse to write it at every key stroke. */
+/** Writes the address bar after a delay, because browsers limit how often it may change. */
 const createBar = (window: Window, place: ReadonlySignal<Place>) => {
   let timer: number | undefined;
   const write = (): void => {
@@ -103,7 +102,7 @@ const createBar = (window: Window, place: ReadonlySignal<Place>) => {
   };
 };
 
-/** The address within this page that a click asks for; undefined where the browser should act. */
+/** The address within the explorer that a click leads to; undefined if the browser should handle it. */
 const ownHref = (event: MouseEvent, origin: string): string | undefined => {
   if (event.defaultPrevented || event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey)
     return undefined;

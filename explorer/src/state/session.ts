@@ -1,5 +1,5 @@
-// Who is signed in: the credentials, in memory or in the tab's session storage when the user says so, and the client made of them.
-// Nothing of it is ever sent but signatures. A link of a demo has a code that works once; the address bar loses it before anything else happens.
+// The signed-in user: credentials, in memory or, if the user chooses, in the tab's session storage, and the client that uses them. The
+// secret is never sent. A demo's sign-in link has a one-time code, which is removed from the address bar first.
 import { batch, computed, type ReadonlySignal, signal } from '@preact/signals';
 import { type Client, createClient, SealpostError } from '@sealpost/client';
 import type { Credentials, Platform } from './platform.ts';
@@ -7,23 +7,23 @@ import { createRateLimits, type RateLimit } from './rate-limits.ts';
 import { type Found, followLinks, newLinkAdvice, writeLinked } from './sign-in-link.ts';
 
 export type Session = {
-  /** The user's id; undefined while nobody is signed in. */
+  /** Undefined while signed out. */
   readonly userId: ReadonlySignal<string | undefined>;
   readonly client: ReadonlySignal<Client>;
-  /** While credentials that came with the address, or were kept, are asked about. Pages wait for it. */
+  /** True while credentials from a link or from storage are checked. Pages wait for it. */
   readonly isPending: ReadonlySignal<boolean>;
-  /** Why credentials that came with the address, or were kept, are not taken. */
+  /** Why credentials from a link or from storage were rejected. */
   readonly refusal: ReadonlySignal<unknown>;
   readonly dismissRefusal: () => void;
-  /** Was a link opened while another account is signed in? Nothing happens to it until the user decides. */
+  /** True if a sign-in link was opened while signed in; the user decides with `decideSwitch`. */
   readonly isSwitchOffered: ReadonlySignal<boolean>;
   readonly decideSwitch: (doSwitch: boolean) => void;
-  /** As the last signed answer told it; undefined before, and where the account has no limits. */
+  /** From the last signed response; undefined before, and if the account has no limits. */
   readonly rateLimit: ReadonlySignal<RateLimit | undefined>;
-  /** The same by route, the most recently asked first. */
+  /** The same by route, most recent first. */
   readonly rateLimits: ReadonlySignal<readonly RateLimit[]>;
   readonly isKept: ReadonlySignal<boolean>;
-  /** Asks the server whether it takes the credentials; rejects with its reason. `keep`: for as long as the tab is open. */
+  /** Checks the credentials with the server; rejects with its error. `keep`: stores them until the tab is closed. */
   readonly signIn: (credentials: Credentials, keep: boolean) => Promise<void>;
   readonly signOut: () => void;
 };
@@ -41,7 +41,7 @@ export const createSession = (platform: Platform): Session => {
     batch(() => {
       credentials.value = given;
       refusal.value = undefined;
-      isKept.value = writeKept(platform, keep ? given : undefined); // not the account of before, either
+      isKept.value = writeKept(platform, keep ? given : undefined); // also removes a previous account
     });
   const signIn = async (given: Credentials, keep: boolean): Promise<void> => {
     await open(given, { retries: 1 }).feeds();
@@ -51,7 +51,7 @@ export const createSession = (platform: Platform): Session => {
     try {
       await signIn(given, keep);
     } catch (error) {
-      // A server that does not answer says nothing about the credentials: the pages will tell that it does not.
+      // During an outage the credentials may still be good: keep them, and let the pages show the outage.
       if (!isOutage(error)) {
         if (keep) writeKept(platform, undefined);
         throw error;
@@ -62,7 +62,7 @@ export const createSession = (platform: Platform): Session => {
   const refuse = (error: unknown): void => {
     refusal.value = error;
   };
-  /** Pages wait while it lasts, and are told if it fails. */
+  /** Sets `isPending` meanwhile, and `refusal` on failure. */
   const attempt = async (act: () => Promise<void>): Promise<void> => {
     isPending.value = true;
     try {
@@ -101,7 +101,7 @@ export const createSession = (platform: Platform): Session => {
   };
 };
 
-/** Makes clients of this page's own server; every answer tells what is left of the rate limits. */
+/** Makes clients for this page's server; each response updates the rate limits. */
 const createOpen = (platform: Platform, receive: (path: string, headers: Headers) => void) => {
   const { origin } = platform.location;
   const observedFetch: typeof fetch = async (input, init) => {
@@ -120,11 +120,11 @@ const readKept = ({ sessionStorage }: Platform): Found | undefined => {
     if (typeof userId !== 'string' || typeof secret !== 'string') return undefined;
     return { given: { userId, secret }, keep: true };
   } catch {
-    return undefined; // a browser that refuses storage, or something else under our name
+    return undefined; // storage is blocked, or holds something else
   }
 };
 
-/** Tells whether it is kept: browsers may refuse. */
+/** Returns whether the credentials are stored: browsers may block storage. */
 const writeKept = ({ sessionStorage }: Platform, given: Credentials | undefined): boolean => {
   try {
     if (given === undefined) sessionStorage.removeItem(storageKey);
@@ -141,14 +141,14 @@ const isOutage = (error: unknown): boolean =>
 
 export type Explanation = { readonly problem: string; readonly advice: string };
 
-/** What went wrong and what to do, in words for the person at the screen. */
+/** What went wrong and what to do, in words for users. */
 export const explainError = (error: unknown): Explanation => {
   if (!(error instanceof SealpostError)) return { problem: 'Something went wrong.', advice: 'Reload the page.' };
   const known = error.advice === newLinkAdvice ? undefined : explanations[error.code]?.(error.details);
   return known ?? { problem: error.message, advice: error.advice };
 };
 
-/** Where the client's words are for programmers, words for people. */
+/** Texts for users, where the client's are for programmers. */
 const explanations: Readonly<Record<string, (details: Readonly<Record<string, unknown>>) => Explanation>> = {
   network_error: () => ({
     problem: 'The server does not respond.',

@@ -1,19 +1,19 @@
-// Signing in by a link of a demo, `#sign-in=CODE`: the code works once, leaves the address bar before anything else happens, and never takes
-// the place of an account that is signed in unless the user says so (D154).
+// Signs in with a demo's link, `#sign-in=CODE`. The code works once and is removed from the address bar first. It never replaces a
+// signed-in account unless the user agrees (D154).
 import { computed, type ReadonlySignal, signal } from '@preact/signals';
 import { SealpostError } from '@sealpost/client';
 import type { Credentials, Platform } from './platform.ts';
 
-/** Credentials that were kept, or got for a code. */
+/** Credentials from storage, or in exchange for a code. */
 export type Found = { readonly given: Credentials; readonly keep: boolean };
 
-/** What a link needs of the session. */
+/** The parts of the session that links use. */
 export type LinkParts = {
-  /** What was kept when the page was opened. */
+  /** Stored credentials when the page was opened. */
   readonly kept: Found | undefined;
-  /** Who is signed in. */
+  /** The signed-in user. */
   readonly userId: () => string | undefined;
-  /** Has pages wait while it lasts, and tells if it fails. */
+  /** Runs a sign-in: pages wait meanwhile, and show its failure. */
   readonly attempt: (act: () => Promise<void>) => Promise<void>;
   readonly tryOut: (found: Found) => Promise<void>;
   readonly refuse: (error: unknown) => void;
@@ -24,7 +24,7 @@ export type Links = {
   readonly decideSwitch: (doSwitch: boolean) => void;
 };
 
-/** Signs in with what was kept, then by the link that the page was opened with, and by those that are opened later. */
+/** Signs in with stored credentials, then with the link that opened the page, and with links opened later. */
 export const followLinks = (platform: Platform, { kept, userId, attempt, tryOut, refuse }: LinkParts): Links => {
   const offered = signal<string | undefined>(undefined);
   const useCode = (code: string): Promise<void> =>
@@ -44,7 +44,7 @@ export const followLinks = (platform: Platform, { kept, userId, attempt, tryOut,
     if (code !== undefined) arrive(code);
   };
   void begin();
-  // The link may be opened where the page is open already.
+  // The link may be opened in a tab that already shows the explorer.
   platform.addEventListener('hashchange', () => {
     const code = takeCode(platform);
     if (code !== undefined) arrive(code);
@@ -61,7 +61,7 @@ export const followLinks = (platform: Platform, { kept, userId, attempt, tryOut,
 
 const fragmentStart = '#sign-in=';
 
-/** The code of `#sign-in=CODE`; the address bar and the history lose it first. */
+/** Returns the code of `#sign-in=CODE` after removing it from the address bar and the history. */
 const takeCode = ({ location, history }: Platform): string | undefined => {
   const { hash, pathname, search } = location;
   if (!hash.startsWith(fragmentStart)) return undefined;
@@ -77,7 +77,7 @@ const signedOut = (): SealpostError =>
     advice: newLinkAdvice,
   });
 
-/** Asks the demo for the credentials that a code stands for. */
+/** Exchanges a code for the demo's credentials. */
 const exchangeCode = async (platform: Platform, code: string): Promise<Credentials> => {
   const fail = (text: string): SealpostError => new SealpostError('invalid_option', text, { advice: newLinkAdvice });
   if (!/^[\w.-]{1,200}$/.test(code)) throw fail('The link is incomplete.');
@@ -94,13 +94,13 @@ const exchangeCode = async (platform: Platform, code: string): Promise<Credentia
 
 const linkedKey = 'sealpost-linked';
 
-/** Remembers that a link signed in, nothing else: after a reload the page can say what to do. */
+/** Stores only that a link signed in, so that the page can say what to do after a reload. */
 export const writeLinked = ({ sessionStorage }: Platform, isLinked: boolean): void => {
   try {
     if (isLinked) sessionStorage.setItem(linkedKey, 'yes');
     else sessionStorage.removeItem(linkedKey);
   } catch {
-    // A browser that refuses storage: the page says less.
+    // Storage is blocked: the page cannot say what to do after a reload.
   }
 };
 

@@ -1,10 +1,10 @@
-// Signing in as a page sees it: whether the dialog is open, and what can be told of credentials without asking the server.
+// The state of the sign-in dialog, and the checks of credentials that need no server.
 import { type ReadonlySignal, signal } from '@preact/signals';
 import { uuidPattern } from '@sealpost/protocol';
 import type { Credentials } from './platform.ts';
 import type { Explanation } from './session.ts';
 
-/** The one dialog of the page; any part may open it. */
+/** The dialog; any component may open it. */
 export type SignIn = {
   readonly isOpen: ReadonlySignal<boolean>;
   readonly open: () => void;
@@ -24,7 +24,7 @@ export const createSignIn = (): SignIn => {
   };
 };
 
-/** What can be told without asking the server; undefined where it should be asked. */
+/** What is obviously wrong with the credentials; undefined if the server should check them. */
 export const checkCredentials = ({ userId, secret }: Credentials): Explanation | undefined => {
   if (userId === '' || secret === '')
     return {

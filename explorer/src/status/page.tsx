@@ -1,4 +1,4 @@
-// The status page: how the server is by its own words, renewed every few seconds; and that it cannot be reached, when it cannot.
+// The status page: the server's own status, polled every few seconds, and since when it is unreachable.
 import type { Body } from '@sealpost/protocol';
 import { useExplorer } from '../state/explorer.ts';
 import { streamHref } from '../state/router.ts';
@@ -48,7 +48,7 @@ const Unreachable = ({
   readonly hasValue: boolean;
 }) => {
   const { clock } = useExplorer();
-  void clock.nowMs.value; // the age below grows by itself
+  void clock.nowMs.value; // renders again as time passes
   const { problem } = explainError(error);
   return (
     <Notice kind="error" title={`Unreachable for ${formatAge(Date.now() - sinceMs)}`}>

@@ -1,17 +1,17 @@
-// How the server is, as the status page asks for it: its own words, and its clock held against this machine's.
+// Reads the server's status for the status page, and compares its clock with this machine's.
 import type { Client } from '@sealpost/client';
 import type { Body } from '@sealpost/protocol';
 
 export type ServerStatus = {
   readonly status: Body<'Status'>;
-  /** The server's clock minus this machine's, and how far that may be off; milliseconds. */
+  /** The server's clock minus this machine's, and the error bound of that difference; milliseconds. */
   readonly clock: { readonly aheadMs: number; readonly errorMs: number };
 };
 
-/** Longer than this is no answer. */
+/** Time-out of each request. */
 const timeoutMs = 4_000;
 
-/** Asks once. The two clocks are compared in the middle between question and answer. */
+/** Reads the status once. Assumes that the server read its clock halfway between request and response. */
 export const readStatus = async (
   client: Pick<Client, 'status' | 'time'>,
   nowMs: () => number,
@@ -30,7 +30,7 @@ export const readStatus = async (
 /** Requests signed further away than this are refused. */
 const skewMaxMs = 5_000;
 
-/** The comparison in words, and whether it matters. */
+/** The difference in words, and whether it breaks signing. */
 export const explainClock = ({
   aheadMs,
   errorMs,
@@ -44,7 +44,7 @@ export const explainClock = ({
   };
 };
 
-/** `store: it does not answer` as a subject and what is wrong with it. */
+/** Splits `store: it does not answer` into subject and text. */
 export const splitReason = (reason: string): { readonly subject: string | undefined; readonly text: string } => {
   const [, subject, text] = /^([a-z]+): (.+)$/.exec(reason) ?? [];
   return subject === undefined || text === undefined ? { subject: undefined, text: reason } : { subject, text };

@@ -1,4 +1,4 @@
-// The chart on its canvas. Apart from chart.tsx, and loaded when a chart is shown, because the chart library is as large as the page.
+// The chart on its canvas. Loaded on demand by chart.tsx, because the chart library is as large as the rest of the page.
 import {
   CandlestickSeries,
   type ChartOptions,
@@ -25,7 +25,7 @@ export type ChartColours = {
   readonly down: string;
 };
 
-/** A moment of the chart that the pointer is on. */
+/** The time under the pointer. */
 export type ChartMoment = { readonly ms: number; readonly second: number };
 
 export type ChartCanvas = {
@@ -46,7 +46,7 @@ const optionsOf = ({ text, grid, crosshair, label }: ChartColours): DeepPartial<
     textColor: text,
     fontFamily: 'system-ui, sans-serif',
     fontSize: 11,
-    // The library's mark comes as a style element, which the page's policy refuses; the footer names it instead.
+    // The library's logo needs an inline style element, which the content security policy blocks; the footer has the attribution.
     attributionLogo: false,
   },
   grid: { vertLines: { color: grid }, horzLines: { color: grid } },
@@ -59,7 +59,7 @@ const optionsOf = ({ text, grid, crosshair, label }: ChartColours): DeepPartial<
   },
 });
 
-/** Times are whole seconds of UTC, which is what the library shows. */
+/** Times are whole UTC seconds, as the library expects. */
 const toTime = (seconds: number): UTCTimestamp => seconds as UTCTimestamp; // a name for the same number
 
 const formatAxis = (value: number): string => {
@@ -67,7 +67,7 @@ const formatAxis = (value: number): string => {
   return value.toLocaleString('en-US', { minimumFractionDigits: digits, maximumFractionDigits: digits });
 };
 
-/** The moment under the pointer, to a part of a second: several reports may lie in one. */
+/** The time under the pointer, with fractions of a second: several reports may be in one second. */
 const momentOf = (chart: IChartApi, { time, point }: MouseEventParams<Time>): ChartMoment | undefined => {
   if (typeof time !== 'number' || point === undefined) return undefined;
   const centre = chart.timeScale().timeToCoordinate(time);
@@ -86,7 +86,7 @@ export const createChartCanvas = (
   const chart = createChart(container, {
     ...optionsOf(colours),
     autoSize: true,
-    // The range is what the buttons say: a finger that scrolls the page must not scroll the chart.
+    // Only the buttons change the range: a finger that scrolls the page must not scroll the chart.
     handleScroll: false,
     handleScale: false,
     localization: { priceFormatter: formatAxis },
@@ -113,7 +113,7 @@ export const createChartCanvas = (
     const moment = momentOf(chart, event);
     if (moment !== undefined) onClick(moment);
   });
-  // From the first to the last point: fitting the content would leave out what is blank at the end.
+  // From the first to the last point: fitContent would cut off blank points at the end.
   const show = (count: number, secondsVisible: boolean): void => {
     chart.applyOptions({ timeScale: { secondsVisible } });
     chart.timeScale().setVisibleLogicalRange({ from: -0.5, to: count - 0.5 });

@@ -1,5 +1,5 @@
-// What the price chart draws, as values: spans of reports laid over seconds, candles laid over buckets. Where nothing was observed
-// there is nothing: a gap stays a gap. Coordinates are floats; whatever is printed comes from the exact integers that go along.
+// The values that the price chart draws: reports over seconds, candles over buckets. Gaps stay blank. Coordinates are floats; printed
+// values come from the exact integers.
 import type { Candle, DecodedReport } from '@sealpost/client';
 import { windowEndMs } from '../ui/interval.ts';
 
@@ -9,9 +9,9 @@ export type Span = {
   /** First millisecond of the window, and the first one after it. */
   readonly startMs: number;
   readonly endMs: number;
-  /** The moment of the observation, the last one of the window. */
+  /** The observation time, the last of the window. */
   readonly observedMs: number;
-  /** The second that its permalink names. */
+  /** The second in its permalink. */
   readonly timestamp: number;
   readonly price: bigint;
   readonly bid: bigint | undefined;
@@ -41,7 +41,7 @@ export type Piece = { readonly span: Span; readonly from: number; readonly to: n
 /** One second of the chart; without pieces it is blank, and keeps time linear. */
 export type SecondPoint = { readonly time: number; readonly pieces?: readonly Piece[] };
 
-/** Every second from one to another, both included, with what applies in it. */
+/** Every second of a range, both ends included, with the reports that are valid in it. */
 export const secondsOf = (spans: readonly Span[], from: number, to: number): readonly SecondPoint[] => {
   const pieces = new Map<number, Piece[]>();
   for (const span of spans) {
@@ -59,11 +59,11 @@ export const secondsOf = (spans: readonly Span[], from: number, to: number): rea
   });
 };
 
-/** The span that applies at a moment; undefined in a gap. */
+/** The report that is valid at a time; undefined in a gap. */
 export const spanAt = (spans: readonly Span[], ms: number): Span | undefined =>
   spans.find(({ startMs, endMs }) => startMs <= ms && ms < endMs);
 
-/** A value with 18 decimals as a coordinate: for drawing alone. */
+/** A value with 18 decimals as a float coordinate, only for drawing. */
 export const toCoordinate = (value: bigint): number => Number(value) / 1e18;
 
 /** A bucket of the chart; without prices it is blank. */
@@ -75,7 +75,7 @@ export type CandlePoint = {
   readonly close?: number;
 };
 
-/** Every bucket of a span of seconds, those without reports blank. */
+/** Every bucket of a range; those without reports are blank. */
 export const candlePoints = (
   candles: readonly Candle[],
   from: number,
@@ -99,7 +99,7 @@ export const candlePoints = (
   });
 };
 
-/** Candles with one more report, the newest of its stream: the server's own rule, so that the page need not ask again. */
+/** Adds a stream's newest report to its candles, by the server's rule, so that the page need not reload them. */
 export const addToCandles = (
   candles: readonly Candle[],
   { price, timestamp: second }: Pick<Span, 'price' | 'timestamp'>,
@@ -120,7 +120,7 @@ export const addToCandles = (
   return [...candles.slice(0, -1), next];
 };
 
-/** Ranges that a stream can be looked at in, and what draws them. */
+/** The ranges of the chart; without a resolution, a range is drawn from reports, else from candles. */
 export const ranges = {
   live: { label: 'Live', words: '90 seconds', seconds: 90, resolution: undefined },
   '5m': { label: '5 min', words: '5 minutes', seconds: 300, resolution: undefined },
@@ -134,11 +134,11 @@ export const ranges = {
 export type RangeName = keyof typeof ranges;
 export const rangeNames = Object.keys(ranges) as readonly RangeName[]; // keys of its own
 
-/** The range of an address's query; live where it names none. */
+/** The range in the address's query; `live` by default. */
 export const parseRange = (text: string | null): RangeName =>
   text !== null && Object.hasOwn(ranges, text) ? (text as RangeName) : 'live'; // it is a key
 
-/** How a price has moved: exactly, and in hundredths of a percent, rounded towards zero; undefined from nothing. */
+/** The change of a price: exactly, and in basis points rounded toward zero; undefined if the first price is 0. */
 export const changeOf = (
   first: bigint,
   last: bigint,
@@ -147,7 +147,7 @@ export const changeOf = (
   basisPoints: first === 0n ? undefined : ((last - first) * 10_000n) / (first < 0n ? -first : first),
 });
 
-/** The price at the start of a range: of the first report that is in it. */
+/** The price of the first report in a range. */
 export const startPriceOf = (
   range: RangeName,
   spans: readonly Span[],
@@ -159,13 +159,13 @@ export const startPriceOf = (
   return spans.find(({ timestamp }) => timestamp > nowSeconds - seconds)?.price;
 };
 
-/** `+1.25 %`; the sign is always there. */
+/** `+1.25 %`, always with its sign. */
 export const formatBasisPoints = (points: bigint): string => {
   const size = points < 0n ? -points : points;
   return `${points < 0n ? '−' : '+'}${size / 100n}.${String(size % 100n).padStart(2, '0')} %`;
 };
 
-/** Digits after the point on the axis: enough to tell its labels apart. */
+/** Digits after the decimal point on the axis, enough for its labels to differ. */
 export const axisDigits = (value: number): number => {
   const size = Math.abs(value);
   return size === 0 ? 2 : Math.min(10, Math.max(2, 5 - Math.floor(Math.log10(size))));

@@ -1,4 +1,4 @@
-// The price chart of a stream: the ranges, the legend with exact values, and the canvas, whose code is loaded when it is shown.
+// The price chart of a stream: the ranges, the legend with exact values, and the canvas, whose code is loaded on demand.
 import type { Candle } from '@sealpost/client';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { useExplorer } from '../state/explorer.ts';
@@ -11,9 +11,9 @@ import type { ChartCanvas, ChartColours, ChartMoment } from './chart-canvas.ts';
 import { addToCandles, candlePoints, type RangeName, ranges, type Span, secondsOf, spanAt } from './chart-spans.ts';
 import '../styles/chart.css';
 
-/** Candles are asked for anew so often; between that the live reports go into them. */
+/** How often candles are loaded again; in between, live reports update them. */
 const candlesEveryMs = 60_000;
-/** Reports that were on their way when the candles were asked for. */
+/** Live reports this much older than the candles may be missing in them. */
 const overlapSeconds = 5;
 
 type LoadedCandles = { readonly candles: readonly Candle[]; readonly atSeconds: number };
@@ -30,12 +30,12 @@ const coloursOf = ({ colour }: Theme): ChartColours => ({
 });
 
 export type RangeCandles = {
-  /** Undefined until they are loaded, and in a range that is drawn from reports. */
+  /** Undefined until loaded, and in ranges that are drawn from reports. */
   readonly candles: readonly Candle[] | undefined;
   readonly failure: Renewed<unknown>['failure'];
 };
 
-/** The candles of a range, with the live reports in them. */
+/** The candles of a range, updated with live reports. */
 export const useCandles = (feedId: string, range: RangeName, spans: readonly Span[]): RangeCandles => {
   const { session, clock } = useExplorer();
   const { resolution, seconds } = ranges[range];
@@ -55,7 +55,7 @@ export const useCandles = (feedId: string, range: RangeName, spans: readonly Spa
   return { candles, failure: value === undefined ? failure : undefined };
 };
 
-/** The canvas, once its code is there; `null` when it cannot be loaded. */
+/** The canvas once its code is loaded; `null` if loading failed. */
 const useCanvas = (onHover: (moment: ChartMoment | undefined) => void, onClick: (moment: ChartMoment) => void) => {
   const { theme } = useExplorer();
   const container = useRef<HTMLDivElement>(null);
@@ -134,7 +134,7 @@ export const Chart = ({ feedId, name, range, spans, candles: { candles, failure 
   );
 };
 
-/** Said in a range that has nothing to draw. */
+/** The note in a range without data. */
 const EmptyRange = ({
   feedId,
   range,

@@ -1,4 +1,4 @@
-// How complete a stream is, on its page: shares of the last hour and day, the gaps, and the day as a strip.
+// The completeness card of a stream: coverage of the last hour and day, the gaps, and the day as a strip.
 import { type Client, SealpostError } from '@sealpost/client';
 import { limits } from '@sealpost/protocol';
 import { useExplorer } from '../state/explorer.ts';
@@ -13,15 +13,15 @@ import { type Completeness, cellsOf, formatShare, type Gap, gradeOf, measure, me
 const everyMs = 60_000;
 const daySeconds = limits.coverageSecondsMax;
 const hourSeconds = 3_600;
-/** Quarters of an hour. */
+/** One cell per 15 minutes. */
 const cellCount = 96;
 const gapsShown = 6;
-/** The newest seconds may still be on their way. */
+/** Reports of the newest seconds may not have arrived yet. */
 const settleSeconds = 5;
 
 type Day = { readonly span: { readonly from: number; readonly to: number }; readonly whole: Completeness };
 
-/** Did the stream have reports in the day before? Then its first seconds without one are a gap. Where nothing is kept of it, it is none. */
+/** Whether the stream had reports in the day before: then its first seconds without one are a gap. False if that day is past retention. */
 const hadReportsBefore = async (
   client: Client,
   feedId: string,
@@ -44,7 +44,7 @@ const readDay = async (
   nowSeconds: number,
   signal: AbortSignal,
 ): Promise<Day> => {
-  // A window that is not over cannot be there yet: it is no gap.
+  // A window that has not ended yet is not a gap.
   const to = nowSeconds - settleSeconds - Math.ceil(interval / 1_000);
   const span = { from: to - daySeconds + 1, to };
   const { coverage } = await client.coverage(feedId, span, { signal });

@@ -1,11 +1,11 @@
-// How complete a stream is, in figures that people read: the share of seconds in which a report applied, and where none did.
+// Completeness of a stream for display: the share of seconds with a valid report, and the gaps.
 import type { Body } from '@sealpost/protocol';
 
 type Coverage = Body<'Coverage'>;
 export type Gap = Coverage['gaps'][number];
 
 export type Completeness = {
-  /** The span that is measured, both seconds included. It begins with the first report where that is later than what was asked for. */
+  /** The measured range, both ends included. It starts with the first report if that is later than the requested start. */
   readonly from: number;
   readonly to: number;
   readonly coveredSeconds: number;
@@ -13,11 +13,11 @@ export type Completeness = {
   /** Newest first. */
   readonly gaps: readonly Gap[];
   readonly longest: Gap | undefined;
-  /** Are these all of its gaps? An answer names the first 1,000. */
+  /** Whether these are all gaps: a response lists the first 1,000. */
   readonly isWhole: boolean;
 };
 
-/** Measures an answer; `firstSecond` is where the stream's kept reports begin, when that lies within the span. */
+/** Measures a response. `firstSecond`: the stream's first stored second, if it is within the range. */
 export const measure = (coverage: Coverage, firstSecond?: number): Completeness => {
   const from = Math.max(coverage.from, firstSecond ?? 0);
   const gaps = coverage.gaps.filter((gap) => gap.to >= from);
@@ -35,7 +35,7 @@ export const measure = (coverage: Coverage, firstSecond?: number): Completeness 
   };
 };
 
-/** The part of a measured span from a second on; undefined when its gaps are not all known. */
+/** The part of a measured range from a second on; undefined if not all gaps are known. */
 export const measureFrom = (whole: Completeness, second: number): Completeness | undefined => {
   if (!whole.isWhole) return undefined;
   const from = Math.max(whole.from, second);
@@ -64,16 +64,16 @@ const cut = (gap: Gap, from: number, to: number): Gap => {
   return { from: first, to: last, seconds: last - first + 1 };
 };
 
-/** A share in percent, rounded down: only what is whole reads 100 %. */
+/** A share in percent, rounded down, so that only complete coverage reads 100 %. */
 export const formatShare = (part: number, whole: number): string => {
   if (whole <= 0) return '–';
   return `${Math.floor((part * 10_000) / whole) / 100} %`;
 };
 
-/** One cell of the strip: the seconds that it stands for, and how many of them a report covers; undefined before the first report. */
+/** One cell of the strip: its seconds, and the share of them with a valid report; undefined before the first report. */
 export type Cell = { readonly from: number; readonly to: number; readonly covered: number | undefined };
 
-/** The span in so many cells, oldest first. */
+/** The range in `count` cells, oldest first. */
 export const cellsOf = (
   { from, gaps }: Completeness,
   span: { readonly from: number; readonly to: number },
@@ -91,7 +91,7 @@ export const cellsOf = (
   });
 };
 
-/** The step of colour that a share of a cell has. */
+/** The color grade of a cell. */
 export const gradeOf = (covered: number | undefined): 'none' | 'whole' | 'most' | 'half' | 'little' | 'nothing' => {
   if (covered === undefined) return 'none';
   if (covered >= 1) return 'whole';

@@ -1,4 +1,4 @@
-// What the catalog says of a stream, in full.
+// The details card of a stream: every field of its catalog entry.
 import { type CatalogEntry, isSchemaVersion, reportSchemas, timeResolutionOf } from '@sealpost/protocol';
 import { Copy, Time } from '../ui/components.tsx';
 import { shortId } from '../ui/format.ts';

@@ -1,15 +1,15 @@
-// The last minutes of a stream as a page shows them: every report once, in order, live ones added as they come.
+// The reports of a stream's last five minutes, each once and in order, with live ones added.
 import { type ReadonlySignal, signal } from '@preact/signals';
 import { useEffect, useMemo } from 'preact/hooks';
 import type { Explorer } from '../state/explorer.ts';
 import { addSpans, ranges, type Span, spanOf } from './chart-spans.ts';
 
-/** As much as the longest range that is drawn from reports. */
+/** The longest range that is drawn from reports. */
 const keptSeconds = ranges['5m'].seconds;
-/** The past comes in hundreds of reports: they are taken together. */
+/** Past reports arrive by the hundred: they are added in batches. */
 const gatherMs = 100;
 
-/** Keeps the history of a stream for as long as a component is shown; nothing before somebody signs in. */
+/** Keeps the history of a stream while a component is shown; empty while signed out. */
 export const useHistory = (
   { live, clock, session }: Pick<Explorer, 'live' | 'clock' | 'session'>,
   feedId: string,

@@ -1,4 +1,4 @@
-// The stream page: what a stream is, its price live, its last minutes, hour and day, and how complete it is.
+// The stream page: live price, chart, recent reports, completeness, and details.
 import type { CatalogEntry } from '@sealpost/protocol';
 import { useExplorer } from '../state/explorer.ts';
 import { Empty, Failure, Loading, Notice, StatusPill, useTitle } from '../ui/components.tsx';
@@ -69,7 +69,7 @@ const StreamHead = ({ stream, isLive }: { readonly stream: CatalogEntry; readonl
   );
 };
 
-/** A stream whose prices this user may not read: what the catalog tells, and what to do. */
+/** A stream whose prices this user may not read: its details, and how to get access. */
 const ClosedStream = ({ stream, isSignedIn }: { readonly stream: CatalogEntry; readonly isSignedIn: boolean }) => {
   useTitle(pairOf(stream));
   return (
@@ -118,7 +118,7 @@ const ReadableStreamPage = ({ stream }: { readonly stream: CatalogEntry }) => {
   );
 };
 
-/** Why live prices do not come, where the page cannot mend it by itself. */
+/** Why there are no live prices, if reconnecting does not help. */
 const LiveTrouble = () => {
   const { live } = useExplorer();
   return live.problem.value === undefined ? null : <Failure error={live.problem.value} />;

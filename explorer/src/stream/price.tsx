@@ -1,4 +1,4 @@
-// The head line of a stream: its price as it is now, exactly, and what belongs to it.
+// The current price of a stream, exactly, with bid, ask, age and market status.
 import type { Candle, DecodedReport } from '@sealpost/client';
 import type { CatalogEntry } from '@sealpost/protocol';
 import type { ComponentChildren } from 'preact';
@@ -16,7 +16,7 @@ const stateTexts = {
   reconnecting: ['warn', 'Reconnecting…'],
 } as const;
 
-/** How the live connection stands; told to those who do not see it when it changes. */
+/** The state of the live connection; screen readers announce changes. */
 export const LivePill = () => {
   const { live } = useExplorer();
   const [kind, text] = stateTexts[live.state.value];

@@ -1,4 +1,4 @@
-// The tables beside the chart: the last reports, each with its permalink, and the candles. They say what the canvas draws.
+// The tables below the chart, with the values that the canvas draws: the recent reports, each with its permalink, and the candles.
 import type { Candle } from '@sealpost/client';
 import type { CatalogEntry } from '@sealpost/protocol';
 import { useExplorer } from '../state/explorer.ts';
@@ -103,7 +103,7 @@ const ReportTable = ({ feedId, spans }: { readonly feedId: string; readonly span
   );
 };
 
-/** Prices of a column stand with their points under each other: what one lacks in digits is left blank. */
+/** Aligns the decimal points of a column: missing digits are filled with blanks of the same width. */
 const Aligned = ({ value, digits }: { readonly value: bigint; readonly digits: number }) => {
   const lacking = digits - fractionDigits(value);
   return (

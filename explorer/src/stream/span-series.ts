@@ -1,5 +1,5 @@
-// How spans are drawn: one bar over exactly the seconds that a report's price applies to, a light band from bid to ask behind it, a
-// thin upright where the next report follows at once. Where none follows there is no line.
+// Draws reports: a bar over exactly the seconds in which a report is valid, a light band from bid to ask behind it, and a thin vertical
+// line to the next report if there is no gap.
 import type {
   CustomSeriesOptions,
   CustomSeriesPricePlotValues,
@@ -13,7 +13,7 @@ import type {
 import { customSeriesDefaultOptions } from 'lightweight-charts';
 import { type Piece, type SecondPoint, toCoordinate } from './chart-spans.ts';
 
-/** A second as the chart library takes it. */
+/** A second in the chart library's form. */
 export type SpanPoint = { readonly time: UTCTimestamp } & Pick<SecondPoint, 'pieces'>;
 
 export type SpanColours = { readonly line: string; readonly band: string };
@@ -24,10 +24,10 @@ type Drawn = { readonly left: number; readonly right: number; readonly piece: Pi
 
 const barPixels = 2.5;
 
-/** Pieces with their edges, in pixels of the page. */
+/** Pieces with their edges in CSS pixels. */
 const edgesOf = ({ bars, barSpacing, visibleRange }: PaneRendererCustomData<Time, SpanPoint>): readonly Drawn[] => {
   if (visibleRange === null) return [];
-  // One more on each side, whose half reaches into view.
+  // One more on each side, because half of it may be in view.
   const shown = bars.slice(Math.max(0, visibleRange.from - 1), visibleRange.to + 2);
   return shown.flatMap(({ x, originalData }) =>
     (originalData.pieces ?? []).map((piece) => ({
@@ -93,14 +93,14 @@ const createRenderer = (
   },
 });
 
-/** What the scale must hold: bid, ask and price of every piece; the last value is the one that the chart takes for the price. */
+/** The values that the price scale must include: bid, ask and price of every piece. The chart uses the last value as the price. */
 const heightsOf = ({ pieces = [] }: SpanPoint): CustomSeriesPricePlotValues => {
   const values = pieces.flatMap(({ span: { bid, ask, price } }) => [bid ?? price, ask ?? price, price]);
   const heights = values.map(toCoordinate);
   return [Math.min(...heights), Math.max(...heights), heights.at(-1) ?? 0];
 };
 
-/** The series for the chart library; colours are asked for at every drawing. */
+/** The series for the chart library; reads the colors at every draw. */
 export const createSpanView = (
   colours: () => SpanColours,
 ): ICustomSeriesPaneView<Time, SpanPoint, CustomSeriesOptions> => {

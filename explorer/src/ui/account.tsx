@@ -1,4 +1,4 @@
-// What the header says of the account: who is signed in, what is left of the rate limits, and the way out.
+// The account menu in the header: user ID, remaining rate limits, sign-out.
 import { useEffect, useRef } from 'preact/hooks';
 import { useExplorer } from '../state/explorer.ts';
 import { type RateLimit, remainingNow, tightestOf } from '../state/rate-limits.ts';
@@ -32,7 +32,7 @@ const AccountMenu = ({ userId }: { readonly userId: string }) => {
   const { session, clock } = useExplorer();
   const menu = useRef<HTMLDetailsElement>(null);
   useClosing(menu);
-  clock.nowMs.value; // limits fill up as time goes by
+  clock.nowMs.value; // renders again as the limits refill
   const limits = session.rateLimits.value;
   const tightest = tightestOf(limits, Date.now());
   return (

@@ -1,11 +1,11 @@
-// The small parts that every page is made of. They show what they are given, and know nothing of the API.
+// The small components that pages share. They render their props and do not call the API.
 import { dayMs, type StreamStatus } from '@sealpost/protocol';
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { explainError } from '../state/session.ts';
 import { allowedAgeMs, formatAge, formatInterval, formatLocal, formatUtc, freshnessOf, splitPrice } from './format.ts';
 
-/** Names the page in the tab and in the history. */
+/** Sets the title of the tab and the history entry. */
 export const useTitle = (title: string): void => {
   useEffect(() => {
     document.title = `${title} · Sealpost`;
@@ -17,8 +17,8 @@ type Children = { readonly children?: ComponentChildren };
 const copiedMs = 1_600;
 
 /**
- * Copies a text. `label` says what: it is read out, and shown when the pointer rests. With children it is a button that shows them.
- * `tabIndex` is for lists whose rows the arrow keys lead to.
+ * A button that copies a text. `label` is its accessible name and tooltip; children are its visible text. `tabIndex` is for lists that
+ * the arrow keys move through.
  */
 export const Copy = ({
   text,
@@ -58,7 +58,7 @@ export const Copy = ({
   );
 };
 
-/** Copies a text and tells whether it did: browsers offer the clipboard to pages on https and on this machine alone. */
+/** Copies a text; `failed` where the browser does not allow it: pages need https or localhost. */
 export const writeClipboard = async (text: string): Promise<'done' | 'failed'> => {
   try {
     await navigator.clipboard.writeText(text);
@@ -87,10 +87,10 @@ export const statusKinds = { live: 'ok', testing: 'accent', decommissioned: 'neu
   PillKind
 >;
 
-/** Days alone, as long as hours make no difference. */
+/** Whole days while more than three are left. */
 const countdown = (ms: number): string => formatAge(ms > 3 * dayMs ? ms - (ms % dayMs) : ms);
 
-/** A stream's status. Where its end is scheduled, how long it has still. */
+/** A stream's status, with a countdown if its end is scheduled. */
 export const StatusPill = ({
   status,
   expectedDecommissionAt,
@@ -111,7 +111,7 @@ export const StatusPill = ({
   );
 };
 
-/** Something to know; `action` is what to do about it. Errors and warnings are announced. */
+/** A notice; `action` is what to do about it. Screen readers announce errors and warnings. */
 export const Notice = ({
   kind = 'info',
   title,
@@ -131,7 +131,7 @@ export const Notice = ({
   </div>
 );
 
-/** Where there is nothing: why, and what to do. `level` 1 where it is the whole page. */
+/** An empty state: why there is nothing, and what to do. `level` 1 if it is the whole page. */
 export const Empty = ({
   title,
   level = 2,
@@ -145,7 +145,7 @@ export const Empty = ({
   </div>
 );
 
-/** Stands where lines will be. `label` is for those who do not see it. */
+/** A skeleton for lines that are loading. `label` is for screen readers. */
 export const Loading = ({ label = 'Loading', lines = 3 }: { readonly label?: string; readonly lines?: number }) => (
   <div class="skeleton" role="status" aria-label={label}>
     {Array.from({ length: lines }, (_, i) => (
@@ -174,7 +174,7 @@ export const Failure = ({ error, retry }: { readonly error: unknown; readonly re
   );
 };
 
-/** A moment in UTC; local time when the pointer rests, or beside it with `both`. */
+/** A time in UTC; local time in the tooltip, or next to it with `both`. */
 export const Time = ({ ms, both = false }: { readonly ms: number; readonly both?: boolean }) => {
   const local = `${formatLocal(ms)} local time`;
   return (
@@ -185,7 +185,7 @@ export const Time = ({ ms, both = false }: { readonly ms: number; readonly both?
   );
 };
 
-/** An exact number with so many decimals. The digits beyond those that people compare stand back. */
+/** An exact number; digits beyond the first eight significant ones are dimmed. */
 export const Exact = ({ value, decimals = 18 }: { readonly value: bigint; readonly decimals?: number }) => {
   const { head, tail } = splitPrice(value, decimals);
   return (
@@ -197,8 +197,8 @@ export const Exact = ({ value, decimals = 18 }: { readonly value: bigint; readon
 };
 
 /**
- * How old the newest report is, as a bar that is full when the next one is overdue. Without an interval the age alone is told; while a
- * market is closed an age is nothing to worry about.
+ * The age of the newest report, as text and as a bar that is full when the next report is overdue. Without an interval, only the text.
+ * While the market is closed, an old report is normal.
  */
 export const Freshness = ({
   ageMs,

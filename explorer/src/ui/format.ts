@@ -1,21 +1,21 @@
-// Numbers and moments as people read them. Prices stay exact: they are integers, and become text without ever being a float.
+// Formats numbers and times. Prices stay exact: integers become text without passing through a float.
 import { formatDecimal } from '@sealpost/client';
 
-/** The exact price, with thousands apart and no zeros at its end: `64,120.55`. */
+/** The exact price with thousands separators and without trailing zeros: `64,120.55`. */
 export const formatPrice = (value: bigint, decimals = 18): string => groupThousands(formatDecimal(value, decimals));
 
-/** A decimal number in text, with thousands apart; its digits stay as they are. */
+/** Adds thousands separators to a decimal number in text. */
 const groupThousands = (text: string): string => {
   const [whole = '', fraction] = text.split('.');
   const grouped = whole.replace(/\B(?=(?:[0-9]{3})+$)/g, ',');
   return fraction === undefined ? grouped : `${grouped}.${fraction}`;
 };
 
-/** A price in two parts: the digits that people compare, and the rest of them. Both together are the exact price. */
+/** A price in two parts: the significant digits, and the rest. Together they are the exact price. */
 export const splitPrice = (value: bigint, decimals = 18): { readonly head: string; readonly tail: string } => {
   const text = formatPrice(value, decimals);
   const [whole = '', fraction = ''] = text.split('.');
-  // Small prices begin late: what counts is the digits after the zeros.
+  // In small prices, leading zeros do not count as significant.
   const zeros = /^-?0$/.test(whole) ? (/^0*/.exec(fraction)?.[0].length ?? 0) : 0;
   const wholeDigits = /^-?0$/.test(whole) ? 0 : whole.replace(/[^0-9]/g, '').length;
   const shown = Math.max(2, digitsShown - wholeDigits) + zeros;
@@ -23,7 +23,7 @@ export const splitPrice = (value: bigint, decimals = 18): { readonly head: strin
   return { head: `${whole}.${fraction.slice(0, shown)}`, tail: fraction.slice(shown) };
 };
 
-/** Significant digits that tell prices apart at a glance. */
+/** Significant digits that are not dimmed. */
 const digitsShown = 8;
 
 const units = [
@@ -33,7 +33,7 @@ const units = [
   ['s', 1],
 ] as const;
 
-/** A span of time in its two largest units: `12 s`, `3 min 5 s`, `2 d 4 h`. What is below zero counts as none. */
+/** A duration in its two largest units: `12 s`, `3 min 5 s`, `2 d 4 h`. Negative ones are `0 s`. */
 export const formatAge = (ms: number): string => {
   const seconds = Math.max(0, Math.floor(ms / 1_000));
   const first = units.findIndex(([, size]) => seconds >= size);
@@ -48,7 +48,7 @@ export const formatAge = (ms: number): string => {
     .join(' ');
 };
 
-/** A rhythm: `1 s`, `0.25 s`, `1 min`. */
+/** An interval: `1 s`, `0.25 s`, `1 min`. */
 export const formatInterval = (ms: number): string => (ms < 1_000 || ms % 1_000 !== 0 ? tenths(ms) : formatAge(ms));
 
 const tenths = (ms: number): string => (ms >= 60_000 ? formatAge(ms) : `${Math.round(ms / 10) / 100} s`);
@@ -57,13 +57,13 @@ const pad = (value: number, digits = 2): string => String(value).padStart(digits
 
 const fractionOf = (ms: number): string => (ms % 1_000 === 0 ? '' : `.${pad(((ms % 1_000) + 1_000) % 1_000, 3)}`);
 
-/** A moment in UTC: `2026-11-15 09:28:17 UTC`, with milliseconds where it has some. */
+/** A time in UTC: `2026-11-15 09:28:17 UTC`, with milliseconds if not zero. */
 export const formatUtc = (ms: number): string => {
   const iso = new Date(ms).toISOString();
   return `${iso.slice(0, 10)} ${iso.slice(11, 19)}${fractionOf(ms)} UTC`;
 };
 
-/** The same moment by the clock on this wall: `2026-11-15 10:28:17 +01:00`. */
+/** A time in local time: `2026-11-15 10:28:17 +01:00`. */
 export const formatLocal = (ms: number): string => {
   const date = new Date(ms);
   const day = `${pad(date.getFullYear(), 4)}-${pad(date.getMonth() + 1)}-${pad(date.getDate())}`;
@@ -71,22 +71,22 @@ export const formatLocal = (ms: number): string => {
   return `${day} ${time} ${formatOffset(-date.getTimezoneOffset())}`;
 };
 
-/** Minutes east of Greenwich as `+01:00`. */
+/** A UTC offset in minutes as `+01:00`. */
 export const formatOffset = (minutes: number): string => {
   const size = Math.abs(minutes);
   return `${minutes < 0 ? '−' : '+'}${pad(Math.floor(size / 60))}:${pad(size % 60)}`;
 };
 
-/** A whole number with thousands apart. */
+/** A whole number with thousands separators. */
 export const formatCount = (count: number): string => groupThousands(String(Math.round(count)));
 
-/** The ends of a long hex value: `0x000396…c66c5e`. */
+/** Shortens a long hex value: `0x000396…c66c5e`. */
 export const shortId = (id: string): string => (id.length <= 18 ? id : `${id.slice(0, 8)}…${id.slice(-6)}`);
 
-/** An age that is nothing to worry about: two intervals, and two seconds for the way. */
+/** The age up to which a report is fresh: two intervals, and two seconds for delivery. */
 export const allowedAgeMs = (intervalMs: number): number => 2 * intervalMs + 2_000;
 
-/** How an age stands against the stream's interval; beyond five times what is allowed it is `stale`. */
+/** Compares an age with the stream's interval; `stale` beyond five times the allowed age. */
 export const freshnessOf = (ageMs: number, intervalMs: number): 'fresh' | 'late' | 'stale' => {
   const allowedMs = allowedAgeMs(intervalMs);
   return ageMs <= allowedMs ? 'fresh' : ageMs <= 5 * allowedMs ? 'late' : 'stale';

@@ -1,24 +1,24 @@
-// A stream's interval: the median of its last 20 windows. Ages are judged by it.
+// A stream's interval: the median of its last 20 windows. Decides whether a report is late.
 import type { DecodedReport } from '@sealpost/client';
 import { timeResolutionOf } from '@sealpost/protocol';
 
 /** A report's window, both ends included. */
 export type ReportWindow = Pick<DecodedReport, 'feedId' | 'validFromMs' | 'observationsMs'>;
 
-/** Windows that the median is taken of. */
+/** Windows in the median. */
 export const windowsMax = 20;
 
-/** The first millisecond after a window: its last second, or millisecond, belongs to it. */
+/** The first millisecond after a window, which includes its last second or millisecond. */
 export const windowEndMs = ({ feedId, observationsMs }: ReportWindow): number =>
   observationsMs + (timeResolutionOf(feedId) === 'milliseconds' ? 1 : 1_000);
 
-/** How long a report's price applies; one second at least where the stream counts seconds. */
+/** How long a report is valid; at least one second if the stream's timestamps are in seconds. */
 export const windowLengthMs = (window: ReportWindow): number => windowEndMs(window) - window.validFromMs;
 
-/** The middle one, the lower of two; undefined of none. */
+/** The median, the lower of two; undefined if empty. */
 export const medianOf = (values: readonly number[]): number | undefined =>
   values.toSorted((a, b) => a - b)[Math.floor((values.length - 1) / 2)];
 
-/** The interval of a stream in milliseconds, from its windows, oldest first; undefined of none. */
+/** The interval of a stream in milliseconds, from its windows, oldest first; undefined if there are none. */
 export const intervalMsOf = (windows: readonly ReportWindow[]): number | undefined =>
   medianOf(windows.slice(-windowsMax).map(windowLengthMs));

@@ -1,4 +1,4 @@
-// Waiting for something: what a page loads when it is shown, again when it is asked to, and drops when it is left.
+// Loads a value for a component: when it is shown, when its inputs change, and on reload.
 import { useCallback, useEffect, useState } from 'preact/hooks';
 
 export type Loaded<T> =
@@ -6,7 +6,7 @@ export type Loaded<T> =
   | { readonly phase: 'failed'; readonly error: unknown }
   | { readonly phase: 'ready'; readonly value: T };
 
-/** Loads anew whenever one of `inputs` changes. What is no longer wanted is aborted, and its end is not heard. */
+/** Loads again whenever one of `inputs` changes; aborts a load that is no longer needed. */
 export const useLoaded = <T>(
   load: (signal: AbortSignal) => Promise<T>,
   inputs: readonly unknown[],

@@ -1,4 +1,4 @@
-// The codes of market status in words; their meaning differs between schema versions.
+// Market status codes in words; they differ between schema versions.
 import type { SchemaVersion } from '@sealpost/protocol';
 
 export type MarketStatus = { readonly text: string; readonly isOpen: boolean | undefined };
@@ -6,10 +6,10 @@ export type MarketStatus = { readonly text: string; readonly isOpen: boolean | u
 const unknown: MarketStatus = { text: 'Unknown', isOpen: undefined };
 const closed: MarketStatus = { text: 'Closed', isOpen: false };
 
-/** By code, in versions that only know open and closed. */
+/** By code, in versions with only open and closed. */
 const openOrClosed: readonly MarketStatus[] = [unknown, closed, { text: 'Open', isOpen: true }];
 
-/** By code, in versions that tell trading sessions apart. */
+/** By code, in versions with trading sessions. */
 const sessions: readonly MarketStatus[] = [
   unknown,
   { text: 'Pre-market', isOpen: true },
@@ -19,6 +19,6 @@ const sessions: readonly MarketStatus[] = [
   closed,
 ];
 
-/** The market status that a report of a schema version tells by a code. */
+/** The market status of a code in a schema version. */
 export const marketStatusOf = (version: SchemaVersion, code: number): MarketStatus =>
   (version === 11 ? sessions : openOrClosed)[code] ?? { text: `Unknown code ${code}`, isOpen: undefined };

@@ -1,26 +1,26 @@
-// A moment as a person types it: a date and a time in UTC or by the clock on the wall, or a Unix timestamp. It becomes a second.
+// Parses a time that a user types: a date and time in UTC or local time, or a Unix timestamp. The result is a second.
 
 export type Zone = 'utc' | 'local';
 
 const secondsMax = 4_294_967_295;
 
-/** What a text means, or why it means nothing. */
+/** The parsed second, or what is wrong with the text. */
 export type Moment = { readonly seconds: number } | { readonly problem: string };
 
 const isWithin = (seconds: number): boolean => seconds >= 0 && seconds <= secondsMax;
 
-/** Reads `2026-11-15T09:28:17` (seconds may be missing, a blank may stand for the T) or Unix seconds or milliseconds. */
+/** Parses `2026-11-15T09:28:17` (seconds are optional, a space may replace the T), or Unix seconds or milliseconds. */
 export const parseMoment = (raw: string, zone: Zone): Moment => {
   const text = raw.trim();
   if (text === '') return { problem: 'Enter a date and time, or a Unix timestamp.' };
   if (/^[0-9]{1,10}$/.test(text)) return bounded(Number(text));
-  // Thirteen digits are milliseconds: no timestamp in seconds will have so many for 30,000 years.
+  // Thirteen digits are milliseconds: as seconds they would be 30,000 years from now.
   if (/^[0-9]{13}$/.test(text)) return bounded(Math.floor(Number(text) / 1_000));
   const [, day, time, fraction, z] =
     /^(\d{4}-\d{2}-\d{2})[T ](\d{2}:\d{2}(?::\d{2})?)(\.\d+)?\s*(Z|UTC)?$/i.exec(text) ?? [];
   if (day === undefined || time === undefined)
     return { problem: 'Enter a date and time such as 2026-11-15 09:28:17, or a Unix timestamp such as 1794734897.' };
-  void fraction; // a second is what can be asked for
+  void fraction; // lookups are by second
   const ms = Date.parse(
     `${day}T${time.length === 5 ? `${time}:00` : time}${zone === 'utc' || z !== undefined ? 'Z' : ''}`,
   );
@@ -33,7 +33,7 @@ const bounded = (seconds: number): Moment =>
 
 const pad = (value: number): string => String(value).padStart(2, '0');
 
-/** A second as a date-time box shows it: `2026-11-15T09:28:17`. */
+/** A second in the form of a datetime-local input: `2026-11-15T09:28:17`. */
 export const toBox = (seconds: number, zone: Zone): string => {
   const date = new Date(seconds * 1_000);
   if (zone === 'utc') return date.toISOString().slice(0, 19);

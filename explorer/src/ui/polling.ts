@@ -1,19 +1,19 @@
-// What is asked for again and again: the last answer stays while the next is on its way, and since when none has come is told.
+// Polls a value: keeps the last one while the next is loading, and since when loading has failed.
 import { useEffect, useState } from 'preact/hooks';
 
 export type Renewed<T> = {
-  /** The last answer; undefined before the first, and after the inputs have changed. */
+  /** The last value; undefined before the first, and after the inputs have changed. */
   readonly value: T | undefined;
-  /** Why the last try failed, and when the first of those in a row did; undefined when it did not. */
+  /** Why the last attempt failed, and when the first failure in a row was; undefined if it succeeded. */
   readonly failure: { readonly error: unknown; readonly sinceMs: number } | undefined;
 };
 
-/** After a failure it is asked again sooner: whoever looks waits for it. */
+/** Longest delay after a failure: the user is waiting. */
 const failedEveryMs = 5_000;
 
 export const nothingYet: Renewed<never> = { value: undefined, failure: undefined };
 
-/** What follows a failed try. */
+/** The state after a failed attempt. */
 export const afterFailure = <T>({ value, failure }: Renewed<T>, error: unknown, nowMs: number): Renewed<T> => ({
   value,
   failure: { error, sinceMs: failure?.sinceMs ?? nowMs },
@@ -28,7 +28,7 @@ const sleep = (ms: number, signal: AbortSignal): Promise<void> =>
     });
   });
 
-/** Asks until the signal is aborted; `everyMs` lies between an answer and the next question, five seconds at most after a failure. */
+/** Polls until the signal is aborted, `everyMs` after each response, or at most five seconds after a failure. */
 export const keepRenewing = async <T>(
   load: (signal: AbortSignal) => Promise<T>,
   everyMs: number,
@@ -48,7 +48,7 @@ export const keepRenewing = async <T>(
   }
 };
 
-/** The same in a component; begins anew when one of `inputs` changes. */
+/** The same as a hook; starts over when one of `inputs` changes. */
 export const useRenewed = <T>(
   load: (signal: AbortSignal) => Promise<T>,
   everyMs: number,

@@ -1,4 +1,4 @@
-// The box "What was the price at…": a moment is typed, the report that applied is shown, or the two around it and why none applies.
+// The form "What was the price at…": shows the report that was valid then, or the nearest two and why there is none.
 import { useRef, useState } from 'preact/hooks';
 import { useExplorer } from '../state/explorer.ts';
 import { reportHref } from '../state/router.ts';
@@ -17,11 +17,11 @@ type Asked =
 
 type PriceAtProps = {
   readonly feedId: string;
-  /** The moment that the box begins with; a minute ago where none is given. */
+  /** The initial time; a minute ago by default. */
   readonly seconds?: number;
 };
 
-/** Asks, and forgets the answer to an earlier question. */
+/** Looks up a time; a new lookup cancels the one before. */
 const useLookup = (feedId: string) => {
   const { session } = useExplorer();
   const [asked, setAsked] = useState<Asked>({ phase: 'idle' });
@@ -52,7 +52,7 @@ export const PriceAt = ({ feedId, seconds }: PriceAtProps) => {
     if ('problem' in moment) refuse(moment.problem);
     else void ask(moment.seconds);
   };
-  // The moment stays the same when it is written another way.
+  // Keeps the time when the user switches its format.
   const rewrite = (nextZone: Zone, nextUnix: boolean): void => {
     if ('seconds' in moment) setText(nextUnix ? String(moment.seconds) : toBox(moment.seconds, nextZone));
     else setText('');
@@ -166,7 +166,7 @@ const Answer = ({
   }
 };
 
-/** What was found, or why nothing was. */
+/** The report that was found, or why there is none. */
 export const LookupAnswer = ({ feedId, lookup }: { readonly feedId: string; readonly lookup: Lookup }) => {
   const { clock } = useExplorer();
   if (lookup.kind === 'too-old')

@@ -1,4 +1,4 @@
-// The question "what was the price at…": the report that applied, or the two around the moment and why none applies.
+// Looks up the price at a time: the report that was valid, or the nearest two and why there is none.
 import { type Client, type DecodedReport, decode, SealpostError } from '@sealpost/client';
 import type { Body } from '@sealpost/protocol';
 import { formatAge, formatUtc } from './format.ts';
@@ -6,7 +6,7 @@ import { formatAge, formatUtc } from './format.ts';
 type ReportWindow = Body<'Window'>;
 export type MissReason = Body<'ReportMiss'>['reason'];
 
-/** A report beside the moment; its price where it could be read. */
+/** An adjacent report; `decoded` if it could be read. */
 export type Neighbour = ReportWindow & { readonly decoded: DecodedReport | undefined };
 
 export type Lookup =
@@ -20,7 +20,7 @@ export type Lookup =
     }
   | { readonly kind: 'too-old'; readonly seconds: number; readonly oldestTimestamp: number | undefined };
 
-/** Looks a moment up. Rejects with what no explanation of a miss is: no network, no access. */
+/** Looks up a second. Rejects with errors other than a miss, such as no network or no access. */
 export const lookUp = async (
   client: Pick<Client, 'at'>,
   feedId: string,
@@ -34,7 +34,7 @@ export const lookUp = async (
     if (!(error instanceof SealpostError)) throw error;
     if (error.code === 'timestamp_out_of_bounds') return tooOld(seconds, error);
     if (error.code !== 'report_not_found') throw error;
-    const { reason, previous, next } = error.details as Partial<Body<'ReportMiss'>>; // the server's own words on a miss
+    const { reason, previous, next } = error.details as Partial<Body<'ReportMiss'>>; // the details of a miss
     const [before, after] = await Promise.all([
       readNeighbour(client, feedId, previous, signal),
       readNeighbour(client, feedId, next, signal),
@@ -60,7 +60,7 @@ const readNeighbour = async (
     const { report } = await client.at(feedId, window.observationsTimestamp, { signal });
     return { ...window, decoded: decode(report) };
   } catch {
-    return { ...window, decoded: undefined }; // its window is known all the same
+    return { ...window, decoded: undefined }; // its window is still known
   }
 };
 
@@ -68,7 +68,7 @@ const at = (seconds: number): string => formatUtc(seconds * 1_000);
 
 const lengthOf = (from: number, to: number): string => formatAge((to - from + 1) * 1_000);
 
-/** Why no report applies, in one or two sentences. */
+/** Why there is no report, in one or two sentences. */
 export const explainMiss = (
   { seconds, reason, previous, next }: Extract<Lookup, { kind: 'miss' }>,
   nowSeconds: number,
@@ -88,7 +88,7 @@ export const explainMiss = (
   return `Nothing was observed from ${at(from)} to ${at(to)}, a gap of ${lengthOf(from, to)}. A price is never carried over a gap.`;
 };
 
-/** Why a moment is out of reach. */
+/** Why a time is before the retained history. */
 export const explainTooOld = ({ oldestTimestamp }: Extract<Lookup, { kind: 'too-old' }>): string =>
   oldestTimestamp === undefined
     ? 'That time is before this server’s retained history. Enter a later one.'

@@ -1,4 +1,4 @@
-// The dialog for signing in: what it asks for, and what it says when the server refuses.
+// The sign-in dialog: its form, and the error when the server rejects the credentials.
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { useExplorer } from '../state/explorer.ts';

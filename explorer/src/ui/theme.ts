@@ -1,14 +1,14 @@
-// Whether the page is light or dark: as the system says, until the user chooses. The choice is kept in the browser.
+// The light or dark theme: the system's, unless the user chooses one. The choice is stored in the browser.
 import { computed, effect, type ReadonlySignal, signal } from '@preact/signals';
 
 export type Scheme = 'light' | 'dark';
 
 export type Theme = {
-  /** What is shown now. A chart draws its colours anew when this changes. */
+  /** The current one. Charts redraw when it changes. */
   readonly scheme: ReadonlySignal<Scheme>;
-  /** Changes to the other one. */
+  /** Switches to the other one. */
   readonly toggle: () => void;
-  /** A colour of tokens.css as it is now, for what is drawn by script: `colour('--accent')`. */
+  /** The current value of a color in tokens.css, for scripts that draw: `colour('--accent')`. */
   readonly colour: (token: string) => string;
 };
 
@@ -25,7 +25,7 @@ export const createTheme = (window: Window): Theme => {
   });
   const choice = signal(readChoice(root.dataset.theme));
   const scheme = computed(() => choice.value ?? (systemIsDark.value ? 'dark' : 'light'));
-  // The probe's colour is one that scripts can read: tokens themselves are light and dark in one.
+  // The computed color of a probe element, because a token itself contains both the light and the dark color.
   const probe = document.createElement('span');
   probe.hidden = true;
   root.append(probe);
@@ -52,6 +52,6 @@ const keep = ({ localStorage }: Window, choice: Scheme): void => {
   try {
     localStorage.setItem(storageKey, choice);
   } catch {
-    // A browser that refuses storage: the choice holds until the page is left.
+    // Storage is blocked: the choice lasts until the page is closed.
   }
 };

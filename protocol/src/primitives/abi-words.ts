@@ -1,11 +1,11 @@
-// ABI encoding as far as a report needs it: 32-byte words, `bytes`, `bytes32[]` and the tuple around them, as hex digits without 0x.
-// A general encoder would be a dependency of 23 MB; the layout is fixed, and property tests compare this one with ox's (D106).
+// The part of ABI encoding that reports need: 32-byte words, `bytes`, `bytes32[]` and tuples, as hex digits without 0x. A general
+// encoder would be a 23 MB dependency; property tests compare this one with ox's (D106).
 import type { Hex } from './hex-bytes.ts';
 
-/** Types of a single word. `time64` is a uint64 that the caller has as a number. */
+/** Types of a single word. `time64` is a uint64 as a number. */
 export type WordType = 'bytes32' | 'uint32' | 'time64' | 'uint64' | 'uint192' | 'int192';
 
-/** An element of a tuple that has no fixed length: encoded behind the tuple's head, which holds its offset. */
+/** A tuple element of variable length: encoded after the tuple's head, which has its offset. */
 export type Tail = { readonly tail: string };
 
 const wordBytes = 32;
@@ -42,7 +42,7 @@ const encoders: Readonly<Record<WordType, (value: unknown) => string | undefined
       : undefined,
 };
 
-/** One value as a word; undefined when its type cannot hold it. Nothing is converted: a bigint field takes a bigint. */
+/** One value as a word; undefined if it does not fit the type. Nothing is converted: a bigint field takes a bigint. */
 export const encodeWord = (type: WordType, value: unknown): string | undefined => encoders[type](value);
 
 /** An element of type `bytes`: its length, then the bytes padded with zeros to whole words. */
@@ -52,10 +52,10 @@ export const bytesTail = (bytes: Hex): Tail => {
   return { tail: numberWord(digits.length / 2) + digits.padEnd(padded, '0') };
 };
 
-/** An element of type `bytes32[]`: how many words, then the words. */
+/** An element of type `bytes32[]`: the number of words, then the words. */
 export const arrayTail = (words: readonly string[]): Tail => ({ tail: numberWord(words.length) + words.join('') });
 
-/** A tuple: words as they are and the offset of each tail, then the tails in the same order. */
+/** A tuple: words and the offset of each tail, then the tails in the same order. */
 export const encodeTuple = (elements: readonly (string | Tail)[]): Hex => {
   let end = elements.length * wordBytes;
   const head = elements.map((element) => {

@@ -1,5 +1,5 @@
-// Hex to bytes on the path of every report: one native call, then a table for pairs of digits. Half the time of a decoder that reads
-// the string by character, without allocations.
+// Hex to bytes, used for every report: one native call, then a table for pairs of digits. Takes half the time of a decoder that reads
+// the string by character, and allocates nothing.
 
 /** Bytes as text: `0x` and two hex digits each. */
 export type Hex = `0x${string}`;
@@ -11,14 +11,14 @@ for (const [value, digit] of [...'0123456789abcdef'].entries()) {
   digitValues[digit.toUpperCase().charCodeAt(0)] = value;
 }
 
-/** Every platform has it, though the language's own types do not. */
+/** Exists on every platform, but not in the ECMAScript types. */
 declare const TextEncoder: new () => { readonly encodeInto: (text: string, bytes: Uint8Array) => unknown };
 
 const encoder = new TextEncoder();
-/** Digits of one call at most: those of the longest report, and more. */
+/** Most digits per call, more than the longest report has. */
 const digits = new Uint8Array(16_384);
 
-/** Writes hex digits, without `0x`, as bytes at an offset. Throws when they do not fit, on an odd digit, and on anything that is none. */
+/** Writes hex digits, without `0x`, as bytes at an offset. Throws if they do not fit, on an odd number of digits, and on non-digits. */
 export const writeHex = (hex: string, bytes: Uint8Array, offset: number): void => {
   const { length } = hex;
   if (length > digits.length || offset + length / 2 > bytes.length) throw new RangeError('The hex is too long.');

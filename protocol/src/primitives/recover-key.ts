@@ -1,5 +1,5 @@
-// The public key behind a signature: the recovery formula on noble's point arithmetic. noble's own `secp256k1` does the same, and brings signing,
-// DER and two hash functions along: 6 KB gzipped that a page would load for nothing (D155).
+// Recovers the public key of a signature with noble's point arithmetic. noble's own `secp256k1` does the same, but includes signing, DER and
+// two hash functions: 6 KB gzipped that a page does not need (D155).
 import { Field } from '@noble/curves/abstract/modular.js';
 import { weierstrass } from '@noble/curves/abstract/weierstrass.js';
 import { bytesToNumberBE } from '@noble/curves/utils.js';
@@ -29,8 +29,8 @@ const Point = /* @__PURE__ */ weierstrass(curve, { Fp: /* @__PURE__ */ Field(cur
 const wordBytes = 32;
 
 /**
- * The uncompressed key (65 bytes) whose signature of a digest of 32 bytes this is: recovery id 0 or 1, r, s, 65 bytes. Throws where r or s is
- * out of range, and where no point of the curve has that r.
+ * Recovers the uncompressed key (65 bytes) from a signature (recovery id 0 or 1, r, s; 65 bytes) of a 32-byte digest. Throws if r or s is out
+ * of range, or if no point on the curve has that r.
  */
 export const recoverPublicKey = (signature: Uint8Array, digest: Uint8Array): Uint8Array => {
   const { Fn, BASE } = Point;

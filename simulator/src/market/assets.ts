@@ -1,19 +1,19 @@
-// The table of simulated assets: what they are and how their prices move. streams.ts says which streams report them.
+// The table of simulated assets and how their prices move. streams.ts has the streams that report them.
 
 /** A pair and the model of its price. */
 export type Asset = {
   readonly assetName: string;
   readonly baseAsset: string;
   readonly quoteAsset: string;
-  /** The price that the walk wanders around, in units of the quote asset. */
+  /** The price that the walk fluctuates around, in units of the quote asset. */
   readonly referencePrice: number;
   /** Prices are multiples of 1 / ticksPerUnit, a power of ten. */
   readonly ticksPerUnit: number;
   /** Standard deviation of a day's return: 0.03 is 3 %. */
   readonly volatilityPerDay: number;
-  /** Steady drift, for what accrues interest: 0.04 is about 4 % a year. */
+  /** Drift, for assets that accrue interest: 0.04 is about 4 % a year. */
   readonly growthPerYear: number;
-  /** Mean distance of bid and ask in hundredths of a percent. */
+  /** Mean spread in basis points. */
   readonly spreadBps: number;
 };
 
@@ -57,5 +57,5 @@ export const assets = {
   'wstETH/ETH': asset('wstETH/ETH', 'Wrapped staked Ether', 1.1912, 1e9, 0, 1, 0.029),
 } as const satisfies Record<string, Asset>;
 
-/** A pair that the table holds. */
+/** A pair in the table. */
 export type Pair = keyof typeof assets;

@@ -9,7 +9,7 @@ export const weekdayOf = (day: number): number => (((day + 4) % 7) + 7) % 7;
 
 export const yearOf = (day: number): number => new Date(day * dayMs).getUTCFullYear();
 
-/** The first (`nth` = 1), second… day of a month that falls on a weekday. */
+/** The nth (from 1) given weekday of a month. */
 export const nthWeekdayOf = (year: number, month: number, weekday: number, nth: number): number => {
   const first = dayOf(year, month, 1);
   return first + ((weekday - weekdayOf(first) + 7) % 7) + (nth - 1) * 7;

@@ -1,10 +1,10 @@
-// The New York Stock Exchange's full holidays, by rule. Half days and one-time closures follow no rule and are trading days here.
+// The full holidays of the New York Stock Exchange, by rule. Half days and one-time closures follow no rule and are trading days here.
 import { dayOf, nthWeekdayOf, weekdayOf, yearOf } from './calendar-day.ts';
 
 const monday = 1;
 const thursday = 4;
 
-/** The days of a year on which the exchange is closed beside weekends, in no order. */
+/** The holidays of a year, in no order. */
 export const nyseHolidaysOf = (year: number): readonly number[] =>
   [
     observedDayOf(dayOf(year, 1, 1)),
@@ -20,7 +20,7 @@ export const nyseHolidaysOf = (year: number): readonly number[] =>
     // A New Year's Day on a Saturday is not moved: the last day of December closes the books.
   ].filter((day) => yearOf(day) === year);
 
-/** Is the exchange closed on this day for a holiday? */
+/** Whether the exchange is closed for a holiday. */
 export const isNyseHoliday = (day: number): boolean => nyseHolidaysOf(yearOf(day)).includes(day);
 
 const observedDayOf = (day: number): number => {

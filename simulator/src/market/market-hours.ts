@@ -1,19 +1,19 @@
-// When markets are open: a pure function of the clock, in New York time. A trading day may begin on the evening before its date
-// (forex at 17:00, equities at 20:00), so a whole trading day is open or closed with its date.
+// When markets are open, in New York time. A trading day may start on the evening before its date (forex at 17:00, equities at 20:00);
+// the whole trading day is open or closed with its date.
 import { daySeconds } from '@sealpost/protocol';
 import { weekdayOf } from './calendar-day.ts';
 import { isNyseHoliday } from './holidays.ts';
 import { fromNewYork, toNewYork } from './new-york-time.ts';
 
-/** What a market is doing. Markets without extended hours know `regular` and `closed` only. */
+/** The session of a market. Markets without extended hours have only `regular` and `closed`. */
 export type Session = 'pre-market' | 'regular' | 'post-market' | 'overnight' | 'closed';
 
 type Hours = {
   /** The catalog's `marketHours`. */
   readonly label: string;
-  /** How long before midnight a trading day begins. */
+  /** How long before midnight a trading day starts. */
   readonly leadSeconds: number;
-  /** Trading time from the trading day's own beginning; the end is exclusive. */
+  /** Seconds from the start of the trading day; the end is exclusive. */
   readonly opensAt: number;
   readonly closesAt: number;
   readonly keepsHolidays: boolean;
@@ -34,7 +34,7 @@ export const marketHours = {
     closesAt: 16 * hour,
     keepsHolidays: true,
   },
-  // Values that are struck once a day: the market is open for the one second of the strike.
+  // Values with one strike a day: the market is open for that one second.
   'daily-strike': {
     label: '16:00 ET M-F',
     leadSeconds: 0,
@@ -76,7 +76,7 @@ export const lastOpenAt = (kind: MarketHours, seconds: number): number => {
   return fromNewYork(day * daySeconds + hours.closesAt - 1 - hours.leadSeconds);
 };
 
-/** What the market is doing at a second. */
+/** The session at a second. */
 export const sessionAt = (kind: MarketHours, seconds: number): Session => {
   if (lastOpenAt(kind, seconds) !== seconds) return 'closed';
   return kind === 'us-equities-extended' ? extendedSessionAt(seconds) : 'regular';
@@ -89,7 +89,7 @@ const extendedSessionAt = (seconds: number): Session => {
   return timeOfDay < 16 * hour ? 'regular' : 'post-market';
 };
 
-/** Market status of schema version 11, which tells sessions apart; 0 is unknown and never simulated. */
+/** Market status codes of schema version 11; 0 is unknown and never simulated. */
 export const sessionCodes = {
   'pre-market': 1,
   regular: 2,

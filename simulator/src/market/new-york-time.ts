@@ -13,8 +13,8 @@ const offsetAt = (seconds: number): number => {
   return seconds >= daylightFrom && seconds < daylightTo ? daylightOffset : standardOffset;
 };
 
-/** What New York's wall clocks show at a Unix second, as seconds since 1970-01-01 00:00 on that clock. */
+/** New York local time at a Unix second, as seconds since 1970-01-01 00:00 local time. */
 export const toNewYork = (seconds: number): number => seconds + offsetAt(seconds);
 
-/** The Unix second at which New York's clocks show this; not for the night hours of the two Sundays that change them. */
+/** The Unix second of a New York local time; wrong in the hours around the two daylight-saving changes. */
 export const fromNewYork = (wallSeconds: number): number => wallSeconds - offsetAt(wallSeconds - standardOffset);

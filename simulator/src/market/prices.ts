@@ -1,20 +1,20 @@
-// How prices move: a random walk that is a pure function of (seed, asset, second). Only + − × ÷ and sqrt are used,
-// which IEEE 754 rounds in one way, so every machine computes the same digits.
+// Simulated prices: a random walk that is a pure function of seed, asset and second. It uses only + − × ÷ and sqrt, which IEEE 754
+// defines exactly, so every machine computes the same digits.
 import { daySeconds } from '@sealpost/protocol';
 import type { Asset } from './assets.ts';
 import { gaussian, keyOf } from './random.ts';
 
 const anchorSeconds = 2 ** 22;
 const yearSeconds = 365 * daySeconds;
-const growthFrom = 1_735_689_600; // 2025-01-01, when assets that grow stand at their reference price
+const growthFrom = 1_735_689_600; // 2025-01-01, when assets that grow are at their reference price
 
-/** Prices are integers with this many units to one. */
+/** Units of a price per 1: 18 decimals. */
 export const priceScale = 10n ** 18n;
 
 /** One asset's walk under one seed. */
 export type Walk = { readonly asset: Asset; readonly key: number };
 
-/** The walk of an asset; streams of one asset share it, whatever their network. */
+/** The walk of an asset; all streams of the asset share it. */
 export const createWalk = (seed: string, asset: Asset): Walk => ({
   asset,
   key: keyOf(`${asset.baseAsset}/${asset.quoteAsset}`, keyOf(seed)),
@@ -41,7 +41,7 @@ const displacementAt = ({ asset, key }: Walk, seconds: number): number => {
   return left;
 };
 
-// x + sqrt(x² + 1) stands in for exp: positive everywhere, 1 + x + x²/2 near 0, and f(x) · f(−x) = 1.
+// x + sqrt(x² + 1) replaces exp: positive everywhere, 1 + x + x²/2 near 0, and f(x) · f(−x) = 1.
 const toFactor = (x: number): number => (x < 0 ? 1 / (Math.sqrt(x * x + 1) - x) : Math.sqrt(x * x + 1) + x);
 
 /** The price at a second in whole ticks, at least 1. */
@@ -52,7 +52,7 @@ export const ticksAt = (walk: Walk, seconds: number): number => {
   return Math.max(1, Math.round(price * ticksPerUnit));
 };
 
-/** The mean price in whole ticks of `samples` moments, evenly spread over the window that ends at a second. */
+/** The mean price in whole ticks of `samples` times, evenly spread over the window that ends at a second. */
 export const averageTicksAt = (walk: Walk, seconds: number, windowSeconds: number, samples: number): number => {
   let sum = 0;
   for (let i = 0; i < samples; i += 1) sum += ticksAt(walk, seconds - Math.floor((i * windowSeconds) / samples));

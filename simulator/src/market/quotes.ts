@@ -1,14 +1,14 @@
-// The market of a stream at a moment: price, bid, ask, volumes, session. A closed market shows its last open second.
+// The market of a stream at a second: price, bid, ask, volumes, session. A closed market has the prices of its last open second.
 import type { SimulatedStream } from '../streams.ts';
 import type { Asset } from './assets.ts';
 import { lastOpenAt, type Session, sessionAt } from './market-hours.ts';
 import { averageTicksAt, createWalk, ticksAt, toPrice, type Walk } from './prices.ts';
 import { keyOf, uniform } from './random.ts';
 
-/** A market at one moment. Prices have 18 decimals; bid ≤ price ≤ ask, and the last trade lies between bid and ask. */
+/** A market at one second. Prices have 18 decimals; bid ≤ price ≤ ask, and the last trade is between bid and ask. */
 export type Quote = {
   readonly observedAt: number;
-  /** The last open second, which the prices are of; `observedAt` itself while the market is open. */
+  /** The second of the prices, the last open one; `observedAt` while the market is open. */
   readonly settledAt: number;
   readonly session: Session;
   readonly price: bigint;
@@ -18,9 +18,9 @@ export type Quote = {
   /** Whole lots on offer. */
   readonly bidLots: number;
   readonly askLots: number;
-  /** The price at the observed moment, open or not. */
+  /** The price at `observedAt`, open or not. */
   readonly priceAroundTheClock: () => bigint;
-  /** The mean price over the time up to the settled moment. */
+  /** The mean price over the window that ends at `settledAt`. */
   readonly averageOver: (windowSeconds: number) => bigint;
 };
 
@@ -41,11 +41,11 @@ export const createMarket = (seed: string, simulated: SimulatedStream): Market =
   return {
     ...simulated,
     walk: createWalk(seed, simulated.asset),
-    noiseKeys: noiseKeys as Market['noiseKeys'], // built from the very list of names
+    noiseKeys: noiseKeys as Market['noiseKeys'], // built from the same list of names
   };
 };
 
-// Half the spread, give or take half of itself; at least one tick.
+// Half the spread, ± 50 %; at least one tick.
 const distanceOf = (asset: Asset, ticks: number, noise: number): number =>
   Math.ceil(ticks * (asset.spreadBps / 20_000) * (0.5 + noise));
 

@@ -1,7 +1,7 @@
 // Seeded, random-access integer noise. A value depends on its key and position only, so any time range can be simulated on any machine,
 // in any order, with the same result.
 
-/** Scrambles two 32-bit numbers into one; every input bit moves every output bit. */
+/** Hashes two 32-bit numbers into one; every input bit affects every output bit. */
 export const mix = (key: number, position: number): number => {
   let hash = key ^ Math.imul(position, 0x9e3779b9);
   hash = Math.imul(hash ^ (hash >>> 16), 0x21f0aaad);
@@ -9,7 +9,7 @@ export const mix = (key: number, position: number): number => {
   return (hash ^ (hash >>> 15)) >>> 0;
 };
 
-/** A 32-bit key for a text under another key (FNV-1a, then scrambled). */
+/** A 32-bit key of a text and a parent key (FNV-1a, then mixed). */
 export const keyOf = (text: string, parent = 0): number => {
   let hash = 0x811c9dc5;
   for (let i = 0; i < text.length; i += 1) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);

@@ -1,14 +1,14 @@
-// What is lit up on a report: a field and its bytes, whichever of the two is pointed at, focused or chosen.
+// What is highlighted on a report: a field and its bytes, when either is hovered, focused or selected.
 import { computed, type ReadonlySignal, signal } from '@preact/signals';
 
 export type ByteLink = {
-  /** The link that is lit up now. */
+  /** The link that is highlighted now. */
   readonly active: ReadonlySignal<string | undefined>;
   /** The one that stays after a click. */
   readonly chosen: ReadonlySignal<string | undefined>;
-  /** Names what is pointed at; undefined when nothing is any more. */
+  /** Sets what is hovered or focused; undefined for nothing. */
   readonly point: (link: string | undefined) => void;
-  /** Keeps a link lit up, or lets it go when it was kept. */
+  /** Keeps a link highlighted; called again, releases it. */
   readonly choose: (link: string) => void;
   readonly clear: () => void;
 };
@@ -32,7 +32,7 @@ export const createByteLink = (): ByteLink => {
   };
 };
 
-/** What an element that stands for a link listens to. */
+/** The event handlers of an element that highlights a link. */
 export const linkEvents = ({ point }: ByteLink, link: string) => ({
   onPointerEnter: () => point(link),
   onPointerLeave: () => point(undefined),

@@ -2,12 +2,12 @@
 import type { FullReport } from '@sealpost/protocol';
 import type { FieldLine } from './fields.ts';
 
-/** `layout`: the offsets and lengths that hold the others together. */
+/** `layout`: offsets and lengths of the ABI encoding. */
 export type BytesPart = 'context' | 'layout' | 'body' | 'signatures';
 
 export type Segment = {
   readonly id: string;
-  /** What lights up together: the r, s and v of a signature share one. */
+  /** Segments with the same link are highlighted together: the r, s and v of a signature share one. */
   readonly link: string;
   readonly part: BytesPart;
   readonly name: string;
@@ -44,7 +44,7 @@ export const contextTexts = {
 
 export const contextNames = Object.keys(contextTexts) as readonly (keyof typeof contextTexts)[]; // keys of its own
 
-/** A segment before its place is known; what follows it begins where it ends. */
+/** A segment without its offset, which is the sum of the lengths before it. */
 type Piece = Omit<Segment, 'offset' | 'link'> & { readonly link?: string };
 
 const layoutPiece = (id: string, name: string, about: string): Piece => ({
@@ -85,7 +85,7 @@ const vsPieces = (count: number): readonly Piece[] => [
   ...padding('vs padding', 'signatures', wordBytes - count, 'One byte per signature; the rest are zero.'),
 ];
 
-/** One segment for each field; for a schema that is not known the feed id, and then word by word. */
+/** One segment per field; for an unknown schema, the feed ID and then one per word. */
 const bodyPieces = (bodyLength: number, fields: readonly FieldLine[] | undefined): readonly Piece[] => {
   const words = Math.ceil(bodyLength / wordBytes);
   const pieces = Array.from({ length: words }, (_, i): Piece => {
@@ -132,7 +132,7 @@ const halfPieces = (half: 'r' | 's', count: number): readonly Piece[] => [
   ),
 ];
 
-/** Every segment of a full report, in order and without a hole. `fields` where its schema is known. */
+/** Every segment of a full report, in order and without gaps. `fields`: undefined for an unknown schema. */
 export const mapReportBytes = (
   { body, signatures: { length: count } }: FullReport,
   fields: readonly FieldLine[] | undefined,
@@ -163,7 +163,7 @@ export const mapReportBytes = (
   });
 };
 
-/** Segments by the word that they are in: what a line of the dump shows. None is in two. */
+/** Segments by word: one word is one line of the dump. No segment spans two words. */
 export const wordsOf = (segments: readonly Segment[]): readonly (readonly Segment[])[] => {
   const words: Segment[][] = [];
   for (const segment of segments) {
@@ -179,7 +179,7 @@ export const wordsOf = (segments: readonly Segment[]): readonly (readonly Segmen
 export const digitsOf = (fullReport: string, { offset, length }: Pick<Segment, 'offset' | 'length'>): string =>
   fullReport.slice(2 + offset * 2, 2 + (offset + length) * 2);
 
-/** The same report with the last bit of a field changed: nobody signed that. */
+/** The same report with the last bit of a field flipped, so that its signatures no longer match. */
 export const alterField = (fullReport: string, { offset, length }: Pick<Segment, 'offset' | 'length'>): string => {
   const at = 1 + (offset + length) * 2;
   const digit = (Number.parseInt(fullReport.slice(at, at + 1), 16) ^ 1).toString(16);

@@ -1,4 +1,4 @@
-// The "copy as" box: the same report in other programs.
+// The "Copy as" card: the same read or check as curl, TypeScript or CLI.
 import { useState } from 'preact/hooks';
 import { Copy } from '../components.tsx';
 import type { CopyForm } from './copy-as.ts';

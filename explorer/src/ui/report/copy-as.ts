@@ -1,12 +1,12 @@
-// The lines that read or check a report outside of this page. None holds a secret: user id and secret come from the environment,
-// and the request is signed when the line runs, so that it works whenever it is pasted.
+// Commands that read or verify a report outside of this page. They contain no secret: user ID and secret come from the environment, and
+// the request is signed when the command runs, so it never expires.
 import { routes } from '@sealpost/protocol';
 
 export type CopyForm = {
   readonly id: string;
   readonly title: string;
   readonly text: string;
-  /** What it needs. */
+  /** Its prerequisites. */
   readonly needs: string;
 };
 
@@ -45,7 +45,7 @@ console.log(verdict.ok ? verdict.decoded?.priceText : verdict.message);
   ];
 };
 
-/** How to check a report that is at hand: nothing but the signers is asked of the server, and no account is needed. */
+/** How to verify a report you have: only the signers come from the server, and no account is needed. */
 export const checkingForms = (origin: string, fullReport: string): readonly CopyForm[] => [
   {
     id: 'curl',

@@ -1,4 +1,4 @@
-// The bytes of a report on the page: a line for each word, with its part, its place and its name; and what is pointed at, in words.
+// The bytes of a report: one line per 32-byte word with part, offset and name, and an explanation of what is highlighted.
 import { useComputed, useSignalEffect } from '@preact/signals';
 import { useMemo, useRef, useState } from 'preact/hooks';
 import { Copy } from '../components.tsx';
@@ -9,7 +9,7 @@ import type { ReadReport } from './reading.ts';
 
 type DumpProps = { readonly report: ReadReport; readonly link: ByteLink };
 
-/** The whole report as hex, marked. */
+/** The whole report as annotated hex. */
 export const ReportDump = ({ report, link }: DumpProps) => {
   const { fullReport, segments } = report;
   const panel = useRef<HTMLDivElement>(null);
@@ -67,7 +67,7 @@ const Legend = () => (
   </ul>
 );
 
-/** The segment that a key leads to: to the left and right one value, up and down one line. */
+/** The segment that a key moves to: left and right by one value, up and down by one line. */
 const targetOf = (key: string, current: number, segments: readonly Segment[]): number | undefined => {
   const from = segments[current];
   if (from === undefined) return undefined;
@@ -161,7 +161,7 @@ const SegmentButton = ({ segment, index, report, link, current, setCurrent }: Se
   );
 };
 
-/** Brings what lights up into the panel's view, without moving the page. */
+/** Scrolls what is highlighted into view within the panel, without scrolling the page. */
 const useScrollToActive = (
   panel: { readonly current: HTMLDivElement | null },
   link: ByteLink,
@@ -180,7 +180,7 @@ const useScrollToActive = (
 
 const scrollMargin = 24;
 
-/** What is pointed at, in words. */
+/** Explains what is highlighted. */
 const Explanation = ({ report, link }: DumpProps) => {
   const active = link.active.value;
   const found = report.segments.filter((segment) => segment.link === active);

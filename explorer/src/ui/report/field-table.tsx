@@ -1,4 +1,4 @@
-// The decoded fields of a report as a table: each with type, unit and meaning, exactly; and lit up together with its bytes.
+// The decoded fields of a report as a table: type, unit, meaning and exact value of each, highlighted together with its bytes.
 import { useComputed } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { Copy, Exact, Notice } from '../components.tsx';
@@ -98,7 +98,7 @@ const FieldRow = ({ field, link }: { readonly field: FieldLine; readonly link: B
 type RowProps = {
   readonly link: ByteLink;
   readonly name: string;
-  /** The link that it lights up. */
+  /** The link that it highlights. */
   readonly of: string;
   readonly type: string;
   readonly unit: string;
@@ -135,7 +135,7 @@ const Row = ({ link, name, of, type, unit, about, children }: RowProps) => {
   );
 };
 
-/** Keeps a link lit up; on a small screen, where the bytes are elsewhere, goes to them. */
+/** Keeps a link highlighted and scrolls to its bytes, which may be out of view on a small screen. */
 export const choose = (link: ByteLink, of: string): void => {
   link.choose(of);
   if (link.chosen.peek() !== of) return;

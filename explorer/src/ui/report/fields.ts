@@ -1,5 +1,5 @@
-// The fields of a report's body for a reader: what each is, its type and unit in words, its exact integer, and what that reads as.
-// Which fields there are is the protocol's table.
+// Describes the fields of a report's body: meaning, type and unit in words, exact integer, readable value. The fields themselves come
+// from the protocol's table.
 import {
   type Field,
   type FieldUnit,
@@ -10,23 +10,23 @@ import {
 } from '@sealpost/protocol';
 import { marketStatusOf } from '../market-status.ts';
 
-/** What a number reads as; the page prints it with its own formats. */
+/** The readable form of a number; the page formats it. */
 export type Reading =
   | { readonly kind: 'decimal'; readonly value: bigint; readonly of: string }
-  /** `fraction`: the digits below the millisecond, where the field has some. */
+  /** `fraction`: the digits below the millisecond, if any. */
   | { readonly kind: 'moment'; readonly ms: number; readonly fraction: string }
   | { readonly kind: 'words'; readonly text: string }
-  /** Whole numbers and hashes: the raw value says it all. */
+  /** Whole numbers and hashes: the raw value is readable as it is. */
   | { readonly kind: 'plain' };
 
 export type FieldLine = {
   readonly name: string;
-  /** As the ABI has it. */
+  /** The ABI type. */
   readonly type: string;
   readonly unit: FieldUnit;
-  /** What the unit means, in a few words. */
+  /** The unit in a few words. */
   readonly unitText: string;
-  /** What the field says, in a sentence. */
+  /** The meaning of the field in a sentence. */
   readonly about: string;
   /** The integer as it was signed, or hex. */
   readonly raw: string;

@@ -1,10 +1,10 @@
-// A moment of a report: UTC above, local time below it, to the nanosecond where there are some.
+// A time in a report: UTC with local time below, to the nanosecond if the field has them.
 import { formatLocal, formatUtc } from '../format.ts';
 
-/** Later than that there is no Date, but a field can hold it. */
+/** The latest time of a Date; a field may hold a later one. */
 const dateMaxMs = 8.64e15;
 
-/** `fraction`: the digits below the millisecond, more than a Date holds. */
+/** `fraction`: the digits below the millisecond, which a Date cannot hold. */
 export const ReportTime = ({ ms, fraction = '' }: { readonly ms: number; readonly fraction?: string }) => {
   if (ms > dateMaxMs) return <span>{ms} ms, too large for a date</span>;
   const precise = (format: (ms: number) => string): string =>

@@ -1,4 +1,4 @@
-// What a verifier contract is called with: the report, and the fee token in either of the encodings that contracts take.
+// The arguments for a verifier contract: the report, and the fee token in either encoding.
 import { type FeeTokenEncoding, SealpostError, withFeeToken } from '@sealpost/client';
 import { useId, useState } from 'preact/hooks';
 import { Copy } from '../components.tsx';
@@ -18,7 +18,7 @@ const choices: readonly { readonly encoding: FeeTokenEncoding; readonly title: s
   },
 ];
 
-/** The arguments, or why there are none. */
+/** The arguments, or what is wrong with the input. */
 const readArguments = (
   fullReport: string,
   encoding: FeeTokenEncoding,

@@ -1,5 +1,5 @@
-// The verdict on a report as the page tells it: one sentence, and a line for each signature. The page loads this file when it is
-// needed, because recovering signers brings the elliptic curve with it.
+// The verdict on a report as the page shows it: one sentence, and a line per signature. Loaded on demand, because signer recovery needs
+// the elliptic-curve code.
 import {
   type Address,
   type FullReport,
@@ -18,7 +18,7 @@ import {
 export type SignatureState = 'registered' | 'duplicate' | 'unregistered' | 'unjudged' | 'malformed';
 
 export type SignatureLine = {
-  /** Counted from 1, as the page does. */
+  /** Counts from 1. */
   readonly number: number;
   readonly address: string | undefined;
   readonly state: SignatureState;
@@ -31,16 +31,16 @@ export type Proof = {
   readonly title: string;
   readonly sentence: string;
   readonly lines: readonly SignatureLine[];
-  /** The set that the config digest names; undefined where the server has none. */
+  /** The signer set of the report's config digest; undefined if the server has none. */
   readonly signerSet: SignerSet | undefined;
   /** What the oracles signed. */
   readonly digest: string;
 };
 
-/** What an answer says around the blob, to be held against what was signed. */
+/** The fields of the response around the full report, to compare with what was signed. */
 export type Claim = Pick<ReportJson, 'feedID' | 'validFromTimestamp' | 'observationsTimestamp'>;
 
-/** Recovers each signature once, though verdict and lines both ask for it. */
+/** Caches recovered keys, because the verdict and the lines both need them. */
 const rememberingEngine = (engine: SignatureEngine): SignatureEngine => {
   const known = new Map<string, Uint8Array>();
   return {
@@ -54,7 +54,7 @@ const rememberingEngine = (engine: SignatureEngine): SignatureEngine => {
   };
 };
 
-/** Recovers the signers of a report and judges them by published signer sets. `signed` is what the body says, where its schema is known. */
+/** Recovers the signers of a report and checks them against published signer sets. `signed`: the decoded body; undefined for an unknown schema. */
 export const proveReport = (
   report: FullReport,
   signers: SignerSetsJson,

@@ -1,4 +1,4 @@
-// A report taken apart for the page: as far as it can be. A schema that is not known leaves its fields out, never its proof.
+// Decodes a report for the page, as far as possible: with an unknown schema the fields are missing, but it can still be verified.
 import { type DecodedReport, decode, SealpostError } from '@sealpost/client';
 import { decodeFullReport, type FullReport, reportSchemas, schemaVersionOf } from '@sealpost/protocol';
 import { mapReportBytes, type Segment } from './bytes.ts';
@@ -8,18 +8,18 @@ export type ReadReport = {
   /** Lower case, with 0x. */
   readonly fullReport: string;
   readonly full: FullReport;
-  /** As the body begins with it, whatever its schema. */
+  /** Read from the start of the body, which is the same in every schema. */
   readonly feedId: string;
-  /** Of the schema, for people: `version 3, Crypto advanced`. */
+  /** For display: `version 3, Crypto advanced`. */
   readonly schema: string;
-  /** undefined where the body could not be read; then `problem` says why. */
+  /** Undefined if the body cannot be decoded; `problem` says why. */
   readonly decoded: DecodedReport | undefined;
   readonly fields: readonly FieldLine[] | undefined;
   readonly problem: string | undefined;
   readonly segments: readonly Segment[];
 };
 
-/** Takes a full report apart. Throws a ReportFormatError where its envelope is no report's. */
+/** Decodes a full report. Throws a ReportFormatError if its envelope is malformed. */
 export const readReport = (raw: string): ReadReport => {
   const fullReport = raw.toLowerCase();
   const full = decodeFullReport(fullReport);

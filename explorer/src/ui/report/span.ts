@@ -1,7 +1,7 @@
-// The span that a price holds for, as a bar: the report's own window, those of its neighbours, and the gaps between, each as a share
-// of the bar. Only the drawing is in fractions; what is printed comes from the windows themselves.
+// The validity bar of a report: its own window, those of the adjacent reports, and the gaps between, each as a share of the bar. The
+// shares are floats for drawing; printed times come from the windows.
 
-/** Both ends included; `unitMs` is the resolution of the stream, so that a window of one second is one second wide. */
+/** A window, both ends included. */
 export type SpanWindow = { readonly fromMs: number; readonly toMs: number };
 
 export type SpanPart = {
@@ -13,14 +13,14 @@ export type SpanPart = {
 
 export type SpanBar = {
   readonly parts: readonly SpanPart[];
-  /** Where the moment asked for is. */
+  /** The share at which the requested time lies. */
   readonly marker: number | undefined;
 };
 
-/** A neighbour further away than this many widths of the report is drawn at the edge. */
+/** An adjacent report further away than this many widths of the report is drawn at the edge. */
 const widthsAround = 3;
 
-/** Draws a window between its neighbours. */
+/** Computes the bar. `unitMs` is the stream's timestamp resolution, so that a window of one second is one second wide. */
 export const drawSpan = (
   own: SpanWindow,
   previous: SpanWindow | undefined,

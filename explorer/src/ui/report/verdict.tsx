@@ -1,4 +1,4 @@
-// The proof on the page: the verdict in one sentence, a line for each signature, and the signer set it was held against.
+// The verdict card: the verdict in one sentence, a line per signature, and the signer set it was checked against.
 import type { SignerSetsJson } from '@sealpost/protocol';
 import { useEffect, useState } from 'preact/hooks';
 import { useExplorer } from '../../state/explorer.ts';
@@ -12,7 +12,7 @@ import type { ReadReport } from './reading.ts';
 
 type VerdictProps = { readonly report: ReadReport; readonly claim: Claim | undefined; readonly link: ByteLink };
 
-/** Recovers and judges the signers, after the page is painted. */
+/** Verifies the report after the page is painted. */
 export const ReportVerdict = ({ report, claim, link }: VerdictProps) => {
   const { session } = useExplorer();
   const client = session.client.value;
@@ -56,7 +56,7 @@ export const ReportVerdict = ({ report, claim, link }: VerdictProps) => {
   );
 };
 
-/** The proof, once the signers are known; worked out after the next paint, because a signature takes milliseconds. */
+/** The proof once the signers are loaded; computed after the next paint, because each signature takes milliseconds. */
 const useProof = (
   report: ReadReport,
   claim: Claim | undefined,

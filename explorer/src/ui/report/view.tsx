@@ -1,4 +1,4 @@
-// One report on the page, wherever it came from: its price and span, its proof, its fields and bytes, and the ways out of the page.
+// One report, read or pasted: price and validity, verdict, fields and bytes, verifier arguments, "Copy as".
 import { timeResolutionOf } from '@sealpost/protocol';
 import { useMemo } from 'preact/hooks';
 import { useExplorer } from '../../state/explorer.ts';
@@ -22,14 +22,14 @@ export type ReportAround = { readonly previous: SpanWindow | undefined; readonly
 
 type ViewProps = {
   readonly report: ReadReport;
-  /** What came with it, to be held against what was signed. */
+  /** The fields of the response around it, to compare with what was signed. */
   readonly claim?: Claim | undefined;
-  /** The second that was asked for. */
+  /** The requested second. */
   readonly asked?: number;
   readonly around?: ReportAround | undefined;
 };
 
-/** A report with its proof. `asked` is there where the server has it, so that it can be read from there again. */
+/** A report with its verdict. `asked` is set if the server has the report, so that "Copy as" can read it from there. */
 export const ReportView = ({ report, claim, asked, around }: ViewProps) => {
   const link = useMemo(createByteLink, [report]);
   const { origin } = window.location;
@@ -104,7 +104,7 @@ const Side = ({ title, value }: { readonly title: string; readonly value: bigint
   </div>
 );
 
-/** How long the price holds, drawn between its neighbours. */
+/** The validity of the price, drawn between the adjacent reports. */
 const Span = ({ report: { decoded }, asked, around }: CardProps) => {
   const { clock } = useExplorer();
   if (decoded === undefined) return null;
