@@ -69,10 +69,11 @@ export const createGround = ({ port, opsPort, isTls, address, account, targets, 
       act();
       timers.add(setInterval(act, ms));
     },
-    /** Nothing more is done; connections stay as they are. */
+    /** Nothing more is done. Connections stay as they are, but for those that the system is still trying to open, for minutes if need be. */
     stop: (): void => {
       isOver = true;
       for (const timer of timers) clearInterval(timer);
+      for (const socket of sockets) if (socket.connecting) socket.destroy();
     },
     /** Connections that the server has not ended. */
     left: (): number => sockets.size,

@@ -240,6 +240,17 @@ test('guard: an address that sends many bodies in chunks loses its connections a
   await expect.poll(() => ask(call('127.0.0.2')), { timeout: 5_000 }).toBe('handled');
 });
 
+test('guard: an address whose connections run far ahead of their answers gets none for a second; others do', async () => {
+  const { call, dropped } = await open({}, (request, response) => {
+    if (request.url !== '/waits') response.end('handled');
+  });
+  for (let i = 0; i < 30; i++) call('127.0.0.2').resume().write(get('/waits').repeat(200));
+  await expect.poll(dropped).toContain('address');
+  expect(await askOn(call('127.0.0.3'), get())).toBe('handled');
+  expect(new Set(dropped())).toEqual(new Set(['pipelined', 'address']));
+  await expect.poll(() => askOn(call('127.0.0.2'), get()), { timeout: 5_000 }).toBe('handled');
+});
+
 test('guard: an account with too much unread loses the connection that stalled longest, and nobody else does', async () => {
   const connections = { unreadBytesMax: 1_000_000_000, unreadBytesPerAccount: 40_000_000 };
   const { call, left, dropped } = await open({ connections }, (request, response) => {

@@ -30,8 +30,11 @@ const endedMaxMs = 1_000;
 const tendEveryMs = 500;
 /** The share of connections that is kept free for clients that are still to authenticate. */
 const reserveShare = 1 / 16;
-/** Requests with a body in chunks that an address may send in a second: 64 KB of tiny ones take 18 ms to parse before anything can be refused. */
-const chunkedPerSecondMax = 10;
+/**
+ * Offenses of an address in a second: a request with a body in chunks, or a connection that runs too far ahead of its answers. 64 KB of either
+ * are parsed before anything can be refused, which takes up to 18 ms.
+ */
+const offensesPerSecondMax = 10;
 /** Requests that may wait on one connection behind the one that is answered. */
 const pipelinedMax = 64;
 
@@ -50,7 +53,7 @@ type Connection = Unread & {
   isCounted: boolean;
   pipelined: number;
   readonly answered: (userId: string | undefined) => void;
-  readonly noteChunked: () => void;
+  readonly noteOffense: () => void;
   readonly drop: (reason: DropReason) => void;
 };
 
@@ -70,7 +73,7 @@ export const noteAnswer = (socket: Socket, userId: string | undefined): void => 
 };
 
 /** To be called for a request with a body in chunks, which nothing reads: too many from one address end its connections, and new ones for a second. */
-export const noteChunked = (socket: Socket): void => connectionOf(socket)?.noteChunked();
+export const noteChunked = (socket: Socket): void => connectionOf(socket)?.noteOffense();
 
 /** Watches the connection that a socket belongs to, TLS or plain. */
 export const watchStalls = (socket: Socket, nowMs: number, patienceMs: number): StallWatch =>
@@ -89,7 +92,10 @@ export const inTurn =
     const connection = connectionOf(request.socket);
     if (request.socket.destroyed || connection === undefined) return;
     connection.pipelined += 1;
-    if (connection.pipelined > pipelinedMax) return void connection.drop('pipelined');
+    if (connection.pipelined > pipelinedMax) {
+      connection.drop('pipelined');
+      return void connection.noteOffense();
+    }
     response.once('socket', () => {
       connection.pipelined -= 1;
       handle(request, response);
@@ -104,7 +110,7 @@ type Table = GuardParts & {
   /** The others, by the account that authenticated first, oldest first. */
   readonly accounts: Map<string, Set<Connection>>;
   readonly addresses: ReturnType<typeof createAddressCounts>;
-  readonly chunked: ReturnType<typeof createChunkedCounts>;
+  readonly offenses: ReturnType<typeof createOffenses>;
   readonly unread: ReturnType<typeof createUnread>;
 };
 
@@ -118,7 +124,7 @@ export const createConnectionGuard = (parts: GuardParts) => {
     strangers: new Set(),
     accounts: new Map(),
     addresses: createAddressCounts(rules.connectionsPerAddress),
-    chunked: createChunkedCounts(monotonicMs),
+    offenses: createOffenses(monotonicMs),
     unread: createUnread(rules),
   };
   const { open, unread } = table;
@@ -166,13 +172,13 @@ const remove = ({ open, strangers, accounts, addresses, unread }: Table, connect
 
 /** Counts a new connection, and drops it, or another one for it, where there are too many. */
 const admit = (table: Table, raw: Socket, isTls: boolean): void => {
-  const { rules, open, strangers, addresses, chunked } = table;
+  const { rules, open, strangers, addresses, offenses } = table;
   const connection = createConnection(table, raw, isTls);
   (raw as Guarded)[guarded] = connection; // a property of our own
   open.add(connection);
   strangers.add(connection);
   raw.once('close', () => remove(table, connection));
-  if (!addresses.add(connection.address) || chunked.areTooMany(connection.address))
+  if (!addresses.add(connection.address) || offenses.areTooMany(connection.address))
     return void connection.drop('address');
   if (open.size <= authenticatedMax(rules)) return;
   const [oldest] = strangers;
@@ -227,10 +233,10 @@ const createConnection = (table: Table, raw: Socket, isTls: boolean): Connection
       if (userId !== undefined && connection.isStranger) authenticate(table, connection, userId);
       if (!raw.destroyed && connection.waitingBytes() > 0) count(table, connection);
     },
-    noteChunked: () => {
+    noteOffense: () => {
       const { address } = connection;
-      table.chunked.add(address);
-      if (!table.chunked.areTooMany(address)) return;
+      table.offenses.add(address);
+      if (!table.offenses.areTooMany(address)) return;
       for (const other of [...table.strangers]) if (other.address === address) other.drop('address');
     },
   };
@@ -288,8 +294,8 @@ const createAddressCounts = (max: number) => {
   };
 };
 
-/** Counts requests with a body in chunks by address, anew every second. */
-const createChunkedCounts = (monotonicMs: () => number) => {
+/** Counts offenses by address, from zero every second. */
+const createOffenses = (monotonicMs: () => number) => {
   const counts = new Map<string, number>();
   let sinceMs = monotonicMs();
   return {
@@ -302,7 +308,7 @@ const createChunkedCounts = (monotonicMs: () => number) => {
         counts.clear();
         sinceMs = monotonicMs();
       }
-      return (counts.get(address) ?? 0) > chunkedPerSecondMax;
+      return (counts.get(address) ?? 0) > offensesPerSecondMax;
     },
   };
 };
