@@ -9,7 +9,7 @@ const entitlementsMax = 1_000;
 /** Reads a user id, a UUID in any case; in lower case. */
 export const parseAccountId = (raw: string): string => {
   if (uuidPattern.test(raw)) return raw.toLowerCase();
-  throw malformedArgument('user id', raw, 'a UUID such as 123e4567-e89b-42d3-a456-426614174000');
+  throw malformedArgument('user ID', raw, 'a UUID such as 123e4567-e89b-42d3-a456-426614174000');
 };
 
 /** Reads a name: one line, and no UUID, so that it is never taken for a user id. */

@@ -43,7 +43,7 @@ export const changeRecords = async <K extends AdminKind>(
     const changes = all.filter(({ before, after }) => !isDeepStrictEqual(before, after));
     if (changes.length === 0 || (await write(session, admin, order, changes))) return summarize(all.length, changes);
   }
-  throw new CommandError(exitCodes.unavailable, 'Others keep changing the same records. Try again.');
+  throw new CommandError(exitCodes.unavailable, 'Other processes are changing the same records. Try again.');
 };
 
 /** Writes the changes; false when a record is no longer what they were made from. */

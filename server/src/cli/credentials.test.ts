@@ -52,12 +52,12 @@ describe('credentials', () => {
     const path = profiles('open.json', { a: profile() }, mode);
     expect(await latest({}, '--profile', 'a', '--profiles', path)).toMatchObject({
       code: 2,
-      stderr: `error: ${path} holds a secret and is open to others. Run: chmod 600 ${path}\n`,
+      stderr: `error: ${path} contains a secret but is accessible to other users. Run: chmod 600 ${path}\n`,
     });
     file('open-secret', alice.secret, mode);
     const beside = profiles('closed.json', { a: profile({ secret: undefined, secretFile: 'open-secret' }) });
     expect((await latest({}, '--profile', 'a', '--profiles', beside)).stderr).toContain(
-      'open-secret holds a secret and is open',
+      'open-secret contains a secret but is accessible',
     );
   });
 
@@ -71,7 +71,7 @@ describe('credentials', () => {
     });
     for (const name of ['a', 'b', 'c'])
       expect((await latest({}, '--profile', name, '--profiles', path)).stderr).toContain(
-        'is incomplete or has something else',
+        'is incomplete or has unknown fields',
       );
     expect((await latest({}, '--profile', '__proto__', '--profiles', path)).stderr).toContain(
       'has no profile __proto__. It has: a, b, c.',
@@ -111,7 +111,7 @@ describe('credentials', () => {
         (await run(['report', 'latest', btc, '--raw', '--url', `${host}:${new URL(service.url).port}`])).code,
       ).toBe(0);
     const remote = await run(['report', 'latest', btc, '--url', 'nowhere.invalid']);
-    expect([remote.code, remote.stderr.startsWith('error: nowhere.invalid has no address in DNS')]).toEqual([3, true]);
+    expect([remote.code, remote.stderr.startsWith('error: nowhere.invalid could not be resolved')]).toEqual([3, true]);
   });
 
   test.each(['ftp://host', 'http://host/path', 'http://user:pass@host', 'http://host?x', 'host'])(
@@ -119,8 +119,7 @@ describe('credentials', () => {
     async (url) => {
       expect(await run(['report', 'latest', btc, '--url', url])).toMatchObject({
         code: 2,
-        stderr:
-          'error: --url is not the address of a server, expected scheme, host and port, such as http://127.0.0.1:7401.\n',
+        stderr: 'error: --url is not a server URL, expected scheme, host and port, such as http://127.0.0.1:7401.\n',
       });
     },
   );
@@ -165,7 +164,7 @@ describe('WebSockets on another host', () => {
   test('an address that is none is refused by name', async () => {
     expect(await run(['watch', '--ws-url', 'wss://ws.example.org/live'])).toMatchObject({
       code: 2,
-      stderr: expect.stringContaining('--ws-url is not the address of a server'),
+      stderr: expect.stringContaining('--ws-url is not a server URL'),
     });
   });
 });

@@ -70,7 +70,7 @@ export const addAccessOptions = (command: Command): Command =>
 export const addWsUrlOption = (command: Command): Command =>
   command.option(
     '--ws-url <url>',
-    `server for WebSockets, wss:// or https:// (the profile’s wsUrl, else $${serverVariables.wsUrl}, default: the server)`,
+    `WebSocket server, wss:// or https:// (default: the profile’s wsUrl, else $${serverVariables.wsUrl}, else the server)`,
   );
 
 /** Finds where the WebSockets of a server are, if elsewhere. Those of a profile and of the variables count only for their own server. */
@@ -131,7 +131,7 @@ export const parseServerUrl = (place: string, raw: string): URL => {
   const url = URL.canParse(whole) ? new URL(whole) : undefined;
   const isBare = url !== undefined && `${url.origin}/` === url.href;
   if (isBare && ['http:', 'https:'].includes(url.protocol)) return url;
-  throw usageError(`${place} is not the address of a server, expected scheme, host and port, such as ${urlDefault}.`);
+  throw usageError(`${place} is not a server URL, expected scheme, host and port, such as ${urlDefault}.`);
 };
 
 /**
@@ -194,8 +194,8 @@ const findImplicit = async (session: Session, options: RawOptions, server?: URL)
   const found = saved ?? demo;
   if (found === undefined || !fits(found)) return undefined;
   if (found === demo)
-    session.stderr.write(withoutControls(`Using profile demo of ./${demoFiles.folder}, ${found.url}.\n`));
-  const from = found === demo ? { from: `profile demo of ./${demoFiles.folder}` } : {};
+    session.stderr.write(withoutControls(`Using profile demo from ./${demoFiles.folder}, ${found.url}.\n`));
+  const from = found === demo ? { from: `profile demo from ./${demoFiles.folder}` } : {};
   return { ...(await openProfile(found)), ...from, ...(asked && { server: asked }) };
 };
 

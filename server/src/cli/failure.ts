@@ -57,12 +57,12 @@ export const explainFailure = (error: unknown): { readonly exitCode: number; rea
       text: error.message,
     };
   if (error instanceof CorruptRecordError) {
-    const text = `The store is damaged: ${error.message}. See how far with: sealpost store verify, then restore a backup.`;
+    const text = `The store is damaged: ${error.message}. Run: sealpost store verify, then restore a backup.`;
     return { exitCode: exitCodes.unavailable, text };
   }
   if (isSystemError(error)) return { exitCode: exitCodes.unavailable, text: explainSystem(error) };
   const trace = error instanceof Error ? error.stack : String(error);
-  return { exitCode: exitCodes.unavailable, text: `Unexpected, please report it: ${trace}` };
+  return { exitCode: exitCodes.unavailable, text: `Unexpected error, please report it: ${trace}` };
 };
 
 const explainSystem = (error: NodeJS.ErrnoException): string => {
@@ -74,7 +74,7 @@ const explainSystem = (error: NodeJS.ErrnoException): string => {
     return `Another program is using ${where}. Stop it, or choose another address.`;
   }
   if (code === 'EACCES' && port !== undefined)
-    return `Permission denied: ${address}:${port}. Ports below 1024 need a privilege; choose another address.`;
+    return `Permission denied: ${address}:${port}. Ports below 1024 require privileges; choose another address.`;
   return path === undefined ? `${message}.` : describeFileFailure(path, error);
 };
 

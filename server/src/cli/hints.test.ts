@@ -27,8 +27,8 @@ const sample = async (...args: string[]) => {
 
 test('hints: a suggested command gets the flags that were given, quoted, at its end', async () => {
   const hint = await sample('ingest', '--store', './my data');
-  expect(hint('See the streams with: sealpost stream list.')).toBe(
-    "See the streams with: sealpost stream list --store './my data'.",
+  expect(hint('List streams with: sealpost stream list.')).toBe(
+    "List streams with: sealpost stream list --store './my data'.",
   );
   expect(hint('Run sealpost stream list, then sealpost ingest catalog.json and look.')).toBe(
     "Run sealpost stream list --store './my data', then sealpost ingest catalog.json --store './my data' and look.",

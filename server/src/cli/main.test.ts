@@ -98,7 +98,7 @@ test('cli: a second load finds duplicates only; altered and unknown reports are 
   const refused = await run('ingest', mixed);
   expect([refused.code, refused.stderr]).toEqual([1, '']);
   expect(refused.stdout).toMatch(
-    /^ {2}duplicate +1\n {2}refused +3\n +1 {2}malformed_line, first in line 2: The line is not/m,
+    /^ {2}duplicate +1\n {2}rejected +3\n +1 {2}malformed_line, first on line 2: The line is not/m,
   );
   const listed = (await run('quarantine', 'list', '--json')).stdout.trimEnd().split('\n');
   expect(listed.map((line) => JSON.parse(line).code)).toContain('altered_report');

@@ -10,7 +10,7 @@ export const unreadable = (path: string, cause: Error): Error =>
 
 /** The error for a file with a secret that others may read. */
 export const openToOthers = (path: string): Error =>
-  usageError(`${path} holds a secret and is open to others. Run: chmod 600 ${path}`);
+  usageError(`${path} contains a secret but is accessible to other users. Run: chmod 600 ${path}`);
 
 /** A file, and whether others than its owner may use it. The modes of pipes and terminals mean nothing. */
 export const readFileAndMode = async (path: string): Promise<{ readonly text: string; readonly isOpen: boolean }> => {

@@ -22,7 +22,7 @@ export type Profile = {
   readonly secretFile?: string;
 };
 
-const profileForm = '{"url", "userId", and "secretFile" or "secret"}, with "wsUrl" where WebSockets are elsewhere';
+const profileForm = '{"url", "userId", "secretFile" or "secret", and optionally "wsUrl"}';
 
 /** The profile file of this user: in the XDG config folder, which must be absolute to count. */
 export const profilesFileOf = ({ XDG_CONFIG_HOME: xdg, HOME: home }: NodeJS.ProcessEnv): string =>
@@ -67,7 +67,7 @@ const parseProfile = (file: string, name: string, value: unknown): Profile => {
   const userId = texts.get('userId');
   if (!isWhole || userId === undefined || texts.has('secret') === texts.has('secretFile'))
     throw usageError(
-      `Profile ${name} of ${file} is incomplete or has something else, expected ${profileForm}, all texts.`,
+      `Profile ${name} in ${file} is incomplete or has unknown fields, expected ${profileForm}, all strings.`,
     );
   return { ...Object.fromEntries(texts), name, file, userId };
 };
@@ -75,7 +75,7 @@ const parseProfile = (file: string, name: string, value: unknown): Profile => {
 /** The secret of a profile. */
 export const readSecret = async ({ name, file, secret, secretFile }: Profile): Promise<string> => {
   const read = secret ?? (await readPrivateFile(resolve(dirname(file), secretFile ?? ''))).trim();
-  if (read === '') throw usageError(`Profile ${name} of ${file} has an empty secret file.`);
+  if (read === '') throw usageError(`The secret file of profile ${name} in ${file} is empty.`);
   return read;
 };
 

@@ -81,7 +81,7 @@ test('program: bad usage is one line on stderr and 2', async () => {
   expect(await refusal('ingest', folder)).toEqual([
     2,
     '',
-    `error: ${folder} is a folder. Name a file of reports, such as ${folder}/reports.ndjson.\n`,
+    `error: ${folder} is a folder. Pass a file of reports, such as ${folder}/reports.ndjson.\n`,
   ]);
   expect(await refusal('export', stream, '--format', 'xml')).toEqual([
     2,
@@ -148,13 +148,13 @@ test('program: ingest asks for streams and signers before it refuses everything'
   const ingest = () => runCommand(['ingest', '-', '--store', store], { stdin: '{}\n' });
   expect([(await ingest()).code, (await ingest()).stderr]).toEqual([
     1,
-    `error: No stream is registered, so every report would be refused. First run: sealpost stream import catalog.json --store ${store}.\n`,
+    `error: No stream is registered, so every report would be rejected. First run: sealpost stream import catalog.json --store ${store}.\n`,
   ]);
   const catalog = join(folder, 'catalog.json');
   writeFileSync(catalog, JSON.stringify([testStream(stream)]));
   await runCommand(['stream', 'import', catalog, '--store', store]);
   expect((await ingest()).stderr).toBe(
-    `error: No signer set is registered, so every report would be refused. First run: sealpost signers import signers.json --store ${store}.\n`,
+    `error: No signer set is registered, so every report would be rejected. First run: sealpost signers import signers.json --store ${store}.\n`,
   );
 });
 
@@ -168,7 +168,7 @@ test('program: config shows values with their sources, and no secret', async () 
     SEALPOST_STOER: 'x',
   };
   const { code, stdout, stderr } = await runCommand(['config', '--json', '--store', './here'], { env });
-  expect([code, stderr]).toEqual([0, 'warning: SEALPOST_STOER is no setting and has no effect.\n']);
+  expect([code, stderr]).toEqual([0, 'warning: SEALPOST_STOER is not a setting and has no effect.\n']);
   const shown = new Map(JSON.parse(stdout).map((one: { name: string }) => [one.name, one]));
   expect(shown.get('store')).toMatchObject({ value: './here', source: 'flag', default: 'lmdb:./data' });
   expect(shown.get('retentionDays')).toMatchObject({ value: '7', source: 'file' });
@@ -214,7 +214,7 @@ test('program: a config file with a secret in it, and a token file, must be clos
   const refused = {
     code: 2,
     stdout: '',
-    stderr: `error: ${config} holds a secret and is open to others. Run: chmod 600 ${config}\n`,
+    stderr: `error: ${config} contains a secret but is accessible to other users. Run: chmod 600 ${config}\n`,
   };
   const secrets = [
     { ingestToken: 'hidden-from-everyone' },
@@ -280,7 +280,7 @@ test('program: coverage tells seconds, gaps and the median interval', async () =
   expect((await run('coverage', fine)).stdout).toMatch(/^covered +3 of 3 seconds, 100 %$/m);
   expect(await run('coverage', empty)).toMatchObject({
     code: 1,
-    stderr: 'error: There is no report of TEST0003/USD-Streams-CexPrice. Give --from and --to to measure anyway.\n',
+    stderr: 'error: TEST0003/USD-Streams-CexPrice has no reports. Set --from and --to to measure anyway.\n',
   });
   expect((await run('coverage', empty, '--from', '-9s', '--to', 'now')).stdout).toMatch(
     /^covered +0 of 10 seconds, 0 %$/m,
@@ -312,11 +312,11 @@ test('program: stats and verify look at a store that is being written to', async
   const { code, stdout } = await run('store', 'verify', '--signatures', '--verifier-threads', '1');
   expect([code, stdout]).toEqual([
     0,
-    '1,502 reports of 2 streams checked. 1 other stream in the catalog has no reports. Nothing is wrong.\n',
+    '1,502 reports of 2 streams checked. 1 other stream in the catalog has no reports. No problems found.\n',
   ]);
 });
 
 test('program: an empty quarantine and an empty log say so', async () => {
-  expect((await run('quarantine', 'list')).stdout).toBe('Nothing was refused.\n');
+  expect((await run('quarantine', 'list')).stdout).toBe('No rejected lines.\n');
   expect((await run('audit', 'list')).stdout).toMatch(/^2 {2}2025-11-15T09:46:40Z {2}test +set up +\{\}$/m);
 });

@@ -36,10 +36,10 @@ Exit codes:
   1    input was rejected, or a check failed
   2    wrong arguments or settings
   3    the store or the network failed
-  130  interrupted; what was under way is finished
+  130  interrupted, after finishing the work in progress
 
 Examples:
-  A first store, filled with an hour of simulated reports:
+  Create a store and load an hour of simulated reports:
     sealpost simulate --from -1h --out ./hour
     sealpost stream import ./hour/catalog.json
     sealpost signers import ./hour/signers.json
@@ -49,7 +49,7 @@ Examples:
 /** Every command of `sealpost`. Wrong arguments and help end as a CommanderError, after they were printed. */
 export const createProgram = (session: Session): Command => {
   const program = new Command('sealpost')
-    .description('Signed price reports: verify, store, look after and deliver them.')
+    .description('Verify, store, manage and serve signed price reports.')
     .version(readVersion())
     .addHelpText('after', general)
     .exitOverride()

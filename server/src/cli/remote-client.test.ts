@@ -39,12 +39,12 @@ test('what a server says cannot steer the terminal', async () => {
 
 describe('a failed call', () => {
   test.each([
-    ['ENOTFOUND', 'has no address in DNS (ENOTFOUND).', 'Correct the name'],
-    ['ECONNREFUSED', 'refuses connections (ECONNREFUSED).', 'Start the server'],
-    ['UND_ERR_CONNECT_TIMEOUT', 'is out of reach (UND_ERR_CONNECT_TIMEOUT).', 'Look at network and firewall.'],
-    ['EPROTO', 'speaks no TLS that this machine understands (EPROTO).', 'Use http://'],
-    ['CERT_HAS_EXPIRED', 'shows a certificate that does not hold (CERT_HAS_EXPIRED).', 'Renew it'],
-    ['ECONNRESET', 'broke the connection (ECONNRESET).', 'If it speaks TLS use https://'],
+    ['ENOTFOUND', 'could not be resolved (ENOTFOUND).', 'Check the host name'],
+    ['ECONNREFUSED', 'refused the connection (ECONNREFUSED).', 'Start the server'],
+    ['UND_ERR_CONNECT_TIMEOUT', 'is unreachable (UND_ERR_CONNECT_TIMEOUT).', 'Check the network and firewall.'],
+    ['EPROTO', 'failed the TLS handshake (EPROTO).', 'Use http://'],
+    ['CERT_HAS_EXPIRED', 'has an invalid certificate (CERT_HAS_EXPIRED).', 'Renew it'],
+    ['ECONNRESET', 'closed the connection (ECONNRESET).', 'If it uses TLS, use https://'],
   ])('connection: %s is told in words', (code, problem, advice) => {
     expect(describeRemote(broken(code), url)).toEqual({
       exitCode: 3,
@@ -61,26 +61,26 @@ describe('a failed call', () => {
       'clock_skew: What happened. (request r-1)',
       'sealpost doctor https://streams.example.com',
     ],
-    [refusal('rate_limited', 429), 1, 'rate_limited: What happened. (request r-1)', 'Run this again'],
+    [refusal('rate_limited', 429), 1, 'rate_limited: What happened. (request r-1)', 'Run the command again'],
     [refusal('store_unavailable', 503), 3, 'store_unavailable: What happened. (request r-1)', 'Try again'],
     [refusal('of_a_later_release', 409), 1, 'of_a_later_release: What happened. (request r-1)', ''],
     [
       new SealpostError('http_404', 'streams.example.com returned 404.', { status: 404 }),
       3,
       'streams.example.com returned 404.',
-      'look at what stands in front',
+      'any proxy in front',
     ],
     [
       new SealpostError('timeout', 'No answer within 30000 ms.'),
       3,
       'streams.example.com: No answer within 30000 ms.',
-      'the way to it',
+      'Check the server and the network.',
     ],
     [
       new SealpostError('unexpected_answer', 'It is no catalog.', { status: 200 }),
       3,
       'streams.example.com: It is no catalog.',
-      'Correct the address',
+      'Check the address',
     ],
     [
       new SealpostError('malformed_argument', 'feedID is wrong.'),

@@ -32,7 +32,10 @@ export const findRemoteFeeds = async (
 ): Promise<readonly RemoteFeed[]> => {
   const feeds = await explainRemote(url, () => lookUpFeeds(client, url, raws, signal));
   if (feeds.length > 0) return feeds;
-  throw new CommandError(exitCodes.refused, `The user may read no stream of ${url.host}. Ask its operator for access.`);
+  throw new CommandError(
+    exitCodes.refused,
+    `This account may not read any stream of ${url.host}. Ask its operator for access.`,
+  );
 };
 
 const lookUpFeeds = async (
@@ -114,27 +117,27 @@ const causeCodeOf = ({ cause }: SealpostError): string => {
 
 /** Codes of a failed connection, as Node and undici name them. The first row that fits counts. */
 const connectionFailures: readonly (readonly [code: RegExp, problem: string, advice: string])[] = [
-  [/^(ENOTFOUND|EAI_\w+)$/, 'has no address in DNS', 'Correct the name, or look at the resolver of this machine.'],
-  [/^ECONNREFUSED$/, 'refuses connections', 'Start the server, or correct host and port.'],
-  [/^(E(HOST|NET)UNREACH|ETIMEDOUT|UND_ERR_CONNECT_TIMEOUT)$/, 'is out of reach', 'Look at network and firewall.'],
-  [/^(ERR_SSL_\w+|EPROTO)$/, 'speaks no TLS that this machine understands', 'Use http://, or the port that has TLS.'],
+  [/^(ENOTFOUND|EAI_\w+)$/, 'could not be resolved', 'Check the host name and the DNS of this machine.'],
+  [/^ECONNREFUSED$/, 'refused the connection', 'Start the server, or check host and port.'],
+  [/^(E(HOST|NET)UNREACH|ETIMEDOUT|UND_ERR_CONNECT_TIMEOUT)$/, 'is unreachable', 'Check the network and firewall.'],
+  [/^(ERR_SSL_\w+|EPROTO)$/, 'failed the TLS handshake', 'Use http://, or the TLS port.'],
   [
     /CERT|^ERR_TLS_|UNABLE_TO_/,
-    'shows a certificate that does not hold',
-    'Renew it, use the name it was made for, or name its authority in NODE_EXTRA_CA_CERTS.',
+    'has an invalid certificate',
+    'Renew it, use the host name it was issued for, or set NODE_EXTRA_CA_CERTS to its CA.',
   ],
-  [/./, 'broke the connection', 'If it speaks TLS use https://, otherwise look at its log.'],
+  [/./, 'closed the connection', 'If it uses TLS, use https://; otherwise check its log.'],
 ];
 
-const lookBetween = 'Correct the address, or look at what stands in front of the server.';
+const lookBetween = 'Check the address, and any proxy in front of the server.';
 
 /** Where the client's own advice speaks to programmers. */
 const advices: Readonly<Record<string, string>> = {
   clock_skew: 'Measure it with: sealpost doctor URL.',
-  stream_not_accessible: 'See the streams that you may read with: sealpost doctor URL.',
-  rate_limited: 'Run this again a little later.',
-  network_error: 'Correct the address, or look at the server and the way to it.',
-  timeout: 'Look at the server and the way to it.',
+  stream_not_accessible: 'See the streams you may read with: sealpost doctor URL.',
+  rate_limited: 'Run the command again later.',
+  network_error: 'Check the address, the server and the network.',
+  timeout: 'Check the server and the network.',
   unexpected_answer: lookBetween,
 };
 
@@ -150,7 +153,7 @@ const explainNeighbours = ({ previous, next }: SealpostError['details']): string
   const { observationsTimestamp: end } = Object(previous);
   const { validFromTimestamp: begin } = Object(next);
   return [
-    ...(Number.isInteger(end) ? [`The report before it holds until ${formatSecond(end)}.`] : []),
-    ...(Number.isInteger(begin) ? [`The report after it holds from ${formatSecond(begin)}.`] : []),
+    ...(Number.isInteger(end) ? [`The previous report is valid to ${formatSecond(end)}.`] : []),
+    ...(Number.isInteger(begin) ? [`The next report is valid from ${formatSecond(begin)}.`] : []),
   ].join(' ');
 };

@@ -24,7 +24,7 @@ export const pickStream = <S extends NamedStream>(
 ): S => {
   const match = matchStreams(raw, streams);
   if (match.found === 'one') return match.stream;
-  const advice = match.found === 'none' ? ` See the streams with: ${listCommand}.` : '';
+  const advice = match.found === 'none' ? ` List streams with: ${listCommand}.` : '';
   throw usageError(`${explainMatch(raw, match)}${advice}`);
 };
 

@@ -36,6 +36,6 @@ export const parseSpan = (
 ): { readonly from: number; readonly to: number } => {
   const from = options.from === undefined ? whole.from : parseTime('--from', options.from, nowSeconds);
   const to = options.to === undefined ? whole.to : parseTime('--to', options.to, nowSeconds);
-  if (from > to) throw usageError(`--from is ${from} and --to is ${to}, expected a --to that is not before --from.`);
+  if (from > to) throw usageError(`--to (${to}) is before --from (${from}).`);
   return { from, to };
 };

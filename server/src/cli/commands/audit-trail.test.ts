@@ -46,9 +46,9 @@ test('audit: the first altered entry is named', async () => {
   const rehashed = { ...(log[1] as AuditEntry), actor: 'someone else' };
   expect(await altered(change(log, 1, { ...rehashed, hash: auditHash(rehashed) }))).toEqual({
     sequence: 3,
-    what: 'it does not continue from the entry before it',
+    what: 'it does not link to the previous entry',
   });
-  expect(await altered(log.toSpliced(1, 1))).toEqual({ sequence: 2, what: 'it is missing, the next one is 3' });
+  expect(await altered(log.toSpliced(1, 1))).toEqual({ sequence: 2, what: 'it is missing; the next entry is 3' });
 });
 
 test('audit: an entry that cannot be read is the first altered one', async () => {

@@ -56,7 +56,7 @@ export const verifyAudit = async (pages: AsyncIterable<readonly AuditEntry[]>): 
 };
 
 const faultOf = (entry: AuditEntry, previous: AuditEntry | undefined): string | undefined => {
-  if (entry.sequence !== (previous?.sequence ?? 0) + 1) return `it is missing, the next one is ${entry.sequence}`;
-  if (entry.previousHash !== (previous?.hash ?? '')) return 'it does not continue from the entry before it';
+  if (entry.sequence !== (previous?.sequence ?? 0) + 1) return `it is missing; the next entry is ${entry.sequence}`;
+  if (entry.previousHash !== (previous?.hash ?? '')) return 'it does not link to the previous entry';
   return auditHash(entry) === entry.hash ? undefined : 'its content does not match its hash';
 };

@@ -41,7 +41,7 @@ test('audit list: a damaged entry is named, the others are printed, and the exit
   expect(await run('list', '--json')).toMatchObject({ code: 0, stderr: '' });
   await damage(2);
   const listed = await run('list', '--json');
-  const named = 'error: Entry 2 is left out: audit entry 2 does not match its checksum. Run: sealpost store verify.\n';
+  const named = 'error: Entry 2 was skipped: audit entry 2 does not match its checksum. Run: sealpost store verify.\n';
   expect([listed.code, listed.stderr, actionsOf(listed.stdout)]).toEqual([1, named, ['one', 'three', 'four']]);
   const table = await run('list');
   expect([table.code, table.stderr]).toEqual([1, named]);

@@ -12,22 +12,22 @@ const limitMax = 100_000;
 const detailCharactersMax = 120;
 
 export const addAuditCommand = (program: Command, session: Session): void => {
-  const audit = program.command('audit').description('The log of administrative changes: list, verify.');
+  const audit = program.command('audit').description('Read the audit log of administrative changes: list, verify.');
   const list = audit
     .command('list')
     .description('List the newest entries, oldest first.')
-    .option('--limit <count>', `entries at most, up to ${limitMax}`, '20')
-    .option('--json', 'print each entry as NDJSON')
+    .option('--limit <count>', `number of entries, at most ${limitMax}`, '20')
+    .option('--json', 'print entries as NDJSON')
     .action((options: RawOptions) => listAudit(session, options));
   addSettings(list, ['store']);
-  addExamples(list, [['What was changed last', 'sealpost audit list']]);
+  addExamples(list, [['Show recent changes', 'sealpost audit list']]);
   const verify = audit
     .command('verify')
-    .description('Recompute the chain of hashes and name the first entry that was altered or dropped.')
+    .description('Verify the hash chain and report the first altered or missing entry.')
     .option('--json', 'print the verdict as one line of JSON')
     .action((options: RawOptions) => verifyLog(session, options));
   addSettings(verify, ['store']);
-  addExamples(verify, [['Is the log whole?', 'sealpost audit verify']]);
+  addExamples(verify, [['Verify the log', 'sealpost audit verify']]);
 };
 
 const listAudit = async (session: Session, options: RawOptions): Promise<void> => {
@@ -40,7 +40,7 @@ const listAudit = async (session: Session, options: RawOptions): Promise<void> =
     : session.write(renderEntries(session, entries)));
   for (const entry of newest) {
     if (!('damaged' in entry)) continue;
-    session.stderr.write(`error: Entry ${entry.sequence} is left out: ${entry.damaged}. Run: sealpost store verify.\n`);
+    session.stderr.write(`error: Entry ${entry.sequence} was skipped: ${entry.damaged}. Run: sealpost store verify.\n`);
     session.exitWith(exitCodes.refused);
   }
 };
@@ -68,12 +68,12 @@ const verifyLog = async (session: Session, options: RawOptions): Promise<void> =
   if (altered !== null) session.exitWith(exitCodes.refused);
   if (options.json) return printJson(session, verdict);
   const { green, red } = session.paint;
-  const whole = `${formatCount(entries)} ${entries === 1 ? 'entry is' : 'entries are'} in order.`;
+  const whole = `${formatCount(entries)} ${entries === 1 ? 'entry' : 'entries'} verified.`;
   const note =
-    last === null ? '' : ` The last one is ${last.sequence} with hash ${last.hash}; note it to notice a cut end.`;
+    last === null ? '' : ` To detect truncation later, record the last entry: ${last.sequence} with hash ${last.hash}.`;
   await session.write(
     altered === null
       ? `${green(whole)}${note}\n`
-      : `${red(`Entry ${altered.sequence} is not what was written: ${altered.what}.`)} ${whole}\n`,
+      : `${red(`Entry ${altered.sequence} failed verification: ${altered.what}.`)} ${whole}\n`,
   );
 };

@@ -46,7 +46,7 @@ describe('candles', () => {
     expect(await candles(btc, '--from', '-10d', '--to', '-9d')).toEqual({
       code: 1,
       stdout: '',
-      stderr: `error: No report of ${btc} was observed in this span.\n`,
+      stderr: `error: ${btc} has no reports in this time range.\n`,
     });
     for (const wrong of [
       ['--resolution', '2m'],

@@ -30,11 +30,17 @@ export const addCandlesCommand = (program: Command, session: Session): void => {
     .option('--from <time>', 'first candle', '-1h')
     .option('--to <time>', 'last candle, included', 'now')
     .addOption(
-      withChoices(new Option('--resolution <length>', 'of a candle').default('1m'), Object.keys(resolutionNames)),
+      withChoices(
+        new Option('--resolution <length>', 'length of a candle').default('1m'),
+        Object.keys(resolutionNames),
+      ),
     )
     .addOption(
       withChoices(
-        new Option('--format <format>', 'prices in csv and ndjson are exact integers of 18 decimals').default('table'),
+        new Option(
+          '--format <format>',
+          'output format; csv and ndjson have prices as integers with 18 decimals',
+        ).default('table'),
         formatNames,
       ),
     )
@@ -42,9 +48,9 @@ export const addCandlesCommand = (program: Command, session: Session): void => {
     .addHelpText('after', `\nTimes are ${timeForms}.`)
     .action((feed: string, options: RawOptions) => showCandles(session, feed, options));
   addExamples(addAccessOptions(command), [
-    ['The last hour by minutes', 'sealpost candles LINK/USD'],
+    ['Last hour, by minute', 'sealpost candles LINK/USD'],
     [
-      'A day by hours, for a spreadsheet',
+      'Last day, by hour, for a spreadsheet',
       'sealpost candles LINK/USD --from -1d --resolution 1h --format csv > day.csv',
     ],
   ]);
@@ -57,7 +63,7 @@ const parseResolution = (raw: string): CandleResolution => {
 };
 
 const parseFormat = ({ format, json }: RawOptions): FormatName => {
-  if (json && format === 'csv') throw usageError('--json and --format csv exclude each other.');
+  if (json && format === 'csv') throw usageError('--json cannot be combined with --format csv.');
   const known = formatNames.find((name) => name === format);
   if (known === undefined) throw usageError(`--format has the value "${format}", expected ${formatNames.join(', ')}.`);
   return json ? 'ndjson' : known;
@@ -84,8 +90,7 @@ const showCandles = async (session: Session, feed: string, options: RawOptions):
       );
       await printer.print(feedId, candles);
     }
-    if (!(await printer.end()))
-      throw new CommandError(exitCodes.refused, `No report of ${name} was observed in this span.`);
+    if (!(await printer.end())) throw new CommandError(exitCodes.refused, `${name} has no reports in this time range.`);
   });
 };
 

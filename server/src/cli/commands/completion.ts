@@ -13,13 +13,13 @@ const scripts: Readonly<Record<string, (commands: readonly CommandEntry[]) => st
 };
 
 export const addCompletionCommand = (program: Command, session: Session): void => {
-  const shell = new Argument('<SHELL>', 'to write the script for');
+  const shell = new Argument('<SHELL>', 'shell to complete in');
   shell.argChoices = Object.keys(scripts);
   const command = program
     .command('completion')
     .description('Print a completion script for a shell: commands, options and choices.')
     .addArgument(shell)
-    .option('--json', 'print the commands that are completed as one line of JSON')
+    .option('--json', 'print all commands and options as one line of JSON')
     .action((name: string, options: RawOptions) => complete(session, program, name, options));
   addExamples(command, [
     ['bash, in ~/.bashrc', 'source <(sealpost completion bash)'],

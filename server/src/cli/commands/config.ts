@@ -9,13 +9,13 @@ import { printJson, type Session } from '../session.ts';
 export const addConfigCommand = (program: Command, session: Session): void => {
   const command = program
     .command('config')
-    .description('Show every setting: its value, where that came from (flag, environment, file, default), its default.')
+    .description('Show every setting with its value, source (flag, environment, file, default) and default.')
     .option('--json', 'print one line of JSON')
     .action((options: RawOptions) => showConfig(session, options));
   addSettings(command, settingNames);
   addExamples(command, [
-    ['What a server would run with', 'sealpost config --config /etc/sealpost.json'],
-    ['What a variable changes', 'SEALPOST_RETENTION_DAYS=7 sealpost config'],
+    ['Show the settings of a config file', 'sealpost config --config /etc/sealpost.json'],
+    ['Check the effect of a variable', 'SEALPOST_RETENTION_DAYS=7 sealpost config'],
   ]);
 };
 
@@ -46,5 +46,5 @@ const warnOfUnknownVariables = ({ env, stderr }: Session): void => {
     ...settingNames.map((name): string => settingsTable[name].env),
   ];
   const unknown = Object.keys(env).filter((name) => name.startsWith('SEALPOST_') && !known.includes(name));
-  for (const name of unknown) stderr.write(`warning: ${name} is no setting and has no effect.\n`);
+  for (const name of unknown) stderr.write(`warning: ${name} is not a setting and has no effect.\n`);
 };

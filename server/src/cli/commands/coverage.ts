@@ -14,17 +14,17 @@ import { parseSpan, timeForms } from '../time-arguments.ts';
 export const addCoverageCommand = (program: Command, session: Session): void => {
   const command = program
     .command('coverage')
-    .description('Measure how complete a stream is: seconds in which some report holds, and the gaps between them.')
+    .description('Measure how complete a stream is: the seconds covered by reports, and the gaps.')
     .argument('<FEED>', feedForms)
-    .option('--from <time>', 'first second (default: that of the oldest report)')
-    .option('--to <time>', 'last second, included (default: that of the newest report)')
+    .option('--from <time>', 'first second (default: the oldest report)')
+    .option('--to <time>', 'last second, included (default: the newest report)')
     .option('--json', 'print one line of JSON')
     .addHelpText('after', `\nTimes are ${timeForms}.`)
     .action((feed: string, options: RawOptions) => showCoverage(session, feed, options));
   addSettings(command, ['store']);
   addExamples(command, [
-    ['All that is stored', 'sealpost coverage BTC/USD-Streams-CexPrice'],
-    ['The last day', 'sealpost coverage BTC/USD-Streams-CexPrice --from -1d --to now'],
+    ['All stored reports', 'sealpost coverage BTC/USD-Streams-CexPrice'],
+    ['Last day', 'sealpost coverage BTC/USD-Streams-CexPrice --from -1d --to now'],
   ]);
 };
 
@@ -44,7 +44,7 @@ const showCoverage = async (session: Session, feed: string, options: RawOptions)
 const storedSpan = async ({ reports }: Store, feedId: FeedId, name: string) => {
   const [{ next: oldest }, newest] = [await reports.neighbours(feedId, 0), reports.latest(feedId)];
   if (oldest === undefined || newest === undefined)
-    throw new CommandError(exitCodes.refused, `There is no report of ${name}. Give --from and --to to measure anyway.`);
+    throw new CommandError(exitCodes.refused, `${name} has no reports. Set --from and --to to measure anyway.`);
   return { from: Math.floor(oldest.validFromMs / 1_000), to: Math.floor(newest.observationsMs / 1_000) };
 };
 
@@ -55,7 +55,7 @@ const renderCoverage = ({ paint }: Session, coverage: Coverage & { readonly name
   const percent = Math.floor(completeness * 1e6) / 1e4; // rounded down, so that only a span without gaps shows 100
   const pairs = renderPairs([
     ['stream', name],
-    ['span', `${formatSecond(from)} to ${formatSecond(to)}`],
+    ['time range', `${formatSecond(from)} to ${formatSecond(to)}`],
     ['reports', formatCount(reports)],
     ['covered', `${formatCount(coveredSeconds)} of ${formatNumberOf(to - from + 1, 'second')}, ${percent} %`],
     ['median interval', medianIntervalMs === null ? '–' : `${medianIntervalMs / 1_000} s`],

@@ -30,15 +30,15 @@ describe('doctor', () => {
     expect(await run(['doctor', service.url])).toEqual({
       code: 0,
       stderr: '',
-      stdout: `✓ reachable    HOST answers after 0 ms.
-✓ sealpost     GET /time answers as Sealpost does.
-✓ clock        This clock is 0 ms ahead of the server’s (± 0 ms), 5000 ms are tolerated.
+      stdout: `✓ reachable    HOST answered in 0 ms.
+✓ sealpost     GET /time returned a Sealpost response.
+✓ clock        This clock is 0 ms ahead of the server’s (± 0 ms); the limit is 5000 ms.
 ✓ catalog      The catalog lists 5 public streams.
-✓ credentials  Taken from SEALPOST_USER_ID and SEALPOST_SECRET.
+✓ credentials  Using SEALPOST_USER_ID and SEALPOST_SECRET.
 ✓ accepted     The server accepts the signature.
 ✓ streams      5 streams readable, 1 of them hidden: BTC/USD-Streams-CexPrice, ETH/USD-Streams-CexPrice, NEW/USD-Streams-CexPrice and 2 more.
 ✓ fresh        The latest report of BTC/USD-Streams-CexPrice is 00:11 old.
-✓ signatures   That report is signed by ${[...signerSets.values()].map(({ f }) => f + 1)} signers of /signers.json.
+✓ signatures   The report is signed by ${[...signerSets.values()].map(({ f }) => f + 1)} signers of /signers.json.
 `,
     });
   });
@@ -57,7 +57,7 @@ describe('doctor', () => {
     );
     const closed = await doctor({ url });
     expect([closed.code, closed.marks]).toEqual([1, '✗–––✓––––']);
-    expect(closed.step('reachable')?.fix).toBe('Start the server, or correct host and port.');
+    expect(closed.step('reachable')?.fix).toBe('Start the server, or check host and port.');
     const other = await against(
       (_, response) => response.end('<html>'),
       (address) => doctor({ url: address }),
@@ -75,10 +75,10 @@ describe('doctor', () => {
     const found = await doctor({ url: proxy.url });
     await proxy.close();
     expect([found.code, found.marks]).toEqual([1, '✓✓✓✓✓✓✓✓✗']);
-    expect(found.step('sealpost')?.text).toBe('A server of the same API, without Sealpost’s extensions.');
-    expect(found.step('clock')?.text).toContain('(± 500 ms), 5000 ms are tolerated');
+    expect(found.step('sealpost')?.text).toBe('The server has the same API, without Sealpost extensions.');
+    expect(found.step('clock')?.text).toContain('(± 500 ms); the limit is 5000 ms');
     expect(found.step('signatures')).toMatchObject({
-      text: 'The server publishes no signer sets to check with.',
+      text: 'The server does not publish signer sets.',
       fix: 'Use: sealpost report verify --signers FILE.',
     });
   });
@@ -95,12 +95,10 @@ describe('doctor', () => {
   test('a clock that is off is measured, and told where the client mends it by itself', async () => {
     const late = await doctor({ nowMs: nowMs - 8_000 });
     expect([late.code, late.marks]).toEqual([1, '✓✓✗✓✓✗✓✓✓']);
-    expect(late.step('clock')?.text).toBe(
-      'This clock is 8000 ms behind the server’s (± 0 ms), only 5000 ms are tolerated.',
-    );
+    expect(late.step('clock')?.text).toBe('This clock is 8000 ms behind the server’s (± 0 ms); the limit is 5000 ms.');
     expect(late.step('accepted')).toMatchObject({
-      text: 'Signed with this clock it is refused (clock_skew), with the server’s time it is accepted.',
-      fix: 'Synchronize this clock, with NTP say.',
+      text: 'The server rejects this clock’s time (clock_skew) and accepts its own.',
+      fix: 'Synchronize this clock, for example with NTP.',
     });
     expect((await doctor({ nowMs: nowMs + 4_000 })).marks).toBe('✓✓✓✓✓✓✓✓✓');
   });
@@ -117,10 +115,7 @@ describe('doctor', () => {
       'Check the user ID and secret; the account may be disabled.',
     ]);
     const empty = await doctor({ as: await service.addAccount([]) });
-    expect([empty.marks, empty.step('streams')?.fix]).toEqual([
-      '✓✓✓✓✓✓✗––',
-      'Ask whoever runs the server for an entitlement.',
-    ]);
+    expect([empty.marks, empty.step('streams')?.fix]).toEqual(['✓✓✓✓✓✓✗––', 'Ask the server’s operator for access.']);
   });
 
   test('an old report is not fresh, and is verified all the same', async () => {

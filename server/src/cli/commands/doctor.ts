@@ -28,7 +28,7 @@ export const addDoctorCommand = (program: Command, session: Session): void => {
   const command = program
     .command('doctor')
     .description(
-      'Check what reading from a server needs: address, clock, credentials, streams, fresh and signed reports.',
+      'Check access to a server step by step: address, clock, credentials, streams, age and signatures of reports.',
     )
     .argument('[URL]', `server ($${serverVariables.url}, else the profile’s, default: ${urlDefault})`)
     .option('--json', 'print every step as one line of JSON')
@@ -75,18 +75,18 @@ const checkReachable = async ({ anyone, call, url, session }: Findings): Promise
   await anyone.time(call).catch((error: unknown) => {
     if (!(error instanceof SealpostError) || error.status === undefined) throw error; // any answer will do
   });
-  return pass(`${url.host} answers after ${session.nowMs() - sentMs} ms.`, { isReachable: true });
+  return pass(`${url.host} answered in ${session.nowMs() - sentMs} ms.`, { isReachable: true });
 };
 
 const checkSealpost = async ({ anyone, call }: Findings): Promise<Outcome> => {
   const { details } = await anyone.time(call);
-  if (details.status === 200) return pass('GET /time answers as Sealpost does.', { isSealpost: true });
+  if (details.status === 200) return pass('GET /time returned a Sealpost response.', { isSealpost: true });
   // Any server has a Date header; the catalog is what tells one of this API.
   await anyone.discovery({}, call);
-  return pass('A server of the same API, without Sealpost’s extensions.', { isSealpost: true });
+  return pass('The server has the same API, without Sealpost extensions.', { isSealpost: true });
 };
 
-const synchronize = 'Synchronize this clock, with NTP say.';
+const synchronize = 'Synchronize this clock, for example with NTP.';
 const clockProbes = 3;
 
 /** The probe with the shortest round trip counts: its time is known best, to half of that trip. */
@@ -105,8 +105,8 @@ const checkClock = async ({ anyone, call, session }: Findings): Promise<Outcome>
   const side = offsetMs > 0 ? 'behind' : 'ahead of';
   const measured = `This clock is ${Math.abs(offsetMs)} ms ${side} the server’s (± ${Math.ceil(best.roundTripMs / 2) + best.roughMs} ms)`;
   return Math.abs(offsetMs) <= skewMaxMs
-    ? pass(`${measured}, ${skewMaxMs} ms are tolerated.`, { offsetMs })
-    : fail(`${measured}, only ${skewMaxMs} ms are tolerated.`, synchronize, { offsetMs });
+    ? pass(`${measured}; the limit is ${skewMaxMs} ms.`, { offsetMs })
+    : fail(`${measured}; the limit is ${skewMaxMs} ms.`, synchronize, { offsetMs });
 };
 
 /** The step says itself which profile it uses. */
@@ -117,9 +117,9 @@ const checkCredentials = async ({ session, url, options }: Findings): Promise<Ou
     const { from, openClient } = await readUser(quietly(session), options, url);
     const warnings: ClientWarning[] = [];
     const reader = openClient(url, session, { onWarning: (warning) => void warnings.push(warning) });
-    return pass(`Taken from ${from}.`, { reader, warnings });
+    return pass(`Using ${from}.`, { reader, warnings });
   } catch (error) {
-    if (error instanceof CommandError) return fail('There are none to use.', error.message);
+    if (error instanceof CommandError) return fail('No usable credentials.', error.message);
     throw error;
   }
 };
@@ -129,7 +129,7 @@ const checkAccepted = async ({ reader, call, warnings }: Findings): Promise<Outc
   const { feeds } = await reader.feeds(call);
   const found = { feedIds: feeds.map(({ feedID }) => feedID) };
   if (!warnings.some(({ code }) => code === 'clock_skew')) return pass('The server accepts the signature.', found);
-  const text = 'Signed with this clock it is refused (clock_skew), with the server’s time it is accepted.';
+  const text = 'The server rejects this clock’s time (clock_skew) and accepts its own.';
   return fail(text, synchronize, found);
 };
 
@@ -142,7 +142,7 @@ const streamsShown = 3;
 
 const checkStreams = async ({ reader, call, feedIds, catalog }: Findings): Promise<Outcome> => {
   if (feedIds.length === 0)
-    return fail('This account may read no stream.', 'Ask whoever runs the server for an entitlement.');
+    return fail('This account may not read any stream.', 'Ask the server’s operator for access.');
   const hidden = feedIds.filter((id) => !catalog.some(({ feedId }) => feedId === id));
   const listed = hidden.length === 0 ? catalog : (await reader.discovery({ hidden: true }, call)).feeds;
   const names = feedIds.slice(0, streamsShown).map((id) => listed.find(({ feedId }) => feedId === id)?.name ?? id);
@@ -170,7 +170,7 @@ const checkFresh = async ({ reader, call, session, offsetMs, stream }: Findings)
   const seconds = Math.floor((session.nowMs() + offsetMs) / 1_000) - report.observationsTimestamp;
   const age = `The latest report of ${stream.name} is ${formatDuration(Math.max(0, seconds))} old`;
   if (seconds <= freshMaxSeconds) return pass(`${age}.`, { report });
-  const fix = 'Look at what feeds the server. Outside market hours this is to be expected.';
+  const fix = 'Check the source of the server’s reports. Outside market hours this is expected.';
   return fail(`${age}, more than ${formatDuration(freshMaxSeconds)}.`, fix, { report });
 };
 
@@ -180,11 +180,11 @@ const checkSignatures = async ({ anyone, call, report }: Findings): Promise<Outc
     return undefined;
   });
   if (sets === undefined)
-    return fail('The server publishes no signer sets to check with.', 'Use: sealpost report verify --signers FILE.');
+    return fail('The server does not publish signer sets.', 'Use: sealpost report verify --signers FILE.');
   const verdict = verify(report, sets.signers);
   if (verdict.ok)
-    return pass(`That report is signed by ${formatNumberOf(verdict.signers.length, 'signer')} of /signers.json.`);
-  return fail(`That report does not verify: ${verdict.message}`, 'Do not use it. Tell whoever runs the server.');
+    return pass(`The report is signed by ${formatNumberOf(verdict.signers.length, 'signer')} of /signers.json.`);
+  return fail(`The report does not verify: ${verdict.message}`, 'Do not use it. Report it to the server’s operator.');
 };
 
 type Step = {
@@ -253,7 +253,7 @@ const runStep = async ({ needs, check }: Step, found: Found, url: URL): Promise<
 };
 
 const toResult = (step: string, outcome: Outcome | undefined): StepResult => {
-  if (outcome === undefined) return { step, result: 'skipped', text: 'Not checked: an earlier step failed.' };
+  if (outcome === undefined) return { step, result: 'skipped', text: 'Skipped: an earlier step failed.' };
   const { ok, text, fix } = outcome;
   return { step, result: ok ? 'passed' : 'failed', text, ...(fix ? { fix } : {}) };
 };

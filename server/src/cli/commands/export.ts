@@ -22,19 +22,22 @@ export const addExportCommand = (program: Command, session: Session): void => {
   const command = program
     .command('export')
     .description(
-      'Write the reports of a stream to stdout, by observation. Numbers in CSV are exact integers, never rounded.',
+      'Write the reports of a stream to stdout, in order of observation. CSV has exact integers, never rounded.',
     )
     .argument('<FEED>', feedForms)
     .option('--from <time>', 'first observation (default: the oldest)')
     .option('--to <time>', 'last observation, included (default: the newest)')
-    .addOption(withChoices(new Option('--format <format>', 'of the lines').default('ndjson'), Object.keys(formats)))
+    .addOption(withChoices(new Option('--format <format>', 'output format').default('ndjson'), Object.keys(formats)))
     .option('--json', 'the same as --format ndjson')
     .addHelpText('after', `\nTimes are ${timeForms}.`)
     .action((feed: string, options: RawOptions) => exportReports(session, feed, options));
   addSettings(command, ['store']);
   addExamples(command, [
-    ['Into another store', 'sealpost export BTC/USD-Streams-CexPrice | sealpost ingest - --store ./other'],
-    ['The last hour for a spreadsheet', 'sealpost export BTC/USD-Streams-CexPrice --from -1h --format csv > hour.csv'],
+    [
+      'Copy a stream into another store',
+      'sealpost export BTC/USD-Streams-CexPrice | sealpost ingest - --store ./other',
+    ],
+    ['Last hour, for a spreadsheet', 'sealpost export BTC/USD-Streams-CexPrice --from -1h --format csv > hour.csv'],
   ]);
 };
 
@@ -64,12 +67,12 @@ const formats: Readonly<Record<string, Format>> = {
 const fieldNames = (feedId: FeedId): readonly string[] => {
   const version = schemaVersionOf(feedId);
   if (!isSchemaVersion(version))
-    throw usageError(`Schema version ${version} is not known, so csv cannot show its fields.`);
+    throw usageError(`Schema version ${version} is unknown, so its fields cannot be written as CSV.`);
   return reportSchemas[version].fields.map(({ name }) => name);
 };
 
 const parseFormat = ({ format, json }: RawOptions): Format => {
-  if (json && format === 'csv') throw usageError('--json and --format csv exclude each other.');
+  if (json && format === 'csv') throw usageError('--json cannot be combined with --format csv.');
   const known = formats[String(format)];
   if (known !== undefined) return known;
   throw usageError(`--format has the value "${format}", expected ${Object.keys(formats).join(' or ')}.`);

@@ -25,13 +25,13 @@ type Initialized = {
 export const addInitCommand = (program: Command, session: Session): void => {
   const command = program
     .command('init')
-    .description('Create the store and the key file that seals secrets. What is there is left as it is.')
+    .description('Create the store, and the key file that seals secrets. Existing ones are kept.')
     .option('--json', 'print what was created as one line of JSON')
     .action((options: RawOptions) => withKeyFailures(() => initialize(session, options)));
   addSettings(command, ['store', 'keyFile']);
   addExamples(command, [
-    ['A store in ./data', 'sealpost init'],
-    ['The key away from the store', 'sealpost init --store /var/lib/sealpost --key-file /etc/sealpost/key'],
+    ['Create a store in ./data', 'sealpost init'],
+    ['Keep the key apart from the store', 'sealpost init --store /var/lib/sealpost --key-file /etc/sealpost/key'],
   ]);
 };
 
@@ -71,18 +71,18 @@ const prepareKey = async (
 const requireNoLostKey = (keyFile: string, accounts: readonly Account[]): void => {
   const sealed = accounts.find((account) => activeSecrets(account).length > 0);
   if (sealed === undefined || existsSync(keyFile)) return;
-  const text = `${keyFile} is not there, but the secrets of ${sealed.name} are sealed. Put the key that sealed them there, or name it with --key-file.${formerKeyFile(keyFile)}`;
+  const text = `${keyFile} does not exist, but the secrets of ${sealed.name} are sealed with a key. Restore that key file, or set --key-file.${formerKeyFile(keyFile)}`;
   throw new SecretBoxError(text);
 };
 
 const render = ({ store, storeCreated, keyFile, keyCreated, keyId }: Initialized): string => {
-  const place = keyFile === null ? 'is the one of SEALPOST_KEY' : `is in ${keyFile}`;
+  const place = keyFile === null ? 'is set by SEALPOST_KEY' : `already exists in ${keyFile}`;
   return [
-    storeCreated ? `Store ${store} created.` : `Store ${store} is there, and left as it is.`,
-    keyCreated ? `Key ${keyId} created in ${keyFile}.` : `Key ${keyId} ${place}, and left as it is.`,
-    'Keep a copy of the key apart from the backups of the store: without it no stored secret can be used.',
+    storeCreated ? `Store ${store} created.` : `Store ${store} already exists; unchanged.`,
+    keyCreated ? `Key ${keyId} created in ${keyFile}.` : `Key ${keyId} ${place}; unchanged.`,
+    'Back up the key separately from the store: without it, no stored secret can be used.',
     '',
-    'Next, with the catalog and the signers of your oracle network (sealpost simulate --out DIR writes both for a simulated one):',
+    'Next steps, with the catalog and signers of your oracle network (sealpost simulate --out DIR writes both for a simulated one):',
     '',
     '  sealpost stream import catalog.json',
     '  sealpost signers import signers.json',

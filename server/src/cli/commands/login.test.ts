@@ -86,7 +86,7 @@ describe('login', () => {
     for (const ran of [await login(), await latest()])
       expect(ran).toMatchObject({
         code: 2,
-        stderr: `error: ${file()} holds a secret and is open to others. Run: chmod 600 ${file()}\n`,
+        stderr: `error: ${file()} contains a secret but is accessible to other users. Run: chmod 600 ${file()}\n`,
       });
   });
 
@@ -119,7 +119,7 @@ describe('the demo’s profile', () => {
     const own = { url: service.url, userId: alice.userId, secret: alice.secret, ...profile };
     writeFileSync(join(home, 'data/profiles.json'), JSON.stringify({ demo: own }), { mode: 0o600 });
   };
-  const told = 'Using profile demo of ./data, http://HOST.\n';
+  const told = 'Using profile demo from ./data, http://HOST.\n';
 
   test('it is used, and told, where nothing else is configured and ./data is the demo’s', async () => {
     demo();
@@ -127,7 +127,7 @@ describe('the demo’s profile', () => {
     expect(await latest(['--profile', 'demo'], { cwd: home })).toEqual(found);
     const checked = await run(['doctor'], { env: env(), cwd: home });
     expect([checked.code, checked.stderr]).toEqual([0, '']);
-    expect(checked.stdout).toContain('Taken from profile demo of ./data.');
+    expect(checked.stdout).toContain('Using profile demo from ./data.');
     expect((await run(['profile', 'list'], { env: env(), cwd: home })).stdout).toMatch(/^demo /m);
   });
 

@@ -28,7 +28,7 @@ const fileOf = ({ env }: Session, { profiles }: RawOptions): string =>
 export const addLoginCommands = (program: Command, session: Session): void => {
   addLogin(program, session);
   addLogout(program, session);
-  const profile = program.command('profile').description('Saved credentials: list, show.');
+  const profile = program.command('profile').description('Show saved credentials: list, show.');
   addList(profile, session);
   addShow(profile, session);
 };
@@ -36,16 +36,16 @@ export const addLoginCommands = (program: Command, session: Session): void => {
 const addLogin = (program: Command, session: Session): void => {
   const command = program
     .command('login')
-    .description('Save the credentials of a server, once it has accepted them. The secret is asked for without echo.')
+    .description('Check the credentials of a server and save them. The secret is read without echo.')
     .argument('[URL]', `server ($${serverVariables.url}, default: ${urlDefault})`)
-    .option('--user-id <uuid>', `user ID ($${serverVariables.userId}; asked for on a terminal)`)
+    .option('--user-id <uuid>', `user ID ($${serverVariables.userId}; prompted for on a terminal)`)
     .option('--profile <name>', 'profile to save them as', profileDefault)
     .option('--json', 'print what was saved as one line of JSON, without the secret')
     .action((url: string | undefined, options: RawOptions) => logIn(session, url, options));
   addProfilesOption(command);
   addExamples(command, [
     ['On a terminal', 'sealpost login https://streams.example.com'],
-    ['In a script, the secret from standard input', 'sealpost login --user-id UUID --profile ci < secret.txt'],
+    ['In a script, with the secret on standard input', 'sealpost login --user-id UUID --profile ci < secret.txt'],
   ]);
 };
 
@@ -59,12 +59,12 @@ const logIn = async (session: Session, rawUrl: string | undefined, options: RawO
   const [name, others] = [String(options.profile), await readProfiles(file)];
   const given = options.userId ?? env[serverVariables.userId];
   if (!given && stdin.isTTY !== true)
-    throw usageError('Standard input is not a terminal, so the user ID must be given: --user-id UUID.');
+    throw usageError('Standard input is not a terminal. Pass the user ID with --user-id UUID.');
   const userId = given ? String(given) : await askLine(stdin, stderr, 'User ID: ');
   const user = (secret: string) => createUser(`profile ${name}`, 'The user ID', userId, secret);
   user(''); // a malformed user ID is told before the secret is asked for
   const secret = await askLine(stdin, stderr, 'Secret (not shown): ', { hidden: true });
-  if (secret === '') throw usageError('No secret was given. Type it, or send it to standard input.');
+  if (secret === '') throw usageError('No secret was given. Type it, or pipe it to standard input.');
   const { feeds } = await explainRemote(url, () =>
     user(secret).openClient(url, session).feeds({ signal: session.interruption() }).catch(explainRejection),
   );
@@ -124,11 +124,13 @@ const readAll = async (session: Session, options: RawOptions): Promise<readonly 
 const addList = (parent: Command, session: Session): void => {
   const command = parent
     .command('list')
-    .description('List saved credentials, without secrets. The profile default is used where none is named.')
+    .description(
+      'List saved credentials, without secrets. Commands use the profile named default unless --profile is set.',
+    )
     .option('--json', 'print the profiles as one line of JSON, without secrets')
     .action((options: RawOptions) => listAll(session, options));
   addProfilesOption(command);
-  addExamples(command, [['Which servers can I read from?', 'sealpost profile list']]);
+  addExamples(command, [['List saved servers', 'sealpost profile list']]);
 };
 
 const listAll = async (session: Session, options: RawOptions): Promise<void> => {
@@ -148,7 +150,7 @@ const addShow = (parent: Command, session: Session): void => {
     .option('--json', 'print the profile as one line of JSON, without its secret')
     .action((name: string, options: RawOptions) => showOne(session, name, options));
   addProfilesOption(command);
-  addExamples(command, [['The one that is used by default', 'sealpost profile show']]);
+  addExamples(command, [['Show the default profile', 'sealpost profile show']]);
 };
 
 const showOne = async (session: Session, name: string, options: RawOptions): Promise<void> => {

@@ -9,18 +9,18 @@ import { withStore } from '../store-access.ts';
 const limitMax = 10_000;
 
 export const addQuarantineCommand = (program: Command, session: Session): void => {
-  const quarantine = program.command('quarantine').description('Refused reports, kept for you to look at.');
+  const quarantine = program.command('quarantine').description('Inspect rejected reports: list.');
   const command = quarantine
     .command('list')
-    .description('List refused lines, the newest first, with the reason.')
-    .option('--limit <count>', `lines at most, up to ${limitMax}`, '20')
-    .option('--json', 'print each with the line itself, as NDJSON')
+    .description('List rejected lines with the reason, newest first.')
+    .option('--limit <count>', `number of lines, at most ${limitMax}`, '20')
+    .option('--json', 'print NDJSON that includes each line itself')
     .action((options: RawOptions) => listQuarantine(session, options));
   addSettings(command, ['store']);
   addExamples(command, [
-    ['What was refused last', 'sealpost quarantine list'],
+    ['Show recently rejected lines', 'sealpost quarantine list'],
     [
-      'Try the refused lines again',
+      'Ingest rejected lines again',
       `sealpost quarantine list --limit ${limitMax} --json | jq -r .line | sealpost ingest -`,
     ],
   ]);
@@ -35,11 +35,11 @@ const listQuarantine = async (session: Session, options: RawOptions): Promise<vo
   }));
   if (options.json) return session.write(refused.map((one) => toJsonLine(one)).join(''));
   const shown = `${formatCount(refused.length)} of ${formatNumberOf(count, 'rejected line')} shown.\n`;
-  await session.write(count === 0 ? 'Nothing was refused.\n' : `${renderRefused(session, refused)}${shown}`);
+  await session.write(count === 0 ? 'No rejected lines.\n' : `${renderRefused(session, refused)}${shown}`);
 };
 
 const renderRefused = ({ paint }: Session, refused: readonly QuarantinedReport[]): string => {
-  const columns = ['refused at', 'code', 'feed id', 'observed at', 'reason'].map((title) => ({ title }));
+  const columns = ['rejected at', 'code', 'feed ID', 'observed at', 'reason'].map((title) => ({ title }));
   const rows = refused.map(({ atMs, code, feedId, observationsMs, message }) => [
     formatMoment(atMs),
     code,

@@ -26,7 +26,7 @@ describe('report latest and at', () => {
   test('people get a table with the exact price, found by name in any case', async () => {
     const ran = await run(['report', 'at', 'btc/usd-streams-cexprice', '--timestamp', String(now - 55)]);
     expect([ran.code, ran.stderr]).toEqual([0, '']);
-    expect(ran.stdout).toMatch(/^time \(UTC\) +price +bid +ask +span +age\n/);
+    expect(ran.stdout).toMatch(/^time \(UTC\) +price +bid +ask +valid for +age\n/);
     expect(ran.stdout.split('\n')[1]?.split(/\s{2,}/)).toEqual([
       '2025-11-15T09:45:49Z',
       '97012.34567890123456789',
@@ -41,7 +41,7 @@ describe('report latest and at', () => {
     const { stdout } = await run(['report', 'latest', btc]);
     expect(stdout).toContain('-0.000000000000000001');
     const ms = await run(['report', 'latest', 'FAST/USD-Streams-CexPrice']);
-    expect(ms.stdout.split('\n')[1]).toBe('2025-11-15T09:46:40.023Z    0.5  0.5  0.5  250 ms  00:00');
+    expect(ms.stdout.split('\n')[1]).toBe('2025-11-15T09:46:40.023Z    0.5  0.5  0.5     250 ms  00:00');
   });
 
   test('--json is the report as the API gives it, --raw its signed bytes', async () => {
@@ -53,15 +53,15 @@ describe('report latest and at', () => {
   test.each([
     [
       now - 30,
-      'No report holds at this moment: it falls into a gap. (request ID) The report before it holds until 2025-11-15T09:45:59Z. The report after it holds from 2025-11-15T09:46:20Z.',
+      'No report holds at this moment: it falls into a gap. (request ID) The previous report is valid to 2025-11-15T09:45:59Z. The next report is valid from 2025-11-15T09:46:20Z.',
     ],
     [
       now,
-      'No report holds at this moment yet: it is after the newest one. (request ID) The report before it holds until 2025-11-15T09:46:29Z.',
+      'No report holds at this moment yet: it is after the newest one. (request ID) The previous report is valid to 2025-11-15T09:46:29Z.',
     ],
     [
       now - 90,
-      'No report holds at this moment: it is before the oldest one kept. (request ID) The report after it holds from 2025-11-15T09:45:40Z.',
+      'No report holds at this moment: it is before the oldest one kept. (request ID) The next report is valid from 2025-11-15T09:45:40Z.',
     ],
   ])('a miss at %i is explained in words, exit code 1', async (timestamp, text) => {
     const ran = await run(['report', 'at', btc, '--timestamp', String(timestamp)]);
@@ -93,7 +93,7 @@ describe('report bulk', () => {
     expect(ran).toEqual({
       code: 1,
       stdout: `${wire(first)}\n${missing}\n`,
-      stderr: `warning: no report of ${eth}: the moment is before its oldest report.\nwarning: no report of NEW/USD-Streams-CexPrice: it has no reports.\n`,
+      stderr: `warning: no report of ${eth}: the time is before its oldest report.\nwarning: no report of NEW/USD-Streams-CexPrice: it has no reports.\n`,
     });
   });
 });
@@ -106,7 +106,7 @@ describe('report page', () => {
     expect([ran.code, ran.stdout.split('\n').length, ran.stderr]).toEqual([
       0,
       4,
-      `More follows: --from ${now - 40}, or --all.\n`,
+      `More reports follow. Continue with --from ${now - 40}, or use --all.\n`,
     ]);
     expect((await page(btc, '--from', '-1m', '--limit', '2', '--json')).stdout).toBe(
       `${wire(first)}\n${wire(second)}\n`,
@@ -119,7 +119,7 @@ describe('report page', () => {
     expect(await page(btc, '--from', '-5s')).toEqual({
       code: 1,
       stdout: '',
-      stderr: `error: No report of ${btc} was observed in this span.\n`,
+      stderr: `error: ${btc} has no reports in this time range.\n`,
     });
   });
 
@@ -137,12 +137,9 @@ describe('report page', () => {
   });
 
   test.each([
-    [['--from', '-1m', '--all', '--limit', '5'], '--limit and --all exclude each other.'],
+    [['--from', '-1m', '--all', '--limit', '5'], '--limit cannot be combined with --all.'],
     [['--from', '-1m', '--limit', '1001'], '--limit has the value "1001", expected a whole number from 1 to 1000.'],
-    [
-      ['--from', 'now', '--to', '-1m'],
-      `--from is ${now} and --to is ${now - 60}, expected a --to that is not before --from.`,
-    ],
+    [['--from', 'now', '--to', '-1m'], `--to (${now - 60}) is before --from (${now}).`],
   ])('%j is wrong usage', async (args, text) => {
     expect(await page(btc, ...args)).toEqual({ code: 2, stdout: '', stderr: `error: ${text}\n` });
   });
@@ -179,7 +176,7 @@ describe('failures of the server and the way to it', () => {
   test('a name that is not in the catalog is wrong usage', async () => {
     expect(await latest('XYZ/ABC')).toMatchObject({
       code: 2,
-      stderr: 'error: No stream is named "XYZ/ABC". See the streams with: sealpost stream list --url http://HOST.\n',
+      stderr: 'error: No stream is named "XYZ/ABC". List streams with: sealpost stream list --url http://HOST.\n',
     });
     expect(await latest('0x12')).toMatchObject({ code: 2 });
   });
@@ -194,15 +191,15 @@ describe('failures of the server and the way to it', () => {
     );
     expect([closed?.code, closed?.stderr.replace(/127\S+/, 'IT')]).toEqual([
       3,
-      'error: IT refuses connections (ECONNREFUSED). Start the server, or correct host and port.\n',
+      'error: IT refused the connection (ECONNREFUSED). Start the server, or check host and port.\n',
     ]);
     expect(unknown).toMatchObject({
       code: 3,
-      stderr: expect.stringContaining('has no address in DNS'),
+      stderr: expect.stringContaining('could not be resolved'),
     });
     expect(plain).toMatchObject({
       code: 3,
-      stderr: expect.stringContaining('Use http://, or the port that has TLS.'),
+      stderr: expect.stringContaining('Use http://, or the TLS port.'),
     });
   });
 
@@ -292,11 +289,11 @@ describe('sign', () => {
 
   test.each([
     [['G3T', '/'], 'METHOD is "G3T", expected letters only'],
-    [['GET', 'api'], 'TARGET must begin with /'],
-    [['GET', '/a b'], 'TARGET must begin with /'],
-    [['GET', '/a#b'], 'TARGET must begin with /'],
-    [['GET', '/\n'], 'TARGET must begin with /'],
-    [['GET', '/', '--json', '--headers'], 'exclude each other'],
+    [['GET', 'api'], 'TARGET must start with /'],
+    [['GET', '/a b'], 'TARGET must start with /'],
+    [['GET', '/a#b'], 'TARGET must start with /'],
+    [['GET', '/\n'], 'TARGET must start with /'],
+    [['GET', '/', '--json', '--headers'], 'cannot be combined'],
   ])('%j is wrong usage', async (args, text) => {
     const ran = await run(['sign', ...args]);
     expect([ran.code, ran.stdout]).toEqual([2, '']);

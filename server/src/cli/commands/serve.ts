@@ -22,7 +22,7 @@ const loopback = /^(127\.|::1$|localhost$)/;
 export const addServeCommand = (program: Command, session: Session): void => {
   const command = program
     .command('serve')
-    .description('Serve the API from the store, and take reports in on the private listener.')
+    .description('Serve the API from the store, and ingest reports on the private listener.')
     .option('--json', 'print one line of JSON when ready')
     .action((options: RawOptions) => serve(session, options));
   addSettings(
@@ -31,8 +31,8 @@ export const addServeCommand = (program: Command, session: Session): void => {
   );
   addExamples(command, [
     ['On this machine only', 'sealpost init && sealpost serve'],
-    ['For others, with TLS', 'sealpost serve --listen 0.0.0.0:443 --tls-cert chain.pem --tls-key key.pem'],
-    ['On every processor of a machine with four', 'sealpost serve --workers 4'],
+    ['Publicly, with TLS', 'sealpost serve --listen 0.0.0.0:443 --tls-cert chain.pem --tls-key key.pem'],
+    ['With four worker processes', 'sealpost serve --workers 4'],
   ]);
 };
 
@@ -43,7 +43,7 @@ const serve = async (session: Session, options: RawOptions): Promise<void> => {
     throw usageError('TLS needs both --tls-cert and --tls-key.');
   if (settings.tlsCert === undefined && !loopback.test(settings.listen.host)) {
     session.stderr.write(
-      'warning: listening beyond this machine without TLS. Put a proxy that ends TLS in front, or use --tls-cert and --tls-key.\n',
+      'warning: listening on a public address without TLS. Use a TLS-terminating proxy, or --tls-cert and --tls-key.\n',
     );
   }
   requireUsableTls(settings);
@@ -96,8 +96,6 @@ const requireUsableTls = ({ tlsCert, tlsKey }: Settings): void => {
     const { code, path, message } = Object(cause);
     if (code !== undefined && path !== undefined) throw usageError(describeFileFailure(path, cause), { cause });
     const what = message ?? String(cause);
-    throw usageError(
-      `TLS cannot use ${tlsCert} with the key in ${tlsKey} (${what}). Both are PEM, and belong together.`,
-    );
+    throw usageError(`Cannot use certificate ${tlsCert} with key ${tlsKey} (${what}). Both must be PEM and match.`);
   }
 };

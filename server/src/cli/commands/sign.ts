@@ -8,17 +8,17 @@ import { printJson, type Session } from '../session.ts';
 export const addSignCommand = (program: Command, session: Session): void => {
   const command = program
     .command('sign')
-    .description('Sign one request and print it as a config file of curl. Send it at once: it is good for 5 seconds.')
-    .argument('<METHOD>', 'such as GET, in any case')
-    .argument('<TARGET>', 'path and query exactly as they are to be sent, such as /api/v1/feeds')
-    .option('--headers', 'print the three headers only, one to a line')
+    .description('Sign one request and print it as a curl config file. The signature is valid for 5 seconds.')
+    .argument('<METHOD>', 'HTTP method, such as GET')
+    .argument('<TARGET>', 'path and query exactly as sent, such as /api/v1/feeds')
+    .option('--headers', 'print the three headers only, one per line')
     .option('--json', 'print url, method and headers as one line of JSON')
     .action((method: string, target: string, options: RawOptions) => sign(session, method, target, options));
   addAccessOptions(command);
   addExamples(command, [
-    ['Which streams may I read?', 'curl --config <(sealpost sign GET /api/v1/feeds)'],
+    ['List readable streams', 'curl --config <(sealpost sign GET /api/v1/feeds)'],
     [
-      'The latest report of a stream',
+      'Read the latest report of a stream',
       'curl --config <(sealpost sign GET "/api/v1/reports/latest?feedID=0x0003…" --profile main)',
     ],
   ]);
@@ -26,11 +26,13 @@ export const addSignCommand = (program: Command, session: Session): void => {
 
 const sign = async (session: Session, rawMethod: string, target: string, options: RawOptions): Promise<void> => {
   const method = rawMethod.toUpperCase(); // what is signed is what curl sends
-  if (options.headers && options.json) throw usageError('--headers and --json exclude each other.');
+  if (options.headers && options.json) throw usageError('--headers cannot be combined with --json.');
   if (!/^[A-Z]+$/.test(method))
     throw usageError(`METHOD is ${JSON.stringify(rawMethod)}, expected letters only, such as GET.`);
   if (!/^\/[!"$-~]*$/.test(target))
-    throw usageError('TARGET must begin with / and be of printable ASCII without space and #. Encode the rest with %.');
+    throw usageError(
+      'TARGET must start with / and have only printable ASCII without spaces or #. Percent-encode the rest.',
+    );
   const access = await readAccess(session, options);
   const headers = access.sign(method, target, session.nowMs());
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);

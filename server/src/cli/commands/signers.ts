@@ -17,7 +17,7 @@ import { printJson, type Session } from '../session.ts';
 import { withNewStore, withStore } from '../store-access.ts';
 
 export const addSignersCommand = (program: Command, session: Session): void => {
-  const signers = program.command('signers').description('Signer sets: add, list, retire, import.');
+  const signers = program.command('signers').description('Manage signer sets: add, list, retire, import.');
   addAdd(signers, session);
   addList(signers, session);
   addRetire(signers, session);
@@ -34,13 +34,13 @@ const addAdd = (parent: Command, session: Session): void => {
     .command('add')
     .description('Register a signer set: any f + 1 of its addresses make a quorum.')
     .argument('<CONFIG_DIGEST>', '0x and 64 hex digits, as in the context of the reports')
-    .requiredOption('-f, --faulty <count>', 'oracles that may fail; one more than these sign each report')
+    .requiredOption('-f, --faulty <count>', 'number of oracles that may fail; f + 1 sign each report')
     .requiredOption('--address <list>', 'signing addresses, separated by commas; repeatable', collect)
     .option('--json', 'print the set as one line of JSON')
     .action((digest: string, options: RawOptions) => addOne(session, digest, options));
   addSettings(command, ['store']);
   addExamples(command, [
-    ['Four oracles, two sign', 'sealpost signers add 0x0009… -f 1 --address 0xed50…,0x94bd…,0xce9b…,0xb9a1…'],
+    ['Four oracles, two of which sign', 'sealpost signers add 0x0009… -f 1 --address 0xed50…,0x94bd…,0xce9b…,0xb9a1…'],
   ]);
 };
 
@@ -57,7 +57,7 @@ const addOne = async (session: Session, digest: string, options: RawOptions): Pr
         if (current === undefined) return [registered];
         throw new CommandError(
           exitCodes.refused,
-          `${set.configDigest} is registered. See it with: sealpost signers list.`,
+          `${set.configDigest} is already registered. See: sealpost signers list.`,
         );
       },
       action: 'signers.add',
@@ -78,11 +78,11 @@ const printSet = (session: Session, { json }: RawOptions, set: RegisteredSignerS
 const addList = (parent: Command, session: Session): void => {
   const command = parent
     .command('list')
-    .description('List every signer set, retired ones included.')
+    .description('List all signer sets, including retired ones.')
     .option('--json', 'print one line of JSON, config digest → set')
     .action((options: RawOptions) => listSets(session, options));
   addSettings(command, ['store']);
-  addExamples(command, [['Who may sign', 'sealpost signers list']]);
+  addExamples(command, [['List signer sets', 'sealpost signers list']]);
 };
 
 const listSets = async (session: Session, options: RawOptions): Promise<void> => {
@@ -110,7 +110,7 @@ const listSets = async (session: Session, options: RawOptions): Promise<void> =>
 const addRetire = (parent: Command, session: Session): void => {
   const command = parent
     .command('retire')
-    .description('Retire a signer set: what it signed stays valid, new reports of it are refused. For good.')
+    .description('Retire a signer set permanently: reports it signed stay valid, new ones are rejected.')
     .argument('<CONFIG_DIGEST>', '0x and 64 hex digits')
     .option('--json', 'print the set as one line of JSON')
     .action((digest: string, options: RawOptions) => retire(session, digest, options));
@@ -125,9 +125,9 @@ const retire = async (session: Session, rawDigest: string, options: RawOptions):
   const retired = await withStore(values.store, async ({ admin }) => {
     const plan = ([current]: readonly (RegisteredSignerSet | undefined)[]): readonly RegisteredSignerSet[] => {
       if (current === undefined)
-        throw usageError(`${digest} is not registered. See what is with: sealpost signers list.`);
+        throw usageError(`${digest} is not registered. List signer sets with: sealpost signers list.`);
       if (current.retiredAt === null) return [{ ...current, retiredAt }];
-      throw new CommandError(exitCodes.refused, `${digest} was retired at ${current.retiredAt} and stays so.`);
+      throw new CommandError(exitCodes.refused, `${digest} was already retired at ${current.retiredAt}.`);
     };
     await changeRecords(session, admin, { kind: 'signerSet', keys: [digest], plan, action: 'signers.retire' });
     return admin.get('signerSet', digest);
@@ -138,14 +138,12 @@ const retire = async (session: Session, rawDigest: string, options: RawOptions):
 const addImport = (parent: Command, session: Session): void => {
   const command = parent
     .command('import')
-    .description(
-      'Register the signer sets of a file, all or none. Known ones get its f and addresses; retired ones stay retired.',
-    )
+    .description('Register the signer sets of a file, all or none. Known sets are updated; retired ones stay retired.')
     .argument('<FILE>', 'signers.json, as sealpost simulate writes it or a server publishes it')
     .option('--json', 'print what was added and changed as one line of JSON')
     .action((file: string, options: RawOptions) => importSets(session, file, options));
   addSettings(command, ['store']);
-  addExamples(command, [['The oracles of a simulated network', 'sealpost signers import ./hour/signers.json']]);
+  addExamples(command, [['Import the oracles of a simulated network', 'sealpost signers import ./hour/signers.json']]);
 };
 
 const importSets = async (session: Session, file: string, options: RawOptions): Promise<void> => {

@@ -35,18 +35,20 @@ import { parseTime, timeForms } from '../time-arguments.ts';
 /** Texts of a stream: field, flag, help, and what `add` takes when the flag is absent. */
 const textOptions = [
   ['name', '--name <text>', 'unique name, such as BTC/USD-Streams-CexPrice'],
-  ['baseAsset', '--base-asset <text>', 'what is priced, such as BTC'],
-  ['quoteAsset', '--quote-asset <text>', 'what it is priced in, such as USD'],
+  ['baseAsset', '--base-asset <text>', 'asset that is priced, such as BTC'],
+  ['quoteAsset', '--quote-asset <text>', 'asset that it is priced in, such as USD'],
   ['assetClass', '--asset-class <text>', 'such as Crypto or Forex'],
   ['feedType', '--feed-type <text>', 'such as Crypto or Equities'],
   ['attributeType', '--attribute-type <text>', 'such as CexPrice or NAV'],
-  ['assetName', '--asset-name <text>', 'long name of what is priced', '(the base asset)'],
-  ['marketHours', '--market-hours <text>', 'when reports are to be expected', '24/7'],
+  ['assetName', '--asset-name <text>', 'full name of the base asset', '(the base asset)'],
+  ['marketHours', '--market-hours <text>', 'when reports are expected', '24/7'],
   ['serviceLevel', '--service-level <text>', 'such as standard or premium', 'standard'],
 ] as const;
 
 export const addStreamCommand = (program: Command, session: Session): void => {
-  const stream = program.command('stream').description('The catalog: add, list, change, decommission, import streams.');
+  const stream = program
+    .command('stream')
+    .description('Manage the catalog of streams: add, list, set, decommission, import.');
   addAdd(stream, session);
   addList(stream, session);
   addSet(stream, session);
@@ -57,15 +59,17 @@ export const addStreamCommand = (program: Command, session: Session): void => {
 const addAdd = (parent: Command, session: Session): void => {
   const command = parent
     .command('add')
-    .description('Add a stream. It begins as testing; move it on with: sealpost stream set FEED --status live.')
-    .argument('<FEED_ID>', '0x and 64 hex digits; the first two bytes name schema version and time resolution')
+    .description('Add a stream with status testing. Make it live with: sealpost stream set FEED --status live.')
+    .argument('<FEED_ID>', '0x and 64 hex digits; the first two bytes give schema version and timestamp resolution')
     .action((feedId: string, options: RawOptions) => addOne(session, feedId, options));
   for (const [, flag, help, fallback] of textOptions) {
     if (fallback === undefined) command.requiredOption(flag, help);
     else command.option(flag, `${help} (default: ${fallback})`);
   }
   command
-    .addOption(withChoices(new Option('--network-type <type>', 'of the stream').makeOptionMandatory(), networkTypes))
+    .addOption(
+      withChoices(new Option('--network-type <type>', 'network of the stream').makeOptionMandatory(), networkTypes),
+    )
     .option('--hidden', 'list it only to accounts that may see hidden streams')
     .option('--json', 'print the stream as one line of JSON');
   addSettings(command, ['store', 'network']);
@@ -98,7 +102,7 @@ const addOne = async (session: Session, rawFeedId: string, options: RawOptions):
       keys: [feedId],
       plan: ([current]) => {
         if (current === undefined) return [created];
-        const text = `${feedId} is in the catalog as ${current.name}. Change it with: sealpost stream set.`;
+        const text = `${feedId} is already in the catalog as ${current.name}. Change it with: sealpost stream set.`;
         throw new CommandError(exitCodes.refused, text);
       },
       action: 'stream.add',
@@ -116,7 +120,7 @@ const requireNetwork = (streams: readonly Stream[], network: NetworkType): void 
   const belong = foreign.length === 1 ? ' belongs' : ` and ${formatNumberOf(foreign.length - 1, 'other')} belong`;
   throw new CommandError(
     exitCodes.refused,
-    `${first.name}${belong} to ${first.networkType}, but this deployment serves ${network}. Nothing was changed. Keep one store for each network, and name the other with --store and --network ${first.networkType}.`,
+    `${first.name}${belong} to ${first.networkType}, but this deployment serves ${network}. Nothing was changed. Use one store per network: set --store and --network ${first.networkType}.`,
   );
 };
 
@@ -127,16 +131,16 @@ const addList = (parent: Command, session: Session): void => {
   const command = parent
     .command('list')
     .description(
-      'List every stream of the store by name, hidden ones included; with --url or --profile, the catalog of a server.',
+      'List all streams of the store by name, including hidden ones; with --url or --profile, the catalog of a server.',
     )
-    .option('--json', 'print the catalog as one line of JSON, in the form that import takes')
+    .option('--json', 'print the catalog as one line of JSON, as sealpost stream import reads it')
     .action((options: RawOptions) => listStreams(session, options));
   addAccessOptions(command);
   addSettings(command, ['store']);
   addExamples(command, [
-    ['Look at the catalog', 'sealpost stream list'],
-    ['Of a server', 'sealpost stream list --url https://streams.example.com'],
-    ['Carry it to another store', 'sealpost stream list --json > catalog.json'],
+    ['List the catalog', 'sealpost stream list'],
+    ['List the catalog of a server', 'sealpost stream list --url https://streams.example.com'],
+    ['Save it for another store', 'sealpost stream list --json > catalog.json'],
   ]);
 };
 
@@ -148,7 +152,7 @@ const storedStreams = async (session: Session, options: RawOptions): Promise<rea
 
 /** The catalog of a server: what the user sees of it, or everyone where there is no user. */
 const remoteStreams = async (session: Session, options: RawOptions): Promise<readonly ListedStream[]> => {
-  if (options.store !== undefined) throw usageError('--store and --url exclude each other.');
+  if (options.store !== undefined) throw usageError('--store cannot be combined with --url.');
   const user = await findUser(session, options);
   const url = user?.server ?? readServer(session, options, user?.url);
   const call = { signal: session.interruption() };
@@ -163,7 +167,7 @@ const listStreams = async (session: Session, options: RawOptions): Promise<void>
   const isRemote = [options.url, options.profile, options.profiles].some((option) => option !== undefined);
   const streams = await (isRemote ? remoteStreams : storedStreams)(session, options);
   if (options.json) return printJson(session, { feeds: streams });
-  const columns = ['name', 'feed id', 'network', 'status', 'hidden', 'decommission'].map((title) => ({ title }));
+  const columns = ['name', 'feed ID', 'network', 'status', 'hidden', 'decommission'].map((title) => ({ title }));
   const rows = streams.map((stream) => [
     stream.name,
     stream.feedId,
@@ -184,7 +188,9 @@ const addSet = (parent: Command, session: Session): void => {
   for (const [, flag, help] of textOptions) command.option(flag, help);
   command
     .addOption(
-      withChoices(new Option('--status <status>', 'for the last move use: sealpost stream decommission'), ['live']),
+      withChoices(new Option('--status <status>', 'new status; to end a stream use: sealpost stream decommission'), [
+        'live',
+      ]),
     )
     .addOption(
       withChoices(new Option('--hidden <switch>', 'list it only to accounts that may see hidden streams'), [
@@ -196,8 +202,8 @@ const addSet = (parent: Command, session: Session): void => {
     .option('--json', 'print the stream as one line of JSON');
   addSettings(command, ['store']);
   addExamples(command, [
-    ['Open a stream to everyone', 'sealpost stream set BTC/USD-Streams-CexPrice --status live --hidden false'],
-    ['Announce its end', 'sealpost stream set FTM/USD-Streams-CexPrice --expected-decommission-at +90d'],
+    ['Make a stream live and public', 'sealpost stream set BTC/USD-Streams-CexPrice --status live --hidden false'],
+    ['Announce its decommission', 'sealpost stream set FTM/USD-Streams-CexPrice --expected-decommission-at +90d'],
   ]);
 };
 
@@ -207,17 +213,17 @@ const setStream = async (session: Session, feed: string, options: RawOptions): P
   const { status } = options;
   if (status !== undefined && status !== 'live')
     throw usageError(
-      `--status has the value "${status}", expected live. For the end use: sealpost stream decommission.`,
+      `--status has the value "${status}", expected live. To end a stream use: sealpost stream decommission.`,
     );
   if (status === undefined && Object.keys(fields).length === 0)
-    throw usageError('Nothing to change. See what can be with: sealpost stream set --help.');
+    throw usageError('Nothing to change. See: sealpost stream set --help.');
   const alter = (stream: Stream): Stream => {
     const moved =
       status === undefined || stream.status === status ? stream : moveStream(stream, status, session.nowMs());
     return asUsage(() => parseStream({ ...moved, ...fields }));
   };
   const changed = await withStore(values.store, (store) => changeOne(session, store, feed, 'stream.set', alter));
-  await printStream(session, options, changed, 'is set');
+  await printStream(session, options, changed, 'updated');
 };
 
 const parseFields = (options: RawOptions, nowSeconds: number): Partial<Stream> => {
@@ -252,7 +258,7 @@ const addDecommission = (parent: Command, session: Session): void => {
   const command = parent
     .command('decommission')
     .description(
-      'End a live stream: it takes no new report, stays listed, and stays readable until retention ends. For good.',
+      'End a live stream permanently: it accepts no new reports, stays listed, and is readable until retention ends.',
     )
     .argument('<FEED>', feedForms)
     .option('--json', 'print the stream as one line of JSON')
@@ -265,20 +271,18 @@ const decommission = async (session: Session, feed: string, options: RawOptions)
   const { values } = await readSettings(session, options);
   const end = (stream: Stream): Stream => moveStream(stream, 'decommissioned', session.nowMs());
   const ended = await withStore(values.store, (store) => changeOne(session, store, feed, 'stream.decommission', end));
-  await printStream(session, options, ended, 'is decommissioned');
+  await printStream(session, options, ended, 'decommissioned');
 };
 
 const addImport = (parent: Command, session: Session): void => {
   const command = parent
     .command('import')
-    .description(
-      'Add the streams of a catalog file and bring known ones up to date, all or none. Others are left alone.',
-    )
+    .description('Add or update the streams of a catalog file, all or none. Other streams are unchanged.')
     .argument('<FILE>', 'catalog.json, as sealpost simulate or sealpost stream list --json write it')
     .option('--json', 'print what was added and changed as one line of JSON')
     .action((file: string, options: RawOptions) => importStreams(session, file, options));
   addSettings(command, ['store', 'network']);
-  addExamples(command, [['The streams of a simulated network', 'sealpost stream import ./hour/catalog.json']]);
+  addExamples(command, [['Import the streams of a simulated network', 'sealpost stream import ./hour/catalog.json']]);
 };
 
 const importStreams = async (session: Session, file: string, options: RawOptions): Promise<void> => {

@@ -45,7 +45,7 @@ test('watch: the table has the columns and rows that fit a terminal', () => {
     expect(lines.length).toBeLessThanOrEqual(height);
   }
   expect(draw(80, 24)[0]).toMatch(/stream +price +bid +age$|stream +price +age$/);
-  expect(draw(80, 24).at(-2)).toBe('live  10 more below.  Ctrl-C ends.');
+  expect(draw(80, 24).at(-2)).toBe('live  10 more below.  Ctrl-C to quit.');
   expect(draw(20, 2)[0]).toMatch(/stream +price +age$/); // narrower than anything: what matters most
 });
 

@@ -12,9 +12,9 @@ import { printJson, type Session } from '../session.ts';
 export const addWatchCommand = (program: Command, session: Session): void => {
   const command = program
     .command('watch')
-    .description('Watch prices live: a table on a terminal, one line of JSON for each report elsewhere.')
+    .description('Watch live prices: a table on a terminal, otherwise one line of JSON for each report.')
     .argument('[FEED...]', 'feed IDs, names, or pairs such as BTC/USD (default: every stream that the user may read)')
-    .option('--json', 'print one line of JSON for each report on a terminal too')
+    .option('--json', 'print one line of JSON for each report, also on a terminal')
     .action((feeds: readonly string[], options: RawOptions) => watch(session, feeds, options));
   addExamples(addWsUrlOption(addAccessOptions(command)), [
     ['Two prices', 'sealpost watch BTC/USD-Streams-CexPrice ETH/USD-Streams-CexPrice --profile demo'],
@@ -163,5 +163,5 @@ export const renderBoard = (session: Session, rows: readonly Row[], state: strin
   const shown = state === 'live' ? session.paint.green(state) : session.paint.yellow(state);
   const more = rows.length > fitting ? `${rows.length - fitting} more below.  ` : '';
   // A line that grows shorter leaves its end behind, unless it is wiped.
-  return `${`${render(0)}\n${shown}  ${more}Ctrl-C ends.\n`.replaceAll('\n', '\x1b[K\n')}`;
+  return `${`${render(0)}\n${shown}  ${more}Ctrl-C to quit.\n`.replaceAll('\n', '\x1b[K\n')}`;
 };

@@ -76,7 +76,7 @@ test('init: store and key are made once, the key for its owner alone, and a seco
 
   const second = await run('init');
   expect(second.stdout).toContain(
-    `Store ${store} is there, and left as it is.\nKey ${keyId} is in ${keyFile}, and left as it is.\n`,
+    `Store ${store} already exists; unchanged.\nKey ${keyId} already exists in ${keyFile}; unchanged.\n`,
   );
   expect(readFileSync(keyFile, 'utf8')).toBe(key);
   expect(await json('init')).toEqual({ store, storeCreated: false, keyFile, keyCreated: false, keyId });
@@ -90,7 +90,7 @@ test('init: the key may lie in the folder of the store, or be a setting without 
   expect([first.code, existsSync(inside)]).toEqual([0, true]);
   const key = 'ab'.repeat(32);
   const { code, stdout } = await runCommand(['init'], { nowMs, env: { ...env(), SEALPOST_KEY: key } });
-  expect([code, stdout.includes('is the one of SEALPOST_KEY'), stdout.includes(key)]).toEqual([0, true, false]);
+  expect([code, stdout.includes('is set by SEALPOST_KEY'), stdout.includes(key)]).toEqual([0, true, false]);
   expect(existsSync(keyFile)).toBe(false);
 });
 
@@ -100,7 +100,7 @@ test('init: a key that got lost is not replaced until every secret that it seale
   rmSync(keyFile);
   expect(await refusal('init')).toEqual([
     2,
-    `error: ${keyFile} is not there, but the secrets of acme are sealed. Put the key that sealed them there, or name it with --key-file.\n`,
+    `error: ${keyFile} does not exist, but the secrets of acme are sealed with a key. Restore that key file, or set --key-file.\n`,
   ]);
   expect(existsSync(keyFile)).toBe(false);
   await run('secret', 'revoke', 'acme', secretId);
@@ -113,9 +113,9 @@ test('account: create prints user id and secret, once and with a word about it, 
   await importStreams();
   const { code, stdout, stderr } = await run('account', 'create', '--name', 'acme', '--entitle', 'public');
   const [, user = '', secretId = '', secret = ''] =
-    /^Account acme created\.\nuser id +(\S+)\nsecret id +(\S+)\nsecret +(\S+)\n/.exec(stdout) ?? [];
+    /^Account acme created\.\nuser ID +(\S+)\nsecret ID +(\S+)\nsecret +(\S+)\n/.exec(stdout) ?? [];
   expect([code, stderr]).toEqual([0, '']);
-  expect(stdout).toContain('The secret is shown this once and cannot be shown again: hand it over now.\n');
+  expect(stdout).toContain('Save the secret now: it is not shown again.\n');
   expect(await openSecrets(user, keyFile)).toEqual([secret]);
   const shown = {
     userId: user,
@@ -166,12 +166,12 @@ test('account: what cannot be created is refused, and nothing is stored', async 
   await run('init');
   await run('account', 'create', '--name', 'acme', '--user-id', userId);
   const create = (...args: string[]) => refusal('account', 'create', ...args);
-  expect(await create('--name', 'Acme')).toEqual([1, `error: acme is the name of ${userId}. Choose another.\n`]);
+  expect(await create('--name', 'Acme')).toEqual([1, `error: The name acme is taken by ${userId}. Choose another.\n`]);
   expect(await create('--name', 'b', '--user-id', userId)).toEqual([
     1,
-    `error: ${userId} is the user id of acme. Choose another.\n`,
+    `error: User ID ${userId} belongs to acme. Choose another.\n`,
   ]);
-  expect((await create('--name', 'b', '--user-id', '12'))[1]).toMatch(/^error: user id is "12", expected a UUID/);
+  expect((await create('--name', 'b', '--user-id', '12'))[1]).toMatch(/^error: user ID is "12", expected a UUID/);
   expect((await create('--name', 'b', '--limit', 'nothing=1'))[0]).toBe(2);
   expect((await create('--name', 'b', '--entitle', 'all'))[1]).toBe(
     'error: entitlement is "all", expected public, feed:FEED_ID or filter:QUERY such as filter:asset_class=Crypto.\n',
@@ -179,7 +179,7 @@ test('account: what cannot be created is refused, and nothing is stored', async 
   expect((await create('--name', ' '))[0]).toBe(2);
   expect(await refusal('account', 'show', 'nobody')).toEqual([
     2,
-    'error: "nobody" is neither the user id nor the name of an account. See them with: sealpost account list.\n',
+    'error: No account has the user ID or name "nobody". List accounts with: sealpost account list.\n',
   ]);
   expect((await json('account', 'list')).accounts.length).toBe(1);
   expect((await auditOf()).map(({ action }) => action)).toEqual(['init', 'account.create']);
@@ -214,7 +214,7 @@ test('account: limits are set, kept and given back, with old and new in the log'
   expect(back.rateLimits).toEqual({ reportPage: 50 });
   expect((await auditOf()).at(-1)).toMatchObject({ action: 'account.limit', detail: { name: 'acme' } });
   expect((await run('account', 'limit', 'acme', '--limit', 'reportPage=default')).stdout).toBe(
-    'acme: the server’s own limits.\n',
+    'acme: the server’s default limits.\n',
   );
   for (const limits of [[], ['feeds'], ['nothing=1'], ['nothing=default'], ['feeds=1', 'feeds=default']])
     expect((await refusal('account', 'limit', 'acme', ...limits.flatMap((one) => ['--limit', one])))[0]).toBe(2);
@@ -251,7 +251,7 @@ test('secret: a second one is added, a third refused, and a revoked one makes ro
   expect((await refusal('secret', 'revoke', 'acme', 'x'))[1]).toContain('x is no secret of acme.');
   const third = await run('secret', 'add', userId);
   expect(third.stdout).toMatch(
-    /^Secret of acme added\.\nuser id +\S+\nsecret id +\S+\nsecret +\S+\nThe secret is shown this once/,
+    /^Secret of acme added\.\nuser ID +\S+\nsecret ID +\S+\nsecret +\S+\nSave the secret now/,
   );
   expect(
     (await json('account', 'show', 'acme')).secrets.map(({ revokedAt }: Account['secrets'][0]) => revokedAt),
@@ -318,7 +318,7 @@ test('secret: rewrap changes nothing while a running node lacks the new key, unl
     const before = (await node.admin.list('account'))[0]?.secrets;
     const refused = await run('secret', 'rewrap', '--new-key-file', newFile);
     expect([refused.code, refused.stdout]).toEqual([1, '']);
-    expect(refused.stderr).toContain('the new key is missing at 1 running node (host, process 1). Append the line of');
+    expect(refused.stderr).toContain('the new key is missing on 1 running node (host, process 1). Append the line in');
     expect((await node.admin.list('account'))[0]?.secrets).toEqual(before);
     clearInterval(elsewhere);
     // A node that reads the same key file finds the key there.
@@ -341,7 +341,7 @@ test('secret: rewrap with the wrong old key, or to the same key, changes nothing
   const before = await stored(user);
   expect(await refusal('secret', 'rewrap', '--new-key-file', keyFile)).toEqual([
     2,
-    'error: The new key is the one in use. Name the file of another.\n',
+    'error: The new key is already in use. Use a different key file.\n',
   ]);
   const other = { nowMs, env: { ...env(), SEALPOST_KEY: 'cd'.repeat(32) } };
   const wrong = await runCommand(['secret', 'rewrap', '--new-key-file', join(root, `${count}-new.key`)], other);
@@ -387,7 +387,7 @@ test('account entitle: a stream is named by its pair, in account create too; a n
   expect((await json('account', 'entitle', 'acme', '--add', named)).entitlements).toEqual([`feed:${feedId}`]);
   expect(await refusal('account', 'entitle', 'acme', '--set', 'feed:XYZ/ABC')).toEqual([
     2,
-    'error: No stream is named "XYZ/ABC". See the streams with: sealpost stream list.\n',
+    'error: No stream is named "XYZ/ABC". List streams with: sealpost stream list.\n',
   ]);
 });
 
@@ -402,7 +402,7 @@ test('account entitle: an unknown stream is pointed out, what is no entitlement 
     stderr: `warning: feed:${unknown} is not in the catalog. It takes effect once the stream is added.\n`,
   });
   const entitle = (...args: string[]) => refusal('account', 'entitle', 'acme', ...args);
-  expect(await entitle()).toEqual([2, 'error: Nothing to change. Give --add, --remove or --set.\n']);
+  expect(await entitle()).toEqual([2, 'error: Nothing to change. Use --add, --remove or --set.\n']);
   expect((await entitle('--set', 'public', '--add', 'public'))[0]).toBe(2);
   expect((await entitle('--add', 'filter:asset_clas=Crypto'))[1]).toMatch(/^error: entitlement is "filter:asset_clas=/);
   expect((await entitle('--add', 'feed:0x12'))[0]).toBe(2);

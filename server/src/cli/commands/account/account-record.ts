@@ -1,4 +1,4 @@
-// One account's record, for the commands `account` and `secret`: found by user id or name, changed, its streams counted.
+// One account's record, for the commands `account` and `secret`: found by user ID or name, changed, its streams counted.
 import type { FeedId, Stream } from '@sealpost/protocol';
 import { unknownFeeds } from '../../../access/account-arguments.ts';
 import { readableStreams } from '../../../access/entitlements.ts';
@@ -17,18 +17,18 @@ export const withKeyFailures = async <T>(act: () => Promise<T>): Promise<T> => {
   }
 };
 
-/** Finds an account by user id, or by name without regard to case. */
+/** Finds an account by user ID, or by name in any case. */
 export const findAccount = async (admin: AdminStore, raw: string): Promise<Account> => {
   const wanted = raw.toLowerCase();
   const accounts = await admin.list('account');
   const found = accounts.filter(({ userId, name }) => userId === wanted || name.toLowerCase() === wanted);
   const [account, ...others] = found;
   if (account === undefined)
-    throw usageError(
-      `"${raw}" is neither the user id nor the name of an account. See them with: sealpost account list.`,
-    );
+    throw usageError(`No account has the user ID or name "${raw}". List accounts with: sealpost account list.`);
   if (others.length === 0) return account;
-  throw usageError(`${raw} is the name of ${found.map(({ userId }) => userId).join(' and ')}. Give the user id.`);
+  throw usageError(
+    `Several accounts are named ${raw}: ${found.map(({ userId }) => userId).join(', ')}. Use the user ID.`,
+  );
 };
 
 /** Tells of entitlements to streams that are not in the catalog: a typing error, or a stream still to come. */
@@ -45,7 +45,7 @@ export const countReadable = async (admin: AdminStore, { entitlements }: Account
   readableStreams(entitlements, await listStreams(admin)).size;
 
 /** The words under a secret that is shown this once. */
-export const onceNotice = 'The secret is shown this once and cannot be shown again: hand it over now.\n';
+export const onceNotice = 'Save the secret now: it is not shown again.\n';
 
 /** Changes one account, whatever but its secrets, whose sealed texts must not get into the log. Returns what is stored then. */
 export const changeAccount = async (

@@ -52,25 +52,25 @@ import { addEntitle } from './entitle.ts';
 export const addAccountCommand = (program: Command, session: Session): void => {
   const account = program
     .command('account')
-    .description('Accounts: create, list, show, entitle, limit, disable, enable, usage.');
+    .description('Manage accounts: create, list, show, entitle, limit, disable, enable, usage.');
   addCreate(account, session);
   addList(account, session);
   addShow(account, session);
   addEntitle(account, session);
   addLimit(account, session);
-  addSwitch(account, session, 'disable', 'Refuse an account’s requests from now on. Its secrets are kept.');
-  addSwitch(account, session, 'enable', 'Let a disabled account ask again, with the secrets it had.');
+  addSwitch(account, session, 'disable', 'Reject an account’s requests from now on. Its secrets are kept.');
+  addSwitch(account, session, 'enable', 'Accept a disabled account’s requests again, with its existing secrets.');
   addUsage(account, session);
 };
 
 const addCreate = (parent: Command, session: Session): void => {
   const command = parent
     .command('create')
-    .description('Create an account with its first secret, which is printed this once.')
-    .requiredOption('--name <text>', 'what to call it, unique')
+    .description('Create an account and print its first secret, once.')
+    .requiredOption('--name <text>', 'unique name')
     .option(
       '--entitle <entitlement>',
-      'public, feed:FEED or filter:QUERY; repeatable (default: none, it may read nothing)',
+      'public, feed:FEED or filter:QUERY; repeatable (default: no access)',
       collectOption,
     )
     .option(
@@ -78,14 +78,14 @@ const addCreate = (parent: Command, session: Session): void => {
       `requests per second for a route, 0 for no limit; repeatable. Routes: ${limitedRoutes.join(', ')}`,
       collectOption,
     )
-    .option('--user-id <uuid>', 'take this user id instead of a new one')
+    .option('--user-id <uuid>', 'use this user ID instead of a new one')
     .option('--json', 'print account and secret as one line of JSON')
     .action((options: RawOptions) => withKeyFailures(() => createAccount(session, options)));
   addSettings(command, ['store', 'keyFile']);
   addExamples(command, [
     ['Every public stream', 'sealpost account create --name acme --entitle public'],
     [
-      'Crypto and one hidden stream, faster pages',
+      'Crypto streams, one hidden stream, 50 pages per second',
       'sealpost account create --name desk --entitle filter:asset_class=Crypto --entitle feed:SUI/USD --limit reportPage=50',
     ],
   ]);
@@ -108,7 +108,7 @@ const createAccount = async (session: Session, options: RawOptions): Promise<voi
       keys: [userId],
       plan: ([current]) => {
         if (current === undefined) return [account];
-        throw new CommandError(exitCodes.refused, `${userId} is the user id of ${current.name}. Choose another.`);
+        throw new CommandError(exitCodes.refused, `User ID ${userId} belongs to ${current.name}. Choose another.`);
       },
       action: 'account.create',
       detail: { name, entitlements, rateLimits, secretId },
@@ -117,8 +117,8 @@ const createAccount = async (session: Session, options: RawOptions): Promise<voi
   });
   if (options.json) return printJson(session, { ...showAccount(account), secretId, secret });
   const pairs = [
-    ['user id', userId],
-    ['secret id', secretId],
+    ['user ID', userId],
+    ['secret ID', secretId],
     ['secret', secret],
   ] as const;
   await session.write(`Account ${name} created.\n${renderPairs(pairs)}${onceNotice}`);
@@ -137,17 +137,17 @@ const parseAccount = ({ name, entitle, limit, userId }: RawOptions, nowMs: numbe
 const requireFreeName = (accounts: readonly Account[], wanted: string): void => {
   const taken = accounts.find(({ name }) => name.toLowerCase() === wanted.toLowerCase());
   if (taken === undefined) return;
-  throw new CommandError(exitCodes.refused, `${taken.name} is the name of ${taken.userId}. Choose another.`);
+  throw new CommandError(exitCodes.refused, `The name ${taken.name} is taken by ${taken.userId}. Choose another.`);
 };
 
 const addList = (parent: Command, session: Session): void => {
   const command = parent
     .command('list')
-    .description('List every account by name, disabled ones included.')
+    .description('List all accounts by name, including disabled ones.')
     .option('--json', 'print the accounts as one line of JSON, without secrets')
     .action((options: RawOptions) => listAccounts(session, options));
   addSettings(command, ['store']);
-  addExamples(command, [['Look at the accounts', 'sealpost account list']]);
+  addExamples(command, [['List all accounts', 'sealpost account list']]);
 };
 
 const listAccounts = async (session: Session, options: RawOptions): Promise<void> => {
@@ -155,7 +155,7 @@ const listAccounts = async (session: Session, options: RawOptions): Promise<void
   const stored = await withStore(values.store, ({ admin }) => admin.list('account'));
   const accounts = [...stored].sort((a, b) => (a.name < b.name ? -1 : 1));
   if (options.json) return printJson(session, { accounts: accounts.map(showAccount) });
-  const columns = ['name', 'user id', 'state', 'secrets', 'entitlements'].map((title) => ({ title }));
+  const columns = ['name', 'user ID', 'state', 'secrets', 'entitlements'].map((title) => ({ title }));
   const rows = accounts.map((account) => [
     account.name,
     account.userId,
@@ -173,13 +173,13 @@ const addShow = (parent: Command, session: Session): void => {
   const command = parent
     .command('show')
     .description(
-      'Show an account: its secrets by ID, with dates and last use, entitlements, limits, and how many streams it may read now.',
+      'Show an account: secrets (ID, dates, last use), entitlements, rate limits, and how many streams it may read.',
     )
-    .argument('<USER>', 'user id or name')
+    .argument('<USER>', 'user ID or name')
     .option('--json', 'print the account as one line of JSON, without secrets')
     .action((user: string, options: RawOptions) => showOne(session, user, options));
   addSettings(command, ['store']);
-  addExamples(command, [['Look at one account', 'sealpost account show acme']]);
+  addExamples(command, [['Show one account', 'sealpost account show acme']]);
 };
 
 const showOne = async (session: Session, user: string, options: RawOptions): Promise<void> => {
@@ -214,7 +214,7 @@ const secretText = ({ createdAt, revokedAt, lastUsedAt }: UsedAccount['secrets']
 
 const toPairs = (account: UsedAccount, readable: number): readonly (readonly [string, string])[] => [
   ['name', account.name],
-  ['user id', account.userId],
+  ['user ID', account.userId],
   ['created', account.createdAt],
   ['state', account.disabledAt === null ? 'enabled' : `disabled since ${account.disabledAt}`],
   ...account.secrets.map((secret) => [`secret ${secret.id}`, secretText(secret)] as const),
@@ -226,19 +226,19 @@ const toPairs = (account: UsedAccount, readable: number): readonly (readonly [st
 const addLimit = (parent: Command, session: Session): void => {
   const command = parent
     .command('limit')
-    .description('Change how many requests per second an account has on a route. Routes that are not named stay.')
-    .argument('<USER>', 'user id or name')
+    .description('Set an account’s rate limits, in requests per second for a route. Other routes are unchanged.')
+    .argument('<USER>', 'user ID or name')
     .requiredOption(
       '--limit <route=n>',
-      `0 for no limit, ROUTE=default for the server’s own; repeatable. Routes: ${limitedRoutes.join(', ')}`,
+      `0 for no limit, ROUTE=default for the server’s default; repeatable. Routes: ${limitedRoutes.join(', ')}`,
       collectOption,
     )
     .option('--json', 'print the account as one line of JSON, without secrets')
     .action((user: string, options: RawOptions) => limitOne(session, user, options));
   addSettings(command, ['store']);
   addExamples(command, [
-    ['Faster pages, as before elsewhere', 'sealpost account limit acme --limit reportPage=50'],
-    ['Back to the server’s own', 'sealpost account limit acme --limit reportPage=default'],
+    ['Allow 50 pages per second', 'sealpost account limit acme --limit reportPage=50'],
+    ['Restore the server’s default', 'sealpost account limit acme --limit reportPage=default'],
   ]);
 };
 
@@ -252,7 +252,7 @@ const limitOne = async (session: Session, user: string, options: RawOptions): Pr
   );
   if (options.json) return printJson(session, showAccount(changed));
   const limits = limitPairs(changed.rateLimits).map(([what, limit]) => `${what}: ${limit}`);
-  await session.write(`${changed.name}: ${limits.length === 0 ? 'the server’s own limits' : limits.join(', ')}.\n`);
+  await session.write(`${changed.name}: ${limits.length === 0 ? 'the server’s default limits' : limits.join(', ')}.\n`);
 };
 
 const limitPairs = (rateLimits: Account['rateLimits']): readonly (readonly [string, string])[] =>
@@ -265,11 +265,11 @@ const addSwitch = (parent: Command, session: Session, verb: 'disable' | 'enable'
   const command = parent
     .command(verb)
     .description(description)
-    .argument('<USER>', 'user id or name')
+    .argument('<USER>', 'user ID or name')
     .option('--json', 'print the account as one line of JSON, without secrets')
     .action((user: string, options: RawOptions) => switchOne(session, user, verb, options));
   addSettings(command, ['store']);
-  addExamples(command, [['A running server sees it within a second', `sealpost account ${verb} acme`]]);
+  addExamples(command, [['Running servers apply it within a second', `sealpost account ${verb} acme`]]);
 };
 
 const switchOne = async (
@@ -291,13 +291,13 @@ const usageDaysMax = 366;
 const addUsage = (parent: Command, session: Session): void => {
   const command = parent
     .command('usage')
-    .description('How much an account asked for, by day in UTC and by route.')
-    .argument('<USER>', 'user id or name')
-    .option('--days <count>', `days up to today, at most ${usageDaysMax}`, '7')
+    .description('Count an account’s requests by day (UTC) and route.')
+    .argument('<USER>', 'user ID or name')
+    .option('--days <count>', `number of days up to today, at most ${usageDaysMax}`, '7')
     .option('--json', 'print the counts as one line of JSON')
     .action((user: string, options: RawOptions) => showUsage(session, user, options));
   addSettings(command, ['store']);
-  addExamples(command, [['The last month', 'sealpost account usage acme --days 30']]);
+  addExamples(command, [['Last 30 days', 'sealpost account usage acme --days 30']]);
 };
 
 const showUsage = async (session: Session, user: string, options: RawOptions): Promise<void> => {

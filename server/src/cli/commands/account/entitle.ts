@@ -25,17 +25,21 @@ export const addEntitle = (parent: Command, session: Session): void => {
     .description(
       'Change what an account may read: every public stream, one stream by feed ID or name, or public streams by a filter.',
     )
-    .argument('<USER>', 'user id or name')
-    .option('--add <entitlement>', `give it: ${forms}`, collectOption)
-    .option('--remove <entitlement>', 'take it away, as sealpost account show lists it; repeatable', collectOption)
-    .option('--set <entitlement>', `have these and no others, or none: ${forms}`, collectOption)
+    .argument('<USER>', 'user ID or name')
+    .option('--add <entitlement>', `entitlement to add: ${forms}`, collectOption)
+    .option(
+      '--remove <entitlement>',
+      'entitlement to remove, as sealpost account show lists it; repeatable',
+      collectOption,
+    )
+    .option('--set <entitlement>', `replace all entitlements; none removes them: ${forms}`, collectOption)
     .option('--json', 'print the account as one line of JSON, without secrets')
     .action((user: string, options: RawOptions) => entitle(session, user, options));
   addSettings(command, ['store']);
   addExamples(command, [
-    ['One more stream', 'sealpost account entitle acme --add feed:BTC/USD-Streams-CexPrice'],
-    ['Crypto alone', 'sealpost account entitle acme --set filter:asset_class=Crypto'],
-    ['Nothing', 'sealpost account entitle acme --set none'],
+    ['Add a stream', 'sealpost account entitle acme --add feed:BTC/USD-Streams-CexPrice'],
+    ['Allow only crypto streams', 'sealpost account entitle acme --set filter:asset_class=Crypto'],
+    ['Remove all entitlements', 'sealpost account entitle acme --set none'],
   ]);
 };
 
@@ -61,10 +65,9 @@ type GivenChange = { readonly [K in 'add' | 'remove' | 'set']: readonly string[]
 
 const parseChange = ({ add, remove, set }: GivenChange): EntitlementChange => {
   if (set === undefined && add === undefined && remove === undefined)
-    throw usageError('Nothing to change. Give --add, --remove or --set.');
+    throw usageError('Nothing to change. Use --add, --remove or --set.');
   if (set === undefined) return { add: (add ?? []).map(parseNewEntitlement), remove: (remove ?? []).map(toStored) };
-  if (add !== undefined || remove !== undefined)
-    throw usageError('--set replaces everything. Give it alone, or --add and --remove.');
+  if (add !== undefined || remove !== undefined) throw usageError('--set cannot be combined with --add or --remove.');
   return { set: set.length === 1 && set[0] === 'none' ? [] : [...new Set(set.map(parseNewEntitlement))] };
 };
 

@@ -22,7 +22,7 @@ import { withStore } from '../../store-access.ts';
 import { findAccount, onceNotice, withKeyFailures } from './account-record.ts';
 
 export const addSecretCommand = (program: Command, session: Session): void => {
-  const secret = program.command('secret').description('Secrets of accounts: add, revoke; and rewrap, for a new key.');
+  const secret = program.command('secret').description('Manage secrets of accounts: add, revoke, rewrap.');
   addAdd(secret, session);
   addRevoke(secret, session);
   addRewrap(secret, session);
@@ -31,14 +31,12 @@ export const addSecretCommand = (program: Command, session: Session): void => {
 const addAdd = (parent: Command, session: Session): void => {
   const command = parent
     .command('add')
-    .description(
-      'Give an account a second active secret, which is printed this once. The first stays good until revoked.',
-    )
-    .argument('<USER>', 'user id or name')
+    .description('Add a second active secret to an account and print it, once. The first one works until revoked.')
+    .argument('<USER>', 'user ID or name')
     .option('--json', 'print the secret as one line of JSON')
     .action((user: string, options: RawOptions) => withKeyFailures(() => addOne(session, user, options)));
   addSettings(command, ['store', 'keyFile']);
-  addExamples(command, [['Change a secret without a pause: add, hand over, revoke', 'sealpost secret add acme']]);
+  addExamples(command, [['Rotate a secret without downtime: add, hand over, revoke', 'sealpost secret add acme']]);
 };
 
 const addOne = async (session: Session, user: string, options: RawOptions): Promise<void> => {
@@ -54,8 +52,8 @@ const addOne = async (session: Session, user: string, options: RawOptions): Prom
   });
   if (options.json) return printJson(session, { userId, name, secretId, secret });
   const pairs = [
-    ['user id', userId],
-    ['secret id', secretId],
+    ['user ID', userId],
+    ['secret ID', secretId],
     ['secret', secret],
   ] as const;
   await session.write(`Secret of ${name} added.\n${renderPairs(pairs)}${onceNotice}`);
@@ -79,13 +77,13 @@ const changeSecrets = async (
 const addRevoke = (parent: Command, session: Session): void => {
   const command = parent
     .command('revoke')
-    .description('Revoke a secret, for good. A running server refuses it within a second.')
-    .argument('<USER>', 'user id or name')
+    .description('Revoke a secret permanently. Running servers reject it within a second.')
+    .argument('<USER>', 'user ID or name')
     .argument('<SECRET_ID>', 'as sealpost account show lists it')
-    .option('--json', 'print the id of the secret as one line of JSON')
+    .option('--json', 'print the secret ID as one line of JSON')
     .action((user: string, secretId: string, options: RawOptions) => revokeOne(session, user, secretId, options));
   addSettings(command, ['store']);
-  addExamples(command, [['The old one, once the new one is in use', 'sealpost secret revoke acme 1f0c9a2e']]);
+  addExamples(command, [['Revoke the old secret once the new one is in use', 'sealpost secret revoke acme 1f0c9a2e']]);
 };
 
 const revokeOne = async (session: Session, user: string, secretId: string, options: RawOptions): Promise<void> => {
@@ -102,12 +100,12 @@ const addRewrap = (parent: Command, session: Session): void => {
   const command = parent
     .command('rewrap')
     .description('Rewrap every secret with another key, all or none, once every running node has that key.')
-    .requiredOption('--new-key-file <file>', 'file of the other key; created if missing')
+    .requiredOption('--new-key-file <file>', 'file with the new key; created if missing')
     .option('--force', 'rewrap even if a running node lacks the key: its users get 401 until it has it')
     .option('--json', 'print what was rewrapped as one line of JSON')
     .action((options: RawOptions) => withKeyFailures(() => rewrap(session, options)));
   addSettings(command, ['store', 'keyFile']);
-  addExamples(command, [['A new key', 'sealpost secret rewrap --new-key-file ./data/sealpost-2.key']]);
+  addExamples(command, [['Switch to a new key', 'sealpost secret rewrap --new-key-file ./data/sealpost-2.key']]);
 };
 
 const rewrap = async (session: Session, options: RawOptions): Promise<void> => {
@@ -118,7 +116,7 @@ const rewrap = async (session: Session, options: RawOptions): Promise<void> => {
     if (createKeyFile(path, values.key === undefined ? values.keyFile : undefined))
       session.stderr.write(`${path} created.\n`);
     const box = openKeyFile(path);
-    if (from.keyId === box.keyId) throw usageError('The new key is the one in use. Name the file of another.');
+    if (from.keyId === box.keyId) throw usageError('The new key is already in use. Use a different key file.');
     // Before the first secret needs it: a server that reads its key from this file looks there again.
     const given = values.key === undefined && addOpeningKey(values.keyFile, path);
     const lacking = await findLacking(keyHolders, box.keyId);
@@ -152,7 +150,7 @@ const findLacking = async (holders: KeyHolders, keyId: string): Promise<readonly
 const lackingError = (lacking: readonly KeyHolder[], path: string): CommandError => {
   const named = lacking.slice(0, 5).map(({ node }) => node);
   const others = lacking.length > named.length ? `; and ${lacking.length - named.length} more` : '';
-  const text = `Nothing was rewrapped: the new key is missing at ${formatNumberOf(lacking.length, 'running node')} (${named.join('; ')}${others}). Append the line of ${path} to the key file of each, or stop it, and run this again. A node with SEALPOST_KEY must be restarted with a key file that has both. --force rewraps anyway.`;
+  const text = `Nothing was rewrapped: the new key is missing on ${formatNumberOf(lacking.length, 'running node')} (${named.join('; ')}${others}). Append the line in ${path} to each node’s key file, or stop the node, then run the command again. Restart nodes that use SEALPOST_KEY with a key file that has both keys. --force rewraps anyway.`;
   return new CommandError(exitCodes.refused, text);
 };
 
@@ -173,5 +171,8 @@ const rewrapAll = async (session: Session, admin: AdminStore, from: SecretBox, t
     await admin.update('account', keys, plan, act);
     rewrapped += keys.length;
   }
-  throw new CommandError(exitCodes.unavailable, 'Others keep adding secrets with the old key. Run this again.');
+  throw new CommandError(
+    exitCodes.unavailable,
+    'Other processes keep adding secrets with the old key. Run the command again.',
+  );
 };

@@ -28,7 +28,7 @@ test('demo: a port that is in use is named, with the command that takes free one
     stdout: '',
     // A busy machine says before that it is still starting.
     stderr: expect.stringContaining(
-      `error: Port ${ran.port} is in use by another program. Stop that, or use free ports: sealpost demo --port 0 --dir ${dir}.\n`,
+      `error: Port ${ran.port} is in use by another program. Stop it, or use free ports: sealpost demo --port 0 --dir ${dir}.\n`,
     ),
   });
   expect((await runCommand(['demo', '--port', '65535'])).code).toBe(2); // the private listener needs the next one
@@ -102,7 +102,7 @@ test('demo: slow commits are told once, everything else as it is', () => {
   ];
   for (const line of [slow, slow, ...others, slow, '{"event":"suppressed","of":"committed","count":9}\n']) write(line);
   expect(lines).toEqual([
-    'warning: this disk is slow: a commit took more than 1 s. --log-level warn shows each.\n',
+    'warning: slow disk: a commit took more than 1 s. Use --log-level warn to see each one.\n',
     ...others,
   ]);
 });

@@ -35,11 +35,11 @@ const logLevelDefault = 'warn';
 export const addDemoCommand = (program: Command, session: Session): void => {
   const command = program
     .command('demo')
-    .description('Run the whole service with a simulated oracle network: nothing to set up.')
-    .option('--dir <folder>', 'where the demo keeps its store, key and credentials', `./${demoFiles.folder}`)
-    .option('--port <port>', 'of the API; 0 takes a free one, and so does the private listener then', '7401')
-    .option('--past <minutes>', 'how much of the past is signed in the background', '60')
-    .option('--link', 'print a new sign-in link of the demo that runs in the folder, and nothing else')
+    .description('Run the whole service with a simulated oracle network. No setup needed.')
+    .option('--dir <folder>', 'folder for the store, key and credentials', `./${demoFiles.folder}`)
+    .option('--port <port>', 'API port; the private listener uses the next one. 0 picks free ports', '7401')
+    .option('--past <minutes>', 'minutes of history to generate in the background', '60')
+    .option('--link', 'print a new sign-in link for the demo running in the folder, and exit')
     .option('--json', 'print one line of JSON when ready, and nothing else')
     .action((options: RawOptions) => demo(session, options));
   addSettings(command, ['store', 'requestsPerSecond', 'origins', 'logLevel'], {
@@ -47,10 +47,10 @@ export const addDemoCommand = (program: Command, session: Session): void => {
     logLevel: logLevelDefault,
   });
   addExamples(command, [
-    ['As it comes', 'sealpost demo'],
-    ['Another sign-in link, in another terminal', 'sealpost demo --link'],
+    ['Start the demo', 'sealpost demo'],
+    ['Get another sign-in link, in another terminal', 'sealpost demo --link'],
     [
-      'For tests: any port, a folder of its own, no limits',
+      'For tests: free ports, a separate folder, no rate limits',
       'sealpost demo --json --port 0 --dir /tmp/demo --past 5 --requests-per-second 0',
     ],
   ]);
@@ -114,7 +114,7 @@ const explainStart = async (error: unknown, folder: string): Promise<never> => {
       );
   }
   if (code === 'EADDRINUSE') {
-    const text = `Port ${port} is in use by another program. Stop that, or use free ports: sealpost demo --port 0.`;
+    const text = `Port ${port} is in use by another program. Stop it, or use free ports: sealpost demo --port 0.`;
     throw new CommandError(exitCodes.unavailable, text, { cause: error });
   }
   throw error;
@@ -143,7 +143,7 @@ export const createQuietLog = (write: (line: string) => void): ((line: string) =
   return (line) => {
     const isSlowCommit = /"event":"committed".*"slow":true|"event":"suppressed","of":"committed"/.test(line);
     if (!isSlowCommit) return write(line);
-    if (!isTold) write('warning: this disk is slow: a commit took more than 1 s. --log-level warn shows each.\n');
+    if (!isTold) write('warning: slow disk: a commit took more than 1 s. Use --log-level warn to see each one.\n');
     isTold = true;
   };
 };

@@ -59,8 +59,7 @@ export const startFeed = async (node: Node, run: FeedOptions): Promise<DemoFeed>
   const take = async ({ part, lines, last }: DemoBatch): Promise<void> => {
     if (lines.length > 0) requireAccepted(await node.write.ingest.submit(lines, 1));
     if (part === 'past') past += lines.length;
-    if (part === 'past' && !run.json && !last)
-      bar.update({ fraction: undefined, count: past, label: 'reports of the past' });
+    if (part === 'past' && !run.json && !last) bar.update({ fraction: undefined, count: past, label: 'past reports' });
     if (part === 'past' && last) bar.end();
     if (part === 'recent' && last) isReady();
     thread.postMessage(part);

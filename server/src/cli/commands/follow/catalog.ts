@@ -85,7 +85,7 @@ const refused = (message: string, cause?: unknown) =>
   new CommandError(exitCodes.refused, message, cause === undefined ? {} : { cause });
 
 const missingEntry = (feedId: FeedId, { host }: URL): never => {
-  throw refused(`The catalog of ${host} does not list ${feedId}. Give its entry with --catalog FILE.`);
+  throw refused(`The catalog of ${host} does not list ${feedId}. Add its entry with --catalog FILE.`);
 };
 
 /** True where a server answers, but not with what was asked for: it does not have this operation. */
@@ -113,7 +113,7 @@ const listFeeds = async (
     raws.length > 0 ? raws.map(find) : (file?.map(({ feedId }) => feedId) ?? (await readFeeds(client, url, signal)));
   const feedIds = [...new Set(listed)];
   if (feedIds.length > 0) return feedIds;
-  throw refused(`The user may read no stream of ${url.host}. Ask its operator for access.`);
+  throw refused(`This account may not read any stream of ${url.host}. Ask its operator for access.`);
 };
 
 /** All that the user may read; at a server that does not say that, all that it lists. */
@@ -131,7 +131,7 @@ const readRemoteNames = async (client: Client, { host }: URL, signal: AbortSigna
     return (await client.discovery({ hidden: true }, { signal })).feeds;
   } catch (error) {
     if (!isMissing(error)) throw error;
-    throw refused(`${host} does not list its streams. Name feed IDs, or give --catalog FILE.`, error);
+    throw refused(`${host} does not list its streams. Pass feed IDs, or use --catalog FILE.`, error);
   }
 };
 
@@ -141,10 +141,7 @@ const readRemoteCatalog = async (client: Client, url: URL, signal: AbortSignal):
     return entries.map((entry) => parseStream(entry));
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
-    throw refused(
-      `${url.host} lists streams without all of their fields (${error.message}) Give --catalog FILE.`,
-      error,
-    );
+    throw refused(`${url.host} lists streams with missing fields (${error.message}) Use --catalog FILE.`, error);
   }
 };
 
@@ -153,6 +150,6 @@ const readRemoteSigners = async (client: Client, { host }: URL, signal: AbortSig
     return [...parseSignerSets((await client.signers({ signal })).signers).values()];
   } catch (error) {
     if (!isMissing(error) && !(error instanceof ApiError)) throw error;
-    throw refused(`${host} does not publish its signer sets. Give --signers FILE.`, error);
+    throw refused(`${host} does not publish its signer sets. Use --signers FILE.`, error);
   }
 };

@@ -64,7 +64,7 @@ test('follow: a server that has only the specification is mirrored by polling, i
 }, 90_000);
 
 test.each([
-  [['--adopt'], 'does not publish its signer sets. Give --signers FILE.'],
+  [['--adopt'], 'does not publish its signer sets. Use --signers FILE.'],
   [['--signers', signers], 'No stream is registered at the target'],
 ])('follow: what such a server does not publish is named with its flag (%j)', async (flags, text) => {
   const store = join(folder, `without-${flags[0]}`);
@@ -80,7 +80,7 @@ test('follow: a server that lists no streams is told to be given feed IDs or a c
     const { code, stderr } = await runCommand(['follow', url, ...feeds, '--store', join(folder, 'empty')], { env });
     expect([code, stderr]).toEqual([
       1,
-      expect.stringContaining('does not list its streams. Name feed IDs, or give --catalog FILE.'),
+      expect.stringContaining('does not list its streams. Pass feed IDs, or use --catalog FILE.'),
     ]);
   }
   empty.close();
@@ -96,14 +96,14 @@ test('follow --to: a wrong token, a public listener, and a store that is not the
     runCommand(['follow', source.url, '--to', to, '--store', join(folder, 'nowhere'), ...more], {
       env: { ...env, SEALPOST_INGEST_TOKEN: 'another-token-entirely' },
     });
-  expect(await follow(listener.url)).toMatchObject({ code: 3, stderr: expect.stringContaining('refused the token') });
+  expect(await follow(listener.url)).toMatchObject({ code: 3, stderr: expect.stringContaining('rejected the token') });
   expect(await follow(source.url)).toMatchObject({
     code: 3,
     stderr: expect.stringContaining('Use the address of the server’s private listener'),
   });
   expect(await follow(listener.url, '--adopt')).toMatchObject({
     code: 1,
-    stderr: expect.stringContaining('name it with --store, or import them there'),
+    stderr: expect.stringContaining('Set it with --store, or import them there'),
   });
   await listener.close(0);
 });

@@ -16,21 +16,21 @@ import { sleepUntil } from './session.ts';
 import { openMirrorTarget } from './target.ts';
 
 const about = `
-Every report passes the same checks as one that is ingested, so its stream and its signer set must be registered at the target. --adopt
-registers those of the other server, now and as they change: that server then decides whose signatures count, so use it between
-deployments of one operator. --catalog and --signers take them from files, for servers of others and those that publish none.
+Reports pass the same checks as with sealpost ingest, so their streams and signer sets must be registered at the target. --adopt registers
+those of the other server, now and as they change: that server then decides whose signatures are trusted, so use it between deployments of
+one operator. --catalog and --signers register those of files instead.
 
-Stop it and start it again at any time: each stream resumes after its newest report at the target, which also remembers --from. Failures of
-either side are waited for. Ctrl-C ends it with 130.`;
+You can stop and restart it at any time: each stream resumes after its newest report at the target, which also stores --from. If either side
+fails, it retries. Ctrl-C exits with 130.`;
 
 export const addFollowCommand = (program: Command, session: Session): void => {
   const command = program
     .command('follow')
-    .description('Mirror another server: copy its reports through its API, and keep up with it.')
+    .description('Mirror another server: copy its reports through its API, then follow it live.')
     .argument('<URL>', 'server to copy from, such as https://streams.example.com')
     .argument('[FEED...]', 'feed IDs, names or pairs (default: every stream that the user may read there)')
-    .option('--from <time>', `first observation, remembered for each stream (default: now): ${timeForms}`)
-    .option('--restart', 'forget the remembered start, and copy everything from --from on again')
+    .option('--from <time>', `first observation, stored for each stream (default: now): ${timeForms}`)
+    .option('--restart', 'discard the stored start and copy everything from --from again')
     .option('--adopt', 'register the streams and signer sets of the other server, now and as they change')
     .option('--catalog <file>', 'register the streams of this catalog.json instead')
     .option('--signers <file>', 'register the signer sets of this signers.json instead')
@@ -45,11 +45,11 @@ export const addFollowCommand = (program: Command, session: Session): void => {
   addSettings(command, ingestSettings);
   addExamples(command, [
     [
-      'The demo, from an hour ago',
+      'Mirror the demo, starting an hour ago',
       'sealpost follow http://127.0.0.1:7401 --profile demo --from -1h --adopt --store ./copy',
     ],
     [
-      'Two streams, into a running server',
+      'Mirror two streams into a running server',
       'sealpost follow https://streams.example.com BTC/USD ETH/USD --to http://127.0.0.1:7402',
     ],
     [

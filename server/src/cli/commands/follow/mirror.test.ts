@@ -138,8 +138,8 @@ test('mirror: a target that fails to answer, and one whose disk is full, are wai
   await append(first, a, start + 50, 5);
   await copied(a, 55);
   expect(told.filter((text) => text.startsWith('warning:'))).toEqual([
-    expect.stringMatching(/does not take reports now: The database is away\. Retrying\.$/),
-    expect.stringMatching(/has no room: The disk is full\. Retrying\.$/),
+    expect.stringMatching(/cannot accept reports now: The database is away\. Retrying\.$/),
+    expect.stringMatching(/is out of disk space: The disk is full\. Retrying\.$/),
   ]);
 }, 30_000);
 
@@ -161,7 +161,7 @@ test('mirror: without adopt, an unknown stream is named and left out until it is
   for (const feedId of [a, b]) await append(first, feedId, start, 3);
   const { told } = await startMirror([a, b]);
   await copied(a, 3);
-  expect(told).toContainEqual(expect.stringContaining(`${b} is not in the catalog of the target`));
+  expect(told).toContainEqual(expect.stringContaining(`${b} is not in the target’s catalog`));
   await door.store.admin.update('stream', [b], () => [testStream(b)], act);
   await copied(b, 3);
 }, 30_000);
@@ -212,7 +212,7 @@ test('mirror: a stream that may not be read is left out, and the others continue
   await copied(a, 3);
   await append(first, a, start + 3, 3);
   await copied(a, 6);
-  expect(told).toContainEqual(expect.stringContaining(`refuses ${b}`));
+  expect(told).toContainEqual(expect.stringContaining(`rejects ${b}`));
 }, 30_000);
 
 test('mirror: a wrong secret ends it', async () => {

@@ -165,7 +165,7 @@ const start = (run: Run, places: readonly MirrorPlace[], spans: readonly StreamS
     );
   tellUnregistered(run, places);
   const earliest = Math.min(...spans.map((span) => span.start));
-  tell(`Following ${formatNumberOf(spans.length, 'stream')} of ${url.host} from ${formatSecond(earliest)} on.`);
+  tell(`Following ${formatNumberOf(spans.length, 'stream')} of ${url.host} from ${formatSecond(earliest)}.`);
   run.isStarted = true;
 };
 
@@ -176,7 +176,7 @@ const tellUnregistered = (run: Run, places: readonly MirrorPlace[]): void => {
   for (const { feedId } of unknown) run.told.add(feedId);
   const are = unknown.length === 1 ? ' is' : ` and ${formatNumberOf(unknown.length - 1, 'other')} are`;
   run.tell(
-    `warning: ${first.feedId}${are} not in the catalog of the target and not copied. Register with sealpost stream import, or use --adopt.`,
+    `warning: ${first.feedId}${are} not in the target’s catalog and not copied. Register with sealpost stream import, or use --adopt.`,
   );
 };
 
@@ -192,7 +192,7 @@ const refresh = async (run: Run): Promise<void> => {
     if (!run.isStarted || !isExpected) throw error;
     run.refreshAtMs = performance.now() + refreshMs;
     const { message } = error as Error; // one of those above
-    if (!run.told.has(message)) tell(`warning: The streams were not refreshed: ${message}`);
+    if (!run.told.has(message)) tell(`warning: The list of streams was not refreshed: ${message}`);
     run.told.add(message);
   }
 };
@@ -276,18 +276,18 @@ const createFindings = (
     blocked: (feedId, code, message) => {
       hold(feedId, ({ holds }) => Math.min(holdMaxMs, holdMinMs * 2 ** holds));
       run.refreshAtMs = 0; // a new signer set or stream at the source, perhaps
-      tellOnce(`blocked ${code}`, `${code}: ${message} Streams that need it wait, ${feedId} is the first.`);
+      tellOnce(`blocked ${code}`, `${code}: ${message} Affected streams wait; the first is ${feedId}.`);
     },
     rejected: (feedId, code, message) =>
       tellOnce(
         `rejected ${code}`,
-        `${code}: ${message} First of ${feedId}. It is not copied; see sealpost quarantine list.`,
+        `${code}: ${message} First seen on ${feedId}. Not copied; see sealpost quarantine list.`,
       ),
     refused: (feedId, error) => {
       refused.add(feedId);
       if (error.code === 'unauthorized' || refused.size === spans.length) throw error;
       hold(feedId, () => refusedHoldMs);
-      tellOnce(`refused ${feedId}`, `${run.url.host} refuses ${feedId} (${error.message}) The other streams continue.`);
+      tellOnce(`refused ${feedId}`, `${run.url.host} rejects ${feedId} (${error.message}) Other streams continue.`);
       // Live delivery was refused as a whole, perhaps because of this stream.
       if (run.live.isRefused) stop.abort();
       run.live.isRefused = false;

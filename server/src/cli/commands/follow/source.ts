@@ -84,7 +84,7 @@ async function* readLive(starts: Map<FeedId, number>, parts: SourceParts): Async
     if (!(error instanceof SealpostError) || error.code === 'unauthorized') throw error;
     if (wasLive) return;
     live.isRefused = true;
-    warn(`Live delivery is refused (${error.message}) Reading pages instead.`);
+    warn(`Live delivery was rejected (${error.message}) Polling pages instead.`);
   } finally {
     reports.close();
   }

@@ -39,7 +39,7 @@ const openRemote = async (settings: ResolvedSettings, to: string): Promise<Mirro
         if (!(error instanceof StoreError) || error.code !== 'store_not_found') throw error;
         throw new CommandError(
           exitCodes.refused,
-          'With --to, streams and signer sets are registered in the store of the server: name it with --store, or import them there with sealpost stream import and sealpost signers import.',
+          'With --to, streams and signer sets are registered in the server’s store. Set it with --store, or import them there with sealpost stream import and sealpost signers import.',
           { cause: error },
         );
       }),

@@ -7,11 +7,11 @@ import { openInput, readWholeLines } from './input.ts';
 import { ingestLines, ingestSettings, reportResults } from './lines.ts';
 
 const about = `
-A line is a report as on the wire, {"fullReport": "0x…", …}, or {"report": {…}} around one. Each is checked for its signatures,
-its stream and its times; what is refused goes to quarantine with the reason, and the exit code is 1.
+Each line is a report as the API returns it, {"fullReport": "0x…", …}, or {"report": {…}} around one. Signatures, stream and times are
+checked; rejected lines go to quarantine with the reason, and the exit code is 1.
 
-Running it again goes on where it stopped: what is stored is recognised without checking signatures again.
-Ctrl-C stops reading, finishes what is under way, and exits with 130.`;
+Run the command again to resume: stored reports are recognized without verifying signatures again.
+Ctrl-C stops reading, finishes the lines in progress, and exits with 130.`;
 
 export const addIngestCommand = (program: Command, session: Session): void => {
   const command = program
@@ -24,7 +24,7 @@ export const addIngestCommand = (program: Command, session: Session): void => {
     .action((file: string, options: RawOptions) => ingestFile(session, file, options));
   addSettings(command, ingestSettings);
   addExamples(command, [
-    ['A file', 'sealpost ingest reports.ndjson'],
+    ['Ingest a file', 'sealpost ingest reports.ndjson'],
     ['Live from the simulator', 'sealpost simulate --live | sealpost ingest -'],
     [
       'While a server is running',

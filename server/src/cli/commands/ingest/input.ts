@@ -26,7 +26,7 @@ export const openInput = async ({ stdin }: Session, file: string): Promise<Inges
   });
   if (stat.isDirectory()) {
     await handle.close();
-    throw usageError(`${file} is a folder. Name a file of reports, such as ${file}/reports.ndjson.`);
+    throw usageError(`${file} is a folder. Pass a file of reports, such as ${file}/reports.ndjson.`);
   }
   const stream = handle.createReadStream({ autoClose: false });
   const close = async (): Promise<void> => {

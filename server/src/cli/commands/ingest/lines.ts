@@ -140,6 +140,6 @@ const requireRegistered = (count: number, what: string, command: string): void =
   if (count > 0) return;
   throw new CommandError(
     exitCodes.refused,
-    `No ${what} is registered, so every report would be refused. First run: sealpost ${command}.`,
+    `No ${what} is registered, so every report would be rejected. First run: sealpost ${command}.`,
   );
 };

@@ -76,7 +76,7 @@ test('ingest --to: the token may come from a file, and a wrong one is explained 
   expect(wrong).toEqual({
     code: 3,
     stdout: '',
-    stderr: `error: The server at ${new URL(listener.url).host} refused the token. Give the one it runs with: --ingest-token-file FILE or SEALPOST_INGEST_TOKEN.\n`,
+    stderr: `error: The server at ${new URL(listener.url).host} rejected the token. Set the server’s token: --ingest-token-file FILE or SEALPOST_INGEST_TOKEN.\n`,
   });
 });
 
@@ -89,8 +89,7 @@ test('ingest --to: the flag of a token file goes before the variable of a token'
 test('ingest --to: without a token, or with something else than an address, nothing is sent', async () => {
   expect(await runCommand(['ingest', '-', '--to', listener.url])).toMatchObject({
     code: 2,
-    stderr:
-      'error: --to needs the token of the server. Give it with --ingest-token-file FILE or SEALPOST_INGEST_TOKEN.\n',
+    stderr: 'error: --to needs the server’s ingest token. Set --ingest-token-file FILE or SEALPOST_INGEST_TOKEN.\n',
   });
   expect((await send('127.0.0.1:7402', '')).stderr).toBe(
     'error: --to has the value "127.0.0.1:7402", expected the address of a server’s private listener, such as http://127.0.0.1:7402.\n',
@@ -98,13 +97,13 @@ test('ingest --to: without a token, or with something else than an address, noth
 });
 
 test.each([
-  [507, 'The server at HOST has no room: Full. Then run this again: what is stored is recognised.'],
+  [507, 'The server at HOST is out of disk space: Full. Then run the command again: stored reports are recognized.'],
   [
     503,
-    'The server at HOST does not take reports now: Full. Wait a little. Then run this again: what is stored is recognised.',
+    'The server at HOST cannot accept reports now: Full. Wait a moment. Then run the command again: stored reports are recognized.',
   ],
-  [404, 'HOST takes no reports. Use the address of the server’s private listener (opsListen).'],
-  [500, 'The server at HOST failed: Full. See its log. Then run this again: what is stored is recognised.'],
+  [404, 'HOST does not accept reports. Use the address of the server’s private listener (opsListen).'],
+  [500, 'The server at HOST failed: Full. Check its log. Then run the command again: stored reports are recognized.'],
 ])('ingest --to: an answer of %i is explained', async (status, text) => {
   const ran = await against((_, response) =>
     response.writeHead(status).end('{"error":"Full.","code":"store_disk_full"}'),
@@ -121,7 +120,7 @@ test('ingest --to: a server that fails midway is told with what was stored befor
   expect(ran.code).toBe(3);
   expect(ran.stdout).toMatch(/^ {2}stored {15}1$/m);
   expect(ran.stderr).toBe(
-    'error: The server at HOST failed midway: The disk is full. Then run this again: what is stored is recognised.\n',
+    'error: The server at HOST failed during ingest: The disk is full. Then run the command again: stored reports are recognized.\n',
   );
 });
 
@@ -132,21 +131,18 @@ test('ingest --to: a connection that breaks is told with what was stored before'
   });
   expect([ran.code, ran.stdout.includes('stored               1')]).toEqual([3, true]);
   expect(ran.stderr).toBe(
-    'error: The connection to HOST broke: aborted. Then run this again: what is stored is recognised.\n',
+    'error: The connection to HOST was lost: aborted. Then run the command again: stored reports are recognized.\n',
   );
 });
 
 test('ingest --to: a server of another kind is not taken for ours', async () => {
   const ran = await against((_, response) => response.end('<html>\n'));
   expect(ran.stderr).toBe(
-    'error: http://HOST/ingest answers something else than results. Use the address of the private listener.\n',
+    'error: http://HOST/ingest did not return ingest results. Use the address of the private listener.\n',
   );
 });
 
 test('ingest --to: where nobody listens, that is said', async () => {
   const { code, stderr } = await send('http://127.0.0.1:1', 'x\n');
-  expect([code, stderr]).toEqual([
-    3,
-    'error: No server answers at 127.0.0.1:1 (ECONNREFUSED). Start it, or correct --to.\n',
-  ]);
+  expect([code, stderr]).toEqual([3, 'error: No server at 127.0.0.1:1 (ECONNREFUSED). Start it, or check --to.\n']);
 });

@@ -9,7 +9,7 @@ import { parseMirrorPlaces, renderMirrorRequest } from '../../../ingest/sources/
 import { CommandError, exitCodes, usageError } from '../../failure.ts';
 import { commandAgent } from '../../version.ts';
 
-const again = 'Then run this again: what is stored is recognised.';
+const again = 'Then run the command again: stored reports are recognized.';
 
 /** A failure of the server or the way to it that may pass: the same again may succeed. */
 export class TransientError extends CommandError {
@@ -32,9 +32,7 @@ export const parseIngestUrl = (raw: string, token: string | undefined): IngestTa
       `--to has the value "${raw}", expected the address of a server’s private listener, such as http://127.0.0.1:7402.`,
     );
   if (token === undefined)
-    throw usageError(
-      '--to needs the token of the server. Give it with --ingest-token-file FILE or SEALPOST_INGEST_TOKEN.',
-    );
+    throw usageError('--to needs the server’s ingest token. Set --ingest-token-file FILE or SEALPOST_INGEST_TOKEN.');
   url.pathname = `${url.pathname.replace(/\/+$/, '')}/ingest`;
   return { url, token };
 };
@@ -57,7 +55,7 @@ export async function* sendLines(
   };
   const request = open(url, { method: 'POST', headers });
   const sending = { failure: undefined as unknown }; // set when sending fails
-  const onAbort = (): void => void request.destroy(new Error('the server was silent for too long'));
+  const onAbort = (): void => void request.destroy(new Error('the server did not respond in time'));
   if (signal?.aborted) onAbort();
   signal?.addEventListener('abort', onAbort);
   try {
@@ -118,16 +116,16 @@ async function* readResults(response: IncomingMessage, url: URL): AsyncGenerator
     const failure = parsed.find((one) => one instanceof CommandError);
     if (failure !== undefined) throw failure;
   }
-  if (rest !== '') throw explainConnection(new Error('it ended within a line'), url);
+  if (rest !== '') throw explainConnection(new Error('it ended in the middle of a line'), url);
 }
 
 /** A result, or what to say when a line is none. */
 const parseResult = (line: string, url: URL): LineResult | CommandError => {
   const value = parseJson(line);
   if (typeof value.error === 'string')
-    return new TransientError(`The server at ${url.host} failed midway: ${value.error}`);
+    return new TransientError(`The server at ${url.host} failed during ingest: ${value.error}`);
   if (typeof value.line === 'number' && typeof value.result === 'string') return value as LineResult; // a result of our own listener
-  return unavailable(`${url.href} answers something else than results. Use the address of the private listener.`);
+  return unavailable(`${url.href} did not return ingest results. Use the address of the private listener.`);
 };
 
 const parseJson = (line: string): Readonly<Record<string, unknown>> => {
@@ -148,32 +146,34 @@ const explainRefusal = (status: number, body: string, url: URL): CommandError =>
   const isForeign = [404, 405].includes(status) || (status === 400 && parseJson(body).code !== 'malformed_argument');
   if (!isForeign) return explainAnswer(status, body, url);
   return unavailable(
-    `${url.host} does not answer POST /ingest/resume (${status}). Use the address of the server’s private listener (opsListen), or upgrade the server.`,
+    `${url.host} does not support POST /ingest/resume (${status}). Use the address of the server’s private listener (opsListen), or upgrade the server.`,
   );
 };
 
 const explainAnswer = (status: number, body: string, { host }: URL): CommandError => {
   const { error } = parseJson(body);
-  const said = typeof error === 'string' ? error : `It answered ${status}.`;
+  const said = typeof error === 'string' ? error : `It returned ${status}.`;
   if (status === 401)
     return unavailable(
-      `The server at ${host} refused the token. Give the one it runs with: --ingest-token-file FILE or SEALPOST_INGEST_TOKEN.`,
+      `The server at ${host} rejected the token. Set the server’s token: --ingest-token-file FILE or SEALPOST_INGEST_TOKEN.`,
     );
   if (status === 404 || status === 405)
-    return unavailable(`${host} takes no reports. Use the address of the server’s private listener (opsListen).`);
-  if (status === 507) return new TransientError(`The server at ${host} has no room: ${said}`);
+    return unavailable(
+      `${host} does not accept reports. Use the address of the server’s private listener (opsListen).`,
+    );
+  if (status === 507) return new TransientError(`The server at ${host} is out of disk space: ${said}`);
   if (status === 503)
-    return new TransientError(`The server at ${host} does not take reports now: ${said}`, `Wait a little. ${again}`);
-  const [failed, advice] = [`The server at ${host} failed: ${said}`, `See its log. ${again}`];
+    return new TransientError(`The server at ${host} cannot accept reports now: ${said}`, `Wait a moment. ${again}`);
+  const [failed, advice] = [`The server at ${host} failed: ${said}`, `Check its log. ${again}`];
   return status >= 500 ? new TransientError(failed, advice) : unavailable(`${failed} ${advice}`);
 };
 
 const explainConnection = (error: unknown, { host }: URL): CommandError => {
   const code = error instanceof Error && 'code' in error ? String(error.code) : undefined;
   if (code === 'ECONNREFUSED' || code === 'ENOTFOUND')
-    return new TransientError(`No server answers at ${host} (${code}).`, 'Start it, or correct --to.');
+    return new TransientError(`No server at ${host} (${code}).`, 'Start it, or check --to.');
   const what = error instanceof Error ? error.message : String(error);
-  return new TransientError(`The connection to ${host} broke: ${what}.`);
+  return new TransientError(`The connection to ${host} was lost: ${what}.`);
 };
 
 /** An answer takes this long at most. */
@@ -198,9 +198,7 @@ export const askPlaces = async (
     if (response.statusCode !== 200) throw explainRefusal(response.statusCode ?? 0, body, url);
     const places = parseMirrorPlaces(body, request.feedIds);
     if (places === undefined)
-      throw unavailable(
-        `${path} returned something else than the places of a mirror. Use the address of the private listener.`,
-      );
+      throw unavailable(`${path} did not return the positions of a mirror. Use the address of the private listener.`);
     return places;
   } catch (error) {
     throw error instanceof CommandError ? error : explainConnection(error, url);

@@ -53,16 +53,16 @@ export const renderTally = (tally: IngestTally, interrupted: boolean, { green, r
   const row = (name: string, count: number) => `  ${name.padEnd(10)}${formatCount(count).padStart(12)}`;
   const rate = formatCount(Math.round((lines / Math.max(1, elapsedMs)) * 1_000));
   const reasons = [...tally.refusals].map(
-    ([code, { count, firstLine, message }]) => `${row('', count)}  ${code}, first in line ${firstLine}: ${message}`,
+    ([code, { count, firstLine, message }]) => `${row('', count)}  ${code}, first on line ${firstLine}: ${message}`,
   );
   const head = `${formatNumberOf(lines, 'line')} in ${(elapsedMs / 1_000).toFixed(1)} s, ${rate}/s`;
   return [
     interrupted ? `${head} ${yellow('(interrupted; run it again to resume)')}` : head,
     green(row('stored', stored)),
     row('duplicate', duplicate),
-    refused === 0 ? row('refused', 0) : red(row('refused', refused)),
+    refused === 0 ? row('rejected', 0) : red(row('rejected', refused)),
     ...reasons,
-    ...(refused === 0 ? [] : ['Refused lines are kept: sealpost quarantine list.']),
+    ...(refused === 0 ? [] : ['List rejected lines with: sealpost quarantine list.']),
     '',
   ].join('\n');
 };

@@ -14,6 +14,6 @@ export const readIngestToken = async ({ values, sources }: ResolvedSettings): Pr
   const text = await readPrivateFile(path);
   const { parse, expected } = settingsTable.ingestToken;
   const read = parse(text.trim());
-  if (read === undefined) throw usageError(`${path} does not hold an ingest token, expected ${expected}.`);
+  if (read === undefined) throw usageError(`${path} does not contain an ingest token, expected ${expected}.`);
   return read;
 };

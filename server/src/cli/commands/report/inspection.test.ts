@@ -27,7 +27,7 @@ describe('report decode and verify', () => {
     expect(stdout).toContain('schema           version 3, Crypto advanced\n');
     expect(stdout).toContain(`config digest    ${signerSet?.configDigest}\n`);
     expect(stdout).toContain(
-      'window (UTC)     2025-11-15T09:45:40Z to 2025-11-15T09:45:49Z, expires 2025-12-15T09:45:49Z\n',
+      'valid (UTC)      2025-11-15T09:45:40Z to 2025-11-15T09:45:49Z, expires 2025-12-15T09:45:49Z\n',
     );
     expect(stdout).toMatch(/^price +int192 +price +97012345678901234567890 +97012\.34567890123456789$/m);
     expect(stdout).toMatch(/^nativeFee +uint192 +native token +1 +0\.000000000000000001$/m);
@@ -57,10 +57,10 @@ describe('report decode and verify', () => {
   });
 
   test.each([
-    ['0x12zz', 1, 'REPORT is no report (malformed_hex)'],
-    ['0x1234', 1, 'REPORT is no report (malformed_envelope)'],
+    ['0x12zz', 1, 'REPORT is not a valid report (malformed_hex)'],
+    ['0x1234', 1, 'REPORT is not a valid report (malformed_envelope)'],
     ['no-such-file', 2, 'No such file: no-such-file'],
-    ['-', 2, 'There is no report to decode.'],
+    ['-', 2, 'No report to decode.'],
   ])('decode %s: exit code %i', async (source, code, text) => {
     const ran = await run(['report', 'decode', source], { env: {} });
     expect([ran.code, ran.stdout]).toEqual([code, '']);
@@ -73,7 +73,7 @@ describe('report decode and verify', () => {
       const ran = await run(['report', 'verify', reports, '--signers', signers], { env: {} });
       expect([
         ran.code,
-        ran.stdout.match(/^✓ 0x0003\w+ is signed by \d+ of the signers of 0x\w+ \(f = \d+\)\.$/gm)?.length,
+        ran.stdout.match(/^✓ 0x0003\w+ is signed by \d+ signers of 0x\w+ \(f = \d+\)\.$/gm)?.length,
       ]).toEqual([0, 2]);
     }
   });

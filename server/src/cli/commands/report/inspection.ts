@@ -29,16 +29,16 @@ import { openInput, readWholeLines } from '../ingest/input.ts';
 export const addDecode = (parent: Command, session: Session): void => {
   const command = parent
     .command('decode')
-    .description('Take reports apart, without a server: context, fields, window, and who signed. Nothing is verified.')
+    .description('Decode reports offline: context, fields, validity and recovered signers. Nothing is verified.')
     .argument('[REPORT]', reportForms, '-')
-    .option('--json', 'print each as one line of JSON, integers as texts')
+    .option('--json', 'print each as one line of JSON, integers as strings')
     .action((source: string, options: RawOptions) => decodeReports(session, source, options));
   addExamples(command, [
-    ['What was signed?', 'sealpost report latest BTC/USD-Streams-CexPrice --raw | sealpost report decode'],
+    ['Decode the latest report', 'sealpost report latest BTC/USD-Streams-CexPrice --raw | sealpost report decode'],
   ]);
 };
 
-const reportForms = 'fullReport as hex, a file, or - for standard input; a line there is hex or a report as JSON';
+const reportForms = 'fullReport as hex, a file, or - for standard input; each line is hex or a JSON report';
 
 /** The full reports of an argument, in order. */
 async function* readFullReports(session: Session, source: string): AsyncGenerator<FullReport> {
@@ -76,7 +76,7 @@ const asReport = <T>(place: string, decode: () => T): T => {
     return decode();
   } catch (error) {
     if (!(error instanceof ReportFormatError)) throw error;
-    throw new CommandError(exitCodes.refused, `${place} is no report (${error.reason}): ${error.message}`, {
+    throw new CommandError(exitCodes.refused, `${place} is not a valid report (${error.reason}): ${error.message}`, {
       cause: error,
     });
   }
@@ -90,7 +90,7 @@ const decodeReports = async (session: Session, source: string, { json }: RawOpti
     else await session.write(`${count === 0 ? '' : '\n'}${renderDecoded(session, report, body)}`);
     count += 1;
   }
-  if (count === 0) throw usageError('There is no report to decode. Give fullReport as hex, a file, or standard input.');
+  if (count === 0) throw usageError('No report to decode. Pass fullReport as hex, a file, or standard input.');
 };
 
 const exactUnits: readonly FieldUnit[] = ['price', 'amount', 'ratio', 'native token', 'LINK'];
@@ -137,9 +137,9 @@ const renderDecoded = ({ paint }: Session, report: FullReport, body: ReportBody)
     ['config digest', report.context.configDigest],
     ['epoch and round', report.context.epochAndRound],
     ['extra hash', report.context.extraHash],
-    ['window (UTC)', `${validFrom} to ${observations}, ${expiresAt === null ? 'no expiry' : `expires ${expiresAt}`}`],
+    ['valid (UTC)', `${validFrom} to ${observations}, ${expiresAt === null ? 'no expiry' : `expires ${expiresAt}`}`],
   ]);
-  const titles = [{ title: 'field' }, { title: 'type' }, { title: 'unit' }, { title: 'value' }, { title: 'reads' }];
+  const titles = [{ title: 'field' }, { title: 'type' }, { title: 'unit' }, { title: 'value' }, { title: 'meaning' }];
   const rows = fieldsOf(body).map(({ name, type, unit, value, reading }) => [name, type, unit, value, reading]);
   const signers = recoverSigners(report).map((address, i) => `  ${i + 1}  ${address ?? 'malformed, no signer'}\n`);
   const signed = `${formatNumberOf(signers.length, 'signature')}, recovered signers:\n${signers.join('')}`;
@@ -149,14 +149,19 @@ const renderDecoded = ({ paint }: Session, report: FullReport, body: ReportBody)
 export const addVerify = (parent: Command, session: Session): void => {
   const command = parent
     .command('verify')
-    .description('Check that a quorum of registered signers signed each report. Exit code 1 when one does not verify.')
+    .description(
+      'Verify that a quorum of registered signers signed each report. The exit code is 1 if one does not verify.',
+    )
     .argument('[REPORT]', reportForms, '-')
-    .requiredOption('--signers <file|url>', 'signers.json, or the address of a server that publishes it')
+    .requiredOption('--signers <file|url>', 'signers.json, or the URL of a server that publishes it')
     .option('--json', 'print each verdict as one line of JSON')
     .action((source: string, options: RawOptions) => verifyReports(session, source, options));
   addExamples(command, [
-    ['A file of reports against known signers', 'sealpost report verify hour.ndjson --signers signers.json'],
-    ['Against those of a server', 'sealpost report verify hour.ndjson --signers https://streams.example.com'],
+    ['Verify a file of reports against known signers', 'sealpost report verify hour.ndjson --signers signers.json'],
+    [
+      'Verify against the signers of a server',
+      'sealpost report verify hour.ndjson --signers https://streams.example.com',
+    ],
   ]);
 };
 
@@ -180,7 +185,7 @@ const verifyReports = async (session: Session, source: string, { signers, json }
     if (!verdict.ok) session.exitWith(exitCodes.refused);
     await (json ? printJson(session, verdict) : session.write(`${renderVerdict(session, verdict)}\n`));
   }
-  if (count === 0) throw usageError('There is no report to verify. Give fullReport as hex, a file, or standard input.');
+  if (count === 0) throw usageError('No report to verify. Pass fullReport as hex, a file, or standard input.');
 };
 
 const judge = (report: FullReport, signerSets: SignerSets) => {
@@ -205,7 +210,7 @@ const judge = (report: FullReport, signerSets: SignerSets) => {
 const renderVerdict = ({ paint }: Session, verdict: ReturnType<typeof judge>): string => {
   const { feedID, configDigest, signers } = verdict;
   if (verdict.ok)
-    return `${paint.green('✓')} ${feedID} is signed by ${signers.length} of the signers of ${configDigest} (f = ${verdict.f}).`;
+    return `${paint.green('✓')} ${feedID} is signed by ${signers.length} signers of ${configDigest} (f = ${verdict.f}).`;
   const { reason, message, signatureIndex: i } = verdict;
   const fault = i === null ? '' : ` Signature ${i + 1} of ${signers.length}: ${signers[i] ?? 'malformed'}.`;
   return `${paint.red('✗')} ${feedID} does not verify (${reason}): ${message}${fault}`;

@@ -13,14 +13,14 @@ import { parseSpan, parseTime, timeForms } from '../../time-arguments.ts';
 import { addDecode, addVerify, formatInstant } from './inspection.ts';
 
 export const addReportCommand = (program: Command, session: Session): void => {
-  const report = program.command('report').description('Read reports of a server; take reports apart and verify them.');
+  const report = program.command('report').description('Read reports of a server; decode and verify reports.');
   for (const [name, about, feeds, examples, run] of readings) {
     const command = report.command(name).description(about).argument(feeds, feedForms);
-    if (name === 'at' || name === 'bulk') command.requiredOption('--timestamp <time>', `moment: ${timeForms}`);
+    if (name === 'at' || name === 'bulk') command.requiredOption('--timestamp <time>', `time: ${timeForms}`);
     if (name === 'page') addPageOptions(command);
     command
-      .option('--json', 'print each report as the API gives it, one line of JSON each')
-      .option('--raw', 'print fullReport only, one to a line')
+      .option('--json', 'print each report as the API returns it, one line of JSON each')
+      .option('--raw', 'print fullReport only, one per line')
       .action((feed: string | string[], options: RawOptions) => runReading(session, run, [feed].flat(), options));
     addExamples(addAccessOptions(command), examples);
   }
@@ -33,7 +33,7 @@ const addPageOptions = (command: Command): Command =>
     .requiredOption('--from <time>', `first observation: ${timeForms}`)
     .option('--to <time>', 'last observation, included (default: the newest)')
     .option('--limit <count>', `reports, at most ${limits.pageLimitMax} (default: ${limits.pageLimitDefault})`)
-    .option('--all', 'go on until --to or the end');
+    .option('--all', 'read every page up to --to or the newest report');
 
 /** What a reading has to do with: the client, the streams asked for, and the one way to print. */
 type Reading = {
@@ -52,7 +52,7 @@ const runReading = async (
   raws: readonly string[],
   options: RawOptions,
 ): Promise<void> => {
-  if (options.json && options.raw) throw usageError('--json and --raw exclude each other.');
+  if (options.json && options.raw) throw usageError('--json cannot be combined with --raw.');
   const { url, openClient } = await readAccess(session, options);
   const client = openClient(url, session);
   const signal = session.interruption();
@@ -78,9 +78,9 @@ const parseTimestamp = ({ options, nowSeconds }: Reading): number =>
   parseTime('--timestamp', String(options.timestamp), nowSeconds);
 
 const missReasons: Readonly<Record<string, string>> = {
-  not_yet: 'the moment is after its newest report',
-  gap: 'the moment falls into a gap',
-  before_first: 'the moment is before its oldest report',
+  not_yet: 'the time is after its newest report',
+  gap: 'the time falls into a gap',
+  before_first: 'the time is before its oldest report',
   no_reports: 'it has no reports',
   damaged: 'its report is damaged in the store',
 };
@@ -94,7 +94,7 @@ const readBulk = async (reading: Reading): Promise<void> => {
   if (missing.length === 0) return;
   if (options.json) await printJson(session, { missing });
   for (const { feedID, reason } of missing) {
-    const why = reason === undefined ? 'the server does not say why' : (missReasons[reason] ?? reason);
+    const why = reason === undefined ? 'the server gave no reason' : (missReasons[reason] ?? reason);
     session.stderr.write(withoutControls(`warning: no report of ${nameOf(feedID)}: ${why}.\n`));
   }
   session.exitWith(exitCodes.refused);
@@ -102,10 +102,10 @@ const readBulk = async (reading: Reading): Promise<void> => {
 
 const readPages = async (reading: Reading, { feedId, name }: RemoteFeed): Promise<void> => {
   const { options, nowSeconds } = reading;
-  if (options.all && options.limit !== undefined) throw usageError('--limit and --all exclude each other.');
+  if (options.all && options.limit !== undefined) throw usageError('--limit cannot be combined with --all.');
   const span = parseSpan(options, { from: 0, to: secondsMax }, nowSeconds);
   const printed = await (options.all ? printAllPages : printPage)(reading, feedId, span);
-  if (printed === 0) throw new CommandError(exitCodes.refused, `No report of ${name} was observed in this span.`);
+  if (printed === 0) throw new CommandError(exitCodes.refused, `${name} has no reports in this time range.`);
 };
 
 /** Prints every report of the span; returns how many there were. */
@@ -127,7 +127,7 @@ const printPage = async (reading: Reading, feedId: string, { from, to }: TimeRan
   const within = reports.filter(({ observationsTimestamp }) => observationsTimestamp <= to);
   if (within.length > 0) await printReports(reading, within);
   if (more && next <= to && !options.json && !options.raw)
-    session.stderr.write(`More follows: --from ${next}, or --all.\n`);
+    session.stderr.write(`More reports follow. Continue with --from ${next}, or use --all.\n`);
   return within.length;
 };
 
@@ -138,36 +138,33 @@ const readings = [
     'Read the newest report of a stream.',
     '<FEED>',
     [
-      ['The price now', 'sealpost report latest BTC/USD-Streams-CexPrice --url https://streams.example.com'],
-      [
-        'Its signed bytes, taken apart',
-        'sealpost report latest BTC/USD-Streams-CexPrice --raw | sealpost report decode',
-      ],
+      ['Current price', 'sealpost report latest BTC/USD-Streams-CexPrice --url https://streams.example.com'],
+      ['Decode the signed bytes', 'sealpost report latest BTC/USD-Streams-CexPrice --raw | sealpost report decode'],
     ],
     readLatest,
   ],
   [
     'at',
-    'Read the report that holds at a moment. Where there is none, say why and what lies around it.',
+    'Read the report that is valid at a given time. If there is none, show why, and the reports around it.',
     '<FEED>',
-    [['The price a minute ago', 'sealpost report at BTC/USD-Streams-CexPrice --timestamp -1m']],
+    [['Price a minute ago', 'sealpost report at BTC/USD-Streams-CexPrice --timestamp -1m']],
     readAt,
   ],
   [
     'bulk',
-    'Read the reports of several streams at one moment. Streams without one are named, with the reason.',
+    'Read the reports of several streams at one time. Streams without a report are listed with the reason.',
     '<FEED...>',
     [['Two prices', 'sealpost report bulk BTC/USD-Streams-CexPrice ETH/USD-Streams-CexPrice --timestamp -1m']],
     readBulk,
   ],
   [
     'page',
-    'Read the reports of a stream one after the other, oldest first.',
+    'Read consecutive reports of a stream, oldest first.',
     '<FEED>',
     [
-      ['The first ten of the last hour', 'sealpost report page BTC/USD-Streams-CexPrice --from -1h'],
+      ['First ten reports of the last hour', 'sealpost report page BTC/USD-Streams-CexPrice --from -1h'],
       [
-        'All of them into a file',
+        'Save the last hour to a file',
         'sealpost report page BTC/USD-Streams-CexPrice --from -1h --all --json > hour.ndjson',
       ],
     ],
@@ -201,7 +198,7 @@ const columns: readonly Column[] = [
   { title: 'price', align: 'right' },
   { title: 'bid', align: 'right' },
   { title: 'ask', align: 'right' },
-  { title: 'span', align: 'right' },
+  { title: 'valid for', align: 'right' },
   { title: 'age', align: 'right' },
 ];
 

@@ -18,14 +18,14 @@ export const addSimulateCommand = (program: Command, session: Session): void => 
     .option('--from <time>', 'first observation')
     .option('--to <time>', 'last observation, included (default: now)')
     .option('--out <dir>', `directory for ${Object.values(historyFileNames).join(', ')}`)
-    .option('--live', 'write each report to stdout when it is due, instead of a span to files')
+    .option('--live', 'write reports to stdout in real time, instead of a time range to files')
     .option('--seed <text>', 'the same seed gives the same keys, prices and bytes', 'sealpost')
     .addOption(withChoices(networkOption(), networkTypes))
     .option('-n, --oracles <count>', 'oracles in the network')
-    .option('-f, --faulty <count>', 'oracles that may fail; one more than these sign each report')
+    .option('-f, --faulty <count>', 'number of oracles that may fail; f + 1 sign each report')
     .option('--streams <list>', 'only these streams, by pair, name or feed ID, separated by commas')
-    .option('--gap <feed,from,to>', 'observations to leave out; repeatable', collectOption)
-    .option('--late <feed,from,to,delay>', 'observations to deliver this many seconds late; repeatable', collectOption)
+    .option('--gap <feed,from,to>', 'omit observations; repeatable', collectOption)
+    .option('--late <feed,from,to,delay>', 'deliver observations this many seconds late; repeatable', collectOption)
     .option('--workers <count>', 'signing threads; 0 signs on the main thread (default: one per core)')
     .option('--json', 'print the summary as one line of JSON')
     .addHelpText('after', `\nTimes are ${timeForms}.`)
@@ -33,11 +33,11 @@ export const addSimulateCommand = (program: Command, session: Session): void => 
     .action((options: SimulateOptions) => simulate(session, options));
   addExamples(command, [
     [
-      'The last hour of every stream; seed and span determine every byte',
+      'Last hour of every stream; the same seed and times give the same bytes',
       'sealpost simulate --seed demo --from -1h --out ./hour',
     ],
     [
-      'Two streams, one of them with a gap of a minute',
+      'Two streams, one with a gap of a minute',
       'sealpost simulate --from -10m --out ./gap --streams BTC/USD-Streams-CexPrice,LINK/USD --gap LINK/USD,-5m,-4m',
     ],
     ['Live, for another program', 'sealpost simulate --live --streams BTC/USD-Streams-CexPrice | head -5'],

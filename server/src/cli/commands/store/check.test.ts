@@ -47,7 +47,7 @@ test('store check: bodies must be of their stream and window', async () => {
     streams: 1,
     problemCount: 2,
     problems: [
-      { ...placeOf(t0 + 8), what: 'its body names another window' },
+      { ...placeOf(t0 + 8), what: 'its body has another window' },
       { ...placeOf(t0 + 9), what: `its body is of stream ${other}` },
     ],
     complete: true,
@@ -77,7 +77,7 @@ test('store check: windows must ascend without overlaps, and damaged records are
   expect(problems.map(({ what }) => what)).toEqual([
     'a report of stream 1 is cut short',
     `its window overlaps that of the report observed at ${(t0 + 5) * 1_000} ms`,
-    `it stands after the report observed at ${(t0 + 9) * 1_000} ms`,
+    `it is stored after the report observed at ${(t0 + 9) * 1_000} ms`,
   ]);
 });
 
@@ -85,7 +85,7 @@ test('store check: what is served as the latest report must be the newest', asyn
   const latest = store.reports.latest(stream);
   expect(await latestFault(store.reports, stream)).toBeUndefined();
   expect(await latestFault(store.reports, secondStream(9))).toBeUndefined();
-  const fault = 'what readers get as its latest report is not the newest one';
+  const fault = 'the report served as its latest is not the newest';
   expect(await latestFault(changed({ latest: () => undefined }), stream)).toBe(fault);
   expect(latest).toBeDefined();
   const older = latest && { ...latest, observationsMs: t0 * 1_000 };

@@ -124,7 +124,7 @@ const orderFault = ({ validFromMs, observationsMs }: Window, previous: Window | 
   if (previous === undefined || validFromMs > previous.observationsMs) return undefined;
   return observationsMs > previous.observationsMs
     ? `its window overlaps that of the report observed at ${previous.observationsMs} ms`
-    : `it stands after the report observed at ${previous.observationsMs} ms`;
+    : `it is stored after the report observed at ${previous.observationsMs} ms`;
 };
 
 const toHex = (bytes: Uint8Array): string => `0x${Buffer.from(bytes).toString('hex')}`;
@@ -135,7 +135,7 @@ const bodyFault = ({ feedId, validFromMs, observationsMs, fullReport }: StoredRe
     const window = windowOf(body);
     if (body.feedId !== feedId) return `its body is of stream ${body.feedId}`;
     const agrees = window.validFromMs === validFromMs && window.observationsMs === observationsMs;
-    return agrees ? undefined : 'its body names another window';
+    return agrees ? undefined : 'its body has another window';
   } catch (error) {
     if (error instanceof ReportFormatError) return error.message;
     throw error;
@@ -172,7 +172,7 @@ export const latestFault = async (reports: ReportStore, feedId: FeedId): Promise
     if (reports.latest(feedId)?.observationsMs !== latest?.observationsMs) continue;
     const isNewest = latest?.observationsMs === newest?.observationsMs && latest?.validFromMs === newest?.validFromMs;
     const agrees = isNewest && latest?.json.toString() === (newest && renderLatest(newest));
-    return agrees ? undefined : 'what readers get as its latest report is not the newest one';
+    return agrees ? undefined : 'the report served as its latest is not the newest';
   }
   return undefined;
 };

@@ -14,27 +14,27 @@ export const addStoreCopy = (parent: Command, session: Session): void => {
   const command = parent
     .command('copy')
     .description(
-      'Copy a whole store into another one, of any engine, and compare every report. Run again, it goes on; the source may be in use.',
+      'Copy a whole store into another one, of any engine, and compare every report. Run it again to resume; the source may be in use.',
     )
-    .option('--from <url>', 'the store to copy (default: the setting store)')
-    .option('--to <url>', 'where to; made if it is not there (default: the setting store)')
+    .option('--from <url>', 'source store (default: the setting store)')
+    .option('--to <url>', 'target store; created if missing (default: the setting store)')
     .option('--json', 'print one line of JSON')
     .action((options: RawOptions) => copy(session, options));
   addSettings(command, []);
   addExamples(command, [
     [
-      'Into the database that a config file names, with its password',
+      'Into the database of a config file that has its password',
       'sealpost store copy --from lmdb:./data --config ./sealpost.json',
     ],
-    ['And back', 'sealpost store copy --to lmdb:./data --config ./sealpost.json'],
-    ['Between two addresses', 'sealpost store copy --from lmdb:./data --to postgres://sealpost@db.example/sealpost'],
+    ['From that database into a folder', 'sealpost store copy --to lmdb:./data --config ./sealpost.json'],
+    ['Between two stores', 'sealpost store copy --from lmdb:./data --to postgres://sealpost@db.example/sealpost'],
   ]);
 };
 
 const copy = async (session: Session, options: RawOptions): Promise<void> => {
   const { values } = await readSettings(session, options);
   if (options.from === undefined && options.to === undefined)
-    throw usageError('Name --from, --to or both. The one that is missing is the setting store.');
+    throw usageError('Set --from, --to or both. The other one defaults to the setting store.');
   const [from, to] = [String(options.from ?? values.store), String(options.to ?? values.store)];
   const signal = session.interruption();
   const copied = await withStore(from, (source) => copyInto(session, source, to, signal)).catch((error: unknown) => {
@@ -47,7 +47,7 @@ const copy = async (session: Session, options: RawOptions): Promise<void> => {
   const damaged =
     copied.damaged === 0
       ? ''
-      : `${formatNumberOf(copied.damaged, 'damaged record')} left out. See: sealpost store verify --store ${hidePassword(from)}.\n`;
+      : `${formatNumberOf(copied.damaged, 'damaged record')} skipped. See: sealpost store verify --store ${hidePassword(from)}.\n`;
   await session.write(
     `${formatNumberOf(copied.reports, 'report')} in ${hidePassword(to)}, ${copied.duplicates} already present; all verified.\n${damaged}`,
   );

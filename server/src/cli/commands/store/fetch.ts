@@ -55,7 +55,7 @@ export const fetchLost = async (
       },
     );
     for await (const page of pages) {
-      if (page.refusal !== undefined) warn(`${url.host} refuses ${page.feedId}: ${page.refusal.message}`);
+      if (page.refusal !== undefined) warn(`${url.host} rejects ${page.feedId}: ${page.refusal.message}`);
       await storePage(store, verifier, page, spans, total);
       onProgress(total.stored);
     }

@@ -9,7 +9,7 @@ import { CommandError, exitCodes, usageError } from '../../failure.ts';
 export const folderOf = (url: string): string => {
   const scheme = /^([a-z][a-z0-9+]+):/.exec(url)?.[1];
   if (scheme === undefined || scheme === 'lmdb') return url.slice(scheme === undefined ? 0 : 'lmdb:'.length);
-  throw usageError(`${scheme}: stores are not folders. Use sealpost store copy --from FOLDER --to ADDRESS.`);
+  throw usageError(`A ${scheme}: store is not a folder. Use sealpost store copy --from FOLDER --to ADDRESS.`);
 };
 
 const listFolder = (folder: string): readonly string[] =>
@@ -44,7 +44,7 @@ export const copyStoreFolder = async (store: Store, folder: string): Promise<voi
     rmSync(partial, { recursive: true, force: true });
     if (error instanceof StoreError) throw error;
     const what = error instanceof Error ? error.message : String(error);
-    const text = `The copy to ${folder} failed: ${what}. Check that disk and who may write there, then run this again.`;
+    const text = `The copy to ${folder} failed: ${what}. Check the disk and its permissions, then run the command again.`;
     throw new CommandError(exitCodes.unavailable, text, { cause: error });
   }
 };

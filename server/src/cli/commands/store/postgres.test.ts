@@ -106,7 +106,7 @@ test('store copy: to a database and back, compared; stats and verify are as befo
     expect(stats).toMatchObject({ streams: 1, reports: 150, reportBytes: 150 * 736 });
     expect(await runCommand(['store', 'verify', '--store', store])).toMatchObject({
       code: 0,
-      stdout: '150 reports of 1 stream checked. Nothing is wrong.\n',
+      stdout: '150 reports of 1 stream checked. No problems found.\n',
     });
   }
 });
@@ -115,7 +115,7 @@ test('store copy: one of the two stores must be named', async () => {
   expect(await runCommand(['store', 'copy'])).toEqual({
     code: 2,
     stdout: '',
-    stderr: 'error: Name --from, --to or both. The one that is missing is the setting store.\n',
+    stderr: 'error: Set --from, --to or both. The other one defaults to the setting store.\n',
   });
 });
 

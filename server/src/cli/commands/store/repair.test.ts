@@ -58,14 +58,14 @@ const destroy = async (nth: number): Promise<void> => {
 };
 
 test('store repair: what is lost is listed, then fetched from another deployment and verified against the signer sets of this store', async () => {
-  expect((await runCommand(['store', 'repair'], { env })).stdout).toBe('Nothing is damaged.\n');
+  expect((await runCommand(['store', 'repair'], { env })).stdout).toBe('No damage found.\n');
   await destroy(0);
   const planned = await runCommand(['store', 'repair', '--dry-run'], { env });
   expect([planned.code, planned.stdout.split('\n')[0]]).toEqual([1, '1 damaged record would be set aside.']);
   const { code, stdout } = await runCommand(['store', 'repair'], { env });
   expect(code).toBe(1);
   expect(stdout).toMatch(
-    /^1 damaged record set aside: .*set-aside-\w+\.ndjson\.\n.*Lost:\n {2}0x0003\w+: 64 reports from .* to .*; the index of the run is damaged\nFetch it/s,
+    /^1 damaged record set aside: .*set-aside-\w+\.ndjson\.\n.*Lost:\n {2}0x0003\w+: 64 reports from .* to .*; the index of the run is damaged\nFetch lost reports/s,
   );
   expect((await runCommand(['store', 'verify'], { env })).code).toBe(0);
   const wrong = await runCommand(['store', 'repair', '--from', source.url], {
@@ -77,7 +77,7 @@ test('store repair: what is lost is listed, then fetched from another deployment
     0,
     '0 damaged records set aside.\n64 reports fetched and stored.\nNothing is lost.\n',
   ]);
-  expect((await runCommand(['store', 'verify', '--signatures'], { env })).stdout).toContain('Nothing is wrong.');
+  expect((await runCommand(['store', 'verify', '--signatures'], { env })).stdout).toContain('No problems found.');
 }, 120_000);
 
 test('store repair: a report that does not verify is not stored, and stays lost', async () => {
@@ -102,7 +102,7 @@ test('store repair: a store in PostgreSQL is repaired next to its nodes; what is
     const found = await runCommand(['store', 'verify'], { env: there });
     expect([found.code, found.stdout.split('\n')[0]]).toEqual([
       1,
-      '150 reports of 1 stream checked. 3 problems. Repair it: sealpost store repair --help.',
+      '150 reports of 1 stream checked. 3 problems. To repair it, see: sealpost store repair --help.',
     ]);
     const planned = await runCommand(['store', 'repair', '--dry-run'], { env: there });
     expect([planned.code, planned.stdout]).toEqual([1, expect.stringContaining('Nothing was changed.')]);
@@ -112,7 +112,7 @@ test('store repair: a store in PostgreSQL is repaired next to its nodes; what is
     expect([code, fetched, store]).toEqual([1, { stored: 2, rejected: 1 }, server.url('repaired')]);
     expect(lost).toMatchObject([{ feedId, reports: 1, fromMs: (start + 100) * 1_000, toMs: (start + 100) * 1_000 }]);
     expect((await runCommand(['store', 'verify', '--signatures'], { env: there })).stdout).toContain(
-      'Nothing is wrong.',
+      'No problems found.',
     );
   } finally {
     await database.end();

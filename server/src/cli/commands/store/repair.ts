@@ -15,10 +15,10 @@ import { printJson, type Session } from '../../session.ts';
 import { type Fetched, fetchLost, type LostSpan } from './fetch.ts';
 
 const about = `
-Stop the server first if the store is in a folder. Nodes on PostgreSQL may be running; restart them afterwards, so that they forget the damage. Damaged
-records are written to a new file (set-aside-….ndjson, readable by its owner alone) before they are removed: in the store's folder, or for PostgreSQL in
-the current one. A record with one flipped bit is recovered; stream numbers, counters and candles are derived again. Running it again completes a repair
-that was interrupted. The exit code is 1 while something is lost.
+Stop the server first if the store is in a folder. Nodes on PostgreSQL may be running; restart them afterwards to clear the damage they list. Damaged
+records are written to a new file (set-aside-….ndjson, mode 0600) before they are removed: in the store's folder, or for PostgreSQL in
+the current one. A record with one flipped bit is recovered; stream numbers, counters and candles are rebuilt. Run the command again to complete an
+interrupted repair. The exit code is 1 while something is lost.
 
 --from fetches lost reports from another server, with the credentials of --profile, of SEALPOST_USER_ID and SEALPOST_SECRET, or of the profile
 default. Each report is verified against the signer sets of this store.`;
@@ -26,17 +26,17 @@ default. Each report is verified against the signer sets of this store.`;
 export const addStoreRepair = (parent: Command, session: Session): void => {
   const command = parent
     .command('repair')
-    .description('Set damaged records aside, derive again what can be, and list what is lost.')
-    .option('--from <url>', 'fetch what is lost from another server')
-    .option('--dry-run', 'say what would be done, and change nothing; a server may be running meanwhile')
+    .description('Set damaged records aside, rebuild derived data, and list what is lost.')
+    .option('--from <url>', 'fetch lost reports from another server')
+    .option('--dry-run', 'show what would be done without changing anything; safe while a server is running')
     .option('--json', 'print one line of JSON')
     .addHelpText('after', about)
     .action((options: RawOptions) => repair(session, options));
   addUserOptions(command);
   addSettings(command, ['store', 'verifierThreads']);
   addExamples(command, [
-    ['What would be lost', 'sealpost store repair --dry-run'],
-    ['Fetch it from a replica', 'sealpost store repair --from https://replica.example.com --profile replica'],
+    ['Show what would be lost', 'sealpost store repair --dry-run'],
+    ['Fetch lost reports from a replica', 'sealpost store repair --from https://replica.example.com --profile replica'],
   ]);
 };
 
@@ -110,17 +110,17 @@ const renderOutcome = ({ paint }: Session, outcome: Outcome, dryRun: boolean, is
   const { file, setAside, rebuilt, lost, left, fetched } = outcome;
   const derived = Object.entries(rebuilt).map(([table, count]) => `${formatCount(count)} of ${table}`);
   if (fetched === null && setAside === 0 && derived.length === 0 && lost.length === 0 && left.length === 0)
-    return `${paint.green('Nothing is damaged.')}\n`;
+    return `${paint.green('No damage found.')}\n`;
   const where = file === null ? '' : `: ${file}`;
-  const [put, again] = dryRun ? ['would be set aside', 'would be derived again'] : ['set aside', 'derived again'];
+  const [put, again] = dryRun ? ['would be set aside', 'would be rebuilt'] : ['set aside', 'rebuilt'];
   const lines = [
     `${formatNumberOf(setAside, 'damaged record')} ${put}${where}.`,
     ...(derived.length > 0 ? [`Records ${again}: ${derived.join(', ')}.`] : []),
     ...(fetched === null ? [] : [renderFetched(fetched)]),
-    ...left.map(({ table, key, why }) => `${table} ${withoutControls(key)} stays: ${why}.`),
+    ...left.map(({ table, key, why }) => `${table} ${withoutControls(key)} was kept: ${why}.`),
     ...(lost.length === 0 ? [paint.green('Nothing is lost.')] : [paint.red('Lost:'), ...lost.map(renderLoss)]),
     ...(lost.some((loss) => spanOf(loss).length > 0) && isOffline
-      ? ['Fetch it from another deployment with: sealpost store repair --from URL.']
+      ? ['Fetch lost reports from another server with: sealpost store repair --from URL.']
       : []),
     ...(dryRun ? ['Nothing was changed.'] : []),
   ];

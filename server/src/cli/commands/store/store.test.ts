@@ -39,26 +39,26 @@ test('store: a backup of a store in use restores to an equal one that can be rea
   ]);
   const at = { nowMs: (t0 + 300) * 1_000 };
   const verified = await runCommand(['store', 'verify', '--signatures', '--store', restored], at);
-  expect(verified.stdout).toBe('200 reports of 2 streams checked. Nothing is wrong.\n');
+  expect(verified.stdout).toBe('200 reports of 2 streams checked. No problems found.\n');
   const lines = [...reports.slice(-5), report(stream, t0 + 200, t0 + 200)].map(({ fullReport }) =>
     JSON.stringify({ fullReport: hexOf(fullReport) }),
   );
   const loaded = await runCommand(['ingest', '-', '--store', restored], { ...at, stdin: lines.join('\n') });
-  expect(loaded.stdout).toMatch(/^ {2}stored +1\n {2}duplicate +5\n {2}refused +0$/m);
+  expect(loaded.stdout).toMatch(/^ {2}stored +1\n {2}duplicate +5\n {2}rejected +0$/m);
 });
 
 test('store: neither backup nor restore overwrites anything', async () => {
   const over = await runCommand(['store', 'backup', backup, '--store', door.folder]);
-  expect([over.code, over.stderr]).toEqual([1, `error: ${backup} is not empty. Name a new folder for the backup.\n`]);
+  expect([over.code, over.stderr]).toEqual([1, `error: ${backup} is not empty. Use a new folder for the backup.\n`]);
   const back = await runCommand(['store', 'restore', backup, '--store', door.folder]);
   expect([back.code, back.stderr]).toEqual([
     1,
-    `error: There is a store in ${door.folder}. Stop the server that uses it, move its folders reports and admin away, then run this again.\n`,
+    `error: There is a store in ${door.folder}. Stop the server that uses it, move its folders reports and admin away, then run the command again.\n`,
   ]);
   const none = await runCommand(['store', 'restore', join(folder, 'none'), '--store', join(folder, 'x')]);
   expect([none.code, none.stderr]).toEqual([
     2,
-    `error: No such folder: ${folder}/none. Name the folder of a backup.\n`,
+    `error: No such folder: ${folder}/none. Pass the folder of a backup.\n`,
   ]);
 });
 
@@ -80,7 +80,7 @@ test('store: verify finds one flipped byte, names it, and ends with 1', async ()
   const { code, stdout } = await runCommand(['store', 'verify', '--store', damaged]);
   expect(code).toBe(1);
   expect(stdout).toMatch(
-    /^200 reports of 2 streams checked\. 1 problem\. Repair it: sealpost store repair --help\.\nreports \d\/\d+ \(0x.*\): .*does not match its checksum\. Affects one report\.\n$/,
+    /^200 reports of 2 streams checked\. 1 problem\. To repair it, see: sealpost store repair --help\.\nreports \d\/\d+ \(0x.*\): .*does not match its checksum\. Affects one report\.\n$/,
   );
 });
 

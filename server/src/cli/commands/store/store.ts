@@ -21,7 +21,7 @@ import { addStoreRepair } from './repair.ts';
 export const addStoreCommand = (program: Command, session: Session): void => {
   const store = program
     .command('store')
-    .description('The store itself: stats, verify, repair, backup, restore, migrate, copy.');
+    .description('Maintain the store: stats, verify, repair, backup, restore, migrate, copy.');
   addStats(store, session);
   addVerify(store, session);
   addStoreRepair(store, session);
@@ -38,7 +38,7 @@ const addStats = (parent: Command, session: Session): void => {
     .option('--json', 'print one line of JSON')
     .action((options: RawOptions) => showStats(session, options));
   addSettings(command, ['store']);
-  addExamples(command, [['How much is stored', 'sealpost store stats']]);
+  addExamples(command, [['Show the size of the store', 'sealpost store stats']]);
 };
 
 const showStats = async (session: Session, options: RawOptions): Promise<void> => {
@@ -61,7 +61,7 @@ const showStats = async (session: Session, options: RawOptions): Promise<void> =
       ['bytes in use', formatBytes(stats.usedBytes)],
       ['bytes on disk', formatBytes(stats.fileBytes)],
       ['on disk per byte of report', diskBytesPerByte === null ? '–' : diskBytesPerByte.toFixed(2)],
-      ['refused lines kept', formatCount(stats.quarantined)],
+      ['rejected lines kept', formatCount(stats.quarantined)],
     ]),
   );
 };
@@ -70,15 +70,15 @@ const addVerify = (parent: Command, session: Session): void => {
   const command = parent
     .command('verify')
     .description(
-      'Check every record of every table: checksums, order, overlaps, what must agree, stream and window in each report, and that the newest is the one served. A server may be running meanwhile.',
+      'Check every record of every table: checksums, order, overlaps, consistency, stream and times of each report, and that the newest report is served. Safe while a server is running.',
     )
-    .option('--signatures', 'check every quorum too, against all registered signer sets, retired ones included')
+    .option('--signatures', 'also verify every quorum, against all registered signer sets including retired ones')
     .option('--json', 'print one line of JSON')
     .action((options: RawOptions) => verifyStore(session, options));
   addSettings(command, ['store', 'verifierThreads']);
   addExamples(command, [
     ['After a crash or a move', 'sealpost store verify'],
-    ['From the bytes up', 'sealpost store verify --signatures'],
+    ['Also verify signatures', 'sealpost store verify --signatures'],
   ]);
 };
 
@@ -142,8 +142,8 @@ const renderCheck = (
       ? ''
       : ` ${formatNumberOf(without, 'other stream')} in the catalog ${without === 1 ? 'has' : 'have'} no reports.`;
   const head = complete ? `${checked}.${others}` : `${checked} before the interruption.`;
-  if (problemCount === 0) return `${head} ${paint.green('Nothing is wrong.')}\n`;
-  const advice = 'Repair it: sealpost store repair --help.';
+  if (problemCount === 0) return `${head} ${paint.green('No problems found.')}\n`;
+  const advice = 'To repair it, see: sealpost store repair --help.';
   const more = problemCount - problems.length;
   const lines = [...problems.map(renderProblem), ...(more > 0 ? [`And ${formatCount(more)} more.`] : [])];
   return `${head} ${paint.red(`${formatNumberOf(problemCount, 'problem')}.`)} ${advice}\n${lines.join('\n')}\n`;
@@ -158,17 +158,17 @@ const renderProblem = ({ table, key, feedId, observationsMs, what, affects }: Pr
 const addBackup = (parent: Command, session: Session): void => {
   const command = parent
     .command('backup')
-    .description('Write a consistent copy, without stopping whoever reads and writes. It opens as a store.')
-    .argument('<DIR>', 'a folder that is empty or not there yet')
+    .description('Write a consistent backup while the store is in use. The backup is itself a store.')
+    .argument('<DIR>', 'a new or empty folder')
     .option('--json', 'print one line of JSON')
     .action((folder: string, options: RawOptions) => backUp(session, folder, options));
   addSettings(command, ['store']);
-  addExamples(command, [['Every night', 'sealpost store backup /backups/sealpost-$(date +%F)']]);
+  addExamples(command, [['Nightly backup', 'sealpost store backup /backups/sealpost-$(date +%F)']]);
 };
 
 const backUp = async (session: Session, folder: string, options: RawOptions): Promise<void> => {
   const { values } = await readSettings(session, options);
-  requireEmpty(folder, 'Name a new folder for the backup.');
+  requireEmpty(folder, 'Use a new folder for the backup.');
   await withStore(values.store, (store) => copyStoreFolder(store, folder));
   const stats = await withStore(folder, ({ reports }) => reports.stats());
   if (options.json) return printJson(session, { backup: folder, ...stats });
@@ -181,15 +181,15 @@ const addRestore = (parent: Command, session: Session): void => {
   const command = parent
     .command('restore')
     .description(
-      'Check a backup and copy it to where the store shall be. Nothing is overwritten: no store may be there.',
+      'Check a backup and copy it to the folder of --store, which must not contain a store. Nothing is overwritten.',
     )
-    .argument('<DIR>', 'a folder that sealpost store backup has written')
+    .argument('<DIR>', 'a folder written by sealpost store backup')
     .option('--json', 'print one line of JSON')
     .action((folder: string, options: RawOptions) => restore(session, folder, options));
   addSettings(command, ['store']);
   addExamples(command, [
     [
-      'In place of a damaged store, the key stays where it is',
+      'Replace a damaged store and keep its key',
       'mkdir ./bad && mv ./data/reports ./data/admin ./bad && sealpost store restore /backups/sealpost-2025-11-03',
     ],
   ]);
@@ -198,8 +198,11 @@ const addRestore = (parent: Command, session: Session): void => {
 const restore = async (session: Session, folder: string, options: RawOptions): Promise<void> => {
   const { values } = await readSettings(session, options);
   const target = folderOf(values.store);
-  if (!existsSync(folder)) throw usageError(`No such folder: ${folder}. Name the folder of a backup.`);
-  requireNoStore(target, 'Stop the server that uses it, move its folders reports and admin away, then run this again.');
+  if (!existsSync(folder)) throw usageError(`No such folder: ${folder}. Pass the folder of a backup.`);
+  requireNoStore(
+    target,
+    'Stop the server that uses it, move its folders reports and admin away, then run the command again.',
+  );
   const stats = await withStore(folder, async (backup) => {
     await checkQuickly(backup, folder);
     await copyStoreFolder(backup, target);
@@ -216,12 +219,12 @@ const addMigrate = (parent: Command, session: Session): void => {
   const command = parent
     .command('migrate')
     .description(
-      'Make the tables of a store in PostgreSQL, or bring them up to this release. Run it once before the first server of a new release.',
+      'Create or upgrade the tables of a store in PostgreSQL. Run it once before starting the first server of a new release.',
     )
     .option('--json', 'print one line of JSON')
     .action((options: RawOptions) => migrate(session, options));
   addSettings(command, ['store']);
-  addExamples(command, [['A new store', 'sealpost store migrate --store postgres://sealpost@db.example/sealpost']]);
+  addExamples(command, [['Create a store', 'sealpost store migrate --store postgres://sealpost@db.example/sealpost']]);
 };
 
 const migrate = async (session: Session, options: RawOptions): Promise<void> => {
@@ -233,7 +236,7 @@ const migrate = async (session: Session, options: RawOptions): Promise<void> => 
   await session.write(
     from === to
       ? `${store} is up to date: schema ${to}.\n`
-      : `${store} brought from ${from === 0 ? 'nothing' : `schema ${from}`} to schema ${to}.\n`,
+      : `${store} ${from === 0 ? 'created with' : `upgraded from schema ${from} to`} schema ${to}.\n`,
   );
 };
 
