@@ -2,6 +2,7 @@
 import { SealpostError } from './errors.ts';
 import { sleepOnTimer } from './request/call.ts';
 
+/** How the delay between attempts grows. */
 export type BackoffRules = {
   /** Milliseconds of the first wait, before jitter. */
   readonly minMs: number;

@@ -1,10 +1,7 @@
 // The arguments for a verifier contract, with the fee token in the encoding that the contract takes.
-import { appendFeeToken, feeTokenArgument } from '@sealpost/protocol';
+import { appendFeeToken, feeTokenArgument, type Hex } from '@sealpost/protocol';
 import { type AnyReport, fullReportOf, readFormat } from './decode.ts';
 import { readArgument } from './errors.ts';
-
-/** Hex with `0x`. */
-export type Hex = `0x${string}`;
 
 /** `argument`: for newer contracts, which take the token as a second argument. `appended`: for older ones, which take it inside the report. */
 export type FeeTokenEncoding = 'argument' | 'appended';

@@ -2,6 +2,7 @@
 export type {
   CatalogEntry,
   FeedId,
+  Hex,
   ReportBody,
   ReportJson,
   RequestToSign,
@@ -11,13 +12,13 @@ export type {
   StreamDifference,
 } from '@sealpost/protocol';
 export { signRequest } from '@sealpost/protocol';
-export type { ReconnectRules } from './backoff.ts';
+export { type BackoffRules, backOffMs, type ReconnectRules } from './backoff.ts';
 export { type Client, createClient } from './client.ts';
 export type { ClientEvent, ClientWarning } from './client-events.ts';
 export { type AnyReport, type DecodedReport, decode, formatDecimal } from './decode.ts';
 export type { CatalogResult, DiscoveryFilters } from './discovery.ts';
 export { SealpostError, type SealpostErrorCode } from './errors.ts';
-export { type FeeTokenEncoding, type Hex, withFeeToken } from './fee-token.ts';
+export { type FeeTokenEncoding, withFeeToken } from './fee-token.ts';
 export type { ClientOptions } from './options.ts';
 export type { PagesOptions } from './pages.ts';
 export type {

@@ -2,7 +2,7 @@
 import { sendsUserAgent } from '#socket';
 import { type ClientEvent, type ClientWarning, type EmitEvent, guard } from './client-events.ts';
 import { SealpostError } from './errors.ts';
-import { type Sleep, sleepOnTimer } from './request/call.ts';
+import { type Sleep, sleepOnTimer, timerMaxMs } from './request/call.ts';
 import { type CredentialsSource, createSigner, type SecretSource, type Signer } from './request/credentials.ts';
 import { parseBaseUrls, parseWsUrls } from './request/endpoints.ts';
 import { clientVersion } from './version.ts';
@@ -73,8 +73,6 @@ export type Settings = Readonly<
 >;
 
 const retriesMax = 10;
-/** The longest delay of a timer. */
-export const timeoutMaxMs = 2 ** 31 - 1;
 
 /** Validates the options. Errors name the option but never repeat a value that may be a secret. */
 export const readOptions = (options: ClientOptions): Settings => ({
@@ -83,8 +81,8 @@ export const readOptions = (options: ClientOptions): Settings => ({
   headers: readUserAgent(options.userAgent),
   // Bound, because browsers throw if fetch is called as a method of another object.
   fetch: options.fetch ?? globalThis.fetch.bind(globalThis),
-  timeoutMs: readWhole('timeoutMs', options.timeoutMs ?? 30_000, 1, timeoutMaxMs),
-  attemptTimeoutMs: readWhole('attemptTimeoutMs', options.attemptTimeoutMs ?? 5_000, 1, timeoutMaxMs),
+  timeoutMs: readWhole('timeoutMs', options.timeoutMs ?? 30_000, 1, timerMaxMs),
+  attemptTimeoutMs: readWhole('attemptTimeoutMs', options.attemptTimeoutMs ?? 5_000, 1, timerMaxMs),
   retries: readWhole('retries', options.retries ?? 3, 0, retriesMax),
   retryRateLimited: options.retryRateLimited ?? false,
   ...readListeners(options),

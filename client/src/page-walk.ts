@@ -1,10 +1,8 @@
 // Decides where reading continues after a page, on any server: by its link where it sends one, else until a page is empty. Rejects pages
 // after which reading would lose reports or never end (D95).
+import { secondsMax } from '@sealpost/protocol';
 import { SealpostError } from './errors.ts';
 import { type ReceivedReport, stepMsOf, windowStartMs } from './stream/received-report.ts';
-
-/** The last second that the API can name. */
-const secondMax = 2 ** 32 - 1;
 
 /** Where to read next. */
 export type PageCursor = {
@@ -31,7 +29,7 @@ export const checkPage = (reports: readonly ReceivedReport[], start: number, mor
   let lastMs = 0;
   for (const { report, observationsMs } of reports) {
     const { observationsTimestamp: second } = report;
-    if (second > secondMax) throw invalidPage(`observationsTimestamp is ${second}, expected seconds.`);
+    if (second > secondsMax) throw invalidPage(`observationsTimestamp is ${second}, expected seconds.`);
     if (second < start)
       throw invalidPage(`The server returned a report observed at ${second} in a page that starts at ${start}.`);
     if (observationsMs < lastMs) throw invalidPage(`The page that starts at ${start} is not sorted by observation.`);
@@ -55,7 +53,7 @@ export const continueAfter = (
   const [first, last] = [reports[0], reports.at(-1)];
   if (first === undefined || last === undefined || more === false) return { accept: true, next: undefined };
   const second = last.report.observationsTimestamp;
-  const following = second === secondMax ? undefined : { start: second + 1 };
+  const following = second === secondsMax ? undefined : { start: second + 1 };
   if (stepMsOf(feedId) === 1_000) return { accept: true, next: following };
   // Something is missing before this page: it came in meanwhile, or one page does not hold the whole second.
   if (cursor.afterMs !== undefined && windowStartMs(first) > cursor.afterMs + 1)

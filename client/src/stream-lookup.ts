@@ -10,9 +10,9 @@ import {
 import { readFeedId } from './arguments.ts';
 import { discovery } from './discovery.ts';
 import { readArgument, SealpostError } from './errors.ts';
-import { readWhole, timeoutMaxMs } from './options.ts';
+import { readWhole } from './options.ts';
 import type { CallOptions } from './request/call.ts';
-import { openCall, raceSignal } from './request/call.ts';
+import { openCall, raceSignal, timerMaxMs } from './request/call.ts';
 import type { Requester } from './request/requester.ts';
 
 /** How long the catalog is cached: operators add and decommission streams rarely. */
@@ -121,7 +121,7 @@ const toError = (name: string, match: Failed): SealpostError =>
 
 /** Waits for a shared promise until the caller's own signal or time-out. */
 const within = async <T>(shared: Promise<T>, options: CallOptions, timeoutMs: number): Promise<T> => {
-  const call = openCall(options, readWhole('timeoutMs', options.timeoutMs ?? timeoutMs, 1, timeoutMaxMs));
+  const call = openCall(options, readWhole('timeoutMs', options.timeoutMs ?? timeoutMs, 1, timerMaxMs));
   try {
     return await raceSignal(shared, call.signal);
   } finally {

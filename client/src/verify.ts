@@ -1,6 +1,7 @@
 // Verifies a report off-chain: signed by a quorum, and equal to the fields of the response around it.
 import {
   decodeFullReport,
+  feedIdOf,
   parseSignerSets,
   ReportFormatError,
   type ReportJson,
@@ -54,7 +55,7 @@ export const verify = (report: ReportJson | string, signers: SignerSets | Signer
 
 /** The first field that differs from what was signed. */
 const mismatchOf = (report: ReportJson, decoded: DecodedReport | undefined, body: string): string | undefined => {
-  if (report.feedID.toLowerCase() !== body.slice(0, 66)) return 'feedID';
+  if (report.feedID.toLowerCase() !== feedIdOf(body)) return 'feedID';
   if (decoded === undefined) return undefined;
   return (['validFromTimestamp', 'observationsTimestamp'] as const).find((name) => report[name] !== decoded[name]);
 };

@@ -47,10 +47,13 @@ export type FullReport = {
 /** Larger than any report: 31 signatures and the longest schema take 2,752 bytes. */
 export const fullReportBytesMax = 4_096;
 
-const wordBytes = 32;
+/** Bytes of an ABI word. */
+export const wordBytes = 32;
 const wordDigits = 64;
-const envelopeHeadWords = 7;
-const signaturesMax = 32; // vs has one byte each
+/** Words of a full report before the length of its body. */
+export const envelopeHeadWords = 7;
+/** Signatures that fit into a full report: vs has one byte each. */
+export const signaturesMax = 32;
 
 /** Encodes context, body and signatures as `fullReport`, lower-case hex. Throws on values that do not fit. */
 export const encodeFullReport = (report: FullReport): Hex => encodeEnvelope(report);
@@ -183,9 +186,12 @@ export const encodeReportBody = (body: ReportBody): Hex => {
   return `0x${words.join('')}`;
 };
 
+/** The feed ID that every body starts with, whatever its schema; not validated. */
+export const feedIdOf = (body: string): string => body.slice(0, 2 + wordDigits);
+
 /** Decodes a body by the schema of the feed ID that it starts with. Throws on numbers outside of their type. */
 export const decodeReportBody = (body: Hex): ReportBody => {
-  const { version, resolution } = layoutOf(body.slice(0, 2 + wordDigits)); // a short slice has no known schema or fails the length check
+  const { version, resolution } = layoutOf(feedIdOf(body)); // a short one has no known schema or fails the length check
   const { fields } = reportSchemas[version];
   if (body.length !== 2 + fields.length * wordDigits) {
     throw new ReportFormatError('malformed_body', `A version ${version} body has ${fields.length} words.`);

@@ -66,7 +66,7 @@ export const raceSignal = async <T>(work: Promise<T>, signal: AbortSignal): Prom
 };
 
 /** Longest delay of a timer; with a longer one, it fires at once. */
-const timerMaxMs = 2 ** 31 - 1;
+export const timerMaxMs = 2 ** 31 - 1;
 
 /** Waits on the platform's timer, at most 24 days. */
 export const sleepOnTimer: Sleep = (ms, signal) =>

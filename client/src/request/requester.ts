@@ -2,10 +2,10 @@
 import { type BackoffRules, backOffMs, retryAfterMsOf } from '../backoff.ts';
 import type { EmitEvent } from '../client-events.ts';
 import { SealpostError } from '../errors.ts';
-import { readWhole, type Settings, timeoutMaxMs } from '../options.ts';
+import { readWhole, type Settings } from '../options.ts';
 import type { AnswerDetails } from './answer.ts';
 import { type Answered, type AttemptState, attempt, type Outcome } from './attempt.ts';
-import { type Call, type InnerCallOptions, openCall } from './call.ts';
+import { type Call, type InnerCallOptions, openCall, timerMaxMs } from './call.ts';
 import { type Clock, createClock } from './clock.ts';
 import type { SigningKey } from './credentials.ts';
 import { createEndpoints, type Endpoints } from './endpoints.ts';
@@ -57,7 +57,7 @@ export const createRequester = (settings: Settings): Requester => {
     get: async <T>(target: string, options: InnerCallOptions = {}) => {
       if (settings.signer === undefined && authOf(target.replace(/\?.*$/s, '')) === 'required')
         throw new SealpostError('missing_credentials', 'This call needs a user ID and a secret.');
-      const timeoutMs = readWhole('timeoutMs', options.timeoutMs ?? settings.timeoutMs, 1, timeoutMaxMs);
+      const timeoutMs = readWhole('timeoutMs', options.timeoutMs ?? settings.timeoutMs, 1, timerMaxMs);
       const call = openCall(options, timeoutMs);
       try {
         const { body, ...rest } = await answerTo(target, call, withOptions(settings, options), baseUrls, clock);

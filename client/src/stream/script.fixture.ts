@@ -1,6 +1,7 @@
 // A scripted service: appends and pushes reports, cuts and rejects connections when a test says so. Sockets and fetch are simulated; nothing sleeps.
 import type { ReportJson } from '@sealpost/protocol/report-json';
 import { toError } from '../request/answer.ts';
+import { paths } from '../request/paths.ts';
 import type { Requester } from '../request/requester.ts';
 import type { OpenSocket, SocketHandlers } from './socket.ts';
 import type { StreamState } from './state.ts';
@@ -124,7 +125,7 @@ const createScriptedRequester = (script: Script, origins: readonly string[]): Re
       .filter(({ observationsTimestamp }) => observationsTimestamp >= Number(query.get('startTimestamp')))
       .sort((a, b) => a.observationsTimestamp - b.observationsTimestamp);
     const details = { status: 200, requestId: 'r', rateLimit: undefined, serverTimeMs: undefined };
-    if (target.startsWith('/api/v1/reports/latest?')) {
+    if (target.startsWith(`${paths.reportLatest}?`)) {
       if (reports.length === 0) throw toError(answerOf({ status: 404, code: null }), 'scripted', 0);
       return { body: { report: reports.at(-1) } as T, details }; // as a report is
     }
@@ -156,7 +157,7 @@ const scriptedFetch = async (
     if (refusal !== undefined) return new Response(null, refusal);
     return new Response(null, { headers: origins.length > 0 ? { 'X-Cll-Available-Origins': `{${origins}}` } : {} });
   }
-  if (!url.includes('/api/v1/reports/stream?')) throw new Error(`Not scripted: ${url}`);
+  if (!url.includes(`${paths.reportStream}?`)) throw new Error(`Not scripted: ${url}`);
   const origin = headers['X-Cll-Origin'];
   script.attempts.push({ url, origin, headers });
   if (script.down.has(origin)) throw new TypeError('fetch failed', { cause: new Error('connect ECONNREFUSED') });

@@ -1,11 +1,12 @@
 // The live stream that callers see: an async iterable of reports, each once and in order, across reconnects.
-import { parseFeedId } from '@sealpost/protocol';
+import { parseFeedId, secondsMax } from '@sealpost/protocol';
 import type { ReportJson } from '@sealpost/protocol/report-json';
 import { loadSockets } from '#socket';
 import { defaultReconnect, type ReconnectRules, retryAfterMsOf } from '../backoff.ts';
 import { type EmitEvent, guard } from '../client-events.ts';
 import { readArgument, SealpostError } from '../errors.ts';
 import { readWhole } from '../options.ts';
+import { timerMaxMs } from '../request/call.ts';
 import type { Requester } from '../request/requester.ts';
 import { readAfter } from './backfill.ts';
 import { chooseTransport, type TransportName } from './choice.ts';
@@ -63,7 +64,7 @@ type Settings = {
 export const checkStreamOptions = (options: StreamOptions): Omit<Settings, 'groups'> => ({
   fromOf: readStarts(options.from),
   queueMax: readWhole('queueMax', options.queueMax ?? 1_000, 1, 1_000_000),
-  silenceMs: readWhole('silenceMs', options.silenceMs ?? 30_000, 1, 2 ** 31 - 1),
+  silenceMs: readWhole('silenceMs', options.silenceMs ?? 30_000, 1, timerMaxMs),
   reconnect: { ...defaultReconnect, ...options.reconnect },
 });
 
@@ -74,7 +75,7 @@ const readStreamOptions = (feedIds: readonly string[], options: StreamOptions): 
 };
 
 const readStarts = (from: StreamOptions['from']): Settings['fromOf'] => {
-  const read = (value: number) => readWhole('from', value, 0, 2 ** 32 - 1);
+  const read = (value: number) => readWhole('from', value, 0, secondsMax);
   if (typeof from !== 'object') {
     const start = from === undefined ? undefined : read(from);
     return () => start;

@@ -1,5 +1,12 @@
 // Parses pasted reports, from hex, JSON of the API or lines of JSON, and finds where the text is wrong.
-import { decodeFullReport, fullReportBytesMax, ReportFormatError } from '@sealpost/protocol';
+import {
+  decodeFullReport,
+  envelopeHeadWords,
+  fullReportBytesMax,
+  ReportFormatError,
+  signaturesMax,
+  wordBytes,
+} from '@sealpost/protocol';
 import type { Claim } from '../ui/report/proof.ts';
 import { findJsonError } from './json-place.ts';
 
@@ -145,7 +152,7 @@ const check = (report: PastedReport): Paste => {
   }
 };
 
-const wordDigits = 64;
+const wordDigits = 2 * wordBytes;
 
 /** Why bytes are not a report, with the offset if known. */
 const explainEnvelope = (fullReport: string, error: ReportFormatError): [problem: string, advice: string] => {
@@ -174,12 +181,14 @@ const expectedBytes = (fullReport: string): number | undefined => {
     const value = digits.length === wordDigits ? BigInt(`0x${digits}`) : undefined;
     return value !== undefined && value <= max ? Number(value) : undefined;
   };
-  const headBytes = 10 * 32; // seven words of head and three lengths
-  const bodyBytes = lengthAt(7, fullReportBytesMax);
-  if (bodyBytes === undefined) return fullReport.length < 2 + 8 * wordDigits ? headBytes : undefined;
-  const bodyWords = Math.ceil(bodyBytes / 32);
-  const count = lengthAt(8 + bodyWords, 32);
-  const isCut = fullReport.length < 2 + (9 + bodyWords) * wordDigits;
-  if (count === undefined) return isCut ? headBytes + bodyWords * 32 : undefined;
-  return headBytes + bodyWords * 32 + count * 64;
+  const headBytes = (envelopeHeadWords + 3) * wordBytes; // with three lengths: body, rs and ss
+  const bodyBytes = lengthAt(envelopeHeadWords, fullReportBytesMax);
+  if (bodyBytes === undefined)
+    return fullReport.length < 2 + (envelopeHeadWords + 1) * wordDigits ? headBytes : undefined;
+  const bodyWords = Math.ceil(bodyBytes / wordBytes);
+  const rsAt = envelopeHeadWords + 1 + bodyWords;
+  const count = lengthAt(rsAt, signaturesMax);
+  const isCut = fullReport.length < 2 + (rsAt + 1) * wordDigits;
+  if (count === undefined) return isCut ? headBytes + bodyWords * wordBytes : undefined;
+  return headBytes + (bodyWords + 2 * count) * wordBytes;
 };

@@ -1,5 +1,5 @@
 // The one connection for live prices: decides when to open a new one, keep it, or close it. The client retries, resumes and backfills.
-import type { Client, StreamState } from '@sealpost/client';
+import { type BackoffRules, backOffMs, type Client, type StreamState } from '@sealpost/client';
 import type { ReportJson } from '@sealpost/protocol';
 
 /** What a connection delivers. */
@@ -35,8 +35,8 @@ export const gatherMs = 150;
 const openEveryMs = 600;
 /** How long a connection that delivers more than is wanted is kept. */
 export const shrinkMs = 5_000;
-const refusedFirstMs = 5_000;
-const refusedMaxMs = 60_000;
+/** Between two attempts that the server rejects. */
+const refusedRules: BackoffRules = { minMs: 5_000, maxMs: 60_000 };
 /** Longest work on reports without a pause, so that a long backfill does not block the page. */
 const sliceMs = 8;
 
@@ -84,7 +84,7 @@ export const createLine = (parts: LineParts): Line => {
 };
 
 const openDelayMs = ({ openedMs, refusals }: Board): number => {
-  const pauseMs = refusals === 0 ? openEveryMs : Math.min(refusedMaxMs, refusedFirstMs * 2 ** (refusals - 1));
+  const pauseMs = refusals === 0 ? openEveryMs : backOffMs(refusedRules, refusals - 1, () => 1);
   return Math.max(gatherMs, openedMs + pauseMs - performance.now());
 };
 

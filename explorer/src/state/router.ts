@@ -1,5 +1,6 @@
 // Routes: maps paths to pages, and navigates without reloading. Filters and ranges are in the query; secrets never are.
 import { type ReadonlySignal, signal } from '@preact/signals';
+import { parseFeedId } from '@sealpost/protocol';
 
 export type Route =
   | { readonly page: 'catalog' }
@@ -24,10 +25,20 @@ export const parseRoute = (path: string): Route => {
   if (path === '/') return { page: 'catalog' };
   if (path === '/inspect') return { page: 'inspect' };
   if (path === '/status') return { page: 'status' };
-  const [, feedId, timestamp] = /^\/streams\/(0x[0-9a-fA-F]{64})(?:\/at\/([0-9]{1,10}))?$/.exec(path) ?? [];
+  const [, raw, timestamp] = /^\/streams\/([^/]+)(?:\/at\/([0-9]{1,10}))?$/.exec(path) ?? [];
+  const feedId = raw === undefined ? undefined : readFeedId(raw);
   if (feedId === undefined) return { page: 'unknown' };
-  if (timestamp === undefined) return { page: 'stream', feedId: feedId.toLowerCase() };
-  return { page: 'report', feedId: feedId.toLowerCase(), timestamp: Number(timestamp) };
+  return timestamp === undefined
+    ? { page: 'stream', feedId }
+    : { page: 'report', feedId, timestamp: Number(timestamp) };
+};
+
+const readFeedId = (raw: string): string | undefined => {
+  try {
+    return parseFeedId(raw);
+  } catch {
+    return undefined; // not a feed ID
+  }
 };
 
 export const streamHref = (feedId: string): string => `/streams/${feedId}`;

@@ -1,8 +1,8 @@
 // The signed-in user: credentials, in memory or, if the user chooses, in the tab's session storage, and the client that uses them. The
 // secret is never sent. A demo's sign-in link has a one-time code, which is removed from the address bar first.
 import { batch, computed, type ReadonlySignal, signal } from '@preact/signals';
-import { type Client, createClient, SealpostError } from '@sealpost/client';
-import type { Credentials, Platform } from './platform.ts';
+import { type Client, type Credentials, createClient, SealpostError } from '@sealpost/client';
+import type { Platform } from './platform.ts';
 import { createRateLimits, type RateLimit } from './rate-limits.ts';
 import { type Found, followLinks, newLinkAdvice, writeLinked } from './sign-in-link.ts';
 

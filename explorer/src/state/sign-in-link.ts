@@ -1,8 +1,8 @@
 // Signs in with a demo's link, `#sign-in=CODE`. The code works once and is removed from the address bar first. It never replaces a
 // signed-in account unless the user agrees (D154).
 import { computed, type ReadonlySignal, signal } from '@preact/signals';
-import { SealpostError } from '@sealpost/client';
-import type { Credentials, Platform } from './platform.ts';
+import { type Credentials, SealpostError } from '@sealpost/client';
+import type { Platform } from './platform.ts';
 
 /** Credentials from storage, or in exchange for a code. */
 export type Found = { readonly given: Credentials; readonly keep: boolean };

@@ -1,7 +1,7 @@
 // The state of the sign-in dialog, and the checks of credentials that need no server.
 import { type ReadonlySignal, signal } from '@preact/signals';
+import type { Credentials } from '@sealpost/client';
 import { uuidPattern } from '@sealpost/protocol';
-import type { Credentials } from './platform.ts';
 import type { Explanation } from './session.ts';
 
 /** The dialog; any component may open it. */

@@ -1,5 +1,5 @@
 // The status page: the server's own status, polled every few seconds, and since when it is unreachable.
-import type { Body } from '@sealpost/protocol';
+import { type Body, skewMaxMs } from '@sealpost/protocol';
 import { useExplorer } from '../state/explorer.ts';
 import { streamHref } from '../state/router.ts';
 import { explainError } from '../state/session.ts';
@@ -173,7 +173,8 @@ const ServerFacts = ({ status, clock }: { readonly status: Body<'Status'>; reado
         <dt>Your clock</dt>
         <dd class={isBad ? 'bad' : ''}>
           {text}
-          {isBad && '. Correct this computer’s clock: the server rejects requests signed more than 5 s off.'}
+          {isBad &&
+            `. Correct this computer’s clock: the server rejects requests signed more than ${skewMaxMs / 1_000} s off.`}
         </dd>
       </dl>
     </section>

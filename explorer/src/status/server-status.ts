@@ -1,6 +1,6 @@
 // Reads the server's status for the status page, and compares its clock with this machine's.
 import type { Client } from '@sealpost/client';
-import type { Body } from '@sealpost/protocol';
+import { type Body, skewMaxMs } from '@sealpost/protocol';
 
 export type ServerStatus = {
   readonly status: Body<'Status'>;
@@ -26,9 +26,6 @@ export const readStatus = async (
     clock: { aheadMs: Math.round(serverTimeMs - askedMs - tookMs / 2), errorMs: Math.ceil(tookMs / 2) },
   };
 };
-
-/** Requests signed further away than this are refused. */
-const skewMaxMs = 5_000;
 
 /** The difference in words, and whether it breaks signing. */
 export const explainClock = ({

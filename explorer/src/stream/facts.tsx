@@ -1,11 +1,17 @@
 // The details card of a stream: every field of its catalog entry.
-import { type CatalogEntry, isSchemaVersion, reportSchemas, timeResolutionOf } from '@sealpost/protocol';
+import {
+  type CatalogEntry,
+  isSchemaVersion,
+  reportSchemas,
+  schemaVersionOf,
+  timeResolutionOf,
+} from '@sealpost/protocol';
 import { Copy, Time } from '../ui/components.tsx';
 import { shortId } from '../ui/format.ts';
 
-const schemaText = (version: string): string => {
-  const number = Number(version.slice(1));
-  return isSchemaVersion(number) ? `${version} · ${reportSchemas[number].title}` : version;
+const schemaText = ({ feedId, schemaVersion }: CatalogEntry): string => {
+  const version = schemaVersionOf(feedId);
+  return isSchemaVersion(version) ? `${schemaVersion} · ${reportSchemas[version].title}` : schemaVersion;
 };
 
 const DateFact = ({ name, date }: { readonly name: string; readonly date: string | null }) =>
@@ -27,7 +33,7 @@ export const StreamFacts = ({ stream }: { readonly stream: CatalogEntry }) => {
     ['Feed type', stream.feedType],
     ['Attribute', stream.attributeType],
     ['Market hours', stream.marketHours],
-    ['Report schema', schemaText(stream.schemaVersion)],
+    ['Report schema', schemaText(stream)],
     ['Timestamp resolution', timeResolutionOf(stream.feedId) ?? 'unknown'],
     ['Service level', stream.serviceLevel],
     ['Network', stream.networkType],

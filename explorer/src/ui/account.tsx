@@ -81,7 +81,7 @@ const RateLimits = ({ limits }: { readonly limits: readonly RateLimit[] }) =>
       <tbody>
         {limits.map((limit) => (
           <tr key={limit.path}>
-            <td class="mono">{limit.path.replace('/api/v1', '')}</td>
+            <td class="mono">{limit.path.replace(/^\/api\/v[0-9]+/, '')}</td>
             <td class="number">
               {remainingNow(limit, Date.now())} / {limit.limit}
             </td>

@@ -1,8 +1,7 @@
 // Parses a time that a user types: a date and time in UTC or local time, or a Unix timestamp. The result is a second.
+import { secondsMax } from '@sealpost/protocol';
 
 export type Zone = 'utc' | 'local';
-
-const secondsMax = 4_294_967_295;
 
 /** The parsed second, or what is wrong with the text. */
 export type Moment = { readonly seconds: number } | { readonly problem: string };

@@ -1,8 +1,9 @@
 // The sign-in dialog: its form, and the error when the server rejects the credentials.
+import type { Credentials } from '@sealpost/client';
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { useExplorer } from '../state/explorer.ts';
-import type { Credentials } from '../state/platform.ts';
+
 import { type Explanation, explainError } from '../state/session.ts';
 import { checkCredentials } from '../state/sign-in.ts';
 import '../styles/sign-in.css';

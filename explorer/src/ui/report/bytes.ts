@@ -1,5 +1,5 @@
 // The map of a full report's bytes: each byte belongs to exactly one segment, and each segment says what it is.
-import type { FullReport } from '@sealpost/protocol';
+import { envelopeHeadWords, type FullReport, wordBytes } from '@sealpost/protocol';
 import type { FieldLine } from './fields.ts';
 
 /** `layout`: offsets and lengths of the ABI encoding. */
@@ -25,9 +25,6 @@ export const partTitles: Readonly<Record<BytesPart, string>> = {
   body: 'Body',
   signatures: 'Signatures',
 };
-
-export const wordBytes = 32;
-const headWords = 7;
 
 /** The link of a field of the body, and of a word of the context. */
 export const fieldLink = (name: string): string => `body ${name}`;
@@ -138,14 +135,14 @@ export const mapReportBytes = (
   fields: readonly FieldLine[] | undefined,
 ): readonly Segment[] => {
   const bodyLength = (body.length - 2) / 2;
-  const rsAt = (headWords + 1 + Math.ceil(bodyLength / wordBytes)) * wordBytes;
+  const rsAt = (envelopeHeadWords + 1 + Math.ceil(bodyLength / wordBytes)) * wordBytes;
   const ssAt = rsAt + (1 + count) * wordBytes;
   const pieces = [
     ...contextPieces(),
     layoutPiece(
       'body offset',
       'offset of the body',
-      `The body starts at byte ${headWords * wordBytes}, with its length.`,
+      `The body starts at byte ${envelopeHeadWords * wordBytes}, with its length.`,
     ),
     layoutPiece('rs offset', 'offset of rs', `The r values start at byte ${rsAt}, with their number.`),
     layoutPiece('ss offset', 'offset of ss', `The s values start at byte ${ssAt}, with their number.`),

@@ -1,10 +1,11 @@
 // The bytes of a report: one line per 32-byte word with part, offset and name, and an explanation of what is highlighted.
 import { useComputed, useSignalEffect } from '@preact/signals';
+import { wordBytes } from '@sealpost/protocol';
 import { useMemo, useRef, useState } from 'preact/hooks';
 import { Copy } from '../components.tsx';
 import { formatCount } from '../format.ts';
 import { type ByteLink, linkEvents } from './byte-link.ts';
-import { type BytesPart, digitsOf, partTitles, type Segment, wordBytes, wordsOf } from './bytes.ts';
+import { type BytesPart, digitsOf, partTitles, type Segment, wordsOf } from './bytes.ts';
 import type { ReadReport } from './reading.ts';
 
 type DumpProps = { readonly report: ReadReport; readonly link: ByteLink };

@@ -1,4 +1,4 @@
-import { decodeFullReport, type FullReport } from '@sealpost/protocol';
+import { decodeFullReport, type FullReport, feedIdOf } from '@sealpost/protocol';
 import vectors from '@sealpost/protocol/vectors/verification.json' with { type: 'json' };
 import { expect, test } from 'vitest';
 import { createNetwork } from '../../../../simulator/src/network.ts';
@@ -92,7 +92,7 @@ test('proof: without a signer set the addresses are recovered, and none is calle
 
 test('proof: an honest report in a wrong envelope is refused, and the lie is named', () => {
   const claim = {
-    feedID: report.body.slice(0, 66),
+    feedID: feedIdOf(report.body),
     validFromTimestamp: signed?.validFromTimestamp ?? 0,
     observationsTimestamp: (signed?.observationsTimestamp ?? 0) + 1,
   };

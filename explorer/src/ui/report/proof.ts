@@ -3,6 +3,7 @@
 import {
   type Address,
   type FullReport,
+  feedIdOf,
   parseSignerSets,
   portableEngine,
   type ReportJson,
@@ -83,7 +84,7 @@ export const proveReport = (
 const mismatchOf = (claim: Claim, { body }: FullReport, signed?: Omit<Claim, 'feedID'>): string | undefined => {
   const tell = (name: string, said: unknown, is: unknown): string =>
     `The signatures are valid, but the JSON around the report is wrong: ${name} is ${said}, and the oracles signed ${is}.`;
-  const feedId = body.slice(0, 66);
+  const feedId = feedIdOf(body);
   if (claim.feedID.toLowerCase() !== feedId) return tell('feedID', claim.feedID, feedId);
   const name = (['validFromTimestamp', 'observationsTimestamp'] as const).find(
     (one) => signed !== undefined && claim[one] !== signed[one],

@@ -1,6 +1,6 @@
 // Decodes a report for the page, as far as possible: with an unknown schema the fields are missing, but it can still be verified.
 import { type DecodedReport, decode, SealpostError } from '@sealpost/client';
-import { decodeFullReport, type FullReport, reportSchemas, schemaVersionOf } from '@sealpost/protocol';
+import { decodeFullReport, type FullReport, feedIdOf, reportSchemas, schemaVersionOf } from '@sealpost/protocol';
 import { mapReportBytes, type Segment } from './bytes.ts';
 import { describeFields, type FieldLine } from './fields.ts';
 
@@ -25,7 +25,7 @@ export const readReport = (raw: string): ReadReport => {
   const full = decodeFullReport(fullReport);
   const { decoded, problem } = readBody(fullReport);
   const fields = decoded === undefined ? undefined : describeFields(decoded.fields);
-  const feedId = full.body.slice(0, 66);
+  const feedId = feedIdOf(full.body);
   return {
     fullReport,
     full,

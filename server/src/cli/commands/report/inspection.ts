@@ -6,6 +6,7 @@ import {
   type Field,
   type FieldUnit,
   type FullReport,
+  feedIdOf,
   parseSignerSets,
   type ReportBody,
   ReportFormatError,
@@ -190,7 +191,7 @@ const verifyReports = async (session: Session, source: string, { signers, json }
 
 const judge = (report: FullReport, signerSets: SignerSets) => {
   const { configDigest } = report.context;
-  const feedID = report.body.slice(0, 66);
+  const feedID = feedIdOf(report.body);
   const verification = verifyReport(report, signerSets);
   if (verification.ok)
     return { ok: true, feedID, configDigest, f: verification.signerSet.f, signers: verification.signers } as const;
