@@ -124,7 +124,7 @@ test('postgres nodes: an account has its limit once, however many nodes it asks'
   const limitOf = async ({ url }: Server) =>
     Number((await fetchSigned(url, '/api/v1/feeds', world)).headers.get('RateLimit-Limit'));
   for (const node of nodes) await until(async () => (await limitOf(node)) === limit);
-  await new Promise((resolve) => setTimeout(resolve, 3_000)); // the buckets are full again
+  await new Promise((resolve) => setTimeout(resolve, 3_000)); // a bucket refills with time, and every request would take a token
   const startedMs = performance.now();
   const counts = await Promise.all(
     nodes.map(async ({ url }) => {

@@ -62,10 +62,10 @@ test('events: every attempt is told with status, bytes and duration, every retry
 
 test('events: an aborted call and a warning are told too', async () => {
   const controller = new AbortController();
-  const { client, events } = open(['silence'], { onWarning: () => {} });
+  const { client, events, asked } = open(['silence'], { onWarning: () => {} });
   const call = client.latest(feedId, { signal: controller.signal });
-  await vi.waitFor(() => expect(call).toBeDefined());
-  setTimeout(() => controller.abort(), 1);
+  await vi.waitFor(() => expect(asked).toHaveLength(1));
+  controller.abort();
   await expect(call).rejects.toMatchObject({ code: 'aborted' });
   expect(events).toMatchObject([{ kind: 'attempt', status: undefined, code: 'aborted' }]);
   const skewed = { status: 400, body: errorBody('clock_skew', { serverTimeMs: 60_000 }) };

@@ -5,6 +5,7 @@ import { createClient } from '../client.ts';
 import type { ClientWarning } from '../client-events.ts';
 import { SealpostError } from '../errors.ts';
 import type { ClientOptions } from '../options.ts';
+import { type Sleep, sleepOnTimer } from './call.ts';
 
 const userId = '7f3c1f0a-3b1e-4d27-9a55-0b8f3c1d2e4f';
 const secret = 'a-secret-that-nobody-may-see';
@@ -168,11 +169,12 @@ test('abort: before a call nothing is sent, during one it ends, during a pause t
   expect(during.asked).toHaveLength(1);
 
   const pausing = new AbortController();
-  const { fetch, asked } = scriptedFetch(() => {
-    setTimeout(() => pausing.abort(), 5);
-    return { status: 503, headers: { 'Retry-After': '9' } };
-  });
-  const client = createClient({ baseUrl: 'http://a.test', fetch });
+  const { fetch, asked } = scriptedFetch(() => ({ status: 503, headers: { 'Retry-After': '9' } }));
+  const sleep: Sleep = (ms, signal) => {
+    queueMicrotask(() => pausing.abort());
+    return sleepOnTimer(ms, signal);
+  };
+  const client = createClient({ baseUrl: 'http://a.test', fetch, sleep });
   expect(await failure(client.time({ signal: pausing.signal }))).toMatchObject({ code: 'aborted' });
   expect(asked).toHaveLength(1);
 });

@@ -299,13 +299,17 @@ test('stream over sse: a position that the server refuses is given up, and what 
   reports.close();
 });
 
-test('stream: a server that asks to wait for longer than a timer can is not asked again at once', async () => {
+test('stream: a Retry-After that is longer than a timer can wait is not retried at once', async ({
+  onTestFinished,
+}) => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  onTestFinished(() => void vi.useRealTimers());
   const service = createScriptedService();
   const refusal = { status: 503, code: 'overloaded', headers: { 'Retry-After': '1794776000' } } as const;
   service.refusals.push(refusal, refusal, refusal);
   const { reached, reports } = watch(service, [feedA], { transport: 'sse' });
   await reached(isReconnecting);
-  await new Promise((resolve) => setTimeout(resolve, 50)); // a timer that overflows ends after 1 ms
+  await vi.advanceTimersByTimeAsync(60_000);
   expect(service.attempts).toHaveLength(1);
-  await reports.close();
+  reports.close();
 });
