@@ -4,7 +4,7 @@ import { createSimulation } from '@sealpost/simulator';
 import { ingestNdjson } from '../server/src/ingest/sources/ndjson.ts';
 import { startThread } from '../server/src/runtime/threads.ts';
 import type { Store } from '../server/src/store/store.ts';
-import { type Door, openDoor } from '../tests/support/door.ts';
+import { openRunningIngest, type RunningIngest } from '../tests/support/running-ingest.ts';
 import type { Measurement } from './measure.ts';
 
 const seconds = 2_400;
@@ -50,8 +50,8 @@ const measureRecovery = async (signatures: number, reports: readonly string[]): 
 const from = 1_763_200_000;
 
 export type IngestLoad = {
-  /** Opens the door for these lines, on a store in a folder unless another is opened. */
-  readonly openFor: (open?: (folder: string) => Promise<Store>) => Promise<Door>;
+  /** Opens ingest for these lines, on a store in a folder unless another is opened. */
+  readonly openFor: (open?: (folder: string) => Promise<Store>) => Promise<RunningIngest>;
   readonly batches: readonly (readonly string[])[];
 };
 
@@ -65,7 +65,7 @@ export const createIngestLoad = async (seconds: number): Promise<IngestLoad> => 
   const catalog = streams.map(({ stream }) => stream);
   const signers = new Map([[network.signerSet.configDigest, network.signerSet]]);
   return {
-    openFor: (open) => openDoor(catalog, signers, nowMs, {}, availableParallelism(), open),
+    openFor: (open) => openRunningIngest(catalog, signers, nowMs, {}, availableParallelism(), open),
     batches: Array.from({ length: Math.ceil(lines.length / batchLines) }, (_, i) =>
       lines.slice(i * batchLines, (i + 1) * batchLines),
     ),
@@ -73,15 +73,18 @@ export const createIngestLoad = async (seconds: number): Promise<IngestLoad> => 
 };
 
 /** Takes the lines in that come before the clock starts; returns the others. */
-export const warmUp = async (door: Door, batches: IngestLoad['batches']): Promise<IngestLoad['batches']> => {
+export const warmUp = async (
+  running: RunningIngest,
+  batches: IngestLoad['batches'],
+): Promise<IngestLoad['batches']> => {
   const count = warmUpLines / batchLines;
-  await Promise.all(batches.slice(0, count).map((batch) => door.ingest.submit(batch, 1)));
+  await Promise.all(batches.slice(0, count).map((batch) => running.ingest.submit(batch, 1)));
   return batches.slice(count);
 };
 
 /** Seconds until all of the batches are durable. */
-export const secondsToTakeIn = (door: Door, batches: IngestLoad['batches']): Promise<number> =>
-  secondsFor(() => Promise.all(batches.map((batch) => door.ingest.submit(batch, 1))));
+export const secondsToTakeIn = (running: RunningIngest, batches: IngestLoad['batches']): Promise<number> =>
+  secondsFor(() => Promise.all(batches.map((batch) => running.ingest.submit(batch, 1))));
 
 export const linesOf = (batches: IngestLoad['batches']): number =>
   batches.reduce((sum, batch) => sum + batch.length, 0);
@@ -95,27 +98,27 @@ async function* bytesOf(lines: readonly string[]): AsyncGenerator<Uint8Array> {
     yield Buffer.from(`${lines.slice(i, i + batchLines).join('\n')}\n`);
 }
 
-const sendAll = async (door: Door, lines: readonly string[]): Promise<void> => {
-  for await (const results of ingestNdjson(door.ingest, bytesOf(lines))) void results;
+const sendAll = async (running: RunningIngest, lines: readonly string[]): Promise<void> => {
+  for await (const results of ingestNdjson(running.ingest, bytesOf(lines))) void results;
 };
 
 /** Live batches, one after the other, while so many senders fill in what came before: the median until one is durable, and what all of it takes. */
 const measureBackfill = async (senders: number, liveBatches = liveBatchesMax): Promise<readonly Measurement[]> => {
   const { openFor, batches } = await createIngestLoad(backfillSeconds);
-  const door = await openFor();
-  const lines = (await warmUp(door, batches)).flat();
+  const running = await openFor();
+  const lines = (await warmUp(running, batches)).flat();
   const live = lines.splice(lines.length - liveLines * liveBatches);
   const share = Math.ceil(lines.length / senders);
   const shares = Array.from({ length: senders }, (_, i) => lines.slice(i * share, (i + 1) * share));
   let isOver = false;
-  const backfill = secondsFor(() => Promise.all(shares.map((one) => sendAll(door, one)))).finally(() => {
+  const backfill = secondsFor(() => Promise.all(shares.map((one) => sendAll(running, one)))).finally(() => {
     isOver = true;
   });
   const took: number[] = [];
-  while (!isOver && live.length > 0) took.push(await secondsFor(() => sendAll(door, live.splice(0, liveLines))));
+  while (!isOver && live.length > 0) took.push(await secondsFor(() => sendAll(running, live.splice(0, liveLines))));
   const name = `${senders} ${senders === 1 ? 'sender fills' : 'senders fill'} in history`;
   const rate = lines.length / (await backfill);
-  await door.close();
+  await running.close();
   if (liveBatches === 0) return [{ name: 'backfill alone, 1 sender', value: rate, unit: 'reports/s' }];
   const median = took.sort((a, b) => a - b)[Math.floor(took.length / 2)] ?? 0;
   const longest = `longest of ${took.length}: ${((took.at(-1) ?? 0) * 1_000).toFixed(0)} ms`;
@@ -133,16 +136,16 @@ export const benchBackfill = async (): Promise<readonly Measurement[]> => [
 
 export const benchIngest = async (): Promise<readonly Measurement[]> => {
   const { openFor, batches: all } = await createIngestLoad(seconds);
-  const door = await openFor();
-  const batches = await warmUp(door, all);
+  const running = await openFor();
+  const batches = await warmUp(running, all);
   const measured = linesOf(batches);
   const recovery = await measureRecovery(
     measured * signaturesPerReport,
     fullReportsOf(all.flat().slice(0, recoveredReports)),
   );
-  const ingest = await secondsToTakeIn(door, batches);
-  const again = await secondsToTakeIn(door, batches);
-  await door.close();
+  const ingest = await secondsToTakeIn(running, batches);
+  const again = await secondsToTakeIn(running, batches);
+  await running.close();
   return [
     { name: 'bare recovery by ox WASM, all cores', value: measured / recovery, unit: 'reports/s' },
     { name: 'verified and durable ingest, all cores', value: measured / ingest, unit: 'reports/s' },

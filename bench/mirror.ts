@@ -11,7 +11,7 @@ import { toSignerSetsJson } from '@sealpost/protocol';
 import { createSimulation } from '@sealpost/simulator';
 import { createSecretBox } from '../server/src/access/secrets.ts';
 import { openStore } from '../server/src/store/open.ts';
-import { act } from '../tests/support/door.ts';
+import { act } from '../tests/support/running-ingest.ts';
 import type { Measurement } from './measure.ts';
 
 const sealpost = fileURLToPath(new URL('../server/bin/sealpost.js', import.meta.url));

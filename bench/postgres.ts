@@ -51,16 +51,16 @@ const fill = async (store: Store): Promise<readonly Measurement[]> => {
   ];
 };
 
-/** The same signed lines through the door on PostgreSQL and on the embedded engine. */
+/** The same signed lines through ingest on PostgreSQL and on the embedded engine. */
 const measureIngest = async (url: string): Promise<readonly Measurement[]> => {
   const load = await createIngestLoad(ingestSeconds);
   const takeIn = async (open?: () => Promise<Store>) => {
-    const door = await load.openFor(open);
-    const batches = await warmUp(door, load.batches);
+    const running = await load.openFor(open);
+    const batches = await warmUp(running, load.batches);
     const cpu = process.cpuUsage();
-    const seconds = await secondsToTakeIn(door, batches);
+    const seconds = await secondsToTakeIn(running, batches);
     const taken = { perSecond: linesOf(batches) / seconds, cpu: cpuMicroseconds(cpu) / linesOf(batches) };
-    await door.close();
+    await running.close();
     return taken;
   };
   const own = await takeIn(() => openStore(url, 'write'));

@@ -3,9 +3,9 @@ import { connect } from 'node:net';
 import { signRequest } from '@sealpost/protocol';
 import { afterEach, expect, test } from 'vitest';
 import type { ApiRules } from '../server/src/http/api.ts';
-import { testStream } from './support/door.ts';
 import { exchange, head, openKeepAlive, toLines } from './support/raw-http.ts';
 import { type Credentials, openService, type Service } from './support/running-api.ts';
+import { testStream } from './support/running-ingest.ts';
 import { createSignedReports, secondStream } from './support/signed-reports.ts';
 
 const { report, signerSets } = await createSignedReports();

@@ -5,10 +5,10 @@ import { setTimeout } from 'node:timers/promises';
 import { signRequest } from '@sealpost/protocol';
 import { afterEach, beforeAll, expect, test } from 'vitest';
 import type { StoredReport } from '../server/src/store/store.ts';
-import { testStream } from './support/door.ts';
 import { openEvents, openSocket, type SocketClient } from './support/live-clients.ts';
 import { head, toLines } from './support/raw-http.ts';
 import { type Credentials, openService, type Service } from './support/running-api.ts';
+import { testStream } from './support/running-ingest.ts';
 import { createSignedReports, type SignedReports, secondStream } from './support/signed-reports.ts';
 
 const now = 1_763_200_000;

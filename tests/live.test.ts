@@ -5,10 +5,10 @@ import { signRequest } from '@sealpost/protocol';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createEventIds } from '../server/src/live/event-id.ts';
 import type { Account } from '../server/src/store/store.ts';
-import { act, testStream } from './support/door.ts';
 import { openEvents, openSocket, RefusedError, type SocketClient } from './support/live-clients.ts';
 import { head, toLines } from './support/raw-http.ts';
 import { type Credentials, openService, type Service } from './support/running-api.ts';
+import { act, testStream } from './support/running-ingest.ts';
 import { createSignedReports, millisecondStream, type SignedReports, secondStream } from './support/signed-reports.ts';
 
 const now = 1_763_200_000;

@@ -9,7 +9,7 @@ import { afterAll, expect, test } from 'vitest';
 import { runCommand } from '../server/src/cli/sample-session.fixture.ts';
 import { resolveSettings } from '../server/src/config/config.ts';
 import { openNode } from '../server/src/node.ts';
-import { testStream } from './support/door.ts';
+import { testStream } from './support/running-ingest.ts';
 import { createSignedReports, secondStream } from './support/signed-reports.ts';
 
 const root = mkdtempSync(join(tmpdir(), 'sealpost-observed-'));

@@ -3,9 +3,9 @@ import { once } from 'node:events';
 import { type Body, toReportJson } from '@sealpost/protocol';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openStore } from '../server/src/store/open.ts';
-import { act, testStream } from './support/door.ts';
 import { openSocket } from './support/live-clients.ts';
 import { createWorld, fetchSigned, runCommand, type Server, startServer, type World } from './support/real-program.ts';
+import { act, testStream } from './support/running-ingest.ts';
 import { type RunningPostgres, startPostgres } from './support/running-postgres.ts';
 import { createSignedReports, secondStream } from './support/signed-reports.ts';
 

@@ -25,8 +25,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createOpenApi, type OpenApiResponse } from '../protocol/src/openapi.ts';
 import reportVectors from '../protocol/src/vectors/reports.json' with { type: 'json' };
 import signingVectors from '../protocol/src/vectors/request-signing.json' with { type: 'json' };
-import { testStream } from './support/door.ts';
 import { openService, type Reply, type Service } from './support/running-api.ts';
+import { testStream } from './support/running-ingest.ts';
 import { createSignedReports, secondStream } from './support/signed-reports.ts';
 import { listFiles, readJson, readText } from './support/source-tree.ts';
 

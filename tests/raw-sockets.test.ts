@@ -3,9 +3,9 @@ import { connect } from 'node:net';
 import { signRequest } from '@sealpost/protocol';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { badCases, goodCases, lostCases, type Material, otherCases, type RawCase } from './raw-requests.ts';
-import { testStream } from './support/door.ts';
 import { type Exchange, exchange, head, type RawAnswer, toLines } from './support/raw-http.ts';
 import { type Credentials, openService, type Service } from './support/running-api.ts';
+import { testStream } from './support/running-ingest.ts';
 import { createSignedReports, secondStream } from './support/signed-reports.ts';
 
 const { report, signerSets } = await createSignedReports();

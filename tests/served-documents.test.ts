@@ -3,8 +3,8 @@ import { createHash } from 'node:crypto';
 import { routes } from '@sealpost/protocol';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createOpenApi } from '../protocol/src/openapi.ts';
-import { testStream } from './support/door.ts';
 import { openService, type Service } from './support/running-api.ts';
+import { testStream } from './support/running-ingest.ts';
 import { createSignedReports, secondStream } from './support/signed-reports.ts';
 
 const now = 1_763_200_000;

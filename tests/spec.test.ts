@@ -1,8 +1,8 @@
 // The specification, heading by heading: a test for each sentence, named by it.
 import { type FeedId, signRequest } from '@sealpost/protocol';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { testStream } from './support/door.ts';
 import { at, openService, type Reply, type Service } from './support/running-api.ts';
+import { testStream } from './support/running-ingest.ts';
 import { createSignedReports, secondStream } from './support/signed-reports.ts';
 
 const { report, signerSets } = await createSignedReports();

@@ -11,7 +11,6 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createSecretBox } from '../server/src/access/secrets.ts';
 import { openStore } from '../server/src/store/open.ts';
 import { createCertificate } from './support/certificates.ts';
-import { act } from './support/door.ts';
 import { freePort } from './support/free-port.ts';
 import {
   createWorld,
@@ -22,6 +21,7 @@ import {
   startServer,
   type World,
 } from './support/real-program.ts';
+import { act } from './support/running-ingest.ts';
 import { createSignedReports } from './support/signed-reports.ts';
 
 const { report } = await createSignedReports();

@@ -7,7 +7,7 @@ import type { Stream } from '@sealpost/protocol';
 import { createSecret, createSecretBox } from '../../server/src/access/secrets.ts';
 import { resolveSettings, type SettingName } from '../../server/src/config/config.ts';
 import { type Node, openNode } from '../../server/src/node.ts';
-import { testStream } from '../../tests/support/door.ts';
+import { testStream } from '../../tests/support/running-ingest.ts';
 import { benchStreams } from '../rekeyed-reports.ts';
 
 export type BenchNode = {

@@ -5,7 +5,7 @@ import { PerformanceObserver } from 'node:perf_hooks';
 import type { FeedId } from '@sealpost/protocol';
 import { parseFeedId } from '@sealpost/protocol';
 import { createEventIds } from '../../server/src/live/event-id.ts';
-import { testStream } from '../../tests/support/door.ts';
+import { testStream } from '../../tests/support/running-ingest.ts';
 import { rekeyedReports } from '../rekeyed-reports.ts';
 import { openBenchNode } from './bench-node.ts';
 

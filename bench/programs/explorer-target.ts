@@ -1,7 +1,7 @@
 // A server with a long catalog for the explorer to show, in a process of its own: a whole node with 2,000 streams, every one of which has
 // a new report each second.
 import { parseFeedId, type Stream } from '@sealpost/protocol';
-import { testStream } from '../../tests/support/door.ts';
+import { testStream } from '../../tests/support/running-ingest.ts';
 import { rekeyedReports } from '../rekeyed-reports.ts';
 import { openBenchNode } from './bench-node.ts';
 

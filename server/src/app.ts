@@ -32,7 +32,7 @@ import type { Store } from './store/store.ts';
 /** The settings of a node but its secrets, and the server's version. Workers get them in a message, so they are plain values. */
 export type NodeSettings = Omit<Settings, 'key' | 'ingestToken'> & { readonly version: string };
 
-/** The writing half of a node: the store and its door. */
+/** The writing half of a node: the store and ingest. */
 export type WritePath = {
   readonly store: Store;
   readonly view: AdminView;
@@ -64,7 +64,7 @@ const keepAliveMs = 10_000;
 /** The life of a request is many small functions: V8 puts fewer of them together unless told otherwise, for a twentieth more CPU (D64). */
 const inlining = '--max-inlined-bytecode-size-cumulative=3000';
 
-/** Opens the store for writing, the door, and retention. What was opened before a part that fails is closed again. */
+/** Opens the store for writing, ingest, and retention. If a part fails to open, it closes those before it. */
 export const openWritePath = async (
   settings: NodeSettings,
   observe: Observe,
@@ -79,14 +79,14 @@ export const openWritePath = async (
     }),
   );
   try {
-    return await openDoor(settings, store, observe, starting);
+    return await openIngest(settings, store, observe, starting);
   } catch (error) {
     await store.close();
     throw error;
   }
 };
 
-const openDoor = async (
+const openIngest = async (
   settings: NodeSettings,
   store: Store,
   observe: Observe,
@@ -104,8 +104,11 @@ const openDoor = async (
     await verifier.close();
     throw error;
   }
-  const door = createIngest({ store, view, verifier, rules: settings, nowMs: Date.now, observe });
-  const ingest = watchVisibility(door, () => performance.now(), observe);
+  const ingest = watchVisibility(
+    createIngest({ store, view, verifier, rules: settings, nowMs: Date.now, observe }),
+    () => performance.now(),
+    observe,
+  );
   const rules = { ...settings, everyMs: retentionEveryMs };
   const streams = () => view.current().streams.values();
   const stopRetention = startRetention(store.reports, streams, rules, Date.now, (error) =>

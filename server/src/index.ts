@@ -1,4 +1,4 @@
-// The package's front door for programs: open a store, or run a whole node. People use the command `sealpost`.
+// The package's entry for programs: open a store, or run a whole node. People use the command `sealpost`.
 export { resolveSettings, type SettingInputs, type Settings } from './config/config.ts';
 export { type Node, type NodeOptions, openNode } from './node.ts';
 export { openStore } from './store/open.ts';

@@ -3,9 +3,9 @@ import { toSignerSetsJson } from '@sealpost/protocol';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { StoredReport } from '../../server/src/store/store.ts';
 import { bundleForPage, openBrowser, openBrowserTimeoutMs, openSite } from '../support/browser.ts';
-import { testStream } from '../support/door.ts';
 import { type FailingNetwork, openFailingNetwork } from '../support/proxies/failing-network.ts';
 import { type Credentials, openService, type Service } from '../support/running-api.ts';
+import { testStream } from '../support/running-ingest.ts';
 import { createSignedReports, secondStream } from '../support/signed-reports.ts';
 import { askSession, createSession, type Session, type SessionOptions } from './session.ts';
 

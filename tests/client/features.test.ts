@@ -13,8 +13,8 @@ import { latest, openRequester, stream } from '@sealpost/client/calls';
 import { parseFeedId } from '@sealpost/protocol';
 import { transform } from 'esbuild';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { testStream } from '../support/door.ts';
 import { type Credentials, openService, type Service } from '../support/running-api.ts';
+import { testStream } from '../support/running-ingest.ts';
 import { createSignedReports, type SignedReports, secondStream } from '../support/signed-reports.ts';
 import { readText } from '../support/source-tree.ts';
 

@@ -1,8 +1,8 @@
 // GET /api/v1/reports/latest?feedIDs=…, an extension: bulk's rules with the newest report of each stream (D99).
 import { routes } from '@sealpost/protocol';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { testStream } from '../support/door.ts';
 import { type Credentials, openService, type Service } from '../support/running-api.ts';
+import { testStream } from '../support/running-ingest.ts';
 import { createSignedReports, secondStream } from '../support/signed-reports.ts';
 
 const { report, signerSets } = await createSignedReports('latest-many');

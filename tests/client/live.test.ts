@@ -11,9 +11,9 @@ import {
 } from '@sealpost/client';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Account } from '../../server/src/store/store.ts';
-import { act, testStream } from '../support/door.ts';
 import { openSpecProxy, type SpecProxy } from '../support/proxies/spec-proxy.ts';
 import { type Credentials, openService, type Service } from '../support/running-api.ts';
+import { act, testStream } from '../support/running-ingest.ts';
 import { createSignedReports, millisecondStream, type SignedReports, secondStream } from '../support/signed-reports.ts';
 import { root } from '../support/source-tree.ts';
 

@@ -7,9 +7,9 @@ import { encodeReportBody, parseFeedId, type ReportBody, type ReportJson, toSign
 import { createNetwork } from '@sealpost/simulator';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { StoredReport } from '../../server/src/store/store.ts';
-import { testStream } from '../support/door.ts';
 import { openSpecProxy, type SpecProxy } from '../support/proxies/spec-proxy.ts';
 import { type Credentials, openService, type Service } from '../support/running-api.ts';
+import { testStream } from '../support/running-ingest.ts';
 import { createSignedReports, millisecondStream, type SignedReports, secondStream } from '../support/signed-reports.ts';
 
 const now = 1_763_200_000;

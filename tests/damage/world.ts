@@ -7,7 +7,7 @@ import { type FeedId, toReportJson } from '@sealpost/protocol';
 import { runCommand } from '../../server/src/cli/sample-session.fixture.ts';
 import { openStore } from '../../server/src/store/open.ts';
 import type { StoredReport } from '../../server/src/store/store.ts';
-import { act, testStream } from '../support/door.ts';
+import { registerSigners, testStream } from '../support/running-ingest.ts';
 import { createSignedReports, secondStream } from '../support/signed-reports.ts';
 
 export type Account = { readonly userId: string; readonly secret: string };
@@ -68,13 +68,7 @@ export const createDamageWorld = async (): Promise<DamageWorld> => {
   const reports = feedIds.flatMap((feedId) => Array.from({ length: reportsPerStream }, (_, i) => at(feedId, i)));
   const later = feedIds.map((feedId) => at(feedId, reportsPerStream));
   const store = await openStore(folder, 'write');
-  const sets = [...signerSets.values()].map((set) => ({ ...set, addedAt: '', retiredAt: null }));
-  await store.admin.update(
-    'signerSet',
-    sets.map(({ configDigest }) => configDigest),
-    () => sets,
-    act,
-  );
+  await registerSigners(store, signerSets);
   for (let i = 0; i < reports.length; i += batchReports)
     await store.reports.append(reports.slice(i, i + batchReports).map((one) => ({ ...one, price: 10n ** 18n })));
   const refused = { atMs: Date.now(), code: 'unknown_stream', message: '', feedId: null, observationsMs: null };

@@ -4,8 +4,8 @@ import { createClient } from '@sealpost/client';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import type { CatalogState } from '../../explorer/src/state/catalog.ts';
 import { createLive, type LiveReport, planOf } from '../../explorer/src/state/live.ts';
-import { testStream } from '../support/door.ts';
 import { type Credentials, openService, type Service } from '../support/running-api.ts';
+import { testStream } from '../support/running-ingest.ts';
 import { createSignedReports, millisecondStream, type SignedReports, secondStream } from '../support/signed-reports.ts';
 
 const [a, b, slow, empty] = [secondStream(1), secondStream(2), secondStream(3), secondStream(4)];

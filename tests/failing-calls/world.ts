@@ -9,7 +9,7 @@ import { runCommand } from '../../server/src/cli/sample-session.fixture.ts';
 import { openStore } from '../../server/src/store/open.ts';
 import type { StoredReport } from '../../server/src/store/store.ts';
 import { ended, linesOf, type Programs } from '../faults/programs.ts';
-import { act, testStream } from '../support/door.ts';
+import { registerSigners, testStream } from '../support/running-ingest.ts';
 import { createSignedReports, secondStream } from '../support/signed-reports.ts';
 import type { Preload } from './preload.ts';
 
@@ -42,13 +42,7 @@ export const createCallsWorld = async (): Promise<CallsWorld> => {
   await run('stream', 'import', join(root, 'catalog.json'));
   const account = JSON.parse(await run('account', 'create', '--name', 'one', '--entitle', 'public', '--json'));
   const store = await openStore(folder, 'write');
-  const sets = [...signerSets.values()].map((set) => ({ ...set, addedAt: '', retiredAt: null }));
-  await store.admin.update(
-    'signerSet',
-    sets.map(({ configDigest }) => configDigest),
-    () => sets,
-    act,
-  );
+  await registerSigners(store, signerSets);
   await store.close();
   let second = Math.floor(Date.now() / 1_000) - 20_000;
   return {

@@ -2,8 +2,8 @@
 // place, and everything that was acknowledged is asked for again.
 import type { FeedId } from '@sealpost/protocol';
 import { openStore } from '../../server/src/store/open.ts';
-import { act, testStream } from '../support/door.ts';
 import { createWorld, fetchSigned, type Server, startServer, type World } from '../support/real-program.ts';
+import { act, testStream } from '../support/running-ingest.ts';
 import { createSignedReports, secondStream } from '../support/signed-reports.ts';
 import { type Acknowledged, startLoad } from './node-load.ts';
 import { openPostgresPair } from './postgres-pair.ts';

@@ -9,9 +9,9 @@ import { createSimulation, type Simulation } from '@sealpost/simulator';
 import { createSecret, createSecretBox } from '../../server/src/access/secrets.ts';
 import { openStore } from '../../server/src/store/open.ts';
 import type { ReportStore, StoredReport } from '../../server/src/store/store.ts';
-import { act } from '../support/door.ts';
 import { type CuttingProxy, openCuttingProxy } from '../support/proxies/cutting-proxy.ts';
 import { killGroup, type Program, type Server, startCommand, startServer } from '../support/real-program.ts';
+import { act } from '../support/running-ingest.ts';
 
 export type MirrorPlan = {
   /** Streams of the simulated network; all of them unless given. */

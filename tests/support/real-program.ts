@@ -7,8 +7,8 @@ import { join } from 'node:path';
 import { type FeedId, formatDate, signRequest } from '@sealpost/protocol';
 import { createSecretBox } from '../../server/src/access/secrets.ts';
 import { openStore } from '../../server/src/store/open.ts';
-import { act, testStream } from './door.ts';
 import { requireDocumented } from './openapi-check.ts';
+import { act, registerSigners, testStream } from './running-ingest.ts';
 import { createSignedReports, secondStream } from './signed-reports.ts';
 import { root } from './source-tree.ts';
 
@@ -35,7 +35,6 @@ export const createWorld = async (address?: string): Promise<World> => {
   const { report, signerSets } = await createSignedReports();
   const now = Math.floor(Date.now() / 1_000);
   const createdAt = formatDate(Date.now());
-  const sets = [...signerSets.values()].map((set) => ({ ...set, addedAt: createdAt, retiredAt: null }));
   const sealed = createSecretBox(key).seal(userId, secret);
   const account = {
     userId,
@@ -47,9 +46,8 @@ export const createWorld = async (address?: string): Promise<World> => {
     rateLimits: { '*': 0 },
   };
   const opened = await openStore(store, 'write');
-  const digests = sets.map(({ configDigest }) => configDigest);
   await opened.admin.update('stream', [feedId], () => [testStream(feedId)], act);
-  await opened.admin.update('signerSet', digests, () => sets, act);
+  await registerSigners(opened, signerSets);
   await opened.admin.update('account', [userId], () => [account], act);
   await opened.reports.append(Array.from({ length: 10 }, (_, i) => report(feedId, now - 10 + i, now - 10 + i)));
   await opened.close();

@@ -12,8 +12,8 @@ import { type LiveRules, openLive } from '../../server/src/live/live.ts';
 import type { LiveEvent } from '../../server/src/live/tally.ts';
 import { openAdminView } from '../../server/src/store/admin-snapshot.ts';
 import type { Account, StoredReport } from '../../server/src/store/store.ts';
-import { act, openDoor } from './door.ts';
 import { createOpenApiWatch, type Exchange } from './openapi-check.ts';
+import { act, openRunningIngest } from './running-ingest.ts';
 
 export type Credentials = { readonly userId: string; readonly secret: string };
 
@@ -27,7 +27,7 @@ export type Reply = {
 
 export type Service = {
   readonly url: string;
-  readonly store: Awaited<ReturnType<typeof openDoor>>['store'];
+  readonly store: Awaited<ReturnType<typeof openRunningIngest>>['store'];
   readonly events: readonly RequestEvent[];
   readonly liveEvents: readonly LiveEvent[];
   /** Adds an account with these entitlements; resolves when the service has seen it. */
@@ -76,8 +76,8 @@ export const openService = async (
   rules: Partial<ApiRules & LiveRules> = {},
   monotonicMs: () => number = () => performance.now(),
 ): Promise<Service> => {
-  const door = await openDoor(streams, signerSets, nowMs);
-  const admin = await openAdminView(door.store.admin, (error) => {
+  const running = await openRunningIngest(streams, signerSets, nowMs);
+  const admin = await openAdminView(running.store.admin, (error) => {
     throw error;
   });
   const view = viewOfNetwork(admin, rules.network ?? defaultApiRules.network);
@@ -86,7 +86,7 @@ export const openService = async (
   const liveEvents: LiveEvent[] = [];
   const longWork = createLongWork(monotonicMs);
   const live = await openLive({
-    store: door.store,
+    store: running.store,
     view,
     rules: { ...defaultApiRules, ...defaultLiveRules, ...rules },
     longWork,
@@ -98,7 +98,7 @@ export const openService = async (
     },
   });
   const { handle, newRequestId } = createApi({
-    store: door.store,
+    store: running.store,
     view,
     box,
     rules: { ...defaultApiRules, ...rules },
@@ -140,7 +140,7 @@ export const openService = async (
       return [{ ...rest, secrets: [...secrets.map((one) => ({ ...one, revokedAt: at })), added] }];
     };
     const seen = nextReload();
-    await door.store.admin.update('account', [userId], rotated, act);
+    await running.store.admin.update('account', [userId], rotated, act);
     await seen;
     return { userId, secret };
   };
@@ -151,7 +151,7 @@ export const openService = async (
       { id: 'one', sealed: box.seal(userId, secret), createdAt: '2026-01-01T00:00:00.000000Z', revokedAt: null },
     ];
     const seen = nextReload();
-    await door.store.admin.update(
+    await running.store.admin.update(
       'account',
       [userId],
       () => [
@@ -175,18 +175,18 @@ export const openService = async (
   const drain = async (deadlineMs: number): Promise<void> => {
     await Promise.all([listener.close(deadlineMs), live.drain(deadlineMs)]);
     view.close();
-    await door.close();
+    await running.close();
     openApi.report();
   };
   return {
     url: listener.url,
-    store: door.store,
+    store: running.store,
     events,
     liveEvents,
     addAccount,
     rotateSecret,
     append: async (reports) => {
-      const outcomes = await door.store.reports.append(reports);
+      const outcomes = await running.store.reports.append(reports);
       if (outcomes.some((outcome) => outcome !== 'stored')) throw new Error(`Not stored: ${outcomes}`);
     },
     call: async (target, options = {}) => {

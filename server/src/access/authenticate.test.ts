@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { ApiError, authHeaders, signatureOf, signRequest, statusOf } from '@sealpost/protocol';
 import { expect, test } from 'vitest';
-import { testStream } from '../../../tests/support/door.ts';
+import { testStream } from '../../../tests/support/running-ingest.ts';
 import { secondStream } from '../../../tests/support/signed-reports.ts';
 import type { AdminSnapshot, AdminView } from '../store/admin-snapshot.ts';
 import type { Account } from '../store/store.ts';

@@ -1,6 +1,6 @@
 import { parseQuery } from '@sealpost/protocol';
 import { expect, test } from 'vitest';
-import { testStream } from '../../../tests/support/door.ts';
+import { testStream } from '../../../tests/support/running-ingest.ts';
 import { secondStream } from '../../../tests/support/signed-reports.ts';
 import {
   changeEntitlements,

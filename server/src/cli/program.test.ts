@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Command } from 'commander';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Door, openDoor, testStream } from '../../../tests/support/door.ts';
+import { openRunningIngest, type RunningIngest, testStream } from '../../../tests/support/running-ingest.ts';
 import { createSignedReports, millisecondStream, secondStream } from '../../../tests/support/signed-reports.ts';
 import { createProgram } from './program.ts';
 import { runCommand } from './sample-session.fixture.ts';
@@ -14,27 +14,27 @@ import type { Session } from './session.ts';
 const { report, signerSets } = await createSignedReports();
 const [stream, fine, empty, now] = [secondStream(1), millisecondStream(2), secondStream(3), 1_763_200_000];
 const folder = mkdtempSync(join(tmpdir(), 'sealpost-program-'));
-let door: Door;
+let running: RunningIngest;
 
 beforeAll(async () => {
-  door = await openDoor(
+  running = await openRunningIngest(
     [stream, fine, empty].map((feedId) => testStream(feedId)),
     signerSets,
     () => now * 1_000,
   );
-  await door.store.reports.append([
+  await running.store.reports.append([
     report(stream, now - 100, now - 91),
     report(stream, now - 80, now - 71, 123_456_789_012_345_678_901_234_567_890n),
     ...Array.from({ length: 1_500 }, (_, i) => report(fine, (now - 9) * 1_000 + 2 * i, (now - 9) * 1_000 + 2 * i + 1)),
   ]);
 });
 afterAll(async () => {
-  await door.close();
+  await running.close();
   rmSync(folder, { recursive: true, force: true });
 });
 
-// The door holds the store for writing all the while, as a server would.
-const run = (...args: string[]) => runCommand([...args, '--store', door.folder], { nowMs: now * 1_000 });
+// This keeps the store open for writing, as a server would.
+const run = (...args: string[]) => runCommand([...args, '--store', running.folder], { nowMs: now * 1_000 });
 
 /** Every command that does something, by its words. */
 const leaves = (command: Command, words: readonly string[] = []): readonly (readonly string[])[] =>
@@ -106,10 +106,10 @@ test('program: a store that is not there, of no known kind, or locked is explain
     2,
     'error: There is no store engine for mysql:. Use lmdb:FOLDER or postgres://USER@HOST/DATABASE.\n',
   ]);
-  const locked = await runCommand(['ingest', '-', '--store', door.folder], { stdin: '{}\n' });
+  const locked = await runCommand(['ingest', '-', '--store', running.folder], { stdin: '{}\n' });
   expect([locked.code, locked.stderr]).toEqual([
     3,
-    `error: Process ${process.pid} is writing to the store in ${door.folder}/reports, and only one may. Stop it, or send your reports to it: sealpost ingest --to URL.\n`,
+    `error: Process ${process.pid} is writing to the store in ${running.folder}/reports, and only one may. Stop it, or send your reports to it: sealpost ingest --to URL.\n`,
   ]);
 });
 
@@ -133,7 +133,7 @@ test.runIf(process.platform === 'linux')(
     const to = ['--to', `http://127.0.0.1:${port}`];
     const env = { SEALPOST_INGEST_TOKEN: 'a-token-of-sixteen' };
     const ran = [
-      await runCommand(['ingest', file, '--store', door.folder]),
+      await runCommand(['ingest', file, '--store', running.folder]),
       await runCommand(['ingest', file, ...to], { env }),
       await runCommand(['ingest', file, ...to]),
       await runCommand(['report', 'decode', file]),

@@ -235,7 +235,7 @@ export const settingsTable = {
     defaultText: '30',
     parse: wholeNumber(1, 36_500),
     expected: 'a whole number of days from 1 to 36500',
-    help: 'reports observed longer ago are refused at the door, invisible to readers and removed',
+    help: 'reports observed longer ago are rejected on ingest, hidden from readers, and removed',
   }),
   retentionBytes: row({
     env: 'SEALPOST_RETENTION_BYTES',

@@ -1,7 +1,7 @@
-// The door on a store whose every look-up is a statement of a database.
+// Ingest into PostgreSQL, where every look-up is a statement.
 import { toReportJson } from '@sealpost/protocol';
 import { afterAll, expect, test } from 'vitest';
-import { openDoor, testStream } from '../../../tests/support/door.ts';
+import { openRunningIngest, testStream } from '../../../tests/support/running-ingest.ts';
 import { startPostgres } from '../../../tests/support/running-postgres.ts';
 import { createSignedReports, secondStream } from '../../../tests/support/signed-reports.ts';
 import { openStore } from '../store/open.ts';
@@ -14,7 +14,7 @@ test('ingest on PostgreSQL: a long file that is stored already is recognised, th
   const { report, signerSets } = await createSignedReports();
   const [stream, t0, count] = [secondStream(1), 1_763_200_000, 1_200];
   const url = server.url('resent', 'connections=6&read_ms=20000&write_ms=20000');
-  const { ingest, close } = await openDoor(
+  const { ingest, close } = await openRunningIngest(
     [testStream(stream)],
     signerSets,
     () => (t0 + count) * 1_000,

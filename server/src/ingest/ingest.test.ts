@@ -8,8 +8,8 @@ import {
 } from '@sealpost/protocol';
 import { createNetwork } from '@sealpost/simulator';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { act, type Door, openDoor, testStream } from '../../../tests/support/door.ts';
 import { heldHeapBytes } from '../../../tests/support/heap.ts';
+import { act, openRunningIngest, type RunningIngest, testStream } from '../../../tests/support/running-ingest.ts';
 import { createSignedReports, millisecondStream, secondStream } from '../../../tests/support/signed-reports.ts';
 import { openStore } from '../store/open.ts';
 import { type Store, type StoredReport, StoreError } from '../store/store.ts';
@@ -24,7 +24,7 @@ const gone = secondStream(2);
 const fine = millisecondStream(3);
 const foreign = secondStream(4);
 let clockMs = now * 1_000;
-let door: Door;
+let running: RunningIngest;
 
 const streams = [
   testStream(live),
@@ -34,14 +34,14 @@ const streams = [
 ];
 
 beforeAll(async () => {
-  door = await openDoor(streams, signerSets, () => clockMs);
+  running = await openRunningIngest(streams, signerSets, () => clockMs);
 });
-afterAll(() => door.close());
+afterAll(() => running.close());
 
 const wire = ({ feedId, validFromMs, observationsMs, fullReport }: StoredReport) =>
   toReportJson(feedId, { validFromMs, observationsMs }, `0x${Buffer.from(fullReport).toString('hex')}`);
 const line = (one: StoredReport): string => JSON.stringify(wire(one));
-const submit = async (...lines: string[]): Promise<readonly LineResult[]> => door.ingest.submit(lines, 1);
+const submit = async (...lines: string[]): Promise<readonly LineResult[]> => running.ingest.submit(lines, 1);
 const codeOf = async (text: string) => {
   const [result] = await submit(text);
   return [result?.result, result?.code];
@@ -70,7 +70,7 @@ test('ingest: a verified report is stored and acknowledged, then readable', asyn
   expect(await submit(line(one))).toEqual([
     { line: 1, result: 'stored', feedID: live, observationsTimestamp: now - 100, code: null, message: null },
   ]);
-  expect(door.store.reports.latest(live)?.json.toString()).toBe(`{"report":${line(one)}}`);
+  expect(running.store.reports.latest(live)?.json.toString()).toBe(`{"report":${line(one)}}`);
 });
 
 test('ingest: only fullReport is required, bare or inside report, hex in any case', async () => {
@@ -85,19 +85,19 @@ test('ingest: only fullReport is required, bare or inside report, hex in any cas
 test('ingest: the same report again is a duplicate and changes nothing', async () => {
   const one = report(live, now - 97, now - 97);
   await submit(line(one));
-  const position = await door.store.reports.position();
+  const position = await running.store.reports.position();
   expect(await codeOf(line(one))).toEqual(['duplicate', null]);
   expect(await codeOf(JSON.stringify({ fullReport: wire(one).fullReport }))).toEqual(['duplicate', null]);
   expect((await submit(line(one), line(one))).map(({ result }) => result)).toEqual(['duplicate', 'duplicate']);
-  expect(await door.store.reports.position()).toBe(position);
+  expect(await running.store.reports.position()).toBe(position);
 });
 
 test('ingest: the same key with other bytes is refused, alarmed and not stored', async () => {
   const one = report(live, now - 96, now - 96);
   await submit(line(one));
   expect(await codeOf(line(report(live, now - 96, now - 96, 7n)))).toEqual(['refused', 'conflicting_report']);
-  expect((await door.store.reports.at([live], now - 96))[0]?.fullReport).toEqual(one.fullReport);
-  expect(door.events).toContainEqual(
+  expect((await running.store.reports.at([live], now - 96))[0]?.fullReport).toEqual(one.fullReport);
+  expect(running.events).toContainEqual(
     expect.objectContaining({ kind: 'refused', code: 'conflicting_report', feedId: live }),
   );
 });
@@ -167,10 +167,10 @@ test.each([
     signedBody({ validFromTimestamp: now + 6, observationsTimestamp: now + 6 }),
   ],
 ])('ingest: %s is refused as %s, quarantined, and never readable', async (_, code, text) => {
-  const position = await door.store.reports.position();
+  const position = await running.store.reports.position();
   expect(await codeOf(text)).toEqual(['refused', code]);
-  expect(await door.store.reports.position()).toBe(position);
-  const [kept] = await door.store.quarantine.list(1);
+  expect(await running.store.reports.position()).toBe(position);
+  const [kept] = await running.store.quarantine.list(1);
   expect(kept).toMatchObject({ code, line: text.slice(0, 8_192), message: expect.any(String) });
 });
 
@@ -185,7 +185,7 @@ test('ingest: observations up to five seconds ahead pass, and the oldest second 
 test('ingest: millisecond streams keep their milliseconds', async () => {
   const one = report(fine, now * 1_000 - 750, now * 1_000 - 500);
   expect(await submit(line(one))).toMatchObject([{ result: 'stored', observationsTimestamp: now - 1 }]);
-  expect((await door.store.reports.at([fine], now - 1))[0]).toMatchObject({
+  expect((await running.store.reports.at([fine], now - 1))[0]).toMatchObject({
     validFromMs: now * 1_000 - 750,
     observationsMs: now * 1_000 - 500,
   });
@@ -207,7 +207,7 @@ test('ingest: results come in the order of the lines, whatever becomes of each',
 });
 
 test('ingest: batches that wait for room all pass, in the order of submission', async () => {
-  const small = await openDoor(streams, signerSets, () => clockMs, { linesInFlightMax: 3 });
+  const small = await openRunningIngest(streams, signerSets, () => clockMs, { linesInFlightMax: 3 });
   try {
     const all = Array.from({ length: 30 }, (_, i) => report(live, now - 30 + i, now - 30 + i));
     const batches = Array.from({ length: 15 }, (_, i) => all.slice(i * 2, i * 2 + 2).map(line));
@@ -232,7 +232,7 @@ test.each([
   ['of its own is served behind a few lines of another one', true],
   ['that shares the order of another one waits for all of its lines', false],
 ] as const)('ingest: a sender %s', async (_, isOwn) => {
-  const { ingest, close } = await openDoor(streams, signerSets, () => clockMs);
+  const { ingest, close } = await openRunningIngest(streams, signerSets, () => clockMs);
   try {
     const all = Array.from({ length: 384 }, (_, i) => line(report(live, now - 400 + i, now - 400 + i)));
     const backfill = isOwn ? {} : undefined;
@@ -251,7 +251,7 @@ test.each([
 });
 
 test('ingest: a sender leaves room for others, and its batches that wait pass in order', async () => {
-  const { ingest, store, close } = await openDoor(streams, signerSets, () => clockMs, { linesInFlightMax: 8 });
+  const { ingest, store, close } = await openRunningIngest(streams, signerSets, () => clockMs, { linesInFlightMax: 8 });
   try {
     const all = Array.from({ length: 24 }, (_, i) => report(live, now - 300 + i, now - 300 + i));
     const sender = {};
@@ -271,9 +271,9 @@ test('ingest: a sender leaves room for others, and its batches that wait pass in
   }
 });
 
-test('ingest: a door that is open for days holds nothing of the batches that it has passed', async () => {
+test('ingest: batches that were stored take no memory, however long ingest is open', async () => {
   const heldAfter = async (batches: number): Promise<number> => {
-    for (let i = 0; i < batches; i++) await door.ingest.submit([], 1);
+    for (let i = 0; i < batches; i++) await running.ingest.submit([], 1);
     return heldHeapBytes();
   };
   const before = await heldAfter(1_000);
@@ -301,7 +301,7 @@ test.each(['store_unavailable', 'store_disk_full'] as const)(
       return { ...store, reports: { ...store.reports, append } };
     };
     const rules = { linesInFlightMax: 2 };
-    const { ingest, close } = await openDoor(streams, signerSets, () => clockMs, rules, 1, openFailing);
+    const { ingest, close } = await openRunningIngest(streams, signerSets, () => clockMs, rules, 1, openFailing);
     const lines = [700, 701, 702, 703].map((ago) => line(report(live, now - ago, now - ago)));
     const submitted = lines.map((text) => ingest.submit([text], 1));
     await expect.poll(() => asked).toBe(1);
@@ -318,8 +318,8 @@ test.each(['store_unavailable', 'store_disk_full'] as const)(
 test('ingest: a stream and a signer set that are registered meanwhile count at once', async () => {
   const fresh = secondStream(50);
   expect(await codeOf(signedBody({}, fresh))).toEqual(['refused', 'unknown_stream']);
-  const seen = door.reloaded();
-  await door.store.admin.update('stream', [fresh], () => [testStream(fresh)], act);
+  const seen = running.reloaded();
+  await running.store.admin.update('stream', [fresh], () => [testStream(fresh)], act);
   await seen;
   expect(await codeOf(signedBody({}, fresh))).toEqual(['stored', null]);
 });
@@ -372,8 +372,8 @@ test('ingest: whatever the verifier throws for a report, it is the verdict on th
 
 test('ingest: a retired signer set admits nothing new', async () => {
   const [digest] = [...signerSets.keys()] as [string];
-  const seen = door.reloaded();
-  await door.store.admin.update(
+  const seen = running.reloaded();
+  await running.store.admin.update(
     'signerSet',
     [digest],
     ([set]) => [{ ...(set as NonNullable<typeof set>), retiredAt: '2026-01-01T00:00:00.000000Z' }],

@@ -1,5 +1,5 @@
-// THE ONE DOOR for reports: verify → check → append → acknowledge. Whatever way a report comes in, it passes here; what is
-// refused goes to quarantine with its reason. A result is given only when it is durable.
+// Ingest, the only way for reports into the store: verify → check → append → acknowledge. Rejected lines go to quarantine with the reason. A
+// result is returned once it is durable.
 import { type FeedId, type NetworkType, parseFeedId, timeResolutionOf, toReportJson } from '@sealpost/protocol';
 import type { AdminView } from '../store/admin-snapshot.ts';
 import { retentionEdgeMs } from '../store/retention.ts';
@@ -11,7 +11,7 @@ import {
   type StoredReport,
   StoreError,
 } from '../store/store.ts';
-import { Refusal, type RefusalCode } from './refusals.ts';
+import { Rejection, type RejectionCode } from './rejections.ts';
 import { type LineResult, parseReportLine, type ReportLine } from './report-line.ts';
 import { describeThrown, disagreeingField, type Verdict, type VerifiedReport } from './verification.ts';
 import type { Sender, Verifier } from './verifier.ts';
@@ -28,10 +28,15 @@ export type IngestRules = {
   readonly linesInFlightMax: number;
 };
 
-/** What the door tells its observer. */
+/** What ingest reports to its observer. */
 export type IngestEvent =
   | { readonly kind: 'ingested'; readonly result: 'stored' | 'duplicate'; readonly count: number }
-  | { readonly kind: 'refused'; readonly code: RefusalCode; readonly feedId: string | null; readonly message: string };
+  | {
+      readonly kind: 'refused';
+      readonly code: RejectionCode;
+      readonly feedId: string | null;
+      readonly message: string;
+    };
 
 export type Ingest = {
   /**
@@ -66,7 +71,7 @@ type AdmittedLine = { readonly kind: 'admitted'; readonly text: string; readonly
 type RejectedLine = {
   readonly kind: 'rejected';
   readonly text: string;
-  readonly refusal: Refusal;
+  readonly rejection: Rejection;
   /** Undefined where it could not be read or verified. */
   readonly report: NewReport | undefined;
 };
@@ -148,7 +153,7 @@ export const createIngest = (parts: IngestParts): Ingest => {
 const reject = (text: string, thrown: unknown, report?: NewReport): RejectedLine => ({
   kind: 'rejected',
   text,
-  refusal: thrown instanceof Refusal ? thrown : new Refusal('check_failed', describeThrown(thrown)),
+  rejection: thrown instanceof Rejection ? thrown : new Rejection('check_failed', describeThrown(thrown)),
   report,
 });
 
@@ -219,13 +224,13 @@ const admit = (
   { verified, code, detail }: Verdict,
   parts: IngestParts,
 ): AdmittedLine | RejectedLine => {
-  if (code !== undefined) return reject(text, new Refusal(code, detail));
+  if (code !== undefined) return reject(text, new Rejection(code, detail));
   const { feedId, validFromMs, observationsMs, price } = verified;
   const fullReport = Buffer.from(line.fullReport.slice(2), 'hex');
   const report = { feedId, validFromMs, observationsMs, price, fullReport };
   try {
     const disagreeing = disagreeingField(line, toReportJson(feedId, verified, line.fullReport));
-    if (disagreeing !== undefined) throw new Refusal('mismatched_fields', `It is ${disagreeing}.`);
+    if (disagreeing !== undefined) throw new Rejection('mismatched_fields', `It is ${disagreeing}.`);
     checkCatalog(verified, parts.view, parts.rules.network);
     checkTimes(verified, parts.rules, parts.nowMs());
     return { kind: 'admitted', text, report };
@@ -236,12 +241,12 @@ const admit = (
 
 const checkCatalog = ({ feedId, configDigest }: VerifiedReport, view: AdminView, network: NetworkType): void => {
   const { streams, signerSets } = view.current();
-  if (signerSets.get(configDigest)?.retiredAt != null) throw new Refusal('retired_signer_set');
+  if (signerSets.get(configDigest)?.retiredAt != null) throw new Rejection('retired_signer_set');
   const stream = streams.get(feedId);
-  if (stream === undefined) throw new Refusal('unknown_stream');
+  if (stream === undefined) throw new Rejection('unknown_stream');
   if (stream.networkType !== network)
-    throw new Refusal('wrong_network', `It is on ${stream.networkType}, this is ${network}.`);
-  if (stream.status === 'decommissioned') throw new Refusal('decommissioned_stream');
+    throw new Rejection('wrong_network', `It is on ${stream.networkType}, this is ${network}.`);
+  if (stream.status === 'decommissioned') throw new Rejection('decommissioned_stream');
 };
 
 const checkTimes = (
@@ -249,17 +254,17 @@ const checkTimes = (
   rules: IngestRules,
   nowMs: number,
 ): void => {
-  if (validFromMs > observationsMs) throw new Refusal('malformed_window');
-  if (expiresAtMs !== undefined && expiresAtMs < observationsMs) throw new Refusal('expiry_before_observation');
+  if (validFromMs > observationsMs) throw new Rejection('malformed_window');
+  if (expiresAtMs !== undefined && expiresAtMs < observationsMs) throw new Rejection('expiry_before_observation');
   if (observationsMs < retentionEdgeMs({ nowMs, retentionDays: rules.retentionDays }))
-    throw new Refusal('older_than_retention');
+    throw new Rejection('older_than_retention');
   if (observationsMs > nowMs + rules.aheadMaxMs)
-    throw new Refusal('ahead_of_clock', `It is ${observationsMs - nowMs} ms ahead.`);
+    throw new Rejection('ahead_of_clock', `It is ${observationsMs - nowMs} ms ahead.`);
 };
 
 const settle = ({ text, report }: AdmittedLine, outcome: AppendOutcome): SettledLine => {
-  if (outcome === 'conflict') return reject(text, new Refusal('conflicting_report'), report);
-  if (outcome === 'overlap') return reject(text, new Refusal('overlapping_window'), report);
+  if (outcome === 'conflict') return reject(text, new Rejection('conflicting_report'), report);
+  if (outcome === 'overlap') return reject(text, new Rejection('overlapping_window'), report);
   return { kind: outcome, report };
 };
 
@@ -269,10 +274,10 @@ const isRejected = (one: SettledLine): one is RejectedLine => one.kind === 'reje
 
 const quarantine = async ({ store, nowMs }: IngestParts, settled: readonly SettledLine[]): Promise<void> => {
   const rejected = settled.filter(isRejected).map(
-    ({ refusal, report, text }): QuarantinedReport => ({
+    ({ rejection, report, text }): QuarantinedReport => ({
       atMs: nowMs(),
-      code: refusal.code,
-      message: refusal.message,
+      code: rejection.code,
+      message: rejection.message,
       feedId: report?.feedId ?? null,
       observationsMs: report?.observationsMs ?? null,
       line: text.slice(0, quarantineLineMax),
@@ -286,8 +291,8 @@ const observeAll = ({ observe }: IngestParts, settled: readonly SettledLine[]): 
     const count = settled.filter(({ kind }) => kind === result).length;
     if (count > 0) observe({ kind: 'ingested', result, count });
   }
-  for (const { refusal, report } of settled.filter(isRejected))
-    observe({ kind: 'refused', code: refusal.code, feedId: report?.feedId ?? null, message: refusal.message });
+  for (const { rejection, report } of settled.filter(isRejected))
+    observe({ kind: 'refused', code: rejection.code, feedId: report?.feedId ?? null, message: rejection.message });
 };
 
 const toLineResult = (one: SettledLine, line: number): LineResult => ({
@@ -295,8 +300,8 @@ const toLineResult = (one: SettledLine, line: number): LineResult => ({
   result: one.kind === 'rejected' ? 'refused' : one.kind,
   feedID: one.report?.feedId ?? null,
   observationsTimestamp: one.report === undefined ? null : Math.floor(one.report.observationsMs / 1_000),
-  code: one.kind === 'rejected' ? one.refusal.code : null,
-  message: one.kind === 'rejected' ? one.refusal.message : null,
+  code: one.kind === 'rejected' ? one.rejection.code : null,
+  message: one.kind === 'rejected' ? one.rejection.message : null,
 });
 
 type Turn = ReturnType<ReturnType<typeof createAppendOrder>['take']>;

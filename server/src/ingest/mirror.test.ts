@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { FeedId } from '@sealpost/protocol';
 import { afterAll, beforeEach, expect, test } from 'vitest';
-import { act, testStream } from '../../../tests/support/door.ts';
+import { act, testStream } from '../../../tests/support/running-ingest.ts';
 import { createSignedReports, millisecondStream, secondStream } from '../../../tests/support/signed-reports.ts';
 import { openStore } from '../store/open.ts';
 import type { Store } from '../store/store.ts';
@@ -82,7 +82,7 @@ test('mirror: an earlier --from opens the time before, which resumes by itself u
   expect(await resume({ feedIds: [first], filled: new Map([[first, now]]) })).toEqual([[now - 200, now + 2, null]]);
 });
 
-test('mirror: an open span whose last second is stored is over', async () => {
+test('mirror: an open range whose last second is stored is over', async () => {
   await append(first, now);
   expect(await resume({ feedIds: [first], from: now - 2 })).toEqual([[now - 2, now - 2, now]]);
   await append(first, now - 2, now - 1);

@@ -3,7 +3,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { type FeedId, type StreamStatus, timeResolutionOf } from '@sealpost/protocol';
 import { retentionEdgeMs } from '../store/retention.ts';
-import type { MirroredStream, OpenSpan, Store } from '../store/store.ts';
+import type { MirroredStream, OpenRange, Store } from '../store/store.ts';
 
 /** What a mirror says when it starts, and again after every interruption. */
 export type MirrorRequest = {
@@ -14,7 +14,7 @@ export type MirrorRequest = {
   readonly from?: number | undefined;
   /** Forget the remembered start, and copy everything from `from` again. */
   readonly restart?: boolean | undefined;
-  /** Open spans that were read to their end: feed id → `until`. */
+  /** Open ranges that were read to their end: feed id → `until`. */
   readonly filled?: ReadonlyMap<FeedId, number> | undefined;
 };
 
@@ -43,8 +43,8 @@ export type MirrorContext = {
 /** Streams that one mirror may copy; more are rejected by whoever parses a request. */
 export const mirrorStreamsMax = 10_000;
 
-/** Open spans of a stream: one for each time that the start was moved back before the last one was filled. */
-const openSpansMax = 16;
+/** Open ranges of a stream: one for each time that the start was moved back before the last one was filled. */
+const openRangesMax = 16;
 
 /** A report this close to the end of retention may expire on the way. */
 const retentionMarginMs = 60_000;
@@ -88,7 +88,7 @@ const planRecord = async (
     feedId,
     source,
     from: asked,
-    open: limitSpans([{ from: asked, until: before.from, reread: false }, ...open]),
+    open: limitRanges([{ from: asked, until: before.from, reread: false }, ...open]),
   };
 };
 
@@ -113,11 +113,11 @@ const planAgain = ({ store }: MirrorContext, feedId: FeedId, source: string, fro
   return { feedId, source, from, open: until > from ? [{ from, until, reread: true }] : [] };
 };
 
-/** Merges the newest spans where there are too many; what is stored between them is read again. */
-const limitSpans = (spans: readonly OpenSpan[]): readonly OpenSpan[] => {
-  const [first, last] = [spans[openSpansMax - 1], spans.at(-1)];
-  if (spans.length <= openSpansMax || first === undefined || last === undefined) return spans;
-  return [...spans.slice(0, openSpansMax - 1), { from: first.from, until: last.until, reread: true }];
+/** Merges the newest ranges where there are too many; what is stored between them is read again. */
+const limitRanges = (ranges: readonly OpenRange[]): readonly OpenRange[] => {
+  const [first, last] = [ranges[openRangesMax - 1], ranges.at(-1)];
+  if (ranges.length <= openRangesMax || first === undefined || last === undefined) return ranges;
+  return [...ranges.slice(0, openRangesMax - 1), { from: first.from, until: last.until, reread: true }];
 };
 
 const saveRecords = async (
@@ -144,12 +144,12 @@ const findPlace = async (
 ): Promise<{ readonly start: number; readonly until: number | null }> => {
   const { store } = context;
   const oldest = Math.ceil((retentionEdgeMs(context) + retentionMarginMs) / 1_000);
-  for (const span of open) {
-    if (span.until <= oldest) continue;
-    const { previous } = await store.reports.neighbours(feedId, span.until);
-    const after = previous === undefined || span.reread ? 0 : secondAfter(feedId, previous.observationsMs);
-    const start = Math.max(span.from, after, oldest);
-    if (start < span.until) return { start, until: span.until };
+  for (const range of open) {
+    if (range.until <= oldest) continue;
+    const { previous } = await store.reports.neighbours(feedId, range.until);
+    const after = previous === undefined || range.reread ? 0 : secondAfter(feedId, previous.observationsMs);
+    const start = Math.max(range.from, after, oldest);
+    if (start < range.until) return { start, until: range.until };
   }
   const newestMs = store.reports.latest(feedId)?.observationsMs;
   const after = newestMs === undefined ? 0 : secondAfter(feedId, newestMs);

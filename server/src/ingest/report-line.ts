@@ -1,6 +1,6 @@
-// A line in and a line out: what sources send to the door, and what it answers for each, in order.
-import type { RefusalCode } from './refusals.ts';
-import { Refusal } from './refusals.ts';
+// The lines that sources send to ingest, and the result for each, in order.
+import type { RejectionCode } from './rejections.ts';
+import { Rejection } from './rejections.ts';
 
 /** A line as it came, taken apart. Only `fullReport` is required; the rest must agree with it. */
 export type ReportLine = {
@@ -16,7 +16,7 @@ export type LineResult = {
   readonly result: 'stored' | 'duplicate' | 'refused';
   readonly feedID: string | null;
   readonly observationsTimestamp: number | null;
-  readonly code: RefusalCode | null;
+  readonly code: RejectionCode | null;
   readonly message: string | null;
 };
 
@@ -27,9 +27,9 @@ export const lineCharactersMax = 16_384;
 export const parseReportLine = (text: string): ReportLine => {
   const value = parseJson(text);
   const report = isObject(value) && isObject(value.report) ? value.report : value;
-  if (!isObject(report)) throw new Refusal('malformed_line', 'It must be an object.');
+  if (!isObject(report)) throw new Rejection('malformed_line', 'It must be an object.');
   const { fullReport, feedID, validFromTimestamp, observationsTimestamp } = report;
-  if (typeof fullReport !== 'string') throw new Refusal('malformed_line', 'It must have fullReport, a text.');
+  if (typeof fullReport !== 'string') throw new Rejection('malformed_line', 'It must have fullReport, a text.');
   return { fullReport, feedID, validFromTimestamp, observationsTimestamp };
 };
 
@@ -38,10 +38,10 @@ const isObject = (value: unknown): value is Record<string, unknown> =>
 
 const parseJson = (text: string): unknown => {
   if (text.length > lineCharactersMax)
-    throw new Refusal('malformed_line', `It is longer than ${lineCharactersMax} characters.`);
+    throw new Rejection('malformed_line', `It is longer than ${lineCharactersMax} characters.`);
   try {
     return JSON.parse(text);
   } catch {
-    throw new Refusal('malformed_line', 'It is not JSON.');
+    throw new Rejection('malformed_line', 'It is not JSON.');
   }
 };

@@ -11,7 +11,7 @@ import {
   verifyReport,
   windowOf,
 } from '@sealpost/protocol';
-import type { RefusalCode } from './refusals.ts';
+import type { RejectionCode } from './rejections.ts';
 import type { ReportLine } from './report-line.ts';
 
 /** A report whose quorum held, as plain values that cross threads. */
@@ -28,7 +28,7 @@ export type VerifiedReport = {
 /** The verdict on one line. */
 export type Verdict =
   | { readonly verified: VerifiedReport; readonly code?: never; readonly detail?: never }
-  | { readonly verified?: never; readonly code: RefusalCode; readonly detail?: string };
+  | { readonly verified?: never; readonly code: RejectionCode; readonly detail?: string };
 
 /** Checks form and quorum of a report. Never throws: in a thread, one report would take the verdicts of all others with it. */
 export const verifyFullReport = (fullReport: string, signerSets: SignerSets, engine: SignatureEngine): Verdict => {

@@ -2,7 +2,7 @@
 import type { Worker } from 'node:worker_threads';
 import { toReportJson } from '@sealpost/protocol';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { type Door, openDoor, testStream } from '../../../tests/support/door.ts';
+import { openRunningIngest, type RunningIngest, testStream } from '../../../tests/support/running-ingest.ts';
 import { createSignedReports, secondStream } from '../../../tests/support/signed-reports.ts';
 import type { StoreError } from '../store/store.ts';
 
@@ -16,26 +16,26 @@ const lineOf = (signed: typeof report, second: number): string => {
 };
 const lines = (from: number, count: number) => Array.from({ length: count }, (_, i) => lineOf(report, from + i));
 
-let door: Door;
+let running: RunningIngest;
 let verifiers: Worker[];
 const noteThread = (thread: Worker) => void verifiers.push(thread);
 
 beforeEach(async () => {
   verifiers = [];
   process.on('worker', noteThread);
-  door = await openDoor([testStream(stream)], signerSets, () => (now + 1_000) * 1_000);
+  running = await openRunningIngest([testStream(stream)], signerSets, () => (now + 1_000) * 1_000);
   verifiers.shift(); // the one that writes is started first
 });
 afterEach(async () => {
   process.off('worker', noteThread);
-  await door.close();
+  await running.close();
 });
 
 /** Submits as a sender does: what fails for want of a thread is sent again. */
 const submitUntilAnswered = async (batch: readonly string[]): Promise<readonly string[]> => {
   for (;;) {
     try {
-      return (await door.ingest.submit(batch, 1)).map(({ result }) => result);
+      return (await running.ingest.submit(batch, 1)).map(({ result }) => result);
     } catch (error) {
       expect((error as StoreError).code).toBe('store_unavailable');
       await new Promise((resolve) => setTimeout(resolve, 20));
@@ -53,7 +53,7 @@ test.each<[string, (thread: Worker) => unknown]>([
     const [first] = verifiers as [Worker];
     const died = new Promise((resolve) => first.once('exit', resolve));
     first.once('error', () => {}); // its own; the channel listens too
-    const underWay = door.ingest.submit(lines(1, 100), 1).catch((error: unknown) => error);
+    const underWay = running.ingest.submit(lines(1, 100), 1).catch((error: unknown) => error);
     void end(first);
     await died;
     // Checked by the next thread, or rejected by name: nothing of it is taken for verified.
@@ -64,7 +64,7 @@ test.each<[string, (thread: Worker) => unknown]>([
     expect(verifiers.length).toBeGreaterThan(1);
     // The new thread has the signer sets: it lets in these signers, and no others.
     expect(await submitUntilAnswered([lineOf(strangers.report, 200), ...lines(201, 1)])).toEqual(['refused', 'stored']);
-    expect((await door.store.reports.page(stream, now, 1_000)).reports).toHaveLength(102);
+    expect((await running.store.reports.page(stream, now, 1_000)).reports).toHaveLength(102);
   },
   60_000,
 );

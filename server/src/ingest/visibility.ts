@@ -1,11 +1,11 @@
-// How long reports take from the door to the readers: a door that tells it of what passes. An acknowledgement is given when
-// readers can see the report, so the time until then is measured.
+// Measures how long reports take from arrival until readers can see them. Ingest acknowledges a report once readers can see it, so this is the
+// time until the acknowledgement.
 import type { Ingest } from './ingest.ts';
 
 /** Reports that readers can see now, and the seconds since they came in. */
 export type VisibleEvent = { readonly kind: 'visible'; readonly seconds: number; readonly count: number };
 
-/** The same door, observed. Waiting for room counts; duplicates and refused lines do not. */
+/** The same ingest, observed. The time that a batch waits counts; duplicates and rejected lines do not. */
 export const watchVisibility = (
   ingest: Ingest,
   monotonicMs: () => number,

@@ -2,7 +2,7 @@ import { errorTable, type Route, type RouteName, routes } from '@sealpost/protoc
 import { expect, test } from 'vitest';
 import { sampleRequest as request } from '../../../tests/support/sample-request.ts';
 import { readText } from '../../../tests/support/source-tree.ts';
-import { refusals } from '../ingest/refusals.ts';
+import { rejections } from '../ingest/rejections.ts';
 import { createMetrics, type MetricValues, type Readings, renderMetrics, sumMetrics, totalsOf } from './metrics.ts';
 
 const calm: Readings = {
@@ -85,7 +85,7 @@ test('metrics: reports are counted by result, and every result is there before i
   metrics.observe({ kind: 'ingested', result: 'duplicate', count: 2 });
   metrics.observe({ kind: 'refused', code: 'conflicting_report', feedId: null, message: '' });
   const lines = linesOf(await textOf(metrics), 'sealpost_reports_ingested_total');
-  expect(lines).toHaveLength(2 + Object.keys(refusals).length);
+  expect(lines).toHaveLength(2 + Object.keys(rejections).length);
   expect(lines.filter((line) => !line.endsWith(' 0'))).toEqual([
     'sealpost_reports_ingested_total{result="stored"} 40',
     'sealpost_reports_ingested_total{result="duplicate"} 2',

@@ -5,7 +5,7 @@ import { type Aggregator, AggregatorRegistry, Counter, collectDefaultMetrics, Ga
 import { type DropReason, dropReasons } from '../connections/guard.ts';
 import type { RequestEvent } from '../http/pipeline.ts';
 import { type ServedName, servedLabels } from '../http/target.ts';
-import { refusals } from '../ingest/refusals.ts';
+import { rejections } from '../ingest/rejections.ts';
 import { endings } from '../live/connections.ts';
 import type { LiveEvent } from '../live/tally.ts';
 import { historyReaders, type StoreEvent, statementFailures } from '../store/store-event.ts';
@@ -58,7 +58,7 @@ export const createMetrics = ({ readings, staleAfterSeconds }: MetricsOptions): 
     'sealpost_reports_ingested_total',
     'Reports that came in, by result.',
     'result',
-    ['stored', 'duplicate', ...Object.keys(refusals)],
+    ['stored', 'duplicate', ...Object.keys(rejections)],
   );
   const visible = createHistogram(
     'sealpost_report_ingest_to_visible_seconds',

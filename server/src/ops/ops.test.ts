@@ -1,7 +1,7 @@
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { afterEach, expect, test } from 'vitest';
-import { openDoor, testStream } from '../../../tests/support/door.ts';
+import { openRunningIngest, testStream } from '../../../tests/support/running-ingest.ts';
 import { createSignedReports, secondStream } from '../../../tests/support/signed-reports.ts';
 import { createIngestHandler } from '../ingest/sources/listener.ts';
 import { createMetrics, renderMetrics } from '../observe/metrics.ts';
@@ -134,10 +134,10 @@ test('ops: reports come in at /ingest, behind the token, beside the probes', asy
   const { report, signerSets } = await createSignedReports();
   const stream = secondStream(1);
   const nowSeconds = 1_763_200_000;
-  const door = await openDoor([testStream(stream)], signerSets, () => nowSeconds * 1_000);
+  const running = await openRunningIngest([testStream(stream)], signerSets, () => nowSeconds * 1_000);
   try {
     const ingest = createIngestHandler({
-      ingest: door.ingest,
+      ingest: running.ingest,
       token: 'a-token-of-the-test',
       resume: async () => [],
       stopping: new AbortController().signal,
@@ -154,7 +154,7 @@ test('ops: reports come in at /ingest, behind the token, beside the probes', asy
     expect([other.status, other.headers.get('allow')]).toEqual([405, 'POST']);
     expect((await fetch(`${url}/livez`)).status).toBe(200);
   } finally {
-    await door.close();
+    await running.close();
   }
 });
 

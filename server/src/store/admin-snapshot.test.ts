@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { act, testStream } from '../../../tests/support/door.ts';
+import { act, testStream } from '../../../tests/support/running-ingest.ts';
 import { secondStream } from '../../../tests/support/signed-reports.ts';
 import { type AdminView, openAdminView } from './admin-snapshot.ts';
 import { openStore } from './open.ts';

@@ -31,7 +31,7 @@ test('roll-ups: merged in any order and any groups, they are those of all report
   );
 });
 
-test('roll-ups: a span is read from the coarsest that fit, and from finer ones at its ends', () => {
+test('roll-ups: a range is read from the coarsest that fit, and from finer ones at its ends', () => {
   expect(planRollups(day, day + 86_399, 60, true)).toEqual([{ seconds: 60, from: day, end: day + 86_400 }]);
   expect(planRollups(day, day + 86_399, 3_600, true)).toEqual([{ seconds: 3_600, from: day, end: day + 86_400 }]);
   expect(planRollups(day + 60, day + 2 * 86_400 + 3_659, 86_400, true)).toEqual([
@@ -45,16 +45,16 @@ test('roll-ups: a span is read from the coarsest that fit, and from finer ones a
   expect(planRollups(day, day + 86_399, 3_600, false)).toEqual([{ seconds: 60, from: day, end: day + 86_400 }]);
 });
 
-test('roll-ups: whatever the span, it is covered once, in order, by whole roll-ups but for minutes', () => {
+test('roll-ups: whatever the range, it is covered once, in order, by whole roll-ups but for minutes', () => {
   const resolution = fc.constantFrom(60, 300, 3_600, 86_400);
   fc.assert(
     fc.property(fc.nat(10 ** 7), fc.nat(10 ** 6), resolution, (from, length, seconds) => {
-      const spans = planRollups(from, from + length, seconds, true);
-      expect([spans[0]?.from, spans.at(-1)?.end]).toEqual([from, from + length + 1]);
-      for (const [i, span] of spans.entries()) {
-        expect(span.end).toBe(spans[i + 1]?.from ?? from + length + 1);
-        if (span.seconds > 60) expect([span.from % span.seconds, span.end % span.seconds]).toEqual([0, 0]);
-        expect(span.seconds).toBeLessThanOrEqual(seconds);
+      const ranges = planRollups(from, from + length, seconds, true);
+      expect([ranges[0]?.from, ranges.at(-1)?.end]).toEqual([from, from + length + 1]);
+      for (const [i, range] of ranges.entries()) {
+        expect(range.end).toBe(ranges[i + 1]?.from ?? from + length + 1);
+        if (range.seconds > 60) expect([range.from % range.seconds, range.end % range.seconds]).toEqual([0, 0]);
+        expect(range.seconds).toBeLessThanOrEqual(seconds);
       }
     }),
   );

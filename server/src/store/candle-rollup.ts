@@ -1,4 +1,4 @@
-// The rules of roll-ups, shared by both engines: how prices become a roll-up, how roll-ups are merged, and which ones a span of candles is read
+// The rules of roll-ups, shared by both engines: how prices become a roll-up, how roll-ups are merged, and which ones a range of candles is read
 // from. Open and close go by observation, not by arrival, so that late reports find their place.
 import { rollupSeconds, rollupSecondsOf } from '@sealpost/protocol';
 
@@ -14,7 +14,7 @@ export type Candle = {
 };
 
 /** Buckets of `resolution` seconds, which begin at its multiples, of the minutes that begin from one second to another, both included. */
-export type CandleSpan = { readonly from: number; readonly to: number; readonly resolution: number };
+export type CandleRange = { readonly from: number; readonly to: number; readonly resolution: number };
 
 /**
  * Candles in ascending order. `next`: the slice was over before this second, and reading goes on from there; the first bucket of the next
@@ -22,7 +22,7 @@ export type CandleSpan = { readonly from: number; readonly to: number; readonly 
  */
 export type CandleSlice = { readonly candles: readonly Candle[]; readonly next?: number };
 
-/** What prices did in a span, with the observations that open and close it. */
+/** What prices did in a range, with the observations that open and close it. */
 export type Rollup = {
   readonly firstMs: number;
   readonly lastMs: number;
@@ -81,23 +81,23 @@ export const mergeCandles = (a: Candle, b: Candle): Candle => ({
 });
 
 /** Roll-ups of some seconds that begin from one second on, up to before another. */
-export type RollupSpan = { readonly seconds: number; readonly from: number; readonly end: number };
+export type RollupRange = { readonly seconds: number; readonly from: number; readonly end: number };
 
 /**
- * Which roll-ups make up the candles of a span, ascending: the coarsest where whole ones fit, finer ones at both ends. With `isBuilt` false
+ * Which roll-ups make up the candles of a range, ascending: the coarsest where whole ones fit, finer ones at both ends. With `isBuilt` false
  * only minutes count.
  */
-export const planRollups = (from: number, to: number, resolution: number, isBuilt: boolean): readonly RollupSpan[] =>
-  isBuilt ? coverSpan(from, to + 1, rollupSecondsOf(resolution)) : [{ seconds: 60, from, end: to + 1 }];
+export const planRollups = (from: number, to: number, resolution: number, isBuilt: boolean): readonly RollupRange[] =>
+  isBuilt ? coverRange(from, to + 1, rollupSecondsOf(resolution)) : [{ seconds: 60, from, end: to + 1 }];
 
 /** The next finer roll-ups than those of some seconds; undefined for minutes. */
 export const finerSeconds = (seconds: number): number | undefined => rollupSeconds.find((finer) => finer < seconds);
 
-const coverSpan = (from: number, end: number, seconds: number): readonly RollupSpan[] => {
+const coverRange = (from: number, end: number, seconds: number): readonly RollupRange[] => {
   if (from >= end) return [];
   const finer = finerSeconds(seconds);
   if (finer === undefined) return [{ seconds, from, end }];
   const [first, last] = [Math.ceil(from / seconds) * seconds, Math.floor(end / seconds) * seconds];
-  if (first >= last) return coverSpan(from, end, finer);
-  return [...coverSpan(from, first, finer), { seconds, from: first, end: last }, ...coverSpan(last, end, finer)];
+  if (first >= last) return coverRange(from, end, finer);
+  return [...coverRange(from, first, finer), { seconds, from: first, end: last }, ...coverRange(last, end, finer)];
 };

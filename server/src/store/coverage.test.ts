@@ -12,7 +12,7 @@ const seconds = (validFrom: number, observations: number) => ({
   observationsMs: observations * 1_000,
 });
 
-test('coverage: windows that follow each other cover their span', async () => {
+test('coverage: windows that follow each other cover their range', async () => {
   const windows = [seconds(100, 104), seconds(105, 109), seconds(110, 114)];
   expect(await coverageOf([windows], { from: 100, to: 114 })).toEqual({
     from: 100,
@@ -42,7 +42,7 @@ test('coverage: gaps before, between and after the windows are listed with both 
   });
 });
 
-test('coverage: windows count only for the part that lies in the span', async () => {
+test('coverage: windows count only for the part that lies in the range', async () => {
   const windows = [seconds(90, 95), seconds(96, 101), seconds(104, 120), seconds(121, 130)];
   expect(await coverageOf([windows], { from: 100, to: 105 })).toMatchObject({
     reports: 2,
@@ -51,7 +51,7 @@ test('coverage: windows count only for the part that lies in the span', async ()
   });
 });
 
-test('coverage: without windows the span is one gap', async () => {
+test('coverage: without windows the range is one gap', async () => {
   expect(await coverageOf([], { from: 7, to: 7 })).toEqual({
     from: 7,
     to: 7,
@@ -86,7 +86,7 @@ test('coverage: no more than a thousand gaps are listed, all are counted', async
   expect([gapCount, gaps.length, gaps[999]]).toEqual([1_500, 1_000, { from: 1_999, to: 1_999, seconds: 1 }]);
 });
 
-test('coverage: the store gives the windows that touch a span, the one observed after it included', async () => {
+test('coverage: the store gives the windows that touch a range, the one observed after it included', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'sealpost-coverage-'));
   const { report } = await createSignedReports();
   const [slow, fine, t0] = [secondStream(1), millisecondStream(2), 1_763_200_000];

@@ -1,19 +1,19 @@
-// How complete a span of a stream is. A second is covered when some report holds in it, whatever the stream's resolution:
+// How complete a range of a stream is. A second is covered when some report holds in it, whatever the stream's resolution:
 // that is the question a reader asks at that second.
 import { type FeedId, secondsMax } from '@sealpost/protocol';
 import type { ReportStore, Window } from './store.ts';
 
 /** Whole seconds, both ends included. */
-export type CoverageSpan = { readonly from: number; readonly to: number };
+export type TimeRange = { readonly from: number; readonly to: number };
 
 /** Seconds in a row in which no report holds, both ends included. */
-export type CoverageGap = CoverageSpan & { readonly seconds: number };
+export type CoverageGap = TimeRange & { readonly seconds: number };
 
-export type Coverage = CoverageSpan & {
-  /** Reports that hold in at least one second of the span. */
+export type Coverage = TimeRange & {
+  /** Reports that hold in at least one second of the range. */
   readonly reports: number;
   readonly coveredSeconds: number;
-  /** Covered seconds over all seconds of the span, 0 to 1. */
+  /** Covered seconds over all seconds of the range, 0 to 1. */
   readonly completeness: number;
   readonly gapCount: number;
   /** The first 1,000 gaps, oldest first. */
@@ -27,10 +27,10 @@ const windowsPerPage = 1_100; // more than the 1,000 that a second can hold, and
 
 const secondOf = (ms: number): number => Math.floor(ms / 1_000);
 
-/** Measures a span by the windows that touch it, in pages, ascending and without overlaps; others are passed over. */
+/** Measures a range by the windows that touch it, in pages, ascending and without overlaps; others are passed over. */
 export const coverageOf = async (
   pages: AsyncIterable<readonly Window[]> | Iterable<readonly Window[]>,
-  { from, to }: CoverageSpan,
+  { from, to }: TimeRange,
 ): Promise<Coverage> => {
   const gaps: CoverageGap[] = [];
   const intervals = createMedian();
@@ -78,11 +78,11 @@ const createMedian = () => {
   };
 };
 
-/** Reads the windows of a stream that touch a span, in pages, ascending. */
+/** Reads the windows of a stream that touch a range, in pages, ascending. */
 export async function* windowsTouching(
   reports: Pick<ReportStore, 'windows'>,
   feedId: FeedId,
-  { from, to }: CoverageSpan,
+  { from, to }: TimeRange,
 ): AsyncGenerator<readonly Window[]> {
   let lastMs = -1;
   for (let start = from; ; start = secondOf(lastMs)) {
@@ -93,6 +93,6 @@ export async function* windowsTouching(
     lastMs = fresh.at(-1)?.observationsMs ?? lastMs;
     if (page.length < windowsPerPage) break;
   }
-  // One that is observed after the span may have begun to hold inside it.
+  // One that is observed after the range may have begun to hold inside it.
   yield await reports.windows(feedId, to + 1, secondsMax, 1);
 }

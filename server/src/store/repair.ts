@@ -3,7 +3,7 @@ import { closeSync, fsyncSync, openSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import type { FeedId } from '@sealpost/protocol';
 
-/** What is gone. `fromMs` to `toMs` is the span, `reports` how many it held; null where nobody can say. */
+/** What is gone. `fromMs` to `toMs` is the range, `reports` how many it held; null where nobody can say. */
 export type Loss = {
   readonly table: string;
   readonly key: string;

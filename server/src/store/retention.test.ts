@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { dayMs } from '@sealpost/protocol';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { testStream } from '../../../tests/support/door.ts';
+import { testStream } from '../../../tests/support/running-ingest.ts';
 import { createSignedReports, secondStream } from '../../../tests/support/signed-reports.ts';
 import { openStore } from './open.ts';
 import { startRetention } from './retention.ts';

@@ -9,7 +9,7 @@ import type { EngineUnderTest } from './store-samples.fixture.ts';
 const { report } = await createSignedReports();
 const streams = [secondStream(1), secondStream(2), secondStream(3)];
 const t0 = 1_763_200_000;
-const spanSeconds = 2_000;
+const rangeSeconds = 2_000;
 
 type Model = { readonly reports: Map<FeedId, StoredReport[]>; horizon: number; appended: number };
 type World = { store: Store; readonly engine: EngineUnderTest; readonly model: Model };
@@ -33,7 +33,7 @@ const appendToModel = (model: Model, one: StoredReport): AppendOutcome => {
 };
 
 const feedId = fc.constantFrom(...streams);
-const second = fc.nat(spanSeconds);
+const second = fc.nat(rangeSeconds);
 
 /** A run of contiguous reports, so that blocks close and late ones fall into them. */
 const appendCommand = fc

@@ -2,7 +2,7 @@
 import { toReportJson } from '@sealpost/protocol';
 import { expect } from 'vitest';
 import { secondStream } from '../../../tests/support/signed-reports.ts';
-import { type Candle, type CandleSlice, type CandleSpan, mergeCandles } from './candle-rollup.ts';
+import { type Candle, type CandleRange, type CandleSlice, mergeCandles } from './candle-rollup.ts';
 import type { NewReport, Store, StoredReport } from './store.ts';
 import { bytes, type Contract, fine, other, report, run, seconds, stream, t0 } from './store-samples.fixture.ts';
 
@@ -157,7 +157,7 @@ export const testReports = (contract: Contract, store: () => Store, reopen: () =
   });
 
   contract(
-    'at finds the report whose span holds the second, never the nearest, for many streams in the order asked',
+    'at finds the report whose range holds the second, never the nearest, for many streams in the order asked',
     async () => {
       const wide = report(stream, t0, t0 + 9);
       const after = report(stream, t0 + 20, t0 + 29);
@@ -244,7 +244,7 @@ export const testPages = (contract: Contract, store: () => Store): void => {
     expect((await store().reports.at([fine], t0 + 1))[0]).toMatchObject({ validFromMs: ms + 701 });
   });
 
-  contract('windows of a span come without their reports, both ends included, up to a limit', async () => {
+  contract('windows of a range come without their reports, both ends included, up to a limit', async () => {
     await store().reports.append(run(stream, t0, 200));
     const windows = await store().reports.windows(stream, t0 + 10, t0 + 150, 1_000);
     expect(windows.map(({ observationsMs }) => observationsMs / 1_000)).toEqual(
@@ -254,16 +254,16 @@ export const testPages = (contract: Contract, store: () => Store): void => {
   });
 };
 
-/** All candles of a span, slice by slice. */
+/** All candles of a range, slice by slice. */
 const readCandles = async (
   { reports }: Store,
   feedId: typeof stream,
-  span: CandleSpan,
+  range: CandleRange,
   isOver: () => boolean = () => false,
 ): Promise<readonly Candle[]> => {
   const candles: Candle[] = [];
-  for (let from: number | undefined = span.from; from !== undefined; ) {
-    const slice: CandleSlice = await reports.candles(feedId, { ...span, from }, isOver);
+  for (let from: number | undefined = range.from; from !== undefined; ) {
+    const slice: CandleSlice = await reports.candles(feedId, { ...range, from }, isOver);
     for (const one of slice.candles) {
       const last = candles.at(-1);
       if (last?.start === one.start) candles.splice(-1, 1, mergeCandles(last, one));
@@ -325,13 +325,13 @@ export const testCandles = (contract: Contract, store: () => Store, reopen: () =
         [day - 86_400, day + 3 * 86_400 - 1],
         [day + 7_260, day + 86_400 + 4_019], // neither a whole hour nor a whole day
       ] as const) {
-        const inSpan = priced.filter(
+        const inRange = priced.filter(
           ({ observationsMs: ms }) => ms >= from * 1_000 && Math.floor(ms / 60_000) * 60 <= to,
         );
-        const expected = expectedCandles(inSpan, resolution);
-        const span = { from, to, resolution };
-        expect(await readCandles(store(), stream, span), `${resolution} ${from}`).toEqual(expected);
-        expect(await readCandles(store(), stream, span, () => true)).toEqual(expected);
+        const expected = expectedCandles(inRange, resolution);
+        const range = { from, to, resolution };
+        expect(await readCandles(store(), stream, range), `${resolution} ${from}`).toEqual(expected);
+        expect(await readCandles(store(), stream, range, () => true)).toEqual(expected);
       }
   });
 

@@ -135,7 +135,7 @@ export const testFollowing = (
   });
 };
 
-// The same reports through two doors: each is stored once, and who came second is told so.
+// Two stores append the same reports: each is stored once, and the second append returns duplicates.
 const expectTwoWriters = async (first: Store, second: Store): Promise<void> => {
   try {
     const batch = run(stream, t0, 100);

@@ -5,10 +5,10 @@
 // stream windows never overlap, so observation order is validity order. Durable means: survives kill -9 and power loss.
 import { createHash } from 'node:crypto';
 import type { FeedId, SignerSet, Stream } from '@sealpost/protocol';
-import type { CandleSlice, CandleSpan } from './candle-rollup.ts';
+import type { CandleRange, CandleSlice } from './candle-rollup.ts';
 import type { KeyHolders, NodeExchange } from './nodes.ts';
 
-/** The span a report holds for, both ends inclusive. */
+/** The time a report is valid for, both ends inclusive. */
 export type Window = { readonly validFromMs: number; readonly observationsMs: number };
 
 /** A verified report as it is kept: its window and its exact bytes. */
@@ -100,8 +100,8 @@ export type ReportStore = {
     toSeconds: number,
     limit: number,
   ) => Promise<readonly Window[]>;
-  /** What prices did in a span, from roll-ups; buckets without reports are absent. `isOver` ends a slice, where the engine reads on this loop. */
-  readonly candles: (feedId: FeedId, span: CandleSpan, isOver?: () => boolean) => Promise<CandleSlice>;
+  /** What prices did in a time range, from roll-ups; buckets without reports are absent. `isOver` ends a slice, where the engine reads on this loop. */
+  readonly candles: (feedId: FeedId, range: CandleRange, isOver?: () => boolean) => Promise<CandleSlice>;
   /**
    * Reports in the order in which they were appended, after a position; 0 is before the first. Positions only grow. With a filter, reports of
    * other streams are passed over without being unpacked, and less than `limit` may come although more follow: `position` says how far it got.
@@ -203,15 +203,15 @@ export type Account = {
   readonly rateLimits: Readonly<Record<string, number>>;
 };
 
-/** A span of a mirrored stream that is not copied yet: reports observed from one second to before another. */
-export type OpenSpan = {
+/** A range of a mirrored stream that is not copied yet: reports observed from one second to before another. */
+export type OpenRange = {
   readonly from: number;
   readonly until: number;
   /** True: read it from its beginning after every interruption, because reports of it were stored before. */
   readonly reread: boolean;
 };
 
-/** A stream that is copied from another server. Outside its open spans, everything from `from` to the newest stored report is copied. */
+/** A stream that is copied from another server. Outside its open ranges, everything from `from` to the newest stored report is copied. */
 export type MirroredStream = {
   readonly feedId: FeedId;
   /** Host of the server that it is copied from. */
@@ -219,7 +219,7 @@ export type MirroredStream = {
   /** First second that is copied. */
   readonly from: number;
   /** Oldest first; they do not overlap. */
-  readonly open: readonly OpenSpan[];
+  readonly open: readonly OpenRange[];
 };
 
 /** The kinds of administrative records, each with its key. */

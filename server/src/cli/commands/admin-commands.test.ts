@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeEach, expect, test } from 'vitest';
-import { testStream } from '../../../../tests/support/door.ts';
+import { testStream } from '../../../../tests/support/running-ingest.ts';
 import { secondStream } from '../../../../tests/support/signed-reports.ts';
 import { openStore } from '../../store/open.ts';
 import { changeRecords } from '../admin-change.ts';

@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, test } from 'vitest';
-import { testStream } from '../../../../tests/support/door.ts';
 import { openSpecProxy } from '../../../../tests/support/proxies/spec-proxy.ts';
 import { openService } from '../../../../tests/support/running-api.ts';
+import { testStream } from '../../../../tests/support/running-ingest.ts';
 import {
   against,
   btc,

@@ -1,6 +1,6 @@
 import { parseFeedId } from '@sealpost/protocol';
 import { expect, test } from 'vitest';
-import { testStream } from '../../../../tests/support/door.ts';
+import { testStream } from '../../../../tests/support/running-ingest.ts';
 import type { RouteContext } from './context.ts';
 import { createDiscoveryRoute } from './discovery.ts';
 

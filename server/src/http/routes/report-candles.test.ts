@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { testStream } from '../../../../tests/support/door.ts';
 import { type Credentials, openService, type Service } from '../../../../tests/support/running-api.ts';
+import { testStream } from '../../../../tests/support/running-ingest.ts';
 import { createSignedReports, secondStream } from '../../../../tests/support/signed-reports.ts';
 
 const { report, signerSets } = await createSignedReports();

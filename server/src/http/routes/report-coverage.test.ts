@@ -3,9 +3,9 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { signRequest } from '@sealpost/protocol';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { testStream } from '../../../../tests/support/door.ts';
 import { head, toLines } from '../../../../tests/support/raw-http.ts';
 import { openService, type Service } from '../../../../tests/support/running-api.ts';
+import { testStream } from '../../../../tests/support/running-ingest.ts';
 import { createSignedReports, secondStream } from '../../../../tests/support/signed-reports.ts';
 
 const { report, signerSets } = await createSignedReports();

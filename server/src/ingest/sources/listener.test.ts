@@ -2,8 +2,13 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Door, openDoor, openPrivateListener, testStream } from '../../../../tests/support/door.ts';
 import { heldHeapBytes } from '../../../../tests/support/heap.ts';
+import {
+  openPrivateListener,
+  openRunningIngest,
+  type RunningIngest,
+  testStream,
+} from '../../../../tests/support/running-ingest.ts';
 import { createSignedReports, secondStream } from '../../../../tests/support/signed-reports.ts';
 import type { OpsListener } from '../../ops/ops.ts';
 import { StoreError } from '../../store/store.ts';
@@ -15,18 +20,18 @@ const { report, signerSets } = await createSignedReports();
 const now = 1_763_200_000;
 const stream = secondStream(1);
 const token = 'a-token-of-the-test';
-let door: Door;
+let running: RunningIngest;
 let listener: OpsListener;
 
 beforeAll(async () => {
-  door = await openDoor([testStream(stream)], signerSets, () => now * 1_000);
-  const { store } = door;
+  running = await openRunningIngest([testStream(stream)], signerSets, () => now * 1_000);
+  const { store } = running;
   const context = { store, nowMs: now * 1_000, retentionDays: 1, actor: 'test' };
-  listener = await openPrivateListener(door.ingest, token, { resume: (request) => resumeMirror(context, request) });
+  listener = await openPrivateListener(running.ingest, token, { resume: (request) => resumeMirror(context, request) });
 });
 afterAll(async () => {
   await listener.close();
-  await door.close();
+  await running.close();
 });
 
 const line = (second: number) =>
@@ -53,7 +58,7 @@ test('listener: each line is answered in order, once it is durable', async () =>
     [3, 'stored', null],
   ]);
   expect(Object.keys(results[0])).toEqual(['line', 'result', 'feedID', 'observationsTimestamp', 'code', 'message']);
-  expect(door.store.reports.latest(stream)?.observationsMs).toBe((now - 2) * 1_000);
+  expect(running.store.reports.latest(stream)?.observationsMs).toBe((now - 2) * 1_000);
 });
 
 test('listener: without the token nothing gets in', async () => {
@@ -66,7 +71,7 @@ test('listener: without the token nothing gets in', async () => {
     const response = await send(line(now - 1), { headers });
     expect([response.status, (await response.json()).code]).toEqual([401, 'unauthorized']);
   }
-  expect(door.store.reports.latest(stream)?.observationsMs).toBe((now - 2) * 1_000);
+  expect(running.store.reports.latest(stream)?.observationsMs).toBe((now - 2) * 1_000);
 });
 
 test('listener: other paths and methods are rejected', async () => {
@@ -117,7 +122,7 @@ test('listener: an upload ends when its client has left, however full the way ba
     submit: async (lines, firstLine) => {
       begun.resolve();
       await stored.promise;
-      return door.ingest.submit(lines, firstLine);
+      return running.ingest.submit(lines, firstLine);
     },
     close: async () => {},
   };
@@ -188,7 +193,7 @@ test.each([
 
 test('listener: a node that stops answers for what an open upload sent, and ends it', async () => {
   const stopping = new AbortController();
-  const other = await openPrivateListener(door.ingest, token, { stopping: stopping.signal });
+  const other = await openPrivateListener(running.ingest, token, { stopping: stopping.signal });
   const body = new ReadableStream({ start: (sink) => sink.enqueue(Buffer.from(line(now - 60))) }); // never ends
   const init = { method: 'POST', headers: { Authorization: `Bearer ${token}` }, body, duplex: 'half' };
   const response = await fetch(`${other.url}/ingest`, init as RequestInit); // `duplex` is not in the types of Node 20

@@ -3,8 +3,8 @@ import type { Ingest } from '../ingest.ts';
 import type { LineResult } from '../report-line.ts';
 import { ingestNdjson } from './ndjson.ts';
 
-/** A door that only notes what it is given. */
-const notingDoor = () => {
+/** An ingest that only records what it gets. */
+const createRecorder = () => {
   const seen: [number, string][] = [];
   const ingest: Ingest = {
     submit: async (lines, firstLine) => {
@@ -31,7 +31,7 @@ async function* inPieces(text: string, size: number): AsyncGenerator<Uint8Array>
 }
 
 const linesOf = async (text: string, size: number) => {
-  const { ingest, seen } = notingDoor();
+  const { ingest, seen } = createRecorder();
   const numbers: number[] = [];
   for await (const results of ingestNdjson(ingest, inPieces(text, size)))
     numbers.push(...results.map(({ line }) => line));
@@ -67,7 +67,7 @@ test('ndjson: a line without end is cut, so that memory stays bounded, and the n
   expect(next).toEqual([2, 'next']);
 });
 
-test('ndjson: a failing door ends the stream with its error', async () => {
+test('ndjson: when ingest fails, the stream ends with its error', async () => {
   const ingest: Ingest = { submit: () => Promise.reject(new Error('disk')), close: async () => {} };
   await expect(async () => {
     for await (const _ of ingestNdjson(ingest, inPieces('a\nb\n', 1)));
@@ -75,7 +75,7 @@ test('ndjson: a failing door ends the stream with its error', async () => {
 });
 
 test('ndjson: results come as soon as they are known, while the sender still waits', async () => {
-  const { ingest } = notingDoor();
+  const { ingest } = createRecorder();
   let goOn = (): void => {};
   const acknowledged = new Promise<void>((resolve) => {
     goOn = resolve;

@@ -1,5 +1,5 @@
-// The way in for streams of lines: bytes from a file, standard input or a request become batches at the door, and results
-// come back in order. The door's room is the only queue: when it is full, reading stops.
+// Ingests a stream of lines, from a file, standard input or a request, in batches; results come back in order. Ingest holds the only queue: when
+// it is full, reading stops.
 import type { Ingest } from '../ingest.ts';
 import { type LineResult, lineCharactersMax } from '../report-line.ts';
 
@@ -10,8 +10,8 @@ const batchesInFlight = 4;
 export type ReadProgress = (bytes: number) => void;
 
 /**
- * Takes a stream of bytes to the door; yields the results of each batch, in the order of the lines, as soon as they are known: a
- * sender may wait for its acknowledgement before it goes on. Empty lines are passed over.
+ * Ingests a stream of bytes; yields the results of each batch, in the order of the lines, as soon as they are known: a sender may wait for an
+ * acknowledgement before it sends more. Empty lines are skipped.
  */
 export async function* ingestNdjson(
   ingest: Ingest,
@@ -80,7 +80,7 @@ async function* toBatches(input: AsyncIterable<Uint8Array>, onRead: ReadProgress
       yield* take(rest.slice(0, end));
       rest = rest.slice(end + 1);
     } else if (rest.length > 2 * lineCharactersMax) {
-      rest = rest.slice(0, lineCharactersMax + 1); // no line is this long: the door will refuse it, and memory stays bounded
+      rest = rest.slice(0, lineCharactersMax + 1); // ingest will reject a line this long; this bounds memory
     }
     onRead(bytes);
   }

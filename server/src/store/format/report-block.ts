@@ -85,14 +85,14 @@ export const openBlock = (stream: number, bytes: RecordBytes): Block => {
     if (i > 0) base ??= keepUnpacked(unpackShared(bytes, startOf(0), startOf(1)));
     return i > 0 ? base : undefined;
   };
-  const readShared = (i: number, span: Window): Unpacked => {
+  const readShared = (i: number, range: Window): Unpacked => {
     const unpacked = unpackShared(bytes, startOf(i), startOf(i + 1), baseOf(i));
-    checkReport(stream, span, unpacked.bytes, bytes.readUInt32BE(headBytes + i * entryBytes + 12));
+    checkReport(stream, range, unpacked.bytes, bytes.readUInt32BE(headBytes + i * entryBytes + 12));
     return unpacked;
   };
   const report = (i: number): BlockReport => {
-    const span = window(i);
-    return { ...span, fullReport: Buffer.from(readShared(i, span).bytes) };
+    const range = window(i);
+    return { ...range, fullReport: Buffer.from(readShared(i, range).bytes) };
   };
   const reportBytes = () =>
     Array.from({ length: count }, (_, i) => fullReportBytes(i)).reduce((sum, length) => sum + length, 0);
@@ -112,7 +112,7 @@ export const blockIndexBytes = (bytes: RecordBytes): number =>
   bytes.length < headBytes ? 0 : headBytes + bytes.readUInt16BE(4) * entryBytes;
 
 /** Where a report of a block with an intact index lies. */
-export const reportSpan = (bytes: RecordBytes, i: number): readonly [from: number, to: number] => {
+export const reportByteRange = (bytes: RecordBytes, i: number): readonly [from: number, to: number] => {
   const startOf = createStarts(bytes, bytes.readUInt16BE(4), blockIndexBytes(bytes));
   return [startOf(i), startOf(i + 1)];
 };

@@ -2,7 +2,7 @@
 // Nothing that cannot be proven is taken (D131).
 import { decodeFullReport, type FeedId, ReportFormatError, type SignerSets, verifyReport } from '@sealpost/protocol';
 import { CorruptRecordError, type Window } from '../store.ts';
-import { type Block, type BlockReport, blockIndexBytes, openBlock, reportSpan } from './report-block.ts';
+import { type Block, type BlockReport, blockIndexBytes, openBlock, reportByteRange } from './report-block.ts';
 import { contentsOf, toHex } from './report-contents.ts';
 
 const isSigned = (fullReport: Uint8Array, signerSets: SignerSets): boolean => {
@@ -24,7 +24,7 @@ export const attempt = <T>(read: () => T): T | undefined => {
   }
 };
 
-/** Flips each bit of a span until `isRight`; leaves it flipped then, and returns true. */
+/** Flips each bit of a range until `isRight`; leaves it flipped then, and returns true. */
 const correctBit = (bytes: Buffer, from: number, to: number, isRight: () => boolean): boolean => {
   for (let at = from; at < to; at++) {
     for (let bit = 1; bit < 256; bit <<= 1) {
@@ -53,7 +53,7 @@ export const openCorrected = (
   return { stream, block: openBlock(stream, bytes), bytes };
 };
 
-/** What `read` finds of a report once one bit of a span is flipped in place, its checksum is right and its quorum signed it; undefined without such a bit. */
+/** What `read` finds of a report once one bit of a range is flipped in place, its checksum is right and its quorum signed it; undefined without such a bit. */
 export const correctReport = <T extends { readonly fullReport: Uint8Array }>(
   bytes: Buffer,
   [from, to]: readonly [number, number],
@@ -92,7 +92,9 @@ export const salvageRun = (
       continue;
     }
     const isHopeless = lost.length > 0 && reports.length === 0; // without the first, none of the others can be unpacked
-    const found = isHopeless ? undefined : correctReport(bytes, reportSpan(bytes, i), read, { feedId, signerSets });
+    const found = isHopeless
+      ? undefined
+      : correctReport(bytes, reportByteRange(bytes, i), read, { feedId, signerSets });
     if (found === undefined) lost.push(openBlock(stream, bytes).window(i));
     else {
       reports.push(found);

@@ -24,7 +24,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true }));
 
-/** A report every minute of a span, with prices that go up and down. The bytes of one report do for all. */
+/** A report every minute of a range, with prices that go up and down. The bytes of one report do for all. */
 const minutes = (from: number, count: number) =>
   streams.flatMap((feedId, n) => {
     const one = report(feedId, day, day);
@@ -38,8 +38,8 @@ const all = async ({ reports }: Store) =>
   Promise.all(
     streams.flatMap((feedId) =>
       [60, 3_600, 86_400].map(async (resolution) => {
-        const span = { from: day - 86_400, to: day + 10 * 86_400, resolution };
-        return (await reports.candles(feedId, span)).candles;
+        const range = { from: day - 86_400, to: day + 10 * 86_400, resolution };
+        return (await reports.candles(feedId, range)).candles;
       }),
     ),
   );

@@ -5,13 +5,13 @@ import { crc32 } from 'node:zlib';
 import { dayMs } from '@sealpost/protocol';
 import {
   type Candle,
+  type CandleRange,
   type CandleSlice,
-  type CandleSpan,
   finerSeconds,
   mergeRollups,
   planRollups,
   type Rollup,
-  type RollupSpan,
+  type RollupRange,
   rollUp,
 } from '../candle-rollup.ts';
 import { createDamageLog, type DamageLog } from '../damage.ts';
@@ -72,7 +72,7 @@ const decodeRollup = (key: Buffer, value: Buffer, bucketMs: number): Rollup => {
     throw new CorruptRecordError(`a roll-up of stream ${stream} does not match its checksum`);
   const firstMs = value.readUIntBE(4, 6);
   if (startOf(firstMs, bucketMs) !== observationsOfKey(key))
-    throw new CorruptRecordError(`the key of a roll-up of stream ${stream} is not the span that it covers`);
+    throw new CorruptRecordError(`the key of a roll-up of stream ${stream} is not the range that it covers`);
   const priceAt = (i: number) => readPrice(value, headBytes + i * priceBytes);
   return {
     firstMs,
@@ -117,7 +117,7 @@ type KeyRange = { readonly start: Buffer; readonly end: Buffer };
 const isWithin = (key: Buffer, { start, end }: KeyRange): boolean =>
   Buffer.compare(key, start) >= 0 && Buffer.compare(key, end) < 0;
 
-/** The intact minutes of a stream in a span of milliseconds, the end not included. */
+/** The intact minutes of a stream in a range of milliseconds, the end not included. */
 function* minutesOf(tables: ReportTables, stream: number, fromMs: number, endMs: number, damage: DamageLog) {
   const range = { start: reportKey(stream, fromMs), end: reportKey(stream, endMs) };
   for (const { key, value } of tables.candles.getRange(range)) {
@@ -264,19 +264,19 @@ export const restoreRollup = (
 /** Roll-ups that are read between two looks at the clock. */
 const looksApart = 16;
 
-/** Candles of a stream, from the first second of a span on; `next` is where a slice that was over has to go on. */
+/** Candles of a stream, from the first second of a range on; `next` is where a slice that was over has to go on. */
 export const readCandles = (
   tables: ReportTables,
   stream: number,
-  { from, to, resolution }: CandleSpan,
+  { from, to, resolution }: CandleRange,
   isOver: () => boolean,
   damage: DamageLog,
 ): CandleSlice => {
   const buckets = new Map<number, Rollup>();
   let count = 0;
   let next: number | undefined;
-  for (const span of planRollups(from, to, resolution, builtTo(tables, damage) === 'all')) {
-    for (const [second, rollup] of rollupsIn(tables, stream, span, damage)) {
+  for (const range of planRollups(from, to, resolution, builtTo(tables, damage) === 'all')) {
+    for (const [second, rollup] of rollupsIn(tables, stream, range, damage)) {
       if (count > 0 && count % looksApart === 0 && isOver()) next = second;
       if (next !== undefined) break;
       count += 1;
@@ -291,11 +291,11 @@ export const readCandles = (
   return next === undefined ? { candles } : { candles, next };
 };
 
-/** The roll-ups of a span, ascending; a damaged one is replaced by the finer ones that it covers. */
+/** The roll-ups of a range, ascending; a damaged one is replaced by the finer ones that it covers. */
 function* rollupsIn(
   tables: ReportTables,
   stream: number,
-  { seconds, from, end }: RollupSpan,
+  { seconds, from, end }: RollupRange,
   damage: DamageLog,
 ): Generator<readonly [number, Rollup]> {
   const range = { start: reportKey(stream, from * 1_000), end: reportKey(stream, end * 1_000) };

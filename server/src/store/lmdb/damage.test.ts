@@ -5,7 +5,7 @@ import type { FeedId } from '@sealpost/protocol';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { flipInFile } from '../../../../tests/damage/flip.ts';
 import { partsOf } from '../../../../tests/damage/pages.ts';
-import { act, testStream } from '../../../../tests/support/door.ts';
+import { act, testStream } from '../../../../tests/support/running-ingest.ts';
 import { createSignedReports, millisecondStream, secondStream } from '../../../../tests/support/signed-reports.ts';
 import { openStore } from '../open.ts';
 import type { Store, StoredReport } from '../store.ts';

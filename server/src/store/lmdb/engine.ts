@@ -243,7 +243,7 @@ const composeStore = (
       return reader.renderedPage(feedId, fromSeconds, limit);
     },
     windows: async (feedId, fromSeconds, toSeconds, limit) => reader.windows(feedId, fromSeconds, toSeconds, limit),
-    candles: async (feedId, span, isOver) => reader.candles(feedId, span, isOver),
+    candles: async (feedId, range, isOver) => reader.candles(feedId, range, isOver),
     appendedAfter: async (position, limit, filter) => reader.appendedAfter(position, limit, filter),
     position: async () => reader.position(),
     lineage: async () => {

@@ -34,13 +34,13 @@ export type AppendedBatch = {
 /** A batch in the order of appending: the position of its first report, its mark, and that of the batch before it. */
 export type Place = { readonly first: number; readonly mark: number; readonly markBefore: number | undefined };
 
-type Span = (ms: number) => Partition;
+type PartitionOf = (ms: number) => Partition;
 
 /** Writes a batch inside a transaction. */
 export const appendBatch = async (
   run: Run,
   t: Tables,
-  spanOf: Span,
+  partitionOf: PartitionOf,
   batch: readonly NewReport[],
 ): Promise<AppendedBatch> => {
   await takeLock(run, t, 'reports');
@@ -58,24 +58,24 @@ export const appendBatch = async (
     await confirmRead(run, t);
     return { outcomes, stored, present, place: undefined };
   }
-  const groups = groupBySpan(spanOf, stored);
-  await makePartitions(run, t, spanOf, [...groups.keys()]);
+  const groups = groupByPartition(partitionOf, stored);
+  await makePartitions(run, t, partitionOf, [...groups.keys()]);
   const [place] = await Promise.all([
     takePositions(run, t, stored),
-    ...[...groups].map(([span, reports]) => insertReports(run, span, reports)),
-    ...[...groups].map(([span, reports]) =>
+    ...[...groups].map(([partition, reports]) => insertReports(run, partition, reports)),
+    ...[...groups].map(([partition, reports]) =>
       countReports(
         run,
         t,
-        span,
+        partition,
         reports.filter((one) => !repairs(one)),
       ),
     ),
     // The minute of a damaged row has its price already.
     ...candleRows(
-      spanOf,
+      partitionOf,
       stored.filter((one) => !repairs(one)),
-    ).map(([span, rows]) => putCandles(run, span, rows)),
+    ).map(([partition, rows]) => putCandles(run, partition, rows)),
     raiseHeads(run, t, stored),
     run('SELECT pg_notify($1::text, $2::text)', [t.channel, 'reports']),
   ]);
@@ -176,23 +176,35 @@ const readNeighbor = ({ feedId, observationsMs }: NewReport, row: ReportRow): Ne
   }
 };
 
-const groupBySpan = (spanOf: Span, stored: readonly NewReport[]): ReadonlyMap<Partition, readonly NewReport[]> => {
-  const spans = new Map<number, Partition>();
+const groupByPartition = (
+  partitionOf: PartitionOf,
+  stored: readonly NewReport[],
+): ReadonlyMap<Partition, readonly NewReport[]> => {
+  const partitions = new Map<number, Partition>();
   const groups = new Map<Partition, NewReport[]>();
   for (const report of stored) {
-    const found = spanOf(report.observationsMs);
-    const span = spans.get(found.startMs) ?? found;
-    spans.set(span.startMs, span);
-    const group = groups.get(span);
-    if (group === undefined) groups.set(span, [report]);
+    const found = partitionOf(report.observationsMs);
+    const partition = partitions.get(found.startMs) ?? found;
+    partitions.set(partition.startMs, partition);
+    const group = groups.get(partition);
+    if (group === undefined) groups.set(partition, [report]);
     else group.push(report);
   }
   return groups;
 };
 
 // Each with the one after it: the first report of a new day finds its tables made.
-export const makePartitions = async (run: Run, t: Tables, spanOf: Span, spans: readonly Partition[]): Promise<void> => {
-  const wanted = new Map(spans.flatMap((span) => [span, spanOf(span.endMs)]).map((span) => [span.startMs, span]));
+export const makePartitions = async (
+  run: Run,
+  t: Tables,
+  partitionOf: PartitionOf,
+  partitions: readonly Partition[],
+): Promise<void> => {
+  const wanted = new Map(
+    partitions
+      .flatMap((partition) => [partition, partitionOf(partition.endMs)])
+      .map((partition) => [partition.startMs, partition]),
+  );
   const there = await run<{ start_ms: number }>(
     `SELECT start_ms FROM ${t.partitions} WHERE start_ms = ANY($1::bigint[])`,
     [numberList([...wanted.keys()])],
@@ -253,9 +265,9 @@ export const minuteMs = 60_000;
 
 type CandleRow = { readonly feedId: FeedId; readonly minute: number; rollup: Rollup };
 
-/** The minutes that stored reports with a price touch, each once, by span. */
+/** The minutes that stored reports with a price touch, each once, by partition. */
 export const candleRows = (
-  spanOf: Span,
+  partitionOf: PartitionOf,
   stored: readonly NewReport[],
 ): readonly (readonly [Partition, readonly CandleRow[]])[] => {
   const rows = new Map<string, CandleRow>();
@@ -268,14 +280,14 @@ export const candleRows = (
     if (row === undefined) rows.set(name, { feedId, minute, rollup });
     else row.rollup = mergeRollups(row.rollup, rollup);
   }
-  const spans = new Map<number, [Partition, CandleRow[]]>();
+  const partitions = new Map<number, [Partition, CandleRow[]]>();
   for (const row of rows.values()) {
-    const span = spanOf(row.minute);
-    const group = spans.get(span.startMs) ?? [span, []];
+    const partition = partitionOf(row.minute);
+    const group = partitions.get(partition.startMs) ?? [partition, []];
     group[1].push(row);
-    spans.set(span.startMs, group);
+    partitions.set(partition.startMs, group);
   }
-  return [...spans.values()];
+  return [...partitions.values()];
 };
 
 /** Adds prices to minutes. */

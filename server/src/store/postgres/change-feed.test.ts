@@ -9,7 +9,7 @@ import { parseAddress } from './address.ts';
 import { appendBatch } from './append.ts';
 import { openFeed } from './change-feed.ts';
 import { openPool, openWriteConnection, type Run } from './connection.ts';
-import { createPartitionSpans, createPartitions } from './partitions.ts';
+import { createPartitionLookup, createPartitions } from './partitions.ts';
 import { createKeyReads } from './reads.ts';
 import { migratePostgres, tablesOf } from './schema.ts';
 
@@ -46,7 +46,7 @@ const openOther = (schema: string) => {
     via: (run: Run) => Run = (plain) => plain,
   ) =>
     writer.write(async (plain) => {
-      const appended = await appendBatch(via(plain), tables, createPartitionSpans(tables, 86_400_000), batch);
+      const appended = await appendBatch(via(plain), tables, createPartitionLookup(tables, 86_400_000), batch);
       await before();
       return appended;
     });

@@ -1,6 +1,6 @@
 // Rows of PostgreSQL that are not what was written: each costs what it holds, and nothing else.
 import { afterAll, expect, test } from 'vitest';
-import { act, testStream } from '../../../../tests/support/door.ts';
+import { act, testStream } from '../../../../tests/support/running-ingest.ts';
 import { startPostgres } from '../../../../tests/support/running-postgres.ts';
 import { createSignedReports, secondStream } from '../../../../tests/support/signed-reports.ts';
 import { openStore } from '../open.ts';

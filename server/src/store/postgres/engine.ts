@@ -202,7 +202,7 @@ const createReports = (parts: Parts): ReportStore => {
       if (batch.length === 0) return [];
       const began = performance.now();
       const { outcomes, stored, present, place } = await write((run) =>
-        appendBatch(run, tables, partitions.spanOf, batch),
+        appendBatch(run, tables, partitions.partitionOf, batch),
       );
       tell({ kind: 'committed', seconds: (performance.now() - began) / 1_000 });
       feed.learn(present);
@@ -220,7 +220,7 @@ const createReports = (parts: Parts): ReportStore => {
     lineage: () => lineageOfDatabase(reads.run, tables),
     onAppended: feed.onAppended,
     trim: async (retention) => {
-      const trimmed = await trimPartition(writable(), tables, partitions.spanOf, retention);
+      const trimmed = await trimPartition(writable(), tables, partitions.partitionOf, retention);
       if (trimmed.more) await feed.look();
       return trimmed;
     },

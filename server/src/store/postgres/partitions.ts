@@ -1,4 +1,4 @@
-// The partitions of reports and minutes: which span a moment falls into, how its tables are called, making and dropping them.
+// The partitions of reports and minutes: which partition a moment falls into, how its tables are called, making and dropping them.
 // Statements that can name a partition do: through the parent each costs three times as much.
 import { dayMs } from '@sealpost/protocol';
 import { createCoalescer } from '../../runtime/coalesce.ts';
@@ -7,7 +7,7 @@ import { sqlState } from './connection.ts';
 import { textList } from './rows.ts';
 import type { Tables } from './schema.ts';
 
-/** One span of time and the tables that hold it. */
+/** One partition of time and the tables that hold it. */
 export type Partition = {
   readonly startMs: number;
   readonly endMs: number;
@@ -16,8 +16,8 @@ export type Partition = {
 };
 
 export type Partitions = {
-  /** The span that a moment falls into, whether its tables are there or not. */
-  readonly spanOf: (ms: number) => Partition;
+  /** The partition that a moment falls into, whether its tables are there or not. */
+  readonly partitionOf: (ms: number) => Partition;
   /** The partition that holds a moment, if this process knows of it. */
   readonly known: (ms: number) => Partition | undefined;
   /** Reads again which there are. */
@@ -26,7 +26,7 @@ export type Partitions = {
   readonly retried: <T>(act: () => Promise<T>) => Promise<T>;
 };
 
-export const createPartitionSpans = (t: Tables, partitionMs: number): ((ms: number) => Partition) => {
+export const createPartitionLookup = (t: Tables, partitionMs: number): ((ms: number) => Partition) => {
   let last: Partition | undefined;
   return (ms) => {
     // Most reports fall where the one before did.
@@ -45,14 +45,14 @@ export const createPartitionSpans = (t: Tables, partitionMs: number): ((ms: numb
 };
 
 export const createPartitions = (run: Run, t: Tables, partitionMs: number): Partitions => {
-  const spanOf = createPartitionSpans(t, partitionMs);
+  const partitionOf = createPartitionLookup(t, partitionMs);
   let known = new Map<number, Partition>();
   const { wake: refresh } = createCoalescer(async () => {
     const rows = await run<{ start_ms: number }>(`SELECT start_ms FROM ${t.partitions}`);
-    known = new Map(rows.map(({ start_ms }) => [start_ms, spanOf(start_ms)]));
+    known = new Map(rows.map(({ start_ms }) => [start_ms, partitionOf(start_ms)]));
   });
   return {
-    spanOf,
+    partitionOf,
     known: (ms) => known.get(Math.floor(ms / partitionMs) * partitionMs),
     refresh,
     retried: async (act) => {
@@ -80,16 +80,16 @@ export const readLeaves = async (run: Run, t: Tables): Promise<readonly Pick<Par
   });
 };
 
-/** Makes the tables of spans that are not listed. Attached, not made as a partition: that would lock out all readers. */
-export const createPartitionTables = async (run: Run, t: Tables, spans: readonly Partition[]): Promise<void> => {
-  if (spans.length === 0) return;
+/** Makes the tables of partitions that are not listed. Attached, not made as a partition: that would lock out all readers. */
+export const createPartitionTables = async (run: Run, t: Tables, partitions: readonly Partition[]): Promise<void> => {
+  if (partitions.length === 0) return;
   // Where the list of partitions is damaged, the tables are there.
   const rows = await run<{ name: string }>(
     'SELECT name FROM unnest($1::text[]) AS n(name) WHERE to_regclass(name) IS NOT NULL',
-    [textList(spans.flatMap(({ reports, candles }) => [reports, candles]))],
+    [textList(partitions.flatMap(({ reports, candles }) => [reports, candles]))],
   );
   const there = new Set(rows.map(({ name }) => name));
-  for (const { startMs, endMs, reports, candles } of spans) {
+  for (const { startMs, endMs, reports, candles } of partitions) {
     for (const [parent, leaf] of [
       [t.reports, reports],
       [t.candles, candles],
@@ -105,7 +105,7 @@ export const createPartitionTables = async (run: Run, t: Tables, spans: readonly
 /** Readers wait behind a lock on a whole table, so a transaction waits for it for a short while only. */
 export const lockBriefly = (run: Run) => run(`SET LOCAL lock_timeout = 500`);
 
-/** Drops a span at once, whatever it holds. Readers wait for it, so it waits for them for a short while only. */
+/** Drops a partition at once, whatever it holds. Readers wait for it, so it waits for them for a short while only. */
 export const dropPartition = async (run: Run, t: Tables, { startMs, reports, candles }: Partition): Promise<void> => {
   await lockBriefly(run);
   await run(`DROP TABLE IF EXISTS ${reports}, ${candles}`); // where the list is damaged, there is none

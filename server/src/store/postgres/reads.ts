@@ -2,7 +2,7 @@
 // of them in one statement, so that every answer is of one moment.
 import assert from 'node:assert/strict';
 import type { FeedId } from '@sealpost/protocol';
-import type { CandleSlice, CandleSpan } from '../candle-rollup.ts';
+import type { CandleRange, CandleSlice } from '../candle-rollup.ts';
 import type { DamageLog } from '../damage.ts';
 import {
   createReportRenderer,
@@ -121,7 +121,7 @@ export const createReportReads = (
     neighbours: (feedId: FeedId, seconds: number) => readNeighbours(source, feedId, seconds),
     windows: (feedId: FeedId, fromSeconds: number, toSeconds: number, limit: number) =>
       readWindows(source, feedId, fromSeconds, toSeconds, limit),
-    candles: (feedId: FeedId, span: CandleSpan) => readCandles(source, feedId, span),
+    candles: (feedId: FeedId, range: CandleRange) => readCandles(source, feedId, range),
   };
 };
 
@@ -280,7 +280,7 @@ type CandleRow = { readonly [price in 'open' | 'high' | 'low' | 'close']: string
 const readCandles = async (
   { run, t }: Source,
   feedId: FeedId,
-  { from, to, resolution }: CandleSpan,
+  { from, to, resolution }: CandleRange,
 ): Promise<CandleSlice> => {
   const rows = await run<CandleRow>(
     `SELECT minute / $4::bigint * $4::bigint AS start, (array_agg(open ORDER BY minute))[1] AS open, max(high) AS high, min(low) AS low,

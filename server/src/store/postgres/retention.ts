@@ -16,7 +16,7 @@ export type Trimmed = { readonly removed: number; readonly more: boolean };
 export const trimPartition = (
   { write }: WriteConnection,
   t: Tables,
-  spanOf: (ms: number) => Partition,
+  partitionOf: (ms: number) => Partition,
   retention: Retention,
 ): Promise<Trimmed> =>
   write(async (run) => {
@@ -27,8 +27,10 @@ export const trimPartition = (
     await run(
       `DELETE FROM ${t.appended} WHERE last_position <= (SELECT value FROM ${t.counters} WHERE name = 'position') - ${positionsKept}`,
     );
-    const aged = held.find(({ start_ms }) => spanOf(start_ms).endMs <= retention.beforeMs);
-    const freed = aged ? await drop(run, t, spanOf, aged) : await makeRoom(run, t, spanOf, held, retention.bytesMax);
+    const aged = held.find(({ start_ms }) => partitionOf(start_ms).endMs <= retention.beforeMs);
+    const freed = aged
+      ? await drop(run, t, partitionOf, aged)
+      : await makeRoom(run, t, partitionOf, held, retention.bytesMax);
     if (freed === undefined) return { removed: 0, more: false };
     await run(`UPDATE ${t.counters} SET value = value + 1 WHERE name = 'trimmed'`);
     await run('SELECT pg_notify($1::text, $2::text)', [t.channel, 'trimmed']);
@@ -37,12 +39,12 @@ export const trimPartition = (
 
 type Held = { readonly start_ms: number; readonly reports: number };
 
-const drop = async (run: Run, t: Tables, spanOf: (ms: number) => Partition, { start_ms, reports }: Held) => {
-  const span = spanOf(start_ms);
-  await dropPartition(run, t, span);
+const drop = async (run: Run, t: Tables, partitionOf: (ms: number) => Partition, { start_ms, reports }: Held) => {
+  const partition = partitionOf(start_ms);
+  await dropPartition(run, t, partition);
   await run(`DELETE FROM ${t.heads} WHERE observations >= $1::bigint AND observations < $2::bigint`, [
-    span.startMs,
-    span.endMs,
+    partition.startMs,
+    partition.endMs,
   ]);
   return reports;
 };
@@ -51,17 +53,17 @@ const drop = async (run: Run, t: Tables, spanOf: (ms: number) => Partition, { st
 const makeRoom = async (
   run: Run,
   t: Tables,
-  spanOf: (ms: number) => Partition,
+  partitionOf: (ms: number) => Partition,
   held: readonly Held[],
   bytesMax: number,
 ): Promise<number | undefined> => {
   const newest = held.findLastIndex(({ reports }) => reports > 0);
   if (newest < 1 || (await usedBytes(run, t, 'partitions')) <= bytesMax) return undefined;
   for (const one of held.slice(0, newest)) {
-    const span = spanOf(one.start_ms);
-    const heads = await readHeadsIn(run, t, span);
-    if (heads.length === 0) return drop(run, t, spanOf, one);
-    if (one.reports > heads.length) return one.reports - (await keepOnly(run, t, span, heads));
+    const partition = partitionOf(one.start_ms);
+    const heads = await readHeadsIn(run, t, partition);
+    if (heads.length === 0) return drop(run, t, partitionOf, one);
+    if (one.reports > heads.length) return one.reports - (await keepOnly(run, t, partition, heads));
   }
   return undefined;
 };
@@ -78,11 +80,11 @@ const readHeadsIn = (run: Run, t: Tables, { startMs, endMs, reports: leaf }: Par
   );
 
 /** Empties a partition but for these reports and what they make of their minutes; returns their number. */
-const keepOnly = async (run: Run, t: Tables, span: Partition, heads: readonly HeadRow[]): Promise<number> => {
+const keepOnly = async (run: Run, t: Tables, partition: Partition, heads: readonly HeadRow[]): Promise<number> => {
   await lockBriefly(run);
-  await run(`TRUNCATE ${span.reports}, ${span.candles}`);
+  await run(`TRUNCATE ${partition.reports}, ${partition.candles}`);
   await run(
-    `INSERT INTO ${span.reports} (feed_id, observations, valid_from, record)
+    `INSERT INTO ${partition.reports} (feed_id, observations, valid_from, record)
      SELECT * FROM unnest($1::bytea[], $2::bigint[], $3::bigint[], $4::bytea[])`,
     [
       bytesList(heads.map(({ feed_id }) => feed_id)),
@@ -92,11 +94,11 @@ const keepOnly = async (run: Run, t: Tables, span: Partition, heads: readonly He
     ],
   );
   const kept = heads.flatMap((row) => attempt(() => decodeReport(feedIdOfBytes(row.feed_id), row)) ?? []);
-  const minutes = candleRows(() => span, kept.map(withPrice));
-  for (const [, rows] of minutes) await putCandles(run, span, rows);
+  const minutes = candleRows(() => partition, kept.map(withPrice));
+  for (const [, rows] of minutes) await putCandles(run, partition, rows);
   const bytes = kept.reduce((sum, { fullReport }) => sum + fullReport.length, 0); // 0 of a damaged one
   await run(`UPDATE ${t.partitions} SET reports = $2::bigint, report_bytes = $3::bigint WHERE start_ms = $1::bigint`, [
-    span.startMs,
+    partition.startMs,
     heads.length,
     bytes,
   ]);

@@ -12,7 +12,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeEach, expect, test } from 'vitest';
-import { testStream } from '../../../../../tests/support/door.ts';
+import { testStream } from '../../../../../tests/support/running-ingest.ts';
 import { secondStream } from '../../../../../tests/support/signed-reports.ts';
 import { limitedRoutes } from '../../../access/account-arguments.ts';
 import { openKeyFile } from '../../../access/key.ts';

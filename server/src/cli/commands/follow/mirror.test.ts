@@ -4,8 +4,15 @@ import type { AddressInfo } from 'node:net';
 import { createClient } from '@sealpost/client';
 import { type FeedId, formatDate, type Stream } from '@sealpost/protocol';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { act, type Door, openDoor, openPrivateListener, testStream } from '../../../../../tests/support/door.ts';
 import { openService, type Service } from '../../../../../tests/support/running-api.ts';
+import {
+  act,
+  openPrivateListener,
+  openRunningIngest,
+  type RunningIngest,
+  registerSigners,
+  testStream,
+} from '../../../../../tests/support/running-ingest.ts';
 import { createSignedReports, type SignedReports, secondStream } from '../../../../../tests/support/signed-reports.ts';
 import { resumeMirror } from '../../../ingest/mirror.ts';
 import type { LineResult } from '../../../ingest/report-line.ts';
@@ -27,15 +34,15 @@ const start = Math.floor(Date.now() / 1_000) - 100;
 /** Failures of the target's store, each once. */
 const trouble = { resumes: [] as StoreError[], appends: [] as StoreError[] };
 let source: Service;
-let door: Door;
+let running: RunningIngest;
 let target: MirrorTarget;
 const closers: (() => Promise<unknown>)[] = [];
 let streams = 0;
 
 beforeAll(async () => {
   source = await openService([], first.signerSets, Date.now);
-  door = await openDoor([], first.signerSets, Date.now);
-  const { store, ingest } = door;
+  running = await openRunningIngest([], first.signerSets, Date.now);
+  const { store, ingest } = running;
   const submit: typeof ingest.submit = async (lines, firstLine) => {
     const error = trouble.appends.shift();
     if (error !== undefined) throw error;
@@ -54,7 +61,7 @@ beforeAll(async () => {
     administer: (change) => change(store.admin),
     close: async () => {},
   };
-  closers.push(source.close, door.close, () => listener.close(0));
+  closers.push(source.close, running.close, () => listener.close(0));
 }, 60_000);
 afterEach(async () => {
   for (const close of mirrors.splice(0)) await close();
@@ -69,12 +76,6 @@ const addStream = async (stores: readonly Store[], changes: Partial<Stream> = {}
   const stream = testStream(secondStream(streams), changes);
   for (const { admin } of stores) await admin.update('stream', [stream.feedId], () => [stream], act);
   return stream.feedId;
-};
-
-const registerSigners = async ({ admin }: Store, { signerSets }: SignedReports): Promise<void> => {
-  const sets = [...signerSets.values()].map((set) => ({ ...set, addedAt: formatDate(0), retiredAt: null }));
-  const digests = sets.map(({ configDigest }) => configDigest);
-  await admin.update('signerSet', digests, () => sets, act);
 };
 
 const mirrors: (() => Promise<void>)[] = [];
@@ -115,8 +116,8 @@ const secondsIn = async ({ reports }: Store, feedId: FeedId): Promise<readonly n
 
 /** Waits until the target has so many reports of a stream, which must be those of the source. */
 const copied = async (feedId: FeedId, count: number): Promise<void> => {
-  await expect.poll(async () => (await secondsIn(door.store, feedId)).length, { timeout: 20_000 }).toBe(count);
-  expect(await secondsIn(door.store, feedId)).toEqual(await secondsIn(source.store, feedId));
+  await expect.poll(async () => (await secondsIn(running.store, feedId)).length, { timeout: 20_000 }).toBe(count);
+  expect(await secondsIn(running.store, feedId)).toEqual(await secondsIn(source.store, feedId));
 };
 test('mirror: with adopt, a stream that appears at the source is registered and copied from the beginning of the mirror', async () => {
   const a = await addStream([source.store]);
@@ -129,7 +130,7 @@ test('mirror: with adopt, a stream that appears at the source is registered and 
 }, 30_000);
 
 test('mirror: a target that fails to answer, and one whose disk is full, are waited for, and nothing is skipped', async () => {
-  const a = await addStream([source.store, door.store]);
+  const a = await addStream([source.store, running.store]);
   await append(first, a, start, 50);
   trouble.resumes.push(new StoreError('store_unavailable', 'The database is away.'));
   trouble.appends.push(new StoreError('store_disk_full', 'The disk is full.'));
@@ -144,11 +145,11 @@ test('mirror: a target that fails to answer, and one whose disk is full, are wai
 }, 30_000);
 
 test('mirror: an earlier start is copied first, then what is new', async () => {
-  const a = await addStream([source.store, door.store]);
+  const a = await addStream([source.store, running.store]);
   await append(first, a, start, 10);
   await startMirror([a], {}, { from: start + 5 });
   await copied(a, 5).catch(() => {}); // it has only the last five, which are not all of the source's
-  expect(await secondsIn(door.store, a)).toHaveLength(5);
+  expect(await secondsIn(running.store, a)).toHaveLength(5);
   for (const close of mirrors.splice(0)) await close();
   await startMirror([a]);
   await copied(a, 10);
@@ -157,12 +158,12 @@ test('mirror: an earlier start is copied first, then what is new', async () => {
 }, 30_000);
 
 test('mirror: without adopt, an unknown stream is named and left out until it is registered', async () => {
-  const [a, b] = [await addStream([source.store, door.store]), await addStream([source.store])];
+  const [a, b] = [await addStream([source.store, running.store]), await addStream([source.store])];
   for (const feedId of [a, b]) await append(first, feedId, start, 3);
   const { told } = await startMirror([a, b]);
   await copied(a, 3);
   expect(told).toContainEqual(expect.stringContaining(`${b} is not in the target’s catalog`));
-  await door.store.admin.update('stream', [b], () => [testStream(b)], act);
+  await running.store.admin.update('stream', [b], () => [testStream(b)], act);
   await copied(b, 3);
 }, 30_000);
 
@@ -173,22 +174,22 @@ test('mirror: with adopt, a new signer set of the source is registered, and no r
   await copied(a, 3);
   await append(second, a, start + 3, 3);
   await append(second, b, start, 3);
-  await registerSigners(source.store, second);
+  await registerSigners(source.store, second.signerSets);
   await copied(a, 6);
   await copied(b, 3);
 }, 30_000);
 
 test('mirror: without adopt, streams of an unknown signer set wait while others continue, and then lose nothing', async () => {
-  const [a, b] = [await addStream([source.store, door.store]), await addStream([source.store, door.store])];
+  const [a, b] = [await addStream([source.store, running.store]), await addStream([source.store, running.store])];
   await append(third, a, start, 3);
   await append(first, b, start, 3);
   const { told } = await startMirror([a, b]);
   await copied(b, 3);
   await append(first, b, start + 3, 3);
   await copied(b, 6);
-  expect(await secondsIn(door.store, a)).toEqual([]);
+  expect(await secondsIn(running.store, a)).toEqual([]);
   expect(told).toContainEqual(expect.stringMatching(/unknown_config_digest: .* wait/));
-  await registerSigners(door.store, third);
+  await registerSigners(running.store, third.signerSets);
   await copied(a, 3);
 }, 30_000);
 
@@ -198,15 +199,15 @@ test('mirror: with adopt, a decommissioned stream is copied to its last report, 
   for (const feedId of [a, b]) await append(first, feedId, start, 3);
   await startMirror([a, b], { adopt: true });
   await copied(b, 3);
-  const statusOf = async () => (await door.store.admin.get('stream', b))?.status;
+  const statusOf = async () => (await running.store.admin.get('stream', b))?.status;
   await expect.poll(statusOf, { timeout: 20_000 }).toBe('decommissioned');
   await append(first, a, start + 3, 3);
   await copied(a, 6);
 }, 30_000);
 
 test('mirror: a stream that may not be read is left out, and the others continue', async () => {
-  const a = await addStream([source.store, door.store]);
-  const b = await addStream([source.store, door.store], { hidden: true });
+  const a = await addStream([source.store, running.store]);
+  const b = await addStream([source.store, running.store], { hidden: true });
   for (const feedId of [a, b]) await append(first, feedId, start, 3);
   const { told } = await startMirror([a, b]);
   await copied(a, 3);
@@ -216,16 +217,16 @@ test('mirror: a stream that may not be read is left out, and the others continue
 }, 30_000);
 
 test('mirror: a wrong secret ends it', async () => {
-  const a = await addStream([source.store, door.store]);
+  const a = await addStream([source.store, running.store]);
   const client = createClient({ baseUrl: source.url, userId: crypto.randomUUID(), secret: 'wrong' });
   const { finished } = await startMirror([a], {}, { client });
   await expect(finished).rejects.toMatchObject({ code: 'unauthorized' });
 }, 30_000);
 
 test('mirror: a report that the target rejects for good is counted and does not stop its stream', async () => {
-  const a = await addStream([source.store, door.store]);
+  const a = await addStream([source.store, running.store]);
   await append(first, a, start, 3);
-  await door.store.reports.append([first.report(a, start + 1, start + 1, 7n)]);
+  await running.store.reports.append([first.report(a, start + 1, start + 1, 7n)]);
   const { told, results } = await startMirror([a], {}, { restart: true });
   await copied(a, 3);
   expect(told).toContainEqual(expect.stringContaining('conflicting_report'));

@@ -2,7 +2,7 @@
 // acknowledged them. What was sent and not acknowledged is read again by the next one.
 import type { Client, SealpostError } from '@sealpost/client';
 import { type FeedId, parseFeedId, type ReportJson } from '@sealpost/protocol';
-import type { RefusalCode } from '../../../ingest/refusals.ts';
+import type { RejectionCode } from '../../../ingest/rejections.ts';
 import type { LineResult } from '../../../ingest/report-line.ts';
 import type { StreamSpan } from './pages.ts';
 import { readSource, type SourceBatch, type SourceParts } from './source.ts';
@@ -15,9 +15,9 @@ export type SessionFindings = {
   /** Reports from this second on were sent, or could have been, and are not stored. */
   readonly unsent: (feedId: FeedId, second: number) => void;
   /** The target rejects the reports of a stream until something is changed there. */
-  readonly blocked: (feedId: FeedId, code: RefusalCode, message: string) => void;
+  readonly blocked: (feedId: FeedId, code: RejectionCode, message: string) => void;
   /** The target rejected one report for good. */
-  readonly rejected: (feedId: FeedId, code: RefusalCode, message: string) => void;
+  readonly rejected: (feedId: FeedId, code: RejectionCode, message: string) => void;
   /** The source refuses a stream. */
   readonly refused: (feedId: FeedId, error: SealpostError) => void;
 };
@@ -42,7 +42,7 @@ const silenceMsDefault = 30_000;
 const heartbeatMs = 15_000;
 
 /** Rejections that end when the operator, or the clock, changes something. The stream waits, so that no report is skipped. */
-const blocking: readonly (RefusalCode | null)[] = [
+const blocking: readonly (RejectionCode | null)[] = [
   'unknown_config_digest',
   'unknown_stream',
   'wrong_network',

@@ -4,7 +4,12 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Door, openDoor, openPrivateListener, testStream } from '../../../../../tests/support/door.ts';
+import {
+  openPrivateListener,
+  openRunningIngest,
+  type RunningIngest,
+  testStream,
+} from '../../../../../tests/support/running-ingest.ts';
 import { createSignedReports, secondStream } from '../../../../../tests/support/signed-reports.ts';
 import type { OpsListener } from '../../../ops/ops.ts';
 import { runCommand } from '../../sample-session.fixture.ts';
@@ -13,17 +18,17 @@ const { report, signerSets } = await createSignedReports();
 const [stream, now, token] = [secondStream(1), 1_763_200_000, 'a-token-of-the-test'];
 const folder = mkdtempSync(join(tmpdir(), 'sealpost-remote-'));
 const tokenFile = join(folder, 'token');
-let door: Door;
+let running: RunningIngest;
 let listener: OpsListener;
 
 beforeAll(async () => {
   writeFileSync(tokenFile, `${token}\n`, { mode: 0o600 });
-  door = await openDoor([testStream(stream)], signerSets, () => now * 1_000);
-  listener = await openPrivateListener(door.ingest, token);
+  running = await openRunningIngest([testStream(stream)], signerSets, () => now * 1_000);
+  listener = await openPrivateListener(running.ingest, token);
 });
 afterAll(async () => {
   await listener.close();
-  await door.close();
+  await running.close();
   rmSync(folder, { recursive: true, force: true });
 });
 
@@ -62,7 +67,7 @@ test('ingest --to: lines are stored by the server, and results come back as from
     refusals: { malformed_line: 1 },
     interrupted: false,
   });
-  expect(door.store.reports.latest(stream)?.observationsMs).toBe((now - 1) * 1_000);
+  expect(running.store.reports.latest(stream)?.observationsMs).toBe((now - 1) * 1_000);
 });
 
 test('ingest --to: the token may come from a file, and a wrong one is explained however much there is to send', async () => {

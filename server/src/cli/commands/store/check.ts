@@ -8,7 +8,7 @@ import {
   toReportJson,
   windowOf,
 } from '@sealpost/protocol';
-import { refusals } from '../../../ingest/refusals.ts';
+import { rejections } from '../../../ingest/rejections.ts';
 import type { Verifier } from '../../../ingest/verifier.ts';
 import { dependentsOf } from '../../../store/damage.ts';
 import {
@@ -151,7 +151,7 @@ const checkQuorums = async (
   for (const [i, { code, detail }] of verdicts.entries()) {
     const report = reports[i];
     if (code === undefined || code === 'malformed_report' || report === undefined) continue; // malformed ones are counted by bodyFault
-    const what = `${code}: ${refusals[code]}${detail === undefined ? '' : ` ${detail}`}`;
+    const what = `${code}: ${rejections[code]}${detail === undefined ? '' : ` ${detail}`}`;
     problems.addReport(report, what);
   }
 };

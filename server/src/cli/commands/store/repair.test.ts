@@ -3,8 +3,8 @@ import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { act, testStream } from '../../../../../tests/support/door.ts';
 import { openService, type Service } from '../../../../../tests/support/running-api.ts';
+import { act, registerSigners, testStream } from '../../../../../tests/support/running-ingest.ts';
 import { startPostgres } from '../../../../../tests/support/running-postgres.ts';
 import { createSignedReports, secondStream } from '../../../../../tests/support/signed-reports.ts';
 import { openEnvironment, openTable } from '../../../store/lmdb/environment.ts';
@@ -25,13 +25,7 @@ const fill = async (url: string): Promise<void> => {
   const store = await openStore(url, 'write');
   await store.reports.append(reports);
   await store.admin.update('stream', [feedId], () => [testStream(feedId)], act);
-  const sets = [...signerSets.values()].map((set) => ({ ...set, addedAt: '', retiredAt: '2025-01-01T00:00:00.000Z' }));
-  await store.admin.update(
-    'signerSet',
-    sets.map(({ configDigest }) => configDigest),
-    () => sets,
-    act,
-  );
+  await registerSigners(store, signerSets, { retiredAt: '2025-01-01T00:00:00.000Z' });
   await store.close();
 };
 

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { decodeFullReport } from '@sealpost/protocol';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Door, openDoor, testStream } from '../../../../../tests/support/door.ts';
+import { openRunningIngest, type RunningIngest, testStream } from '../../../../../tests/support/running-ingest.ts';
 import { createSignedReports, secondStream } from '../../../../../tests/support/signed-reports.ts';
 import { runCommand } from '../../sample-session.fixture.ts';
 
@@ -12,17 +12,17 @@ const [stream, other, t0] = [secondStream(1), secondStream(2), 1_763_200_000];
 const reports = Array.from({ length: 200 }, (_, i) => report(i % 4 === 0 ? other : stream, t0 + i, t0 + i));
 const folder = mkdtempSync(join(tmpdir(), 'sealpost-store-command-'));
 const backup = join(folder, 'backup');
-let door: Door;
+let running: RunningIngest;
 
-// The door holds the store for writing all the while, as a server would.
+// This keeps the store open for writing, as a server would.
 beforeAll(async () => {
-  door = await openDoor([testStream(stream), testStream(other)], signerSets, () => (t0 + 300) * 1_000);
-  await door.store.reports.append(reports);
-  const { code, stdout } = await runCommand(['store', 'backup', backup, '--store', door.folder, '--json']);
+  running = await openRunningIngest([testStream(stream), testStream(other)], signerSets, () => (t0 + 300) * 1_000);
+  await running.store.reports.append(reports);
+  const { code, stdout } = await runCommand(['store', 'backup', backup, '--store', running.folder, '--json']);
   expect([code, JSON.parse(stdout)]).toMatchObject([0, { backup, streams: 2, reports: 200 }]);
 });
 afterAll(async () => {
-  await door.close();
+  await running.close();
   rmSync(folder, { recursive: true, force: true });
 });
 
@@ -48,12 +48,12 @@ test('store: a backup of a store in use restores to an equal one that can be rea
 });
 
 test('store: neither backup nor restore overwrites anything', async () => {
-  const over = await runCommand(['store', 'backup', backup, '--store', door.folder]);
+  const over = await runCommand(['store', 'backup', backup, '--store', running.folder]);
   expect([over.code, over.stderr]).toEqual([1, `error: ${backup} is not empty. Use a new folder for the backup.\n`]);
-  const back = await runCommand(['store', 'restore', backup, '--store', door.folder]);
+  const back = await runCommand(['store', 'restore', backup, '--store', running.folder]);
   expect([back.code, back.stderr]).toEqual([
     1,
-    `error: There is a store in ${door.folder}. Stop the server that uses it, move its folders reports and admin away, then run the command again.\n`,
+    `error: There is a store in ${running.folder}. Stop the server that uses it, move its folders reports and admin away, then run the command again.\n`,
   ]);
   const none = await runCommand(['store', 'restore', join(folder, 'none'), '--store', join(folder, 'x')]);
   expect([none.code, none.stderr]).toEqual([

@@ -205,7 +205,7 @@ export const rebuildRollups = (repair: Repair, source: ReportSource): void => {
         options.dryRun ||
         environment.root.transactionSync(() =>
           rollupKeys(name, entry, streams)
-            .map((key) => restoreRollup(tables, name, key, (...span) => pricesIn(source, ...span)))
+            .map((key) => restoreRollup(tables, name, key, (...range) => pricesIn(source, ...range)))
             .some(Boolean),
         );
       if (isRebuilt) tally.add(name);
@@ -214,7 +214,7 @@ export const rebuildRollups = (repair: Repair, source: ReportSource): void => {
   }
 };
 
-/** The prices of a stream's reports in a span of milliseconds, the end not included. */
+/** The prices of a stream's reports in a range of milliseconds, the end not included. */
 const pricesIn = (source: ReportSource, stream: number, fromMs: number, endMs: number) => {
   const prices: { readonly observationsMs: number; readonly price: bigint }[] = [];
   for (const found of foundFrom(source, stream, fromMs)) {

@@ -5,7 +5,7 @@ import type { FeedId } from '@sealpost/protocol';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { flipInFile } from '../../../../../tests/damage/flip.ts';
 import { partsOf } from '../../../../../tests/damage/pages.ts';
-import { act, testStream } from '../../../../../tests/support/door.ts';
+import { act, registerSigners, testStream } from '../../../../../tests/support/running-ingest.ts';
 import { createSignedReports, secondStream } from '../../../../../tests/support/signed-reports.ts';
 import { openStore, repairStore } from '../../open.ts';
 import type { Store, StoredReport } from '../../store.ts';
@@ -29,13 +29,7 @@ beforeAll(async () => {
   // Two blocks and a tail of 22 each.
   for (const feedId of feedIds) await store.reports.append(priced(run(feedId, 0, 150)));
   await store.admin.update('stream', [...feedIds], () => feedIds.map((feedId) => testStream(feedId)), act);
-  const sets = [...signerSets.values()].map((set) => ({ ...set, addedAt: '', retiredAt: null }));
-  await store.admin.update(
-    'signerSet',
-    sets.map(({ configDigest }) => configDigest),
-    () => sets,
-    act,
-  );
+  await registerSigners(store, signerSets);
   const refused = { atMs: 1, code: 'unknown_stream', message: '', feedId: null, observationsMs: null };
   await store.quarantine.add(['a', 'b'].map((line) => ({ ...refused, line })));
   await store.close();

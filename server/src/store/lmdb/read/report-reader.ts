@@ -1,7 +1,7 @@
 // Reading reports from LMDB: synchronous, on one snapshot per call, so that a run closing meanwhile is seen whole in one place. Used by every
 // process, and by the writer inside its transactions. What is damaged is noted and treated as missing (D120).
 import type { FeedId } from '@sealpost/protocol';
-import type { CandleSlice, CandleSpan } from '../../candle-rollup.ts';
+import type { CandleRange, CandleSlice } from '../../candle-rollup.ts';
 import { renderReport, secondOf } from '../../format/rendered-report.ts';
 import type {
   Appended,
@@ -104,8 +104,8 @@ export const createReportReader = (
         }
         return windows;
       }),
-    candles: (feedId: FeedId, span: CandleSpan, isOver: () => boolean = () => false): CandleSlice =>
-      onSnapshot<CandleSlice>(feedId, { candles: [] }, (stream) => readCandles(tables, stream, span, isOver, damage)),
+    candles: (feedId: FeedId, range: CandleRange, isOver: () => boolean = () => false): CandleSlice =>
+      onSnapshot<CandleSlice>(feedId, { candles: [] }, (stream) => readCandles(tables, stream, range, isOver, damage)),
     renderedAt: createMomentRenderer(source, at, renew, writes),
     renderedPage: createPageRenderer(source, newestMs, renew, writes),
     position: (): number => {

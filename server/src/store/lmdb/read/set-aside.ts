@@ -1,4 +1,4 @@
-// Runs that the writer found damaged and moved out of the way into a table of their own: what they were, why, and which spans are lost with
+// Runs that the writer found damaged and moved out of the way into a table of their own: what they were, why, and which ranges are lost with
 // them. Their bytes stay for whoever can read more out of them (D120).
 import { crc32 } from 'node:zlib';
 import { CorruptRecordError, type Damage, type Window } from '../../store.ts';

@@ -41,7 +41,7 @@ import {
   tailRuns,
 } from './run-writer.ts';
 
-/** A span without any stored report; both ends are outside. */
+/** A range without any stored report; both ends are outside. */
 type Gap = { readonly afterMs: number; readonly beforeMs: number };
 
 /**

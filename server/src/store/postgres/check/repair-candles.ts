@@ -62,7 +62,7 @@ const deriveMinute = async (run: Run, t: Tables, feedId: FeedId, minute: number)
 /** Makes minutes of a stream again from their reports; one that is right, by then, stays as it is. */
 export const rebuildMinutes = (repair: PostgresRepair, feedId: FeedId, minutes: readonly number[]): Promise<void> =>
   takeStep(repair, 'reports', async (run) => {
-    const { t, tally, options, spanOf } = repair;
+    const { t, tally, options, partitionOf } = repair;
     for (const minute of minutes) {
       const [row] = await readMinutes(run, t, feedId, minute, minute);
       const rollup = await deriveMinute(run, t, feedId, minute);
@@ -75,7 +75,7 @@ export const rebuildMinutes = (repair: PostgresRepair, feedId: FeedId, minutes: 
         feedBytes(feedId),
         minute,
       ]);
-      if (rollup !== undefined) await putCandles(run, spanOf(minute), [{ feedId, minute, rollup }]);
+      if (rollup !== undefined) await putCandles(run, partitionOf(minute), [{ feedId, minute, rollup }]);
     }
   });
 

@@ -48,12 +48,12 @@ const takeOut = async (run: Run, t: Tables, { feed_id, observations, record }: K
 };
 
 /** Puts a report back, where no other has its place. */
-const putBack = async ({ t, spanOf }: PostgresRepair, run: Run, report: StoredReport): Promise<void> => {
+const putBack = async ({ t, partitionOf }: PostgresRepair, run: Run, report: StoredReport): Promise<void> => {
   const neighbours = await readNeighbours(run, t, [report]);
   if (judgeReport(report, neighbours.get(report) ?? []) !== undefined) return;
-  const span = spanOf(report.observationsMs);
-  await makePartitions(run, t, spanOf, [span]);
-  await insertReports(run, span, [report]);
+  const partition = partitionOf(report.observationsMs);
+  await makePartitions(run, t, partitionOf, [partition]);
+  await insertReports(run, partition, [report]);
 };
 
 /** Says that the report of a row is lost. */
@@ -95,12 +95,14 @@ export const repairRow = async (
 };
 
 /** Rows without a record, in order. */
-export const readLost = async ({ run, t, spanOf }: PostgresRepair): Promise<readonly KeyedRow[]> => {
+export const readLost = async ({ run, t, partitionOf }: PostgresRepair): Promise<readonly KeyedRow[]> => {
   const rows: KeyedRow[] = [];
   // Each partition by itself: no index knows these rows.
   for (const { startMs } of await readLeaves(run, t))
     rows.push(
-      ...(await run<KeyedRow>(`SELECT feed_id, ${reportColumns} FROM ${spanOf(startMs).reports} WHERE NOT ${notLost}`)),
+      ...(await run<KeyedRow>(
+        `SELECT feed_id, ${reportColumns} FROM ${partitionOf(startMs).reports} WHERE NOT ${notLost}`,
+      )),
     );
   return rows.sort((a, b) => Buffer.compare(a.feed_id, b.feed_id) || a.observations - b.observations);
 };
@@ -156,8 +158,8 @@ export const listLost = async (repair: PostgresRepair, rows: readonly KeyedRow[]
     }
     const fromMs = Math.max(first.valid_from, (before?.observationsMs ?? -1) + 1);
     const key = `${feedId}/${first.observations}`;
-    const span = { feedId, fromMs: Math.min(fromMs, first.observations), toMs: last.observations };
-    lost.push({ table: 'reports', key, ...span, reports: group.length, what: 'its record is damaged' });
+    const range = { feedId, fromMs: Math.min(fromMs, first.observations), toMs: last.observations };
+    lost.push({ table: 'reports', key, ...range, reports: group.length, what: 'its record is damaged' });
   }
 };
 

@@ -21,7 +21,7 @@ export type PostgresRepair = {
   readonly run: Run;
   readonly write: WriteConnection['write'];
   readonly t: Tables;
-  readonly spanOf: (ms: number) => Partition;
+  readonly partitionOf: (ms: number) => Partition;
   readonly file: AsideFile;
   readonly tally: ReturnType<typeof createRepairTally>;
   readonly lost: Loss[];
@@ -189,7 +189,7 @@ const fullLength = `CASE get_byte(record, 4) WHEN 0 THEN octet_length(record) - 
 
 /** The list of partitions, from the tables that there are, and what each holds. */
 export const repairPartitions = async (repair: PostgresRepair): Promise<void> => {
-  const { t, tally, options, spanOf } = repair;
+  const { t, tally, options, partitionOf } = repair;
   await takeStep(repair, 'reports', async (run) => {
     const leaves = new Set((await readLeaves(run, t)).map(({ startMs }) => startMs));
     const rows = await run<CountRow & { start_ms: number }>(
@@ -204,7 +204,7 @@ export const repairPartitions = async (repair: PostgresRepair): Promise<void> =>
   for (const { startMs } of await readLeaves(repair.run, t))
     await takeStep(repair, 'reports', async (run) => {
       const [count] = await run<CountRow>(
-        `SELECT count(*) AS reports, coalesce(sum(${fullLength}), 0)::bigint AS report_bytes FROM ${spanOf(startMs).reports} WHERE octet_length(record) > 4`,
+        `SELECT count(*) AS reports, coalesce(sum(${fullLength}), 0)::bigint AS report_bytes FROM ${partitionOf(startMs).reports} WHERE octet_length(record) > 4`,
       );
       const [row] = await run<CountRow>(
         `SELECT reports, report_bytes FROM ${t.partitions} WHERE start_ms = $1::bigint`,

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { FeedId } from '@sealpost/protocol';
 import { afterAll, afterEach, beforeEach, expect, test } from 'vitest';
-import { act, testStream } from '../../../../../tests/support/door.ts';
+import { act, registerSigners, testStream } from '../../../../../tests/support/running-ingest.ts';
 import { startPostgres } from '../../../../../tests/support/running-postgres.ts';
 import { createSignedReports, secondStream } from '../../../../../tests/support/signed-reports.ts';
 import { openStore, repairStore } from '../../open.ts';
@@ -45,9 +45,7 @@ const fill = (schema: string): Promise<void> =>
   withStore(schema, async ({ reports, admin, quarantine }) => {
     for (let i = 0; i < 150; i += 30) await reports.append(feedIds.flatMap((feedId) => run(feedId, i, 30)));
     await admin.update('stream', [...feedIds], () => feedIds.map((feedId) => testStream(feedId)), act);
-    const sets = [...signerSets.values()].map((set) => ({ ...set, addedAt: '', retiredAt: null }));
-    const digests = sets.map(({ configDigest }) => configDigest);
-    await admin.update('signerSet', digests, () => sets, act);
+    await registerSigners({ admin }, signerSets);
     const refused = { atMs: 1, code: 'unknown_stream', message: '', feedId: null, observationsMs: null };
     await quarantine.add(['a', 'b'].map((line) => ({ ...refused, line })));
   });

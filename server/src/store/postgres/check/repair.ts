@@ -7,7 +7,7 @@ import { createAsideFile, createRepairTally, type Repaired, type RepairOptions }
 import { StoreError } from '../../store.ts';
 import { parseAddress } from '../address.ts';
 import { openPool, openWriteConnection } from '../connection.ts';
-import { createPartitionSpans } from '../partitions.ts';
+import { createPartitionLookup } from '../partitions.ts';
 import { decodeReport, feedIdOfBytes, isLostReport, reportColumns } from '../rows.ts';
 import { lookAtLayout, tablesOf } from '../schema.ts';
 import { createMinuteCheck, minuteOf, rebuildMinutes, removeStrayMinutes } from './repair-candles.ts';
@@ -35,7 +35,7 @@ export const repairPostgresStore = async (url: string, options: RepairOptions): 
   const pool = openPool(address, 1, stepMs);
   const writer = openWriteConnection({ ...address, writeMs: Math.max(address.writeMs, stepMs) });
   const file = createAsideFile(options);
-  const parts = { run: pool.run, write: writer.write, t, spanOf: createPartitionSpans(t, layout.partitionMs) };
+  const parts = { run: pool.run, write: writer.write, t, partitionOf: createPartitionLookup(t, layout.partitionMs) };
   const repair: PostgresRepair = { ...parts, file, tally: createRepairTally(), lost: [], left: [], options };
   try {
     if (options.lossesOnly) await listLost(repair, await readLost(repair));

@@ -2,7 +2,7 @@
 import { type VerificationFailure, verificationFailures } from '@sealpost/protocol';
 
 /** Why a line was refused. */
-export const refusals = {
+export const rejections = {
   malformed_line: 'The line is not a JSON report.',
   malformed_report: 'fullReport is not a well-formed report.',
   mismatched_fields: 'A field of the line does not agree with what was signed.',
@@ -21,15 +21,15 @@ export const refusals = {
   check_failed: 'The server failed to check the line, and rejected only this line. Report this as a bug.',
 } as const satisfies Record<string, string> & Record<VerificationFailure, string>;
 
-export type RefusalCode = keyof typeof refusals;
+export type RejectionCode = keyof typeof rejections;
 
-/** A refusal with what is known of the report. */
-export class Refusal extends Error {
-  override readonly name = 'Refusal';
-  readonly code: RefusalCode;
+/** A rejection with what is known of the report. */
+export class Rejection extends Error {
+  override readonly name = 'Rejection';
+  readonly code: RejectionCode;
 
-  constructor(code: RefusalCode, detail?: string) {
-    super(detail === undefined ? refusals[code] : `${refusals[code]} ${detail}`);
+  constructor(code: RejectionCode, detail?: string) {
+    super(detail === undefined ? rejections[code] : `${rejections[code]} ${detail}`);
     this.code = code;
   }
 }

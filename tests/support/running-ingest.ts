@@ -1,4 +1,4 @@
-// The real door on a real store in a temporary folder, with a clock that tests set.
+// The real ingest on a real store in a temporary folder, with a clock that tests set.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,14 +9,14 @@ import { openVerifier } from '../../server/src/ingest/verifier.ts';
 import { type OpsListener, openOpsListener } from '../../server/src/ops/ops.ts';
 import { openAdminView } from '../../server/src/store/admin-snapshot.ts';
 import { openStore } from '../../server/src/store/open.ts';
-import type { Store } from '../../server/src/store/store.ts';
+import type { RegisteredSignerSet, Store } from '../../server/src/store/store.ts';
 
-export type Door = {
+export type RunningIngest = {
   readonly folder: string;
   readonly store: Store;
   readonly ingest: Ingest;
   readonly events: readonly IngestEvent[];
-  /** Resolves when the door has seen the change of administrative records. */
+  /** Resolves when ingest has seen the change of administrative records. */
   readonly reloaded: () => Promise<void>;
   readonly close: () => Promise<void>;
 };
@@ -43,6 +43,18 @@ export const testStream = (feedId: FeedId, changes: Partial<Stream> = {}): Strea
   ...changes,
 });
 
+/** Registers signer sets in a store. */
+export const registerSigners = async (
+  { admin }: Pick<Store, 'admin'>,
+  signerSets: SignerSets,
+  changes: Partial<RegisteredSignerSet> = {},
+): Promise<void> => {
+  const addedAt = '2025-01-01T00:00:00.000000Z';
+  const sets = [...signerSets.values()].map((set) => ({ ...set, addedAt, retiredAt: null, ...changes }));
+  const digests = sets.map(({ configDigest }) => configDigest);
+  await admin.update('signerSet', digests, () => sets, act);
+};
+
 export const defaultRules: IngestRules = {
   retentionDays: 30,
   aheadMaxMs: 5_000,
@@ -50,34 +62,24 @@ export const defaultRules: IngestRules = {
   network: 'testnet',
 };
 
-/** Opens a door that knows these streams and signers, on a store in a folder unless another is opened. */
-export const openDoor = async (
+/** Opens ingest for these streams and signers, on a store in a folder unless another is opened. */
+export const openRunningIngest = async (
   streams: readonly Stream[],
   signerSets: SignerSets,
   nowMs: () => number,
   rules: Partial<IngestRules> = {},
   threads = 1,
   open: (folder: string) => Promise<Store> = (folder) => openStore(folder, 'write'),
-): Promise<Door> => {
-  const folder = mkdtempSync(join(tmpdir(), 'sealpost-door-'));
+): Promise<RunningIngest> => {
+  const folder = mkdtempSync(join(tmpdir(), 'sealpost-ingest-'));
   const store = await open(folder);
-  const sets = [...signerSets.values()].map((set) => ({
-    ...set,
-    addedAt: '2025-01-01T00:00:00.000000Z',
-    retiredAt: null,
-  }));
   await store.admin.update(
     'stream',
     streams.map(({ feedId }) => feedId),
     () => streams,
     act,
   );
-  await store.admin.update(
-    'signerSet',
-    sets.map(({ configDigest }) => configDigest),
-    () => sets,
-    act,
-  );
+  await registerSigners(store, signerSets);
   const view = await openAdminView(store.admin, (error) => {
     throw error;
   });
@@ -105,7 +107,7 @@ export const openDoor = async (
   };
 };
 
-/** The private listener over a door, with no probe that could fail. */
+/** The private listener over ingest, with no probe that could fail. */
 export const openPrivateListener = (
   ingest: Ingest,
   token: string,
