@@ -1,5 +1,5 @@
-// THE COMPOSITION ROOT of a running node: the one file that sees every part. It opens them in the order of the flow, closes them
-// against it, and owns nothing else.
+// The composition root of a running node, the only file that knows every part. It opens the parts in the order of the data flow and closes them in
+// reverse.
 import { X509Certificate } from 'node:crypto';
 import { setFlagsFromString } from 'node:v8';
 import { createLongWork, type LongWork } from './access/long-work.ts';
@@ -44,24 +44,24 @@ export type WritePath = {
 export type ReadPath = {
   readonly url: string;
   readonly lagMs: () => number;
-  /** Requests that came in and are not answered yet. */
+  /** Requests that are not answered yet. */
   readonly activeRequests: () => number;
-  /** Takes no new connections; open ones go on. */
+  /** Accepts no new connections; open ones continue. */
   readonly stopListening: () => void;
-  /** Answers what is under way, refuses what is new, closes. */
+  /** Completes running requests, rejects new ones, closes. */
   readonly drain: () => Promise<void>;
-  /** Reads certificate and key again; keeps the old ones where that fails. */
+  /** Reads certificate and key again; keeps the old ones if that fails. */
   readonly reloadTls: () => void;
 };
 
-/** What a process holds together with others. */
+/** Limits that a process shares with others. */
 export type SharedLimits = Limiters & { readonly connections?: SharedCounts };
 
 const retentionEveryMs = 60_000;
 /** Live connections are pinged after this long without a message. */
 const keepAliveMs = 10_000;
 
-/** The life of a request is many small functions: V8 puts fewer of them together unless told otherwise, for a twentieth more CPU (D64). */
+/** A request runs through many small functions; by default V8 inlines fewer of them, which costs 5 % more CPU (D64). */
 const inlining = '--max-inlined-bytecode-size-cumulative=3000';
 
 /** Opens the store for writing, ingest, and retention. If a part fails to open, it closes those before it. */
@@ -127,7 +127,7 @@ const openIngest = async (
   };
 };
 
-/** Opens the public listener over a store that someone else closes. What was opened before a part that fails is closed again. */
+/** Opens the public listener over a store that the caller closes. If a part fails to open, it closes those before it. */
 export const openReadPath = async (
   settings: NodeSettings,
   store: Store,
@@ -233,7 +233,7 @@ const openListener = async (
     stopListening: listener.stopListening,
     drain: async () => {
       draining = true;
-      // No longer listening first: a client that is told to go must not come back here.
+      // Stop listening first: a client that is sent away must not reconnect here.
       await Promise.all([listener.close(settings.drainMs), live.drain(settings.drainMs)]);
       load.stop();
       await usage.stop();
@@ -267,7 +267,7 @@ const apiRulesOf = (settings: NodeSettings): ApiRules => ({
 const tlsFilesOf = ({ tlsCert, tlsKey }: NodeSettings): TlsFiles | undefined =>
   tlsCert === undefined || tlsKey === undefined ? undefined : { certFile: tlsCert, keyFile: tlsKey };
 
-/** What connections are counted by; a trusted proxy brings those of many. */
+/** What connections are counted by; a trusted proxy is not limited, since it forwards for many clients. */
 const peerAddressOf =
   ({ trustedProxies }: ApiRules): GuardRules['addressOf'] =>
   (peer) =>

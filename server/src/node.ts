@@ -1,5 +1,4 @@
-// A whole node: write path, read path in this process or in workers, private listener, log and metrics, and how it stops without
-// a client noticing. Commands say with which settings.
+// Runs a whole node: write path, read path in this process or in workers, private listener, log and metrics. It stops without failed requests.
 import { openSecretBox } from './access/key.ts';
 import { announceKeys } from './access/key-announcement.ts';
 import { createSharedLimiters } from './access/limit-exchange.ts';

@@ -1,5 +1,5 @@
-// What an operator may type about an account: name, user id, rate limits, entitlements. Stricter than what is read back:
-// a filter's misspelled argument would be ignored, and so grant every public stream.
+// Parses what an operator types about an account: name, user ID, rate limits, entitlements. Stricter than reading stored values: a misspelled
+// filter argument would be ignored, and so grant every public stream.
 import { ApiError, type FeedId, malformedArgument, routes, uuidPattern } from '@sealpost/protocol';
 import { parseEntitlement } from './entitlements.ts';
 
@@ -79,7 +79,7 @@ export type EntitlementChange = {
   readonly remove?: readonly string[];
 };
 
-/** Entitlements after a change, each once, in the order in which they were given. Taking away what is not there is refused. */
+/** Entitlements after a change, each once, in the order in which they were given. Removing one that is absent is an error. */
 export const changeEntitlements = (current: readonly string[], change: EntitlementChange): readonly string[] => {
   const { add = [], remove = [], set } = change;
   const missing = remove.find((entitlement) => !current.includes(entitlement));

@@ -1,5 +1,5 @@
-// Changes of an account: add, revoke and rewrap secrets, disable and enable access. Values in, values out;
-// storing them and the audit log are the caller's. A refusal is an ApiError that says what to do.
+// Changes of an account: add, revoke and rewrap secrets, disable and enable access. Pure functions; callers store the result and write the
+// audit log. An invalid change throws an ApiError that says what to do.
 import { randomBytes } from 'node:crypto';
 import { ApiError, formatDate } from '@sealpost/protocol';
 import type { Account } from '../store/store.ts';
@@ -16,7 +16,7 @@ type Secret = Account['secrets'][number];
 /** An account as it is shown: everything but sealed texts. */
 export type ShownAccount = Omit<Account, 'secrets'> & { readonly secrets: readonly Omit<Secret, 'sealed'>[] };
 
-/** An account for people and programs to look at. Names each field, so that a new one is not shown by accident. */
+/** An account as shown to users and programs. Lists each field, so that a new one is not shown by accident. */
 export const showAccount = (account: Account): ShownAccount => ({
   userId: account.userId,
   name: account.name,
@@ -52,7 +52,7 @@ const forgetOldest = (secrets: readonly Secret[]): readonly Secret[] => {
   return secrets.filter((secret) => secret !== oldest);
 };
 
-/** The account with a secret revoked and its sealed text gone, so that not even the key brings it back. */
+/** The account with a secret revoked and its sealed text gone, so that not even the key can recover it. */
 export const revokeSecret = (account: Account, id: string, nowMs: number): Account => {
   const found = account.secrets.find((secret) => secret.id === id);
   if (found?.revokedAt === null) {

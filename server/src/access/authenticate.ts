@@ -1,4 +1,4 @@
-// Who is asking: the three headers, the clock, the signature (D1–D4, D22). An unknown user costs the same work as a known one
+// Authenticates a request: the three headers, the clock, the signature (D1–D4, D22). An unknown user takes the same work as a known one
 // and gets the same answer.
 import { randomBytes, timingSafeEqual } from 'node:crypto';
 import {
@@ -44,7 +44,7 @@ export type Authenticator = {
   readonly secretIdOf: (caller: Caller, method: string, target: string, values: AuthValues) => string | undefined;
 };
 
-/** Makes an authenticator over a look-up by user id in lower case. `onSigned` hears of every request that passed, and must not wait. */
+/** Makes an authenticator over a look-up by user id in lower case. `onSigned` is called for every authenticated request and must return at once. */
 export const createAuthenticator = (
   callerOf: (userId: string) => Caller | undefined,
   skewMaxMs: number,
@@ -61,8 +61,8 @@ export const createAuthenticator = (
       checkSkew(timestampMs, nowMs, skewMaxMs);
       const caller = callerOf(accountId) ?? stranger;
       const signed = signedTexts(method, target, userId, timestampMs);
-      // Whoever fails costs two comparisons: neither an unknown user nor one with a single secret can be told by the time taken.
-      // Whoever passes knows a secret, and may learn which of two it is.
+      // A failure always takes two comparisons, so that timing reveals neither unknown users nor those with a single secret.
+      // A caller that passes knows a secret, and may learn which of two it is.
       const [first = dummyKey, second = dummyKey] = caller.keys;
       const index = isSigned(first, signed, signature) ? 0 : isSigned(second, signed, signature) ? 1 : -1;
       const secretId = caller.secretIds[index];

@@ -1,5 +1,5 @@
-// Accounts as requests see them: secrets unsealed into key objects, what each may read. Made anew when the records change,
-// one account at a time as it is asked for, and kept in memory only. A secret that cannot be opened is as good as none (D150).
+// Accounts as requests see them: opened secrets as key objects, and the streams that each may read. Built per account on first use, in memory
+// only, and again when the records change. A secret that cannot be opened counts as absent (D150).
 import type { FeedId } from '@sealpost/protocol';
 import type { AdminView } from '../store/admin-snapshot.ts';
 import type { Account } from '../store/store.ts';
@@ -31,7 +31,7 @@ const tryAgainMs = 1_000;
 /** An account as it was opened; `againMs` is when to try again what could not be. */
 type Opened = { readonly caller: Caller | undefined; readonly againMs?: number };
 
-/** Makes callers of the accounts in a view. `onNotOpened` hears of each secret that stays closed, at most once a second. */
+/** Makes callers of the accounts in a view. `onNotOpened` is called for each secret that cannot be opened, at most once a second. */
 export const createCallers = (
   view: AdminView,
   box: SecretBox,

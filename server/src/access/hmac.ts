@@ -1,5 +1,5 @@
-// HMAC-SHA256 as requests need it: two one-shot hashes over pads made once per key. node's Hmac objects cost nearly
-// twice as much, for making and collecting them (D64). A test holds it against node's own.
+// HMAC-SHA256 for requests: two one-shot hashes over pads that are made once per key. Node's Hmac objects cost nearly twice as much, to make
+// and to collect (D64). A test compares the results with Node's.
 import { hash } from 'node:crypto';
 
 /** A key, ready: 64 bytes each, as the standard pads them. */

@@ -1,4 +1,4 @@
-// How a running node says which keys it has, so that `secret rewrap` rewraps nothing that a node could not open (D150).
+// Announces which keys a running node has, so that `secret rewrap` does not use a key that some node lacks (D150).
 import { hostname } from 'node:os';
 import { within } from '../runtime/deadline.ts';
 import type { KeyHolders } from '../store/nodes.ts';
@@ -7,7 +7,7 @@ import type { SecretBox } from './secrets.ts';
 const everyMs = 1_000;
 const withdrawMaxMs = 1_000;
 
-/** Says it now and every second until it is stopped. `onTrouble` hears of a failure once, until one works again. */
+/** Announces now and every second until stopped. Calls `onTrouble` once per run of failures. */
 export const announceKeys = (
   holders: KeyHolders,
   box: SecretBox,

@@ -1,5 +1,5 @@
-// Where the key-encryption key comes from: a setting, or a file that its owner alone may read. Sealing with it is secrets.ts.
-// Of several keys in a file the first seals and all open, so that a running server can be given the next key before it counts.
+// Reads the key-encryption key from a setting or a file that only its owner may read; secrets.ts seals with it. A file may hold several keys: the
+// first seals and all open, so you can give the next key to running servers before it is used.
 import { randomBytes } from 'node:crypto';
 import {
   accessSync,
@@ -128,7 +128,7 @@ const writeNew = (path: string, text: string, replaced?: string): boolean => {
   return true;
 };
 
-// What others may do is never copied: a key file that is open to others is refused.
+// Permissions of others are never copied: a key file that is open to others is rejected.
 const copyOwner = (from: string, file: number): void => {
   const wanted = statSync(from, { throwIfNoEntry: false });
   if (wanted === undefined || process.platform === 'win32') return; // which has neither

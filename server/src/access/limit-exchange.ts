@@ -1,5 +1,5 @@
-// How several processes hold one limit (D63): each gives tokens at once from its own buckets, and every few milliseconds hears what
-// the others gave. What was given twice meanwhile is a debt in every bucket, so that over time no token is given twice.
+// Shares one rate limit between processes (D63): each grants tokens at once from its own buckets and learns every few milliseconds what the
+// others granted. Tokens that were granted twice meanwhile become a debt in every bucket, so that the limit holds over time.
 import { bucketsMax, createRateLimiter, type RateLimiter, type SpentTokens } from './rate-limit.ts';
 
 /** A limiter that remembers what it gave since it was last asked. */
@@ -10,7 +10,7 @@ export type SharedLimiter = RateLimiter & {
   readonly receive: (spent: readonly SpentTokens[], nowMs: number) => void;
 };
 
-/** Counts tokens by key until they are told; past `keysMax` keys more are not, which only favours their owners. */
+/** Counts tokens by key until they are collected; beyond `keysMax` keys they are not counted, which only favors their owners. */
 const createTally = (keysMax: number) => {
   let rows = new Map<string, { perSecond: number; tokens: number }>();
   return {
@@ -68,13 +68,13 @@ export const createSharedLimiters = () => {
   };
 };
 
-/** Where processes meet: what one tells is kept for each of the others until they collect it. */
+/** Passes counts between processes: what one reports is kept for each of the others until they collect it. */
 export type LimitExchange = {
-  /** Lets a process take part; returns where the buckets stand, for it to hear first. */
+  /** Adds a process; returns the state of the buckets, for it to start with. */
   readonly join: (member: number, nowMs: number) => readonly SpentTokens[];
   readonly leave: (member: number) => void;
   readonly tell: (member: number, spent: readonly SpentTokens[], nowMs: number) => void;
-  /** What the others told since the last call. */
+  /** What the others reported since the last call. */
   readonly collect: (member: number) => readonly SpentTokens[];
 };
 

@@ -1,5 +1,5 @@
-// Long work runs in slices: one piece of work per account at a time, one slice of all accounts at a time, and after each slice a rest as
-// long as the slice. However much one account asks for, at least half of the event loop is left to everyone else (D140).
+// Runs long work in slices: one job per account at a time, one slice at a time over all accounts, and after each slice a pause as long as the
+// slice. However much one account asks for, at least half of the event loop is left for others (D140).
 import { ApiError } from '@sealpost/protocol';
 
 export type LongWork = {

@@ -1,4 +1,4 @@
-// Which accounts this node cannot authenticate because it has no key for their secrets: told by /readyz before any of them asks.
+// Finds accounts that this node cannot authenticate because it lacks the key of their secrets. /readyz lists them before any of them asks.
 import type { AdminView } from '../store/admin-snapshot.ts';
 import { activeSecrets } from './account-changes.ts';
 import type { SecretBox } from './secrets.ts';

@@ -1,5 +1,5 @@
-// One network for each deployment: readers see the catalog of theirs alone, so that a stream of the other is as unknown as one
-// that does not exist.
+// The catalog of this deployment's network. Readers see only its streams: one of the other network is as unknown as one that does not
+// exist.
 import type { FeedId, NetworkType, Stream } from '@sealpost/protocol';
 import type { AdminSnapshot, AdminView } from '../store/admin-snapshot.ts';
 

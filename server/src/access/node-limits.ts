@@ -1,5 +1,5 @@
-// How nodes on one store hold one limit (D86): a few times a second each tells the others which tokens it gave, and takes theirs as
-// given. Between two of these each decides alone; while the store is away every node has the whole limit for itself.
+// Shares one rate limit between the nodes on a store (D86): a few times a second each node publishes the tokens that it granted and counts those
+// of the others. In between each decides alone; while the store is unavailable, every node grants the whole limit.
 import type { NodeExchange } from '../store/nodes.ts';
 import type { SpentByTable } from './limit-exchange.ts';
 import type { SpentTokens } from './rate-limit.ts';
@@ -16,12 +16,12 @@ export type NodeLimits = {
 export type ShareLimits = (limits: NodeLimits) => () => Promise<void>;
 
 export const exchangeEveryMs = 200;
-/** Tokens that were given over a longer time are not told: most of them have come back. */
+/** Tokens granted longer ago are not published: most of them have refilled. */
 const tellMaxMs = 1_000;
-/** Buckets that one message tells of; more at once are not told, which only favours their owners. */
+/** Buckets per message; more are not published, which only favors their owners. */
 const rowsMax = 10_000;
 
-/** `onTrouble` is told when an exchange fails, once until one works again. */
+/** Calls `onTrouble` when an exchange fails, once until one works again. */
 export const createLimitSharing =
   (nodes: NodeExchange, onTrouble: (message: string, error: unknown) => void): ShareLimits =>
   ({ collect, receive }) => {
@@ -36,7 +36,7 @@ export const createLimitSharing =
       return sinceMs > tellMaxMs ? { accounts: [], addresses: [] } : spent;
     };
     const exchange = async (): Promise<void> => {
-      // What a failed exchange was to tell is dropped: told late, it would be held against people for what they did long ago.
+      // Counts of a failed exchange are dropped: published late, they would limit accounts for requests of long ago.
       try {
         for (const told of await nodes.exchange(encode(collectInTime()))) receive(decode(told));
         isTroubled = false;
@@ -61,7 +61,7 @@ const encode = ({ accounts, addresses }: SpentByTable): Uint8Array | undefined =
     ? undefined
     : Buffer.from(JSON.stringify({ accounts: accounts.slice(0, rowsMax), addresses: addresses.slice(0, rowsMax) }));
 
-/** Reads what a node told; what another release may tell and this one does not understand counts as nothing. */
+/** Parses what a node published; what another release may publish and this one does not understand is ignored. */
 const decode = (told: Uint8Array): SpentByTable => {
   const { accounts, addresses } = JSON.parse(Buffer.from(told).toString()) as Readonly<Record<string, unknown>>; // written as an object
   return { accounts: rowsOf(accounts), addresses: rowsOf(addresses) };

@@ -1,5 +1,5 @@
-// How much an account or an address may ask for: token buckets that refill continuously, in tables of bounded size (D23).
-// The clock is monotonic milliseconds, so that a stepped wall clock neither grants nor takes a request.
+// Rate limits for accounts and addresses: token buckets that refill continuously, in tables of bounded size (D23). They use monotonic
+// milliseconds, so a change of the wall clock neither grants nor takes requests.
 
 /** What a bucket says: the numbers of the RateLimit headers, and how long to wait when it refuses. */
 export type RateDecision = {

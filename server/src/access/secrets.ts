@@ -1,5 +1,5 @@
-// Secrets at rest: AES-256-GCM under a key-encryption key that never touches the store. The server must know the secret to
-// recompute an HMAC, so it can be sealed but not hashed (D60).
+// Secrets at rest: sealed by AES-256-GCM with a key-encryption key that is never in the store. The server needs the secret to compute an HMAC, so it
+// cannot be stored as a hash (D60).
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { resolve } from 'node:path';

@@ -1,4 +1,5 @@
-// One-time codes that sign a browser in without the secret in its address (D154). Whoever has the secret makes one; the server takes each once.
+// One-time codes that sign in a browser without putting the secret into a link (D154). A program that has the secret makes them; the server accepts
+// each code once.
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 
 /** How long a code is good for. */

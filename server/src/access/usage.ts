@@ -1,15 +1,15 @@
-// Counting what accounts ask for, per account, route and day in UTC, and noting when each secret was last used (D109): in memory, added to
-// the store every few seconds and at the end. Several processes count side by side; their counts add up in the store.
+// Counts requests per account, route and UTC day, and records when each secret was last used (D109): in memory, added to the store every few seconds
+// and at shutdown. The counts of several processes add up in the store.
 import { dayMs } from '@sealpost/protocol';
 import type { SecretUse, UsageRow, UsageStore } from '../store/store.ts';
 
 const minuteMs = 60_000;
 
-/** The day of a moment in UTC, or that of so many days before. */
+/** The UTC day of a timestamp, or a day so many days earlier. */
 export const usageDay = (ms: number, daysBefore = 0): string =>
   new Date(ms - daysBefore * dayMs).toISOString().slice(0, 10);
 
-/** What the counter looks at in an observation. Requests without a caller were not let in; they count for nobody. */
+/** The fields of an observation that are counted. Requests without a caller were not admitted and do not count. */
 export type CountedObservation = {
   readonly kind: string;
   readonly userId?: string | null;
@@ -65,7 +65,7 @@ export const createUsageCounter = (options: UsageCounterOptions): UsageCounter =
       complain.once('The usage of accounts could not be stored. It is kept in memory and tried again.', error);
     }
   };
-  // One after the other: whoever waits for a flush waits for what an earlier one took as well.
+  // One at a time: a caller that waits for a flush also waits for the one before.
   const flush = (): Promise<void> => {
     flushed = flushed.then(store);
     return flushed;

@@ -1,4 +1,4 @@
-// What a primary and its workers tell each other. No message holds a secret: key and store reach a worker by its environment.
+// The messages between a primary and its workers. None contains a secret: workers get key and store address in their environment.
 import type { SpentByTable } from '../access/limit-exchange.ts';
 import type { NodeSettings } from '../app.ts';
 import type { AccountCount } from '../live/shared-counts.ts';

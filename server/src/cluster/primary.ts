@@ -1,5 +1,5 @@
-// The workers, seen from the primary: starting them on one port, replacing those that end, passing on what they tell, and ending
-// them without a client noticing (D63). What a worker does is worker.ts's.
+// The primary's side of workers: starts them on one port, replaces those that exit, relays their messages, and drains them without failed requests
+// (D63). worker.ts is the other side.
 import cluster, { type Worker } from 'node:cluster';
 import { createLimitExchange, type SpentByTable } from '../access/limit-exchange.ts';
 import type { ShareLimits } from '../access/node-limits.ts';
@@ -8,6 +8,7 @@ import type { NodeSettings } from '../app.ts';
 import { createCountExchange } from '../live/shared-counts.ts';
 import type { MetricValues } from '../observe/metrics.ts';
 import type { Listener } from '../observe/observe.ts';
+import { backoffMs } from '../runtime/backoff.ts';
 import type { StartWatch } from '../runtime/start-watch.ts';
 import { programBeside } from '../runtime/threads.ts';
 import { createDamageLog } from '../store/damage.ts';
@@ -48,22 +49,22 @@ export type Workers = {
   readonly drain: () => Promise<void>;
 };
 
-/** A worker that does not listen by then, or does not end when told to, is killed. */
+/** A worker that does not listen or exit in time is killed. */
 const startMaxMs = 60_000;
 const endMarginMs = 3_000;
 const deafMaxMs = 2_000;
-/** A worker that does not answer by then counts with what it told before. */
+/** A worker that does not answer in time counts with its last values. */
 const metricsMaxMs = 1_000;
-/** What workers tell of tokens waits this long, so that several become one message. */
+/** Token counts wait this long, so that several become one message. */
 const passOnMs = 10;
 
-/** One that ran for this long did not fail at its start. */
+/** A worker that ran for this long did not exit early. */
 const steadyMs = 10_000;
 const replaceMaxMs = 10_000;
 
-/** How long to wait before the next attempt, after so many in a row that ended early: at once, then 0.1 s and twice as long each time. */
+/** The pause before a worker is replaced, after so many in a row that exited early: none, then 0.1 s, doubling up to 10 s. */
 export const replaceAfterMs = (earlyEnds: number): number =>
-  earlyEnds === 0 ? 0 : Math.min(replaceMaxMs, 100 * 2 ** (earlyEnds - 1));
+  earlyEnds === 0 ? 0 : backoffMs(earlyEnds - 1, 100, replaceMaxMs);
 
 type Member = {
   readonly worker: Worker;
@@ -174,7 +175,7 @@ const onceEnded = (member: Member, onEnd: (how: string) => void): void => {
   worker.once('exit', (code, signal) => onEnd(signal ?? `exit code ${code}`));
 };
 
-/** Starts processes and listens to what they tell. */
+/** Starts workers and handles their messages. */
 const createMembers = ({ settings, key, writeLog }: WorkersOptions) => {
   const members = new Map<number, Member>();
   const limits = createLimitRelay(members);
@@ -204,7 +205,7 @@ const createMembers = ({ settings, key, writeLog }: WorkersOptions) => {
     else totals.told(id, message.values);
     for (const wake of [...member.waiting]) wake();
   };
-  /** Starts one; `onEnd` hears how it ended. */
+  /** Starts a worker; `onEnd` is called when it has exited. */
   const start = (onEnd: (member: Member, how: string) => void): Member => {
     // These go before what the primary was started with: a worker gets the key that the primary uses, and no token.
     const worker = cluster.fork({
@@ -238,7 +239,7 @@ const createMembers = ({ settings, key, writeLog }: WorkersOptions) => {
   return { members, totals, limits, damage, start };
 };
 
-/** Waits until something holds of a worker; looked at whenever it tells something, and when it has ended. */
+/** Waits until a condition holds for a worker, or it has exited; checked after each of its messages. */
 const until = (member: Member, holds: () => boolean, maxMs: number): Promise<void> =>
   new Promise((resolve) => {
     const finish = (): void => {
@@ -254,7 +255,7 @@ const until = (member: Member, holds: () => boolean, maxMs: number): Promise<voi
     look();
   });
 
-/** Starts the workers; they answer when this resolves. Throws what the first that could not open has told. */
+/** Starts the workers; they serve when this resolves. Throws the error of the first that could not open. */
 export const openWorkers = async (options: WorkersOptions): Promise<Workers> => {
   const { members, totals, limits, damage, start } = createMembers(options);
   const replacements = new Set<NodeJS.Timeout>();
@@ -276,7 +277,7 @@ export const openWorkers = async (options: WorkersOptions): Promise<Workers> => 
     phase = 'ending';
     for (const timer of replacements) clearTimeout(timer);
     const all = [...members.values()];
-    // First none listens any more: a client that is told to go by one worker must not come back to another.
+    // All stop listening first: a client that one worker sends away must not reconnect to another.
     if (drainMs !== undefined) await Promise.all(all.map(stopListening));
     await Promise.all(all.map((member) => endOne(member, drainMs)));
   };

@@ -1,5 +1,4 @@
-// The metrics of workers, seen from the primary: what each told last, and the counts of those that have ended, so that no total
-// ever goes back.
+// The workers' metrics in the primary: the last values of each, and the totals of those that exited, so that no counter ever decreases.
 import { type MetricValues, sumMetrics, totalsOf } from '../observe/metrics.ts';
 
 type Values = readonly MetricValues[];
@@ -7,9 +6,9 @@ type Values = readonly MetricValues[];
 export type WorkerTotals = {
   readonly told: (member: number, values: Values) => void;
   readonly ended: (member: number) => void;
-  /** How often a living worker has told. */
+  /** How often a running worker has reported. */
   readonly countOf: (member: number) => number;
-  /** What each living worker told last, and one part for all that are gone. */
+  /** The last values of each running worker, and one part for all that exited. */
   readonly parts: () => Promise<readonly Values[]>;
 };
 
@@ -26,7 +25,7 @@ export const createWorkerTotals = (): WorkerTotals => {
       if (totals.length > 0) gone = gone.then((sum) => sumMetrics([sum, totals]));
     },
     parts: async () => {
-      // Both are taken in one step: a worker that ends meanwhile is in neither or in one of them, never in both.
+      // Both change in one step: a worker that exits meanwhile is never in both.
       const [living, ended] = [[...last.values()].map(({ values }) => values), gone];
       return [...living, await ended];
     },

@@ -1,5 +1,5 @@
-// A worker process: the public listener over the store, open for reading only. It hears when to begin and to end from the
-// primary, and tells it what tokens it gave, its log and its metrics (D63). Without a primary it ends.
+// A worker process: serves the public API from a store that is open for reading only. The primary starts and stops it; it reports granted
+// tokens, log lines and metrics (D63). It exits when the primary is gone.
 import { openSecretBox } from '../access/key.ts';
 import { createSharedLimiters } from '../access/limit-exchange.ts';
 import { type NodeSettings, openReadPath, type ReadPath } from '../app.ts';
@@ -19,12 +19,12 @@ import {
   workerStoreVariable,
 } from './messages.ts';
 
-/** How often a worker tells its news; a limit is off by what is given meanwhile. */
+/** How often a worker reports; a limit is off by what is granted meanwhile. */
 const newsEveryMs = 50;
-/** Lines that wait for a primary that does not listen; more are dropped and counted. */
+/** Log lines that wait for a busy primary; more are dropped and counted. */
 const linesWaitingMax = 50_000;
 
-/** Resolves when the message is handed over. A primary that is gone takes none, and this process then ends by itself. */
+/** Resolves when the message is sent. Without a primary it sends nothing, and this process exits by itself. */
 const tell = (message: FromWorker): Promise<void> =>
   new Promise((resolve) => {
     if (process.connected) process.send?.(message, () => resolve());
@@ -178,7 +178,7 @@ const answer = async (opened: Opened, message: ToWorker): Promise<void> => {
   }
 };
 
-// A terminal and a supervisor signal the whole group: it is the primary that knows what is to be done about it.
+// Terminals and supervisors signal the whole process group; only the primary acts on it.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {});
 process.on('disconnect', () => process.exit(1));
 

@@ -1,5 +1,5 @@
-// The ONE table of settings, and how a value is found: flag, environment, config file, default, the first that has one.
-// Reading the file and the command line is the caller's. docs/configuration.md is held against the table by a test.
+// The one table of settings, and where a value comes from: flag, environment, config file or default, in this order. Callers read the file and
+// the command line. A test compares the table with docs/configuration.md.
 import { limits, networkTypes, skewMaxMs } from '@sealpost/protocol';
 import { hidePassword } from '../runtime/urls.ts';
 import { connectionSettings } from './connections.ts';
@@ -300,7 +300,7 @@ export const settingsTable = {
 
 export type SettingName = keyof typeof settingsTable;
 
-/** Former names of settings and of their variables: refused, with the name to use. */
+/** Former names of settings and of their variables: rejected, with the name to use. */
 const renamed: Readonly<Record<string, SettingName>> = {
   ingestListen: 'opsListen',
   SEALPOST_INGEST_LISTEN: 'opsListen',
@@ -337,7 +337,7 @@ export class SettingError extends Error {
 /** Names of all settings, in the table's order. */
 export const settingNames = Object.keys(settingsTable) as readonly SettingName[]; // the table's own keys
 
-/** The row of a setting, whatever it is of. */
+/** The row of a setting, of any type. */
 export const rowOf = (name: SettingName) => settingsTable[name] as SettingRow<unknown, string | undefined>; // only `Settings` knows each type
 
 /** Finds and reads the value of every setting. An empty environment variable counts as absent. */

@@ -1,4 +1,4 @@
-// The settings that bound connections, what waits for them, and what addresses may ask, as rows of the table in config.ts.
+// Settings that limit connections, unread bytes, and requests per address: rows of the table in config.ts.
 import { limits } from '@sealpost/protocol';
 import { perSecond, wholeNumber } from './values.ts';
 

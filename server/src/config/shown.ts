@@ -1,4 +1,4 @@
-// What of the settings may be shown: every value but the secrets, and whether a config file has any.
+// The settings as they may be shown: every value but secrets.
 import { hidePassword } from '../runtime/urls.ts';
 import { type ResolvedSettings, rowOf, type SettingName, type SettingSource, settingNames } from './config.ts';
 
@@ -21,7 +21,7 @@ export type ShownSetting = {
   readonly flag: string | null;
 };
 
-/** Every setting for people to look at: a secret is `(set)`, null means not set. */
+/** Every setting as shown to users: a secret is `(set)`, null means not set. */
 export const showSettings = ({ values, sources }: ResolvedSettings): readonly ShownSetting[] =>
   settingNames.map((name) => {
     const { env, flag, defaultText, format = String, secret } = rowOf(name);

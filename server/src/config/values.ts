@@ -1,4 +1,4 @@
-// How the texts of settings become values, and back.
+// Parses and formats the values of settings.
 import { availableParallelism } from 'node:os';
 import { isAddressOrPrefix } from '../runtime/ip-address.ts';
 import { urlHost } from '../runtime/urls.ts';
@@ -27,7 +27,7 @@ const byteUnits: Readonly<Record<string, number>> = {
 };
 const retentionBytesMin = 1e6;
 
-// 0 is no value: taken literally it would remove every report, taken as "no limit" it would surprise whoever meant the former.
+// 0 is rejected: it could mean "remove every report" or "no limit".
 export const parseRetentionBytes = (raw: string): number | undefined => {
   if (raw === 'unlimited') return Number.POSITIVE_INFINITY;
   const [, count, unit = ''] = /^([0-9]{1,15}) ?([KMGTi]*B)?$/.exec(raw) ?? [];

@@ -1,5 +1,5 @@
-// Tells when the process has no file descriptor left. Node says nothing then, on any release that we run on: connections are closed as
-// they are accepted, or stay in the backlog.
+// Detects that the process has no file descriptor left. No supported Node release reports it: connections are closed on accept, or stay in the
+// backlog.
 import { close, open } from 'node:fs';
 
 const lookEveryMs = 1_000;

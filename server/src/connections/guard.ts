@@ -1,5 +1,5 @@
-// Ends every connection of a listener, whatever its client does: one that ignores our FIN, never finishes a TLS handshake or does not read is
-// destroyed, and all are at the deadline of a drain. Bounds connections and the bytes that wait for clients (D125, D126).
+// Ends every connection of a listener, whatever its client does: it destroys those that ignore our FIN, never finish a TLS handshake or do not read,
+// and all at the deadline of a drain. Limits connections and unread bytes (D125, D126).
 import type { Server, Socket } from 'node:net';
 import { bytesWaiting, createStallWatch, type StallWatch } from './stall.ts';
 import { createUnread, type Unread, type UnreadRules } from './unread.ts';

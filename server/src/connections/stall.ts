@@ -1,4 +1,4 @@
-// Detects clients that do not read: has anything of what waits for a connection been sent lately?
+// Detects clients that do not read: none of a connection's waiting bytes were sent for a while.
 import type { Socket } from 'node:net';
 
 /** A client that takes nothing for this long is gone. */

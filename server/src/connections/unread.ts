@@ -32,7 +32,7 @@ export const createUnread = ({ unreadBytesMax, unreadBytesPerAccount }: UnreadRu
     else waiting.set(one, bytes);
   };
   const ofOwner = (owner: string): number => owners.get(owner) ?? 0;
-  /** Cuts until the bound holds. What was sent since it was counted is looked at first. */
+  /** Cuts until the bound holds. First counts again what was sent meanwhile. */
   const cutUntil = (holds: () => boolean, concerned: (one: Unread) => boolean): void => {
     const found = [...waiting.keys()].filter(concerned);
     for (const one of found) set(one, one.waitingBytes());

@@ -1,4 +1,4 @@
-// Writing an answer: one flat header list, one write. CORS is on every answer, errors too (D24, D25, D26).
+// Writes an answer: one flat header list, one write. Every answer has CORS headers, errors included (D24, D25, D26).
 import { type ServerResponse, STATUS_CODES } from 'node:http';
 import { constants, gzip } from 'node:zlib';
 import { authHeaders } from '@sealpost/protocol';
@@ -21,8 +21,8 @@ export type Answer = {
   /** Further headers: name, value, name, value… */
   readonly headers?: readonly string[];
   /**
-   * Goes on with the connection once the answer is given, which is not complete until then. Of a 101 nothing is written: its headers are
-   * handed over instead.
+   * Takes over the connection after the head is written; the answer is complete when it ends. For a 101 nothing is written: it gets the
+   * headers instead.
    */
   readonly takeOver?: (response: ServerResponse, headers: readonly string[]) => void;
 };
@@ -38,7 +38,7 @@ export type AnswerContext = {
   readonly isTls: boolean;
 };
 
-/** Tells browsers to ask over TLS alone, for a year. */
+/** Browsers use only TLS for a year. */
 const strictTransport = ['Strict-Transport-Security', 'max-age=31536000'] as const;
 
 const exposed = [

@@ -1,5 +1,5 @@
-// The page at /docs: the OpenAPI document as one self-contained HTML text. No script, no outside host, one inline style whose
-// hash is all that its policy lets through. Everything said about routes, bodies and errors comes from the document.
+// The page at /docs: the OpenAPI document as self-contained HTML. No script, no other host, and one inline style, allowed by its hash. All that it
+// says about routes, bodies and errors comes from the document.
 import { createHash } from 'node:crypto';
 import { authHeaders } from '@sealpost/protocol';
 import type { OpenApiDocument, OpenApiOperation, OpenApiParameter, OpenApiResponse } from '@sealpost/protocol/openapi';
@@ -42,7 +42,7 @@ type Operation = {
   readonly path: string;
   readonly method: string;
   readonly operation: OpenApiOperation;
-  /** HEAD of the same path, told beside GET. */
+  /** HEAD of the same path, shown with GET. */
   readonly head: OpenApiOperation | undefined;
 };
 
@@ -237,7 +237,7 @@ const feedIds = [
   '0x00037da06d56d083fe599397a4769a042d63aa73dc4ef57709d31e9971a5b439',
 ] as const;
 
-/** Values of the arguments that examples name; moments are taken from the clock, so that they stay inside retention. */
+/** Values of the arguments that examples name; timestamps come from the clock, so that they are within retention. */
 const exampleValues: Readonly<Record<string, string>> = {
   feedID: '$feed',
   feedIDs: '$feeds',

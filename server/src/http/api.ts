@@ -1,4 +1,4 @@
-// The read path put together: gate, pipeline and handlers over a store, as one request listener.
+// Composes the read path: gate, pipeline and handlers over a store, as one request listener.
 import { randomBytes } from 'node:crypto';
 import type { NetworkType } from '@sealpost/protocol';
 import { createAuthenticator } from '../access/authenticate.ts';

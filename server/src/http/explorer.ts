@@ -1,5 +1,5 @@
-// The explorer's files: read once into memory with their gzip, found by exact path. They are no API: they need no account, take
-// no query and are in no table of routes. What is not one of them is not found; no path is ever looked up on the disk.
+// Serves the explorer's files: read into memory once, with their gzip, and found by exact path. They need no account, take no query, and are not in the
+// route table. No request path is ever looked up on disk.
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { extname, join } from 'node:path';
@@ -54,13 +54,13 @@ const hashedFolder = '/assets/';
 const filesMax = 200;
 const bytesMax = 16 * 2 ** 20;
 
-/** Where the build puts the files: beside the folder of the sources, and of what is built from them. */
+/** Where the build puts the files: next to the folders of sources and built code. */
 export const explorerFolder = fileURLToPath(new URL('../../public', import.meta.url));
 
 /** The page itself, which then shows what its address names. */
 const pagePattern = /^\/(?:inspect|status|streams\/0x[0-9a-fA-F]{64}(?:\/at\/[0-9]{1,10})?)?$/;
 
-/** Opens the files of a folder. Without a build the page's addresses say how to make one; `onTrouble` hears why it is missing. */
+/** Opens the files of a folder. Without a build the page's addresses say how to make one; `onTrouble` gets the cause. */
 export const openExplorer = (folder: string, onTrouble: (error: unknown) => void): FindFile => {
   const files = readFiles(folder, onTrouble);
   const page = files.get('/index.html') ?? notBuilt;

@@ -1,5 +1,5 @@
-// Who gets through: authentication by the route's own rule, limits per account and per address, what an account may read.
-// Deny by default: a route that asks for authentication is reached in no other way (D21, D23).
+// Admits requests: authentication as the route demands it, rate limits per account and address, and the streams that an account may read. Denies by
+// default: a route that needs authentication cannot be reached without it (D21, D23).
 import { ApiError, errorOf, type FeedId, type Route, type RouteName, statusOf } from '@sealpost/protocol';
 import type { Authenticator, Caller } from '../access/authenticate.ts';
 import type { RateDecision, RateLimiter } from '../access/rate-limit.ts';

@@ -1,4 +1,4 @@
-// Reading the request headers that matter, in one pass over the raw list: node folds or drops repeated ones, we refuse them.
+// Reads the request headers that matter in one pass over the raw list. Node merges or drops repeated headers; this rejects them.
 import { ApiError, errorOf } from '@sealpost/protocol';
 import type { AuthValues } from '../access/authenticate.ts';
 

@@ -1,6 +1,6 @@
-// The headers of what browsers show as pages of ours.
+// The headers of pages that browsers show.
 
-/** No other policy than this one, no guessed types, and no address told to anyone. */
+/** This content policy only, no guessed types, no referrer. */
 export const pageHeaders = (policy: string): readonly string[] => [
   'Content-Security-Policy',
   policy,

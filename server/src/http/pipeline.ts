@@ -1,5 +1,5 @@
-// THE LIFE OF A REQUEST, in one screen: match route → authenticate → parse query → limit → authorise → read → respond. Each line is a
-// stage, each stage a module, each may throw an ApiError; whatever is thrown becomes an answer in one place.
+// The life of a request on one screen: match route → authenticate → parse query → limit → authorize → read → respond. Each stage is a module and
+// may throw an ApiError; problem.ts turns whatever is thrown into an answer.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { costOf, errorOf, type FeedId, isLive, type RouteName, statusOf } from '@sealpost/protocol';
 import type { Caller } from '../access/authenticate.ts';
@@ -22,7 +22,7 @@ export type Handlers = { readonly [R in RouteName]: Handler<R> };
 /** Those that live delivery has. */
 export type LiveHandlers = Pick<Handlers, 'socket' | 'socketMs' | 'reportStream'>;
 
-/** What is told of every request, once, when it was answered. */
+/** What the observer gets for every request, once, after the answer. */
 export type RequestEvent = {
   readonly kind: 'request';
   readonly requestId: string;
@@ -41,7 +41,7 @@ export type PipelineParts = {
   readonly handlers: Handlers;
   readonly gate: Gate;
   readonly readQuery: QueryReader;
-  /** Files that are served beside the routes; none when absent. */
+  /** Files that are served besides the routes; none when absent. */
   readonly findFile?: FindFile | undefined;
   readonly nowMs: () => number;
   readonly monotonicMs: () => number;
@@ -61,13 +61,13 @@ export type PipelineParts = {
 };
 
 export type Pipeline = {
-  /** An upgrade that is refused, or not asked of a route that has one, is answered like any other request. */
+  /** An upgrade that is rejected, or sent to a route without one, is answered like any other request. */
   readonly handle: (request: IncomingMessage, response: ServerResponse, upgrade?: Upgrade) => void;
   /** Requests that came in and are not answered yet. */
   readonly activeRequests: () => number;
 };
 
-/** A request on its way: what is known of it so far. An error answer tells as much of it as there is. */
+/** What is known of a request so far; an error answer contains as much of it as there is. */
 type Passage = {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
@@ -160,8 +160,8 @@ const liveContext = (passage: Passage, gate: Gate, headers: RequestHeaders): Liv
 };
 
 /**
- * Tells of requests when all that came in at once are answered: the answers go out sooner, and telling of several in a row costs a third
- * of telling of each between two answers.
+ * Reports requests once all that arrived together are answered: the answers go out sooner, and reporting several in a row costs a third of
+ * reporting each between two answers.
  */
 const tellTogether = (observe: PipelineParts['observe']): PipelineParts['observe'] => {
   let waiting: RequestEvent[] = [];
@@ -175,10 +175,10 @@ const tellTogether = (observe: PipelineParts['observe']): PipelineParts['observe
   };
 };
 
-/** What is told of a request whose client left before the answer was made; nobody gets it. The status is the one that proxies log. */
+/** Reported for a request whose client left before the answer, which is not sent. Proxies log the same status. */
 const clientGone = { status: 499, code: 'client_gone' } as const;
 
-/** How a passage ends: with an answer or an error, told to the observer once. */
+/** Ends a request with an answer or an error, and reports it once. */
 const createReplies = ({ gate, isDraining, isTls, monotonicMs, observe }: PipelineParts, onEnd: () => void) => {
   const tell = tellTogether(observe);
   const { sendAnswer, writeAnswer } = createAnswerWriter();
@@ -191,7 +191,7 @@ const createReplies = ({ gate, isDraining, isTls, monotonicMs, observe }: Pipeli
     const userId = caller?.userId ?? null;
     tell({ kind: 'request', requestId, route, method, status, code, userId, bytes, durationMs, error });
   };
-  // An answer that took no token tells where the account stands all the same.
+  // An answer that took no token has the rate-limit headers too.
   const rateOf = ({ rate, caller, route }: Passage): RateDecision | undefined =>
     rate ?? (caller && route && route !== 'explorer' ? gate.stateOf(caller, route) : undefined);
   const contextOf = (passage: Passage): AnswerContext => ({
@@ -199,11 +199,11 @@ const createReplies = ({ gate, isDraining, isTls, monotonicMs, observe }: Pipeli
     head: passage.request.method === 'HEAD',
     acceptsGzip: passage.headers?.acceptsGzip ?? false,
     rate: rateOf(passage),
-    // No body is read: a client could send one without end, and every chunk of it would be parsed.
+    // Bodies are not read: a client could send one without end, and every chunk would be parsed.
     closing: isDraining() || passage.headers?.hasBody === true,
     isTls,
   });
-  // What reaches no route counts like what needs no authentication: its answer costs as much.
+  // A request without a route counts as a public one: its answer costs as much.
   const limitUnknown = ({ request, headers, startedMs }: Passage, thrown: unknown): unknown => {
     try {
       gate.limitPublic(gate.addressOf(request.socket.remoteAddress, headers?.forwardedFor), startedMs);
@@ -223,7 +223,7 @@ const createReplies = ({ gate, isDraining, isTls, monotonicMs, observe }: Pipeli
     fail: (passage: Passage, thrown: unknown): void => {
       if (thrown instanceof ClientGoneError) return void finish(passage, clientGone.status, 0, clientGone.code);
       const error = toApiError(passage.route === undefined ? limitUnknown(passage, thrown) : thrown);
-      // Half an answer cannot be taken back: the client sees the connection end instead of a wrong one.
+      // Part of an answer was sent: the connection is closed, so that the client does not take it for a whole one.
       if (passage.response.headersSent) {
         onEnd();
         passage.response.destroy();

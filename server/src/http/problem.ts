@@ -1,10 +1,10 @@
-// The way from an error to an answer: the only catch of the read path. A caller's mistake is told in full, an operating failure
-// is 503, anything else is our bug and says nothing but its request id.
+// Turns errors into answers: the only catch of the read path. A caller's mistake is explained in full, an operating failure is 503, and anything else
+// is our bug and returns only its request ID.
 import { ApiError, errorOf, statusOf, toErrorJson } from '@sealpost/protocol';
 import { CorruptRecordError, StoreError } from '../store/store.ts';
 import type { Answer } from './answer.ts';
 
-/** A damaged record stays damaged: nobody is asked to try again. */
+/** Not 503: a retry would not help. */
 const damagedText = 'A record that the answer needs is damaged in the store.';
 
 /** Names an error as the API does. */
@@ -24,7 +24,7 @@ export const toApiError = (error: unknown): ApiError => {
 /** The answer that an error becomes. */
 export type ErrorAnswer = Answer & { readonly body: string };
 
-/** Renders an error. `retryAfterSeconds` is told with 429 and 503. */
+/** Renders an error. 429 and 503 carry `retryAfterSeconds`. */
 export const toProblem = (error: ApiError, requestId: string, retryAfterSeconds: number): ErrorAnswer => {
   const { allow, ...details } = error.details;
   const shown = new ApiError(error.code, error.message, details);

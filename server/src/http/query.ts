@@ -1,4 +1,4 @@
-// The query of a request as handlers get it: parsed by the route table, moments inside retention, ids the caller may read.
+// Parses the query of a request by the route table, checks that timestamps are within retention and that the caller may read the streams.
 import {
   ApiError,
   checkRetention,
@@ -14,7 +14,7 @@ import { memoise } from '../runtime/memo.ts';
 
 export type QueryRules = QueryLimits & { readonly retentionDays: number };
 
-/** Reads the query of a route; a moment older than retention is refused with the query, before limits and permissions. */
+/** Parses the query of a route and rejects timestamps older than retention, before limits and permissions. */
 export type QueryReader = <R extends RouteName>(route: R, raw: string, nowMs: number) => QueryOf<R>;
 
 export const createQueryReader = (rules: QueryRules): QueryReader => {
@@ -29,12 +29,12 @@ const createRouteReader = (route: RouteName, rules: QueryRules) => {
   return (raw: string, nowMs: number): unknown => {
     const query = parse(raw);
     for (const [name, { as }] of moments)
-      checkRetention(query[as] as number, Math.floor(nowMs / 1_000), rules.retentionDays, name); // the table says that it is a moment
+      checkRetention(query[as] as number, Math.floor(nowMs / 1_000), rules.retentionDays, name); // the table says that it is a timestamp
     return query;
   };
 };
 
-/** Refuses a query that names a stream the caller may not read; unknown, hidden and forbidden ones alike (D22). */
+/** Rejects a query that names a stream the caller may not read; unknown, hidden and forbidden ones alike (D22). */
 export const authorise = (
   query: { readonly feedId?: FeedId; readonly feedIds?: readonly FeedId[] },
   readable: ReadonlySet<FeedId> | undefined,

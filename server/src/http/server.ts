@@ -1,5 +1,5 @@
-// The public listener: every time-out and size set, requests that never become one answered all the same, a drain that no client
-// notices. What a request means is the pipeline's; that every connection ends is the guard's.
+// The public listener: sets every time-out and size limit, answers requests that Node rejects, and drains without failed requests. The pipeline
+// handles requests; the guard ends connections.
 import { constants } from 'node:crypto';
 import { createServer as createHttpServer, type IncomingMessage, type Server, ServerResponse } from 'node:http';
 import { createServer as createHttpsServer } from 'node:https';
@@ -33,9 +33,9 @@ export type HttpListener = {
   readonly url: string;
   /** Connections that are open, and bytes that wait for their clients. */
   readonly counts: ConnectionGuard['counts'];
-  /** Takes no new connections; those that are open go on. */
+  /** Accepts no new connections; open ones continue. */
   readonly stopListening: () => void;
-  /** Stops taking connections, lets requests under way finish, then cuts what is left after `deadlineMs`. */
+  /** Stops accepting connections, lets running requests finish, and cuts what is left after `deadlineMs`. */
   readonly close: (deadlineMs: number) => Promise<void>;
   /** Uses another certificate from the next connection on. */
   readonly useTls: (tls: NonNullable<ListenOptions['tls']>) => void;
@@ -44,7 +44,7 @@ export type HttpListener = {
 /** A connection that was closed without an answer, or in the middle of one. `accept`: the system had no descriptor left. */
 export type ConnectionDropped = { readonly kind: 'connectionDropped'; readonly reason: DropReason };
 
-/** What the listener tells, which no handler sees: dropped connections, and answers to what never became a request of ours. */
+/** Events that no handler sees: dropped connections, and answers to requests that Node rejected. */
 export type ListenerEvent = ConnectionDropped | RequestEvent;
 
 const guardDefaults: GuardRules = {
@@ -118,7 +118,7 @@ export const openHttpServer = async (
   guard.watch(server, options.tls !== undefined);
   server.on('checkContinue', onRequest); // no body is ever read, so none is asked for
   server.on('checkExpectation', onRequest);
-  // What a server accepts is a Socket, plain or TLS. One whose handshake failed is told here too, and takes no answer.
+  // A server accepts plain and TLS sockets. One whose handshake failed gets here too, and cannot be answered.
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
     const accepted = socket as Socket; // as above; the types say Duplex
     if (isAnswerable(accepted)) refuseOn(accepted, explain(error));
@@ -153,7 +153,7 @@ const listen = (server: Server, { host, port }: ListenOptions, tell: (event: Lis
     server.once('error', reject);
     server.listen(port, host, () => {
       server.off('error', reject);
-      // Out of descriptors, say: the listener goes on, and what could not be accepted is the client's to retry.
+      // Out of descriptors, for example: the listener continues, and the client retries.
       server.on('error', () => tell({ kind: 'connectionDropped', reason: 'accept' }));
       resolve();
     });
@@ -187,11 +187,11 @@ const closeServer = (server: Server, guard: ConnectionGuard, deadlineMs: number)
     };
     server.once('close', finish);
     stopListening(server);
-    // One that stopped listening before may have lost its last connection since, and has told so.
+    // A server that stopped listening earlier may have closed its last connection, and emitted `close`, already.
     server.getConnections((_, count) => count === 0 && finish());
   });
 
-/** The parser has let go of a connection, and with it nobody looks at its errors any more. */
+/** The parser has released a connection and no longer handles its errors. */
 const letGo = (socket: Socket): void => void socket.on('error', () => socket.destroy());
 
 /** A connection that asks for an upgrade is answered by hand, and ends with the answer. */
@@ -218,7 +218,7 @@ const createEnding = () => {
     if (answer === undefined) socket.destroySoon();
     else if (!socket.destroyed) answer.once('close', () => endAfterAnswers(socket));
   };
-  // What else comes on such a connection is passed over: each further error would wait for the same end.
+  // Further errors on such a connection are ignored: each would wait for the same end.
   return (socket: Socket): void => {
     if (ending.has(socket)) return;
     ending.add(socket);

@@ -1,8 +1,8 @@
-// When there is too much to do, and what is refused then. One stall of the event loop is no load: shedding begins when requests have had to
-// wait for a while, with those that cost most, and ends when they no longer have to (D142).
+// Sheds load when the event loop falls behind. A single stall does not count: shedding starts once requests have had to wait for a while, with the
+// most expensive ones, and ends when they no longer wait (D142).
 import type { RouteName } from '@sealpost/protocol';
 
-/** 0: nothing is shed. 1: what reads or renders much. 2: everything but what nobody can do without. */
+/** 0: nothing is shed. 1: what reads or renders much. 2: everything but /time and /status.json. */
 export type LoadLevel = 0 | 1 | 2;
 
 export type Load = {
@@ -26,10 +26,10 @@ const expensive: ReadonlySet<RouteName> = new Set<RouteName>([
   'docs',
 ]);
 
-/** Never shed: clients correct their clocks by one, people look at the other to see what is wrong. Refusing either costs as much as answering. */
+/** Never shed: clients set their clocks by one, people look for problems in the other. Rejecting either costs as much as answering. */
 const indispensable: ReadonlySet<RouteName> = new Set<RouteName>(['time', 'status']);
 
-/** Is a request refused at this level? Files of the explorer never are: a browser that got no style sheet does not ask again. */
+/** Whether a request is shed at this level. The explorer's files never are: a browser does not retry a style sheet. */
 export const isShed = (route: RouteName, level: LoadLevel): boolean => {
   if (level === 0) return false;
   return level === 1 ? expensive.has(route) : !indispensable.has(route);

@@ -1,5 +1,5 @@
-// POST /sign-in, in a demo alone: exchanges the one-time code of its link for the demo's credentials (D154). No body is read; the code is a
-// header that no other site can send here, and the answer is for this page alone.
+// POST /sign-in, only in a demo: exchanges the one-time code of a link for the demo's credentials (D154). It reads no body; the code is in a header that
+// other sites cannot send, and other sites cannot read the answer.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { ApiError, errorOf } from '@sealpost/protocol';
 import { createRateLimiter } from '../access/rate-limit.ts';

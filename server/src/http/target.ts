@@ -1,5 +1,5 @@
-// The request target: what is refused before anything else, and which route it names. Paths are compared as they are received,
-// so that no other spelling of a route reaches it (D3, D27).
+// Parses the request target: what is rejected first, and which route it names. Paths are compared as received, so that no other spelling
+// reaches a route (D3, D27).
 import {
   ApiError,
   errorOf,
@@ -15,7 +15,7 @@ import type { FindFile, ServedFile } from './explorer.ts';
 
 export type Target = { readonly path: string; readonly query: string };
 
-/** Takes a raw target apart. Absolute form, a fragment and a percent-encoding that is not UTF-8 are refused. */
+/** Parses a raw target. Rejects the absolute form, fragments, and percent-encoding that is not UTF-8. */
 export const parseTarget = memoise((raw): Target => {
   if (!raw.startsWith('/'))
     throw new ApiError('malformed_target', 'The target must begin with a slash: send path and query only.');
@@ -72,10 +72,10 @@ for (const [name, route] of Object.entries<Route>(routes)) {
 /** What a path answers, for browsers that ask with OPTIONS. */
 type Allowed = { readonly allow: string };
 
-/** A file that is served beside the routes. */
+/** A file that is served besides the routes. */
 type Found = { readonly file: ServedFile };
 
-/** What is answered without being a route: nobody has to be let in. */
+/** What is answered without a route, and without authentication. */
 export type OtherTarget = Allowed | Found;
 
 /**

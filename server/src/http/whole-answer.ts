@@ -1,5 +1,5 @@
-// An answer that goes out as one text, head and body in a single write. node's own writing of heads checks every header again and
-// takes two writes: 14 µs of each request (D64). Only answers on connections that stay open come here; node writes the others.
+// Sends an answer as one text, head and body in a single write. Node checks every header again and needs two writes: 14 µs of each request (D64). Only
+// for connections that stay open; Node writes the other answers.
 import { type ServerResponse, STATUS_CODES } from 'node:http';
 import { gzipSync } from 'node:zlib';
 

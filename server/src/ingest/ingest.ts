@@ -3,14 +3,8 @@
 import { type FeedId, type NetworkType, parseFeedId, timeResolutionOf, toReportJson } from '@sealpost/protocol';
 import type { AdminView } from '../store/admin-snapshot.ts';
 import { retentionEdgeMs } from '../store/retention.ts';
-import {
-  type AppendOutcome,
-  type NewReport,
-  type QuarantinedReport,
-  type Store,
-  type StoredReport,
-  StoreError,
-} from '../store/store.ts';
+import type { AppendOutcome, NewReport, QuarantinedReport, Store, StoredReport } from '../store/store.ts';
+import { createAppendOrder, type Turn } from './append-order.ts';
 import { Rejection, type RejectionCode } from './rejections.ts';
 import { type LineResult, parseReportLine, type ReportLine } from './report-line.ts';
 import { describeThrown, disagreeingField, type Verdict, type VerifiedReport } from './verification.ts';
@@ -40,8 +34,8 @@ export type IngestEvent =
 
 export type Ingest = {
   /**
-   * Takes lines, numbered from `firstLine`; resolves when each is durable or refused, in order. Rejects when the store fails. Batches of one
-   * sender are appended in the order of submission, senders take turns; batches without one share one order.
+   * Ingests lines, numbered from `firstLine`; resolves when each is durable or rejected, in order. Throws when the store fails. Batches of one
+   * sender are appended in the order of submission, and senders take turns; batches without a sender share one order.
    */
   readonly submit: (lines: readonly string[], firstLine: number, sender?: Sender) => Promise<readonly LineResult[]>;
   readonly close: () => Promise<void>;
@@ -138,7 +132,7 @@ export const createIngest = (parts: IngestParts): Ingest => {
   return {
     submit: (lines, firstLine, sender) => {
       const from = sender ?? others;
-      const turn = turns.take(from); // before it waits for room: what is behind a failure fails, wherever it waits
+      const turn = turns.take(from); // before it waits for capacity: batches behind a failure fail, wherever they wait
       return room.enter(lines.length, () => pass(lines, firstLine, from, turn), sender);
     },
     close: async () => {
@@ -182,13 +176,13 @@ const recognizeDuplicate = (one: ParsedLine, candidates: readonly StoredReport[]
   }
 };
 
-/** Look-ups of duplicates at once, of all who send: a database refuses more than its connections take. */
+/** Concurrent look-ups of duplicates, of all senders: a database rejects more than its connections take. */
 const questionsMax = 16;
 
 /** More than any network signs for a stream in a second. */
 const reportsPerSecondMax = 100;
 
-// The line tells a second; a millisecond stream may have many reports in it.
+// A line states a second; a millisecond stream may have many reports in it.
 const candidatesFor = async (store: Store, { feedId, seconds }: StatedKey): Promise<readonly StoredReport[]> => {
   if (timeResolutionOf(feedId) === 'milliseconds')
     return (await store.reports.page(feedId, seconds, reportsPerSecondMax)).reports;
@@ -304,54 +298,11 @@ const toLineResult = (one: SettledLine, line: number): LineResult => ({
   message: one.kind === 'rejected' ? one.rejection.message : null,
 });
 
-type Turn = ReturnType<ReturnType<typeof createAppendOrder>['take']>;
-
-/**
- * Appends of a sender keep the order of submission, or a batch that verified faster would make an earlier one late. When one fails, all that
- * were submitted by then, by whomever, fail with it: a sender that resumes after the newest stored report would skip the failed batch if a later one were stored
- * (D102), and where a store does not answer, each by itself would wait for all before it to fail.
- */
-const createAppendOrder = () => {
-  const lastOf = new WeakMap<Sender, Promise<void>>();
-  let all: Promise<void> = Promise.resolve();
-  let taken = 0;
-  let failed = { upTo: 0, error: undefined as unknown }; // set by a failure
-  const take = (sender: Sender) => {
-    const number = ++taken;
-    const last = lastOf.get(sender) ?? Promise.resolve();
-    const come = last.then(() => {
-      if (number > failed.upTo) return;
-      throw new StoreError(
-        'store_unavailable',
-        'An earlier batch was not stored, so this one was not tried. Retry shortly.',
-        {
-          cause: failed.error,
-        },
-      );
-    });
-    come.catch(() => {}); // whoever fails before its turn does not wait for it
-    let done = (): void => {};
-    const mine = new Promise<void>((resolve) => {
-      done = resolve;
-    });
-    const ended = last.then(() => mine);
-    lastOf.set(sender, ended);
-    const before = all;
-    all = ended.then(() => before); // not all of both: its list would hold the lists of all batches before
-    const fail = (error: unknown): never => {
-      if (error instanceof StoreError) failed = { upTo: taken, error };
-      throw error;
-    };
-    return { come, done, fail };
-  };
-  return { take, over: () => all };
-};
-
 type Waiting = { readonly size: number; readonly sender: Sender | undefined; readonly enter: () => void };
 
 /**
- * Lets in as many lines at once as there is room for; the rest wait their turn, first come first served. A sender that has lines in it may take no
- * more than it leaves free, so that there is always room for another one.
+ * Admits lines up to a capacity; the rest wait, first come, first served. A sender with admitted lines may take no more than it leaves free, so that
+ * another sender always gets in.
  */
 const createSemaphore = (capacity: number) => {
   let free = capacity;

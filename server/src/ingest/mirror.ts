@@ -40,7 +40,7 @@ export type MirrorContext = {
   readonly actor: string;
 };
 
-/** Streams that one mirror may copy; more are rejected by whoever parses a request. */
+/** Streams that one mirror may copy; the parser of a request rejects more. */
 export const mirrorStreamsMax = 10_000;
 
 /** Open ranges of a stream: one for each time that the start was moved back before the last one was filled. */

@@ -1,7 +1,7 @@
 // The one table of reasons for which ingest rejects a report. The texts say what to do; docs/cli.md says how to list rejected lines.
 import { type VerificationFailure, verificationFailures } from '@sealpost/protocol';
 
-/** Why a line was refused. */
+/** Why a line was rejected. */
 export const rejections = {
   malformed_line: 'The line is not a JSON report.',
   malformed_report: 'fullReport is not a well-formed report.',
@@ -23,7 +23,7 @@ export const rejections = {
 
 export type RejectionCode = keyof typeof rejections;
 
-/** A rejection with what is known of the report. */
+/** A line was rejected. */
 export class Rejection extends Error {
   override readonly name = 'Rejection';
   readonly code: RejectionCode;

@@ -2,7 +2,7 @@
 import type { RejectionCode } from './rejections.ts';
 import { Rejection } from './rejections.ts';
 
-/** A line as it came, taken apart. Only `fullReport` is required; the rest must agree with it. */
+/** A parsed line. Only `fullReport` is required; the other fields must agree with it. */
 export type ReportLine = {
   readonly fullReport: string;
   readonly feedID?: unknown;
@@ -10,7 +10,7 @@ export type ReportLine = {
   readonly observationsTimestamp?: unknown;
 };
 
-/** What became of a line. Times are seconds, null where the line did not tell. */
+/** The result for a line. Times are seconds, null where the line states none. */
 export type LineResult = {
   readonly line: number;
   readonly result: 'stored' | 'duplicate' | 'refused';

@@ -1,4 +1,4 @@
-// What a report must prove by itself, whatever the catalog says: bytes, quorum, fields. Runs in the verifier's threads.
+// Verifies a report without the catalog: bytes, quorum, fields. Runs in the verifier's threads.
 import {
   decodeFullReport,
   decodeReportBody,

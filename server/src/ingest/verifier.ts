@@ -1,12 +1,12 @@
-// The verifier: threads that check signatures, so that no request loop ever does. A thread that ends is replaced; what it had is checked again by
-// another, once.
+// Verifies signatures in threads, away from the event loop that serves requests. A thread that ends is replaced, and another thread verifies its
+// reports again, once.
 import type { SignerSets } from '@sealpost/protocol';
 import { openChannel, startThread, type ThreadChannel } from '../runtime/threads.ts';
 import { StoreError } from '../store/store.ts';
 import type { Verdict } from './verification.ts';
 import type { VerifierRequest } from './verifier-thread.ts';
 
-/** Who sends reports: one stream of lines, say. Told apart by identity. */
+/** A sender of reports, for example one stream of lines. Compared by identity. */
 export type Sender = object;
 
 export type Verifier = {
@@ -26,7 +26,7 @@ const chunksPerThread = 2;
 
 type Channel = ThreadChannel<VerifierRequest, readonly Verdict[]>;
 
-/** Starts the threads. `onEnded` hears why one ended that nobody closed. */
+/** Starts the threads. `onEnded` is called with the reason when one ends that was not closed. */
 export const openVerifier = (threadCount: number, onEnded: (why: string) => void = () => {}): Verifier => {
   let signerSets: SignerSets = new Map();
   const others: Sender = {};
@@ -70,7 +70,7 @@ export const openVerifier = (threadCount: number, onEnded: (why: string) => void
   };
 };
 
-/** Runs so much at once; of what waits, one piece of each sender in turn. */
+/** Runs `slots` pieces at once; senders take turns, one piece each. */
 const createSenderTurns = (slots: number) => {
   const waiting = new Map<Sender, (() => void)[]>();
   let free = slots;

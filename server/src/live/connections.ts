@@ -1,9 +1,9 @@
-// The live connections of this process, whatever they speak: how many an account has, that each is kept alive, and that all end when
-// they must: with the secret, the account or the entitlement that they were opened with, and when the process drains (D66).
+// The live connections of this process, over any transport: limits them per account, keeps them alive, and ends them when their secret, account or
+// entitlement is revoked and when the process drains (D66).
 import { ApiError, errorOf, type FeedId, type RouteName } from '@sealpost/protocol';
 import type { SharedCounts } from './shared-counts.ts';
 
-/** Why a connection ends from our side, with the close code that a WebSocket shows. `silent` ones hear none. */
+/** Why a connection ends from our side, with the close code that a WebSocket shows. `silent` ones get none. */
 export const endings = {
   going_away: { code: 1001, text: 'This node is going away. Connect again.' },
   access_ended: { code: 1008, text: 'The access of this connection has ended.' },
@@ -25,7 +25,7 @@ export type Opened = {
 
 /** How a connection is held from outside. */
 export type Line = {
-  /** Tells the client, as far as there is a way, and closes; what is not closed soon is cut. */
+  /** Sends the reason where the transport can, and closes; a connection that does not close soon is cut. */
   readonly end: (why: Ending) => void;
   readonly destroy: () => void;
   /** Looks after it, once a second. */
@@ -50,7 +50,7 @@ export type Connections = ReturnType<typeof createConnections>;
 
 /** Connections end one by one, this far apart, so that clients do not all come back at once; in a hurry, closer. */
 const apartMs = 50;
-/** The share of the time to drain in which all are told to go; the rest is theirs to go in. */
+/** The share of the drain time in which connections are ended; the rest is for clients to close. */
 const tellingShare = 0.75;
 
 export const createConnections = ({ perAccountMax, accessOf, monotonicMs, shared }: ConnectionsOptions) => {
@@ -95,7 +95,7 @@ export const createConnections = ({ perAccountMax, accessOf, monotonicMs, shared
       const now = monotonicMs();
       for (const line of [...open.keys()]) line.tend(now);
     },
-    /** Admits no more and ends all, one after the other; resolves when none is left, `deadlineMs` from now at the latest. */
+    /** Admits no more and ends all, one after another; resolves when none is left, after `deadlineMs` at the latest. */
     drain: (deadlineMs: number): Promise<void> => {
       draining = true;
       const lines = [...open.keys()];

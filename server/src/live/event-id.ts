@@ -1,5 +1,5 @@
-// The ids of events: a position in the append order and the lineage that it counts in, encrypted, so that an id says nothing about streams
-// that its reader may not see, and one of another store or from before a restore is recognized (D123).
+// Event IDs: a position in the append order and its lineage, encrypted. An ID reveals nothing about streams that its reader may not see, and one
+// from another store or from before a restore is recognized (D123).
 import { createCipheriv, createDecipheriv } from 'node:crypto';
 import { ApiError } from '@sealpost/protocol';
 import type { Lineage } from '../store/store.ts';

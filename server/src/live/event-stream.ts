@@ -1,5 +1,5 @@
-// An event stream: what was appended after the event that the client saw last, then every report as it comes in, in the order of
-// appending and none twice (D67). Late reports are among them.
+// An event stream: everything appended after the last event that the client saw, then every report as it arrives, in append order and each
+// once (D67). Late reports are included.
 import type { ServerResponse } from 'node:http';
 import type { FeedId } from '@sealpost/protocol';
 import type { LongWork } from '../access/long-work.ts';
@@ -16,7 +16,7 @@ import type { Tally } from './tally.ts';
 const resumeReportsMax = 100_000;
 /** Reports that a slice of a catch-up writes at most: some 100 KB, which V8 still keeps among short-lived objects. */
 const catchUpBatch = 64;
-/** How long a catch-up waits where the store is behind what live readers were told. */
+/** How long a catch-up waits when the store is behind what live readers got. */
 const behindMs = 50;
 const comment = Buffer.from(':\n\n');
 
@@ -38,7 +38,7 @@ export type EventReader = {
   readonly after: ResumePoint | undefined;
 };
 
-/** Holds a stream whose head was sent. `onClose` hears its end once. */
+/** Runs a stream whose head was sent. Calls `onClose` once, at its end. */
 export const holdEventStream = (
   parts: EventStreamParts,
   response: ServerResponse,
@@ -91,7 +91,7 @@ export const holdEventStream = (
       },
     });
   };
-  write(comment); // so that the client, and whatever is between, sees that the stream has begun
+  write(comment); // so that the client and proxies see that the stream has started
   if (after === undefined) begin(position);
   else {
     const caughtUp = catchUp(parts, response, { userId, feedIds: new Set(feedIds), after, writeEvents, begin });
@@ -116,11 +116,11 @@ type Catching = {
   readonly after: ResumePoint;
   /** Writes events, so many of them reports. */
   readonly writeEvents: (text: string, reports: number) => void;
-  /** Goes on with what the hub tells after a position; called in the same turn in which the hub was seen to be no further. */
+  /** Continues with what the hub delivers after a position; called in the same turn in which the hub was seen to be no further. */
   readonly begin: (position: number) => void;
 };
 
-/** `reading`: it goes on, once the client has read. `behind`: the store does not have yet what live readers were told. */
+/** `reading`: it continues once the client has read. `behind`: the store does not have yet what live readers got. */
 type CatchUpStep = 'reading' | 'behind' | 'over';
 
 /**
@@ -188,8 +188,8 @@ const readAfter = async (
 const later = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
 /**
- * Waits for a client that reads slower than the store; one that stopped is ended by those who tend it. It is the connection that is asked: on
- * one that offered an upgrade, node no longer tells the response.
+ * Waits for a client that reads slower than the store; `tend` ends one that stopped. It listens to the socket: after an offered upgrade, Node no
+ * longer emits `drain` on the response.
  */
 const drained = ({ socket }: ServerResponse): Promise<void> =>
   new Promise((resolve) => {

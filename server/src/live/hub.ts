@@ -1,5 +1,5 @@
-// Following the store and telling every subscriber: one reader of the append order per process, whoever listens. What a
-// connection is, and when it ends, is its own.
+// Follows the append order of the store, once per process, and delivers each report to every subscriber of its stream. Connections manage
+// themselves.
 import type { FeedId } from '@sealpost/protocol';
 import { CorruptRecordError, type ReportStore, type StoredReport } from '../store/store.ts';
 import type { EventIds } from './event-id.ts';
@@ -17,7 +17,7 @@ export type Subscriber = {
 export type Hub = {
   /** From the next report on. Returns the way to stop. */
   readonly subscribe: (subscriber: Subscriber) => () => void;
-  /** The position of the last report that was told. */
+  /** The position of the last delivered report. */
   readonly position: () => number;
   readonly close: () => void;
 };
@@ -32,13 +32,13 @@ export type HubOptions = {
   readonly onTrouble: (error: unknown) => void;
 };
 
-/** Reports that are read and told at once; the loop serves others in between. */
+/** Reports per read; other work runs in between. */
 const batchMax = 64;
 const retryMs = 200;
 
 type Listening = { readonly subscriber: Subscriber; batch: number };
 
-/** Begins to follow. Reports that are stored when this resolves are not told. */
+/** Starts to follow. Reports that are stored when this resolves are not delivered. */
 export const openHub = async ({ reports, eventIds, feedIds, onDelivered, onTrouble }: HubOptions): Promise<Hub> => {
   const isNew = createOrder((feedId) => reports.latest(feedId)?.observationsMs, feedIds);
   const listeners = createListeners(eventIds);
@@ -54,7 +54,7 @@ export const openHub = async ({ reports, eventIds, feedIds, onDelivered, onTroub
       if (state === 'closed') return false;
       onTrouble(error);
       if (error instanceof CorruptRecordError) {
-        position += 1; // nobody can have it; what follows is well
+        position += 1; // skips a corrupt report; otherwise none after it would be delivered
         return true;
       }
       setTimeout(wake, retryMs).unref();

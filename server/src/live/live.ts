@@ -1,5 +1,5 @@
-// LIVE DELIVERY put together: hub, connections and the handlers of its routes. The pipeline has checked a request before it comes here;
-// what is added is the account's number of connections (D66).
+// Composes live delivery: hub, connections and the handlers of its routes. The pipeline has already checked the request; this adds the limit of
+// connections per account (D66).
 import { ApiError, type FeedId } from '@sealpost/protocol';
 import { readableByAccount } from '../access/entitlements.ts';
 import type { LongWork } from '../access/long-work.ts';
@@ -101,11 +101,11 @@ const accessOf = (view: AdminView, userId: string): Access | undefined => {
   try {
     return { secretIds, readable: readableByAccount(account, streams) };
   } catch {
-    return undefined; // its next request tells why; the connections of others are still to be looked at
+    return undefined; // its next request fails with the reason; the connections of others still need the review
   }
 };
 
-/** Counts a connection while it lasts and tells when it begins and ends. `hold` gets what to count in and whom to tell of its end. */
+/** Counts a connection while it lasts and reports when it starts and ends. `hold` gets the counters and the callback for its end. */
 const createRegister =
   (connections: Connections, monotonicMs: () => number, observe: LiveOptions['observe']) =>
   <L extends Line>(opened: Opened, hold: (tally: Tally, onClose: (closeCode: number | null) => void) => L): L => {

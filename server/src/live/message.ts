@@ -1,4 +1,4 @@
-// A report as live connections get it: rendered once for each form, however many read it (D30, D66).
+// Renders a report for live connections, once per form, however many read it (D30, D66).
 import { renderReport } from '../store/format/rendered-report.ts';
 import type { StoredReport } from '../store/store.ts';
 
@@ -11,7 +11,7 @@ export type LiveForm = (typeof liveForms)[number];
 export const renderEvent = (report: StoredReport, eventId: string): string =>
   `id: ${eventId}\ndata: ${renderReport(report)}\n\n`;
 
-/** The bytes of a report in a form; only an event has an id. They are shared: nobody writes to them. */
+/** The bytes of a report in a form; only an event has an id. They are shared: do not write to them. */
 export const renderMessage = (form: LiveForm, report: StoredReport, eventId: string): Buffer => {
   if (form === 'event') return Buffer.from(renderEvent(report, eventId), 'latin1');
   return toFrame(`{"report":${form === 'seconds' ? renderReport(report) : renderMilliseconds(report)}}`);

@@ -1,5 +1,5 @@
-// How several processes count the live connections of an account together (D66): each tells how many it has, and hears how many the
-// others have. A handshake is decided at once, on what was heard last.
+// Counts the live connections of an account over several processes (D66): each reports how many it has and receives the others' counts. A handshake is
+// decided at once, with the counts received last.
 
 /** How many live connections an account has. */
 export type AccountCount = readonly [userId: string, count: number];
@@ -51,7 +51,7 @@ export const createCountExchange = () => {
     return counts;
   };
   return {
-    /** Lets a process take part; returns what all others have, for it to hear first. */
+    /** Adds a process; returns the counts of all others, for it to start with. */
     join: (member: number): readonly AccountCount[] => {
       const all = new Set([...members.values()].flatMap(({ own }) => [...own.keys()]));
       members.set(member, { own: new Map(), news: all });

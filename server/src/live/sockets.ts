@@ -1,18 +1,18 @@
-// A WebSocket connection: the handshake once it is granted, pings, what the client sends, and how it closes. Reports go straight to
-// the connection as frames that all subscribers share; the `ws` package does the rest of the protocol (D66).
+// A WebSocket connection: the handshake after it is admitted, pings, messages from the client, closing. Reports are written to the connection as
+// frames that all subscribers share; the `ws` package does the rest of the protocol (D66).
 import { ApiError, errorOf } from '@sealpost/protocol';
 import { type WebSocket, WebSocketServer } from 'ws';
 import type { Upgrade } from '../http/routes/context.ts';
 import { type Ending, endings, type Line } from './connections.ts';
 import type { Tally } from './tally.ts';
 
-/** What one message of a client may hold: none is read, so a small one is ignored and a larger one ends the connection with 1009. */
+/** Bytes of one client message: none is read, so a small one is ignored and a larger one ends the connection with 1009. */
 const messageBytesMax = 4_096;
 /** Parts of one message. */
 const fragmentsMax = 16;
-/** How long a client that was told to go has to close. */
+/** How long a client has to close after our close frame. */
 const closeMaxMs = 5_000;
-/** One that sends too much is cut sooner: it is not read any more, and only needs time to read the close frame. */
+/** A client that sends too much is cut sooner: it only needs time to read the close frame. */
 const floodCloseMaxMs = 1_000;
 /** What a client may send at once, and from then on per second: it has nothing to send but pings, pongs and a close frame. */
 const frames = { burst: 100, perSecond: 10 } as const;
@@ -21,7 +21,7 @@ const bytes = { burst: 65_536, perSecond: 4_096 } as const;
 export type SocketRules = {
   /** A client with more than this waiting for it is too slow. */
   readonly liveBufferBytesMax: number;
-  /** A client that was not heard for so long is pinged; one that does not answer as long again is gone. */
+  /** A client that was silent for this long is pinged; if it stays silent as long again, it is disconnected. */
   readonly keepAliveMs: number;
 };
 
@@ -32,7 +32,7 @@ export type SocketLine = Line & {
   readonly flush: () => void;
 };
 
-/** Refuses a handshake that no WebSocket client sends. */
+/** Rejects a handshake that no WebSocket client sends. */
 export const checkHandshake = (upgrade: Upgrade | undefined): Upgrade => {
   const {
     upgrade: wanted,
@@ -61,7 +61,7 @@ const headerError = (
   header = 'Sec-WebSocket-Key',
 ): ApiError => new ApiError(code, text, { header });
 
-/** Subprotocols as the `ws` package takes them; what it does not take it answers itself, and nobody would hear of it. */
+/** Subprotocols that the `ws` package accepts; it would answer others itself, without our log. */
 const areProtocols = (header: string): boolean => {
   const names = header.split(',').map((name) => name.replace(/^[ \t]+|[ \t]+$/g, ''));
   return (
@@ -71,7 +71,7 @@ const areProtocols = (header: string): boolean => {
   );
 };
 
-/** Makes the way to complete handshakes; `onClose` of each hears the close code once. */
+/** Creates the function that completes handshakes; it calls `onClose` once, with the close code. */
 export const createWebSockets = (rules: SocketRules, monotonicMs: () => number) => {
   let extra: readonly string[] = [];
   const server = new WebSocketServer({
@@ -171,7 +171,7 @@ const holdSocket = (
 
 type Incoming = { readonly onFrame: () => void; readonly onTooMuch: () => void };
 
-/** Tells of every frame, answers pings, and counts: frames as they are understood, bytes because parts of a message are no frames yet. */
+/** Reports every frame, answers pings, and counts frames and, because parts of a message are not frames yet, bytes. */
 const watchIncoming = (
   webSocket: WebSocket,
   socket: Upgrade['socket'],

@@ -1,11 +1,11 @@
-// What is known of a live connection when it is over, as it is told to the observer.
+// What the observer learns about a live connection when it ends.
 import type { RouteName } from '@sealpost/protocol';
 import type { Ending } from './connections.ts';
 
 /** What a connection was sent, counted as it goes; why we ended it, if we did. */
 export type Tally = { messages: number; bytes: number; ended: Ending | undefined };
 
-/** What live delivery tells: connections that begin and end, reports that were sent, and to how many. */
+/** Events of live delivery: connections that start and end, delivered reports. */
 export type LiveEvent =
   | { readonly kind: 'liveOpened'; readonly route: RouteName }
   | { readonly kind: 'liveDelivered'; readonly route: RouteName; readonly count: number }

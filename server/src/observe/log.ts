@@ -1,5 +1,5 @@
-// The log: which observations become a line, at which level, with which fields. Fields are listed one by one, so that no
-// header, signature, secret or raw path can slip in. A flood of complaints becomes a few lines and a count.
+// The log: which observations become a line, at which level, with which fields. Fields are listed one by one, so that no header, signature, secret or
+// raw path is logged. A flood of warnings becomes a few lines and a count.
 import { pino } from 'pino';
 import type { LogLevel } from '../config/values.ts';
 import type { RequestEvent } from '../http/pipeline.ts';
@@ -20,7 +20,7 @@ export type LogOptions = {
   readonly nowMs: () => number;
   /** A request or commit that takes longer is a warning. */
   readonly slowMs: number;
-  /** Lines per second and kind of complaint; what is beyond is counted and told in one line when the second is over. */
+  /** Lines per second and kind of warning; the rest is counted in one line at the end of the second. */
   readonly complaintsPerSecondMax: number;
   /** Calls back after a time; a timer that does not keep the process alive when absent. */
   readonly later?: (act: () => void, ms: number) => void;
@@ -30,7 +30,7 @@ export type Log = {
   readonly observe: Listener;
   /** Writes lines that the log of another process made. */
   readonly pass: (lines: readonly string[]) => void;
-  /** Tells what is still held back and hands everything over to the system. */
+  /** Logs the counts of held-back lines and flushes everything. */
   readonly close: () => void;
 };
 
@@ -73,7 +73,7 @@ export const openLog = (options: LogOptions): Log => {
   };
 };
 
-/** The text of a moment, made anew only when a second begins. */
+/** The text of a timestamp; its seconds are rendered once a second. */
 const createClockText = (): ((ms: number) => string) => {
   let second = Number.NaN;
   let text = '';
@@ -92,7 +92,7 @@ const needsNoEscape = /^[\w-]*$/;
 /** The same of words that come again and again. */
 const isWord = memoise((text) => needsNoEscape.test(text));
 
-/** An answer that nobody has to look at, told in words that need no escaping: nearly all are. */
+/** A request that is fast, not a server error, and needs no escaping: nearly all are. */
 const isPlain = ({ status, durationMs, requestId, userId, method, code }: RequestEvent, slowMs: number): boolean =>
   status < 500 &&
   durationMs < slowMs &&
@@ -201,7 +201,7 @@ const toLine = (observation: Observation, slowMs: number): Line => {
     case 'threadEnded':
       return troubleLine(observation);
     case 'statements':
-    case 'statementFailed': // the request that fails by it tells more
+    case 'statementFailed': // the request that fails because of it says more
     case 'historyRead':
       return databaseLine(observation);
     case 'started':
@@ -330,7 +330,7 @@ const causesMax = 3;
 
 const cut = (text: string, max = messageCharactersMax): string => (text.length > max ? `${text.slice(0, max)}…` : text);
 
-/** What the log tells of an error: of its own properties the code alone, since others may hold what was sent. */
+/** What the log says of an error: of its properties only the code, since others may contain what a client sent. */
 const describeError = (error: unknown, depth = 0): Fields => {
   if (!(error instanceof Error)) return { message: cut(String(error)) };
   const { name, message, stack, cause } = error;

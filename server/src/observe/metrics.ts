@@ -1,5 +1,5 @@
-// The metrics: what is counted, under which names (sealpost_ and OpenTelemetry's, in Prometheus spelling), and how the values of several
-// processes add up. docs/metrics.md is held against them by a test. No label ever holds a user, a stream or a raw path.
+// The metrics: what is counted, under which names (sealpost_ and OpenTelemetry's, in Prometheus spelling), and how the values of several processes
+// add up. A test compares them with docs/metrics.md. No label contains a user, a stream or a raw path.
 import { isLive, type Route, routes } from '@sealpost/protocol';
 import { type Aggregator, AggregatorRegistry, Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 import { type DropReason, dropReasons } from '../connections/guard.ts';
@@ -316,7 +316,7 @@ const registerReadings = (registry: Registry, readings: Readings, staleAfterSeco
       },
     });
   read('sealpost_http_server_active_requests', 'Requests under way.', 'sum', readings.activeRequests);
-  // All processes look at one store, so what they read of it is not added up.
+  // All processes read one store, so these values are not added up.
   read('sealpost_store_map_bytes', 'Bytes of the store’s files.', 'max', readings.storeMapBytes);
   registerStaleness(registry, readings.stalenessSeconds, staleAfterSeconds);
 };

@@ -1,5 +1,4 @@
-// The ONE union of everything observable. The log and the metrics are its two listeners; whoever has something to tell
-// makes one observation of it and knows neither.
+// The one union of everything observable. Parts emit observations; the log and the metrics are the two listeners.
 import type { ErrorCode } from '@sealpost/protocol';
 import type { SecretNotOpened } from '../access/callers.ts';
 import type { RequestEvent } from '../http/pipeline.ts';
@@ -20,7 +19,7 @@ export type LifecycleObservation =
 /** Whom the certificate now in use is for, and until when, ISO 8601. */
 export type ReloadedCertificate = { readonly names: string; readonly validTo: string };
 
-/** What an operator should look at. `code` and `what` are words of ours, few and fixed: complaints are counted by them. */
+/** For the operator. `code` and `what` are from small fixed sets: warnings are counted by them. */
 export type Complaint =
   | { readonly kind: 'adminReloadFailed'; readonly error: unknown }
   | { readonly kind: 'warning'; readonly code: string; readonly message: string; readonly error?: unknown };
@@ -55,7 +54,7 @@ export const countedCodes = {
   shed: ['overloaded', 'draining'],
 } as const satisfies Record<string, readonly ErrorCode[]>;
 
-/** Tells each observation to every listener. Never throws: a listener that fails is complained of to the others. */
+/** Passes each observation to every listener. Never throws: when a listener fails, the others get a warning. */
 export const createObserver = (listeners: readonly Listener[]): Listener => {
   const tryToTell = (listener: Listener, observation: Observation): { readonly error: unknown } | undefined => {
     try {
@@ -70,7 +69,7 @@ export const createObserver = (listeners: readonly Listener[]): Listener => {
       const failure = tryToTell(listener, observation);
       if (failure === undefined) continue;
       const message = `A listener failed at an observation of the kind ${observation.kind}.`;
-      // What fails here as well is dropped: nobody is left to tell.
+      // If this fails too, there is nowhere left to report it.
       for (const other of listeners)
         if (other !== listener) tryToTell(other, { kind: 'warning', code: 'listener_failed', message, ...failure });
     }

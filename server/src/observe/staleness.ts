@@ -1,7 +1,7 @@
-// How stale streams are, as two metrics: a pass over all streams, in slices, when somebody asks for the metrics.
+// Two metrics of how stale streams are, from a pass over all streams in slices when metrics are requested.
 import { Gauge, type Registry } from 'prom-client';
 
-/** Streams looked at before others get their turn: some 2 ms. */
+/** Streams per slice, about 2 ms; other work runs in between. */
 const stalenessSlice = 50;
 
 /** The greatest of some values, and how many are above a bound, in slices. */

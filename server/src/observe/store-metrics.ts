@@ -1,4 +1,4 @@
-// The metrics of what goes wrong with a store: damaged records, unexpected ends, writing that stopped, threads that ended.
+// Metrics of store failures: corrupt records, unexpected ends, stopped writing, threads that ended.
 import { Counter, Gauge, type Registry } from 'prom-client';
 import { replacedThreads } from '../runtime/threads.ts';
 import { writingParts } from '../store/store.ts';

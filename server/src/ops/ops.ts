@@ -1,4 +1,4 @@
-// The private listener: probes, metrics and, where this process takes reports, POST /ingest and below. Never on a public address.
+// The private listener: probes, metrics and, where this process ingests, POST /ingest and below. Never put it on a public address.
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { type DescriptorWatch, watchDescriptors } from '../connections/descriptors.ts';
@@ -17,7 +17,7 @@ export type OpsOptions = {
   readonly port: number;
   /** By name, which precedes the reason. */
   readonly checks: Readonly<Record<string, ReadyCheck>>;
-  /** What is wrong while requests are still welcome; told beside the answer. */
+  /** Problems of a node that is still ready; added to the answer of /readyz. */
   readonly degraded?: () => readonly string[];
   /** The text of /metrics. */
   readonly metrics: () => Promise<string>;
@@ -157,7 +157,7 @@ const json = (status: number, body: object, headers: Readonly<Record<string, str
 const problem = (status: number, code: string, message: string, headers?: Readonly<Record<string, string>>) =>
   json(status, { error: message, code }, headers);
 
-// A body is of no use here: the connection ends with the answer, or a slow one would hold it.
+// Request bodies are not read: the connection closes after the answer, so that a slow body does not hold it.
 const send = (request: IncomingMessage, response: ServerResponse, answer: OpsAnswer): void => {
   const { 'content-length': length = '0', 'transfer-encoding': encoding } = request.headers;
   response.writeHead(answer.status, {

@@ -1,6 +1,6 @@
-// Taking turns: many who want the same thing looked at get one look, begun after they asked.
+// Coalesces concurrent calls: those that arrive while a run is under way share the next one.
 
-/** One step at a time; whoever wakes during one is served by the next. */
+/** Runs one step at a time; calls during a step share the next one. */
 export const createCoalescer = (step: () => Promise<void>) => {
   let running: Promise<void> | undefined;
   let next: Promise<void> | undefined;

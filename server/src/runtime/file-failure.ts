@@ -1,4 +1,4 @@
-// Says in plain words why a file that somebody named cannot be used: what happened, with the path, instead of the system's own text.
+// Explains why a file that a user named cannot be used: what happened, with the path, instead of the system's text.
 
 /** What happened to a file; the system's own text where it is none of the usual cases. */
 export const describeFileFailure = (path: string, cause: unknown): string => {

@@ -1,4 +1,4 @@
-// Who may use a file with a secret in it: its owner alone.
+// Checks that only its owner can read a file with a secret.
 
 /**
  * Does the mode of a file let others in? Modes mean nothing on Windows. What systemd hands over in `CREDENTIALS_DIRECTORY` is its service's

@@ -1,4 +1,4 @@
-// Says what a start waits for when it takes long. It ends nothing: a large store or a slow database may need the time.
+// Reports what a slow start waits for. It stops nothing: a large store or a slow database may need the time.
 import { within } from './deadline.ts';
 
 export type StartWatch = {
@@ -34,7 +34,7 @@ export const watchStart = (say: (text: string) => void, everyMs: number = slowSt
   };
 };
 
-/** For starts that nobody waits for at a terminal. */
+/** For starts without a user at a terminal. */
 export const unwatchedStart: StartWatch = { part: (_, open) => open(), end: () => {} };
 
 const closeFailedMs = 5_000;

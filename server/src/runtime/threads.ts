@@ -1,12 +1,12 @@
-// Starts a module of ours in a thread or a process, built or from the sources, and keeps a channel to a thread: questions and answers in order, a
-// thread that ends is replaced, closing always ends (D135).
+// Starts a module in a thread or a process, built or from the sources, and keeps a channel to a thread: answers in the order of requests, a thread that
+// ends is replaced, and closing always completes (D135).
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
 import { timedOut, within } from './deadline.ts';
 
 /**
- * Starts a module beside the caller in a thread: `startThread('./x', import.meta.url, …)` takes x.ts or x.js as the caller is one.
+ * Starts a module next to the caller in a thread: `startThread('./x', import.meta.url, …)` takes x.ts or x.js as the caller is one.
  * Node 20 does not carry a loader into threads, so an unbuilt one registers tsx itself, unless it was bundled for the tests.
  */
 export const startThread = (module: string, callerUrl: string, workerData: unknown): Worker => {
@@ -30,7 +30,7 @@ export const startThread = (module: string, callerUrl: string, workerData: unkno
 const ownOptions = (): { execArgv?: string[] } =>
   process.execArgv.some((option) => option.startsWith('--input-type')) ? { execArgv: [] } : {};
 
-/** What is told of a thread that ended though nobody closed it; another one takes its place. */
+/** A thread ended that was not closed; another one replaces it. */
 export type ThreadEnded = {
   readonly kind: 'threadEnded';
   readonly thread: (typeof replacedThreads)[number];
@@ -63,7 +63,7 @@ export type ChannelOptions<Request, Remark> = {
   /** What every new thread is sent first. */
   readonly first?: () => Request | undefined;
   readonly onRemark?: (remark: Remark) => void;
-  /** A thread ended that nobody closed; another one takes its place. */
+  /** A thread ended that was not closed; another one replaces it. */
   readonly onEnded?: (why: string) => void;
   /** The error for a question: the thread ended while it had it, or was not running. */
   readonly failure: (why: string, wasAsked: boolean) => Error;
@@ -114,7 +114,7 @@ export const openChannel = <Request, Answer, Remark = never>(
       started.on('error', (error) => {
         why = describeEnd(error);
       });
-      // An answer that cannot be read is lost, and whoever waits for it would wait forever.
+      // An answer that cannot be read is lost, and its caller would wait forever.
       started.on('messageerror', (error) => {
         why = describeEnd(error);
         void started.terminate();
@@ -149,7 +149,7 @@ export const openChannel = <Request, Answer, Remark = never>(
 
 const describeEnd = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
-/** A thread inside a system call that does not return cannot be ended: then nobody waits for it any longer. */
+/** A thread in a system call that does not return cannot be ended; closing then stops waiting for it. */
 const endThread = async (worker: Worker, last: unknown, closeMaxMs: number): Promise<void> => {
   const exited = new Promise((resolve) => worker.once('exit', resolve));
   if (last !== undefined) {
@@ -168,11 +168,11 @@ const createReadiness = () => {
     reached = resolve;
     fail = reject;
   });
-  ready.catch(() => {}); // a thread that nobody waited for fails what it is asked
+  ready.catch(() => {}); // without a waiter, requests to the thread fail instead
   return { wait: () => ready, reached, fail };
 };
 
-/** A module beside the caller as a program for child processes; without `execArgv` they take over that of this process. */
+/** A module next to the caller as a program for child processes; without `execArgv` they inherit this process's. */
 export const programBeside = (
   module: string,
   callerUrl: string,

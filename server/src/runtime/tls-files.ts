@@ -1,4 +1,4 @@
-// The certificate and its private key, read from their files. A key that others may read is refused, as key and token files are.
+// Reads the certificate and its private key. A key that others may read is rejected, like key and token files.
 import { closeSync, fstatSync, openSync, readFileSync } from 'node:fs';
 import { isTlsKeyOpenToOthers } from './private-mode.ts';
 

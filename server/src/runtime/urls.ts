@@ -1,4 +1,4 @@
-// URLs as text: an IPv6 host in brackets, a password hidden from people.
+// URLs as text: brackets around an IPv6 host, passwords hidden.
 /** The host as it stands before the port. */
 export const urlHost = (host: string): string => (host.includes(':') ? `[${host}]` : host);
 

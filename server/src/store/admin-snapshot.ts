@@ -1,4 +1,4 @@
-// The administrative records as the running process knows them: whole, in memory, reloaded when any process changes them.
+// The administrative records in memory, complete, and reloaded when any process changes them.
 import type { FeedId, Stream } from '@sealpost/protocol';
 import type { Account, AdminStore, RegisteredSignerSet } from './store.ts';
 

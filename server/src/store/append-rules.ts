@@ -1,5 +1,5 @@
-// The rules by which every engine decides what becomes of a report next to the others of its stream, those that are stored and those that were
-// accepted before it in the same batch (D145).
+// The rules by which every engine accepts or rejects a report, given the stored reports of its stream and those accepted before it in the same
+// batch (D145).
 import { decodeFullReport, ReportFormatError } from '@sealpost/protocol';
 import type { AppendOutcome, StoredReport, Window } from './store.ts';
 
@@ -32,7 +32,7 @@ const bodyOf = (fullReport: Uint8Array): string | undefined => {
   try {
     return decodeFullReport(`0x${Buffer.from(fullReport).toString('hex')}`).body;
   } catch (error) {
-    if (error instanceof ReportFormatError) return undefined; // a store keeps whatever bytes it was given
+    if (error instanceof ReportFormatError) return undefined; // a store keeps any bytes
     throw error;
   }
 };

@@ -1,4 +1,4 @@
-// What a store keeps beside reports, whatever the engine: positions, rejected lines by number and bytes, days of usage.
+// Bounds of what every engine keeps besides reports: positions, rejected lines by number and bytes, days of usage.
 import { dayMs } from '@sealpost/protocol';
 import { encodeRecord } from './format/record.ts';
 import type { QuarantinedReport } from './store.ts';
@@ -30,7 +30,7 @@ const usageDaysMax = 400;
 export const addDays = (day: string, days: number): string =>
   new Date(Date.parse(`${day}T00:00:00Z`) + days * dayMs).toISOString().slice(0, 10);
 
-/** The day of a moment in UTC. */
+/** The UTC day of a timestamp. */
 export const dayOf = (ms: number): string => new Date(ms).toISOString().slice(0, 10);
 
 /**

@@ -1,5 +1,5 @@
-// The rules of roll-ups, shared by both engines: how prices become a roll-up, how roll-ups are merged, and which ones a range of candles is read
-// from. Open and close go by observation, not by arrival, so that late reports find their place.
+// The rules of roll-ups for both engines: how prices become a roll-up, how roll-ups merge, and which ones the candles of a range are read from. Open
+// and close follow observation time, not arrival, so late reports count where they belong.
 import { rollupSeconds, rollupSecondsOf } from '@sealpost/protocol';
 
 /** What a stream's prices did in a bucket of seconds. */
@@ -17,7 +17,7 @@ export type Candle = {
 export type CandleRange = { readonly from: number; readonly to: number; readonly resolution: number };
 
 /**
- * Candles in ascending order. `next`: the slice was over before this second, and reading goes on from there; the first bucket of the next
+ * Candles in ascending order. `next`: the slice ended before this second, and reading continues there; the first bucket of the next
  * slice may be the last one of this.
  */
 export type CandleSlice = { readonly candles: readonly Candle[]; readonly next?: number };

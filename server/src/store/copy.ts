@@ -1,5 +1,5 @@
-// Moving a store to another engine: reports, administrative records with their log, quarantine and usage, through the contract alone.
-// It may be run again: what is there is recognised. At the end every report is read back and compared.
+// Copies a store to another engine through the contract: reports, administrative records with their audit log, quarantine and usage. You can run it
+// again: it recognizes what is there. At the end it reads back and compares every report.
 import { isDeepStrictEqual } from 'node:util';
 import type { FeedId } from '@sealpost/protocol';
 import { keyedBy } from './admin-keys.ts';
@@ -162,7 +162,7 @@ const compareRun = async (to: ReportStore, feedId: FeedId, wanted: readonly Stor
     more = page.more && reachedMs < lastMs;
     from = Math.floor(reachedMs / 1_000) + 1;
   }
-  // A source that is in use has grown meanwhile; anything else is refused under its key.
+  // A source that is in use may have grown; any other difference is an error.
   if (rest.size > 0 && (await to.append([...rest.values()].map(withPrice))).some((outcome) => outcome !== 'stored'))
     throw new StoreError(
       'store_corrupt',

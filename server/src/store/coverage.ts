@@ -1,5 +1,5 @@
-// How complete a range of a stream is. A second is covered when some report holds in it, whatever the stream's resolution:
-// that is the question a reader asks at that second.
+// How complete a stream is in a time range. A second is covered when a report is valid in it, whatever the stream's resolution: that is what a
+// reader asks for at that second.
 import { type FeedId, secondsMax } from '@sealpost/protocol';
 import type { ReportStore, Window } from './store.ts';
 
@@ -27,7 +27,7 @@ const windowsPerPage = 1_100; // more than the 1,000 that a second can hold, and
 
 const secondOf = (ms: number): number => Math.floor(ms / 1_000);
 
-/** Measures a range by the windows that touch it, in pages, ascending and without overlaps; others are passed over. */
+/** Measures a range by the windows that touch it, in pages, ascending and without overlaps; others are skipped. */
 export const coverageOf = async (
   pages: AsyncIterable<readonly Window[]> | Iterable<readonly Window[]>,
   { from, to }: TimeRange,

@@ -1,4 +1,4 @@
-// What is known to be damaged in a store: collected where records are read, told once each, listed for probes and checks (D120).
+// The log of corrupt records: noted where records are read, reported once each, listed for probes and checks (D120).
 import { CorruptRecordError, type Damage } from './store.ts';
 
 /** What depends on a record of each table. */
@@ -32,12 +32,12 @@ const dependents: Readonly<Record<string, string>> = {
   secretUses: 'when one secret was last used',
 };
 
-/** What depends on a record, for whoever has to decide what to do about it. */
+/** What depends on a record, to help an operator decide what to do. */
 export const dependentsOf = (table: string, key: string): string =>
   dependents[table] ?? dependents[`${table} ${key.split('/', 1)[0]}`] ?? 'unknown';
 
 export type DamageLog = {
-  /** Remembers damage; the same record is told once. */
+  /** Notes damage; each record is reported once. */
   readonly note: (damage: Damage) => void;
   readonly list: () => readonly Damage[];
   /** Runs `read`; a corrupt record is noted and becomes undefined. */
@@ -60,7 +60,7 @@ export const failingOnDamage = (log: DamageLog): DamageLog => ({
 /** Records remembered at most; a store with more of them needs a repair, not a longer list. */
 const damageMax = 1_000;
 
-/** `tell` gets each damaged record once, with the number known by then. */
+/** Calls `tell` once for each corrupt record, with the number known so far. */
 export const createDamageLog = (tell: (damage: Damage, total: number) => void = () => {}): DamageLog => {
   const known = new Map<string, Damage>();
   const note = (damage: Damage): void => {

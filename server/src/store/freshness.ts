@@ -1,4 +1,4 @@
-// How fresh the store is: how old the newest observation of all is, which streams are behind, and when that is too much.
+// How fresh the store is: the age of the newest observation, which streams are behind, and when that is too much.
 import type { Stream } from '@sealpost/protocol';
 import type { ReportStore } from './store.ts';
 
@@ -6,7 +6,7 @@ import type { ReportStore } from './store.ts';
 const behindAfterMs = 60_000;
 /** Reports are late when nothing at all was observed for this long. */
 const lagMaxMs = 60_000;
-/** Streams looked at before others get their turn. */
+/** Streams per slice; other work runs in between. */
 const sliceSize = 50;
 
 export type Freshness = {

@@ -1,10 +1,10 @@
-// What the nodes of a store tell each other, and others of themselves: the contract of every engine.
+// What nodes on one store exchange: the contract for every engine.
 
-/** How the nodes that share a store tell each other what need not last, such as the tokens that they gave. */
+/** How nodes on one store exchange short-lived values, such as the tokens that they granted. */
 export type NodeExchange = {
   /**
-   * Tells the other nodes something, if there is something, and hears what each of them told since the last call. What is older than a
-   * second is heard by nobody. One call at a time.
+   * Publishes a value, if there is one, and returns what each other node published since the last call. Values older than a second are
+   * not returned. One call at a time.
    */
   readonly exchange: (told: Uint8Array | undefined) => Promise<readonly Uint8Array[]>;
 };

@@ -1,4 +1,4 @@
-// The way from a store's URL to its engine.
+// Opens the engine that a store URL names.
 import { type StartWatch, unwatchedStart } from '../runtime/start-watch.ts';
 import { copyStore } from './copy.ts';
 import { repairLmdbStore } from './lmdb/check/repair.ts';
@@ -18,7 +18,7 @@ export type OpenOptions = {
   readonly replicas?: readonly string[];
   /** Says what the opening waits for. */
   readonly starting?: StartWatch;
-  /** How long a folder's store waits before it tells that writing stopped, and between tries. */
+  /** How long an LMDB store waits before it reports that writing stopped, and between retries. */
   readonly writing?: WritingTimes;
 };
 
@@ -70,7 +70,7 @@ export const repairStore = async (url: string, options: RepairOptions): Promise<
   throw new StoreError('store_url_invalid', `There is no store engine for ${scheme}:. Nothing was repaired.`);
 };
 
-/** Brings the tables of a store up to this release. A store in a folder has none: it is made by whoever writes first. */
+/** Upgrades the tables of a store to this release. An LMDB store needs none: its first writer creates it. */
 export const migrateStore = async (url: string): Promise<Migrated> => {
   if (/^postgres(?:ql)?:/.test(url)) return (await import('./postgres/schema.ts')).migratePostgres(url);
   throw new StoreError(

@@ -1,9 +1,9 @@
-// Repairing a store, whatever its engine: what is put aside before it is removed, and what a repair says it did (D131).
+// Repairs for every engine: what is saved to a file before it is removed, and the report of a repair (D131).
 import { closeSync, fsyncSync, openSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import type { FeedId } from '@sealpost/protocol';
 
-/** What is gone. `fromMs` to `toMs` is the range, `reports` how many it held; null where nobody can say. */
+/** What is gone. `fromMs` to `toMs` is the range, `reports` how many it held; null where unknown. */
 export type Loss = {
   readonly table: string;
   readonly key: string;
@@ -60,7 +60,7 @@ export type AsideFile = {
 
 const namesMax = 1_000;
 
-/** Makes a file of its own, also where another repair began in the same second. */
+/** Creates a new file, even if another repair started in the same second. */
 const openNew = (folder: string, nowMs: number): { readonly path: string; readonly descriptor: number } => {
   const stamp = new Date(nowMs).toISOString().replaceAll(/[-:]|\.\d+/g, '');
   for (let n = 1; ; n++) {

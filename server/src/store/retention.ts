@@ -1,5 +1,5 @@
-// Keeping the store within its bounds while it runs: slice after slice, with a pause between them, far from any request. Age is
-// counted from the newest observation, or from the clock where that is earlier: what a clock that is ahead removed would be gone (D52).
+// Applies retention while a node runs, in slices with pauses. Age counts from the newest observation, or from the clock where that is earlier, so that a clock
+// that is ahead removes nothing too early (D52).
 import { dayMs, type Stream } from '@sealpost/protocol';
 import { readFreshness } from './freshness.ts';
 import type { ReportStore } from './store.ts';
@@ -19,7 +19,7 @@ export type RetentionRules = {
 /** Between two slices of a round, so that appends come first. */
 const pauseMs = 5;
 
-/** Trims now and then until stopped. A failure is told and tried again in the next round. */
+/** Trims periodically until stopped. A failure is reported and retried in the next round. */
 export const startRetention = (
   reports: ReportStore,
   streams: () => Iterable<Stream>,

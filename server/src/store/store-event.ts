@@ -1,9 +1,9 @@
-// What a store tells while it runs, for the log and the metrics.
+// Events of a running store, for the log and the metrics.
 import type { ThreadEnded } from '../runtime/threads.ts';
 import type { Damage, WritingPart, WritingStop } from './store.ts';
 
 /**
- * What a store tells while it runs: the seconds that a durable append took; readers found gone whose places were freed; a damaged record,
+ * Events of a running store: the seconds that a durable append took; readers found gone whose places were freed; a damaged record,
  * once, with the number known by then; that the last process that wrote to it ended without closing it, and how many did so in a row; statements that
  * begin or end at a database, and why one failed; who answered a reading of history, a replica, or the primary because that is behind or away; that
  * writing stopped, and that it works again, once each; that a thread ended and is replaced.
@@ -20,7 +20,7 @@ export type StoreEvent =
   | { readonly kind: 'writingResumed'; readonly part: WritingPart; readonly seconds: number }
   | ThreadEnded;
 
-/** Too many were waiting already; it had no answer in time; the database refused it or could not be reached. */
+/** Too many statements were waiting; no answer in time; the database rejected it or could not be reached. */
 export const statementFailures = ['exhausted', 'late', 'away'] as const;
 export type StatementFailure = (typeof statementFailures)[number];
 

@@ -1,4 +1,4 @@
-// Holds an engine against a model that anybody can read: a list of reports per stream.
+// Compares an engine with a simple model: a list of reports per stream.
 import type { FeedId } from '@sealpost/protocol';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';

@@ -1,4 +1,4 @@
-// The contract's sentences on appending and reading reports.
+// The contract of appending and reading reports, as tests.
 import { toReportJson } from '@sealpost/protocol';
 import { expect } from 'vitest';
 import { secondStream } from '../../../tests/support/signed-reports.ts';

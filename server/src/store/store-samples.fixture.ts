@@ -1,4 +1,4 @@
-// What the contract's tests share: streams, really signed reports, and the engine under test.
+// What the contract's tests share: streams, signed reports, and the engine under test.
 import { createSignedReports, millisecondStream, secondStream } from '../../../tests/support/signed-reports.ts';
 import type { Store, StoredReport } from './store.ts';
 

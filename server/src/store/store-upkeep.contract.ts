@@ -1,4 +1,4 @@
-// The contract's sentences on following, retention, quarantine and administration.
+// The contract of following, retention, quarantine and administration, as tests.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-// The contract's sentences on usage, and on what nodes tell each other.
+// The contract of usage and of exchange between nodes, as tests.
 import { expect } from 'vitest';
 import type { Act, Store, UsageRow } from './store.ts';
 import type { Contract, EngineUnderTest } from './store-samples.fixture.ts';

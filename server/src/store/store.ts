@@ -1,5 +1,5 @@
-// THE CONTRACT of what we remember. Engines implement it, `store.contract.ts` is the same text as tests, and nothing else
-// in the server knows which engine it talks to. Write path and read path meet only here.
+// The store's contract. Engines implement it, `store.contract.ts` is the same text as tests, and nothing else in the server knows which engine
+// runs. Write path and read path meet only here.
 //
 // Units: `…Ms` is milliseconds since 1970, `…Seconds` whole seconds. A report's key is (feedId, observationsMs); within a
 // stream windows never overlap, so observation order is validity order. Durable means: survives kill -9 and power loss.
@@ -42,7 +42,7 @@ export type ScannedReport =
       /** Which record it is, as in `Damage`. */
       readonly table: string;
       readonly key: string;
-      /** Where it was found, as far as the record tells. */
+      /** Where it was found, as far as the record says. */
       readonly feedId?: FeedId;
       readonly observationsMs?: number;
     };
@@ -71,13 +71,13 @@ export type ReportStore = {
   /** Resolves once everything that can be read by now is as durable as an append; what was only read may be promised then. */
   readonly confirm: () => Promise<void>;
   /**
-   * The newest report of a stream, at once; undefined when it has none. Never older than what this store appended, told a listener of
-   * `onAppended` or gave before; what others appended comes soon where the engine is not on this machine.
+   * The newest report of a stream, at once; undefined when it has none. Never older than what this store appended, announced to
+   * `onAppended` or returned before; what other nodes appended follows soon.
    */
   readonly latest: (feedId: FeedId) => LatestReport | undefined;
   /** When a stream was last observed, at once and without reading the report; undefined when it has none. */
   readonly newestMs: (feedId: FeedId) => number | undefined;
-  /** For each stream the report that holds at a second, the earliest observed of several; undefined where none does. In the order asked for. */
+  /** For each stream the report that is valid at a second, the earliest observed of several; undefined where none is. In the order of `feedIds`. */
   readonly at: (feedIds: readonly FeedId[], seconds: number) => Promise<readonly (StoredReport | undefined)[]>;
   /** The last window that ends before the second and the first that ends in or after it. */
   readonly neighbours: (feedId: FeedId, seconds: number) => Promise<Neighbours>;
@@ -104,7 +104,7 @@ export type ReportStore = {
   readonly candles: (feedId: FeedId, range: CandleRange, isOver?: () => boolean) => Promise<CandleSlice>;
   /**
    * Reports in the order in which they were appended, after a position; 0 is before the first. Positions only grow. With a filter, reports of
-   * other streams are passed over without being unpacked, and less than `limit` may come although more follow: `position` says how far it got.
+   * other streams are skipped without being unpacked, and fewer than `limit` may be returned although more follow: `position` says how far it got.
    */
   readonly appendedAfter: (position: number, limit: number, filter?: AppendedFilter) => Promise<Appended>;
   /** The position of the last appended report; 0 when there is none. */
@@ -113,7 +113,7 @@ export type ReportStore = {
   readonly lineage: () => Promise<Lineage>;
   /** Calls back soon after something was appended, by this process or another; says neither what nor how much. Returns the way to stop. */
   readonly onAppended: (wake: () => void) => () => void;
-  /** Removes one slice of what retention names; `more` tells that another slice is due. Oldest first. */
+  /** Removes one slice of what retention names; `more`: another slice is due. Oldest first. */
   readonly trim: (retention: Retention) => Promise<{ readonly removed: number; readonly more: boolean }>;
   /** Every record in key order, after a cursor, checked; the way to verify a store. The last slice has no `next`. */
   readonly scan: (
@@ -123,14 +123,14 @@ export type ReportStore = {
   readonly stats: () => Promise<ReportStats>;
 };
 
-/** `damaged`: a report that may have held at the moment cannot be read, because its record is damaged. */
+/** `damaged`: a report that may be valid at the time cannot be read, because its record is corrupt. */
 export type Neighbours = {
   readonly previous: Window | undefined;
   readonly next: Window | undefined;
   readonly damaged?: true;
 };
 export type ReportPage = { readonly reports: readonly StoredReport[]; readonly more: boolean };
-/** A report as the API sends it, ASCII. The bytes are shared: nobody writes to them. */
+/** A report as the API sends it, ASCII. The bytes are shared: do not write to them. */
 export type RenderedReport = { readonly observationsMs: number; readonly json: Buffer };
 
 /** The reports of a page as the API sends them: pieces to be joined by commas, and when the last one was observed. */
@@ -148,7 +148,7 @@ export type RenderedPage = {
  */
 export type Lineage = { readonly epoch: Uint8Array; readonly key: Uint8Array };
 
-/** Where a scan goes on. Opaque. */
+/** Where a scan resumes. Opaque. */
 export type ScanCursor = string;
 
 /** Which streams to read of what was appended, and when to stop: `isOver` is asked after each report, and now and then between them. */
@@ -165,7 +165,7 @@ export type Appended = {
   readonly missed: boolean;
 };
 
-/** A line that was refused, kept for the operator to look at. */
+/** A rejected line, kept for the operator. */
 export type QuarantinedReport = {
   readonly atMs: number;
   readonly code: string;
@@ -176,9 +176,9 @@ export type QuarantinedReport = {
   readonly line: string;
 };
 
-/** Refused reports: the newest are kept, up to bounds of lines and of bytes (`quarantine-bounds.ts`). Durable when `add` resolves. */
+/** Rejected reports: the newest are kept, bounded by lines and bytes (`bounds.ts`). Durable when `add` resolves. */
 export type Quarantine = {
-  readonly add: (refused: readonly QuarantinedReport[]) => Promise<void>;
+  readonly add: (rejected: readonly QuarantinedReport[]) => Promise<void>;
   /** Newest first. */
   readonly list: (limit: number) => Promise<readonly QuarantinedReport[]>;
   readonly count: () => Promise<number>;
@@ -347,7 +347,7 @@ export type Store = {
   readonly findDamage: () => Promise<readonly Damage[]>;
   /** Writes a consistent copy into an empty folder while others read and write; it opens as a store. */
   readonly backup: (folder: string) => Promise<void>;
-  /** Ends what is under way, then lets go of files and locks. */
+  /** Completes running calls, then releases files and locks. */
   readonly close: () => Promise<void>;
 };
 

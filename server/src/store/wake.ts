@@ -1,11 +1,11 @@
-// Waking listeners when a version has grown: at once in the process that changed it, by looking in the others.
+// Wakes listeners when a version has grown: at once in the process that changed it, by polling in the others.
 
-/** `check` looks now; with listeners, `version` is looked at every `pollMs`. */
+/** `check` looks now; while there are listeners, `version` is polled every `pollMs`. */
 export const createWake = (version: () => number, pollMs: number) => {
   const listeners = new Set<() => void>();
   let seen = 0;
   let timer: NodeJS.Timeout | undefined;
-  /** A store that cannot be read says so to those who ask it; here nobody could catch it. */
+  /** A store that cannot be read throws to its callers; here the error could not be caught. */
   const look = (): number => {
     try {
       return version();

@@ -1,11 +1,11 @@
-// Whether an environment of a store can be written to: when writing stops it is told once, then tried every second, and told once when it works again.
+// Tracks whether an environment of a store can be written: reports once when writing stops, retries every second, and reports once when it works again.
 import type { StoreError, WritingPart, WritingStop } from './store.ts';
 import type { StoreEvent } from './store-event.ts';
 
 export type WritingTimes = {
   /** Between two tries while writing has stopped. */
   readonly probeEveryMs?: number;
-  /** A write that takes longer than this counts as stopped, though it goes on. */
+  /** A write that takes longer than this counts as stopped, though it continues. */
   readonly stallMs?: number;
 };
 
@@ -20,7 +20,7 @@ export type WriteState = {
 export type WriteStateOptions = {
   readonly part: WritingPart;
   readonly tell: (event: StoreEvent) => void;
-  /** Tries a small write, whose outcome it tells `failed` or `worked`. */
+  /** Tries a small write and calls `failed` or `worked`. */
   readonly probe: () => Promise<unknown>;
   readonly nowMs?: () => number;
   readonly probeEveryMs?: number;
@@ -34,7 +34,7 @@ export const createWriteState = (options: WriteStateOptions): WriteState => {
   const tryWriting = async (): Promise<void> => {
     if (isProbing) return;
     isProbing = true;
-    await probe().catch(() => {}); // it has told why
+    await probe().catch(() => {}); // it reported why
     isProbing = false;
   };
   const endProbes = (): void => {
@@ -43,7 +43,7 @@ export const createWriteState = (options: WriteStateOptions): WriteState => {
   };
   return {
     failed: ({ code, message }) => {
-      // A place that was lost does not come back, whatever fails later.
+      // A lost place does not come back, even if something else fails later.
       if (stop?.code === 'store_taken_over') return;
       const isNews = stop === undefined || code === 'store_taken_over';
       stop = { part, code, reason: message, sinceMs: stop?.sinceMs ?? nowMs() };

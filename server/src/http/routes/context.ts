@@ -1,5 +1,4 @@
-// What a handler is given: values only. Sockets, headers and clocks stay in the pipeline, but for the connection that a live
-// route takes over.
+// What a handler gets: values only. Sockets, headers and clocks stay in the pipeline, except for the connection that a live route takes over.
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { FeedId, QueryOf, RouteName } from '@sealpost/protocol';
@@ -36,13 +35,13 @@ export type LiveContext = {
   readonly userId: string;
   /** The secret that signed the request. */
   readonly secretId: string | undefined;
-  /** Where an interrupted event stream goes on, as it was sent. */
+  /** Where an interrupted event stream resumes, as sent. */
   readonly lastEventId: string | undefined;
   /** The connection that asks to be upgraded; absent from a plain request. */
   readonly upgrade: Upgrade | undefined;
 };
 
-/** A connection that its parser has let go of: `head` is what came after the request. */
+/** A connection that its parser released: `head` is what came after the request. */
 export type Upgrade = { readonly request: IncomingMessage; readonly socket: Duplex; readonly head: Buffer };
 
 /** A handler: from a parsed query to an answer. */

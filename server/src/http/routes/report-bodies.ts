@@ -1,4 +1,4 @@
-// Bodies around a list whose entries are rendered already: pieces of the body, without copying them together.
+// Bodies with a list of rendered entries, as pieces that are not copied together.
 
 const openings = { reports: Buffer.from('{"reports":['), feeds: Buffer.from('{"feeds":[') } as const;
 const comma = Buffer.from(',');

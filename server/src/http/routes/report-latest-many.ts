@@ -1,5 +1,5 @@
-// GET /api/v1/reports/latest?feedIDs=…: the newest reports of several streams, joined from texts that were rendered when they came in; 206
-// when a stream has none (D99). Sealpost extension.
+// GET /api/v1/reports/latest?feedIDs=…: the newest reports of several streams, joined from texts that were rendered on ingest; 206 when a stream
+// has none (D99). Sealpost extension.
 import type { FeedId } from '@sealpost/protocol';
 import { retentionEdgeMs } from '../../store/retention.ts';
 import type { Handler } from './context.ts';

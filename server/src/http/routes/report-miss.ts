@@ -1,4 +1,4 @@
-// The explained miss: why no report holds at a moment, and what lies on both sides of it (D7).
+// Explains a 404: why no report is valid at a timestamp, and which reports are before and after it (D7).
 import { ApiError, type FeedId } from '@sealpost/protocol';
 import { retentionEdgeMs } from '../../store/retention.ts';
 import type { Neighbours, Window } from '../../store/store.ts';

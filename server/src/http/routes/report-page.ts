@@ -1,5 +1,5 @@
-// GET /api/v1/reports/page: sequential reports, oldest first, with a link to the next page, or one that marks the last (D95). A header
-// says that damaged reports are left out (D120).
+// GET /api/v1/reports/page: sequential reports, oldest first, with a link to the next page, or one that marks the last (D95). A header says when
+// corrupt reports are left out (D120).
 import { routes } from '@sealpost/protocol';
 import type { Handler } from './context.ts';
 import { listBody } from './report-bodies.ts';

@@ -1,5 +1,5 @@
-// GET /status.json: how the service is, for everyone, as its public streams show it: a lag or readiness that counted hidden ones would tell
-// of them (D151). No texts of errors, and worked out once a second at most, however many ask.
+// GET /status.json: the service's status for everyone, from its public streams only: counting hidden ones would reveal them (D151). No error texts.
+// Computed at most once a second.
 import type { Body, NetworkType } from '@sealpost/protocol';
 import { type Freshness, lateReason, readFreshness } from '../../store/freshness.ts';
 import type { Handler, RouteContext } from './context.ts';
@@ -51,7 +51,7 @@ const render = async (
   return JSON.stringify(status);
 };
 
-// What the store says of its failure may name folders, which is nobody's business: the log and the private listener have it.
+// The store's error may name folders, so it is only in the log and on the private listener.
 const reasonsOf = (fresh: Freshness | undefined, isDraining: boolean): readonly string[] => {
   const late = fresh && lateReason(fresh);
   return [

@@ -1,5 +1,5 @@
-// The private way in over HTTP, behind a token: `POST /ingest`, NDJSON both ways, and `POST /ingest/resume`, which tells a mirror where each
-// stream resumes (D102). The listener itself is ops/ops.ts, never the public one.
+// Ingest over HTTP on the private listener, behind a token: `POST /ingest`, NDJSON both ways, and `POST /ingest/resume`, which tells a mirror where each
+// stream resumes (D102). ops/ops.ts opens the listener.
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { ApiError } from '@sealpost/protocol';
@@ -61,7 +61,7 @@ const streamResults = async (
   response: ServerResponse,
 ): Promise<void> => {
   for await (const results of ingestNdjson(ingest, readUntil(request, stopping))) {
-    if (response.destroyed) return; // nobody is left to be told; what was stored stays
+    if (response.destroyed) return; // the client has left; what was stored stays
     if (!response.headersSent) response.writeHead(200, { 'Content-Type': 'application/x-ndjson' });
     const flushed = response.write(results.map((result) => `${JSON.stringify(result)}\n`).join(''));
     if (!flushed) await drained(response);
@@ -79,7 +79,7 @@ export async function* readUntil(request: AsyncIterable<Uint8Array>, signal: Abo
   signal.addEventListener('abort', onAbort);
   try {
     for (;;) {
-      // A promise of its own for each chunk: raced against one that lives as long as the request, each would leave a handler there.
+      // A new promise for each chunk: racing one that lives as long as the request would leave a handler on it each time.
       const read = await new Promise<IteratorResult<Uint8Array> | undefined>((resolve, reject) => {
         stop = () => resolve(undefined);
         if (signal.aborted) stop();
@@ -114,7 +114,7 @@ const readBody = async (request: IncomingMessage): Promise<string> => {
   return Buffer.concat(chunks).toString('utf8');
 };
 
-/** Resolves at once for a client that has left: no event tells of it a second time. */
+/** Resolves at once for a client that has left: the event is not emitted again. */
 const drained = (response: ServerResponse): Promise<void> =>
   new Promise((resolve) => {
     if (response.destroyed) return resolve();

@@ -1,4 +1,4 @@
-// What crosses the wire at `POST /ingest/resume`: read and written by the private listener and by `sealpost follow --to`.
+// The JSON of `POST /ingest/resume`, for the private listener and `sealpost follow --to`.
 import { ApiError, type FeedId, malformedArgument, parseFeedId, type StreamStatus } from '@sealpost/protocol';
 import { type MirrorPlace, type MirrorRequest, mirrorStreamsMax } from '../mirror.ts';
 

@@ -1,4 +1,4 @@
-// Small records in the store: JSON under a checksum, which in the embedded engine also covers the record's key.
+// Small records: JSON with a checksum, which in LMDB also covers the record's key.
 import { crc32 } from 'node:zlib';
 import { CorruptRecordError } from '../store.ts';
 

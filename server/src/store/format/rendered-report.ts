@@ -1,5 +1,5 @@
-// A report as the API sends it, put together from parts that need no escaping: hex and integers. Exactly what JSON.stringify of
-// the protocol's `toReportJson` writes, which a test holds, in a quarter of the time.
+// Renders a report as the API sends it, from parts that need no escaping: hex and integers. A test compares it with JSON.stringify of the protocol's
+// `toReportJson`; this takes a quarter of the time.
 import type { FeedId } from '@sealpost/protocol';
 import type { StoredReport, Window } from '../store.ts';
 

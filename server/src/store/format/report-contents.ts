@@ -1,4 +1,4 @@
-// What a stored report says of itself: stream, window and price of its signed body.
+// Reads stream, window and price from the signed body of a stored report.
 import {
   decodeFullReport,
   decodeReportBody,

@@ -1,5 +1,5 @@
-// One flipped bit of a run, found by trying: the index is right where its checksum is, a report where its checksum is and its quorum signed it.
-// Nothing that cannot be proven is taken (D131).
+// Corrects one flipped bit of a run by trying each: the index is right when its checksum matches, a report when its checksum matches and its quorum
+// verifies. It accepts nothing unproven (D131).
 import { decodeFullReport, type FeedId, ReportFormatError, type SignerSets, verifyReport } from '@sealpost/protocol';
 import { CorruptRecordError, type Window } from '../store.ts';
 import { type Block, type BlockReport, blockIndexBytes, openBlock, reportByteRange } from './report-block.ts';

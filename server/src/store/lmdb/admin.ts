@@ -1,5 +1,5 @@
-// Administrative records and the audit log in LMDB: small JSON under checksums, changed by any process in short transactions. A version grows
-// with every change; processes that listen look at it four times a second. A damaged record is left out and noted (D120).
+// Administrative records and the audit log in LMDB: small JSON with checksums, changed by any process in short transactions. Every change increments a
+// version, which other processes poll four times a second. Corrupt records are skipped and noted (D120).
 import { createHash } from 'node:crypto';
 import { keyedBy } from '../admin-keys.ts';
 import { auditHash, readAuditEntry, requireChain } from '../audit-chain.ts';

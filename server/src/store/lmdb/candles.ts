@@ -1,5 +1,5 @@
-// The roll-ups of prices by minute, hour and day in LMDB: kept in the transaction that stores a report, so that candles need no reports to be
-// read. A store of an older release has minutes alone; its writer makes the rest of them, a slice at a time, in the order of their keys (D143).
+// Price roll-ups by minute, hour and day in LMDB, written in the transaction that stores a report, so that candles need no reports. A store of an older
+// release has only minutes; its writer builds the rest in slices, in key order (D143).
 
 import { crc32 } from 'node:zlib';
 import { dayMs } from '@sealpost/protocol';

@@ -1,5 +1,5 @@
-// Which number stands for which stream in LMDB. Both directions are stored, each row under a checksum that covers its key; what one of them
-// lost is derived from the other (D121). The tables are small and read whole, so that a damaged key hides no other row.
+// Maps streams to numbers in LMDB. Both directions are stored, each row with a checksum that covers its key, so that one can be restored from the other
+// (D121). The small tables are read whole, so a damaged key hides no other row.
 import { crc32 } from 'node:zlib';
 import type { FeedId } from '@sealpost/protocol';
 import type { DamageLog } from '../damage.ts';
@@ -94,7 +94,7 @@ export const loadStreams = ({ numbers, feedIds }: ReportTables, damage: DamageLo
   return { byFeedId, byNumber, isWhole, single };
 };
 
-/** Writes both tables anew where one of them is damaged or of format 1. Inside a transaction. */
+/** Rewrites both tables if one is corrupt or of format 1. Inside a transaction. */
 export const repairStreams = (tables: ReportTables, damage: DamageLog): void => {
   const { byFeedId, isWhole } = loadStreams(tables, damage);
   if (isWhole) return;

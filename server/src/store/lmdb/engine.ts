@@ -1,5 +1,5 @@
-// THE EMBEDDED ENGINE: a folder with two LMDB environments. `reports` is written by one process, `admin` by any; both are read by many at once.
-// This file puts the parts together and does backup and closing.
+// The embedded engine: a folder with two LMDB environments. One process writes `reports`, any process writes `admin`, and many read both. This file
+// composes the parts and does backup and closing.
 import { randomUUID } from 'node:crypto';
 import { accessSync, constants, existsSync, mkdirSync, readdirSync, statSync } from 'node:fs';
 import { open as openFile } from 'node:fs/promises';
@@ -42,7 +42,7 @@ import { isBeingWritten, takeWriterLock } from './write/writer-lock.ts';
 /** How often a process that only reads looks for new reports, for its listeners. */
 const appendPollMs = 20;
 
-/** Opens the store in a folder, to read or to write. `tell` hears what a writer observes. */
+/** Opens the store in a folder, for reading or writing. `tell` gets a writer's events. */
 export const openLmdbStore = async (
   folder: string,
   mode: 'read' | 'write',
@@ -170,7 +170,7 @@ const lockOrClose = async (
 
 type OpenReports = { readonly environment: Environment; readonly tables: ReportTables };
 
-// A writer creates the tables, which a reader cannot, and brings them up to this release.
+// A writer creates the tables, which a reader cannot, and upgrades them to this release.
 const openReports = (
   reportsFolder: string,
   folder: string,
@@ -323,7 +323,7 @@ const readStats = (folder: string, { root }: Environment, tables: ReportTables, 
   };
 };
 
-/** Makes a folder for a backup, or refuses one that holds anything. */
+/** Creates a folder for a backup; throws if it is not empty. */
 export const requireEmptyFolder = (folder: string): void => {
   mkdirSync(folder, { recursive: true });
   if (readdirSync(folder).length > 0)

@@ -1,5 +1,5 @@
-// An LMDB environment as we use it: options, named tables, synchronous transactions that are flushed when they return, so that what a reader can
-// see is on the disk (D51). One that LMDB refuses to use after a failed commit is opened again in place (D135).
+// An LMDB environment: options, named tables, and synchronous transactions that are flushed before they return, so that readers only see what is on disk
+// (D51). After a failed commit LMDB may refuse to go on; the environment is then reopened in place (D135).
 import { existsSync, statSync } from 'node:fs';
 import { type Database, open, type RangeOptions, type RootDatabase } from 'lmdb';
 import type { RecordBytes } from '../format/record-bytes.ts';

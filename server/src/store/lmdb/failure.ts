@@ -1,4 +1,4 @@
-// What a failed call of the system means for a store: which error it becomes, and what to do about it.
+// Maps failed system calls to store errors that say what to do.
 import { statfsSync } from 'node:fs';
 import { StoreError, type StoreErrorCode } from '../store.ts';
 

@@ -1,5 +1,4 @@
-// The layout of the reports environment and who it is: which format a store has, bringing an older one up to this release, and the lineage that
-// positions count in (D123).
+// The format of the reports environment: its version, upgrades from older releases, and the lineage that positions count in (D123).
 import { randomBytes } from 'node:crypto';
 import { statSync } from 'node:fs';
 import { crc32 } from 'node:zlib';
@@ -20,7 +19,7 @@ import {
   writePosition,
 } from './report-tables.ts';
 
-/** The layout that this release writes. A store of a newer one is refused, one of an older one is brought up to it by its next writer. */
+/** The layout that this release writes. A store of a newer release is rejected; one of an older release is upgraded by its next writer. */
 const formatVersion = 3;
 
 const formatKey = Buffer.from('format');
@@ -56,7 +55,7 @@ export const checkFormat = (tables: ReportTables, folder: string, damage: Damage
   );
 };
 
-/** Makes a store ready for its writer: stamps a new one, migrates an older one, derives anew what is small and damaged. */
+/** Prepares a store for its writer: stamps a new one, migrates an older one, rebuilds small corrupt tables. */
 export const prepareReports = (environment: Environment, tables: ReportTables, damage: DamageLog): void => {
   const format = formatOf(tables, damage);
   // Format 1 had a third copy of each stream's newest report.

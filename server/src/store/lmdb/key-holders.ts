@@ -1,5 +1,5 @@
-// A file beside an embedded store that says which keys its running node has: `secret rewrap` reads it first. Fresh for seconds.
-// Never on the request loop: a node says it every second, and a disk that does not answer must not stop reading.
+// A file next to an embedded store that lists the keys of its running node, for `secret rewrap`. It is valid for seconds and written asynchronously
+// every second: a disk that does not answer must not block reads.
 import { readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type KeyHolder, type KeyHolders, keyHolderFreshMs } from '../nodes.ts';

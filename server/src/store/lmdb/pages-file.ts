@@ -1,4 +1,4 @@
-// The file that holds an environment's pages: whether it is whole, how its creation is completed, and that it stays longer than its last page (D51).
+// The file with an environment's pages: checks that it is complete, finishes an interrupted creation, and keeps it longer than its last page (D51).
 import {
   closeSync,
   existsSync,

@@ -1,5 +1,5 @@
-// A file that exists while a process writes to a store. Found at the next start, it says that the last one crashed, was killed or lost power, and
-// how often that has happened in a row: a crash in native code, which nothing can catch, is named then (D124).
+// A file that exists while a process writes to a store. If the next start finds it, the last process crashed, was killed or lost power; it counts how often
+// in a row, which exposes crashes in native code that nothing can catch (D124).
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 

@@ -1,5 +1,5 @@
-// Usage in LMDB, added to by any process in its own thread: counts, one record per day, account and route, and the last use of each secret. Days come first,
-// so that what is too old lies at the beginning and goes in one sweep. A damaged record is noted and begins anew.
+// Usage in LMDB, written by any process in its own thread: counts per day, account and route, and the last use of each secret. Days come first in the key, so
+// that old ones are removed in one sweep. A corrupt record is noted and starts again at 0.
 
 import { addDays, dayOf, firstDayKept } from '../bounds.ts';
 import type { DamageLog } from '../damage.ts';

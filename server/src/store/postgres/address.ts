@@ -1,5 +1,5 @@
-// The address of a PostgreSQL store: what is the driver's and what is ours in it. Our own parameters are taken out, the rest is
-// passed on as it came, so that several hosts, TLS and whatever else the driver knows stay possible.
+// Parses the address of a PostgreSQL store. Our own parameters are taken out; the rest goes to the driver unchanged, so that several hosts, TLS and other
+// driver options work.
 import { hidePassword } from '../../runtime/urls.ts';
 import { StoreError } from '../store.ts';
 
@@ -12,9 +12,9 @@ export type PostgresAddress = {
   readonly schema: string;
   /** Connections that a node opens at most, all its processes together; undefined takes 10 for each process. */
   readonly connections: number | undefined;
-  /** After this a reading fails, whatever the database does. */
+  /** A read fails after this, whatever the database does. */
   readonly readMs: number;
-  /** After this a writing fails, whatever the database does. */
+  /** A write fails after this, whatever the database does. */
   readonly writeMs: number;
 };
 

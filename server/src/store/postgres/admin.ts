@@ -1,5 +1,5 @@
-// Administrative records, the audit log, the quarantine and usage in PostgreSQL: small records under checksums, as in the embedded
-// engine. Changes are one after the other under a lock of their own, and every node hears of them.
+// Administrative records, the audit log, quarantine and usage in PostgreSQL: small records with checksums, as in LMDB. Changes run one at a time under
+// their own lock, and every node is notified.
 import { createHash } from 'node:crypto';
 import { keyedBy } from '../admin-keys.ts';
 import { auditHash, readAuditEntry, requireChain } from '../audit-chain.ts';
@@ -49,7 +49,7 @@ export const createPostgresAdmin = (
       await on(`UPDATE ${t.counters} SET value = value + 1 WHERE name = 'admin'`);
       await on('SELECT pg_notify($1::text, $2::text)', [t.channel, 'admin']);
     });
-    // Its own listeners hear of it at once; a failure to look is made good by the next look.
+    // Listeners in this process are called at once; if that read fails, the next poll makes up for it.
     feed.look().catch(() => {});
   };
   return {

@@ -1,6 +1,5 @@
-// Writing a batch of reports to PostgreSQL: one transaction under one lock, so that several nodes may write at once. The lock is
-// taken before anything is looked at and before positions are given, and is let go of by the commit: positions are in the order of
-// commits, and nobody's window can slip in between (D82).
+// Appends a batch of reports to PostgreSQL: one transaction under one lock, so that several nodes can write. It takes the lock before it reads or assigns
+// positions and the commit releases it, so positions follow the order of commits and no other window can get in between (D82).
 import type { FeedId } from '@sealpost/protocol';
 import { judgeReport, type Neighbor } from '../append-rules.ts';
 import { mergeRollups, type Rollup, rollUp } from '../candle-rollup.ts';

@@ -1,5 +1,5 @@
-// How a process comes to know the newest reports. It is fed by the database: a notification wakes it, a look four times a second does
-// when none comes, and what it reads is ordered by position (D82).
+// The change feed: how a process learns of the newest reports. Notifications wake it, it polls four times a second in case one is lost, and it reads in the
+// order of positions (D82).
 import type { FeedId } from '@sealpost/protocol';
 import { createCoalescer } from '../../runtime/coalesce.ts';
 import type { DamageLog } from '../damage.ts';
@@ -22,7 +22,7 @@ import {
 } from './rows.ts';
 import type { Tables } from './schema.ts';
 
-/** How often the counters are looked at, whether or not a notification came. */
+/** How often the counters are polled, with or without notifications. */
 const pollMs = 250;
 /** Reports read at once. */
 const batchMax = 1_000;
@@ -38,7 +38,7 @@ export type ChangeFeed = {
   readonly appendedAfter: (position: number, limit: number, filter?: AppendedFilter) => Promise<Appended>;
   readonly onAppended: (wake: () => void) => () => void;
   readonly onAdminChanged: (wake: () => void) => () => void;
-  /** Reports that are stored, whoever stored them: `latest` is no older than these. */
+  /** Reports that any node stored: `latest` is no older than these. */
   readonly learn: (reports: readonly StoredReport[]) => void;
   /** What was just read for somebody: `latest` is no older than this either. */
   readonly notice: (feedId: FeedId, row: ReportRow) => void;
@@ -65,7 +65,7 @@ type Source = {
 export type FeedParts = Source & {
   readonly tables: Tables;
   readonly partitions: Partitions;
-  /** For whoever asks for what is no longer in memory: many may at once, and following must not wait behind them. */
+  /** For reads of what is no longer in memory: many may come at once, and following must not wait behind them. */
   readonly others: Source;
 };
 

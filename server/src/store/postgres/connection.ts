@@ -1,6 +1,7 @@
-// Talking to PostgreSQL: the one file that knows the driver. Everything has a bound of its own in this process, since a database
-// that is away or stuck keeps none of its promises, its time-outs included (D80).
+// Connects to PostgreSQL: the only file that knows the driver. Everything has its own deadline in this process, because a database that is unavailable or
+// stuck does not keep its own time-outs (D80).
 import postgres from 'postgres';
+import { backoffMs } from '../../runtime/backoff.ts';
 import { timedOut, within } from '../../runtime/deadline.ts';
 import { StoreError } from '../store.ts';
 import type { StatementFailure, StoreEvent } from '../store-event.ts';
@@ -12,7 +13,7 @@ export type Parameter = string | number | Uint8Array;
 /** Runs one statement, prepared once per connection. */
 export type Run = <Row>(text: string, parameters?: readonly Parameter[]) => Promise<readonly Row[]>;
 
-/** Statements that wait or run for each connection; more are refused at once. */
+/** Statements that wait or run per connection; more are rejected at once. */
 const waitingPerConnection = 50;
 
 type Client = postgres.Sql<{ bigint: number }>;
@@ -33,11 +34,11 @@ const openClient = (address: PostgresAddress, options: ClientOptions): Client =>
   const client = postgres<{ bigint: postgres.PostgresType<number> }>(address.url, {
     max,
     ...({ socket: sockets.open } as object), // the driver's types know nothing of it
-    // Statements name their types: no round trip to ask for them.
+    // Statements name their types, which saves a round trip.
     fetch_types: false,
     idle_timeout: 60,
     connect_timeout: Math.max(1, Math.ceil(address.readMs / 1_000)),
-    backoff: (tries) => Math.min(1, 0.05 * 2 ** Math.min(tries, 8)),
+    backoff: (tries) => backoffMs(tries, 50, 1_000) / 1_000,
     onnotice: onNotice ?? (() => {}),
     // Positions and milliseconds stay far below 2^53.
     types: { bigint: { to: 20, from: [20], parse: Number, serialize: String } },
@@ -87,7 +88,7 @@ const networkCode = (error: unknown): string | undefined => {
   return typeof code === 'string' && /^[A-Z][A-Z_]+$/.test(code) ? code : undefined;
 };
 
-/** Fails as it is told to, but where the connection is gone: then the driver would write ROLLBACK to it, which ends the process. It hears of the end by itself. */
+/** Rejects with the error, unless the connection is gone: then the driver would write ROLLBACK to it, which ends the process. The driver notices the end by itself. */
 const failUnlessGone = (error: unknown): Promise<never> =>
   networkCode(error) === undefined ? Promise.reject(error) : new Promise(() => {});
 
@@ -95,7 +96,7 @@ export type PoolOptions = Pick<ClientOptions, 'isFleeting'> & { readonly tell?: 
 
 export type Pool = { readonly run: Run; readonly close: () => Promise<void> };
 
-/** Connections for statements on their own. One that has no answer in time fails, and when nothing else had one either, all are made anew. */
+/** A pool for single statements. A statement without an answer in time fails; if no other had one either, all connections are replaced. */
 export const openPool = (
   address: PostgresAddress,
   max: number,
@@ -113,7 +114,7 @@ export const openPool = (
     const stuck = client;
     client = open();
     answeredAt = performance.now();
-    stuck.end({ timeout: 0 }).catch(() => {}); // nobody waits for it
+    stuck.end({ timeout: 0 }).catch(() => {}); // not awaited
   };
   const failed = (reason: StatementFailure, error: Error): Error => {
     tell({ kind: 'statementFailed', reason });
@@ -188,7 +189,7 @@ export const openWriteConnection = (address: PostgresAddress): WriteConnection =
   const renew = (): void => {
     const stuck = client;
     client = open();
-    stuck.end({ timeout: 0 }).catch(() => {}); // nobody waits for it
+    stuck.end({ timeout: 0 }).catch(() => {}); // not awaited
   };
   const transact = async <T>(job: Job, act: (run: Run) => Promise<T>): Promise<T> => {
     job.state = 'running';
@@ -238,10 +239,10 @@ export const openWriteConnection = (address: PostgresAddress): WriteConnection =
   };
 };
 
-/** Hears the notifications of a channel on a connection of its own, which is made again when it breaks: `wake` is called then as well. */
+/** Listens to a channel on its own connection, and reconnects when it breaks. Calls `wake` for notifications and after reconnecting. */
 export const listen = (address: PostgresAddress, channel: string, wake: () => void): (() => Promise<void>) => {
   const client = openClient(address, { route: createRoute(), max: 1, statementMs: address.readMs });
-  // Whoever listens looks by itself too: a channel that cannot be had costs speed alone.
+  // Callers poll too: without the channel they are only slower.
   client.listen(channel, wake, wake).catch(() => {});
   return () => client.end({ timeout: 1 });
 };

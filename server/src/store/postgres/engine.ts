@@ -1,5 +1,4 @@
-// THE ENGINE FOR SEVERAL MACHINES: a schema in PostgreSQL, written and read by as many nodes as there are. This file puts the parts
-// together and owns opening and closing.
+// The engine for several machines: a schema in PostgreSQL that any number of nodes write and read. This file composes the parts, opens and closes.
 import { createDamageLog, type DamageLog, failingOnDamage } from '../damage.ts';
 import { type ReportStore, type Store, StoreError } from '../store.ts';
 import type { StoreEvent } from '../store-event.ts';
@@ -76,7 +75,7 @@ type Connections = {
   readonly slow: Pool;
   /** For following: never behind readers. */
   readonly watch: Pool;
-  /** For what nodes tell each other. */
+  /** For the exchange between nodes. */
   readonly news: Pool;
   readonly writer: WriteConnection;
   readonly close: () => Promise<void>;

@@ -1,4 +1,4 @@
-// What a process remembers of a database: the newest report of each stream, and the last ones in the order of appending.
+// What a process keeps in memory of a database: the newest report of each stream, and the last ones in append order.
 import type { FeedId } from '@sealpost/protocol';
 import { renderReport } from '../format/rendered-report.ts';
 import { type Appended, type AppendedFilter, type LatestReport, reportTag, type StoredReport } from '../store.ts';

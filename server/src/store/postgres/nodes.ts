@@ -1,12 +1,12 @@
-// How nodes on one database tell each other what need not last: rows that live for seconds, in a table that no standby has and that
-// a crash empties. Commits of these rows wait for nobody.
+// Exchanges short-lived values between the nodes on a database: rows that live for seconds, in an unlogged table that standbys lack and a crash empties.
+// Their commits wait for neither disk nor standby.
 import { randomUUID } from 'node:crypto';
 import { type KeyHolders, keyHolderFreshMs, type NodeExchange } from '../nodes.ts';
 import type { Run } from './connection.ts';
 import { numberList, textList } from './rows.ts';
 import type { Tables } from './schema.ts';
 
-/** What is older is heard by nobody: tokens that were given long ago have come back. */
+/** Older values are not returned: tokens that were granted long ago have refilled. */
 const heardSeconds = 1;
 /** How long rows are kept, by the database's clock, and how long it is remembered what was heard of a node. */
 const keptSeconds = 5;

@@ -1,5 +1,5 @@
-// The partitions of reports and minutes: which partition a moment falls into, how its tables are called, making and dropping them.
-// Statements that can name a partition do: through the parent each costs three times as much.
+// The partitions of reports and minutes: which one a timestamp falls into, table names, creating and dropping. Statements name a partition where they
+// can: through the parent table each costs three times as much.
 import { dayMs } from '@sealpost/protocol';
 import { createCoalescer } from '../../runtime/coalesce.ts';
 import type { Run } from './connection.ts';

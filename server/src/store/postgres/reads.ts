@@ -1,5 +1,5 @@
-// Reading reports from PostgreSQL. A reading that fits into one partition names it; what it does not find there is asked of all
-// of them in one statement, so that every answer is of one moment.
+// Reads reports from PostgreSQL. A read that fits into one partition names it; what it does not find there it reads from all partitions in one statement, so
+// that every answer is of one snapshot.
 import assert from 'node:assert/strict';
 import type { FeedId } from '@sealpost/protocol';
 import type { CandleRange, CandleSlice } from '../candle-rollup.ts';

@@ -1,5 +1,5 @@
-// Which server a reading of history goes to (D87): a replica that has all that this process has shown of the streams asked for, in
-// `latest` or in history; the primary otherwise. What was shown once is in every later answer.
+// Chooses the server for reads of history (D87): a replica that has caught up with all that this process has shown of the requested streams, in `latest`
+// or in history; the primary otherwise. So no answer is older than an earlier one.
 import type { FeedId } from '@sealpost/protocol';
 import { createCoalescer } from '../../runtime/coalesce.ts';
 import { StoreError } from '../store.ts';

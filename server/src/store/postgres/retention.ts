@@ -1,5 +1,5 @@
-// What retention removes from PostgreSQL, and what is counted there: whole partitions, dropped at once. For want of room the
-// one with the newest reports never goes, and of the others each stream's newest report stays (D147). Readers hide what is older than retention (D52).
+// Removes old reports from PostgreSQL by dropping whole partitions, and counts what they hold. When space runs short it never drops the partition with the
+// newest reports, and keeps each stream's newest report of the others (D147). Readers hide what is older than retention (D52).
 import { positionsKept } from '../bounds.ts';
 import { withPrice } from '../format/report-contents.ts';
 import { attempt } from '../format/report-correction.ts';

@@ -1,4 +1,4 @@
-// A report as a row: packed, and under a checksum that covers its key as well; and how lists travel as one parameter.
+// A report as a row: packed, with a checksum that also covers its key; and lists as one parameter.
 import { crc32 } from 'node:zlib';
 import type { FeedId } from '@sealpost/protocol';
 import type { DamageLog } from '../damage.ts';

@@ -1,5 +1,5 @@
-// The tables in PostgreSQL: their numbered migrations, how partitions are named, and the locks. Plain features only, so that
-// compatible databases work. Reports and minutes are partitioned by time (D81).
+// The PostgreSQL schema: numbered migrations, names of partitions, locks. It uses plain features only, so that compatible databases work. Reports and
+// minutes are partitioned by time (D81).
 
 import { createHash, randomBytes } from 'node:crypto';
 import { crc32 } from 'node:zlib';
@@ -26,7 +26,7 @@ export type Tables = {
   readonly migrations: string;
   readonly layout: string;
   readonly lineage: string;
-  /** Told in every transaction that others must hear of. */
+  /** Notified in every transaction that other nodes must see. */
   readonly channel: string;
 };
 
@@ -158,7 +158,7 @@ export const migratePostgres = async (url: string, partitionMs = dayMs): Promise
   }
 };
 
-/** How a store is laid out; refuses one that this release cannot work with, and says what to do. */
+/** The layout of a store; throws for one that this release cannot use, and says what to do. */
 export const readLayout = async (
   run: Run,
   t: Tables,

@@ -1,12 +1,13 @@
-// The sockets of the database's clients: which host they lead to, how soon one is tried again, and that none outlives its client.
-// The driver by itself begins with the first host each time, tries again without a pause where a connection is closed before it is one,
-// and leaves behind what is on its way when a client is ended: that comes alive, and stays for a minute.
+// The sockets of database clients: chooses the host, backs off, and closes every socket with its client. The driver itself always starts with the first
+// host, retries without a pause when a connection is closed early, and leaves connections that are being opened behind when a client ends.
 import { connect, type Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { backoffMs } from '../../runtime/backoff.ts';
 
-/** Where the driver wants to go: hosts with their ports, or a socket file. */
+/** The driver's target: hosts with their ports, or a socket file. */
 type Where = { readonly host: readonly string[]; readonly port: readonly number[]; readonly path: string | false };
 
-/** What is known of the hosts, for one client after the other. */
+/** The state of the hosts, shared by one client after another. */
 export type Route = {
   /** The host to try now; resolves after a pause where several have failed in a row. */
   readonly next: (hosts: number) => Promise<number>;
@@ -22,17 +23,16 @@ export const createRoute = (): Route => {
   let failures = 0;
   return {
     next: async (hosts) => {
-      // Each of them may fail once before there is a pause.
+      // Each host may fail once before there is a pause.
       const beyond = failures - hosts;
       if (beyond > 0) {
-        const ms = Math.min(pauseMaxMs, pauseMinMs * 2 ** Math.min(beyond, 10));
-        await new Promise((resolve) => setTimeout(resolve, ms));
+        await sleep(backoffMs(beyond, pauseMinMs, pauseMaxMs));
       }
       return current % hosts;
     },
     failed: (host, hosts) => {
       failures += 1;
-      // Several fail at once: one of them is enough to go on to the next.
+      // Several sockets fail at once: one is enough to switch to the next host.
       if (current === host) current = (host + 1) % hosts;
     },
     lasted: () => {
@@ -47,7 +47,7 @@ export type Sockets = {
   readonly destroy: () => void;
 };
 
-/** A connection that lived shorter than this was none: it was refused, or led to a standby where the primary is wanted. */
+/** A connection that lived shorter than this counts as failed: it was rejected, or led to a standby instead of the primary. */
 const lastsMs = 1_500;
 
 export const createDatabaseSockets = (route: Route): Sockets => {

@@ -1,4 +1,4 @@
-// Usage in PostgreSQL, added to by any process: counts, one row per account, day and route, and the last use of each secret.
+// Usage in PostgreSQL, written by any process: counts per account, day and route, and the last use of each secret.
 
 import { dayOf, firstDayKept } from '../bounds.ts';
 import type { SecretUse, UsageRow, UsageStore } from '../store.ts';

@@ -1,4 +1,4 @@
-// Looking through every record of the administrative environment, for those who check a store.
+// Checks every record of the administrative environment.
 import { createDamageLog, type DamageLog } from '../../damage.ts';
 import { decodeKeyedRecord } from '../../format/record.ts';
 import type { Damage } from '../../store.ts';

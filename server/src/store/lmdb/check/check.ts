@@ -1,5 +1,5 @@
-// What must agree between the tables of the reports environment, compared for those who check a store: each record may match its checksum and
-// still contradict another one (D130). Everything is read on one snapshot, so that a writer may continue meanwhile.
+// Checks that the tables of the reports environment agree: records may match their checksums and still contradict each other (D130). Reads one
+// snapshot, so a writer may continue.
 import { createDamageLog, type DamageLog } from '../../damage.ts';
 import type { Block } from '../../format/report-block.ts';
 import { CorruptRecordError, type Damage, type Window } from '../../store.ts';

@@ -1,5 +1,5 @@
-// Repairing the administrative environment of LMDB: a record under a damaged key is put back under its own, one that is damaged is taken out.
-// Entries of the audit log stay whatever they are: a log that could be mended could be forged (D131).
+// Repairs the administrative environment of LMDB: a record under a damaged key is moved to its own key, a corrupt record is removed. Audit log entries are
+// never changed: a log that can be repaired can be forged (D131).
 import type { SignerSets } from '@sealpost/protocol';
 import { keyedBy } from '../../admin-keys.ts';
 import { dependentsOf } from '../../damage.ts';

@@ -1,5 +1,5 @@
-// Repairing runs in LMDB: each one that does not open, or holds a damaged report, is written again with what of it can be proven. What cannot
-// be is described in the table `damaged`, in the same transaction (D131).
+// Repairs runs in LMDB: a run that does not open, or contains a corrupt report, is rewritten with what can be proven. The rest is recorded in the table
+// `damaged`, in the same transaction (D131).
 import type { FeedId, SignerSets } from '@sealpost/protocol';
 import { timeResolutionOf } from '@sealpost/protocol';
 import { createDamageLog } from '../../damage.ts';

@@ -1,4 +1,4 @@
-// Repairing the tables of the reports environment beside the runs: what is small and derived, the order of appending, minutes (D131).
+// Repairs the derived tables of the reports environment: small tables, append order, minutes (D131).
 import { closeSync, openSync, readSync, rmSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { createDamageLog, dependentsOf } from '../../damage.ts';

@@ -1,5 +1,5 @@
-// Repairing a store in LMDB, by its only writer. Damaged records go to a file first; then they are replaced by what can be proven or derived, in
-// short transactions, each of which leaves a store that can be used: a repair that is cut short is completed by the next one (D131).
+// Repairs an LMDB store as its only writer. Corrupt records are saved to a file first, then replaced by what can be proven or derived, in short
+// transactions that each leave a usable store: run it again to complete an interrupted repair (D131).
 import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-// Walking through every record of the reports environment, for those who check a store. Each table has a check of its records.
+// Scans every record of the reports environment with the check of its table.
 import assert from 'node:assert/strict';
 import type { FeedId } from '@sealpost/protocol';
 import { createDamageLog } from '../../damage.ts';

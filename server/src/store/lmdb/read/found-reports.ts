@@ -1,5 +1,5 @@
-// Single reports in the runs of a stream in LMDB: the one that holds at a moment, its neighbors, and sequences of them. What is damaged is
-// noted and skipped (D120).
+// Finds single reports in the runs of a stream: the one valid at a timestamp, its neighbors, and sequences. Corrupt ones are noted and skipped
+// (D120).
 import type { FeedId } from '@sealpost/protocol';
 import type { RecordBytes } from '../../format/record-bytes.ts';
 import { secondOf, wholeSecondsEnd } from '../../format/rendered-report.ts';

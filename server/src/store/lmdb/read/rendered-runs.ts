@@ -1,6 +1,5 @@
-// Runs of reports as the API sends them: rendered when first asked for, kept in memory up to a bound, and never trusted. A run is used only
-// while the record behind it still has the checksum that it was rendered from, so that no process serves what another one has changed. A
-// page with a damaged report is put together report by report, without it (D120).
+// Runs of reports as the API sends them: rendered on first use and kept in memory up to a bound. A rendered run is used only while the checksum of its
+// record is unchanged, so that no process serves what another has changed. A page with a corrupt report is assembled report by report, without it (D120).
 import { type FeedId, timeResolutionOf } from '@sealpost/protocol';
 import type { RecordBytes } from '../../format/record-bytes.ts';
 import {

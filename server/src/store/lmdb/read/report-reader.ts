@@ -1,5 +1,5 @@
-// Reading reports from LMDB: synchronous, on one snapshot per call, so that a run closing meanwhile is seen whole in one place. Used by every
-// process, and by the writer inside its transactions. What is damaged is noted and treated as missing (D120).
+// Reads reports from LMDB: synchronous, on one snapshot per call, so that a run that closes meanwhile is seen in one place. Used by every process, and by
+// the writer in its transactions. Corrupt reports are noted and treated as missing (D120).
 import type { FeedId } from '@sealpost/protocol';
 import type { CandleRange, CandleSlice } from '../../candle-rollup.ts';
 import { renderReport, secondOf } from '../../format/rendered-report.ts';

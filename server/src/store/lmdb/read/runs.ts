@@ -1,6 +1,6 @@
-// Finding the runs of a stream in LMDB. A run is checked when it is opened: its index against a checksum that the stream's number seeds, its key
-// against its last window. LMDB finds keys by bisection, so that one damaged key can hide others: the keys around a place are compared, and
-// where they are out of order the entries are walked one by one (D122).
+// Finds the runs of a stream in LMDB. Opening a run checks its index (the checksum is seeded with the stream's number) and its key against its last
+// window. LMDB finds keys by bisection, so one damaged key can hide others: neighboring keys are compared, and where they are out of order all entries
+// are walked (D122).
 import type { DamageLog } from '../../damage.ts';
 import type { RecordBytes } from '../../format/record-bytes.ts';
 import { type Block, type BlockReport, openBlock } from '../../format/report-block.ts';
@@ -28,7 +28,7 @@ export type FoundRun = {
 /** A report that was found and not yet unpacked. */
 export type FoundReport = { readonly window: Window; readonly read: () => BlockReport };
 
-/** Where reports are read from, and who is told of damage. */
+/** Where reports are read from, and where damage is noted. */
 export type ReportSource = {
   readonly tables: ReportTables;
   readonly directory: Directory;

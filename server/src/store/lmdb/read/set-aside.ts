@@ -1,5 +1,5 @@
-// Runs that the writer found damaged and moved out of the way into a table of their own: what they were, why, and which ranges are lost with
-// them. Their bytes stay for whoever can read more out of them (D120).
+// The table of corrupt runs that the writer moved out of the way: what they were, why, and which ranges are lost. Their bytes are kept for
+// recovery (D120).
 import { crc32 } from 'node:zlib';
 import { CorruptRecordError, type Damage, type Window } from '../../store.ts';
 import { keysFrom, type ReportTables } from '../report-tables.ts';

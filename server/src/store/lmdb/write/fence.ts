@@ -1,5 +1,5 @@
-// Who may write, kept in the database itself: a writer leaves its token in both environments when it takes its place, and every transaction compares it.
-// A lock file can be removed, and a suspended process resumes; a transaction of one that was replaced changes nothing (D136).
+// Fences off a replaced writer: a writer stores its token in both environments when it starts, and every transaction compares it. Lock files can be
+// removed and suspended processes resume, but a transaction of a replaced writer changes nothing (D136).
 import type { DamageLog } from '../../damage.ts';
 import { decodeKeyedRecord, encodeKeyedRecord } from '../../format/record.ts';
 import { CorruptRecordError, StoreError } from '../../store.ts';

@@ -1,4 +1,4 @@
-// The quarantine in LMDB: rejected lines in order of arrival, the newest kept; its bytes are those of its pages. A damaged line is left out and noted.
+// The quarantine in LMDB: the newest rejected lines, in order of arrival, bounded by number and bytes. Corrupt lines are skipped and noted.
 
 import { fitQuarantine, quarantineBytesMax, quarantineLinesMax } from '../../bounds.ts';
 import type { DamageLog } from '../../damage.ts';

@@ -1,6 +1,5 @@
-// Writing reports to LMDB: one transaction per batch, run in the writer's own thread. Decides duplicates, conflicts and overlaps, closes runs
-// into blocks, keeps the order of appending and the counters, all in that transaction. A damaged run is set aside, and what it held can be
-// appended again (D120).
+// Appends reports to LMDB: one transaction per batch, in the writer thread. It detects duplicates, conflicts and overlaps, closes runs into blocks, and
+// updates append order and counters. A corrupt run is set aside, and its reports can be appended again (D120).
 import type { FeedId } from '@sealpost/protocol';
 import { judgeReport, type Neighbor } from '../../append-rules.ts';
 import { positionsKept } from '../../bounds.ts';

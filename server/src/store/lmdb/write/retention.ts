@@ -1,5 +1,5 @@
-// What retention removes from LMDB, a slice per transaction: whole runs and tail reports, oldest first. A run goes when its
-// last report is too old, so single reports may outlive the bound by a run; readers hide what is older than retention (D52).
+// Removes old reports from LMDB, a slice per transaction: whole runs and tail reports, oldest first. A run is removed when its last report is too old, so some
+// reports outlive the bound by a run; readers hide them (D52).
 import type { DamageLog } from '../../damage.ts';
 import { blockReports, openBlock } from '../../format/report-block.ts';
 import { CorruptRecordError, type Retention } from '../../store.ts';

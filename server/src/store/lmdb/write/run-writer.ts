@@ -1,5 +1,5 @@
-// Writing the runs of a stream in LMDB, inside the transaction of a batch: putting them, taking damaged ones out of the way, and merging late reports
-// into them, each run once per batch (D148).
+// Writes the runs of a stream in LMDB within a batch's transaction: puts runs, moves corrupt ones out of the way, and merges late reports, each run once
+// per batch (D148).
 import {
   type Block,
   type BlockReport,

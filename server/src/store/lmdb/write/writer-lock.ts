@@ -1,6 +1,6 @@
-// Who may begin to write reports: one process per folder. The holder is known by pid, start time, boot and pid namespace, so that a killed one's
-// lock is free at once; a holder in another container, whose pid means nothing here, must show a recent beat. The file decides who may begin;
-// that a replaced writer stores nothing is ensured by the database (D136).
+// The lock that allows one process per folder to write reports. It identifies the holder by pid, start time, boot and pid namespace, so that the lock of a
+// killed process is free at once; a holder in another container, whose pid means nothing here, must refresh the file. The fence in the database stops a
+// writer that was replaced (D136).
 import { readFileSync, readlinkSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { utimes } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -1,5 +1,5 @@
-// The caller's side of the thread that writes, and what happens when a write fails: the caller is told, writing counts as stopped, and is tried
-// again until it works (D135).
+// The caller's side of the writer thread. When a write fails, the caller gets the error, writing counts as stopped, and it is retried until it works
+// (D135).
 import { join } from 'node:path';
 import { openChannel, startThread } from '../../../runtime/threads.ts';
 import {
@@ -79,7 +79,7 @@ export type Closings = {
 /** A failed commit closes the environment in the thread within a millisecond; nobody waits longer than this for it. */
 const closingMaxMs = 200;
 
-/** How the thread that writes tells the one that reads to open their environment again. */
+/** How the writer thread has the reading thread reopen their environment. */
 export const createClosings = (): Closings => {
   const counter = new Int32Array(new SharedArrayBuffer(8));
   const watch = (index: 0 | 1, isHeld: () => boolean): SharedEnvironment => ({
@@ -99,7 +99,7 @@ export const createClosings = (): Closings => {
   return closings;
 };
 
-/** `tell` hears of every durable append, of stops, and at every check how many readers were found gone. */
+/** `tell` gets every durable append, stops, and the number of dead readers found at each check. */
 export const openWriter = (options: WriterOptions): Writer => {
   const { folder, place, tell, closings, refresh, probeEveryMs, stallMs = stallMsDefault } = options;
   let writes = 0;
@@ -237,7 +237,7 @@ const createStates = (
   return Object.fromEntries(writingParts.map((part) => [part, create(part)])) as States; // one for each
 };
 
-/** What failed by the system's fault is told; what the caller's own function threw is its own business. */
+/** Failures of the system are reported; errors of the caller's own function are not. */
 const noteWrite = (state: WriteState, folder: string, change: () => void): void => {
   try {
     change();

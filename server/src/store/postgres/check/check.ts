@@ -1,4 +1,4 @@
-// Looking through the tables of PostgreSQL that a scan of reports does not: records under their checksums, and what must agree (D132).
+// Checks the PostgreSQL tables that a scan of reports does not: records against checksums, and tables against each other (D132).
 import { createDamageLog, type DamageLog } from '../../damage.ts';
 import { decodeRecord } from '../../format/record.ts';
 import type { AdminKind, Damage } from '../../store.ts';

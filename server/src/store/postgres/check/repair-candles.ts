@@ -1,5 +1,5 @@
-// Repairing minutes of candles in PostgreSQL. They have no checksums: each is compared with the prices of its reports, and made again from them
-// where it differs (D137).
+// Repairs minutes of candles in PostgreSQL. They have no checksums: each is compared with the prices of its reports and rebuilt where it differs
+// (D137).
 import type { FeedId } from '@sealpost/protocol';
 import { mergeRollups, type Rollup, rollUp } from '../../candle-rollup.ts';
 import { contentsOf } from '../../format/report-contents.ts';

@@ -1,5 +1,5 @@
-// Repairing rows of reports in PostgreSQL: one with a flipped bit or a damaged key is put right where checksum and quorum prove it, any other
-// leaves a row without a record, which says that its report is lost. Minutes and newest reports are derived again (D131, D137).
+// Repairs rows of reports in PostgreSQL: a flipped bit or damaged key is corrected where checksum and quorum prove it; any other corrupt row becomes a row
+// without a record, which marks its report as lost. Minutes and newest reports are derived again (D131, D137).
 import { type FeedId, type SignerSets, timeResolutionOf } from '@sealpost/protocol';
 import { judgeReport } from '../../append-rules.ts';
 import { unpackReport } from '../../format/packed-report.ts';

@@ -1,5 +1,4 @@
-// Repairing what PostgreSQL holds beside reports: the order of appending, counters, the list of partitions, and administration, as the embedded
-// engine does (D131, D137).
+// Repairs what PostgreSQL holds besides reports: append order, counters, the list of partitions, administration (D131, D137).
 import { randomBytes } from 'node:crypto';
 import type { SignerSets } from '@sealpost/protocol';
 import { keyedBy } from '../../admin-keys.ts';

@@ -1,5 +1,5 @@
-// Repairing a store in PostgreSQL, while nodes may be using it: everything is read without a lock; what is damaged goes to a file and is replaced in
-// short transactions under the locks of the writers, each of which looks again (D137).
+// Repairs a PostgreSQL store while nodes use it: reads everything without a lock, saves corrupt records to a file, and replaces them in short
+// transactions under the writers' locks, each of which checks again (D137).
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { FeedId } from '@sealpost/protocol';
 import { attempt } from '../../format/report-correction.ts';
