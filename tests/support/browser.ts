@@ -14,6 +14,8 @@ export type OpenBrowser = { readonly browser: Browser; readonly close: () => Pro
 /** For the hook that opens a browser: on a new machine an installation comes first. */
 export const openBrowserTimeoutMs = 600_000;
 
+/** Debian's Chromium without windows, which takes half of the CPU, and the one with them. */
+const shellPath = '/usr/bin/chromium-headless-shell';
 const debianPath = '/usr/bin/chromium';
 
 /** Opens a browser. Each test file has its own, and closes it. */
@@ -24,7 +26,8 @@ export const openBrowser = async (): Promise<OpenBrowser> => {
   return { browser, close: () => browser.close() };
 };
 
-const whatToDo = 'Install Chromium, on Debian with `apt-get install chromium`, or set CHROMIUM_PATH to the program.';
+const whatToDo =
+  'Install Chromium, on Debian with `apt-get install chromium-headless-shell`, or set CHROMIUM_PATH to the program.';
 
 const findChromium = async (chosen: string | undefined): Promise<string> => {
   if (chosen !== undefined && !existsSync(chosen))
@@ -32,20 +35,26 @@ const findChromium = async (chosen: string | undefined): Promise<string> => {
   if (chosen !== undefined) return chosen;
   // With the lock there, it may just be coming: the program is in its place before all that it needs.
   const maybeComing = existsSync(installLock) && process.getuid?.() === 0;
-  if (!existsSync(debianPath) || maybeComing) await installChromium();
-  return debianPath;
+  if (existsSync(shellPath) && !maybeComing) return shellPath;
+  const failure = await installShell().catch((error: Error) => error);
+  if (existsSync(shellPath)) return shellPath;
+  if (existsSync(debianPath)) return debianPath;
+  throw failure;
 };
 
 const installLock = join(tmpdir(), 'sealpost-chromium.lock');
+/** There after an installation that failed: test files that come later do not try again where Chromium is installed anyway. */
+const installFailed = join(tmpdir(), 'sealpost-chromium.failed');
 
-const installChromium = async (): Promise<void> => {
+const installShell = async (): Promise<void> => {
   const refuse = (why: string, cause?: unknown): Error =>
-    new Error(`This test needs a browser: ${debianPath} is missing, and ${why}. ${whatToDo}`, { cause });
+    new Error(`This test needs a browser: ${shellPath} is missing, and ${why}. ${whatToDo}`, { cause });
   if (!existsSync('/usr/bin/apt-get')) throw refuse('this is not Debian, so it cannot be installed from here');
   if (process.getuid?.() !== 0) throw refuse('only root can install it');
-  const install = 'apt-get install -y --no-install-recommends -o DPkg::Lock::Timeout=300 chromium';
+  const install = 'apt-get install -y --no-install-recommends -o DPkg::Lock::Timeout=300 chromium-headless-shell';
   // Test files run at the same time: the second one waits, and then finds it there.
-  const script = `test -x ${debianPath} || { apt-get update && ${install}; }`;
+  const isDone = `test -x ${shellPath} || { test -e ${installFailed} && test -x ${debianPath}; }`;
+  const script = `${isDone} || { apt-get update && ${install}; } || { touch ${installFailed}; exit 1; }`;
   const options = { env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' }, maxBuffer: 2 ** 26 };
   await promisify(execFile)('flock', [installLock, 'sh', '-c', script], options).catch(
     (error: { readonly stderr?: string }) => {
