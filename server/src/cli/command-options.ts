@@ -1,13 +1,7 @@
 // What commands have in common on the command line: flags of settings, --config, examples, whole numbers, and the way from
 // these to settings.
-import { type Command, Option } from 'commander';
-import {
-  type ResolvedSettings,
-  resolveSettings,
-  type SettingName,
-  settingNames,
-  settingsTable,
-} from '../config/config.ts';
+import { Option } from 'commander';
+import { type ResolvedSettings, resolveSettings, settingNames, settingsTable } from '../config/config.ts';
 import { holdsSecret } from '../config/shown.ts';
 import { usageError } from './failure.ts';
 import { openToOthers, readFileAndMode } from './private-file.ts';
@@ -16,50 +10,7 @@ import type { Session } from './session.ts';
 /** The options of a command as commander gives them. */
 export type RawOptions = Readonly<Record<string, unknown>>;
 
-/** Adds the flags of the settings that a command uses, and --config. `defaults` are the command's own. */
-export const addSettings = (
-  command: Command,
-  names: readonly SettingName[],
-  defaults: Readonly<Partial<Record<SettingName, string>>> = {},
-): Command => {
-  for (const name of names) {
-    const { flag, help, env, defaultText } = settingsTable[name];
-    if (flag === undefined) continue;
-    const text = defaults[name] ?? defaultText;
-    const origin = text === undefined ? `$${env}` : `$${env}, default: ${text}`;
-    command.addOption(withChoices(new Option(flag, `${help} (${origin})`), choicesOf(name)));
-  }
-  return command.option('--config <file>', 'JSON file with settings ($SEALPOST_CONFIG)');
-};
-
-const choicesOf = (name: SettingName): readonly string[] => {
-  const row = settingsTable[name];
-  return 'choices' in row ? row.choices : [];
-};
-
-/** Names the values of an option for help and completion. Commander's own `choices` would word the refusal in its way. */
-export const withChoices = (option: Option, choices: readonly string[]): Option => {
-  if (choices.length > 0) option.argChoices = [...choices];
-  return option;
-};
-
-/** Adds the examples under a command's help, each with what it is for. */
-export const addExamples = (
-  command: Command,
-  examples: readonly (readonly [purpose: string, line: string])[],
-): Command =>
-  command.addHelpText(
-    'after',
-    `\nExamples:\n${examples.map(([purpose, line]) => `  ${purpose}:\n    ${line}`).join('\n')}`,
-  );
-
-/** Collects an option that may be repeated. Commas are part of it, since filters have them. */
-export const collectOption = (value: string, previous: readonly string[] = []): readonly string[] => [
-  ...previous,
-  value,
-];
-
-/** The values of an option collected by `collectOption`; undefined when it was not given. */
+/** The values of a repeatable option; undefined if it was not given. */
 export const collected = (option: unknown): readonly string[] | undefined =>
   Array.isArray(option) ? option.map(String) : undefined;
 

@@ -2,7 +2,7 @@
 // the secret, and no message repeats what may be a secret.
 import { type Client, type ClientOptions, createClient } from '@sealpost/client';
 import { parseUserId, signRequest } from '@sealpost/protocol';
-import type { Command } from 'commander';
+import type { OptionRow } from './command.ts';
 import type { RawOptions } from './command-options.ts';
 import { usageError } from './failure.ts';
 import { withoutControls } from './formats.ts';
@@ -51,27 +51,35 @@ export const serverVariables = {
   secret: 'SEALPOST_SECRET',
 } as const;
 
-/** Adds the flags that say who reads. There is none for a secret: other users of a machine see command lines. */
-export const addUserOptions = (command: Command): Command =>
-  command
-    .option(
-      '--profile <name>',
-      `saved credentials (default: $${serverVariables.userId} and $${serverVariables.secret}, else the profile default)`,
-    )
-    .option('--profiles <file>', 'profile file (default: ~/.config/sealpost/profiles.json)');
+/** The flag of the profile file. */
+export const profilesOption: OptionRow = {
+  flag: '--profiles <file>',
+  help: 'profile file (default: ~/.config/sealpost/profiles.json)',
+};
 
-/** Adds the flags that say from where, and who reads. */
-export const addAccessOptions = (command: Command): Command =>
-  addUserOptions(
-    command.option('--url <url>', `server (default: the profile’s, else $${serverVariables.url}, else ${urlDefault})`),
-  );
+/** The flags of the credentials. There is none for a secret: other users of a machine can see command lines. */
+export const userOptions: readonly OptionRow[] = [
+  {
+    flag: '--profile <name>',
+    help: `saved credentials (default: $${serverVariables.userId} and $${serverVariables.secret}, else the profile default)`,
+  },
+  profilesOption,
+];
 
-/** Adds the flag of commands with live connections. */
-export const addWsUrlOption = (command: Command): Command =>
-  command.option(
-    '--ws-url <url>',
-    `WebSocket server, wss:// or https:// (default: the profile’s wsUrl, else $${serverVariables.wsUrl}, else the server)`,
-  );
+/** The flags of server and credentials. */
+export const accessOptions: readonly OptionRow[] = [
+  {
+    flag: '--url <url>',
+    help: `server (default: the profile’s, else $${serverVariables.url}, else ${urlDefault})`,
+  },
+  ...userOptions,
+];
+
+/** The flag of commands with live connections. */
+export const wsUrlOption: OptionRow = {
+  flag: '--ws-url <url>',
+  help: `WebSocket server, wss:// or https:// (default: the profile’s wsUrl, else $${serverVariables.wsUrl}, else the server)`,
+};
 
 /** Finds where the WebSockets of a server are, if elsewhere. Those of a profile and of the variables count only for their own server. */
 export const readWsUrl = (

@@ -2,6 +2,7 @@
 import { constants } from 'node:os';
 import { ApiError } from '@sealpost/protocol';
 import { CommanderError } from 'commander';
+import { SecretBoxError } from '../access/secrets.ts';
 import { SettingError } from '../config/config.ts';
 import { describeFileFailure } from '../runtime/file-failure.ts';
 import { CorruptRecordError, StoreError } from '../store/store.ts';
@@ -49,7 +50,8 @@ export const explainFailure = (error: unknown): { readonly exitCode: number; rea
   if (error instanceof CommanderError) return { exitCode: error.exitCode === 0 ? exitCodes.done : exitCodes.usage };
   if (isSystemError(error) && error.code === 'EPIPE') return { exitCode: exitCodes.done }; // the reader has left
   if (error instanceof CommandError) return { exitCode: error.exitCode, text: error.message };
-  if (error instanceof SettingError) return { exitCode: exitCodes.usage, text: error.message };
+  if (error instanceof SettingError || error instanceof SecretBoxError)
+    return { exitCode: exitCodes.usage, text: error.message };
   if (error instanceof ApiError) return { exitCode: exitCodes.refused, text: error.message };
   if (error instanceof StoreError)
     return {

@@ -1,28 +1,30 @@
 // The command line as a whole: every command, the general help, and how a run ends.
 import { Command } from 'commander';
-import { addAccountCommand } from './commands/account/account.ts';
-import { addSecretCommand } from './commands/account/secret.ts';
-import { addAuditCommand } from './commands/audit.ts';
-import { addCandlesCommand } from './commands/candles.ts';
-import { addCompletionCommand } from './commands/completion.ts';
-import { addConfigCommand } from './commands/config.ts';
-import { addCoverageCommand } from './commands/coverage.ts';
-import { addDemoCommand } from './commands/demo/demo.ts';
-import { addDoctorCommand } from './commands/doctor.ts';
-import { addExportCommand } from './commands/export.ts';
-import { addFollowCommand } from './commands/follow/follow.ts';
-import { addIngestCommand } from './commands/ingest/ingest.ts';
-import { addInitCommand } from './commands/init.ts';
-import { addLoginCommands } from './commands/login.ts';
-import { addQuarantineCommand } from './commands/quarantine.ts';
-import { addReportCommand } from './commands/report/report.ts';
-import { addServeCommand } from './commands/serve.ts';
-import { addSignCommand } from './commands/sign.ts';
-import { addSignersCommand } from './commands/signers.ts';
-import { addSimulateCommand } from './commands/simulate/simulate.ts';
-import { addStoreCommand } from './commands/store/store.ts';
-import { addStreamCommand } from './commands/stream.ts';
-import { addWatchCommand } from './commands/watch.ts';
+import { addCommands, type CommandRow } from './command.ts';
+import { accountCommands } from './commands/account/account.ts';
+import { secretCommands } from './commands/account/secret.ts';
+import { auditCommands } from './commands/audit.ts';
+import { candlesCommand } from './commands/candles.ts';
+import { listCommands } from './commands/command-tree.ts';
+import { createCompletionCommand } from './commands/completion.ts';
+import { configCommand } from './commands/config.ts';
+import { coverageCommand } from './commands/coverage.ts';
+import { demoCommand } from './commands/demo/demo.ts';
+import { doctorCommand } from './commands/doctor.ts';
+import { exportCommand } from './commands/export.ts';
+import { followCommand } from './commands/follow/follow.ts';
+import { ingestCommand } from './commands/ingest/ingest.ts';
+import { initCommand } from './commands/init.ts';
+import { loginCommands } from './commands/login.ts';
+import { quarantineCommands } from './commands/quarantine.ts';
+import { reportCommands } from './commands/report/report.ts';
+import { serveCommand } from './commands/serve.ts';
+import { signCommand } from './commands/sign.ts';
+import { signersCommands } from './commands/signers.ts';
+import { simulateCommand } from './commands/simulate/simulate.ts';
+import { storeCommands } from './commands/store/store.ts';
+import { streamCommands } from './commands/stream.ts';
+import { watchCommand } from './commands/watch.ts';
 import { explainFailure } from './failure.ts';
 import { completeHints, givenFlags } from './hints.ts';
 import { type Session, withCleanOutput } from './session.ts';
@@ -46,6 +48,32 @@ Examples:
     sealpost ingest ./hour/reports.ndjson
     sealpost store stats`;
 
+/** Every command but completion, in the order of the help. */
+const commandTable: readonly CommandRow[] = [
+  demoCommand,
+  serveCommand,
+  simulateCommand,
+  initCommand,
+  accountCommands,
+  secretCommands,
+  ...loginCommands,
+  reportCommands,
+  candlesCommand,
+  signCommand,
+  doctorCommand,
+  watchCommand,
+  ingestCommand,
+  followCommand,
+  streamCommands,
+  signersCommands,
+  storeCommands,
+  coverageCommand,
+  exportCommand,
+  quarantineCommands,
+  auditCommands,
+  configCommand,
+];
+
 /** Every command of `sealpost`. Wrong arguments and help end as a CommanderError, after they were printed. */
 export const createProgram = (session: Session): Command => {
   const program = new Command('sealpost')
@@ -57,29 +85,8 @@ export const createProgram = (session: Session): Command => {
       writeOut: (text) => void session.write(text).catch(() => {}), // help for a reader that has left
       writeErr: (text) => void session.stderr.write(text),
     });
-  addDemoCommand(program, session);
-  addServeCommand(program, session);
-  addSimulateCommand(program, session);
-  addInitCommand(program, session);
-  addAccountCommand(program, session);
-  addSecretCommand(program, session);
-  addLoginCommands(program, session);
-  addReportCommand(program, session);
-  addCandlesCommand(program, session);
-  addSignCommand(program, session);
-  addDoctorCommand(program, session);
-  addWatchCommand(program, session);
-  addIngestCommand(program, session);
-  addFollowCommand(program, session);
-  addStreamCommand(program, session);
-  addSignersCommand(program, session);
-  addStoreCommand(program, session);
-  addCoverageCommand(program, session);
-  addExportCommand(program, session);
-  addQuarantineCommand(program, session);
-  addAuditCommand(program, session);
-  addConfigCommand(program, session);
-  addCompletionCommand(program, session);
+  const completion = createCompletionCommand(() => listCommands(program));
+  addCommands(program, [...commandTable, completion], session);
   leadToHelp(program, 'sealpost');
   return program;
 };

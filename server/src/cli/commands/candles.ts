@@ -1,9 +1,9 @@
 // The command `sealpost candles`: prices of a stream rolled up by a server, as a table, as CSV or as NDJSON.
 import { type Candle, formatDecimal } from '@sealpost/client';
 import { type CandleResolution, candleResolutions, limits } from '@sealpost/protocol';
-import { type Command, Option } from 'commander';
-import { addExamples, type RawOptions, withChoices } from '../command-options.ts';
-import { addAccessOptions, readAccess } from '../credentials.ts';
+import type { PlainCommand } from '../command.ts';
+import type { RawOptions } from '../command-options.ts';
+import { accessOptions, readAccess } from '../credentials.ts';
 import { CommandError, exitCodes, usageError } from '../failure.ts';
 import { type Column, formatSecond, renderTable, toJsonLine } from '../formats.ts';
 import { explainRemote, readRemoteFeeds } from '../remote-client.ts';
@@ -22,38 +22,61 @@ const resolutionNames: Readonly<Record<string, CandleResolution>> = {
   '1d': 86_400,
 };
 
-export const addCandlesCommand = (program: Command, session: Session): void => {
-  const command = program
-    .command('candles')
-    .description('Read candles of a stream: open, high, low and close for every minute, five minutes, hour or day.')
-    .argument('<FEED>', feedForms)
-    .option('--from <time>', 'first candle', '-1h')
-    .option('--to <time>', 'last candle, included', 'now')
-    .addOption(
-      withChoices(
-        new Option('--resolution <length>', 'length of a candle').default('1m'),
-        Object.keys(resolutionNames),
-      ),
-    )
-    .addOption(
-      withChoices(
-        new Option(
-          '--format <format>',
-          'output format; csv and ndjson have prices as integers with 18 decimals',
-        ).default('table'),
-        formatNames,
-      ),
-    )
-    .option('--json', 'the same as --format ndjson')
-    .addHelpText('after', `\nTimes are ${timeForms}.`)
-    .action((feed: string, options: RawOptions) => showCandles(session, feed, options));
-  addExamples(addAccessOptions(command), [
+export const candlesCommand: PlainCommand = {
+  name: 'candles',
+  summary: 'Read candles of a stream: open, high, low and close for every minute, five minutes, hour or day.',
+  arguments: [{ name: '<FEED>', help: feedForms }],
+  options: [
+    { flag: '--from <time>', help: 'first candle', default: '-1h' },
+    { flag: '--to <time>', help: 'last candle, included', default: 'now' },
+    {
+      flag: '--resolution <length>',
+      help: 'length of a candle',
+      default: '1m',
+      choices: Object.keys(resolutionNames),
+    },
+    {
+      flag: '--format <format>',
+      help: 'output format; csv and ndjson have prices as integers with 18 decimals',
+      default: 'table',
+      choices: formatNames,
+    },
+    { flag: '--json', help: 'the same as --format ndjson' },
+    ...accessOptions,
+  ],
+  about: `Times are ${timeForms}.`,
+  examples: [
     ['Last hour, by minute', 'sealpost candles LINK/USD'],
     [
       'Last day, by hour, for a spreadsheet',
       'sealpost candles LINK/USD --from -1d --resolution 1h --format csv > day.csv',
     ],
-  ]);
+  ],
+  run: async ({ session, options }, feed: string) => {
+    const [resolution, format] = [parseResolution(String(options.resolution)), parseFormat(options)];
+    const nowSeconds = Math.floor(session.nowMs() / 1_000);
+    const { from, to } = parseSpan(options, { from: 0, to: nowSeconds }, nowSeconds);
+    const { url, openClient } = await readAccess(session, options);
+    const [client, signal] = [openClient(url, session), session.interruption()];
+    const printer = createPrinter(session, format);
+    await explainRemote(url, async () => {
+      const [named] = await readRemoteFeeds(client, url, [feed], signal);
+      const { feedId, name } = named as NonNullable<typeof named>; // one was asked for
+      const spanSeconds = limits.candlesMax * resolution;
+      // Buckets begin at whole multiples of the resolution, so that no request cuts one in two.
+      for (let start = Math.floor(from / resolution) * resolution; start <= to; start += spanSeconds) {
+        const end = Math.min(to, start + spanSeconds - 1);
+        const { candles } = await client.candles(
+          feedId,
+          { from: Math.max(from, start), to: end, resolution },
+          { signal },
+        );
+        await printer.print(feedId, candles);
+      }
+      if (!(await printer.end()))
+        throw new CommandError(exitCodes.refused, `${name} has no reports in this time range.`);
+    });
+  },
 };
 
 const parseResolution = (raw: string): CandleResolution => {
@@ -67,31 +90,6 @@ const parseFormat = ({ format, json }: RawOptions): FormatName => {
   const known = formatNames.find((name) => name === format);
   if (known === undefined) throw usageError(`--format has the value "${format}", expected ${formatNames.join(', ')}.`);
   return json ? 'ndjson' : known;
-};
-
-const showCandles = async (session: Session, feed: string, options: RawOptions): Promise<void> => {
-  const [resolution, format] = [parseResolution(String(options.resolution)), parseFormat(options)];
-  const nowSeconds = Math.floor(session.nowMs() / 1_000);
-  const { from, to } = parseSpan(options, { from: 0, to: nowSeconds }, nowSeconds);
-  const { url, openClient } = await readAccess(session, options);
-  const [client, signal] = [openClient(url, session), session.interruption()];
-  const printer = createPrinter(session, format);
-  await explainRemote(url, async () => {
-    const [named] = await readRemoteFeeds(client, url, [feed], signal);
-    const { feedId, name } = named as NonNullable<typeof named>; // one was asked for
-    const spanSeconds = limits.candlesMax * resolution;
-    // Buckets begin at whole multiples of the resolution, so that no request cuts one in two.
-    for (let start = Math.floor(from / resolution) * resolution; start <= to; start += spanSeconds) {
-      const end = Math.min(to, start + spanSeconds - 1);
-      const { candles } = await client.candles(
-        feedId,
-        { from: Math.max(from, start), to: end, resolution },
-        { signal },
-      );
-      await printer.print(feedId, candles);
-    }
-    if (!(await printer.end())) throw new CommandError(exitCodes.refused, `${name} has no reports in this time range.`);
-  });
 };
 
 const columns: readonly Column[] = [

@@ -1,5 +1,5 @@
 // Completion scripts of bash, zsh and fish. Each finds the command that is being typed, then offers its commands, options, choices or files.
-import type { CommandEntry, OptionEntry, ValueForm } from '../command-tree.ts';
+import type { CommandEntry, OptionEntry, ValueForm } from './command-tree.ts';
 
 const keyOf = ({ path }: CommandEntry): string => path.join(' ');
 const quote = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;

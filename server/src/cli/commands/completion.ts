@@ -1,9 +1,8 @@
 // The command `sealpost completion`: a script that completes commands, options and choices, made from the program itself.
-import { Argument, type Command } from 'commander';
-import { addExamples, type RawOptions } from '../command-options.ts';
-import { type CommandEntry, listCommands } from '../command-tree.ts';
+
+import type { PlainCommand } from '../command.ts';
 import { usageError } from '../failure.ts';
-import { printJson, type Session } from '../session.ts';
+import type { CommandEntry } from './command-tree.ts';
 import { renderBash, renderFish, renderZsh } from './completion-scripts.ts';
 
 const scripts: Readonly<Record<string, (commands: readonly CommandEntry[]) => string>> = {
@@ -12,26 +11,22 @@ const scripts: Readonly<Record<string, (commands: readonly CommandEntry[]) => st
   fish: renderFish,
 };
 
-export const addCompletionCommand = (program: Command, session: Session): void => {
-  const shell = new Argument('<SHELL>', 'shell to complete in');
-  shell.argChoices = Object.keys(scripts);
-  const command = program
-    .command('completion')
-    .description('Print a completion script for a shell: commands, options and choices.')
-    .addArgument(shell)
-    .option('--json', 'print all commands and options as one line of JSON')
-    .action((name: string, options: RawOptions) => complete(session, program, name, options));
-  addExamples(command, [
+/** Completes the commands of a program, whose entries are read when the command runs. */
+export const createCompletionCommand = (entries: () => readonly CommandEntry[]): PlainCommand => ({
+  name: 'completion',
+  summary: 'Print a completion script for a shell: commands, options and choices.',
+  arguments: [{ name: '<SHELL>', help: 'shell to complete in', choices: Object.keys(scripts) }],
+  options: [{ flag: '--json', help: 'print all commands and options as one line of JSON' }],
+  examples: [
     ['bash, in ~/.bashrc', 'source <(sealpost completion bash)'],
     ['zsh, in a folder of $fpath', 'sealpost completion zsh > ~/.zfunc/_sealpost'],
     ['fish', 'sealpost completion fish > ~/.config/fish/completions/sealpost.fish'],
-  ]);
-};
-
-const complete = async (session: Session, program: Command, shell: string, options: RawOptions): Promise<void> => {
-  const render = Object.hasOwn(scripts, shell) ? scripts[shell] : undefined;
-  if (render === undefined)
-    throw usageError(`SHELL is ${JSON.stringify(shell)}, expected ${Object.keys(scripts).join(', ')}.`);
-  const commands = listCommands(program);
-  await (options.json ? printJson(session, { shell, commands }) : session.write(render(commands)));
-};
+  ],
+  run: async ({ print }, shell: string) => {
+    const render = Object.hasOwn(scripts, shell) ? scripts[shell] : undefined;
+    if (render === undefined)
+      throw usageError(`SHELL is ${JSON.stringify(shell)}, expected ${Object.keys(scripts).join(', ')}.`);
+    const commands = entries();
+    await print({ shell, commands }, render(commands));
+  },
+});

@@ -1,38 +1,33 @@
 // The command `sealpost config`: every setting with its value, where it came from, and its default.
-import type { Command } from 'commander';
 import { settingNames, settingsTable } from '../../config/config.ts';
 import { showSettings } from '../../config/shown.ts';
-import { addExamples, addSettings, type RawOptions, readSettings } from '../command-options.ts';
+import type { SettingsCommand } from '../command.ts';
 import { renderTable } from '../formats.ts';
-import { printJson, type Session } from '../session.ts';
+import type { Session } from '../session.ts';
 
-export const addConfigCommand = (program: Command, session: Session): void => {
-  const command = program
-    .command('config')
-    .description('Show every setting with its value, source (flag, environment, file, default) and default.')
-    .option('--json', 'print one line of JSON')
-    .action((options: RawOptions) => showConfig(session, options));
-  addSettings(command, settingNames);
-  addExamples(command, [
+export const configCommand: SettingsCommand = {
+  name: 'config',
+  summary: 'Show every setting with its value, source (flag, environment, file, default) and default.',
+  options: [{ flag: '--json', help: 'print one line of JSON' }],
+  settings: settingNames,
+  examples: [
     ['Show the settings of a config file', 'sealpost config --config /etc/sealpost.json'],
     ['Check the effect of a variable', 'SEALPOST_RETENTION_DAYS=7 sealpost config'],
-  ]);
-};
-
-const showConfig = async (session: Session, options: RawOptions): Promise<void> => {
-  const shown = showSettings(await readSettings(session, options));
-  warnOfUnknownVariables(session);
-  if (options.json) return printJson(session, shown);
-  const columns = ['setting', 'value', 'source', 'default', 'variable', 'flag'].map((title) => ({ title }));
-  const rows = shown.map(({ name, value, source, default: fallback, env, flag }) => [
-    name,
-    value ?? '–',
-    source,
-    fallback ?? '–',
-    env,
-    flag ?? '–',
-  ]);
-  await session.write(renderTable(columns, rows, session.paint));
+  ],
+  run: async ({ session, resolved, print }) => {
+    const shown = showSettings(resolved);
+    warnOfUnknownVariables(session);
+    const columns = ['setting', 'value', 'source', 'default', 'variable', 'flag'].map((title) => ({ title }));
+    const rows = shown.map(({ name, value, source, default: fallback, env, flag }) => [
+      name,
+      value ?? '–',
+      source,
+      fallback ?? '–',
+      env,
+      flag ?? '–',
+    ]);
+    await print(shown, renderTable(columns, rows, session.paint));
+  },
 };
 
 // A misspelt variable would otherwise do nothing, in silence.

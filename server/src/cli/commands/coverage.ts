@@ -1,44 +1,39 @@
 // The command `sealpost coverage`: how complete a stream is in a span, and where its gaps are.
 import type { FeedId } from '@sealpost/protocol';
-import type { Command } from 'commander';
 import { type Coverage, coverageOf, windowsTouching } from '../../store/coverage.ts';
 import type { Store } from '../../store/store.ts';
-import { addExamples, addSettings, type RawOptions, readSettings } from '../command-options.ts';
+import type { SettingsCommand } from '../command.ts';
 import { CommandError, exitCodes } from '../failure.ts';
 import { type Column, formatCount, formatNumberOf, formatSecond, renderPairs, renderTable } from '../formats.ts';
-import { printJson, type Session } from '../session.ts';
-import { withStore } from '../store-access.ts';
+import type { Session } from '../session.ts';
 import { feedForms, findReadableStream } from '../stream-argument.ts';
 import { parseSpan, timeForms } from '../time-arguments.ts';
 
-export const addCoverageCommand = (program: Command, session: Session): void => {
-  const command = program
-    .command('coverage')
-    .description('Measure how complete a stream is: the seconds covered by reports, and the gaps.')
-    .argument('<FEED>', feedForms)
-    .option('--from <time>', 'first second (default: the oldest report)')
-    .option('--to <time>', 'last second, included (default: the newest report)')
-    .option('--json', 'print one line of JSON')
-    .addHelpText('after', `\nTimes are ${timeForms}.`)
-    .action((feed: string, options: RawOptions) => showCoverage(session, feed, options));
-  addSettings(command, ['store']);
-  addExamples(command, [
+export const coverageCommand: SettingsCommand = {
+  name: 'coverage',
+  summary: 'Measure how complete a stream is: the seconds covered by reports, and the gaps.',
+  arguments: [{ name: '<FEED>', help: feedForms }],
+  options: [
+    { flag: '--from <time>', help: 'first second (default: the oldest report)' },
+    { flag: '--to <time>', help: 'last second, included (default: the newest report)' },
+    { flag: '--json', help: 'print one line of JSON' },
+  ],
+  settings: ['store'],
+  about: `Times are ${timeForms}.`,
+  examples: [
     ['All stored reports', 'sealpost coverage BTC/USD-Streams-CexPrice'],
     ['Last day', 'sealpost coverage BTC/USD-Streams-CexPrice --from -1d --to now'],
-  ]);
-};
-
-const showCoverage = async (session: Session, feed: string, options: RawOptions): Promise<void> => {
-  const { values } = await readSettings(session, options);
-  const measured = await withStore(values.store, async (store) => {
-    const { feedId, name } = await findReadableStream(store, feed);
-    const given = options.from !== undefined && options.to !== undefined;
-    const whole = given ? { from: 0, to: 0 } : await storedSpan(store, feedId, name);
-    const span = parseSpan(options, whole, Math.floor(session.nowMs() / 1_000));
-    return { feedId, name, ...(await coverageOf(windowsTouching(store.reports, feedId, span), span)) };
-  });
-  if (options.json) return printJson(session, measured);
-  await session.write(renderCoverage(session, measured));
+  ],
+  run: async ({ session, options, withStore, print }, feed: string) => {
+    const measured = await withStore(async (store) => {
+      const { feedId, name } = await findReadableStream(store, feed);
+      const given = options.from !== undefined && options.to !== undefined;
+      const whole = given ? { from: 0, to: 0 } : await storedSpan(store, feedId, name);
+      const span = parseSpan(options, whole, Math.floor(session.nowMs() / 1_000));
+      return { feedId, name, ...(await coverageOf(windowsTouching(store.reports, feedId, span), span)) };
+    });
+    await print(measured, renderCoverage(session, measured));
+  },
 };
 
 const storedSpan = async ({ reports }: Store, feedId: FeedId, name: string) => {

@@ -8,36 +8,48 @@ import {
   verify,
 } from '@sealpost/client';
 import { type CatalogEntry, type ReportJson, skewMaxMs } from '@sealpost/protocol';
-import type { Command } from 'commander';
-import { addExamples, type RawOptions } from '../command-options.ts';
+import type { PlainCommand } from '../command.ts';
+import type { RawOptions } from '../command-options.ts';
 import {
-  addUserOptions,
   findUser,
   parseServerUrl,
   readServer,
   readUser,
   serverVariables,
   urlDefault,
+  userOptions,
 } from '../credentials.ts';
 import { CommandError, exitCodes } from '../failure.ts';
 import { formatDuration, formatNumberOf, withoutControls } from '../formats.ts';
 import { clientOptions, describeRemote } from '../remote-client.ts';
 import { printJson, type Session } from '../session.ts';
 
-export const addDoctorCommand = (program: Command, session: Session): void => {
-  const command = program
-    .command('doctor')
-    .description(
-      'Check access to a server step by step: address, clock, credentials, streams, age and signatures of reports.',
-    )
-    .argument('[URL]', `server ($${serverVariables.url}, else the profile’s, default: ${urlDefault})`)
-    .option('--json', 'print every step as one line of JSON')
-    .action((url: string | undefined, options: RawOptions) => examine(session, url, options));
-  addUserOptions(command);
-  addExamples(command, [
+export const doctorCommand: PlainCommand = {
+  name: 'doctor',
+  summary:
+    'Check access to a server step by step: address, clock, credentials, streams, age and signatures of reports.',
+  arguments: [{ name: '[URL]', help: `server ($${serverVariables.url}, else the profile’s, default: ${urlDefault})` }],
+  options: [{ flag: '--json', help: 'print every step as one line of JSON' }, ...userOptions],
+  examples: [
     ['With the user of SEALPOST_USER_ID and SEALPOST_SECRET', 'sealpost doctor http://127.0.0.1:7401'],
     ['With a profile', 'sealpost doctor https://streams.example.com --profile main'],
-  ]);
+  ],
+  run: async ({ session, options }, rawUrl: string | undefined) => {
+    const url = await findServer(session, rawUrl, options);
+    const anyone = createClient({ ...clientOptions(url, session), retries: 0 });
+    let found: Found = { session, url, options, anyone, call: { signal: session.interruption() } };
+    const results: StepResult[] = [];
+    for (const step of steps) {
+      const outcome = await runStep(step, found, url);
+      found = { ...found, ...outcome?.found };
+      const result = toResult(step.name, outcome);
+      results.push(result);
+      if (!options.json) await session.write(renderResult(session, result));
+    }
+    const ok = results.every(({ result }) => result === 'passed');
+    if (options.json) await printJson(session, { url: url.origin, ok, steps: results });
+    if (!ok) session.exitWith(exitCodes.refused);
+  },
 };
 
 /** What steps find out for later ones; a step without what it needs is skipped. */
@@ -211,23 +223,6 @@ type StepResult = {
   readonly result: 'passed' | 'failed' | 'skipped';
   readonly text: string;
   readonly fix?: string;
-};
-
-const examine = async (session: Session, rawUrl: string | undefined, options: RawOptions): Promise<void> => {
-  const url = await findServer(session, rawUrl, options);
-  const anyone = createClient({ ...clientOptions(url, session), retries: 0 });
-  let found: Found = { session, url, options, anyone, call: { signal: session.interruption() } };
-  const results: StepResult[] = [];
-  for (const step of steps) {
-    const outcome = await runStep(step, found, url);
-    found = { ...found, ...outcome?.found };
-    const result = toResult(step.name, outcome);
-    results.push(result);
-    if (!options.json) await session.write(renderResult(session, result));
-  }
-  const ok = results.every(({ result }) => result === 'passed');
-  if (options.json) await printJson(session, { url: url.origin, ok, steps: results });
-  if (!ok) session.exitWith(exitCodes.refused);
 };
 
 /** The server of the argument, else as other commands find it. Credentials that cannot be used are a step's to tell. */

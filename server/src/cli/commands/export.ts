@@ -9,37 +9,12 @@ import {
   secondsMax,
   toReportJson,
 } from '@sealpost/protocol';
-import { type Command, Option } from 'commander';
 import type { ReportStore, StoredReport } from '../../store/store.ts';
-import { addExamples, addSettings, type RawOptions, readSettings, withChoices } from '../command-options.ts';
+import type { SettingsCommand } from '../command.ts';
+import type { RawOptions } from '../command-options.ts';
 import { interruptedCode, usageError } from '../failure.ts';
-import type { Session } from '../session.ts';
-import { withStore } from '../store-access.ts';
 import { feedForms, findReadableStream } from '../stream-argument.ts';
 import { parseSpan, timeForms } from '../time-arguments.ts';
-
-export const addExportCommand = (program: Command, session: Session): void => {
-  const command = program
-    .command('export')
-    .description(
-      'Write the reports of a stream to stdout, in order of observation. CSV has exact integers, never rounded.',
-    )
-    .argument('<FEED>', feedForms)
-    .option('--from <time>', 'first observation (default: the oldest)')
-    .option('--to <time>', 'last observation, included (default: the newest)')
-    .addOption(withChoices(new Option('--format <format>', 'output format').default('ndjson'), Object.keys(formats)))
-    .option('--json', 'the same as --format ndjson')
-    .addHelpText('after', `\nTimes are ${timeForms}.`)
-    .action((feed: string, options: RawOptions) => exportReports(session, feed, options));
-  addSettings(command, ['store']);
-  addExamples(command, [
-    [
-      'Copy a stream into another store',
-      'sealpost export BTC/USD-Streams-CexPrice | sealpost ingest - --store ./other',
-    ],
-    ['Last hour, for a spreadsheet', 'sealpost export BTC/USD-Streams-CexPrice --from -1h --format csv > hour.csv'],
-  ]);
-};
 
 type Format = {
   readonly header: (feedId: FeedId) => string;
@@ -78,19 +53,38 @@ const parseFormat = ({ format, json }: RawOptions): Format => {
   throw usageError(`--format has the value "${format}", expected ${Object.keys(formats).join(' or ')}.`);
 };
 
-const exportReports = async (session: Session, feed: string, options: RawOptions): Promise<void> => {
-  const { values } = await readSettings(session, options);
-  const format = parseFormat(options);
-  const span = parseSpan(options, { from: 0, to: secondsMax }, Math.floor(session.nowMs() / 1_000));
-  const interruption = session.interruption();
-  await withStore(values.store, async (store) => {
-    const { feedId } = await findReadableStream(store, feed);
-    await session.write(format.header(feedId));
-    for await (const reports of readPages(store.reports, feedId, span)) {
-      if (interruption.aborted) return session.exitWith(interruptedCode(interruption));
-      await session.write(reports.map(format.line).join(''));
-    }
-  });
+export const exportCommand: SettingsCommand = {
+  name: 'export',
+  summary: 'Write the reports of a stream to stdout, in order of observation. CSV has exact integers, never rounded.',
+  arguments: [{ name: '<FEED>', help: feedForms }],
+  options: [
+    { flag: '--from <time>', help: 'first observation (default: the oldest)' },
+    { flag: '--to <time>', help: 'last observation, included (default: the newest)' },
+    { flag: '--format <format>', help: 'output format', default: 'ndjson', choices: Object.keys(formats) },
+    { flag: '--json', help: 'the same as --format ndjson' },
+  ],
+  settings: ['store'],
+  about: `Times are ${timeForms}.`,
+  examples: [
+    [
+      'Copy a stream into another store',
+      'sealpost export BTC/USD-Streams-CexPrice | sealpost ingest - --store ./other',
+    ],
+    ['Last hour, for a spreadsheet', 'sealpost export BTC/USD-Streams-CexPrice --from -1h --format csv > hour.csv'],
+  ],
+  run: async ({ session, options, withStore }, feed: string) => {
+    const format = parseFormat(options);
+    const span = parseSpan(options, { from: 0, to: secondsMax }, Math.floor(session.nowMs() / 1_000));
+    const interruption = session.interruption();
+    await withStore(async (store) => {
+      const { feedId } = await findReadableStream(store, feed);
+      await session.write(format.header(feedId));
+      for await (const reports of readPages(store.reports, feedId, span)) {
+        if (interruption.aborted) return session.exitWith(interruptedCode(interruption));
+        await session.write(reports.map(format.line).join(''));
+      }
+    });
+  },
 };
 
 const pageReports = 1_000; // as many as a second of a millisecond stream can hold, so that a page always ends with one

@@ -1,16 +1,14 @@
 // The command `sealpost init`: a store and a key-encryption key, where they are not there yet.
 import { existsSync } from 'node:fs';
-import type { Command } from 'commander';
 import { activeSecrets, requireSameKey } from '../../access/account-changes.ts';
 import { createKeyFile, openSecretBox } from '../../access/key.ts';
 import { formerKeyFile, SecretBoxError } from '../../access/secrets.ts';
 import type { Settings } from '../../config/config.ts';
 import { hidePassword } from '../../runtime/urls.ts';
 import { type Account, type Store, StoreError } from '../../store/store.ts';
-import { addExamples, addSettings, type RawOptions, readSettings } from '../command-options.ts';
-import { printJson, type Session } from '../session.ts';
-import { withNewStore, withStore } from '../store-access.ts';
-import { withKeyFailures } from './account/account-record.ts';
+import type { SettingsCommand } from '../command.ts';
+import type { Session } from '../session.ts';
+import { withStore } from '../store-access.ts';
 
 /** What init found and made. */
 type Initialized = {
@@ -22,24 +20,20 @@ type Initialized = {
   readonly keyId: string;
 };
 
-export const addInitCommand = (program: Command, session: Session): void => {
-  const command = program
-    .command('init')
-    .description('Create the store, and the key file that seals secrets. Existing ones are kept.')
-    .option('--json', 'print what was created as one line of JSON')
-    .action((options: RawOptions) => withKeyFailures(() => initialize(session, options)));
-  addSettings(command, ['store', 'keyFile']);
-  addExamples(command, [
+export const initCommand: SettingsCommand = {
+  name: 'init',
+  summary: 'Create the store, and the key file that seals secrets. Existing ones are kept.',
+  options: [{ flag: '--json', help: 'print what was created as one line of JSON' }],
+  settings: ['store', 'keyFile'],
+  examples: [
     ['Create a store in ./data', 'sealpost init'],
     ['Keep the key apart from the store', 'sealpost init --store /var/lib/sealpost --key-file /etc/sealpost/key'],
-  ]);
-};
-
-const initialize = async (session: Session, options: RawOptions): Promise<void> => {
-  const { values } = await readSettings(session, options);
-  const storeCreated = !(await storeExists(values.store));
-  const done = await withNewStore(values.store, (store) => prepareKey(session, store, values, storeCreated));
-  await (options.json ? printJson(session, done) : session.write(session.hint(render(done))));
+  ],
+  run: async ({ session, settings, withNewStore, print }) => {
+    const storeCreated = !(await storeExists(settings.store));
+    const done = await withNewStore((store) => prepareKey(session, store, settings, storeCreated));
+    await print(done, session.hint(render(done)));
+  },
 };
 
 const storeExists = (url: string): Promise<boolean> =>

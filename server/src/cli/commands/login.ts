@@ -1,8 +1,8 @@
 // The commands `sealpost login`, `logout` and `profile`: credentials of servers, kept for the commands that read from them (D110).
 import { SealpostError } from '@sealpost/client';
-import type { Command } from 'commander';
-import { addExamples, type RawOptions } from '../command-options.ts';
-import { createUser, parseServerUrl, serverVariables, urlDefault } from '../credentials.ts';
+import type { CommandRow, PlainCommand } from '../command.ts';
+import type { RawOptions } from '../command-options.ts';
+import { createUser, parseServerUrl, profilesOption, serverVariables, urlDefault } from '../credentials.ts';
 import { CommandError, exitCodes, usageError } from '../failure.ts';
 import { formatNumberOf, renderPairs, renderTable } from '../formats.ts';
 import {
@@ -17,63 +17,51 @@ import {
 } from '../profiles.ts';
 import { askLine } from '../prompt.ts';
 import { explainRemote } from '../remote-client.ts';
-import { printJson, type Session } from '../session.ts';
-
-const addProfilesOption = (command: Command): Command =>
-  command.option('--profiles <file>', 'profile file (default: ~/.config/sealpost/profiles.json)');
+import type { Session } from '../session.ts';
 
 const fileOf = ({ env }: Session, { profiles }: RawOptions): string =>
   profiles === undefined ? profilesFileOf(env) : String(profiles);
 
-export const addLoginCommands = (program: Command, session: Session): void => {
-  addLogin(program, session);
-  addLogout(program, session);
-  const profile = program.command('profile').description('Show saved credentials: list, show.');
-  addList(profile, session);
-  addShow(profile, session);
-};
-
-const addLogin = (program: Command, session: Session): void => {
-  const command = program
-    .command('login')
-    .description('Check the credentials of a server and save them. The secret is read without echo.')
-    .argument('[URL]', `server ($${serverVariables.url}, default: ${urlDefault})`)
-    .option('--user-id <uuid>', `user ID ($${serverVariables.userId}; prompted for on a terminal)`)
-    .option('--profile <name>', 'profile to save them as', profileDefault)
-    .option('--json', 'print what was saved as one line of JSON, without the secret')
-    .action((url: string | undefined, options: RawOptions) => logIn(session, url, options));
-  addProfilesOption(command);
-  addExamples(command, [
+const loginCommand: PlainCommand = {
+  name: 'login',
+  summary: 'Check the credentials of a server and save them. The secret is read without echo.',
+  arguments: [{ name: '[URL]', help: `server ($${serverVariables.url}, default: ${urlDefault})` }],
+  options: [
+    { flag: '--user-id <uuid>', help: `user ID ($${serverVariables.userId}; prompted for on a terminal)` },
+    { flag: '--profile <name>', help: 'profile to save them as', default: profileDefault },
+    { flag: '--json', help: 'print what was saved as one line of JSON, without the secret' },
+    profilesOption,
+  ],
+  examples: [
     ['On a terminal', 'sealpost login https://streams.example.com'],
     ['In a script, with the secret on standard input', 'sealpost login --user-id UUID --profile ci < secret.txt'],
-  ]);
-};
-
-const logIn = async (session: Session, rawUrl: string | undefined, options: RawOptions): Promise<void> => {
-  const { env, stdin, stderr } = session;
-  const url = parseServerUrl(
-    rawUrl === undefined ? serverVariables.url : 'URL',
-    rawUrl ?? (env[serverVariables.url] || urlDefault),
-  );
-  const file = fileOf(session, options);
-  const [name, others] = [String(options.profile), await readProfiles(file)];
-  const given = options.userId ?? env[serverVariables.userId];
-  if (!given && stdin.isTTY !== true)
-    throw usageError('Standard input is not a terminal. Pass the user ID with --user-id UUID.');
-  const userId = given ? String(given) : await askLine(stdin, stderr, 'User ID: ');
-  const user = (secret: string) => createUser(`profile ${name}`, 'The user ID', userId, secret);
-  user(''); // a malformed user ID is told before the secret is asked for
-  const secret = await askLine(stdin, stderr, 'Secret (not shown): ', { hidden: true });
-  if (secret === '') throw usageError('No secret was given. Type it, or pipe it to standard input.');
-  const { feeds } = await explainRemote(url, () =>
-    user(secret).openClient(url, session).feeds({ signal: session.interruption() }).catch(explainRejection),
-  );
-  await writeProfiles(file, { ...others, [name]: { url: url.origin, userId, secret } });
-  const streams = feeds.length;
-  if (options.json) return printJson(session, { profile: name, file, url: url.origin, userId, streams });
-  await session.write(
-    `Signed in to ${url.origin}: ${formatNumberOf(streams, 'stream')} readable. Saved as profile ${name} in ${file}.\n`,
-  );
+  ],
+  run: async ({ session, options, print }, rawUrl: string | undefined) => {
+    const { env, stdin, stderr } = session;
+    const url = parseServerUrl(
+      rawUrl === undefined ? serverVariables.url : 'URL',
+      rawUrl ?? (env[serverVariables.url] || urlDefault),
+    );
+    const file = fileOf(session, options);
+    const [name, others] = [String(options.profile), await readProfiles(file)];
+    const given = options.userId ?? env[serverVariables.userId];
+    if (!given && stdin.isTTY !== true)
+      throw usageError('Standard input is not a terminal. Pass the user ID with --user-id UUID.');
+    const userId = given ? String(given) : await askLine(stdin, stderr, 'User ID: ');
+    const user = (secret: string) => createUser(`profile ${name}`, 'The user ID', userId, secret);
+    user(''); // a malformed user ID is told before the secret is asked for
+    const secret = await askLine(stdin, stderr, 'Secret (not shown): ', { hidden: true });
+    if (secret === '') throw usageError('No secret was given. Type it, or pipe it to standard input.');
+    const { feeds } = await explainRemote(url, () =>
+      user(secret).openClient(url, session).feeds({ signal: session.interruption() }).catch(explainRejection),
+    );
+    await writeProfiles(file, { ...others, [name]: { url: url.origin, userId, secret } });
+    const streams = feeds.length;
+    await print(
+      { profile: name, file, url: url.origin, userId, streams },
+      `Signed in to ${url.origin}: ${formatNumberOf(streams, 'stream')} readable. Saved as profile ${name} in ${file}.\n`,
+    );
+  },
 };
 
 const explainRejection = (error: unknown): never => {
@@ -82,28 +70,26 @@ const explainRejection = (error: unknown): never => {
   throw new CommandError(exitCodes.refused, text, { cause: error });
 };
 
-const addLogout = (program: Command, session: Session): void => {
-  const command = program
-    .command('logout')
-    .description('Remove saved credentials. The account and its secret stay valid.')
-    .option('--profile <name>', 'profile to remove', profileDefault)
-    .option('--json', 'print what was removed as one line of JSON')
-    .action((options: RawOptions) => logOut(session, options));
-  addProfilesOption(command);
-  addExamples(command, [['Remove the default profile', 'sealpost logout']]);
-};
-
-const logOut = async (session: Session, options: RawOptions): Promise<void> => {
-  const [name, file] = [String(options.profile), fileOf(session, options)];
-  const profiles = await readProfiles(file);
-  if (!Object.hasOwn(profiles, name))
-    throw new CommandError(exitCodes.refused, `There is no profile ${name} in ${file}. See: sealpost profile list.`);
-  const { [name]: removed, ...others } = profiles;
-  await writeProfiles(file, others);
-  if (options.json) return printJson(session, { profile: name, file });
-  const { secretFile } = Object(removed);
-  const left = typeof secretFile === 'string' ? ` Its secret file ${secretFile} was left in place.` : '';
-  await session.write(`Profile ${name} removed from ${file}.${left}\n`);
+const logoutCommand: PlainCommand = {
+  name: 'logout',
+  summary: 'Remove saved credentials. The account and its secret stay valid.',
+  options: [
+    { flag: '--profile <name>', help: 'profile to remove', default: profileDefault },
+    { flag: '--json', help: 'print what was removed as one line of JSON' },
+    profilesOption,
+  ],
+  examples: [['Remove the default profile', 'sealpost logout']],
+  run: async ({ session, options, print }) => {
+    const [name, file] = [String(options.profile), fileOf(session, options)];
+    const profiles = await readProfiles(file);
+    if (!Object.hasOwn(profiles, name))
+      throw new CommandError(exitCodes.refused, `There is no profile ${name} in ${file}. See: sealpost profile list.`);
+    const { [name]: removed, ...others } = profiles;
+    await writeProfiles(file, others);
+    const { secretFile } = Object(removed);
+    const left = typeof secretFile === 'string' ? ` Its secret file ${secretFile} was left in place.` : '';
+    await print({ profile: name, file }, `Profile ${name} removed from ${file}.${left}\n`);
+  },
 };
 
 /** A profile as it is shown: without the secret. */
@@ -121,53 +107,48 @@ const readAll = async (session: Session, options: RawOptions): Promise<readonly 
   return demo === undefined || saved.some(({ name }) => name === demo.name) ? saved : [...saved, demo];
 };
 
-const addList = (parent: Command, session: Session): void => {
-  const command = parent
-    .command('list')
-    .description(
-      'List saved credentials, without secrets. Commands use the profile named default unless --profile is set.',
-    )
-    .option('--json', 'print the profiles as one line of JSON, without secrets')
-    .action((options: RawOptions) => listAll(session, options));
-  addProfilesOption(command);
-  addExamples(command, [['List saved servers', 'sealpost profile list']]);
+const list: PlainCommand = {
+  name: 'list',
+  summary: 'List saved credentials, without secrets. Commands use the profile named default unless --profile is set.',
+  options: [{ flag: '--json', help: 'print the profiles as one line of JSON, without secrets' }, profilesOption],
+  examples: [['List saved servers', 'sealpost profile list']],
+  run: async ({ session, options, print }) => {
+    const profiles = (await readAll(session, options)).map(showProfile);
+    const columns = ['name', 'server', 'user ID', 'file'].map((title) => ({ title }));
+    const rows = profiles.map(({ name, url, userId, file }) => [name, url ?? '–', userId, file]);
+    const none = 'No profiles. Save one with: sealpost login URL.\n';
+    await print({ profiles }, rows.length === 0 ? none : renderTable(columns, rows, session.paint));
+  },
 };
 
-const listAll = async (session: Session, options: RawOptions): Promise<void> => {
-  const profiles = (await readAll(session, options)).map(showProfile);
-  if (options.json) return printJson(session, { profiles });
-  if (profiles.length === 0) return session.write('No profiles. Save one with: sealpost login URL.\n');
-  const columns = ['name', 'server', 'user ID', 'file'].map((title) => ({ title }));
-  const rows = profiles.map(({ name, url, userId, file }) => [name, url ?? '–', userId, file]);
-  await session.write(renderTable(columns, rows, session.paint));
+const show: PlainCommand = {
+  name: 'show',
+  summary: 'Show one profile, without its secret.',
+  arguments: [{ name: '[NAME]', help: 'profile', default: profileDefault }],
+  options: [{ flag: '--json', help: 'print the profile as one line of JSON, without its secret' }, profilesOption],
+  examples: [['Show the default profile', 'sealpost profile show']],
+  run: async ({ session, options, print }, name: string) => {
+    const found =
+      (await findProfile(fileOf(session, options), name)) ??
+      (await readAll(session, options)).find((profile) => profile.name === name);
+    if (found === undefined)
+      throw new CommandError(exitCodes.refused, `There is no profile ${name}. See: sealpost profile list.`);
+    const shown = showProfile(found);
+    await print(
+      shown,
+      renderPairs([
+        ['profile', shown.name],
+        ['server', shown.url ?? '–'],
+        ['user ID', shown.userId],
+        ['secret', shown.secret],
+        ['file', shown.file],
+      ]),
+    );
+  },
 };
 
-const addShow = (parent: Command, session: Session): void => {
-  const command = parent
-    .command('show')
-    .description('Show one profile, without its secret.')
-    .argument('[NAME]', 'profile', profileDefault)
-    .option('--json', 'print the profile as one line of JSON, without its secret')
-    .action((name: string, options: RawOptions) => showOne(session, name, options));
-  addProfilesOption(command);
-  addExamples(command, [['Show the default profile', 'sealpost profile show']]);
-};
-
-const showOne = async (session: Session, name: string, options: RawOptions): Promise<void> => {
-  const found =
-    (await findProfile(fileOf(session, options), name)) ??
-    (await readAll(session, options)).find((profile) => profile.name === name);
-  if (found === undefined)
-    throw new CommandError(exitCodes.refused, `There is no profile ${name}. See: sealpost profile list.`);
-  const shown = showProfile(found);
-  if (options.json) return printJson(session, shown);
-  await session.write(
-    renderPairs([
-      ['profile', shown.name],
-      ['server', shown.url ?? '–'],
-      ['user ID', shown.userId],
-      ['secret', shown.secret],
-      ['file', shown.file],
-    ]),
-  );
-};
+export const loginCommands: readonly CommandRow[] = [
+  loginCommand,
+  logoutCommand,
+  { name: 'profile', summary: 'Show saved credentials: list, show.', commands: [list, show] },
+];

@@ -1,74 +1,65 @@
 // The command `sealpost serve`: a node on the configured store, until it is told to stop.
 import { createSecureContext } from 'node:tls';
-import type { Command } from 'commander';
 import { requireOpeningKey } from '../../access/account-changes.ts';
 import { openSecretBox } from '../../access/key.ts';
-import { type SettingName, type Settings, settingNames } from '../../config/config.ts';
+import { type Settings, settingNames } from '../../config/config.ts';
 import { type Node, openNode } from '../../node.ts';
 import { describeFileFailure } from '../../runtime/file-failure.ts';
 import { closeFailedStart, watchStart } from '../../runtime/start-watch.ts';
 import { OpenTlsKeyError, readTlsFiles } from '../../runtime/tls-files.ts';
 import { StoreError } from '../../store/store.ts';
-import { addExamples, addSettings, type RawOptions, readSettings } from '../command-options.ts';
+import type { SettingsCommand } from '../command.ts';
+import type { RawOptions } from '../command-options.ts';
 import { usageError } from '../failure.ts';
 import { printJson, type Session } from '../session.ts';
 import { withStore } from '../store-access.ts';
 import { readVersion } from '../version.ts';
-import { withKeyFailures } from './account/account-record.ts';
 import { readIngestToken } from './ingest/token.ts';
 
 const loopback = /^(127\.|::1$|localhost$)/;
 
-export const addServeCommand = (program: Command, session: Session): void => {
-  const command = program
-    .command('serve')
-    .description('Serve the API from the store, and ingest reports on the private listener.')
-    .option('--json', 'print one line of JSON when ready')
-    .action((options: RawOptions) => serve(session, options));
-  addSettings(
-    command,
-    settingNames.filter((name): name is SettingName => name !== 'key'),
-  );
-  addExamples(command, [
+export const serveCommand: SettingsCommand = {
+  name: 'serve',
+  summary: 'Serve the API from the store, and ingest reports on the private listener.',
+  options: [{ flag: '--json', help: 'print one line of JSON when ready' }],
+  settings: settingNames,
+  examples: [
     ['On this machine only', 'sealpost init && sealpost serve'],
     ['Publicly, with TLS', 'sealpost serve --listen 0.0.0.0:443 --tls-cert chain.pem --tls-key key.pem'],
     ['With four worker processes', 'sealpost serve --workers 4'],
-  ]);
-};
-
-const serve = async (session: Session, options: RawOptions): Promise<void> => {
-  const resolved = await readSettings(session, options);
-  const settings = resolved.values;
-  if ((settings.tlsCert === undefined) !== (settings.tlsKey === undefined))
-    throw usageError('TLS needs both --tls-cert and --tls-key.');
-  if (settings.tlsCert === undefined && !loopback.test(settings.listen.host)) {
-    session.stderr.write(
-      'warning: listening on a public address without TLS. Use a TLS-terminating proxy, or --tls-cert and --tls-key.\n',
-    );
-  }
-  requireUsableTls(settings);
-  const starting = watchStart((text) => void session.stderr.write(`${text}\n`));
-  const open = async (): Promise<Node> => {
-    await starting.part('the accounts of the store', () => withKeyFailures(() => requireKey(settings)));
-    const ingestToken = await readIngestToken(resolved);
-    return openNode({ settings, version: readVersion(), ingestToken, starting });
-  };
-  const signal = session.interruption();
-  const node = await open().finally(starting.end);
-  try {
-    await announce(session, node, options);
-  } catch (error) {
-    await closeFailedStart(() => node.stop('the start failed'));
-    throw error;
-  }
-  const reload = (): void => node.reloadTls();
-  process.on('SIGHUP', reload);
-  await new Promise<void>((resolve) => {
-    if (signal.aborted) resolve();
-    signal.addEventListener('abort', () => resolve(), { once: true });
-  });
-  process.off('SIGHUP', reload);
-  await node.stop(String(signal.reason));
+  ],
+  run: async ({ session, options, settings, resolved }) => {
+    if ((settings.tlsCert === undefined) !== (settings.tlsKey === undefined))
+      throw usageError('TLS needs both --tls-cert and --tls-key.');
+    if (settings.tlsCert === undefined && !loopback.test(settings.listen.host)) {
+      session.stderr.write(
+        'warning: listening on a public address without TLS. Use a TLS-terminating proxy, or --tls-cert and --tls-key.\n',
+      );
+    }
+    requireUsableTls(settings);
+    const starting = watchStart((text) => void session.stderr.write(`${text}\n`));
+    const open = async (): Promise<Node> => {
+      await starting.part('the accounts of the store', () => requireKey(settings));
+      const ingestToken = await readIngestToken(resolved);
+      return openNode({ settings, version: readVersion(), ingestToken, starting });
+    };
+    const signal = session.interruption();
+    const node = await open().finally(starting.end);
+    try {
+      await announce(session, node, options);
+    } catch (error) {
+      await closeFailedStart(() => node.stop('the start failed'));
+      throw error;
+    }
+    const reload = (): void => node.reloadTls();
+    process.on('SIGHUP', reload);
+    await new Promise<void>((resolve) => {
+      if (signal.aborted) resolve();
+      signal.addEventListener('abort', () => resolve(), { once: true });
+    });
+    process.off('SIGHUP', reload);
+    await node.stop(String(signal.reason));
+  },
 };
 
 const announce = async (session: Session, { url, opsUrl }: Node, options: RawOptions): Promise<void> => {

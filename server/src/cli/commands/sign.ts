@@ -1,44 +1,46 @@
 // The command `sealpost sign`: the headers of one request, in a form that curl takes.
-import type { Command } from 'commander';
-import { addExamples, type RawOptions } from '../command-options.ts';
-import { addAccessOptions, readAccess } from '../credentials.ts';
-import { usageError } from '../failure.ts';
-import { printJson, type Session } from '../session.ts';
 
-export const addSignCommand = (program: Command, session: Session): void => {
-  const command = program
-    .command('sign')
-    .description('Sign one request and print it as a curl config file. The signature is valid for 5 seconds.')
-    .argument('<METHOD>', 'HTTP method, such as GET')
-    .argument('<TARGET>', 'path and query exactly as sent, such as /api/v1/feeds')
-    .option('--headers', 'print the three headers only, one per line')
-    .option('--json', 'print url, method and headers as one line of JSON')
-    .action((method: string, target: string, options: RawOptions) => sign(session, method, target, options));
-  addAccessOptions(command);
-  addExamples(command, [
+import type { PlainCommand } from '../command.ts';
+import { accessOptions, readAccess } from '../credentials.ts';
+import { usageError } from '../failure.ts';
+
+export const signCommand: PlainCommand = {
+  name: 'sign',
+  summary: 'Sign one request and print it as a curl config file. The signature is valid for 5 seconds.',
+  arguments: [
+    { name: '<METHOD>', help: 'HTTP method, such as GET' },
+    { name: '<TARGET>', help: 'path and query exactly as sent, such as /api/v1/feeds' },
+  ],
+  options: [
+    { flag: '--headers', help: 'print the three headers only, one per line' },
+    { flag: '--json', help: 'print url, method and headers as one line of JSON' },
+    ...accessOptions,
+  ],
+  examples: [
     ['List readable streams', 'curl --config <(sealpost sign GET /api/v1/feeds)'],
     [
       'Read the latest report of a stream',
       'curl --config <(sealpost sign GET "/api/v1/reports/latest?feedID=0x0003…" --profile main)',
     ],
-  ]);
-};
-
-const sign = async (session: Session, rawMethod: string, target: string, options: RawOptions): Promise<void> => {
-  const method = rawMethod.toUpperCase(); // what is signed is what curl sends
-  if (options.headers && options.json) throw usageError('--headers cannot be combined with --json.');
-  if (!/^[A-Z]+$/.test(method))
-    throw usageError(`METHOD is ${JSON.stringify(rawMethod)}, expected letters only, such as GET.`);
-  if (!/^\/[!"$-~]*$/.test(target))
-    throw usageError(
-      'TARGET must start with / and have only printable ASCII without spaces or #. Percent-encode the rest.',
+  ],
+  run: async ({ session, options, print }, rawMethod: string, target: string) => {
+    const method = rawMethod.toUpperCase(); // what is signed is what curl sends
+    if (options.headers && options.json) throw usageError('--headers cannot be combined with --json.');
+    if (!/^[A-Z]+$/.test(method))
+      throw usageError(`METHOD is ${JSON.stringify(rawMethod)}, expected letters only, such as GET.`);
+    if (!/^\/[!"$-~]*$/.test(target))
+      throw usageError(
+        'TARGET must start with / and have only printable ASCII without spaces or #. Percent-encode the rest.',
+      );
+    const access = await readAccess(session, options);
+    const headers = access.sign(method, target, session.nowMs());
+    const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
+    const url = `${access.url.origin}${target}`;
+    await print(
+      { url, method, headers },
+      `${(options.headers ? lines : toCurlConfig(method, url, lines)).join('\n')}\n`,
     );
-  const access = await readAccess(session, options);
-  const headers = access.sign(method, target, session.nowMs());
-  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
-  const url = `${access.url.origin}${target}`;
-  if (options.json) return printJson(session, { url, method, headers });
-  await session.write(`${(options.headers ? lines : toCurlConfig(method, url, lines)).join('\n')}\n`);
+  },
 };
 
 /** Lines of a curl config; without the first two curl would shorten dots and expand braces, which are signed as they are. */

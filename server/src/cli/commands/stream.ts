@@ -12,23 +12,22 @@ import {
   parseStream,
   type Stream,
 } from '@sealpost/protocol';
-import { type Command, Option } from 'commander';
 import type { AdminStore, Store } from '../../store/store.ts';
 import { type ChangeSummary, changeRecords, renderSummary } from '../admin-change.ts';
 import {
-  addExamples,
-  addSettings,
-  type RawOptions,
-  readJsonFile,
-  readSettings,
-  withChoices,
-} from '../command-options.ts';
-import { addAccessOptions, findUser, readServer } from '../credentials.ts';
+  type CommandGroup,
+  type OptionRow,
+  type PlainCommand,
+  type SettingsCommand,
+  settingOptions,
+} from '../command.ts';
+import { type RawOptions, readJsonFile, readSettings } from '../command-options.ts';
+import { accessOptions, findUser, readServer } from '../credentials.ts';
 import { asUsage, CommandError, exitCodes, usageError } from '../failure.ts';
 import { formatNumberOf, renderTable } from '../formats.ts';
 import { clientOptions, explainRemote } from '../remote-client.ts';
-import { printJson, type Session } from '../session.ts';
-import { withNewStore, withStore } from '../store-access.ts';
+import type { Session } from '../session.ts';
+import { withStore } from '../store-access.ts';
 import { feedForms, findStream } from '../stream-argument.ts';
 import { parseTime, timeForms } from '../time-arguments.ts';
 
@@ -45,71 +44,63 @@ const textOptions = [
   ['serviceLevel', '--service-level <text>', 'such as standard or premium', 'standard'],
 ] as const;
 
-export const addStreamCommand = (program: Command, session: Session): void => {
-  const stream = program
-    .command('stream')
-    .description('Manage the catalog of streams: add, list, set, decommission, import.');
-  addAdd(stream, session);
-  addList(stream, session);
-  addSet(stream, session);
-  addDecommission(stream, session);
-  addImport(stream, session);
-};
+const hiddenHelp = 'list it only to accounts that may see hidden streams';
+const streamJson: OptionRow = { flag: '--json', help: 'print the stream as one line of JSON' };
 
-const addAdd = (parent: Command, session: Session): void => {
-  const command = parent
-    .command('add')
-    .description('Add a stream with status testing. Make it live with: sealpost stream set FEED --status live.')
-    .argument('<FEED_ID>', '0x and 64 hex digits; the first two bytes give schema version and timestamp resolution')
-    .action((feedId: string, options: RawOptions) => addOne(session, feedId, options));
-  for (const [, flag, help, fallback] of textOptions) {
-    if (fallback === undefined) command.requiredOption(flag, help);
-    else command.option(flag, `${help} (default: ${fallback})`);
-  }
-  command
-    .addOption(
-      withChoices(new Option('--network-type <type>', 'network of the stream').makeOptionMandatory(), networkTypes),
-    )
-    .option('--hidden', 'list it only to accounts that may see hidden streams')
-    .option('--json', 'print the stream as one line of JSON');
-  addSettings(command, ['store', 'network']);
-  addExamples(command, [
+const add: SettingsCommand = {
+  name: 'add',
+  summary: 'Add a stream with status testing. Make it live with: sealpost stream set FEED --status live.',
+  arguments: [
+    {
+      name: '<FEED_ID>',
+      help: '0x and 64 hex digits; the first two bytes give schema version and timestamp resolution',
+    },
+  ],
+  options: [
+    ...textOptions.map(
+      ([, flag, help, fallback]): OptionRow =>
+        fallback === undefined ? { flag, help, required: true } : { flag, help: `${help} (default: ${fallback})` },
+    ),
+    { flag: '--network-type <type>', help: 'network of the stream', required: true, choices: networkTypes },
+    { flag: '--hidden', help: hiddenHelp },
+    streamJson,
+  ],
+  settings: ['store', 'network'],
+  examples: [
     [
       'A crypto price',
       'sealpost stream add 0x0003… --name BTC/USD-Streams-CexPrice --base-asset BTC --quote-asset USD \\\n      --asset-class Crypto --feed-type Crypto --attribute-type CexPrice --network-type testnet',
     ],
-  ]);
-};
-
-const addOne = async (session: Session, rawFeedId: string, options: RawOptions): Promise<void> => {
-  const { values } = await readSettings(session, options);
-  const feedId = asUsage(() => parseFeedId(rawFeedId, 'FEED_ID'));
-  const created = asUsage(() =>
-    parseStream({
-      assetName: options.baseAsset,
-      marketHours: '24/7',
-      serviceLevel: 'standard',
-      ...options,
-      feedId,
-      status: 'testing',
-      createdAt: formatDate(session.nowMs()),
-    }),
-  );
-  requireNetwork([created], values.network);
-  await withNewStore(values.store, ({ admin }) =>
-    changeRecords(session, admin, {
-      kind: 'stream',
-      keys: [feedId],
-      plan: ([current]) => {
-        if (current === undefined) return [created];
-        const text = `${feedId} is already in the catalog as ${current.name}. Change it with: sealpost stream set.`;
-        throw new CommandError(exitCodes.refused, text);
-      },
-      action: 'stream.add',
-      detail: { name: created.name },
-    }),
-  );
-  await printStream(session, options, created, 'added as testing');
+  ],
+  run: async ({ session, options, settings, withNewStore, print }, rawFeedId: string) => {
+    const feedId = asUsage(() => parseFeedId(rawFeedId, 'FEED_ID'));
+    const created = asUsage(() =>
+      parseStream({
+        assetName: options.baseAsset,
+        marketHours: '24/7',
+        serviceLevel: 'standard',
+        ...options,
+        feedId,
+        status: 'testing',
+        createdAt: formatDate(session.nowMs()),
+      }),
+    );
+    requireNetwork([created], settings.network);
+    await withNewStore(({ admin }) =>
+      changeRecords(session, admin, {
+        kind: 'stream',
+        keys: [feedId],
+        plan: ([current]) => {
+          if (current === undefined) return [created];
+          const text = `${feedId} is already in the catalog as ${current.name}. Change it with: sealpost stream set.`;
+          throw new CommandError(exitCodes.refused, text);
+        },
+        action: 'stream.add',
+        detail: { name: created.name },
+      }),
+    );
+    await print(created, describeStream(created, 'added as testing'));
+  },
 };
 
 /** Refuses streams of the network that this deployment does not serve: nobody could read them, and their reports are refused. */
@@ -124,24 +115,39 @@ const requireNetwork = (streams: readonly Stream[], network: NetworkType): void 
   );
 };
 
-const printStream = (session: Session, { json }: RawOptions, stream: Stream, what: string): Promise<void> =>
-  json ? printJson(session, stream) : session.write(`${stream.name} (${stream.feedId}) ${what}.\n`);
+const describeStream = ({ name, feedId }: Stream, what: string): string => `${name} (${feedId}) ${what}.\n`;
 
-const addList = (parent: Command, session: Session): void => {
-  const command = parent
-    .command('list')
-    .description(
-      'List all streams of the store by name, including hidden ones; with --url or --profile, the catalog of a server.',
-    )
-    .option('--json', 'print the catalog as one line of JSON, as sealpost stream import reads it')
-    .action((options: RawOptions) => listStreams(session, options));
-  addAccessOptions(command);
-  addSettings(command, ['store']);
-  addExamples(command, [
+const list: PlainCommand = {
+  name: 'list',
+  summary:
+    'List all streams of the store by name, including hidden ones; with --url or --profile, the catalog of a server.',
+  options: [
+    { flag: '--json', help: 'print the catalog as one line of JSON, as sealpost stream import reads it' },
+    ...accessOptions,
+    ...settingOptions(['store']),
+  ],
+  examples: [
     ['List the catalog', 'sealpost stream list'],
     ['List the catalog of a server', 'sealpost stream list --url https://streams.example.com'],
     ['Save it for another store', 'sealpost stream list --json > catalog.json'],
-  ]);
+  ],
+  run: async ({ session, options, print }) => {
+    const isRemote = [options.url, options.profile, options.profiles].some((option) => option !== undefined);
+    const streams = await (isRemote ? remoteStreams : storedStreams)(session, options);
+    const columns = ['name', 'feed ID', 'network', 'status', 'hidden', 'decommission'].map((title) => ({ title }));
+    const rows = streams.map((stream) => [
+      stream.name,
+      stream.feedId,
+      stream.networkType,
+      stream.status,
+      stream.hidden ? 'hidden' : '',
+      stream.decommissionedAt ?? (stream.expectedDecommissionAt ? `expected ${stream.expectedDecommissionAt}` : ''),
+    ]);
+    await print(
+      { feeds: streams },
+      `${renderTable(columns, rows, session.paint)}${formatNumberOf(streams.length, 'stream')}.\n`,
+    );
+  },
 };
 
 /** The streams of the store. */
@@ -163,67 +169,43 @@ const remoteStreams = async (session: Session, options: RawOptions): Promise<rea
 
 type ListedStream = Omit<CatalogEntry, 'schemaVersion'> & { readonly hidden?: boolean };
 
-const listStreams = async (session: Session, options: RawOptions): Promise<void> => {
-  const isRemote = [options.url, options.profile, options.profiles].some((option) => option !== undefined);
-  const streams = await (isRemote ? remoteStreams : storedStreams)(session, options);
-  if (options.json) return printJson(session, { feeds: streams });
-  const columns = ['name', 'feed ID', 'network', 'status', 'hidden', 'decommission'].map((title) => ({ title }));
-  const rows = streams.map((stream) => [
-    stream.name,
-    stream.feedId,
-    stream.networkType,
-    stream.status,
-    stream.hidden ? 'hidden' : '',
-    stream.decommissionedAt ?? (stream.expectedDecommissionAt ? `expected ${stream.expectedDecommissionAt}` : ''),
-  ]);
-  await session.write(`${renderTable(columns, rows, session.paint)}${formatNumberOf(streams.length, 'stream')}.\n`);
-};
-
-const addSet = (parent: Command, session: Session): void => {
-  const command = parent
-    .command('set')
-    .description('Change fields of a stream, or move it from testing to live.')
-    .argument('<FEED>', feedForms)
-    .action((feed: string, options: RawOptions) => setStream(session, feed, options));
-  for (const [, flag, help] of textOptions) command.option(flag, help);
-  command
-    .addOption(
-      withChoices(new Option('--status <status>', 'new status; to end a stream use: sealpost stream decommission'), [
-        'live',
-      ]),
-    )
-    .addOption(
-      withChoices(new Option('--hidden <switch>', 'list it only to accounts that may see hidden streams'), [
-        'true',
-        'false',
-      ]),
-    )
-    .option('--expected-decommission-at <time>', `none, or ${timeForms}`)
-    .option('--json', 'print the stream as one line of JSON');
-  addSettings(command, ['store']);
-  addExamples(command, [
+const set: SettingsCommand = {
+  name: 'set',
+  summary: 'Change fields of a stream, or move it from testing to live.',
+  arguments: [{ name: '<FEED>', help: feedForms }],
+  options: [
+    ...textOptions.map(([, flag, help]): OptionRow => ({ flag, help })),
+    {
+      flag: '--status <status>',
+      help: 'new status; to end a stream use: sealpost stream decommission',
+      choices: ['live'],
+    },
+    { flag: '--hidden <switch>', help: hiddenHelp, choices: ['true', 'false'] },
+    { flag: '--expected-decommission-at <time>', help: `none, or ${timeForms}` },
+    streamJson,
+  ],
+  settings: ['store'],
+  examples: [
     ['Make a stream live and public', 'sealpost stream set BTC/USD-Streams-CexPrice --status live --hidden false'],
     ['Announce its decommission', 'sealpost stream set FTM/USD-Streams-CexPrice --expected-decommission-at +90d'],
-  ]);
-};
-
-const setStream = async (session: Session, feed: string, options: RawOptions): Promise<void> => {
-  const { values } = await readSettings(session, options);
-  const fields = parseFields(options, Math.floor(session.nowMs() / 1_000));
-  const { status } = options;
-  if (status !== undefined && status !== 'live')
-    throw usageError(
-      `--status has the value "${status}", expected live. To end a stream use: sealpost stream decommission.`,
-    );
-  if (status === undefined && Object.keys(fields).length === 0)
-    throw usageError('Nothing to change. See: sealpost stream set --help.');
-  const alter = (stream: Stream): Stream => {
-    const moved =
-      status === undefined || stream.status === status ? stream : moveStream(stream, status, session.nowMs());
-    return asUsage(() => parseStream({ ...moved, ...fields }));
-  };
-  const changed = await withStore(values.store, (store) => changeOne(session, store, feed, 'stream.set', alter));
-  await printStream(session, options, changed, 'updated');
+  ],
+  run: async ({ session, options, withStore, print }, feed: string) => {
+    const fields = parseFields(options, Math.floor(session.nowMs() / 1_000));
+    const { status } = options;
+    if (status !== undefined && status !== 'live')
+      throw usageError(
+        `--status has the value "${status}", expected live. To end a stream use: sealpost stream decommission.`,
+      );
+    if (status === undefined && Object.keys(fields).length === 0)
+      throw usageError('Nothing to change. See: sealpost stream set --help.');
+    const alter = (stream: Stream): Stream => {
+      const moved =
+        status === undefined || stream.status === status ? stream : moveStream(stream, status, session.nowMs());
+      return asUsage(() => parseStream({ ...moved, ...fields }));
+    };
+    const changed = await withStore((store) => changeOne(session, store, feed, 'stream.set', alter));
+    await print(changed, describeStream(changed, 'updated'));
+  },
 };
 
 const parseFields = (options: RawOptions, nowSeconds: number): Partial<Stream> => {
@@ -254,44 +236,35 @@ const changeOne = async (
   return (await admin.get('stream', feedId)) ?? known;
 };
 
-const addDecommission = (parent: Command, session: Session): void => {
-  const command = parent
-    .command('decommission')
-    .description(
-      'End a live stream permanently: it accepts no new reports, stays listed, and is readable until retention ends.',
-    )
-    .argument('<FEED>', feedForms)
-    .option('--json', 'print the stream as one line of JSON')
-    .action((feed: string, options: RawOptions) => decommission(session, feed, options));
-  addSettings(command, ['store']);
-  addExamples(command, [['End a stream', 'sealpost stream decommission FTM/USD-Streams-CexPrice']]);
+const decommission: SettingsCommand = {
+  name: 'decommission',
+  summary:
+    'End a live stream permanently: it accepts no new reports, stays listed, and is readable until retention ends.',
+  arguments: [{ name: '<FEED>', help: feedForms }],
+  options: [streamJson],
+  settings: ['store'],
+  examples: [['End a stream', 'sealpost stream decommission FTM/USD-Streams-CexPrice']],
+  run: async ({ session, withStore, print }, feed: string) => {
+    const end = (stream: Stream): Stream => moveStream(stream, 'decommissioned', session.nowMs());
+    const ended = await withStore((store) => changeOne(session, store, feed, 'stream.decommission', end));
+    await print(ended, describeStream(ended, 'decommissioned'));
+  },
 };
 
-const decommission = async (session: Session, feed: string, options: RawOptions): Promise<void> => {
-  const { values } = await readSettings(session, options);
-  const end = (stream: Stream): Stream => moveStream(stream, 'decommissioned', session.nowMs());
-  const ended = await withStore(values.store, (store) => changeOne(session, store, feed, 'stream.decommission', end));
-  await printStream(session, options, ended, 'decommissioned');
-};
-
-const addImport = (parent: Command, session: Session): void => {
-  const command = parent
-    .command('import')
-    .description('Add or update the streams of a catalog file, all or none. Other streams are unchanged.')
-    .argument('<FILE>', 'catalog.json, as sealpost simulate or sealpost stream list --json write it')
-    .option('--json', 'print what was added and changed as one line of JSON')
-    .action((file: string, options: RawOptions) => importStreams(session, file, options));
-  addSettings(command, ['store', 'network']);
-  addExamples(command, [['Import the streams of a simulated network', 'sealpost stream import ./hour/catalog.json']]);
-};
-
-const importStreams = async (session: Session, file: string, options: RawOptions): Promise<void> => {
-  const { values } = await readSettings(session, options);
-  const streams = parseCatalog(await readJsonFile(file), file);
-  const summary = await withNewStore(values.store, ({ admin }) =>
-    registerStreams(session, admin, streams, values.network, { file }),
-  );
-  await (options.json ? printJson(session, summary) : session.write(renderSummary(summary)));
+const importStreams: SettingsCommand = {
+  name: 'import',
+  summary: 'Add or update the streams of a catalog file, all or none. Other streams are unchanged.',
+  arguments: [{ name: '<FILE>', help: 'catalog.json, as sealpost simulate or sealpost stream list --json write it' }],
+  options: [{ flag: '--json', help: 'print what was added and changed as one line of JSON' }],
+  settings: ['store', 'network'],
+  examples: [['Import the streams of a simulated network', 'sealpost stream import ./hour/catalog.json']],
+  run: async ({ session, settings, withNewStore, print }, file: string) => {
+    const streams = parseCatalog(await readJsonFile(file), file);
+    const summary = await withNewStore(({ admin }) =>
+      registerStreams(session, admin, streams, settings.network, { file }),
+    );
+    await print(summary, renderSummary(summary));
+  },
 };
 
 /** Adds streams to a store's catalog and brings known ones up to date, all or none. */
@@ -311,4 +284,10 @@ export const registerStreams = async (
     });
   const keys = streams.map(({ feedId }) => feedId);
   return changeRecords(session, admin, { kind: 'stream', keys, plan, action: 'stream.import', detail });
+};
+
+export const streamCommands: CommandGroup = {
+  name: 'stream',
+  summary: 'Manage the catalog of streams: add, list, set, decommission, import.',
+  commands: [add, list, set, decommission, importStreams],
 };

@@ -1,49 +1,54 @@
 // The command `sealpost watch`: prices of streams as they come, as a table that is drawn again in place, or as NDJSON for a pipe.
 import { type Client, decode, formatDecimal, type StreamState } from '@sealpost/client';
 import { type FeedId, parseFeedId, type ReportJson } from '@sealpost/protocol';
-import type { Command } from 'commander';
-import { addExamples, type RawOptions } from '../command-options.ts';
-import { addAccessOptions, addWsUrlOption, readAccess } from '../credentials.ts';
+import type { PlainCommand } from '../command.ts';
+import { accessOptions, readAccess, wsUrlOption } from '../credentials.ts';
 import { interruptedCode } from '../failure.ts';
 import { type Column, renderTable } from '../formats.ts';
 import { explainRemote, findRemoteFeeds, type RemoteFeed } from '../remote-client.ts';
 import { printJson, type Session } from '../session.ts';
 
-export const addWatchCommand = (program: Command, session: Session): void => {
-  const command = program
-    .command('watch')
-    .description('Watch live prices: a table on a terminal, otherwise one line of JSON for each report.')
-    .argument('[FEED...]', 'feed IDs, names, or pairs such as BTC/USD (default: every stream that the user may read)')
-    .option('--json', 'print one line of JSON for each report, also on a terminal')
-    .action((feeds: readonly string[], options: RawOptions) => watch(session, feeds, options));
-  addExamples(addWsUrlOption(addAccessOptions(command)), [
+export const watchCommand: PlainCommand = {
+  name: 'watch',
+  summary: 'Watch live prices: a table on a terminal, otherwise one line of JSON for each report.',
+  arguments: [
+    {
+      name: '[FEED...]',
+      help: 'feed IDs, names, or pairs such as BTC/USD (default: every stream that the user may read)',
+    },
+  ],
+  options: [
+    { flag: '--json', help: 'print one line of JSON for each report, also on a terminal' },
+    ...accessOptions,
+    wsUrlOption,
+  ],
+  examples: [
     ['Two prices', 'sealpost watch BTC/USD-Streams-CexPrice ETH/USD-Streams-CexPrice --profile demo'],
     ['For a program', 'sealpost watch --profile demo | jq .price'],
-  ]);
-};
-
-const watch = async (session: Session, raws: readonly string[], options: RawOptions): Promise<void> => {
-  const { url, wsUrl, openClient } = await readAccess(session, options);
-  const client = openClient(url, session, { wsUrl });
-  const signal = session.interruption();
-  const feeds = await findRemoteFeeds(client, url, raws, signal);
-  const isTable = session.isTerminal === true && options.json !== true;
-  const board = isTable ? openBoard(session, feeds) : undefined;
-  const names = new Map(feeds.map(({ feedId, name }) => [feedId, name]));
-  if (board !== undefined) showNewest(client, [...names.keys()], board, signal);
-  try {
-    await explainRemote(url, async () => {
-      const onState = ({ phase }: StreamState): void => board?.tellState(phase);
-      for await (const report of client.stream([...names.keys()], { signal, onState })) {
-        const price = readPrice(report);
-        if (board !== undefined) board.show(price);
-        else await printJson(session, { ...price, name: names.get(price.feedID) });
-      }
-    });
-  } finally {
-    board?.close();
-  }
-  if (signal.aborted) session.exitWith(interruptedCode(signal));
+  ],
+  run: async ({ session, options }, raws: readonly string[]) => {
+    const { url, wsUrl, openClient } = await readAccess(session, options);
+    const client = openClient(url, session, { wsUrl });
+    const signal = session.interruption();
+    const feeds = await findRemoteFeeds(client, url, raws, signal);
+    const isTable = session.isTerminal === true && options.json !== true;
+    const board = isTable ? openBoard(session, feeds) : undefined;
+    const names = new Map(feeds.map(({ feedId, name }) => [feedId, name]));
+    if (board !== undefined) showNewest(client, [...names.keys()], board, signal);
+    try {
+      await explainRemote(url, async () => {
+        const onState = ({ phase }: StreamState): void => board?.tellState(phase);
+        for await (const report of client.stream([...names.keys()], { signal, onState })) {
+          const price = readPrice(report);
+          if (board !== undefined) board.show(price);
+          else await printJson(session, { ...price, name: names.get(price.feedID) });
+        }
+      });
+    } finally {
+      board?.close();
+    }
+    if (signal.aborted) session.exitWith(interruptedCode(signal));
+  },
 };
 
 /** Fills the table while the first live reports are awaited; a stream may take an hour to its next one. Live reports say what is wrong. */

@@ -2,20 +2,11 @@
 import type { FeedId, Stream } from '@sealpost/protocol';
 import { unknownFeeds } from '../../../access/account-arguments.ts';
 import { readableStreams } from '../../../access/entitlements.ts';
-import { SecretBoxError } from '../../../access/secrets.ts';
 import type { Account, AdminStore } from '../../../store/store.ts';
 import { changeRecords } from '../../admin-change.ts';
+import type { ArgumentRow, OptionRow } from '../../command.ts';
 import { usageError } from '../../failure.ts';
 import type { Session } from '../../session.ts';
-
-/** Runs a command that needs the key; one that is missing or wrong is bad usage. */
-export const withKeyFailures = async <T>(act: () => Promise<T>): Promise<T> => {
-  try {
-    return await act();
-  } catch (error) {
-    throw error instanceof SecretBoxError ? usageError(error.message, { cause: error }) : error;
-  }
-};
 
 /** Finds an account by user ID, or by name in any case. */
 export const findAccount = async (admin: AdminStore, raw: string): Promise<Account> => {
@@ -60,4 +51,13 @@ export const changeAccount = async (
   const { userId, name } = known;
   await changeRecords(session, admin, { kind: 'account', keys: [userId], plan, action, detail: { name } });
   return (await admin.get('account', userId)) ?? known;
+};
+
+/** The argument that names an account. */
+export const userArgument: ArgumentRow = { name: '<USER>', help: 'user ID or name' };
+
+/** The option of commands that show an account. */
+export const accountJson: OptionRow = {
+  flag: '--json',
+  help: 'print the account as one line of JSON, without secrets',
 };

@@ -1,7 +1,6 @@
 // The command `sealpost account`: who may read. A secret is printed once, by the command that makes it, and never logged.
 import { randomUUID } from 'node:crypto';
 import { formatDate } from '@sealpost/protocol';
-import type { Command } from 'commander';
 import {
   changeEntitlements,
   changeRateLimits,
@@ -25,103 +24,79 @@ import { createSecret } from '../../../access/secrets.ts';
 import { usageDay } from '../../../access/usage.ts';
 import type { Account, SecretUse } from '../../../store/store.ts';
 import { changeRecords } from '../../admin-change.ts';
-import {
-  addExamples,
-  addSettings,
-  collected,
-  collectOption,
-  parseCount,
-  type RawOptions,
-  readSettings,
-} from '../../command-options.ts';
+import type { CommandGroup, SettingsCommand } from '../../command.ts';
+import { collected, parseCount, type RawOptions } from '../../command-options.ts';
 import { asUsage, CommandError, exitCodes } from '../../failure.ts';
 import { formatCount, formatNumberOf, renderPairs, renderTable } from '../../formats.ts';
-import { printJson, type Session } from '../../session.ts';
-import { withNewStore, withStore } from '../../store-access.ts';
 import { resolveEntitlements } from '../../stream-argument.ts';
 import {
+  accountJson,
   changeAccount,
   countReadable,
   findAccount,
   onceNotice,
+  userArgument,
   warnOfUnknownFeeds,
-  withKeyFailures,
 } from './account-record.ts';
-import { addEntitle } from './entitle.ts';
+import { entitleCommand } from './entitle.ts';
 
-export const addAccountCommand = (program: Command, session: Session): void => {
-  const account = program
-    .command('account')
-    .description('Manage accounts: create, list, show, entitle, limit, disable, enable, usage.');
-  addCreate(account, session);
-  addList(account, session);
-  addShow(account, session);
-  addEntitle(account, session);
-  addLimit(account, session);
-  addSwitch(account, session, 'disable', 'Reject an account’s requests from now on. Its secrets are kept.');
-  addSwitch(account, session, 'enable', 'Accept a disabled account’s requests again, with its existing secrets.');
-  addUsage(account, session);
-};
-
-const addCreate = (parent: Command, session: Session): void => {
-  const command = parent
-    .command('create')
-    .description('Create an account and print its first secret, once.')
-    .requiredOption('--name <text>', 'unique name')
-    .option(
-      '--entitle <entitlement>',
-      'public, feed:FEED or filter:QUERY; repeatable (default: no access)',
-      collectOption,
-    )
-    .option(
-      '--limit <route=n>',
-      `requests per second for a route, 0 for no limit; repeatable. Routes: ${limitedRoutes.join(', ')}`,
-      collectOption,
-    )
-    .option('--user-id <uuid>', 'use this user ID instead of a new one')
-    .option('--json', 'print account and secret as one line of JSON')
-    .action((options: RawOptions) => withKeyFailures(() => createAccount(session, options)));
-  addSettings(command, ['store', 'keyFile']);
-  addExamples(command, [
+const create: SettingsCommand = {
+  name: 'create',
+  summary: 'Create an account and print its first secret, once.',
+  options: [
+    { flag: '--name <text>', help: 'unique name', required: true },
+    {
+      flag: '--entitle <entitlement>',
+      help: 'public, feed:FEED or filter:QUERY; repeatable (default: no access)',
+      repeatable: true,
+    },
+    {
+      flag: '--limit <route=n>',
+      help: `requests per second for a route, 0 for no limit; repeatable. Routes: ${limitedRoutes.join(', ')}`,
+      repeatable: true,
+    },
+    { flag: '--user-id <uuid>', help: 'use this user ID instead of a new one' },
+    { flag: '--json', help: 'print account and secret as one line of JSON' },
+  ],
+  settings: ['store', 'keyFile'],
+  examples: [
     ['Every public stream', 'sealpost account create --name acme --entitle public'],
     [
       'Crypto streams, one hidden stream, 50 pages per second',
       'sealpost account create --name desk --entitle filter:asset_class=Crypto --entitle feed:SUI/USD --limit reportPage=50',
     ],
-  ]);
-};
-
-const createAccount = async (session: Session, options: RawOptions): Promise<void> => {
-  const { values } = await readSettings(session, options);
-  const box = openSecretBox(values);
-  const [secret, secretId, nowMs] = [createSecret(), createSecretId(), session.nowMs()];
-  const entitle = await resolveEntitlements(values.store, collected(options.entitle) ?? []);
-  const bare = asUsage(() => parseAccount({ ...options, entitle }, nowMs));
-  const account = addSecret(bare, secretId, box.seal(bare.userId, secret), nowMs);
-  const { userId, name, entitlements, rateLimits } = account;
-  await withNewStore(values.store, async ({ admin }) => {
-    const accounts = await admin.list('account');
-    requireSameKey(accounts, box);
-    requireFreeName(accounts, name);
-    await changeRecords(session, admin, {
-      kind: 'account',
-      keys: [userId],
-      plan: ([current]) => {
-        if (current === undefined) return [account];
-        throw new CommandError(exitCodes.refused, `User ID ${userId} belongs to ${current.name}. Choose another.`);
-      },
-      action: 'account.create',
-      detail: { name, entitlements, rateLimits, secretId },
+  ],
+  run: async ({ session, options, settings, withNewStore, print }) => {
+    const box = openSecretBox(settings);
+    const [secret, secretId, nowMs] = [createSecret(), createSecretId(), session.nowMs()];
+    const entitle = await resolveEntitlements(settings.store, collected(options.entitle) ?? []);
+    const bare = asUsage(() => parseAccount({ ...options, entitle }, nowMs));
+    const account = addSecret(bare, secretId, box.seal(bare.userId, secret), nowMs);
+    const { userId, name, entitlements, rateLimits } = account;
+    await withNewStore(async ({ admin }) => {
+      const accounts = await admin.list('account');
+      requireSameKey(accounts, box);
+      requireFreeName(accounts, name);
+      await changeRecords(session, admin, {
+        kind: 'account',
+        keys: [userId],
+        plan: ([current]) => {
+          if (current === undefined) return [account];
+          throw new CommandError(exitCodes.refused, `User ID ${userId} belongs to ${current.name}. Choose another.`);
+        },
+        action: 'account.create',
+        detail: { name, entitlements, rateLimits, secretId },
+      });
+      await warnOfUnknownFeeds(session, admin, entitlements);
     });
-    await warnOfUnknownFeeds(session, admin, entitlements);
-  });
-  if (options.json) return printJson(session, { ...showAccount(account), secretId, secret });
-  const pairs = [
-    ['user ID', userId],
-    ['secret ID', secretId],
-    ['secret', secret],
-  ] as const;
-  await session.write(`Account ${name} created.\n${renderPairs(pairs)}${onceNotice}`);
+    const pairs = [
+      ['user ID', userId],
+      ['secret ID', secretId],
+      ['secret', secret],
+    ] as const;
+    const text = `Account ${name} created.\n${renderPairs(pairs)}${onceNotice}`;
+    await print({ ...showAccount(account), secretId, secret }, text);
+  },
 };
 
 const parseAccount = ({ name, entitle, limit, userId }: RawOptions, nowMs: number): Account => ({
@@ -140,57 +115,49 @@ const requireFreeName = (accounts: readonly Account[], wanted: string): void => 
   throw new CommandError(exitCodes.refused, `The name ${taken.name} is taken by ${taken.userId}. Choose another.`);
 };
 
-const addList = (parent: Command, session: Session): void => {
-  const command = parent
-    .command('list')
-    .description('List all accounts by name, including disabled ones.')
-    .option('--json', 'print the accounts as one line of JSON, without secrets')
-    .action((options: RawOptions) => listAccounts(session, options));
-  addSettings(command, ['store']);
-  addExamples(command, [['List all accounts', 'sealpost account list']]);
-};
-
-const listAccounts = async (session: Session, options: RawOptions): Promise<void> => {
-  const { values } = await readSettings(session, options);
-  const stored = await withStore(values.store, ({ admin }) => admin.list('account'));
-  const accounts = [...stored].sort((a, b) => (a.name < b.name ? -1 : 1));
-  if (options.json) return printJson(session, { accounts: accounts.map(showAccount) });
-  const columns = ['name', 'user ID', 'state', 'secrets', 'entitlements'].map((title) => ({ title }));
-  const rows = accounts.map((account) => [
-    account.name,
-    account.userId,
-    account.disabledAt === null ? 'enabled' : 'disabled',
-    `${activeSecrets(account).length}`,
-    summarizeList(account.entitlements),
-  ]);
-  await session.write(`${renderTable(columns, rows, session.paint)}${formatNumberOf(accounts.length, 'account')}.\n`);
+const list: SettingsCommand = {
+  name: 'list',
+  summary: 'List all accounts by name, including disabled ones.',
+  options: [{ flag: '--json', help: 'print the accounts as one line of JSON, without secrets' }],
+  settings: ['store'],
+  examples: [['List all accounts', 'sealpost account list']],
+  run: async ({ session, withStore, print }) => {
+    const stored = await withStore(({ admin }) => admin.list('account'));
+    const accounts = [...stored].sort((a, b) => (a.name < b.name ? -1 : 1));
+    const columns = ['name', 'user ID', 'state', 'secrets', 'entitlements'].map((title) => ({ title }));
+    const rows = accounts.map((account) => [
+      account.name,
+      account.userId,
+      account.disabledAt === null ? 'enabled' : 'disabled',
+      `${activeSecrets(account).length}`,
+      summarizeList(account.entitlements),
+    ]);
+    await print(
+      { accounts: accounts.map(showAccount) },
+      `${renderTable(columns, rows, session.paint)}${formatNumberOf(accounts.length, 'account')}.\n`,
+    );
+  },
 };
 
 const summarizeList = ([first = 'none', ...others]: readonly string[]): string =>
   others.length === 0 ? first : `${first} and ${others.length} more`;
 
-const addShow = (parent: Command, session: Session): void => {
-  const command = parent
-    .command('show')
-    .description(
-      'Show an account: secrets (ID, dates, last use), entitlements, rate limits, and how many streams it may read.',
-    )
-    .argument('<USER>', 'user ID or name')
-    .option('--json', 'print the account as one line of JSON, without secrets')
-    .action((user: string, options: RawOptions) => showOne(session, user, options));
-  addSettings(command, ['store']);
-  addExamples(command, [['Show one account', 'sealpost account show acme']]);
-};
-
-const showOne = async (session: Session, user: string, options: RawOptions): Promise<void> => {
-  const { values } = await readSettings(session, options);
-  const [account, readable, uses] = await withStore(values.store, async ({ admin, usage }) => {
-    const found = await findAccount(admin, user);
-    return [found, await countReadable(admin, found), await usage.lastUses(found.userId)] as const;
-  });
-  const shown = withLastUses(showAccount(account), uses);
-  if (options.json) return printJson(session, { ...shown, readableStreams: readable });
-  await session.write(renderPairs(toPairs(shown, readable)));
+const show: SettingsCommand = {
+  name: 'show',
+  summary:
+    'Show an account: secrets (ID, dates, last use), entitlements, rate limits, and how many streams it may read.',
+  arguments: [userArgument],
+  options: [accountJson],
+  settings: ['store'],
+  examples: [['Show one account', 'sealpost account show acme']],
+  run: async ({ withStore, print }, user: string) => {
+    const [account, readable, uses] = await withStore(async ({ admin, usage }) => {
+      const found = await findAccount(admin, user);
+      return [found, await countReadable(admin, found), await usage.lastUses(found.userId)] as const;
+    });
+    const shown = withLastUses(showAccount(account), uses);
+    await print({ ...shown, readableStreams: readable }, renderPairs(toPairs(shown, readable)));
+  },
 };
 
 type UsedAccount = Omit<ShownAccount, 'secrets'> & {
@@ -223,36 +190,35 @@ const toPairs = (account: UsedAccount, readable: number): readonly (readonly [st
   ['may read now', formatNumberOf(readable, 'stream')],
 ];
 
-const addLimit = (parent: Command, session: Session): void => {
-  const command = parent
-    .command('limit')
-    .description('Set an account’s rate limits, in requests per second for a route. Other routes are unchanged.')
-    .argument('<USER>', 'user ID or name')
-    .requiredOption(
-      '--limit <route=n>',
-      `0 for no limit, ROUTE=default for the server’s default; repeatable. Routes: ${limitedRoutes.join(', ')}`,
-      collectOption,
-    )
-    .option('--json', 'print the account as one line of JSON, without secrets')
-    .action((user: string, options: RawOptions) => limitOne(session, user, options));
-  addSettings(command, ['store']);
-  addExamples(command, [
+const limit: SettingsCommand = {
+  name: 'limit',
+  summary: 'Set an account’s rate limits, in requests per second for a route. Other routes are unchanged.',
+  arguments: [userArgument],
+  options: [
+    {
+      flag: '--limit <route=n>',
+      help: `0 for no limit, ROUTE=default for the server’s default; repeatable. Routes: ${limitedRoutes.join(', ')}`,
+      required: true,
+      repeatable: true,
+    },
+    accountJson,
+  ],
+  settings: ['store'],
+  examples: [
     ['Allow 50 pages per second', 'sealpost account limit acme --limit reportPage=50'],
     ['Restore the server’s default', 'sealpost account limit acme --limit reportPage=default'],
-  ]);
-};
-
-const limitOne = async (session: Session, user: string, options: RawOptions): Promise<void> => {
-  const { values } = await readSettings(session, options);
-  const raws = collected(options.limit) ?? [];
-  asUsage(() => changeRateLimits({}, raws)); // a typing error is told before the store is opened
-  const alter = (account: Account) => ({ ...account, rateLimits: changeRateLimits(account.rateLimits, raws) });
-  const changed = await withStore(values.store, ({ admin }) =>
-    changeAccount(session, admin, user, 'account.limit', alter),
-  );
-  if (options.json) return printJson(session, showAccount(changed));
-  const limits = limitPairs(changed.rateLimits).map(([what, limit]) => `${what}: ${limit}`);
-  await session.write(`${changed.name}: ${limits.length === 0 ? 'the server’s default limits' : limits.join(', ')}.\n`);
+  ],
+  run: async ({ session, options, withStore, print }, user: string) => {
+    const raws = collected(options.limit) ?? [];
+    asUsage(() => changeRateLimits({}, raws)); // reports a typo before the store is opened
+    const alter = (account: Account) => ({ ...account, rateLimits: changeRateLimits(account.rateLimits, raws) });
+    const changed = await withStore(({ admin }) => changeAccount(session, admin, user, 'account.limit', alter));
+    const limits = limitPairs(changed.rateLimits).map(([what, limit]) => `${what}: ${limit}`);
+    await print(
+      showAccount(changed),
+      `${changed.name}: ${limits.length === 0 ? 'the server’s default limits' : limits.join(', ')}.\n`,
+    );
+  },
 };
 
 const limitPairs = (rateLimits: Account['rateLimits']): readonly (readonly [string, string])[] =>
@@ -261,55 +227,56 @@ const limitPairs = (rateLimits: Account['rateLimits']): readonly (readonly [stri
     perSecond === 0 ? 'none' : `${perSecond} per second`,
   ]);
 
-const addSwitch = (parent: Command, session: Session, verb: 'disable' | 'enable', description: string): void => {
-  const command = parent
-    .command(verb)
-    .description(description)
-    .argument('<USER>', 'user ID or name')
-    .option('--json', 'print the account as one line of JSON, without secrets')
-    .action((user: string, options: RawOptions) => switchOne(session, user, verb, options));
-  addSettings(command, ['store']);
-  addExamples(command, [['Running servers apply it within a second', `sealpost account ${verb} acme`]]);
-};
-
-const switchOne = async (
-  session: Session,
-  user: string,
-  verb: 'disable' | 'enable',
-  options: RawOptions,
-): Promise<void> => {
-  const { values } = await readSettings(session, options);
-  const alter = (account: Account) => switchAccount(account, verb === 'enable', session.nowMs());
-  const changed = await withStore(values.store, ({ admin }) =>
-    changeAccount(session, admin, user, `account.${verb}`, alter),
-  );
-  await (options.json ? printJson(session, showAccount(changed)) : session.write(`${changed.name} is ${verb}d.\n`));
-};
+const createSwitch = (verb: 'disable' | 'enable', summary: string): SettingsCommand => ({
+  name: verb,
+  summary,
+  arguments: [userArgument],
+  options: [accountJson],
+  settings: ['store'],
+  examples: [['Running servers apply it within a second', `sealpost account ${verb} acme`]],
+  run: async ({ session, withStore, print }, user: string) => {
+    const alter = (account: Account) => switchAccount(account, verb === 'enable', session.nowMs());
+    const changed = await withStore(({ admin }) => changeAccount(session, admin, user, `account.${verb}`, alter));
+    await print(showAccount(changed), `${changed.name} is ${verb}d.\n`);
+  },
+});
 
 const usageDaysMax = 366;
 
-const addUsage = (parent: Command, session: Session): void => {
-  const command = parent
-    .command('usage')
-    .description('Count an account’s requests by day (UTC) and route.')
-    .argument('<USER>', 'user ID or name')
-    .option('--days <count>', `number of days up to today, at most ${usageDaysMax}`, '7')
-    .option('--json', 'print the counts as one line of JSON')
-    .action((user: string, options: RawOptions) => showUsage(session, user, options));
-  addSettings(command, ['store']);
-  addExamples(command, [['Last 30 days', 'sealpost account usage acme --days 30']]);
+const usage: SettingsCommand = {
+  name: 'usage',
+  summary: 'Count an account’s requests by day (UTC) and route.',
+  arguments: [userArgument],
+  options: [
+    { flag: '--days <count>', help: `number of days up to today, at most ${usageDaysMax}`, default: '7' },
+    { flag: '--json', help: 'print the counts as one line of JSON' },
+  ],
+  settings: ['store'],
+  examples: [['Last 30 days', 'sealpost account usage acme --days 30']],
+  run: async ({ session, options, withStore, print }, user: string) => {
+    const days = parseCount('--days', String(options.days), 1, usageDaysMax);
+    const [name, usage] = await withStore(async (store) => {
+      const { userId, name } = await findAccount(store.admin, user);
+      return [name, await store.usage.list(userId, usageDay(session.nowMs(), days - 1))] as const;
+    });
+    const columns = [{ title: 'day' }, { title: 'route' }, { title: 'requests', align: 'right' }] as const;
+    const rows = usage.map(({ day, route, requests }) => [day, route, formatCount(requests)]);
+    const text = rows.length === 0 ? `${name}: no usage recorded yet.\n` : renderTable(columns, rows, session.paint);
+    await print({ usage }, text);
+  },
 };
 
-const showUsage = async (session: Session, user: string, options: RawOptions): Promise<void> => {
-  const { values } = await readSettings(session, options);
-  const days = parseCount('--days', String(options.days), 1, usageDaysMax);
-  const [name, usage] = await withStore(values.store, async (store) => {
-    const { userId, name } = await findAccount(store.admin, user);
-    return [name, await store.usage.list(userId, usageDay(session.nowMs(), days - 1))] as const;
-  });
-  if (options.json) return printJson(session, { usage });
-  if (usage.length === 0) return session.write(`${name}: no usage recorded yet.\n`);
-  const columns = [{ title: 'day' }, { title: 'route' }, { title: 'requests', align: 'right' }] as const;
-  const rows = usage.map(({ day, route, requests }) => [day, route, formatCount(requests)]);
-  await session.write(renderTable(columns, rows, session.paint));
+export const accountCommands: CommandGroup = {
+  name: 'account',
+  summary: 'Manage accounts: create, list, show, entitle, limit, disable, enable, usage.',
+  commands: [
+    create,
+    list,
+    show,
+    entitleCommand,
+    limit,
+    createSwitch('disable', 'Reject an account’s requests from now on. Its secrets are kept.'),
+    createSwitch('enable', 'Accept a disabled account’s requests again, with its existing secrets.'),
+    usage,
+  ],
 };

@@ -1,64 +1,54 @@
 // The command `sealpost account entitle`: what an account may read. What entitlements mean is access/entitlements.ts.
-import type { Command } from 'commander';
 import { changeEntitlements, type EntitlementChange, parseNewEntitlement } from '../../../access/account-arguments.ts';
 import { showAccount } from '../../../access/account-changes.ts';
-import {
-  addExamples,
-  addSettings,
-  collected,
-  collectOption,
-  type RawOptions,
-  readSettings,
-} from '../../command-options.ts';
+import type { SettingsCommand } from '../../command.ts';
+import { collected } from '../../command-options.ts';
 import { asUsage, usageError } from '../../failure.ts';
 import { formatNumberOf } from '../../formats.ts';
-import { printJson, type Session } from '../../session.ts';
-import { withStore } from '../../store-access.ts';
 import { resolveEntitlements } from '../../stream-argument.ts';
-import { changeAccount, countReadable, warnOfUnknownFeeds } from './account-record.ts';
+import { accountJson, changeAccount, countReadable, userArgument, warnOfUnknownFeeds } from './account-record.ts';
 
 const forms = 'public, feed:FEED or filter:QUERY; repeatable';
 
-export const addEntitle = (parent: Command, session: Session): void => {
-  const command = parent
-    .command('entitle')
-    .description(
-      'Change what an account may read: every public stream, one stream by feed ID or name, or public streams by a filter.',
-    )
-    .argument('<USER>', 'user ID or name')
-    .option('--add <entitlement>', `entitlement to add: ${forms}`, collectOption)
-    .option(
-      '--remove <entitlement>',
-      'entitlement to remove, as sealpost account show lists it; repeatable',
-      collectOption,
-    )
-    .option('--set <entitlement>', `replace all entitlements; none removes them: ${forms}`, collectOption)
-    .option('--json', 'print the account as one line of JSON, without secrets')
-    .action((user: string, options: RawOptions) => entitle(session, user, options));
-  addSettings(command, ['store']);
-  addExamples(command, [
+export const entitleCommand: SettingsCommand = {
+  name: 'entitle',
+  summary:
+    'Change what an account may read: every public stream, one stream by feed ID or name, or public streams by a filter.',
+  arguments: [userArgument],
+  options: [
+    { flag: '--add <entitlement>', help: `entitlement to add: ${forms}`, repeatable: true },
+    {
+      flag: '--remove <entitlement>',
+      help: 'entitlement to remove, as sealpost account show lists it; repeatable',
+      repeatable: true,
+    },
+    { flag: '--set <entitlement>', help: `replace all entitlements; none removes them: ${forms}`, repeatable: true },
+    accountJson,
+  ],
+  settings: ['store'],
+  examples: [
     ['Add a stream', 'sealpost account entitle acme --add feed:BTC/USD-Streams-CexPrice'],
     ['Allow only crypto streams', 'sealpost account entitle acme --set filter:asset_class=Crypto'],
     ['Remove all entitlements', 'sealpost account entitle acme --set none'],
-  ]);
-};
-
-const entitle = async (session: Session, user: string, options: RawOptions): Promise<void> => {
-  const { values } = await readSettings(session, options);
-  const resolve = async (raws: readonly string[] | undefined) => raws && resolveEntitlements(values.store, raws);
-  const [add, remove, set] = [collected(options.add), collected(options.remove), collected(options.set)];
-  const named = { add: await resolve(add), remove: await resolve(remove), set: await resolve(set) };
-  const change = asUsage(() => parseChange(named));
-  const [account, readable] = await withStore(values.store, async ({ admin }) => {
-    const changed = await changeAccount(session, admin, user, 'account.entitle', (current) => ({
-      ...current,
-      entitlements: changeEntitlements(current.entitlements, change),
-    }));
-    await warnOfUnknownFeeds(session, admin, [...(change.set ?? []), ...(change.add ?? [])]);
-    return [changed, await countReadable(admin, changed)] as const;
-  });
-  if (options.json) return printJson(session, { ...showAccount(account), readableStreams: readable });
-  await session.write(`${account.name} may read ${formatNumberOf(readable, 'stream')} now.\n`);
+  ],
+  run: async ({ session, options, settings, withStore, print }, user: string) => {
+    const resolve = async (raws: readonly string[] | undefined) => raws && resolveEntitlements(settings.store, raws);
+    const [add, remove, set] = [collected(options.add), collected(options.remove), collected(options.set)];
+    const named = { add: await resolve(add), remove: await resolve(remove), set: await resolve(set) };
+    const change = asUsage(() => parseChange(named));
+    const [account, readable] = await withStore(async ({ admin }) => {
+      const changed = await changeAccount(session, admin, user, 'account.entitle', (current) => ({
+        ...current,
+        entitlements: changeEntitlements(current.entitlements, change),
+      }));
+      await warnOfUnknownFeeds(session, admin, [...(change.set ?? []), ...(change.add ?? [])]);
+      return [changed, await countReadable(admin, changed)] as const;
+    });
+    await print(
+      { ...showAccount(account), readableStreams: readable },
+      `${account.name} may read ${formatNumberOf(readable, 'stream')} now.\n`,
+    );
+  },
 };
 
 type GivenChange = { readonly [K in 'add' | 'remove' | 'set']: readonly string[] | undefined };

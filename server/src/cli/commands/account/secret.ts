@@ -1,7 +1,6 @@
 // The command `sealpost secret`: the secrets of accounts, and the key that seals them. The audit log gets ids, never a text,
 // sealed or not: what an old key sealed must not outlive the key there.
 import { setTimeout } from 'node:timers/promises';
-import type { Command } from 'commander';
 import {
   addSecret,
   createSecretId,
@@ -14,49 +13,36 @@ import { addOpeningKey, createKeyFile, openKeyFile, openSecretBox } from '../../
 import { createSecret, type SecretBox } from '../../../access/secrets.ts';
 import type { KeyHolder, KeyHolders } from '../../../store/nodes.ts';
 import type { Account, AdminStore } from '../../../store/store.ts';
-import { addExamples, addSettings, type RawOptions, readSettings } from '../../command-options.ts';
+import type { CommandGroup, SettingsCommand } from '../../command.ts';
 import { CommandError, exitCodes, usageError } from '../../failure.ts';
 import { formatNumberOf, renderPairs } from '../../formats.ts';
-import { printJson, type Session } from '../../session.ts';
-import { withStore } from '../../store-access.ts';
-import { findAccount, onceNotice, withKeyFailures } from './account-record.ts';
+import type { Session } from '../../session.ts';
+import { findAccount, onceNotice, userArgument } from './account-record.ts';
 
-export const addSecretCommand = (program: Command, session: Session): void => {
-  const secret = program.command('secret').description('Manage secrets of accounts: add, revoke, rewrap.');
-  addAdd(secret, session);
-  addRevoke(secret, session);
-  addRewrap(secret, session);
-};
-
-const addAdd = (parent: Command, session: Session): void => {
-  const command = parent
-    .command('add')
-    .description('Add a second active secret to an account and print it, once. The first one works until revoked.')
-    .argument('<USER>', 'user ID or name')
-    .option('--json', 'print the secret as one line of JSON')
-    .action((user: string, options: RawOptions) => withKeyFailures(() => addOne(session, user, options)));
-  addSettings(command, ['store', 'keyFile']);
-  addExamples(command, [['Rotate a secret without downtime: add, hand over, revoke', 'sealpost secret add acme']]);
-};
-
-const addOne = async (session: Session, user: string, options: RawOptions): Promise<void> => {
-  const { values } = await readSettings(session, options);
-  const box = openSecretBox(values);
-  const [secret, secretId] = [createSecret(), createSecretId()];
-  const { userId, name } = await withStore(values.store, async ({ admin }) => {
-    requireSameKey(await admin.list('account'), box);
-    return changeSecrets(session, admin, user, secretId, 'secret.add', (account) => {
-      requireSameKey([account], box); // a rewrap may have come between
-      return addSecret(account, secretId, box.seal(account.userId, secret), session.nowMs());
+const add: SettingsCommand = {
+  name: 'add',
+  summary: 'Add a second active secret to an account and print it, once. The first one works until revoked.',
+  arguments: [userArgument],
+  options: [{ flag: '--json', help: 'print the secret as one line of JSON' }],
+  settings: ['store', 'keyFile'],
+  examples: [['Rotate a secret without downtime: add, hand over, revoke', 'sealpost secret add acme']],
+  run: async ({ session, settings, withStore, print }, user: string) => {
+    const box = openSecretBox(settings);
+    const [secret, secretId] = [createSecret(), createSecretId()];
+    const { userId, name } = await withStore(async ({ admin }) => {
+      requireSameKey(await admin.list('account'), box);
+      return changeSecrets(session, admin, user, secretId, 'secret.add', (account) => {
+        requireSameKey([account], box); // a rewrap may have come between
+        return addSecret(account, secretId, box.seal(account.userId, secret), session.nowMs());
+      });
     });
-  });
-  if (options.json) return printJson(session, { userId, name, secretId, secret });
-  const pairs = [
-    ['user ID', userId],
-    ['secret ID', secretId],
-    ['secret', secret],
-  ] as const;
-  await session.write(`Secret of ${name} added.\n${renderPairs(pairs)}${onceNotice}`);
+    const pairs = [
+      ['user ID', userId],
+      ['secret ID', secretId],
+      ['secret', secret],
+    ] as const;
+    await print({ userId, name, secretId, secret }, `Secret of ${name} added.\n${renderPairs(pairs)}${onceNotice}`);
+  },
 };
 
 const changeSecrets = async (
@@ -74,61 +60,55 @@ const changeSecrets = async (
   return known;
 };
 
-const addRevoke = (parent: Command, session: Session): void => {
-  const command = parent
-    .command('revoke')
-    .description('Revoke a secret permanently. Running servers reject it within a second.')
-    .argument('<USER>', 'user ID or name')
-    .argument('<SECRET_ID>', 'as sealpost account show lists it')
-    .option('--json', 'print the secret ID as one line of JSON')
-    .action((user: string, secretId: string, options: RawOptions) => revokeOne(session, user, secretId, options));
-  addSettings(command, ['store']);
-  addExamples(command, [['Revoke the old secret once the new one is in use', 'sealpost secret revoke acme 1f0c9a2e']]);
+const revoke: SettingsCommand = {
+  name: 'revoke',
+  summary: 'Revoke a secret permanently. Running servers reject it within a second.',
+  arguments: [userArgument, { name: '<SECRET_ID>', help: 'as sealpost account show lists it' }],
+  options: [{ flag: '--json', help: 'print the secret ID as one line of JSON' }],
+  settings: ['store'],
+  examples: [['Revoke the old secret once the new one is in use', 'sealpost secret revoke acme 1f0c9a2e']],
+  run: async ({ session, withStore, print }, user: string, secretId: string) => {
+    const alter = (account: Account) => revokeSecret(account, secretId, session.nowMs());
+    const { userId, name } = await withStore(({ admin }) =>
+      changeSecrets(session, admin, user, secretId, 'secret.revoke', alter),
+    );
+    await print({ userId, name, secretId }, `Secret ${secretId} of ${name} revoked.\n`);
+  },
 };
 
-const revokeOne = async (session: Session, user: string, secretId: string, options: RawOptions): Promise<void> => {
-  const { values } = await readSettings(session, options);
-  const alter = (account: Account) => revokeSecret(account, secretId, session.nowMs());
-  const { userId, name } = await withStore(values.store, ({ admin }) =>
-    changeSecrets(session, admin, user, secretId, 'secret.revoke', alter),
-  );
-  if (options.json) return printJson(session, { userId, name, secretId });
-  await session.write(`Secret ${secretId} of ${name} revoked.\n`);
-};
-
-const addRewrap = (parent: Command, session: Session): void => {
-  const command = parent
-    .command('rewrap')
-    .description('Rewrap every secret with another key, all or none, once every running node has that key.')
-    .requiredOption('--new-key-file <file>', 'file with the new key; created if missing')
-    .option('--force', 'rewrap even if a running node lacks the key: its users get 401 until it has it')
-    .option('--json', 'print what was rewrapped as one line of JSON')
-    .action((options: RawOptions) => withKeyFailures(() => rewrap(session, options)));
-  addSettings(command, ['store', 'keyFile']);
-  addExamples(command, [['Switch to a new key', 'sealpost secret rewrap --new-key-file ./data/sealpost-2.key']]);
-};
-
-const rewrap = async (session: Session, options: RawOptions): Promise<void> => {
-  const { values } = await readSettings(session, options);
-  const path = String(options.newKeyFile);
-  const from = openSecretBox(values);
-  const [to, accounts, goesOn, nodes] = await withStore(values.store, async ({ admin, keyHolders }) => {
-    if (createKeyFile(path, values.key === undefined ? values.keyFile : undefined))
-      session.stderr.write(`${path} created.\n`);
-    const box = openKeyFile(path);
-    if (from.keyId === box.keyId) throw usageError('The new key is already in use. Use a different key file.');
-    // Before the first secret needs it: a server that reads its key from this file looks there again.
-    const given = values.key === undefined && addOpeningKey(values.keyFile, path);
-    const lacking = await findLacking(keyHolders, box.keyId);
-    if (lacking.length > 0 && options.force !== true) throw lackingError(lacking, path);
-    const running = await keyHolders.list();
-    return [box, await rewrapAll(session, admin, from, box), given && lacking.length === 0, running.length] as const;
-  });
-  if (options.json) return printJson(session, { from: from.keyId, to: to.keyId, accounts, restart: !goesOn });
-  const next = goesOn
-    ? `${describeNodes(nodes)} Next: keep a copy of the old key for old backups, then mv ${path} ${values.keyFile}.`
-    : `Restart the server with --key-file ${path}${values.key === undefined ? '' : ', and without SEALPOST_KEY'}.`;
-  await session.write(`Secrets of ${formatNumberOf(accounts, 'account')} rewrapped with key ${to.keyId}. ${next}\n`);
+const rewrap: SettingsCommand = {
+  name: 'rewrap',
+  summary: 'Rewrap every secret with another key, all or none, once every running node has that key.',
+  options: [
+    { flag: '--new-key-file <file>', help: 'file with the new key; created if missing', required: true },
+    { flag: '--force', help: 'rewrap even if a running node lacks the key: its users get 401 until it has it' },
+    { flag: '--json', help: 'print what was rewrapped as one line of JSON' },
+  ],
+  settings: ['store', 'keyFile'],
+  examples: [['Switch to a new key', 'sealpost secret rewrap --new-key-file ./data/sealpost-2.key']],
+  run: async ({ session, options, settings, withStore, print }) => {
+    const path = String(options.newKeyFile);
+    const from = openSecretBox(settings);
+    const [to, accounts, goesOn, nodes] = await withStore(async ({ admin, keyHolders }) => {
+      if (createKeyFile(path, settings.key === undefined ? settings.keyFile : undefined))
+        session.stderr.write(`${path} created.\n`);
+      const box = openKeyFile(path);
+      if (from.keyId === box.keyId) throw usageError('The new key is already in use. Use a different key file.');
+      // Before the first secret needs it: a server that reads its key from this file looks there again.
+      const given = settings.key === undefined && addOpeningKey(settings.keyFile, path);
+      const lacking = await findLacking(keyHolders, box.keyId);
+      if (lacking.length > 0 && options.force !== true) throw lackingError(lacking, path);
+      const running = await keyHolders.list();
+      return [box, await rewrapAll(session, admin, from, box), given && lacking.length === 0, running.length] as const;
+    });
+    const next = goesOn
+      ? `${describeNodes(nodes)} Next: keep a copy of the old key for old backups, then mv ${path} ${settings.keyFile}.`
+      : `Restart the server with --key-file ${path}${settings.key === undefined ? '' : ', and without SEALPOST_KEY'}.`;
+    await print(
+      { from: from.keyId, to: to.keyId, accounts, restart: !goesOn },
+      `Secrets of ${formatNumberOf(accounts, 'account')} rewrapped with key ${to.keyId}. ${next}\n`,
+    );
+  },
 };
 
 const describeNodes = (count: number): string =>
@@ -175,4 +155,10 @@ const rewrapAll = async (session: Session, admin: AdminStore, from: SecretBox, t
     exitCodes.unavailable,
     'Other processes keep adding secrets with the old key. Run the command again.',
   );
+};
+
+export const secretCommands: CommandGroup = {
+  name: 'secret',
+  summary: 'Manage secrets of accounts: add, revoke, rewrap.',
+  commands: [add, revoke, rewrap],
 };

@@ -1,13 +1,13 @@
 // The command `sealpost demo`: a whole service on this machine with a simulated oracle network, every part of it the real one.
 import { resolve } from 'node:path';
 import type { FeedId, Stream } from '@sealpost/protocol';
-import type { Command } from 'commander';
 import { createSignInCode, createSignInCodes, signInCodeMs } from '../../../access/sign-in-code.ts';
 import type { Settings } from '../../../config/config.ts';
 import { type Node, openNode } from '../../../node.ts';
 import { closeFailedStart, type StartWatch, watchStart } from '../../../runtime/start-watch.ts';
 import { StoreError } from '../../../store/store.ts';
-import { addExamples, addSettings, parseCount, type RawOptions, readSettings } from '../../command-options.ts';
+import { type PlainCommand, settingOptions } from '../../command.ts';
+import { parseCount, type RawOptions, readSettings } from '../../command-options.ts';
 import { CommandError, exitCodes } from '../../failure.ts';
 import { formatNumberOf } from '../../formats.ts';
 import { demoFiles, findProfile } from '../../profiles.ts';
@@ -32,28 +32,33 @@ const demoBytesMax = 2 * 2 ** 30;
 const portMax = 65_534; // the private listener has the next one
 const logLevelDefault = 'warn';
 
-export const addDemoCommand = (program: Command, session: Session): void => {
-  const command = program
-    .command('demo')
-    .description('Run the whole service with a simulated oracle network. No setup needed.')
-    .option('--dir <folder>', 'folder for the store, key and credentials', `./${demoFiles.folder}`)
-    .option('--port <port>', 'API port; the private listener uses the next one. 0 picks free ports', '7401')
-    .option('--past <minutes>', 'minutes of history to generate in the background', '60')
-    .option('--link', 'print a new sign-in link for the demo running in the folder, and exit')
-    .option('--json', 'print one line of JSON when ready, and nothing else')
-    .action((options: RawOptions) => demo(session, options));
-  addSettings(command, ['store', 'requestsPerSecond', 'origins', 'logLevel'], {
-    store: 'the folder of --dir',
-    logLevel: logLevelDefault,
-  });
-  addExamples(command, [
+export const demoCommand: PlainCommand = {
+  name: 'demo',
+  summary: 'Run the whole service with a simulated oracle network. No setup needed.',
+  options: [
+    { flag: '--dir <folder>', help: 'folder for the store, key and credentials', default: `./${demoFiles.folder}` },
+    {
+      flag: '--port <port>',
+      help: 'API port; the private listener uses the next one. 0 picks free ports',
+      default: '7401',
+    },
+    { flag: '--past <minutes>', help: 'minutes of history to generate in the background', default: '60' },
+    { flag: '--link', help: 'print a new sign-in link for the demo running in the folder, and exit' },
+    { flag: '--json', help: 'print one line of JSON when ready, and nothing else' },
+    ...settingOptions(['store', 'requestsPerSecond', 'origins', 'logLevel'], {
+      store: 'the folder of --dir',
+      logLevel: logLevelDefault,
+    }),
+  ],
+  examples: [
     ['Start the demo', 'sealpost demo'],
     ['Get another sign-in link, in another terminal', 'sealpost demo --link'],
     [
       'For tests: free ports, a separate folder, no rate limits',
       'sealpost demo --json --port 0 --dir /tmp/demo --past 5 --requests-per-second 0',
     ],
-  ]);
+  ],
+  run: ({ session, options }) => demo(session, options),
 };
 
 const demo = async (session: Session, options: RawOptions): Promise<void> => {

@@ -18,8 +18,8 @@ import {
   verifyReport,
   windowOf,
 } from '@sealpost/protocol';
-import type { Command } from 'commander';
-import { addExamples, type RawOptions, readJsonFile } from '../../command-options.ts';
+import type { PlainCommand } from '../../command.ts';
+import { readJsonFile } from '../../command-options.ts';
 import { parseServerUrl } from '../../credentials.ts';
 import { asUsage, CommandError, exitCodes, interruptedCode, usageError } from '../../failure.ts';
 import { formatNumberOf, renderPairs, renderTable } from '../../formats.ts';
@@ -27,19 +27,27 @@ import { clientOptions, explainRemote } from '../../remote-client.ts';
 import { printJson, type Session } from '../../session.ts';
 import { openInput, readWholeLines } from '../ingest/input.ts';
 
-export const addDecode = (parent: Command, session: Session): void => {
-  const command = parent
-    .command('decode')
-    .description('Decode reports offline: context, fields, validity and recovered signers. Nothing is verified.')
-    .argument('[REPORT]', reportForms, '-')
-    .option('--json', 'print each as one line of JSON, integers as strings')
-    .action((source: string, options: RawOptions) => decodeReports(session, source, options));
-  addExamples(command, [
-    ['Decode the latest report', 'sealpost report latest BTC/USD-Streams-CexPrice --raw | sealpost report decode'],
-  ]);
-};
-
 const reportForms = 'fullReport as hex, a file, or - for standard input; each line is hex or a JSON report';
+
+export const decodeCommand: PlainCommand = {
+  name: 'decode',
+  summary: 'Decode reports offline: context, fields, validity and recovered signers. Nothing is verified.',
+  arguments: [{ name: '[REPORT]', help: reportForms, default: '-' }],
+  options: [{ flag: '--json', help: 'print each as one line of JSON, integers as strings' }],
+  examples: [
+    ['Decode the latest report', 'sealpost report latest BTC/USD-Streams-CexPrice --raw | sealpost report decode'],
+  ],
+  run: async ({ session, options: { json } }, source: string) => {
+    let count = 0;
+    for await (const report of readFullReports(session, source)) {
+      const body = asReport('The body', () => decodeReportBody(report.body));
+      if (json) await printJson(session, toDecodedJson(report, body));
+      else await session.write(`${count === 0 ? '' : '\n'}${renderDecoded(session, report, body)}`);
+      count += 1;
+    }
+    if (count === 0) throw usageError('No report to decode. Pass fullReport as hex, a file, or standard input.');
+  },
+};
 
 /** The full reports of an argument, in order. */
 async function* readFullReports(session: Session, source: string): AsyncGenerator<FullReport> {
@@ -81,17 +89,6 @@ const asReport = <T>(place: string, decode: () => T): T => {
       cause: error,
     });
   }
-};
-
-const decodeReports = async (session: Session, source: string, { json }: RawOptions): Promise<void> => {
-  let count = 0;
-  for await (const report of readFullReports(session, source)) {
-    const body = asReport('The body', () => decodeReportBody(report.body));
-    if (json) await printJson(session, toDecodedJson(report, body));
-    else await session.write(`${count === 0 ? '' : '\n'}${renderDecoded(session, report, body)}`);
-    count += 1;
-  }
-  if (count === 0) throw usageError('No report to decode. Pass fullReport as hex, a file, or standard input.');
 };
 
 const exactUnits: readonly FieldUnit[] = ['price', 'amount', 'ratio', 'native token', 'LINK'];
@@ -147,23 +144,36 @@ const renderDecoded = ({ paint }: Session, report: FullReport, body: ReportBody)
   return `${head}\n${renderTable(titles, rows, paint)}\n${signed}`;
 };
 
-export const addVerify = (parent: Command, session: Session): void => {
-  const command = parent
-    .command('verify')
-    .description(
-      'Verify that a quorum of registered signers signed each report. The exit code is 1 if one does not verify.',
-    )
-    .argument('[REPORT]', reportForms, '-')
-    .requiredOption('--signers <file|url>', 'signers.json, or the URL of a server that publishes it')
-    .option('--json', 'print each verdict as one line of JSON')
-    .action((source: string, options: RawOptions) => verifyReports(session, source, options));
-  addExamples(command, [
+export const verifyCommand: PlainCommand = {
+  name: 'verify',
+  summary: 'Verify that a quorum of registered signers signed each report. The exit code is 1 if one does not verify.',
+  arguments: [{ name: '[REPORT]', help: reportForms, default: '-' }],
+  options: [
+    {
+      flag: '--signers <file|url>',
+      help: 'signers.json, or the URL of a server that publishes it',
+      required: true,
+    },
+    { flag: '--json', help: 'print each verdict as one line of JSON' },
+  ],
+  examples: [
     ['Verify a file of reports against known signers', 'sealpost report verify hour.ndjson --signers signers.json'],
     [
       'Verify against the signers of a server',
       'sealpost report verify hour.ndjson --signers https://streams.example.com',
     ],
-  ]);
+  ],
+  run: async ({ session, options: { signers, json } }, source: string) => {
+    const signerSets = await readSignerSets(session, String(signers));
+    let count = 0;
+    for await (const report of readFullReports(session, source)) {
+      const verdict = judge(report, signerSets);
+      count += 1;
+      if (!verdict.ok) session.exitWith(exitCodes.refused);
+      await (json ? printJson(session, verdict) : session.write(`${renderVerdict(session, verdict)}\n`));
+    }
+    if (count === 0) throw usageError('No report to verify. Pass fullReport as hex, a file, or standard input.');
+  },
 };
 
 const readSignerSets = async (session: Session, source: string): Promise<SignerSets> => {
@@ -175,18 +185,6 @@ const readSignerSets = async (session: Session, source: string): Promise<SignerS
   const call = { signal: session.interruption() };
   const { signers } = await explainRemote(url, () => createClient(clientOptions(url, session)).signers(call));
   return parseSignerSets(signers, `${source}/signers.json`);
-};
-
-const verifyReports = async (session: Session, source: string, { signers, json }: RawOptions): Promise<void> => {
-  const signerSets = await readSignerSets(session, String(signers));
-  let count = 0;
-  for await (const report of readFullReports(session, source)) {
-    const verdict = judge(report, signerSets);
-    count += 1;
-    if (!verdict.ok) session.exitWith(exitCodes.refused);
-    await (json ? printJson(session, verdict) : session.write(`${renderVerdict(session, verdict)}\n`));
-  }
-  if (count === 0) throw usageError('No report to verify. Pass fullReport as hex, a file, or standard input.');
 };
 
 const judge = (report: FullReport, signerSets: SignerSets) => {

@@ -1,39 +1,16 @@
 // The command `sealpost report`: reports as a reader of the API gets them. Reports at hand are inspection.ts.
 import { type CallOptions, type Client, decode, formatDecimal, SealpostError, type TimeRange } from '@sealpost/client';
 import { limits, type ReportJson, secondsMax, timeResolutionOf } from '@sealpost/protocol';
-import type { Command } from 'commander';
-import { addExamples, parseCount, type RawOptions } from '../../command-options.ts';
-import { addAccessOptions, readAccess } from '../../credentials.ts';
+import type { CommandGroup, OptionRow, PlainCommand } from '../../command.ts';
+import { parseCount, type RawOptions } from '../../command-options.ts';
+import { accessOptions, readAccess } from '../../credentials.ts';
 import { CommandError, exitCodes, usageError } from '../../failure.ts';
 import { type Column, formatDuration, formatSecond, renderTable, toJsonLine, withoutControls } from '../../formats.ts';
 import { explainRemote, type RemoteFeed, readRemoteFeeds } from '../../remote-client.ts';
 import { printJson, type Session } from '../../session.ts';
 import { feedForms } from '../../stream-argument.ts';
 import { parseSpan, parseTime, timeForms } from '../../time-arguments.ts';
-import { addDecode, addVerify, formatInstant } from './inspection.ts';
-
-export const addReportCommand = (program: Command, session: Session): void => {
-  const report = program.command('report').description('Read reports of a server; decode and verify reports.');
-  for (const [name, about, feeds, examples, run] of readings) {
-    const command = report.command(name).description(about).argument(feeds, feedForms);
-    if (name === 'at' || name === 'bulk') command.requiredOption('--timestamp <time>', `time: ${timeForms}`);
-    if (name === 'page') addPageOptions(command);
-    command
-      .option('--json', 'print each report as the API returns it, one line of JSON each')
-      .option('--raw', 'print fullReport only, one per line')
-      .action((feed: string | string[], options: RawOptions) => runReading(session, run, [feed].flat(), options));
-    addExamples(addAccessOptions(command), examples);
-  }
-  addDecode(report, session);
-  addVerify(report, session);
-};
-
-const addPageOptions = (command: Command): Command =>
-  command
-    .requiredOption('--from <time>', `first observation: ${timeForms}`)
-    .option('--to <time>', 'last observation, included (default: the newest)')
-    .option('--limit <count>', `reports, at most ${limits.pageLimitMax} (default: ${limits.pageLimitDefault})`)
-    .option('--all', 'read every page up to --to or the newest report');
+import { decodeCommand, formatInstant, verifyCommand } from './inspection.ts';
 
 /** What a reading has to do with: the client, the streams asked for, and the one way to print. */
 type Reading = {
@@ -131,47 +108,6 @@ const printPage = async (reading: Reading, feedId: string, { from, to }: TimeRan
   return within.length;
 };
 
-/** Name, help, argument, examples and act of each command that reads a server. */
-const readings = [
-  [
-    'latest',
-    'Read the newest report of a stream.',
-    '<FEED>',
-    [
-      ['Current price', 'sealpost report latest BTC/USD-Streams-CexPrice --url https://streams.example.com'],
-      ['Decode the signed bytes', 'sealpost report latest BTC/USD-Streams-CexPrice --raw | sealpost report decode'],
-    ],
-    readLatest,
-  ],
-  [
-    'at',
-    'Read the report that is valid at a given time. If there is none, show why, and the reports around it.',
-    '<FEED>',
-    [['Price a minute ago', 'sealpost report at BTC/USD-Streams-CexPrice --timestamp -1m']],
-    readAt,
-  ],
-  [
-    'bulk',
-    'Read the reports of several streams at one time. Streams without a report are listed with the reason.',
-    '<FEED...>',
-    [['Two prices', 'sealpost report bulk BTC/USD-Streams-CexPrice ETH/USD-Streams-CexPrice --timestamp -1m']],
-    readBulk,
-  ],
-  [
-    'page',
-    'Read consecutive reports of a stream, oldest first.',
-    '<FEED>',
-    [
-      ['First ten reports of the last hour', 'sealpost report page BTC/USD-Streams-CexPrice --from -1h'],
-      [
-        'Save the last hour to a file',
-        'sealpost report page BTC/USD-Streams-CexPrice --from -1h --all --json > hour.ndjson',
-      ],
-    ],
-    readPages,
-  ],
-] as const;
-
 type PrintOptions = { readonly nameOf?: (feedId: string) => string; readonly isContinued?: boolean };
 
 const printReports = async (
@@ -215,4 +151,88 @@ const cellsOf = (report: ReportJson, nowMs: number): readonly string[] => {
     const { validFromTimestamp: from, observationsTimestamp: to } = report;
     return [formatSecond(to), `(${error.code})`, '', '', `${to - from + 1} s`, age(to * 1_000)];
   }
+};
+
+/** A command that reads a server: arguments, options and printing are those of all. */
+const createReading = (
+  name: string,
+  summary: string,
+  argument: string,
+  options: readonly OptionRow[],
+  examples: PlainCommand['examples'],
+  run: Parameters<typeof runReading>[1],
+): PlainCommand => ({
+  name,
+  summary,
+  arguments: [{ name: argument, help: feedForms }],
+  options: [
+    ...options,
+    { flag: '--json', help: 'print each report as the API returns it, one line of JSON each' },
+    { flag: '--raw', help: 'print fullReport only, one per line' },
+    ...accessOptions,
+  ],
+  examples,
+  run: ({ session, options: given }, feed: string | string[]) => runReading(session, run, [feed].flat(), given),
+});
+
+const timestampOption: OptionRow = { flag: '--timestamp <time>', help: `time: ${timeForms}`, required: true };
+
+const pageOptions: readonly OptionRow[] = [
+  { flag: '--from <time>', help: `first observation: ${timeForms}`, required: true },
+  { flag: '--to <time>', help: 'last observation, included (default: the newest)' },
+  {
+    flag: '--limit <count>',
+    help: `reports, at most ${limits.pageLimitMax} (default: ${limits.pageLimitDefault})`,
+  },
+  { flag: '--all', help: 'read every page up to --to or the newest report' },
+];
+
+export const reportCommands: CommandGroup = {
+  name: 'report',
+  summary: 'Read reports of a server; decode and verify reports.',
+  commands: [
+    createReading(
+      'latest',
+      'Read the newest report of a stream.',
+      '<FEED>',
+      [],
+      [
+        ['Current price', 'sealpost report latest BTC/USD-Streams-CexPrice --url https://streams.example.com'],
+        ['Decode the signed bytes', 'sealpost report latest BTC/USD-Streams-CexPrice --raw | sealpost report decode'],
+      ],
+      readLatest,
+    ),
+    createReading(
+      'at',
+      'Read the report that is valid at a given time. If there is none, show why, and the reports around it.',
+      '<FEED>',
+      [timestampOption],
+      [['Price a minute ago', 'sealpost report at BTC/USD-Streams-CexPrice --timestamp -1m']],
+      readAt,
+    ),
+    createReading(
+      'bulk',
+      'Read the reports of several streams at one time. Streams without a report are listed with the reason.',
+      '<FEED...>',
+      [timestampOption],
+      [['Two prices', 'sealpost report bulk BTC/USD-Streams-CexPrice ETH/USD-Streams-CexPrice --timestamp -1m']],
+      readBulk,
+    ),
+    createReading(
+      'page',
+      'Read consecutive reports of a stream, oldest first.',
+      '<FEED>',
+      pageOptions,
+      [
+        ['First ten reports of the last hour', 'sealpost report page BTC/USD-Streams-CexPrice --from -1h'],
+        [
+          'Save the last hour to a file',
+          'sealpost report page BTC/USD-Streams-CexPrice --from -1h --all --json > hour.ndjson',
+        ],
+      ],
+      readPages,
+    ),
+    decodeCommand,
+    verifyCommand,
+  ],
 };

@@ -1,8 +1,7 @@
 // The command `sealpost simulate`: writes signed reports of a simulated oracle network to files, or live ones to stdout.
 import { networkTypes } from '@sealpost/protocol';
 import { createStreams, followClock, type HistoryFiles, historyFileNames, writeHistory } from '@sealpost/simulator';
-import { type Command, Option } from 'commander';
-import { addExamples, collectOption, withChoices } from '../../command-options.ts';
+import type { PlainCommand } from '../../command.ts';
 import { interruptedCode } from '../../failure.ts';
 import { formatNumberOf } from '../../formats.ts';
 import { createProgress } from '../../progress.ts';
@@ -11,27 +10,38 @@ import { timeForms } from '../../time-arguments.ts';
 import { parseSimulateOptions, type SimulateOptions, type SimulateSettings } from './arguments.ts';
 import { renderLiveReport } from './live-report.ts';
 
-export const addSimulateCommand = (program: Command, session: Session): void => {
-  const command = program
-    .command('simulate')
-    .description('Simulate an oracle network: seeded, deterministic price reports with real signatures.')
-    .option('--from <time>', 'first observation')
-    .option('--to <time>', 'last observation, included (default: now)')
-    .option('--out <dir>', `directory for ${Object.values(historyFileNames).join(', ')}`)
-    .option('--live', 'write reports to stdout in real time, instead of a time range to files')
-    .option('--seed <text>', 'the same seed gives the same keys, prices and bytes', 'sealpost')
-    .addOption(withChoices(networkOption(), networkTypes))
-    .option('-n, --oracles <count>', 'oracles in the network')
-    .option('-f, --faulty <count>', 'number of oracles that may fail; f + 1 sign each report')
-    .option('--streams <list>', 'only these streams, by pair, name or feed ID, separated by commas')
-    .option('--gap <feed,from,to>', 'omit observations; repeatable', collectOption)
-    .option('--late <feed,from,to,delay>', 'deliver observations this many seconds late; repeatable', collectOption)
-    .option('--workers <count>', 'signing threads; 0 signs on the main thread (default: one per core)')
-    .option('--json', 'print the summary as one line of JSON')
-    .addHelpText('after', `\nTimes are ${timeForms}.`)
-    .allowExcessArguments(false)
-    .action((options: SimulateOptions) => simulate(session, options));
-  addExamples(command, [
+export const simulateCommand: PlainCommand = {
+  name: 'simulate',
+  summary: 'Simulate an oracle network: seeded, deterministic price reports with real signatures.',
+  options: [
+    { flag: '--from <time>', help: 'first observation' },
+    { flag: '--to <time>', help: 'last observation, included (default: now)' },
+    { flag: '--out <dir>', help: `directory for ${Object.values(historyFileNames).join(', ')}` },
+    { flag: '--live', help: 'write reports to stdout in real time, instead of a time range to files' },
+    { flag: '--seed <text>', help: 'the same seed gives the same keys, prices and bytes', default: 'sealpost' },
+    {
+      flag: '--network <type>',
+      help: 'testnet (4 oracles, 2 sign) or mainnet (16 oracles, 6 sign)',
+      default: 'testnet',
+      choices: networkTypes,
+    },
+    { flag: '-n, --oracles <count>', help: 'oracles in the network' },
+    { flag: '-f, --faulty <count>', help: 'number of oracles that may fail; f + 1 sign each report' },
+    { flag: '--streams <list>', help: 'only these streams, by pair, name or feed ID, separated by commas' },
+    { flag: '--gap <feed,from,to>', help: 'omit observations; repeatable', repeatable: true },
+    {
+      flag: '--late <feed,from,to,delay>',
+      help: 'deliver observations this many seconds late; repeatable',
+      repeatable: true,
+    },
+    {
+      flag: '--workers <count>',
+      help: 'signing threads; 0 signs on the main thread (default: one per core)',
+    },
+    { flag: '--json', help: 'print the summary as one line of JSON' },
+  ],
+  about: `Times are ${timeForms}.`,
+  examples: [
     [
       'Last hour of every stream; the same seed and times give the same bytes',
       'sealpost simulate --seed demo --from -1h --out ./hour',
@@ -41,15 +51,12 @@ export const addSimulateCommand = (program: Command, session: Session): void => 
       'sealpost simulate --from -10m --out ./gap --streams BTC/USD-Streams-CexPrice,LINK/USD --gap LINK/USD,-5m,-4m',
     ],
     ['Live, for another program', 'sealpost simulate --live --streams BTC/USD-Streams-CexPrice | head -5'],
-  ]);
-};
-
-const networkOption = (): Option =>
-  new Option('--network <type>', 'testnet (4 oracles, 2 sign) or mainnet (16 oracles, 6 sign)').default('testnet');
-
-const simulate = (session: Session, options: SimulateOptions): Promise<void> => {
-  const settings = parseSimulateOptions(options, Math.floor(session.nowMs() / 1_000));
-  return settings.mode === 'live' ? followLive(session, settings) : writeSpan(session, settings);
+  ],
+  run: ({ session, options }) => {
+    const given = options as SimulateOptions; // as the rows above say
+    const settings = parseSimulateOptions(given, Math.floor(session.nowMs() / 1_000));
+    return settings.mode === 'live' ? followLive(session, settings) : writeSpan(session, settings);
+  },
 };
 
 type SpanSettings = Extract<SimulateSettings, { mode: 'span' }>;

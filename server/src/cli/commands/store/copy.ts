@@ -1,56 +1,51 @@
 // The command `sealpost store copy`: from one engine to the other, or from one place to another.
-import type { Command } from 'commander';
 import { hidePassword } from '../../../runtime/urls.ts';
 import { type Copied, copyStore } from '../../../store/copy.ts';
 import { openStore } from '../../../store/open.ts';
-import { addExamples, addSettings, type RawOptions, readSettings } from '../../command-options.ts';
+import type { SettingsCommand } from '../../command.ts';
 import { CommandError, exitCodes, interruptedCode, usageError } from '../../failure.ts';
 import { formatNumberOf } from '../../formats.ts';
 import { createProgress } from '../../progress.ts';
-import { printJson, type Session } from '../../session.ts';
-import { withStore } from '../../store-access.ts';
+import type { Session } from '../../session.ts';
 
-export const addStoreCopy = (parent: Command, session: Session): void => {
-  const command = parent
-    .command('copy')
-    .description(
-      'Copy a whole store into another one, of any engine, and compare every report. Run it again to resume; the source may be in use.',
-    )
-    .option('--from <url>', 'source store (default: the setting store)')
-    .option('--to <url>', 'target store; created if missing (default: the setting store)')
-    .option('--json', 'print one line of JSON')
-    .action((options: RawOptions) => copy(session, options));
-  addSettings(command, []);
-  addExamples(command, [
+export const copyCommand: SettingsCommand = {
+  name: 'copy',
+  summary:
+    'Copy a whole store into another one, of any engine, and compare every report. Run it again to resume; the source may be in use.',
+  options: [
+    { flag: '--from <url>', help: 'source store (default: the setting store)' },
+    { flag: '--to <url>', help: 'target store; created if missing (default: the setting store)' },
+    { flag: '--json', help: 'print one line of JSON' },
+  ],
+  settings: [],
+  examples: [
     [
       'Into the database of a config file that has its password',
       'sealpost store copy --from lmdb:./data --config ./sealpost.json',
     ],
     ['From that database into a folder', 'sealpost store copy --to lmdb:./data --config ./sealpost.json'],
     ['Between two stores', 'sealpost store copy --from lmdb:./data --to postgres://sealpost@db.example/sealpost'],
-  ]);
-};
-
-const copy = async (session: Session, options: RawOptions): Promise<void> => {
-  const { values } = await readSettings(session, options);
-  if (options.from === undefined && options.to === undefined)
-    throw usageError('Set --from, --to or both. The other one defaults to the setting store.');
-  const [from, to] = [String(options.from ?? values.store), String(options.to ?? values.store)];
-  const signal = session.interruption();
-  const copied = await withStore(from, (source) => copyInto(session, source, to, signal)).catch((error: unknown) => {
-    if (signal.aborted)
-      throw new CommandError(interruptedCode(signal), 'Interrupted. Run the command again to resume.');
-    throw error;
-  });
-  if (copied.damaged > 0) session.exitWith(exitCodes.refused);
-  if (options.json) return printJson(session, { from: hidePassword(from), to: hidePassword(to), ...copied });
-  const damaged =
-    copied.damaged === 0
-      ? ''
-      : `${formatNumberOf(copied.damaged, 'damaged record')} skipped. See: sealpost store verify --store ${hidePassword(from)}.\n`;
-  await session.write(
-    `${formatNumberOf(copied.reports, 'report')} in ${hidePassword(to)}, ${copied.duplicates} already present; all verified.\n${damaged}`,
-  );
+  ],
+  run: async ({ session, options, settings, withStore, print }) => {
+    if (options.from === undefined && options.to === undefined)
+      throw usageError('Set --from, --to or both. The other one defaults to the setting store.');
+    const [from, to] = [String(options.from ?? settings.store), String(options.to ?? settings.store)];
+    const signal = session.interruption();
+    const copied = await withStore((source) => copyInto(session, source, to, signal), from).catch((error: unknown) => {
+      if (signal.aborted)
+        throw new CommandError(interruptedCode(signal), 'Interrupted. Run the command again to resume.');
+      throw error;
+    });
+    if (copied.damaged > 0) session.exitWith(exitCodes.refused);
+    const damaged =
+      copied.damaged === 0
+        ? ''
+        : `${formatNumberOf(copied.damaged, 'damaged record')} skipped. See: sealpost store verify --store ${hidePassword(from)}.\n`;
+    await print(
+      { from: hidePassword(from), to: hidePassword(to), ...copied },
+      `${formatNumberOf(copied.reports, 'report')} in ${hidePassword(to)}, ${copied.duplicates} already present; all verified.\n${damaged}`,
+    );
+  },
 };
 
 const copyInto = async (

@@ -1,21 +1,20 @@
 // The command `sealpost store repair`: damaged records are set aside, what can be derived is, and what is lost is listed, or fetched from another
 // deployment.
-import type { Command } from 'commander';
 import type { Settings } from '../../../config/config.ts';
 import { hidePassword } from '../../../runtime/urls.ts';
 import { repairStore } from '../../../store/open.ts';
 import type { Loss, Repaired, RepairOptions } from '../../../store/repair.ts';
-import { addExamples, addSettings, type RawOptions, readSettings } from '../../command-options.ts';
-import { addUserOptions, parseServerUrl, readUser } from '../../credentials.ts';
+import type { SettingsCommand } from '../../command.ts';
+import type { RawOptions } from '../../command-options.ts';
+import { parseServerUrl, readUser, userOptions } from '../../credentials.ts';
 import { CommandError, exitCodes, interruptedCode } from '../../failure.ts';
 import { formatCount, formatMoment, formatNumberOf, withoutControls } from '../../formats.ts';
 import { createProgress } from '../../progress.ts';
 import { explainRemote } from '../../remote-client.ts';
-import { printJson, type Session } from '../../session.ts';
+import type { Session } from '../../session.ts';
 import { type Fetched, fetchLost, type LostSpan } from './fetch.ts';
 
-const about = `
-Stop the server first if the store is in a folder. Nodes on PostgreSQL may be running; restart them afterwards to clear the damage they list. Damaged
+const about = `Stop the server first if the store is in a folder. Nodes on PostgreSQL may be running; restart them afterwards to clear the damage they list. Damaged
 records are written to a new file (set-aside-….ndjson, mode 0600) before they are removed: in the store's folder, or for PostgreSQL in
 the current one. A record with one flipped bit is recovered; stream numbers, counters and candles are rebuilt. Run the command again to complete an
 interrupted repair. The exit code is 1 while something is lost.
@@ -23,40 +22,40 @@ interrupted repair. The exit code is 1 while something is lost.
 --from fetches lost reports from another server, with the credentials of --profile, of SEALPOST_USER_ID and SEALPOST_SECRET, or of the profile
 default. Each report is verified against the signer sets of this store.`;
 
-export const addStoreRepair = (parent: Command, session: Session): void => {
-  const command = parent
-    .command('repair')
-    .description('Set damaged records aside, rebuild derived data, and list what is lost.')
-    .option('--from <url>', 'fetch lost reports from another server')
-    .option('--dry-run', 'show what would be done without changing anything; safe while a server is running')
-    .option('--json', 'print one line of JSON')
-    .addHelpText('after', about)
-    .action((options: RawOptions) => repair(session, options));
-  addUserOptions(command);
-  addSettings(command, ['store', 'verifierThreads']);
-  addExamples(command, [
+export const repairCommand: SettingsCommand = {
+  name: 'repair',
+  summary: 'Set damaged records aside, rebuild derived data, and list what is lost.',
+  options: [
+    { flag: '--from <url>', help: 'fetch lost reports from another server' },
+    {
+      flag: '--dry-run',
+      help: 'show what would be done without changing anything; safe while a server is running',
+    },
+    { flag: '--json', help: 'print one line of JSON' },
+    ...userOptions,
+  ],
+  settings: ['store', 'verifierThreads'],
+  about,
+  examples: [
     ['Show what would be lost', 'sealpost store repair --dry-run'],
     ['Fetch lost reports from a replica', 'sealpost store repair --from https://replica.example.com --profile replica'],
-  ]);
+  ],
+  run: async ({ session, options, settings, print }) => {
+    const signal = session.interruption();
+    const source = typeof options.from === 'string' ? await openSource(session, options, signal) : undefined;
+    const dryRun = options.dryRun === true;
+    const outcome = await repairHere(session, settings, { dryRun, signal }, source).catch((error: unknown) => {
+      if (signal.aborted)
+        throw new CommandError(interruptedCode(signal), 'Interrupted. Run the command again to complete the repair.');
+      throw error;
+    });
+    if (outcome.lost.length > 0 || outcome.left.length > 0) session.exitWith(exitCodes.refused);
+    const store = hidePassword(settings.store);
+    await print({ store, dryRun, ...outcome }, renderOutcome(session, outcome, dryRun, source === undefined));
+  },
 };
 
 type Outcome = Repaired & { readonly fetched: Fetched | null };
-
-const repair = async (session: Session, options: RawOptions): Promise<void> => {
-  const { values } = await readSettings(session, options);
-  const signal = session.interruption();
-  const source = typeof options.from === 'string' ? await openSource(session, options, signal) : undefined;
-  const dryRun = options.dryRun === true;
-  const outcome = await repairHere(session, values, { dryRun, signal }, source).catch((error: unknown) => {
-    if (signal.aborted)
-      throw new CommandError(interruptedCode(signal), 'Interrupted. Run the command again to complete the repair.');
-    throw error;
-  });
-  if (outcome.lost.length > 0 || outcome.left.length > 0) session.exitWith(exitCodes.refused);
-  const store = hidePassword(values.store);
-  if (options.json) return printJson(session, { store, dryRun, ...outcome });
-  await session.write(renderOutcome(session, outcome, dryRun, source === undefined));
-};
 
 type Source = Parameters<typeof fetchLost>[0];
 

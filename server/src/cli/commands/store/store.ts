@@ -1,99 +1,80 @@
 // The command `sealpost store`: what is in it, whether it is sound, copies of it and back.
 import { existsSync } from 'node:fs';
-import type { Command } from 'commander';
 import type { Settings } from '../../../config/config.ts';
 import { openVerifier } from '../../../ingest/verifier.ts';
 import { hidePassword } from '../../../runtime/urls.ts';
 import { migrateStore } from '../../../store/open.ts';
 import { CorruptRecordError, type Store } from '../../../store/store.ts';
-import { addExamples, addSettings, type RawOptions, readSettings } from '../../command-options.ts';
+import type { CommandGroup, SettingsCommand } from '../../command.ts';
 import { CommandError, exitCodes, interruptedCode, usageError } from '../../failure.ts';
 import { formatBytes, formatCount, formatMoment, formatNumberOf, renderPairs, withoutControls } from '../../formats.ts';
 import { createProgress } from '../../progress.ts';
-import { printJson, type Session } from '../../session.ts';
-import { withStore } from '../../store-access.ts';
+import type { Session } from '../../session.ts';
 import { readAudit, verifyAudit } from '../audit-trail.ts';
 import { type CheckOptions, type CheckResult, checkStore, latestFault, type Problem } from './check.ts';
-import { addStoreCopy } from './copy.ts';
+import { copyCommand } from './copy.ts';
 import { copyStoreFolder, folderOf, requireEmpty, requireNoStore } from './folder.ts';
-import { addStoreRepair } from './repair.ts';
+import { repairCommand } from './repair.ts';
 
-export const addStoreCommand = (program: Command, session: Session): void => {
-  const store = program
-    .command('store')
-    .description('Maintain the store: stats, verify, repair, backup, restore, migrate, copy.');
-  addStats(store, session);
-  addVerify(store, session);
-  addStoreRepair(store, session);
-  addBackup(store, session);
-  addRestore(store, session);
-  addMigrate(store, session);
-  addStoreCopy(store, session);
+const stats: SettingsCommand = {
+  name: 'stats',
+  summary: 'Count streams, reports and bytes.',
+  options: [{ flag: '--json', help: 'print one line of JSON' }],
+  settings: ['store'],
+  examples: [['Show the size of the store', 'sealpost store stats']],
+  run: async ({ settings, withStore, print }) => {
+    const stats = await withStore(async ({ admin, reports, quarantine }) => ({
+      ...(await reports.stats()),
+      catalogStreams: (await admin.list('stream')).length,
+      quarantined: await quarantine.count(),
+    }));
+    const diskBytesPerByte = stats.reportBytes === 0 ? null : stats.fileBytes / stats.reportBytes;
+    const store = hidePassword(settings.store);
+    await print(
+      { store, ...stats, diskBytesPerByte },
+      renderPairs([
+        ['store', store],
+        ['streams in the catalog', formatCount(stats.catalogStreams)],
+        ['streams with reports', formatCount(stats.streams)],
+        ['reports', formatCount(stats.reports)],
+        ['bytes of reports', formatBytes(stats.reportBytes)],
+        ['bytes in use', formatBytes(stats.usedBytes)],
+        ['bytes on disk', formatBytes(stats.fileBytes)],
+        ['on disk per byte of report', diskBytesPerByte === null ? '–' : diskBytesPerByte.toFixed(2)],
+        ['rejected lines kept', formatCount(stats.quarantined)],
+      ]),
+    );
+  },
 };
 
-const addStats = (parent: Command, session: Session): void => {
-  const command = parent
-    .command('stats')
-    .description('Count streams, reports and bytes.')
-    .option('--json', 'print one line of JSON')
-    .action((options: RawOptions) => showStats(session, options));
-  addSettings(command, ['store']);
-  addExamples(command, [['Show the size of the store', 'sealpost store stats']]);
-};
-
-const showStats = async (session: Session, options: RawOptions): Promise<void> => {
-  const { values } = await readSettings(session, options);
-  const stats = await withStore(values.store, async ({ admin, reports, quarantine }) => ({
-    ...(await reports.stats()),
-    catalogStreams: (await admin.list('stream')).length,
-    quarantined: await quarantine.count(),
-  }));
-  const diskBytesPerByte = stats.reportBytes === 0 ? null : stats.fileBytes / stats.reportBytes;
-  const store = hidePassword(values.store);
-  if (options.json) return printJson(session, { store, ...stats, diskBytesPerByte });
-  await session.write(
-    renderPairs([
-      ['store', store],
-      ['streams in the catalog', formatCount(stats.catalogStreams)],
-      ['streams with reports', formatCount(stats.streams)],
-      ['reports', formatCount(stats.reports)],
-      ['bytes of reports', formatBytes(stats.reportBytes)],
-      ['bytes in use', formatBytes(stats.usedBytes)],
-      ['bytes on disk', formatBytes(stats.fileBytes)],
-      ['on disk per byte of report', diskBytesPerByte === null ? '–' : diskBytesPerByte.toFixed(2)],
-      ['rejected lines kept', formatCount(stats.quarantined)],
-    ]),
-  );
-};
-
-const addVerify = (parent: Command, session: Session): void => {
-  const command = parent
-    .command('verify')
-    .description(
-      'Check every record of every table: checksums, order, overlaps, consistency, stream and times of each report, and that the newest report is served. Safe while a server is running.',
-    )
-    .option('--signatures', 'also verify every quorum, against all registered signer sets including retired ones')
-    .option('--json', 'print one line of JSON')
-    .action((options: RawOptions) => verifyStore(session, options));
-  addSettings(command, ['store', 'verifierThreads']);
-  addExamples(command, [
+const verify: SettingsCommand = {
+  name: 'verify',
+  summary:
+    'Check every record of every table: checksums, order, overlaps, consistency, stream and times of each report, and that the newest report is served. Safe while a server is running.',
+  options: [
+    {
+      flag: '--signatures',
+      help: 'also verify every quorum, against all registered signer sets including retired ones',
+    },
+    { flag: '--json', help: 'print one line of JSON' },
+  ],
+  settings: ['store', 'verifierThreads'],
+  examples: [
     ['After a crash or a move', 'sealpost store verify'],
     ['Also verify signatures', 'sealpost store verify --signatures'],
-  ]);
-};
-
-const verifyStore = async (session: Session, options: RawOptions): Promise<void> => {
-  const { values } = await readSettings(session, options);
-  const signal = session.interruption();
-  const result = await withStore(values.store, async (store) => ({
-    ...(await (options.signatures
-      ? checkWithSignatures(session, store, values, signal)
-      : check(session, store, { signal }))),
-    catalogStreams: (await store.admin.list('stream')).length,
-  }));
-  if (result.problemCount > 0) session.exitWith(exitCodes.refused);
-  if (!result.complete) session.exitWith(interruptedCode(signal));
-  await (options.json ? printJson(session, result) : session.write(renderCheck(session, result)));
+  ],
+  run: async ({ session, options, settings, withStore, print }) => {
+    const signal = session.interruption();
+    const result = await withStore(async (store) => ({
+      ...(await (options.signatures
+        ? checkWithSignatures(session, store, settings, signal)
+        : check(session, store, { signal }))),
+      catalogStreams: (await store.admin.list('stream')).length,
+    }));
+    if (result.problemCount > 0) session.exitWith(exitCodes.refused);
+    if (!result.complete) session.exitWith(interruptedCode(signal));
+    await print(result, renderCheck(session, result));
+  },
 };
 
 const checkWithSignatures = async (
@@ -155,89 +136,75 @@ const renderProblem = ({ table, key, feedId, observationsMs, what, affects }: Pr
   return `${withoutControls(`${table} ${key}`)}${at}: ${what}. Affects ${affects}.`;
 };
 
-const addBackup = (parent: Command, session: Session): void => {
-  const command = parent
-    .command('backup')
-    .description('Write a consistent backup while the store is in use. The backup is itself a store.')
-    .argument('<DIR>', 'a new or empty folder')
-    .option('--json', 'print one line of JSON')
-    .action((folder: string, options: RawOptions) => backUp(session, folder, options));
-  addSettings(command, ['store']);
-  addExamples(command, [['Nightly backup', 'sealpost store backup /backups/sealpost-$(date +%F)']]);
+const backup: SettingsCommand = {
+  name: 'backup',
+  summary: 'Write a consistent backup while the store is in use. The backup is itself a store.',
+  arguments: [{ name: '<DIR>', help: 'a new or empty folder' }],
+  options: [{ flag: '--json', help: 'print one line of JSON' }],
+  settings: ['store'],
+  examples: [['Nightly backup', 'sealpost store backup /backups/sealpost-$(date +%F)']],
+  run: async ({ withStore, print }, folder: string) => {
+    requireEmpty(folder, 'Use a new folder for the backup.');
+    await withStore((store) => copyStoreFolder(store, folder));
+    const stats = await withStore(({ reports }) => reports.stats(), folder);
+    await print(
+      { backup: folder, ...stats },
+      `${formatNumberOf(stats.reports, 'report')} of ${formatNumberOf(stats.streams, 'stream')} in ${folder}, ${formatBytes(stats.fileBytes)}.\n`,
+    );
+  },
 };
 
-const backUp = async (session: Session, folder: string, options: RawOptions): Promise<void> => {
-  const { values } = await readSettings(session, options);
-  requireEmpty(folder, 'Use a new folder for the backup.');
-  await withStore(values.store, (store) => copyStoreFolder(store, folder));
-  const stats = await withStore(folder, ({ reports }) => reports.stats());
-  if (options.json) return printJson(session, { backup: folder, ...stats });
-  await session.write(
-    `${formatNumberOf(stats.reports, 'report')} of ${formatNumberOf(stats.streams, 'stream')} in ${folder}, ${formatBytes(stats.fileBytes)}.\n`,
-  );
-};
-
-const addRestore = (parent: Command, session: Session): void => {
-  const command = parent
-    .command('restore')
-    .description(
-      'Check a backup and copy it to the folder of --store, which must not contain a store. Nothing is overwritten.',
-    )
-    .argument('<DIR>', 'a folder written by sealpost store backup')
-    .option('--json', 'print one line of JSON')
-    .action((folder: string, options: RawOptions) => restore(session, folder, options));
-  addSettings(command, ['store']);
-  addExamples(command, [
+const restore: SettingsCommand = {
+  name: 'restore',
+  summary:
+    'Check a backup and copy it to the folder of --store, which must not contain a store. Nothing is overwritten.',
+  arguments: [{ name: '<DIR>', help: 'a folder written by sealpost store backup' }],
+  options: [{ flag: '--json', help: 'print one line of JSON' }],
+  settings: ['store'],
+  examples: [
     [
       'Replace a damaged store and keep its key',
       'mkdir ./bad && mv ./data/reports ./data/admin ./bad && sealpost store restore /backups/sealpost-2025-11-03',
     ],
-  ]);
+  ],
+  run: async ({ settings, withStore, print }, folder: string) => {
+    const target = folderOf(settings.store);
+    if (!existsSync(folder)) throw usageError(`No such folder: ${folder}. Pass the folder of a backup.`);
+    requireNoStore(
+      target,
+      'Stop the server that uses it, move its folders reports and admin away, then run the command again.',
+    );
+    const stats = await withStore(async (backup) => {
+      await checkQuickly(backup, folder);
+      await copyStoreFolder(backup, target);
+      return backup.reports.stats();
+    }, folder);
+    await print(
+      { restored: target, ...stats },
+      `${formatNumberOf(stats.reports, 'report')} of ${formatNumberOf(stats.streams, 'stream')} restored to ${target}.\n` +
+        `Next: check every report with sealpost store verify --store ${settings.store}, then start the server again.\n`,
+    );
+  },
 };
 
-const restore = async (session: Session, folder: string, options: RawOptions): Promise<void> => {
-  const { values } = await readSettings(session, options);
-  const target = folderOf(values.store);
-  if (!existsSync(folder)) throw usageError(`No such folder: ${folder}. Pass the folder of a backup.`);
-  requireNoStore(
-    target,
-    'Stop the server that uses it, move its folders reports and admin away, then run the command again.',
-  );
-  const stats = await withStore(folder, async (backup) => {
-    await checkQuickly(backup, folder);
-    await copyStoreFolder(backup, target);
-    return backup.reports.stats();
-  });
-  if (options.json) return printJson(session, { restored: target, ...stats });
-  await session.write(
-    `${formatNumberOf(stats.reports, 'report')} of ${formatNumberOf(stats.streams, 'stream')} restored to ${target}.\n` +
-      `Next: check every report with sealpost store verify --store ${values.store}, then start the server again.\n`,
-  );
-};
-
-const addMigrate = (parent: Command, session: Session): void => {
-  const command = parent
-    .command('migrate')
-    .description(
-      'Create or upgrade the tables of a store in PostgreSQL. Run it once before starting the first server of a new release.',
-    )
-    .option('--json', 'print one line of JSON')
-    .action((options: RawOptions) => migrate(session, options));
-  addSettings(command, ['store']);
-  addExamples(command, [['Create a store', 'sealpost store migrate --store postgres://sealpost@db.example/sealpost']]);
-};
-
-const migrate = async (session: Session, options: RawOptions): Promise<void> => {
-  const { values } = await readSettings(session, options);
-  const store = hidePassword(values.store);
-  const migrated = await migrateStore(values.store);
-  if (options.json) return printJson(session, { store, ...migrated });
-  const { from, to } = migrated;
-  await session.write(
-    from === to
-      ? `${store} is up to date: schema ${to}.\n`
-      : `${store} ${from === 0 ? 'created with' : `upgraded from schema ${from} to`} schema ${to}.\n`,
-  );
+const migrate: SettingsCommand = {
+  name: 'migrate',
+  summary:
+    'Create or upgrade the tables of a store in PostgreSQL. Run it once before starting the first server of a new release.',
+  options: [{ flag: '--json', help: 'print one line of JSON' }],
+  settings: ['store'],
+  examples: [['Create a store', 'sealpost store migrate --store postgres://sealpost@db.example/sealpost']],
+  run: async ({ settings, print }) => {
+    const store = hidePassword(settings.store);
+    const migrated = await migrateStore(settings.store);
+    const { from, to } = migrated;
+    await print(
+      { store, ...migrated },
+      from === to
+        ? `${store} is up to date: schema ${to}.\n`
+        : `${store} ${from === 0 ? 'created with' : `upgraded from schema ${from} to`} schema ${to}.\n`,
+    );
+  },
 };
 
 // Administrative records, the audit log, and each stream's newest reports: seconds for any size. The rest is for `verify`.
@@ -257,4 +224,10 @@ const checkQuickly = async (store: Store, folder: string): Promise<void> => {
   } catch (error) {
     throw error instanceof CorruptRecordError ? refuse(error.message) : error;
   }
+};
+
+export const storeCommands: CommandGroup = {
+  name: 'store',
+  summary: 'Maintain the store: stats, verify, repair, backup, restore, migrate, copy.',
+  commands: [stats, verify, repairCommand, backup, restore, migrate, copyCommand],
 };
