@@ -129,7 +129,7 @@ const failures: readonly Failure[] = [
     part: 'serve: a worker throws',
     broken: { 'cluster/worker.js': throwing },
     args: () => serveArgs('--workers', '1'),
-    says: /broken on purpose[\s\S]*^error: .*A worker ended while it was starting/m,
+    says: /broken on purpose[\s\S]*^error: .*A worker exited while it was starting/m,
   },
 ];
 

@@ -155,7 +155,7 @@ export const openReadPath = async (
       observe({
         kind: 'warning',
         code: 'live_not_read',
-        message: 'New reports could not be read for live readers.',
+        message: 'New reports could not be read for live delivery.',
         error,
       }),
   });
@@ -245,7 +245,7 @@ const openListener = async (
         listener.useTls(renewed);
         observe({ kind: 'reloaded', settings: ['tlsCert', 'tlsKey'], certificate: describeCertificate(renewed.cert) });
       } catch (error) {
-        const message = 'The new certificate cannot be used; the old one stays.';
+        const message = 'The new certificate cannot be used. The server keeps the old one.';
         observe({ kind: 'warning', code: 'tls_reload_failed', message, error });
       }
     },
@@ -277,7 +277,6 @@ const missingExplorer = (error: unknown) =>
   ({
     kind: 'warning',
     code: 'explorer_not_built',
-    message:
-      'There is no page at /: the explorer is not built. `npm run build` does it; `--explorer off` does without.',
+    message: 'There is no page at /: the explorer is not built. Run `npm run build`, or use `--explorer off`.',
     error,
   }) as const;

@@ -139,7 +139,7 @@ const notAnnounced = (error: unknown) =>
   ({
     kind: 'warning',
     code: 'keys_not_announced',
-    message: 'This node could not say which keys it has. A rewrap of secrets will not wait for it.',
+    message: 'This node could not announce its keys. `secret rewrap` may not wait for it.',
     error,
   }) as const;
 

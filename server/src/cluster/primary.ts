@@ -160,7 +160,7 @@ const createPort = (configured: number, members: ReadonlyMap<number, Member>) =>
 
 const killUnready = (member: Member): void => {
   if (member.url !== undefined) return;
-  member.failure = new Error(`A worker was not ready after ${startMaxMs / 1_000} s, and was killed.`);
+  member.failure = new Error(`A worker was not ready after ${startMaxMs / 1_000} s and was killed.`);
   member.worker.process.kill('SIGKILL');
 };
 
@@ -265,7 +265,7 @@ export const openWorkers = async (options: WorkersOptions): Promise<Workers> => 
       // While workers are being opened, one that cannot open is the end of all; one that could is replaced like any other.
       if (phase === 'ending' || (phase === 'opening' && url === undefined)) return;
       const early = performance.now() - startedMs < steadyMs ? earlyEnds + 1 : 0;
-      const message = `A worker has ended (${how}). Another takes its place.`;
+      const message = `A worker exited (${how}). Another one replaces it.`;
       options.observe({ kind: 'warning', code: 'worker_ended', message, ...(failure && { error: failure }) });
       const timer = setTimeout(() => {
         replacements.delete(timer);
@@ -287,14 +287,14 @@ export const openWorkers = async (options: WorkersOptions): Promise<Workers> => 
   const failed = firsts.find(({ url }) => url === undefined);
   if (failed !== undefined) {
     await endAll(undefined);
-    throw failed.failure ?? new Error('A worker ended while it was starting. See its output above.');
+    throw failed.failure ?? new Error('A worker exited while it was starting. See its output above.');
   }
   phase = 'open';
   const stopSharing = options.shareLimits && limits.share(options.shareLimits);
   const up = (): readonly Member[] => [...members.values()].filter(({ url }) => url !== undefined);
   return {
     url: String(firsts[0]?.url),
-    check: () => (up().length > 0 ? undefined : 'none is up; the log says why'),
+    check: () => (up().length > 0 ? undefined : 'no worker is running; see the log'),
     degraded: () => up().flatMap(({ worker, degraded }) => degraded.map((reason) => `worker ${worker.id}: ${reason}`)),
     damage: damage.list,
     values: async () => {

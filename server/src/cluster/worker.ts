@@ -71,7 +71,7 @@ const known = (): never => {
 const createReporting = (logLevel: NodeSettings['logLevel'], activeRequests: () => number) => {
   const limits = createLimits();
   const lines = createLines((count) =>
-    log.observe({ kind: 'warning', code: 'log_lines_dropped', message: `${count} lines of the log were dropped.` }),
+    log.observe({ kind: 'warning', code: 'log_lines_dropped', message: `${count} log lines were dropped.` }),
   );
   const log = openLog({
     level: logLevel,

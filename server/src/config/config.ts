@@ -53,7 +53,7 @@ export const settingsTable = {
     parse: parseText,
     format: hidePassword,
     expected: 'the address of a store, lmdb:FOLDER or postgres://USER@HOST/DATABASE',
-    help: 'where reports and administrative records are kept',
+    help: 'where reports and administrative records are stored',
     mayHoldPassword: true,
   }),
   readStore: row({
@@ -63,7 +63,7 @@ export const settingsTable = {
     parse: parseDatabases,
     format: (urls) => formatList(urls.map(hidePassword)),
     expected: 'addresses of databases separated by commas, postgres://USER@HOST/DATABASE, each of one server',
-    help: 'replicas of a store in PostgreSQL that answer for history where they have got far enough',
+    help: 'read replicas of a PostgreSQL store, used for history once they have caught up',
     mayHoldPassword: true,
   }),
   network: row({
@@ -73,7 +73,7 @@ export const settingsTable = {
     parse: (raw) => networkTypes.find((type) => type === raw),
     expected: networkTypes.join(' or '),
     choices: networkTypes,
-    help: 'the network that this deployment serves; streams of the other are refused',
+    help: 'the network that this deployment serves; streams of the other are rejected',
   }),
   key: row({
     env: 'SEALPOST_KEY',
@@ -90,7 +90,7 @@ export const settingsTable = {
     defaultText: './data/sealpost.key',
     parse: parseText,
     expected: 'the path of a file',
-    help: 'file that holds the key-encryption key, by default beside a store in a folder; sealpost init creates it',
+    help: 'file with the key-encryption key, by default in the folder of an LMDB store; sealpost init creates it',
   }),
   listen: row({
     env: 'SEALPOST_LISTEN',
@@ -99,7 +99,7 @@ export const settingsTable = {
     parse: parseListen,
     format: formatListen,
     expected: 'HOST:PORT, such as 127.0.0.1:7401 or [::1]:7401; port 0 takes a free one',
-    help: 'where the public API listens',
+    help: 'address of the public API',
   }),
   workers: row({
     env: 'SEALPOST_WORKERS',
@@ -107,7 +107,7 @@ export const settingsTable = {
     defaultText: '0',
     parse: wholeNumber(0, threadsMax),
     expected: `a whole number from 0, which means one process for everything, to ${threadsMax}`,
-    help: 'processes that answer the public API, beside the one that writes',
+    help: 'processes that serve the public API, in addition to the one that writes',
   }),
   tlsCert: row({
     env: 'SEALPOST_TLS_CERT',
@@ -115,7 +115,7 @@ export const settingsTable = {
     defaultText: undefined,
     parse: parseText,
     expected: 'the path of a file',
-    help: 'certificate chain, PEM; read again on SIGHUP',
+    help: 'certificate chain, PEM; reloaded on SIGHUP',
   }),
   tlsKey: row({
     env: 'SEALPOST_TLS_KEY',
@@ -123,7 +123,7 @@ export const settingsTable = {
     defaultText: undefined,
     parse: parseText,
     expected: 'the path of a file',
-    help: 'private key of the certificate, PEM; read again on SIGHUP',
+    help: 'private key of the certificate, PEM; reloaded on SIGHUP',
   }),
   requestsPerSecond: row({
     env: 'SEALPOST_REQUESTS_PER_SECOND',
@@ -144,7 +144,7 @@ export const settingsTable = {
     flag: '--failures-per-second <count>',
     defaultText: String(limits.failuresPerSecond),
     ...perSecond,
-    help: 'failed authentications per second and address before they are answered 429',
+    help: 'failed authentications per second and address before they get 429',
   }),
   feedIdsMax: row({
     env: 'SEALPOST_FEED_IDS_MAX',
@@ -168,7 +168,7 @@ export const settingsTable = {
     defaultText: '1048576',
     parse: wholeNumber(16_384, 1_073_741_824),
     expected: 'a whole number of bytes from 16384 to 1073741824',
-    help: 'a live connection with more than this waiting for its client is closed as too slow',
+    help: 'a live connection with more unread bytes than this is closed as too slow',
   }),
   ...connectionSettings,
   skewMaxMs: row({
@@ -177,7 +177,7 @@ export const settingsTable = {
     defaultText: String(skewMaxMs),
     parse: wholeNumber(0, 300_000),
     expected: 'a whole number of milliseconds from 0 to 300000',
-    help: 'how far a signed timestamp may lie from server time, either way',
+    help: 'how far a signed timestamp may be from server time, either way',
   }),
   origins: row({
     env: 'SEALPOST_ORIGINS',
@@ -195,14 +195,14 @@ export const settingsTable = {
     parse: parseAddresses,
     format: formatList,
     expected: 'IP addresses or prefixes separated by commas, such as 10.0.0.5,fd00:1::/64',
-    help: 'proxies whose X-Forwarded-For is believed: addresses or prefixes',
+    help: 'proxies whose X-Forwarded-For is trusted: addresses or prefixes',
   }),
   explorer: row({
     env: 'SEALPOST_EXPLORER',
     flag: '--explorer <switch>',
     defaultText: 'on',
     ...onOrOff,
-    help: 'whether the page that shows the streams is served at /',
+    help: 'whether the explorer is served at /',
   }),
   eventLoopLagMaxMs: row({
     env: 'SEALPOST_EVENT_LOOP_LAG_MAX_MS',
@@ -210,7 +210,7 @@ export const settingsTable = {
     defaultText: '250',
     parse: wholeNumber(10, 60_000),
     expected: 'a whole number of milliseconds from 10 to 60000',
-    help: 'above this average delay of the event loop requests are shed with 503, those that read most first',
+    help: 'above this average delay of the event loop, requests are shed with 503, those that read most first',
   }),
   drainMs: row({
     env: 'SEALPOST_DRAIN_MS',
@@ -218,7 +218,7 @@ export const settingsTable = {
     defaultText: '8000',
     parse: wholeNumber(0, 300_000),
     expected: 'a whole number of milliseconds from 0 to 300000',
-    help: 'how long requests under way may take once the server is told to stop',
+    help: 'how long open requests may take after the server is asked to stop',
   }),
   logLevel: row({
     env: 'SEALPOST_LOG_LEVEL',
@@ -227,7 +227,7 @@ export const settingsTable = {
     parse: (raw) => logLevels.find((level) => level === raw),
     expected: 'debug, info, warn, error or silent',
     choices: logLevels,
-    help: 'what is logged; requests are at info',
+    help: 'lowest level that is logged; requests are at info',
   }),
   retentionDays: row({
     env: 'SEALPOST_RETENTION_DAYS',
@@ -244,7 +244,7 @@ export const settingsTable = {
     parse: parseRetentionBytes,
     format: (value) => (value === Number.POSITIVE_INFINITY ? 'unlimited' : String(value)),
     expected: 'unlimited, or a size of 1 MB or more such as 50000000000, 50GB or 50GiB',
-    help: 'while reports use more than this, the oldest are removed, whatever their age',
+    help: 'while reports use more than this, the oldest are deleted, whatever their age',
   }),
   aheadMaxMs: row({
     env: 'SEALPOST_AHEAD_MAX_MS',
@@ -252,7 +252,7 @@ export const settingsTable = {
     defaultText: '5000',
     parse: wholeNumber(0, 86_400_000),
     expected: 'a whole number of milliseconds from 0 to 86400000',
-    help: 'how far an observation may lie ahead of this machine’s clock',
+    help: 'how far an observation may be ahead of this machine’s clock',
   }),
   verifierThreads: row({
     env: 'SEALPOST_VERIFIER_THREADS',
@@ -260,7 +260,7 @@ export const settingsTable = {
     defaultText: 'auto',
     parse: parseThreads,
     expected: `auto, which is one per processor, or a whole number from 1 to ${threadsMax}`,
-    help: 'threads that check signatures',
+    help: 'threads that verify signatures',
   }),
   linesInFlightMax: row({
     env: 'SEALPOST_LINES_IN_FLIGHT_MAX',
@@ -268,7 +268,7 @@ export const settingsTable = {
     defaultText: '4096',
     parse: wholeNumber(1, 1_000_000),
     expected: 'a whole number from 1 to 1000000',
-    help: 'lines under way at once between arrival and acknowledgement; more wait',
+    help: 'lines in progress between arrival and acknowledgement; more wait',
   }),
   opsListen: row({
     env: 'SEALPOST_OPS_LISTEN',
@@ -277,7 +277,7 @@ export const settingsTable = {
     parse: parseListen,
     format: formatListen,
     expected: 'HOST:PORT, such as 127.0.0.1:7402 or [::1]:7402',
-    help: 'where the private listener takes reports and answers probes and metrics; never a public address',
+    help: 'address of the private listener: ingest, probes and metrics; never a public address',
   }),
   ingestToken: row({
     env: 'SEALPOST_INGEST_TOKEN',
@@ -285,7 +285,7 @@ export const settingsTable = {
     defaultText: undefined,
     parse: (raw) => (/^[\x21-\x7e]{16,512}$/.test(raw) ? raw : undefined),
     expected: 'a text of 16 to 512 visible ASCII characters without spaces',
-    help: 'what a sender shows to the private listener',
+    help: 'token that senders present to the private listener',
     secret: true,
   }),
   ingestTokenFile: row({
@@ -294,7 +294,7 @@ export const settingsTable = {
     defaultText: undefined,
     parse: parseText,
     expected: 'the path of a file',
-    help: 'file that holds the ingest token and nothing else',
+    help: 'file that holds only the ingest token',
   }),
 } as const;
 

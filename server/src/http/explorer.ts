@@ -102,7 +102,7 @@ const readFolder = (folder: string): ReadonlyMap<string, Buffer> => {
       contents.set(path, content);
       bytes += content.length;
       if (contents.size > filesMax || bytes > bytesMax)
-        throw new Error(`${folder} has more than ${filesMax} files or ${bytesMax} bytes. Build the explorer anew.`);
+        throw new Error(`${folder} has more than ${filesMax} files or ${bytesMax} bytes. Build the explorer again.`);
     }
   };
   read('');

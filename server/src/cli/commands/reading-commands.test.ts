@@ -53,15 +53,15 @@ describe('report latest and at', () => {
   test.each([
     [
       now - 30,
-      'No report holds at this moment: it falls into a gap. (request ID) The previous report is valid to 2025-11-15T09:45:59Z. The next report is valid from 2025-11-15T09:46:20Z.',
+      'No report is valid at this time: it falls into a gap. (request ID) The previous report is valid to 2025-11-15T09:45:59Z. The next report is valid from 2025-11-15T09:46:20Z.',
     ],
     [
       now,
-      'No report holds at this moment yet: it is after the newest one. (request ID) The previous report is valid to 2025-11-15T09:46:29Z.',
+      'No report is valid at this time yet: it is after the newest one. (request ID) The previous report is valid to 2025-11-15T09:46:29Z.',
     ],
     [
       now - 90,
-      'No report holds at this moment: it is before the oldest one kept. (request ID) The next report is valid from 2025-11-15T09:45:40Z.',
+      'No report is valid at this time: it is before the oldest one kept. (request ID) The next report is valid from 2025-11-15T09:45:40Z.',
     ],
   ])('a miss at %i is explained in words, exit code 1', async (timestamp, text) => {
     const ran = await run(['report', 'at', btc, '--timestamp', String(timestamp)]);

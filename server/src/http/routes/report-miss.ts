@@ -7,13 +7,13 @@ import type { RouteContext } from './context.ts';
 export type MissReason = 'not_yet' | 'gap' | 'before_first' | 'no_reports' | 'damaged';
 
 const texts: Readonly<Record<Exclude<MissReason, 'no_reports'>, string>> = {
-  not_yet: 'No report holds at this moment yet: it is after the newest one.',
-  gap: 'No report holds at this moment: it falls into a gap.',
-  before_first: 'No report holds at this moment: it is before the oldest one kept.',
-  damaged: 'The report for this moment is damaged in the store and cannot be served. Other moments are not affected.',
+  not_yet: 'No report is valid at this time yet: it is after the newest one.',
+  gap: 'No report is valid at this time: it falls into a gap.',
+  before_first: 'No report is valid at this time: it is before the oldest one kept.',
+  damaged: 'The report for this time is damaged in the store and cannot be served. Other times are not affected.',
 };
 
-/** Why a stream has no visible report: whether one is still to come decides if it is worth asking again. */
+/** Why a stream has no visible report, so that the caller can tell whether to retry. */
 const explainNoReports = ({ reports, admin, retentionDays }: RouteContext, feedId: FeedId): string => {
   const decommissionedAt = admin.streams.get(feedId)?.decommissionedAt;
   if (decommissionedAt) return `The stream was decommissioned on ${decommissionedAt.slice(0, 10)} and has no reports.`;
@@ -21,7 +21,7 @@ const explainNoReports = ({ reports, admin, retentionDays }: RouteContext, feedI
   return 'The stream has no report yet.';
 };
 
-/** The reason that two neighbours give, or that what lay between them is damaged. */
+/** The reason that two neighbors give, or that the report between them is corrupt. */
 export const reasonOf = ({ previous, next, damaged }: Neighbours): MissReason => {
   if (damaged) return 'damaged';
   if (previous === undefined) return next === undefined ? 'no_reports' : 'before_first';

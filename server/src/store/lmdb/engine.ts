@@ -327,7 +327,7 @@ const readStats = (folder: string, { root }: Environment, tables: ReportTables, 
 export const requireEmptyFolder = (folder: string): void => {
   mkdirSync(folder, { recursive: true });
   if (readdirSync(folder).length > 0)
-    throw new StoreError('store_write_failed', `${folder} is not empty. Name a new folder for the backup.`);
+    throw new StoreError('store_write_failed', `${folder} is not empty. Use a new folder for the backup.`);
 };
 
 const backup = async (reports: Environment, admin: Environment, target: string): Promise<void> => {

@@ -154,7 +154,7 @@ export const readCounters = (tables: ReportTables, damage: DamageLog): Counters 
   damage.note({
     table: 'meta',
     key: 'counters',
-    reason: 'the counters do not match their checksum; they were counted anew',
+    reason: 'the counters do not match their checksum; they were counted again',
   });
   return countRuns(tables);
 };

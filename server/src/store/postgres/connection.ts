@@ -61,7 +61,7 @@ const runOn =
     client.unsafe(text, [...parameters], { prepare: true }) as unknown as Promise<readonly Row[]>; // rows as the caller names them
 
 const unavailable = (what: string, cause?: unknown) =>
-  new StoreError('store_unavailable', `The database ${what}. Try again soon.`, { cause });
+  new StoreError('store_unavailable', `The database ${what}. Retry shortly.`, { cause });
 
 /** Classes of SQLSTATE that pass: connection, resources, operator, locks, roll-backs; and a server that is only a standby. */
 const passing = /^(?:08|53|55|57|40)|^25006$/;
@@ -77,9 +77,10 @@ const toStoreError = (error: unknown): unknown => {
   const state = sqlState(error);
   if (state === diskFull)
     return new StoreError('store_disk_full', 'The disk of the database is full.', { cause: error });
-  if (state !== undefined) return passing.test(state) ? unavailable(`refuses: ${error.message}`, error) : error;
+  if (state !== undefined)
+    return passing.test(state) ? unavailable(`rejects statements: ${error.message}`, error) : error;
   const code = networkCode(error);
-  return code === undefined ? error : unavailable(`is away: ${code}`, error);
+  return code === undefined ? error : unavailable(`is unavailable: ${code}`, error);
 };
 
 /** What the driver and the network throw has a code in capitals, CONNECTION_CLOSED or ECONNREFUSED; undefined of any other error. */
@@ -127,7 +128,7 @@ export const openPool = (
   const run: Run = async <Row>(text: string, parameters?: readonly Parameter[]): Promise<readonly Row[]> => {
     if (closed) throw new StoreError('store_closed', 'The store is closed.');
     if (waiting >= max * waitingPerConnection)
-      throw failed('exhausted', unavailable(`has ${waiting} readings waiting already`));
+      throw failed('exhausted', unavailable(`has ${waiting} reads waiting already`));
     waiting += 1;
     tell({ kind: 'statements', change: 1 });
     const asked = runOn(client)<Row>(text, parameters).then(
@@ -168,7 +169,7 @@ export type WriteConnection = {
 const outcomeUnknown = (what: string, cause?: unknown) =>
   new StoreError(
     'store_outcome_unknown',
-    `It is not known whether this was stored: ${what}. Send the same again: what is stored already is recognised.`,
+    `It is unknown whether this was stored: ${what}. Send it again: duplicates are recognized.`,
     { cause },
   );
 
@@ -200,7 +201,7 @@ export const openWriteConnection = (address: PostgresAddress): WriteConnection =
       const result = await client.begin('isolation level read committed', async (transaction) => {
         const value = await act(runOn(transaction)).catch(failUnlessGone);
         // Given up meanwhile: what throws here is rolled back.
-        if (job.state === 'done') throw unavailable(`did not take this within ${boundMs} ms`);
+        if (job.state === 'done') throw unavailable(`did not complete this within ${boundMs} ms`);
         job.state = 'committing';
         return { value };
       });
@@ -227,7 +228,7 @@ export const openWriteConnection = (address: PostgresAddress): WriteConnection =
     turn.catch(() => {});
     if (reached !== 'queued') renew();
     if (reached === 'committing') throw outcomeUnknown(`the database did not confirm it within ${boundMs} ms`);
-    throw unavailable(`did not take this within ${boundMs} ms`);
+    throw unavailable(`did not complete this within ${boundMs} ms`);
   };
   return {
     write,
