@@ -32,7 +32,7 @@ const bare: Account = {
 const give = (account: Account, id: string) => addSecret(account, id, old.seal(userId, `secret ${id}`), nowMs);
 const ids = (account: Account) => activeSecrets(account).map(({ id }) => id);
 
-test('account: it has at most two active secrets, and the refusal names them and the way out', () => {
+test('account: it has at most two active secrets, and the error names them and what to do', () => {
   const two = give(give(bare, 'a'), 'b');
   expect(() => give(two, 'c')).toThrow(
     `acme has 2 active secrets, a and b. First revoke one with: sealpost secret revoke ${userId} SECRET_ID.`,
@@ -57,7 +57,7 @@ test('account: of many revoked secrets the newest are remembered', () => {
   expect([account.secrets.length, account.secrets[0]?.id, account.secrets.at(-1)?.id]).toEqual([20, 'kept', 's49']);
 });
 
-test('account: switching off twice keeps the first date, switching on clears it', () => {
+test('account: disabling twice keeps the first date, enabling clears it', () => {
   const off = switchAccount(bare, false, nowMs);
   expect(switchAccount(off, false, nowMs + 1_000)).toEqual(off);
   expect([off.disabledAt, switchAccount(off, true, nowMs)]).toEqual(['2025-11-15T09:46:40.000000Z', bare]);
@@ -77,7 +77,7 @@ test('account: active secrets move to another key, can be moved again without ha
   expect(() => rewrapAccount(moved, old, third)).toThrow(`sealed by key ${fresh.keyId}, but this one is ${old.keyId}`);
 });
 
-test('account: a key other than that of the accounts is refused before it seals anything', () => {
+test('account: a key other than that of the accounts is rejected before it seals anything', () => {
   const account = give(bare, 'a');
   expect(requireSameKey([bare, account], old)).toBeUndefined();
   expect(() => requireSameKey([bare, account], fresh)).toThrow(

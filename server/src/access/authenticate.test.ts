@@ -85,7 +85,7 @@ const failure = (act: () => unknown) => {
   return { code: 'none', message: '', status: 200 };
 };
 
-test('authenticate: a signed request has its caller, with the user id in any case', () => {
+test('authenticate: a signed request has its caller; the case of the user ID does not matter', () => {
   const account = newAccount('one');
   const { authenticate } = createAccess(account);
   const caller = authenticate('GET', target, sign(account.userId, 'one'), nowMs);
@@ -133,7 +133,7 @@ test('authenticate: the clock may differ by exactly the tolerance, either way', 
   ]);
 });
 
-test('authenticate: unknown, disabled, without secret, revoked and wrongly signed are one and the same error', () => {
+test('authenticate: unknown, disabled, without secret, revoked and wrongly signed give the same error', () => {
   const known = newAccount('one');
   const disabled = switchAccount(newAccount('one'), false, nowMs);
   const revoked = revokeSecret(newAccount('one', 'two'), 'one', nowMs);
@@ -155,7 +155,7 @@ test('authenticate: unknown, disabled, without secret, revoked and wrongly signe
   for (const error of errors) expect(error).toEqual(errors[0]);
 });
 
-test('authenticate: two active secrets are both good, a revoked one is not, and a change counts at once', () => {
+test('authenticate: two active secrets both work, a revoked one does not, and a change applies at once', () => {
   const account = newAccount('one', 'two');
   const { authenticate, replace, signedBy } = createAccess(account);
   const codes = () =>
@@ -194,7 +194,7 @@ test('authenticate: a doubled leading slash may be signed with one or two, and n
   for (const [received, signed] of refused) expect(codeOf(received, signed), received).toBe('unauthorized');
 });
 
-test('authenticate: bytes beyond ASCII are signed as they stand on the request line', () => {
+test('authenticate: bytes beyond ASCII are signed as sent on the request line', () => {
   const account = newAccount('one');
   const { authenticate } = createAccess(account);
   const asSent = '/api/v1/discovery?base_asset=é';
@@ -252,7 +252,7 @@ test('authenticate: of two secrets the one that opens is good, also while the ot
   expect(notOpened.length).toBe(1);
 });
 
-test('missing keys: each key that active secrets need and this node lacks is told with their number', () => {
+test('missing keys: each key that active secrets need and this node lacks is listed with their number', () => {
   const elsewhere = createSecretBox(Buffer.alloc(32, 8));
   const [mine, other, gone] = [newAccount('a'), newAccount('b'), newAccount('c')];
   const under = (account: Account, revokedAt: string | null): Account => ({

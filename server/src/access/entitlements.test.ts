@@ -20,7 +20,7 @@ const streams = new Map(
   ].map((stream) => [stream.feedId, stream]),
 );
 
-test('entitlements: public, feed and filter are read, anything else is refused', () => {
+test('entitlements: public, feed and filter are parsed, anything else is rejected', () => {
   expect(parseEntitlement('public')).toEqual({ kind: 'public' });
   expect(parseEntitlement(`feed:${crypto.toUpperCase().replace('0X', '0x')}`)).toEqual({
     kind: 'feed',
@@ -88,7 +88,7 @@ test('entitlements: a filter that an operator gives names only what filters know
     expect(() => parseNewEntitlement(text), text).toThrow('expected a filter by some of base_asset, quote_asset');
 });
 
-test('entitlements: changes keep order, drop repeats, and refuse to take away what is not there', () => {
+test('entitlements: changes keep order, drop repeats, and reject removing what is absent', () => {
   const current = ['public', `feed:${crypto}`];
   expect(changeEntitlements(current, { add: ['public', `feed:${hidden}`] })).toEqual([...current, `feed:${hidden}`]);
   expect(changeEntitlements(current, { remove: ['public'], add: ['filter:status=live'] })).toEqual([
@@ -120,7 +120,7 @@ test('entitlements: limits name routes that are limited, once each', () => {
   expect(() => parseRateLimits(['feeds=1', 'feeds=2'])).toThrow('limit is "feeds=2"');
 });
 
-test('entitlements: a name is one line that nobody takes for a user id', () => {
+test('entitlements: a name is one line and cannot be mistaken for a user ID', () => {
   expect(parseAccountName('  Acme, Inc. ✓ ')).toBe('Acme, Inc. ✓');
   const uuid = '123E4567-e89b-42d3-a456-426614174000';
   for (const raw of ['', '  ', 'a\nb', '\u001b[31mred', 'x'.repeat(101), uuid])

@@ -63,12 +63,12 @@ test.each([
   },
 );
 
-test('limit exchange: less than the limit is never refused, whichever worker gets it', () => {
+test('limit exchange: requests below the limit are never rejected, whichever worker gets them', () => {
   const [first, second] = twoMinutes(4, 10, 9);
   expect([first, second]).toEqual([540, 540]);
 });
 
-test('limit exchange: a burst over all workers is repaid before more is given', () => {
+test('limit exchange: a burst over all workers is repaid before more is granted', () => {
   const { step, take } = openWorkers(4);
   const burst = [0, 1, 2, 3].map((id) => Array.from({ length: 20 }, () => take(id, 10)).filter(Boolean).length);
   expect(burst).toEqual([10, 10, 10, 10]);
@@ -80,7 +80,7 @@ test('limit exchange: a burst over all workers is repaid before more is given', 
   expect(acceptedAt[0]).toBeGreaterThanOrEqual(3_000); // 30 tokens too many, at 10 a second
 });
 
-test('limit exchange: a worker that takes another’s place begins where the others stand', () => {
+test('limit exchange: a replacement worker starts with the state of the others', () => {
   const { step, take, workers, exchange, start } = openWorkers(2);
   for (let i = 0; i < 10; i++) take(0, 10);
   for (let ms = 0; ms < 60; ms++) step();
@@ -92,7 +92,7 @@ test('limit exchange: a worker that takes another’s place begins where the oth
   expect(take(2, 10)).toBe(true);
 });
 
-test('limit exchange: what has no limit is not told, and nobody hears of his own', () => {
+test('limit exchange: unlimited keys are not exchanged, and no process gets its own counts', () => {
   const { workers, exchange } = openWorkers(2);
   workers.get(0)?.take('free', 0, 0);
   workers.get(0)?.take('key', 10, 0);

@@ -33,7 +33,7 @@ test('long work: one piece of an account at a time; another account does not wai
   expect(order).toEqual(['b', 'first of a', 'second of a']);
 });
 
-test('long work: what fails frees its place and fails for its own caller alone', async () => {
+test('long work: a failure frees its slot and fails only its own caller', async () => {
   const { run, slice } = create();
   const first = openWork();
   const failing = run('a', first.work);
@@ -45,7 +45,7 @@ test('long work: what fails frees its place and fails for its own caller alone',
   expect(await slice(async () => 'read')).toBe('read');
 });
 
-test('long work: what waits can be bounded per account, and what waits already is still done', async () => {
+test('long work: waiting work is bounded per account, and what waits already still runs', async () => {
   const { run } = create();
   const first = openWork();
   const running = Array.from({ length: 4 }, () => run('a', first.work, 4));
@@ -75,7 +75,7 @@ test('long work: slices of all accounts run one at a time, in turn, and the loop
   expect(served).toBeGreaterThanOrEqual(15);
 });
 
-test('long work: a request is given up between two slices once its client has left, and the next one of its account goes on', async () => {
+test('long work: a request stops between slices once its client has left, and the account’s next one runs', async () => {
   const longWork = create();
   const client = { destroyed: false };
   let slices = 0;

@@ -61,11 +61,11 @@ test.each([2, 5])('node limits: %i nodes allow together what one may, within a t
   expect(allowed).toBeLessThan(rightful * 1.1);
 });
 
-test('node limits: the control, nodes that do not hear each other, allow it each', async () => {
+test('node limits: control: nodes that do not exchange each allow the whole limit', async () => {
   expect(await allowedInAMinute([silence, silence], limit)).toBeGreaterThan(rightful * 1.9);
 });
 
-test('node limits: a failing exchange is told once until one works, and what it was to tell is dropped', async () => {
+test('node limits: a failing exchange is reported once until one works, and its counts are dropped', async () => {
   const told: (string | undefined)[] = [];
   let isAway = true;
   const nodes: NodeExchange = {
@@ -94,7 +94,7 @@ test('node limits: a failing exchange is told once until one works, and what it 
   await stop();
 });
 
-test('node limits: what was given while an exchange was stuck is dropped, not told when it has ended', async () => {
+test('node limits: tokens granted while an exchange was stuck are dropped, not published later', async () => {
   const told: (string | undefined)[] = [];
   let release = (): void => {};
   let stuck: Promise<void> | undefined = new Promise((resolve) => {
@@ -126,7 +126,7 @@ test('node limits: what was given while an exchange was stuck is dropped, not to
   await stop();
 });
 
-test('node limits: what a node of another release tells, and this one does not understand, counts as nothing', async () => {
+test('node limits: values of another release that this one does not understand are ignored', async () => {
   const strange = { accounts: [['a', 10, 1], ['b', '10', 1], ['c', 10, -1], 'd', null, [7, 1, 1]], sockets: [1] };
   const heard: unknown[] = [];
   const nodes: NodeExchange = { exchange: async () => [Buffer.from(JSON.stringify(strange))] };

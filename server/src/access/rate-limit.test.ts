@@ -10,7 +10,7 @@ test('rate limit: a full bucket is spent at once, then refills continuously', ()
   expect(take('a', 10, 2_000)).toMatchObject({ allowed: true, remaining: 9 });
 });
 
-test('rate limit: twice the limit for a minute lets the limit through, and the first burst', () => {
+test('rate limit: at twice the limit for a minute, the limit and the first burst pass', () => {
   const { take } = createRateLimiter(10);
   let accepted = 0;
   for (let i = 0; i < 20 * 60; i++) accepted += take('a', 10, i * 50).allowed ? 1 : 0;
@@ -18,7 +18,7 @@ test('rate limit: twice the limit for a minute lets the limit through, and the f
   expect(accepted).toBeLessThanOrEqual(616);
 });
 
-test('rate limit: a request may cost several tokens, and is told when they are there', () => {
+test('rate limit: a request may cost several tokens, and the answer says when they are available', () => {
   const { take } = createRateLimiter(10);
   expect(take('a', 10, 0, 4)).toMatchObject({ allowed: true, remaining: 6, resetSeconds: 1 });
   expect(take('a', 10, 0, 4)).toMatchObject({ allowed: true, remaining: 2 });
@@ -28,7 +28,7 @@ test('rate limit: a request may cost several tokens, and is told when they are t
   expect(take('a', 10, 300, 4).allowed).toBe(true);
 });
 
-test('rate limit: what costs more than a bucket holds waits for a full one, and the rest is owed', () => {
+test('rate limit: a request that costs more than a bucket waits for a full one, and the rest becomes debt', () => {
   const { take } = createRateLimiter(10);
   expect(take('a', 2, 0, 5)).toMatchObject({ allowed: true, remaining: 0, resetSeconds: 3 });
   expect(take('a', 2, 0)).toMatchObject({ allowed: false, retryAfterSeconds: 2 });
@@ -38,7 +38,7 @@ test('rate limit: what costs more than a bucket holds waits for a full one, and 
   expect(take('a', 2, 3_000, 5).allowed).toBe(true);
 });
 
-test('rate limit: keys do not share, and 0 means none', () => {
+test('rate limit: keys are independent, and 0 means no limit', () => {
   const { take } = createRateLimiter(10);
   expect(take('a', 1, 0).allowed).toBe(true);
   expect(take('a', 1, 0).allowed).toBe(false);
@@ -46,7 +46,7 @@ test('rate limit: keys do not share, and 0 means none', () => {
   for (let i = 0; i < 1_000; i++) expect(take('c', 0, 0).allowed).toBe(true);
 });
 
-test('rate limit: a slow limit tells how long to wait', () => {
+test('rate limit: a slow limit says how long to wait', () => {
   const { take } = createRateLimiter(10);
   expect(take('a', 0.1, 0).allowed).toBe(false);
   const slow = createRateLimiter(10);
@@ -54,7 +54,7 @@ test('rate limit: a slow limit tells how long to wait', () => {
   expect(slow.take('a', 1, 200).retryAfterSeconds).toBe(1);
 });
 
-test('rate limit: the table is bounded and forgets who was away longest', () => {
+test('rate limit: the table is bounded and drops the least recently used key', () => {
   const { spend, state } = createRateLimiter(2);
   spend('a', 1, 10, 0);
   spend('b', 1, 10, 0);
@@ -63,7 +63,7 @@ test('rate limit: the table is bounded and forgets who was away longest', () => 
   expect(['a', 'b', 'c'].map((key) => state(key, 1, 1_000).allowed)).toEqual([false, true, false]);
 });
 
-test('rate limit: tokens spent elsewhere count, and their debt is repaid before more are given', () => {
+test('rate limit: tokens spent elsewhere count, and their debt is repaid before more are granted', () => {
   const { take, spend } = createRateLimiter(10);
   spend('a', 10, 40, 0);
   expect(take('a', 10, 3_000)).toMatchObject({ allowed: false, remaining: 0, retryAfterSeconds: 1 });
@@ -77,7 +77,7 @@ test('rate limit: debt is bounded, so that nothing locks an account out for good
   expect(take('a', 10, 64_100).allowed).toBe(true);
 });
 
-test('rate limit: what buckets lack can be told, and makes another limiter stand where this one does', () => {
+test('rate limit: the state of buckets can be copied to another limiter', () => {
   const one = createRateLimiter(10);
   const other = createRateLimiter(10);
   for (let i = 0; i < 7; i++) one.take('a', 10, 0);
@@ -87,7 +87,7 @@ test('rate limit: what buckets lack can be told, and makes another limiter stand
   expect(other.state('a', 10, 5_000).remaining).toBe(4);
 });
 
-test('rate limit: time going back neither grants nor takes', () => {
+test('rate limit: a clock that goes back neither grants nor takes tokens', () => {
   const { take } = createRateLimiter(10);
   for (let i = 0; i < 10; i++) take('a', 10, 10_000);
   expect(take('a', 10, 10_000).allowed).toBe(false);

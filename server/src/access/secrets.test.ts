@@ -19,7 +19,7 @@ const failure = (act: () => unknown): string => {
   return 'no SecretBoxError';
 };
 
-test('secrets: what is sealed opens again, never looks the same twice, and does not hold the secret', () => {
+test('secrets: a sealed secret opens again, is different each time, and does not contain the secret', () => {
   for (const secret of ['', 'a', 'sécret ✓', createSecret(), 'x'.repeat(10_000)]) {
     const [one, two] = [box.seal(user, secret), box.seal(user, secret)];
     expect([box.open(user, one), box.open(user.toUpperCase(), two)]).toEqual([secret, secret]);
@@ -30,7 +30,7 @@ test('secrets: what is sealed opens again, never looks the same twice, and does 
   expect(sealed).toMatch(new RegExp(`^${box.keyId}\\.[\\w-]+$`));
 });
 
-test('secrets: another key, another user and every altered byte are refused, without a word of the secret', () => {
+test('secrets: another key, another user and every altered byte are rejected, and the error does not show the secret', () => {
   const sealed = box.seal(user, 'canary');
   const other = createSecretBox(Buffer.alloc(32, 2));
   expect(failure(() => other.open(user, sealed))).toBe(
@@ -56,7 +56,7 @@ test('secrets: another key, another user and every altered byte are refused, wit
   }
 });
 
-test('secrets: a shortened authentication tag is no way around it', () => {
+test('secrets: a shortened authentication tag is rejected', () => {
   const sealed = Buffer.from(box.seal(user, '').slice(box.keyId.length + 1), 'base64url');
   for (const length of [12 + 4, 12 + 8, 12 + 12, 12 + 15]) {
     const text = `${box.keyId}.${sealed.subarray(0, length).toString('base64url')}`;
@@ -82,7 +82,7 @@ test('secrets: new ones are 256 random bits as text', () => {
   for (const secret of secrets) expect(secret).toMatch(/^[\w-]{43}$/);
 });
 
-test('key: a file is made once, for its owner alone, and never touched again', () => {
+test('key: a file is created once, with access for its owner only, and never changed', () => {
   const path = join(folder, 'deep', 'new.key');
   expect([createKeyFile(path), createKeyFile(path)]).toEqual([true, false]);
   expect(statSync(path).mode & 0o777).toBe(0o600);
@@ -93,7 +93,7 @@ test('key: a file is made once, for its owner alone, and never touched again', (
   expect([createKeyFile(path), readFileSync(path, 'utf8')]).toEqual([false, 'something else']);
 });
 
-test('key: the setting wins over the file, and a missing, open or bad file is refused with what to do', () => {
+test('key: the setting overrides the file, and a missing, open or bad file is an error that says what to do', () => {
   const keyFile = join(folder, 'one.key');
   expect(failure(() => openSecretBox({ key: undefined, keyFile }))).toBe(
     `There is no key-encryption key in ${keyFile}. Create one with: sealpost init.`,

@@ -3,7 +3,7 @@ import { createSignInCode, createSignInCodes, signInCodeMs } from './sign-in-cod
 
 const start = 1_763_200_000_000;
 
-test('sign-in code: it is taken once, within ten minutes, for its own secret, and not after a restart', () => {
+test('sign-in code: it works once, within ten minutes, for its own secret, and not after a restart', () => {
   let nowMs = start;
   const codes = createSignInCodes('secret', () => nowMs);
   const [code, late, early] = [start, start, start - 1].map((madeMs) => createSignInCode('secret', madeMs));
@@ -18,7 +18,7 @@ test('sign-in code: it is taken once, within ten minutes, for its own secret, an
   expect(createSignInCodes('secret', () => nowMs).take(createSignInCode('secret', nowMs - 1))).toBe(false);
 });
 
-test('sign-in code: anything else is not taken, and no two are alike', () => {
+test('sign-in code: anything else is rejected, and no two codes are equal', () => {
   const codes = createSignInCodes('secret', () => start);
   const code = createSignInCode('secret', start);
   const changed = [...code].map(

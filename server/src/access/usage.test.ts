@@ -41,12 +41,12 @@ const row = (userId: string, requests: number, route = 'feeds', day = '2025-11-1
   requests,
 });
 
-test('usage: a day is that of UTC', () => {
+test('usage: days are in UTC', () => {
   expect([usageDay(noonMs), usageDay(noonMs, 15)]).toEqual(['2025-11-15', '2025-10-31']);
   expect(usageDay(Date.parse('2025-11-15T23:59:59.999Z'))).toBe('2025-11-15');
 });
 
-test('usage: requests are counted by account, route and day, refused ones too, and stored together', async () => {
+test('usage: requests are counted by account, route and day, rejected ones too, and stored together', async () => {
   const { observe, flush, state, added } = open();
   for (const code of [null, null, 'report_not_found', 'stream_not_accessible']) observe(request('a', 'reportAt', code));
   observe(request('a', 'feeds'));
@@ -57,7 +57,7 @@ test('usage: requests are counted by account, route and day, refused ones too, a
   expect(added).toEqual([[row('a', 4, 'reportAt'), row('a', 1), row('b', 1), row('b', 1, 'feeds', '2025-11-16')]]);
 });
 
-test('usage: what is over a limit, not let in, without a route or no request at all counts for nobody', async () => {
+test('usage: requests over a limit, not authenticated or without a route do not count', async () => {
   const { observe, flush, added } = open();
   observe(request('a', 'feeds', 'rate_limited'));
   observe(request(null, 'feeds', 'unauthorized'));
@@ -67,7 +67,7 @@ test('usage: what is over a limit, not let in, without a route or no request at 
   expect(added).toEqual([]);
 });
 
-test('usage: counts that cannot be stored are kept and told of once, until storing works again', async () => {
+test('usage: counts that cannot be stored are kept, with one warning until storing works again', async () => {
   const { observe, flush, state, added, troubles } = open();
   state.broken = true;
   observe(request('a'));
@@ -84,7 +84,7 @@ test('usage: counts that cannot be stored are kept and told of once, until stori
   expect(troubles).toHaveLength(2);
 });
 
-test('usage: no more is held than there is room for, and that is told', async () => {
+test('usage: counts in memory are bounded, with a warning beyond the bound', async () => {
   const { observe, stop, added, troubles } = open({ countsMax: 2 });
   for (const user of ['a', 'b', 'c', 'd', 'a']) observe(request(user));
   expect(troubles).toEqual(['More accounts ask than can be counted. Some requests are missing in their usage.']);
@@ -92,7 +92,7 @@ test('usage: no more is held than there is room for, and that is told', async ()
   expect(added).toEqual([[row('a', 2), row('b', 1)]]);
 });
 
-test('usage: it is stored by itself now and then, and stopping waits for all of it', async () => {
+test('usage: counts are stored periodically, and stopping waits until all are', async () => {
   let arrived = (): void => {};
   const first = new Promise<void>((resolve) => {
     arrived = resolve;

@@ -26,7 +26,7 @@ const shown = async (parts: readonly (readonly MetricValues[])[]) => {
   };
 };
 
-test('totals: living workers add up, with what each told last', async () => {
+test('totals: running workers add up, with the last values of each', async () => {
   const totals = createWorkerTotals();
   totals.told(1, await workerWith(3));
   totals.told(2, await workerWith(4));
@@ -34,7 +34,7 @@ test('totals: living workers add up, with what each told last', async () => {
   expect(await shown(await totals.parts())).toEqual({ requests: 9, active: 2 });
 });
 
-test('totals: workers that ended keep their counts in the sum, and nothing else', async () => {
+test('totals: counters of exited workers stay in the sum, gauges do not', async () => {
   const totals = createWorkerTotals();
   totals.told(1, await workerWith(3));
   totals.told(2, await workerWith(4));
@@ -54,7 +54,7 @@ test('totals: a worker that ends while they are read is counted once', async () 
   expect((await shown(await totals.parts())).requests).toBe(3);
 });
 
-test('totals: a worker that ends before it told anything changes nothing', async () => {
+test('totals: a worker that exits before it reported changes nothing', async () => {
   const totals = createWorkerTotals();
   totals.ended(1);
   expect(totals.countOf(1)).toBe(0);

@@ -64,7 +64,7 @@ test('config: the key is in the folder of its own store, unless a setting says o
   expect(keyFileOf('/srv/store', { SEALPOST_KEY_FILE: './data/sealpost.key' })).toBe('./data/sealpost.key');
 });
 
-test('config: a flag goes before the environment, the environment before the file, the file before the default', () => {
+test('config: a flag overrides the environment, the environment the file, the file the default', () => {
   const inputs = {
     flags: { retentionDays: '1' },
     env: { SEALPOST_RETENTION_DAYS: '2', SEALPOST_AHEAD_MAX_MS: '20' },
@@ -89,7 +89,7 @@ test('config: an empty environment variable counts as absent', () => {
   expect(resolve({ env: { SEALPOST_STORE: '' } }).sources.store).toBe('default');
 });
 
-test('config: a bad value is refused with the setting, the source and what is expected', () => {
+test('config: a bad value is rejected with the setting, the source and what is expected', () => {
   expect(() => resolve({ flags: { retentionDays: '0' } })).toThrow(
     'The setting retentionDays is "0" in --retention-days, expected a whole number of days from 1 to 36500.',
   );
@@ -104,14 +104,14 @@ test('config: a bad value is refused with the setting, the source and what is ex
   );
 });
 
-test('config: a key of the file that is no setting is refused, and so is a file that is no object', () => {
+test('config: a file with an unknown key, or that is not an object, is rejected', () => {
   expect(() => resolve({ file: file({ retentonDays: 3 }) })).toThrow(
     'sealpost.json sets retentonDays, which is no setting. Settings are: store, readStore, network,',
   );
   expect(() => resolve({ file: file([]) })).toThrow('sealpost.json must hold a JSON object of setting → value.');
 });
 
-test('config: a former name is refused with the name to use', () => {
+test('config: a former name is rejected with the name to use', () => {
   expect(() => resolve({ file: file({ ingestListen: '127.0.0.1:1' }) })).toThrow(
     'sealpost.json sets ingestListen, which is now opsListen.',
   );
@@ -120,13 +120,13 @@ test('config: a former name is refused with the name to use', () => {
   );
 });
 
-test('config: sizes are bytes or carry a unit, and 0 is no size', () => {
+test('config: sizes are bytes or have a unit, and 0 is rejected', () => {
   const bytes = (text: string) => resolve({ flags: { retentionBytes: text } }).values.retentionBytes;
   expect(['1000000', '50GB', '2 GiB', 'unlimited'].map(bytes)).toEqual([1e6, 5e10, 2 ** 31, Number.POSITIVE_INFINITY]);
   for (const text of ['0', '1', '-1', '5KB', '1.5GB', 'iB', '9999999TB']) expect(() => bytes(text), text).toThrow();
 });
 
-test('config: an IPv6 address stands in brackets', () => {
+test('config: an IPv6 address is in brackets', () => {
   expect(resolve({ flags: { opsListen: '[::1]:0' } }).values.opsListen).toEqual({ host: '::1', port: 0 });
   expect(() => resolve({ flags: { opsListen: '::1:80' } })).toThrow();
 });
@@ -143,7 +143,7 @@ test('config: trusted proxies are addresses and prefixes of either family, and n
     expect(() => resolve({ flags: { trustedProxies: bad } }), bad).toThrow('expected IP addresses or prefixes');
 });
 
-test('config: a secret is never shown, neither set nor refused', () => {
+test('config: a secret is never shown, valid or not', () => {
   const secret = 'correct-horse-battery-staple';
   const shown = showSettings(resolve({ env: { SEALPOST_INGEST_TOKEN: secret } }));
   expect(shown.find(({ name }) => name === 'ingestToken')).toEqual({
@@ -160,7 +160,7 @@ test('config: a secret is never shown, neither set nor refused', () => {
   );
 });
 
-test('config: what is shown can be read again', () => {
+test('config: shown values can be parsed again', () => {
   const flags = { retentionBytes: '50GB', opsListen: '[::1]:1', verifierThreads: '3' };
   const first = resolve({ flags });
   const shown = showSettings(first).filter(({ value }) => value !== null);

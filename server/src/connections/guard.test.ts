@@ -135,7 +135,7 @@ test('guard: requests of one connection are handled one at a time, in their orde
   await expect.poll(() => answer.match(/answer\/./g)).toEqual(['answer/a', 'answer/b', 'answer/c']);
 });
 
-test('guard: a client that runs far ahead of its answers is cut, and told of', async () => {
+test('guard: a client that runs far ahead of its answers is cut, and reported', async () => {
   let handled = 0;
   const { call, left, dropped } = await open({}, () => {
     handled += 1;
@@ -205,7 +205,7 @@ test('guard: an account that authenticates on every connection loses its oldest 
   expect(new Set(dropped())).toEqual(new Set(['connections']));
 });
 
-test('guard: one address has a bound of its own, others and proxies have not', async () => {
+test('guard: connections are limited per address; proxies have no limit', async () => {
   const addressOf = (peer: string) => (peer === '127.0.0.9' ? undefined : peer);
   const { call, dropped } = await open({ connections: { connectionsPerAddress: 2, addressOf } });
   const ask = (address: string) => askOn(call(address), get());
@@ -251,7 +251,7 @@ test('guard: an address whose connections run far ahead of their answers gets no
   await expect.poll(() => askOn(call('127.0.0.2'), get()), { timeout: 5_000 }).toBe('handled');
 });
 
-test('guard: an account with too much unread loses the connection that stalled longest, and nobody else does', async () => {
+test('guard: an account with too many unread bytes loses the connection that stalled longest, and others lose none', async () => {
   const connections = { unreadBytesMax: 1_000_000_000, unreadBytesPerAccount: 40_000_000 };
   const { call, left, dropped } = await open({ connections }, (request, response) => {
     response.end(largeBody);
@@ -269,7 +269,7 @@ test('guard: an account with too much unread loses the connection that stalled l
   expect(left()).toBeGreaterThanOrEqual(3);
 });
 
-test('guard: bytes that wait are counted per owner and in all, and what was read meanwhile is not cut for', () => {
+test('guard: unread bytes are counted per owner and in total, and bytes that were read meanwhile do not count', () => {
   const cut: string[] = [];
   const one = (name: string, owner: string, movedMs: number, bytes: { now: number }): Unread => ({
     owner,

@@ -20,7 +20,7 @@ const articleOf = (id: string) => new RegExp(`<article id="${id}">[^]*?</article
 const articleAt = (path: string) =>
   articleOf(Object.entries<Route>(routes).find(([, route]) => route.path === path)?.[0] ?? '');
 
-test('api page: every operation has an anchor, and no anchor is there twice', () => {
+test('api page: every operation has a unique anchor', () => {
   for (const item of Object.values(document.paths)) {
     for (const { operationId } of Object.values(item)) expect(ids).toContain(operationId);
   }
@@ -36,7 +36,7 @@ test('api page: nothing runs and nothing is fetched', () => {
   expect(page).not.toMatch(/<(script|link|img|iframe|object|form|base)\b|\ssrc=|\sstyle=|\son\w+=|@import|url\(/i);
 });
 
-test('api page: the policy lets through its one style and nothing else', () => {
+test('api page: the content policy allows its one style and nothing else', () => {
   const styles = [...page.matchAll(/<style>([^<]*)<\/style>/g)].map(([, text]) => text as string);
   expect(styles).toHaveLength(1);
   const hash = createHash('sha256').update(String(styles[0])).digest('base64');
@@ -45,13 +45,13 @@ test('api page: the policy lets through its one style and nothing else', () => {
   );
 });
 
-test('api page: what comes in is escaped', () => {
+test('api page: input is escaped', () => {
   const hostile = renderApiPage(document, { serverUrl: 'https://x"><script>alert(1)</script>' });
   expect(hostile).not.toContain('<script>');
   expect(hostile).toContain('https://x&quot;&gt;&lt;script&gt;');
 });
 
-test('api page: every parameter, answer and error code is told', () => {
+test('api page: every parameter, answer and error code is listed', () => {
   for (const [, { path, query, answers }] of Object.entries(routes)) {
     const article = articleAt(path);
     for (const argument of Object.keys(query)) expect(article).toContain(`<code>${argument}</code>`);
@@ -61,7 +61,7 @@ test('api page: every parameter, answer and error code is told', () => {
   for (const name of Object.keys(document.components.schemas)) expect(ids).toContain(`body-${name}`);
 });
 
-test('api page: every example names what its route requires and signs itself where that is asked for', () => {
+test('api page: every example has the parameters that its route requires, and a signature where needed', () => {
   const plain = Object.entries<Route>(routes).filter(([, route]) => formOf(route) === undefined);
   for (const [name, { method, path, auth, query }] of plain) {
     const example = codeIn(articleOf(name), 'Example');
@@ -104,7 +104,7 @@ const run = (command: string, input: string, args: readonly string[] = []): stri
   execFileSync(command, args, { input, encoding: 'utf8' });
 const tools: Readonly<Record<string, string>> = { Shell: 'perl', TypeScript: 'node', Python: 'python3' };
 
-test('api page: the secret is no argument of a program, where every user of the machine could read it', () => {
+test('api page: examples pass the secret to no program as an argument, which other users could read', () => {
   const programs = ['openssl', 'perl', 'cut', 'date'];
   const spies = programs
     .map((name) => `${name}() { printf '%s\\n' "${name} $*" >&2; command ${name} "$@"; }`)

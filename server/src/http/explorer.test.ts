@@ -70,7 +70,7 @@ test.each([
   '/../package.json',
   '/constructor',
   '',
-])('explorer: %j is nothing', (path) => {
+])('explorer: %j is not found', (path) => {
   expect(open({ '.stamp': 'x' })(path)).toBeUndefined();
 });
 
@@ -88,7 +88,7 @@ test('explorer: a file is found by its exact path, with its type, and for good w
   expect(typeAndCache('/assets/unknown-1.xyz')).toEqual(['application/octet-stream', forGood]);
 });
 
-test('explorer: what a client has is not sent again, and the tag tells plain from packed', () => {
+test('explorer: an unchanged file is not sent again, and plain and compressed files have different tags', () => {
   const { whole, ...rest } = open({ 'large.txt': 'large'.repeat(2_000) })('/large.txt') as ServedFile; // just written
   const answer = (acceptsGzip: boolean, ifNoneMatch?: string) => {
     const { status, tag, body } = answerFile({ whole, ...rest }, acceptsGzip, ifNoneMatch);
@@ -110,7 +110,7 @@ test('explorer: a small file goes out as it is, and has one tag', () => {
   expect(answerFile(file, true, `"${file.whole.tag}"`)).toMatchObject({ status: 304, tag: file.whole.tag });
 });
 
-test('explorer: other content has another tag', () => {
+test('explorer: different content has a different tag', () => {
   const tagOf = (content: string) => open({ 'a.txt': content })('/a.txt')?.whole.tag;
   expect(tagOf('one')).toBe(tagOf('one'));
   expect(tagOf('one')).not.toBe(tagOf('two'));
@@ -124,7 +124,7 @@ test('explorer: links are not followed', () => {
   expect([find('/leak.txt'), find('/etc/hostname')]).toEqual([undefined, undefined]);
 });
 
-test('explorer: without a build the page’s addresses say how to make one, and the trouble is told', () => {
+test('explorer: without a build the page says how to make one, and a warning is logged', () => {
   const troubles: unknown[] = [];
   const find = openExplorer(join(folderWith({}), 'missing'), (error) => void troubles.push(error));
   expect(troubles).toEqual([expect.objectContaining({ code: 'ENOENT' })]);
@@ -136,7 +136,7 @@ test('explorer: without a build the page’s addresses say how to make one, and 
   expect(find('/assets/main-1a2b.js')).toBeUndefined();
 });
 
-test('explorer: a folder that is no build of ours is not kept in memory', () => {
+test('explorer: a folder that is too large to be a build is not loaded', () => {
   const troubles: unknown[] = [];
   const many = Object.fromEntries(Array.from({ length: 201 }, (_, i) => [`${i}.txt`, '']));
   for (const files of [many, { 'index.html': Buffer.alloc(16 * 2 ** 20 + 1) }]) {
@@ -163,7 +163,7 @@ test('explorer: a route comes before a file of the same path, and methods are th
   }
 });
 
-test('explorer: while requests are shed, its files are answered all the same, up to the limit of the address', async () => {
+test('explorer: its files are served while requests are shed, up to the limit of the address', async () => {
   const unused = {} as never; // no request gets as far
   const rules = {
     requestsPerSecond: 0,

@@ -14,7 +14,7 @@ const refusalOf = (query: Parameters<typeof authorise>[0]): ApiError | undefined
   }
 };
 
-test('authorise: the first stream that may not be read is named, one alone and among several', () => {
+test('authorize: the error names the first stream that may not be read, alone or among several', () => {
   expect(refusalOf({ feedIds: [readable] })).toBeUndefined();
   for (const query of [{ feedId: first }, { feedIds: [readable, first, second] }])
     expect(refusalOf(query)).toMatchObject({

@@ -41,7 +41,7 @@ test.each([
   ['a head over 16 KB', `GET / HTTP/1.1\r\nX-Long: ${'x'.repeat(20_000)}\r\n\r\n`, '', 431, 'head_too_large'],
   ['too many headers', `GET / HTTP/1.1\r\n${'A: b\r\n'.repeat(250)}\r\n`, 'GET', 431, 'head_too_large'],
   ['CONNECT', 'CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n', 'CONNECT', 405, 'method_not_allowed'],
-])('listener: the answer to %s is told as a request without a route', async (_, text, method, status, code) => {
+])('listener: the answer to %s is reported as a request without a route', async (_, text, method, status, code) => {
   const { events, call } = await open();
   const answer = await answerTo(call(), text);
   const body = answer.split('\r\n\r\n')[1] ?? '';
@@ -62,13 +62,13 @@ test.each([
   socket.destroy();
 });
 
-test('listener: a request that a handler answers is not told here', async () => {
+test('listener: a request that a handler answers is not reported here', async () => {
   const { events, call } = await open();
   expect(await answerTo(call(), 'GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n')).toContain('handled');
   expect(events).toEqual([]);
 });
 
-test('listener: a connection over the bound is dropped and told', async () => {
+test('listener: a connection over the limit is dropped and reported', async () => {
   const { events, call } = await open({ connections: { connectionsMax: 1 } }, (request, response) => {
     response.end('handled');
     noteAnswer(request.socket, 'an account');
@@ -113,7 +113,7 @@ test.each([
   expect(answer.match(/first|second/g)).toEqual(['first', 'second']);
 });
 
-test('listener: an answer that is under way on a used connection is not cut by what is no HTTP behind it', async () => {
+test('listener: bytes that are not HTTP do not cut an answer in progress on the same connection', async () => {
   const answers = new EventEmitter();
   const { call } = await open({}, ({ url }, response) => void answers.emit(url ?? '', response));
   const nextAnswer = async (url: string): Promise<ServerResponse> => (await once(answers, url))[0];

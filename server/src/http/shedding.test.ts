@@ -33,7 +33,7 @@ test('shedding: sustained delay sheds the most expensive requests first, then th
   expect(after).toEqual(after.toSorted((a, b) => b - a));
 });
 
-test('shedding: few requests are not the load, and none of them is shed', () => {
+test('shedding: a few requests are never shed', () => {
   const average = createLoadAverage(eventLoopLagMaxMs);
   expect(levels(average, 900, 100, 19)).toEqual(Array.from({ length: 100 }, () => 0));
   expect(levels(average, 900, 30, 100).at(-1)).toBe(2);

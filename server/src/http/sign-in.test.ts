@@ -29,7 +29,7 @@ const post = (headers: Record<string, string>, init: RequestInit = {}) =>
   fetch(`${url}/sign-in`, { method: 'POST', headers, ...init });
 const newCode = () => ({ 'X-Sign-In-Code': createSignInCode(credentials.secret, nowMs) });
 
-test('sign-in: a code is exchanged once, for this page alone, and the secret is in no log', async () => {
+test('sign-in: a code is exchanged once, without CORS, and the secret is not logged', async () => {
   const code = newCode();
   const [first, second] = [await post(code), await post(code)];
   expect([first.status, await first.json()]).toEqual([200, credentials]);
@@ -59,7 +59,7 @@ test('sign-in: no code, an expired one, another site and other requests get noth
   for (const answer of answers) expect(await answer.text()).not.toContain(credentials.secret);
 });
 
-test('sign-in: attempts are limited, also those with a good code', async () => {
+test('sign-in: attempts are rate-limited, also those with a valid code', async () => {
   elapsedMs += 10_000;
   const answers = await Promise.all(Array.from({ length: 40 }, () => post({ 'X-Sign-In-Code': 'guess' })));
   expect(answers.filter(({ status }) => status === 401)).toHaveLength(20);

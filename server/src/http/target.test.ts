@@ -14,6 +14,6 @@ test.each([
     );
 });
 
-test('target: OPTIONS of an unknown path is as unknown as any', () => {
+test('target: OPTIONS of an unknown path is 404 like any other method', () => {
   expect(() => matchRoute('OPTIONS', { path: '/nothing', query: '' })).toThrow(errorOf('route_not_found'));
 });

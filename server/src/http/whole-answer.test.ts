@@ -96,7 +96,7 @@ test('whole answer: a connection that ends with its answer is left to node', asy
   expect(takes).toEqual([false, false]);
 });
 
-test('whole answer: a header that would begin another is refused', () => {
+test('whole answer: a header value with a line break is rejected', () => {
   expect(() => checkHeaderValues(['Link', '<a>; rel="next"\r\nSet-Cookie: b'])).toThrow('control character');
   checkHeaderValues(['Link', '<a>; rel="next"', 'Name', 'Zürich']);
   const answer = { status: 200, body: '{}', cacheControl: 'no-store', headers: ['A', 'b\nc'] };

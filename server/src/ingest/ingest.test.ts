@@ -92,7 +92,7 @@ test('ingest: the same report again is a duplicate and changes nothing', async (
   expect(await running.store.reports.position()).toBe(position);
 });
 
-test('ingest: the same key with other bytes is refused, alarmed and not stored', async () => {
+test('ingest: the same key with other bytes is rejected, reported and not stored', async () => {
   const one = report(live, now - 96, now - 96);
   await submit(line(one));
   expect(await codeOf(line(report(live, now - 96, now - 96, 7n)))).toEqual(['refused', 'conflicting_report']);
@@ -166,7 +166,7 @@ test.each([
     'ahead_of_clock',
     signedBody({ validFromTimestamp: now + 6, observationsTimestamp: now + 6 }),
   ],
-])('ingest: %s is refused as %s, quarantined, and never readable', async (_, code, text) => {
+])('ingest: %s is rejected as %s, quarantined, and never readable', async (_, code, text) => {
   const position = await running.store.reports.position();
   expect(await codeOf(text)).toEqual(['refused', code]);
   expect(await running.store.reports.position()).toBe(position);
@@ -191,7 +191,7 @@ test('ingest: millisecond streams keep their milliseconds', async () => {
   });
 });
 
-test('ingest: results come in the order of the lines, whatever becomes of each', async () => {
+test('ingest: results come in the order of the lines', async () => {
   const results = await submit(
     line(report(live, now - 30, now - 30)),
     'x',
@@ -206,7 +206,7 @@ test('ingest: results come in the order of the lines, whatever becomes of each',
   ]);
 });
 
-test('ingest: batches that wait for room all pass, in the order of submission', async () => {
+test('ingest: batches that wait for capacity all pass, in the order of submission', async () => {
   const small = await openRunningIngest(streams, signerSets, () => clockMs, { linesInFlightMax: 3 });
   try {
     const all = Array.from({ length: 30 }, (_, i) => report(live, now - 30 + i, now - 30 + i));
@@ -250,7 +250,7 @@ test.each([
   }
 });
 
-test('ingest: a sender leaves room for others, and its batches that wait pass in order', async () => {
+test('ingest: a sender leaves capacity for others, and its waiting batches pass in order', async () => {
   const { ingest, store, close } = await openRunningIngest(streams, signerSets, () => clockMs, { linesInFlightMax: 8 });
   try {
     const all = Array.from({ length: 24 }, (_, i) => report(live, now - 300 + i, now - 300 + i));
@@ -315,7 +315,7 @@ test.each(['store_unavailable', 'store_disk_full'] as const)(
   },
 );
 
-test('ingest: a stream and a signer set that are registered meanwhile count at once', async () => {
+test('ingest: a newly registered stream or signer set applies at once', async () => {
   const fresh = secondStream(50);
   expect(await codeOf(signedBody({}, fresh))).toEqual(['refused', 'unknown_stream']);
   const seen = running.reloaded();

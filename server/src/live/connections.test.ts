@@ -52,7 +52,7 @@ const codeOf = (act: () => void): string | undefined => {
   }
 };
 
-test('connections: an account has so many and no more, until one closes, whatever others have', () => {
+test('connections: an account has at most its limit, independent of others', () => {
   const connections = create();
   const one = add(connections);
   add(connections);
@@ -102,7 +102,7 @@ test('connections: a drain ends one after the other, admits none, and is over wh
   expect(lines.map(({ seen }) => seen)).toEqual(lines.map(() => ['going_away']));
 });
 
-test('connections: with many a drain hurries, and cuts who has not closed when the time is over', async () => {
+test('connections: with many connections a drain is faster, and cuts those that are open at the deadline', async () => {
   const connections = create({}, 10_000);
   const lines = Array.from({ length: 1_000 }, () => add(connections, {}, false));
   const drained = connections.drain(1_000);

@@ -64,7 +64,7 @@ describe('on PostgreSQL', async () => {
     await server.stop();
   });
 
-  test('events: a damaged report is left out, and keeps nobody from going on after it', async () => {
+  test('events: a damaged report is skipped, and clients continue after it', async () => {
     const writer = await openStore(server.url('events'), 'write');
     await writer.reports.append([0, 1, 2].map((i) => report(stream, t0 + i, t0 + i)));
     await database`UPDATE events.reports SET record = set_byte(record, 20, 255 - get_byte(record, 20))

@@ -60,7 +60,7 @@ const subscribe = (to: Hub, form: LiveForm, ...feedIds: Subscriber['feedIds']) =
 const at = (...seconds: readonly number[]): readonly StoredReport[] =>
   seconds.map((offset) => report(first, now + offset, now + offset));
 
-test('hub: what was stored before is not told; all subscribers of a stream are given the same bytes', async () => {
+test('hub: earlier reports are not delivered; all subscribers of a stream get the same bytes', async () => {
   await store.reports.append(at(1, 2));
   const running = await open();
   const [one, other, none] = [
@@ -95,7 +95,7 @@ test('hub: in seconds one report of a second goes out, in milliseconds all', asy
   expect(seconds.positions).toEqual([1, 3]);
 });
 
-test('hub: one that has stopped is told nothing more', async () => {
+test('hub: a stopped subscriber gets nothing more', async () => {
   const running = await open();
   const [gone, there] = [subscribe(running, 'seconds', first), subscribe(running, 'seconds', first)];
   gone.stop();
@@ -104,14 +104,14 @@ test('hub: one that has stopped is told nothing more', async () => {
   expect(gone.positions).toEqual([]);
 });
 
-test('hub: more reports than are read at once all come, in order', async () => {
+test('hub: more reports than one read are all delivered, in order', async () => {
   const running = await open();
   const events = subscribe(running, 'event', first);
   await store.reports.append(at(...Array.from({ length: 300 }, (_, i) => i)));
   await expect.poll(() => events.positions).toEqual(Array.from({ length: 300 }, (_, i) => i + 1));
 });
 
-test('hub: a store that does not answer is asked again, and nothing is lost', async () => {
+test('hub: a store that does not answer is retried, and nothing is lost', async () => {
   let failures = 2;
   const running = await open({
     appendedAfter: async (position, limit) => {
@@ -125,7 +125,7 @@ test('hub: a store that does not answer is asked again, and nothing is lost', as
   expect(troubles).toHaveLength(2);
 });
 
-test('hub: a record that is broken is passed over, and told', async () => {
+test('hub: a corrupt record is skipped and reported', async () => {
   const running = await open({
     appendedAfter: async (position, limit) => {
       if (position === 0) throw new CorruptRecordError('broken');

@@ -16,7 +16,7 @@ test('message: a frame is the JSON of the report behind a head for its length', 
   expect(frame.subarray(4).toString()).toBe(json);
 });
 
-test('message: the other socket tells milliseconds', () => {
+test('message: the other socket sends milliseconds', () => {
   const frame = renderMessage('milliseconds', report, 'five');
   expect(frame.subarray(4).toString()).toBe(
     `{"report":{"feedID":"${report.feedId}","validFromTimestampMs":1763199999250,"observationsTimestampMs":1763200000750,"fullReport":"0x0001feff"}}`,
@@ -35,7 +35,7 @@ test.each([
   [126, [0x82, 126, 0, 126]],
   [65_535, [0x82, 126, 0xff, 0xff]],
   [65_536, [0x82, 127, 0, 0, 0, 0, 0, 1, 0, 0]],
-])('message: %i bytes are told in as few bytes as the protocol asks for', (length, head) => {
+])('message: a length of %i uses as few bytes as the protocol requires', (length, head) => {
   const frame = toFrame('x'.repeat(length));
   expect([...frame.subarray(0, head.length)]).toEqual(head);
   expect(frame.length).toBe(head.length + length);

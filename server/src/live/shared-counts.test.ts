@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { createCountExchange, createSharedCounts } from './shared-counts.ts';
 
-test('shared counts: a process hears how many the others have together, and not its own', () => {
+test('shared counts: a process gets the sum of the others, without its own', () => {
   const exchange = createCountExchange();
   const [one, two, three] = [createSharedCounts(), createSharedCounts(), createSharedCounts()];
   const all = [one, two, three];
@@ -22,7 +22,7 @@ test('shared counts: a process hears how many the others have together, and not 
   expect(one.drain()).toEqual([]);
 });
 
-test('shared counts: one that is gone counts no more, and one that comes hears of all', () => {
+test('shared counts: an exited process no longer counts, and a new one gets all counts', () => {
   const exchange = createCountExchange();
   const stays = createSharedCounts();
   exchange.join(1);

@@ -41,7 +41,7 @@ test('log: a request is one line of JSON, in UTC', () => {
   ]);
 });
 
-test('log: a 5xx is an error and tells its cause with the stack; a 4xx tells its code alone', () => {
+test('log: a 5xx is an error with its cause and stack; a 4xx has only its code', () => {
   const log = open();
   const cause = new Error('EIO: i/o error');
   log.observe(request({ status: 503, code: 'store_unavailable', error: new TypeError('read failed', { cause }) }));
@@ -77,7 +77,7 @@ test('log: a request that is shed is a warning without a stack', () => {
   expect(log.parsed()[0]).not.toHaveProperty('error');
 });
 
-test('log: what an error carries beside its text and code is not told', () => {
+test('log: of an error only text and code are logged', () => {
   const log = open();
   const error = Object.assign(new Error('Invalid URL'), {
     code: 'ERR_INVALID_URL',
@@ -109,7 +109,7 @@ test('log: a long text is cut, and a chain of causes ends', () => {
   expect(log.lines[0]?.length).toBeLessThan(20_000);
 });
 
-test('log: a flood of refusals is a few lines, then one that counts the rest by code', () => {
+test('log: a flood of rejections is a few lines, then one that counts the rest by code', () => {
   const log = open();
   for (let i = 0; i < 1_000; i += 1) log.observe(refused(i % 4 === 0 ? 'unknown_stream' : 'malformed_line'));
   expect(log.parsed().map(({ level, code }) => [level, code])).toEqual([
@@ -128,7 +128,7 @@ test('log: a flood of refusals is a few lines, then one that counts the rest by 
   });
 });
 
-test('log: the next second has its lines again, after what the last one held back', () => {
+test('log: the next second has its own lines, after the count of the last one', () => {
   const log = open();
   for (let i = 0; i < 5; i += 1) log.observe(refused('malformed_line'));
   log.clock.ms += 1_000;
@@ -143,7 +143,7 @@ test('log: the next second has its lines again, after what the last one held bac
   ]);
 });
 
-test('log: one kind of complaint does not silence another, and requests are never held back', () => {
+test('log: one kind of warning does not suppress another, and requests are never suppressed', () => {
   const log = open();
   for (let i = 0; i < 10; i += 1) log.observe(refused('malformed_line'));
   for (let i = 0; i < 10; i += 1) log.observe(request());
@@ -153,7 +153,7 @@ test('log: one kind of complaint does not silence another, and requests are neve
   expect(events.at(-1)).toBe('adminReloadFailed');
 });
 
-test('log: closing tells what is held back, once', () => {
+test('log: closing logs the suppressed count, once', () => {
   const log = open();
   for (let i = 0; i < 4; i += 1) log.observe(refused('malformed_line'));
   log.close();
@@ -161,7 +161,7 @@ test('log: closing tells what is held back, once', () => {
   expect(log.parsed().filter(({ event }) => event === 'suppressed')).toHaveLength(1);
 });
 
-test('log: what is slow is a warning', () => {
+test('log: a slow request or commit is a warning', () => {
   const log = open({ slowMs: 100 });
   log.observe(request({ durationMs: 100 }));
   log.observe({ kind: 'committed', seconds: 0.2 });
@@ -196,7 +196,7 @@ test('log: every level of the setting is one of pino’s, or silent', () => {
   expect([...Object.values(pino.levels.labels), 'silent']).toEqual(expect.arrayContaining([...logLevels]));
 });
 
-test('log: standard output loses no line untold, even when the process writes faster than anyone reads', () => {
+test('log: lines that standard output drops are counted, when the process writes faster than the reader', () => {
   const total = 120_000;
   const script = `
     import { openLog } from ${JSON.stringify(fileURLToPath(new URL('./log.ts', import.meta.url)))};

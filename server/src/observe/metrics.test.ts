@@ -38,7 +38,7 @@ test('metrics: a request is counted in its bucket, by the path of its route, its
   expect(Number(linesOf(text, `${name}_sum`)[0]?.split(' ').at(-1))).toBeCloseTo(30.0009, 9);
 });
 
-test('metrics: what a scanner sends makes no new series', async () => {
+test('metrics: a scanner’s requests add no series', async () => {
   const metrics = open();
   for (const method of ['BREW', 'PROPFIND', 'POST', 'TRACE'])
     metrics.observe(request({ route: null, method, status: 405, code: 'method_not_allowed' }));
@@ -47,7 +47,7 @@ test('metrics: what a scanner sends makes no new series', async () => {
   ]);
 });
 
-test('metrics: the code of an answer decides what else it counts as', async () => {
+test('metrics: the code of an answer decides which other counters it increments', async () => {
   const metrics = open();
   const answer = (status: number, code: string) => metrics.observe(request({ status, code }));
   answer(401, 'unauthorized');
@@ -79,7 +79,7 @@ test('metrics: stale readers are those of the last check', async () => {
   expect(await textOf(metrics)).toContain('\nsealpost_store_stale_readers 1\n');
 });
 
-test('metrics: reports are counted by result, and every result is there before it happens', async () => {
+test('metrics: reports are counted by result, and every result starts at 0', async () => {
   const metrics = open();
   metrics.observe({ kind: 'ingested', result: 'stored', count: 40 });
   metrics.observe({ kind: 'ingested', result: 'duplicate', count: 2 });
@@ -93,7 +93,7 @@ test('metrics: reports are counted by result, and every result is there before i
   ]);
 });
 
-test('metrics: commits and the way to visibility are timed, a batch once for each report', async () => {
+test('metrics: commits and the time to visibility are measured, once for each report of a batch', async () => {
   const metrics = open();
   metrics.observe({ kind: 'committed', seconds: 0.004 });
   metrics.observe({ kind: 'visible', seconds: 0.02, count: 256 });
@@ -105,7 +105,7 @@ test('metrics: commits and the way to visibility are timed, a batch once for eac
   expect(text).toContain('sealpost_report_ingest_to_visible_seconds_count 256\n');
 });
 
-test('metrics: staleness is the worst of all streams and the number over the threshold, read when asked', async () => {
+test('metrics: staleness is the worst of all streams and the number over the threshold, read on request', async () => {
   let staleness: number[] = [];
   const metrics = open({ stalenessSeconds: () => staleness });
   expect(await textOf(metrics)).toContain('\nsealpost_stream_staleness_seconds 0\n');
@@ -115,7 +115,7 @@ test('metrics: staleness is the worst of all streams and the number over the thr
   expect(text).toContain('\nsealpost_streams_stale 2\n');
 });
 
-test('metrics: a reading that fails is left out, and everything else is still there', async () => {
+test('metrics: a value that cannot be read is left out, and the others remain', async () => {
   let broken = false;
   const failing = () => {
     if (broken) throw new Error('the store is closed');
@@ -130,7 +130,7 @@ test('metrics: a reading that fails is left out, and everything else is still th
   expect(linesOf(text, 'sealpost_http_server_active_requests')).toEqual(['sealpost_http_server_active_requests 3']);
 });
 
-test('metrics: the values of several processes add up, after a way as JSON', async () => {
+test('metrics: the values of several processes add up after a round trip as JSON', async () => {
   const [one, two] = [open({ stalenessSeconds: () => [7] }), open({ stalenessSeconds: () => [70] })];
   one.observe(request());
   two.observe(request());
@@ -151,7 +151,7 @@ test('metrics: the values of several processes add up, after a way as JSON', asy
   expect(text).not.toMatch(/ (null|undefined|NaN|Nan)$/m);
 });
 
-test('metrics: the counts of a process that is gone stay in the sum, its readings do not', async () => {
+test('metrics: counters of an exited process stay in the sum, its gauges do not', async () => {
   const [gone, here] = [open(), open()];
   gone.observe(request({ status: 503, code: 'overloaded' }));
   here.observe(request());
@@ -161,7 +161,7 @@ test('metrics: the counts of a process that is gone stay in the sum, its reading
   expect(text).toContain('\nsealpost_http_server_active_requests 3\n');
 });
 
-test('metrics: counts equal what was sent, status by status', async () => {
+test('metrics: the counts of each status equal what was sent', async () => {
   const metrics = open();
   const sent = new Map<number, number>();
   const names = Object.keys(routes) as RouteName[]; // the table's own keys

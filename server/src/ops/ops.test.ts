@@ -38,7 +38,7 @@ test('ops: /livez is 200 even when nothing else works', async () => {
   expect(response.headers.get('cache-control')).toBe('no-store');
 });
 
-test('ops: /readyz is 200 while every check is content, and 503 with all reasons when not', async () => {
+test('ops: /readyz is 200 while every check passes, and 503 with all reasons otherwise', async () => {
   const reasons: Record<string, string | undefined> = { store: undefined, ingest: undefined, draining: undefined };
   const { url } = await open({
     checks: {
@@ -108,14 +108,14 @@ test('ops: /metrics is the text that Prometheus reads', async () => {
 test.each([
   ['fails', () => Promise.reject(new Error('a worker is gone'))],
   ['never answers', () => new Promise<string>(() => {})],
-])('ops: metrics whose source %s are 500, and the cause is observed, not told', async (_, metrics) => {
+])('ops: metrics whose source %s are 500, and the cause is logged, not returned', async (_, metrics) => {
   const { url } = await open({ metrics, answerMaxMs: 20 });
   const response = await fetch(`${url}/metrics`);
   expect([response.status, (await response.json()).code]).toEqual([500, 'internal_error']);
   expect(observed).toMatchObject([{ kind: 'warning', code: 'ops_failed', message: '/metrics could not be answered.' }]);
 });
 
-test('ops: an unknown path is 404, another method 405 with what is allowed', async () => {
+test('ops: an unknown path is 404, another method 405 with Allow', async () => {
   const { url } = await open();
   for (const path of ['/', '/livez/', '/metrics/x', '/__proto__', '/ingest', '/api/v1/feeds']) {
     const response = await fetch(`${url}${path}`);
@@ -130,7 +130,7 @@ test('ops: an unknown path is 404, another method 405 with what is allowed', asy
   expect([head.status, await head.text()]).toEqual([200, '']);
 });
 
-test('ops: reports come in at /ingest, behind the token, beside the probes', async () => {
+test('ops: /ingest accepts reports with the token, on the same listener as the probes', async () => {
   const { report, signerSets } = await createSignedReports();
   const stream = secondStream(1);
   const nowSeconds = 1_763_200_000;
@@ -158,7 +158,7 @@ test('ops: reports come in at /ingest, behind the token, beside the probes', asy
   }
 });
 
-test('ops: a body that nobody wants ends the connection', async () => {
+test('ops: a request with a body closes the connection', async () => {
   const { url } = await open();
   const socket = connect(Number(new URL(url).port), '127.0.0.1');
   socket.write('GET /livez HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\nslow');
@@ -168,7 +168,7 @@ test('ops: a body that nobody wants ends the connection', async () => {
   expect(answer.endsWith('\r\n\r\n{"live":true}\n')).toBe(true);
 });
 
-test('ops: closing ends what is still open when its time is over', async () => {
+test('ops: closing cuts what is still open at its deadline', async () => {
   const { url, close } = await open({ closeMaxMs: 20, ingest: async (request) => void request.resume() });
   const socket = connect(Number(new URL(url).port), '127.0.0.1');
   const ended = text(socket).catch(() => '');
@@ -179,12 +179,12 @@ test('ops: closing ends what is still open when its time is over', async () => {
   await expect(fetch(`${url}/livez`)).rejects.toThrow();
 });
 
-test('ops: a port that is taken is an error of opening', async () => {
+test('ops: opening fails on a port that is in use', async () => {
   const { url } = await open();
   await expect(open({ port: Number(new URL(url).port) })).rejects.toThrow('EADDRINUSE');
 });
 
-test('ops: however often the metrics are asked for, they are rendered a few times only', async () => {
+test('ops: metrics are rendered at most ten times a second', async () => {
   let rendered = 0;
   const { url } = await open({ metrics: async () => `renderings ${++rendered}\n` });
   const answers = await Promise.all(Array.from({ length: 20 }, async () => (await fetch(`${url}/metrics`)).text()));

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { createCoalescer } from './coalesce.ts';
 
-test('turns: one step at a time, whenever it is asked for, and each ask is served by a step begun after it', async () => {
+test('coalesce: one step runs at a time, and every call is served by a step that started after it', async () => {
   let begun = 0;
   let underWay = 0;
   let mostAtOnce = 0;

@@ -11,7 +11,7 @@ const failureOf = (path: string): unknown => {
   }
 };
 
-test('file failure: what the system says of a file becomes one plain sentence', () => {
+test('file failure: a system error about a file becomes one plain sentence', () => {
   expect(describeFileFailure('nope', failureOf('nope'))).toBe('No such file: nope');
   expect(describeFileFailure('/etc/passwd/x', failureOf('/etc/passwd/x'))).toBe('No such file: /etc/passwd/x');
   expect(describeFileFailure(tmpdir(), failureOf(tmpdir()))).toBe(`Not a file but a folder: ${tmpdir()}`);

@@ -33,7 +33,7 @@ test('addresses: an IPv4 address and its mapped IPv6 address are one, in either 
   }
 });
 
-test('addresses: a prefix has the addresses whose leading bits are its own', () => {
+test('addresses: a prefix contains the addresses with its leading bits', () => {
   const set = createAddressSet(['10.1.0.0/16', 'fd00:1:2::/47', '198.51.100.7/31']);
   for (const inside of [
     '10.1.0.0',
@@ -49,7 +49,7 @@ test('addresses: a prefix has the addresses whose leading bits are its own', () 
   expect(createAddressSet(['0.0.0.0/0']).has('fd00::1')).toBe(false);
 });
 
-test('addresses: what is not an address or a prefix is refused', () => {
+test('addresses: anything but an address or a prefix is rejected', () => {
   for (const text of [
     'fd00:1:2:3',
     '10.0.0',

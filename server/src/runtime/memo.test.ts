@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { memoise } from './memo.ts';
 
-test('memo: a text is worked out once, and a failure each time', () => {
+test('memo: a result is computed once per text; errors are not kept', () => {
   const asked: string[] = [];
   const lengthOf = memoise((text) => {
     asked.push(text);

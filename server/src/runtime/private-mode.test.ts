@@ -15,7 +15,7 @@ test.each([
   expect(isTlsKeyOpenToOthers('/etc/key.pem', { mode: 0o100000 | mode, uid }, {})).toBe(isOpen);
 });
 
-test('private mode: what systemd hands over is its service’s alone; any other file is open with any right of others', () => {
+test('private mode: files from systemd belong to its service alone; any other file is open if others have any permission', () => {
   const env = { CREDENTIALS_DIRECTORY: '/run/credentials/sealpost.service' };
   expect(isTlsKeyOpenToOthers('/run/credentials/sealpost.service/tls', { mode: 0o444, uid: 1 }, env)).toBe(false);
   expect(isOpenToOthers('/run/credentials/sealpost.service/key', 0o440, env)).toBe(false);

@@ -52,7 +52,7 @@ test('start watch: says nothing once the start is over', ({ onTestFinished }) =>
   expect(say).toHaveBeenCalledTimes(2);
 });
 
-test('start watch: a part that fails is waited for no more, and its failure passes through', async () => {
+test('start watch: a part that fails is no longer listed, and its error passes through', async () => {
   const { say, reached } = listenTo();
   const { part, end } = watchStart(say, everyMs);
   await expect(part('the store', () => Promise.reject(new Error('no such disk')))).rejects.toThrow('no such disk');
@@ -60,7 +60,7 @@ test('start watch: a part that fails is waited for no more, and its failure pass
   end();
 });
 
-test('start watch: what a failed start opened is closed, and a closing that fails does not hide why the start failed', async () => {
+test('start watch: a failed start closes what it opened, and an error in closing does not hide its own', async () => {
   let closed = false;
   await closeFailedStart(async () => {
     await setImmediate();

@@ -54,7 +54,7 @@ test('channel: answers come in the order asked', async () => {
 test.each([
   ['end', 'exit code 7'],
   ['throw', 'a defect'],
-])('channel: what was asked of a thread that ends (%s) is rejected, and another takes its place', async (act, why) => {
+])('channel: requests to a thread that ends (%s) are rejected, and another thread replaces it', async (act, why) => {
   const { ready, ask, ended } = openDoubling({ first: () => '3' });
   await ready();
   expect(await ask(1)).toBe(3);
@@ -64,7 +64,7 @@ test.each([
   expect(await untilAnswered(ask)).toBe(3); // it was sent what comes first
 });
 
-test('channel: a thread that ends before it runs fails the start, and is not started again', async () => {
+test('channel: a thread that ends before it is ready fails the start and is not restarted', async () => {
   let starts = 0;
   const { ready, ended } = openDoubling({
     start: () => {
@@ -76,7 +76,7 @@ test('channel: a thread that ends before it runs fails the start, and is not sta
   expect([starts, ended]).toEqual([1, []]);
 });
 
-test('channel: a start that throws fails what is asked', async () => {
+test('channel: when starting throws, requests fail', async () => {
   const { ready, ask } = openDoubling({
     start: () => {
       throw new Error('no descriptors left');
@@ -86,7 +86,7 @@ test('channel: a start that throws fails what is asked', async () => {
   await expect(ask(1)).rejects.toThrow('not asked');
 });
 
-test.each(['loop', 'hang'])('channel: closing ends with a thread that does not (%s)', async (act) => {
+test.each(['loop', 'hang'])('channel: closing completes though the thread does not end (%s)', async (act) => {
   const { ready, ask, close, ended } = openDoubling({ closeMaxMs: 100 });
   await ready();
   const question = ask(act);
@@ -97,7 +97,7 @@ test.each(['loop', 'hang'])('channel: closing ends with a thread that does not (
   expect(ended).toEqual([]);
 });
 
-test('channel: closing twice, or after the thread has ended, ends at once', async () => {
+test('channel: closing twice, or after the thread has ended, completes at once', async () => {
   const { ready, ask, close } = openDoubling();
   await ready();
   await expect(ask('end')).rejects.toThrow();

@@ -32,7 +32,7 @@ const readingWith = (read: <T>(list: () => Promise<T>) => Promise<T>): AdminStor
   list: (kind) => read(() => store.admin.list(kind)),
 });
 
-test('admin view: a reload that failed is made again, without another change', async () => {
+test('admin view: a failed reload is retried without another change', async () => {
   let isAway = false;
   const failures: unknown[] = [];
   const admin = readingWith(async (list) => {

@@ -27,7 +27,7 @@ test('append rules: bytes that are not a report are compared as they are', () =>
   expect(judgeReport(bytes('a'), [bytes('b')])).toBe('conflict');
 });
 
-test('append rules: a damaged report gives way to the one under its key, unless that overlaps another', () => {
+test('append rules: a report replaces a damaged one under its key, unless it overlaps another', () => {
   const damaged = { validFromMs: 10_000, observationsMs: 19_000 };
   expect(judgeReport(report(stream, 10, 19), [damaged])).toBeUndefined();
   expect(judgeReport(report(stream, 5, 19), [damaged, report(stream, 1, 5)])).toBe('overlap');

@@ -85,7 +85,7 @@ test('copy: to the other engine and back nothing is lost, and a second run chang
   }
 }, 60_000);
 
-test('copy: one that was cut short goes on, and a target that holds something else is refused', async () => {
+test('copy: an interrupted copy resumes, and a target with other records is rejected', async () => {
   const from = await openStore(server.url('cut'), 'write');
   const to = await openStore(join(root, 'cut'), 'write');
   try {
@@ -106,7 +106,7 @@ test('copy: one that was cut short goes on, and a target that holds something el
   }
 }, 60_000);
 
-test('copy: a quarantine full of long lines fits into the bounds of a database, both ways, and one that was cut short goes on', async () => {
+test('copy: a quarantine full of long lines fits into the bounds of a database, both ways, and an interrupted copy resumes', async () => {
   const refused = (n: number) => ({
     atMs: n,
     code: 'c',

@@ -80,7 +80,7 @@ test('coverage: a second of a millisecond stream is covered when any report hold
   });
 });
 
-test('coverage: no more than a thousand gaps are listed, all are counted', async () => {
+test('coverage: at most a thousand gaps are listed, all are counted', async () => {
   const windows = Array.from({ length: 1_500 }, (_, i) => seconds(2 * i, 2 * i));
   const { gapCount, gaps } = await coverageOf([windows], { from: 0, to: 2_999 });
   expect([gapCount, gaps.length, gaps[999]]).toEqual([1_500, 1_000, { from: 1_999, to: 1_999, seconds: 1 }]);

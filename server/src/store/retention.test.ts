@@ -59,6 +59,6 @@ test('retention: a clock that is ahead of everything observed removes no more th
   expect(await store.reports.at([busy], t0 - 80_000)).toMatchObject([{ feedId: busy }]);
 });
 
-test('retention: where nothing is stored nothing is old', async () => {
+test('retention: an empty store has nothing to remove', async () => {
   expect((await firstSlice(t0 * 1_000)).beforeMs).toBe(0);
 });

@@ -7,7 +7,7 @@ import type { NewReport, Store, StoredReport } from './store.ts';
 import { bytes, type Contract, fine, other, report, run, seconds, stream, t0 } from './store-samples.fixture.ts';
 
 export const testReports = (contract: Contract, store: () => Store, reopen: () => Promise<void>): void => {
-  contract('an empty one has nothing', async () => {
+  contract('an empty store has no reports', async () => {
     expect(store().reports.latest(stream)).toBeUndefined();
     expect(await store().reports.at([stream], t0)).toEqual([undefined]);
     expect(await store().reports.page(stream, 0, 10)).toEqual({ reports: [], more: false });

@@ -121,7 +121,7 @@ export const testFollowing = (
     }
   });
 
-  contract('a second writer is refused by name and told what to do, or writes as well', async () => {
+  contract('a second writer is rejected with what to do, or writes as well', async () => {
     if (engine().writers === 'many') return expectTwoWriters(store(), await engine().open('write'));
     await expect(engine().open('write')).rejects.toMatchObject({
       code: 'store_locked',
@@ -210,7 +210,7 @@ export const testRetention = (contract: Contract, store: () => Store, reopen: ()
     expect(store().reports.latest(other)).toBeUndefined();
   });
 
-  contract('rejected lines are bounded in bytes too, and no reason to remove reports', async () => {
+  contract('rejected lines are bounded in bytes too, and never cause reports to be removed', async () => {
     await store().reports.append(run(stream, t0, 300));
     const rejected = { atMs: 1, code: 'c', message: 'm', feedId: null, observationsMs: null, line: 'x'.repeat(8_192) };
     for (let i = 0; i < 11; i += 1)
@@ -258,7 +258,7 @@ export const testRetention = (contract: Contract, store: () => Store, reopen: ()
     },
   );
 
-  contract('the quarantine keeps the newest refused lines, newest first', async () => {
+  contract('the quarantine keeps the newest rejected lines, newest first', async () => {
     const refused = (n: number) => ({
       atMs: n,
       code: 'c',

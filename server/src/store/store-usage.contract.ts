@@ -78,7 +78,7 @@ export const testUsage = (
     expect(await store().usage.list('b', '2020-01-01')).toEqual([row('b', leap, 'feeds', 12)]);
   });
 
-  contract('a last use of a secret that is ahead of the clock gives way to the next one', async () => {
+  contract('a last use of a secret that is ahead of the clock is replaced by the next one', async () => {
     const use = (usedAtMs: number) => ({ userId: 'a', secretId: 's1', usedAtMs });
     await store().usage.add([], [use(nowMs + 86_400_000)], nowMs + 86_400_000);
     await store().usage.add([], [use(nowMs)], nowMs);
@@ -118,7 +118,7 @@ export const testUsage = (
 };
 
 export const testNodes = (contract: Contract, store: () => Store, engine: () => EngineUnderTest): void => {
-  contract('which keys a node has is known to whoever opens the store, until it withdraws', async () => {
+  contract('a node’s keys are visible to every process on the store until it withdraws them', async () => {
     const other = await engine().open('read');
     try {
       expect(await other.keyHolders.list()).toEqual([]);

@@ -19,7 +19,7 @@ const open = (probe: () => Promise<unknown> = async () => {}) => {
 const full = new StoreError('store_disk_full', 'The disk is full.');
 const failed = new StoreError('store_write_failed', 'It failed.');
 
-test('writing: a stop is told once with its first reason, a resumption once with how long it took', () => {
+test('writing: a stop is reported once with its first reason, a resumption once with its duration', () => {
   const { failed: fail, worked, current, events, clock, close } = open();
   worked();
   expect(events).toEqual([]);
@@ -37,7 +37,7 @@ test('writing: a stop is told once with its first reason, a resumption once with
   close();
 });
 
-test('writing: it is tried again, one at a time, until it works', async () => {
+test('writing: it is retried, one attempt at a time, until it works', async () => {
   let probes = 0;
   const state = open(async () => {
     probes += 1;
@@ -50,7 +50,7 @@ test('writing: it is tried again, one at a time, until it works', async () => {
   expect(state.events.map(({ kind }) => kind)).toEqual(['writingStopped', 'writingResumed']);
 });
 
-test('writing: a place that another writer took does not come back', () => {
+test('writing: a place that another writer took is not regained', () => {
   const { failed: fail, worked, current, events } = open();
   fail(full);
   fail(new StoreError('store_taken_over', 'Process 7 has taken over.'));

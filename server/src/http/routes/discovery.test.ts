@@ -18,7 +18,7 @@ const namesIn = (body: unknown): readonly string[] => {
   return (JSON.parse(text) as { feeds: { name: string }[] }).feeds.map(({ name }) => name);
 };
 
-test('discovery: a catalog of several slices is one list, by name, and others get their turn between slices', async () => {
+test('discovery: a catalog of several slices is one list, by name, and other requests run between slices', async () => {
   let turns = 0;
   const count = (): void => {
     turns += 1;
@@ -30,7 +30,7 @@ test('discovery: a catalog of several slices is one list, by name, and others ge
   expect(namesIn(body)).toEqual(streams.map(({ name }) => name).sort());
 });
 
-test('discovery: asked for again, the list is the same; of an empty catalog it is empty', async () => {
+test('discovery: a second request gets the same list; an empty catalog gives an empty one', async () => {
   expect(namesIn((await discovery({}, context)).body)).toHaveLength(600);
   const empty = { ...context, admin: { streams: new Map() } } as unknown as RouteContext; // as above
   expect(namesIn((await discovery({}, empty)).body)).toEqual([]);

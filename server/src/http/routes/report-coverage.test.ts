@@ -26,7 +26,7 @@ afterAll(() => service.close());
 test.each([
   ['coverage', `/api/v1/reports/coverage?feedID=${feedId}&from=${now - 86_000}&to=${now}`],
   ['candles', `/api/v1/reports/candles?feedID=${feedId}&from=${now - 86_000}&to=${now}&resolution=60`],
-])('%s: the server stops reading for a client that has left, and tells of it as 499', async (_, target) => {
+])('%s: the server stops reading when the client has left, and logs 499', async (_, target) => {
   const { userId, secret } = await service.addAccount(['public']);
   const ask = (): Socket => {
     const signed = signRequest({ method: 'GET', target, userId, timestampMs: now * 1_000 }, secret);

@@ -22,7 +22,7 @@ test.each([
   ['decommissioned', ended, 'The stream was decommissioned on 2025-06-01 and has no reports.'],
   ['waiting for its first report', silent, 'The stream has no report yet.'],
   ['with reports older than retention', aged, 'The stream has no report in the last 30 days.'],
-])('miss: a stream %s says which of these it is', async (_, feedId, message) => {
+])('miss: the error for a stream %s says so', async (_, feedId, message) => {
   for (const target of [`/latest?feedID=${feedId}`, `?feedID=${feedId}&timestamp=${now}`])
     expect(await service.call(`/api/v1/reports${target}`, { as: reader })).toMatchObject({
       status: 404,

@@ -61,7 +61,7 @@ test('listener: each line is answered in order, once it is durable', async () =>
   expect(running.store.reports.latest(stream)?.observationsMs).toBe((now - 2) * 1_000);
 });
 
-test('listener: without the token nothing gets in', async () => {
+test('listener: without the token nothing is ingested', async () => {
   for (const headers of [
     {},
     { Authorization: 'Bearer wrong' },
@@ -81,7 +81,7 @@ test('listener: other paths and methods are rejected', async () => {
   expect([response.status, response.headers.get('allow')]).toEqual([405, 'POST']);
 });
 
-test('listener: an empty upload is fine', async () => {
+test('listener: an empty upload is valid', async () => {
   const response = await send('');
   expect([response.status, await response.text()]).toEqual([200, '']);
 });
@@ -89,7 +89,7 @@ test('listener: an empty upload is fine', async () => {
 test.each([
   ['store_disk_full', 507],
   ['store_stopped', 503],
-] as const)('listener: %s is %i, and the sender is told what it means', async (code, status) => {
+] as const)('listener: %s is %i, with a message that says what it means', async (code, status) => {
   const failing: Ingest = {
     submit: () => Promise.reject(new StoreError(code, 'The disk is full.')),
     close: async () => {},
@@ -115,7 +115,7 @@ const createSignal = () => {
   return { promise, resolve: (value?: Promise<void>) => resolve(value) };
 };
 
-test('listener: an upload ends when its client has left, however full the way back to it is', async () => {
+test('listener: an upload ends when its client has left, even if its answers were not read', async () => {
   const stored = createSignal();
   const begun = createSignal();
   const waiting: Ingest = {
@@ -154,7 +154,7 @@ test('listener: an upload ends when its client has left, however full the way ba
 const resume = (body: unknown, headers: Record<string, string> = { Authorization: `Bearer ${token}` }) =>
   fetch(`${listener.url}/ingest/resume`, { method: 'POST', headers, body: JSON.stringify(body) });
 
-test('listener: a mirror is told where each stream resumes, behind the token', async () => {
+test('listener: with the token, a mirror learns where each stream resumes', async () => {
   await send(line(now - 2));
   const other = secondStream(7);
   const request = { source: 'streams.example.com', feedIDs: [other, stream], from: now - 10 };
@@ -203,7 +203,7 @@ test('listener: a node that stops answers for what an open upload sent, and ends
   await other.close();
 });
 
-test('listener: an upload that stays open for days holds nothing of the chunks that it has brought', async () => {
+test('listener: an upload that stays open for days keeps no memory of earlier chunks', async () => {
   async function* bring(count: number): AsyncGenerator<Uint8Array> {
     const chunk = new Uint8Array(1);
     for (let i = 0; i < count; i += 1) yield chunk;

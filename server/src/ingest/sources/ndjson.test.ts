@@ -48,7 +48,7 @@ test('ndjson: lines arrive whole and numbered, however the bytes are cut', async
     ]);
 });
 
-test('ndjson: nothing in, nothing out; empty lines are passed over', async () => {
+test('ndjson: no input gives no output; empty lines are skipped', async () => {
   expect(await linesOf('', 10)).toEqual([]);
   expect(await linesOf('\n \n\t\n', 10)).toEqual([]);
 });

@@ -5,7 +5,7 @@ import { createReportRenderer, renderedLength } from './rendered-report.ts';
 
 const feedId: FeedId = secondStream(1);
 
-test('rendered report: what is written is the JSON of the protocol and as long as foretold, at any time', () => {
+test('rendered report: it is the protocol’s JSON and has the computed length', () => {
   const writeReport = createReportRenderer(feedId);
   const seconds = [
     0,

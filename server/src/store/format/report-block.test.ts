@@ -31,7 +31,7 @@ test('block: read under another stream’s number it is corrupt', () => {
   expect(() => openBlock(8, block)).toThrow(CorruptRecordError);
 });
 
-test('block: no flipped bit ever gives other bytes', () => {
+test('block: a flipped bit never yields other bytes', () => {
   for (let bit = 0; bit < block.length * 8; bit += 7) {
     const flipped = Buffer.from(block);
     flipped[bit >> 3] = (flipped[bit >> 3] as number) ^ (1 << (bit & 7));

@@ -163,7 +163,7 @@ test('candles: hours and days count as what retention by bytes frees', async () 
   expect(measured.reports).toBeGreaterThan(bytesMax / 2);
 });
 
-test('candles: building that fails is told, tried again, and told once it works', async () => {
+test('candles: a failed build is reported, retried, and reported once when it works', async () => {
   const first = await openStore(`lmdb:${folder}`, 'write');
   const batch = minutes(day, 300);
   await first.reports.append(batch);
@@ -226,7 +226,7 @@ test('candles: a roll-up whose key was cut short is damage, not the end of build
   }
 });
 
-test('candles: damaged hours and days are read from what they cover, and made anew when more comes', async () => {
+test('candles: damaged hours and days are read from what they cover, and rebuilt with the next report', async () => {
   const store = await openStore(`lmdb:${folder}`, 'write');
   await store.reports.append(minutes(day, 300));
   const expected = await all(store);

@@ -61,7 +61,7 @@ const flipValue = (environment: string, name: string, nth: number, at: number): 
     table.put(key, flipped(value, at < 0 ? value.length + at : at));
   });
 
-test('damage: a damaged tail run costs its reports, keeps nobody from writing, and comes back when they are sent again', async () => {
+test('damage: a damaged tail run loses its reports, does not stop writing, and is restored when they are sent again', async () => {
   await flipValue('reports', 'tail', 0, 10);
   const store = await open();
   expect(store.reports.latest(first)?.observationsMs).toBe((t0 + 127) * 1_000);
@@ -112,7 +112,7 @@ test('damage: one damaged report is one missing report, for a moment, a page, wh
   await store.close();
 });
 
-test('damage: a damaged batch of the append order is told as missed, and what follows is read', async () => {
+test('damage: a damaged batch of the append order counts as missed, and what follows is read', async () => {
   const store = await open();
   await store.reports.append(run(first, 150, 2));
   await store.close();
@@ -162,7 +162,7 @@ test('damage: format, counters and position are derived where they are damaged',
   await store.close();
 });
 
-test('damage: a damaged account, stream or audit entry affects itself alone, and can be written anew', async () => {
+test('damage: a damaged account, stream or audit entry affects nothing else, and can be written again', async () => {
   const store = await open();
   const streams = [testStream(first), testStream(second)];
   await store.admin.update('stream', [first, second], () => streams, act);
@@ -242,7 +242,7 @@ test('damage: whichever bit of a key is flipped, a rendered page has the reports
   }
 });
 
-test('damage: a run under another stream’s key brings that stream no report, and costs it none', async () => {
+test('damage: a run under another stream’s key neither adds a report to that stream nor hides one', async () => {
   const streams = [first, second, secondStream(3)];
   const before = await open();
   await before.reports.append(run(secondStream(3), 0, 150));
@@ -310,7 +310,7 @@ test('damage: a roll-up under another stream’s key adds nothing to that stream
   }
 });
 
-test('damage: what the writer makes anew is named first: how far roll-ups are made', async () => {
+test('damage: the writer names the damaged mark of built roll-ups before it rewrites it', async () => {
   await tamper('reports', 'meta', (table) => {
     const value = table.get(Buffer.from('rollups')) as Buffer; // every store of this format has one
     table.put(Buffer.from('rollups'), flipped(value, 5));
@@ -330,7 +330,7 @@ test('damage: a run that is stored twice is given once', async () => {
   await reader.close();
 });
 
-test('lineage: it outlives a restart, and a copy has another', async () => {
+test('lineage: it survives a restart, and a copy has a new one', async () => {
   const lineage = async (at: string): Promise<string> => {
     const store = await openStore(at, 'write');
     const { epoch, key } = await store.reports.lineage();
@@ -367,7 +367,7 @@ test('running mark: it is there before LMDB reads the store, and until both envi
   expect([seen, existsSync(mark)]).toEqual([[true], false]);
 });
 
-test('running mark: one that is refused since another writes leaves the mark of that one', async () => {
+test('running mark: a process that is rejected because another writes leaves the other’s mark', async () => {
   const store = await open();
   events.length = 0;
   await expect(open()).rejects.toMatchObject({ code: 'store_locked' });

@@ -82,7 +82,7 @@ test('view: a record larger than the read buffer of lmdb is read whole', () => {
   expect([...table.getRange()].map(({ value }) => value.length)).toEqual([0, large.length, 100_000, 10]);
 });
 
-test('view: the types let nobody take it for a Buffer', () => {
+test('view: its type is not assignable to Buffer', () => {
   const view = viewAfterLonger(keys.short);
   const takesBuffer = (bytes: Uint8Array): number => bytes.length;
   // @ts-expect-error a view is no Uint8Array
@@ -95,7 +95,7 @@ test('view: the types let nobody take it for a Buffer', () => {
   expect(view.toString('latin1', 4)).toBe('record');
 });
 
-test('table: what lmdb can do asynchronously, or with its shared buffer, is out of reach', () => {
+test('table: lmdb’s asynchronous and shared-buffer calls are not available', () => {
   for (const name of ['getBinaryFast', 'transaction', 'putSync', 'ifVersion', 'committed', 'flushed'])
     expect([name in table, name in environment.root]).toEqual([false, false]);
   expect(() => table.put(keys.short, short)).toThrow('outside of a transaction');

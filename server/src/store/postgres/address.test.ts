@@ -24,13 +24,13 @@ test('postgres address: ours is taken out, the driver’s stays, and the passwor
   });
 });
 
-test('postgres address: whoever asks for a writable server gets the primary, which the driver tells from a standby', () => {
+test('postgres address: a writable server means the primary, which the driver tells from a standby', () => {
   expect(parseAddress('postgres://a,b/db?target_session_attrs=read-write').url).toBe(
     'postgres://a,b/db?target_session_attrs=primary',
   );
 });
 
-test('postgres address: a parameter that cannot be used is refused by name, without the password', () => {
+test('postgres address: an invalid parameter is rejected by name, without the password', () => {
   const refusal = (query: string) => {
     try {
       parseAddress(`postgres://me:secret@h/db?${query}`);
@@ -51,7 +51,7 @@ test.each([
   'postgres://me:sec?ret@h/db',
   'postgres://me:se%cret@h/db',
   'postgres://me:secret@h:99999/db',
-])('postgres address: %s cannot be read, which is said without the password', (url) => {
+])('postgres address: %s is invalid, and the error does not show the password', (url) => {
   const refused = (() => {
     try {
       return parseAddress(url);

@@ -66,7 +66,7 @@ const untilWaiting = async (): Promise<void> => {
   while ((await waiting()).length === 0);
 };
 
-test('postgres feed: a batch that is held open keeps those after it waiting, and nobody who follows misses one', async () => {
+test('postgres feed: an open batch delays those after it, and no follower misses one', async () => {
   const store = await openStore(server.url('ordered'), 'write');
   const other = openOther('ordered');
   try {
@@ -95,7 +95,7 @@ test('postgres feed: a batch that is held open keeps those after it waiting, and
   }
 });
 
-test('postgres feed: the control, a sequence alone, loses the batch that was held open', async () => {
+test('postgres feed: control: a sequence alone loses the open batch', async () => {
   await database`CREATE TABLE by_sequence (position bigserial PRIMARY KEY, name text)`;
   const followed: string[] = [];
   let position = 0;
@@ -134,7 +134,7 @@ test('postgres feed: a notification that is lost costs a quarter of a second, no
   }
 });
 
-test('postgres feed: every connection is ended by the server, and what came meanwhile is read after', async () => {
+test('postgres feed: after the server ended every connection, missed reports are read', async () => {
   const store = await openStore(server.url('ended'), 'write');
   const other = openOther('ended');
   try {
@@ -200,7 +200,7 @@ const losing = (schema: string): ((plain: Run) => Run) => {
   };
 };
 
-test('postgres feed: after a database lost its last batch, latest does not go back and those who follow go on', async () => {
+test('postgres feed: after a database lost its last batch, latest does not go back and followers continue', async () => {
   const store = await openStore(server.url('behind'), 'write');
   const other = openOther('behind');
   try {
@@ -270,7 +270,7 @@ test('postgres feed: a batch over more partitions than a pool takes statements i
   }
 });
 
-test('postgres feed: many who ask at once for what is no longer in memory are all answered', async () => {
+test('postgres feed: many concurrent reads of what is no longer in memory are all answered', async () => {
   const store = await openStore(server.url('herd'), 'write');
   await store.reports.append(run(1, 0, 20));
   const restarted = await openStore(server.url('herd'), 'read');
@@ -283,7 +283,7 @@ test('postgres feed: many who ask at once for what is no longer in memory are al
   }
 });
 
-test('postgres feed: a damaged batch keeps nobody from following those after it', async () => {
+test('postgres feed: a damaged batch does not stop followers', async () => {
   const store = await openStore(server.url('damaged'), 'write');
   const reader = await openStore(server.url('damaged'), 'read');
   const other = openOther('damaged');
@@ -357,7 +357,7 @@ test('postgres feed: what retention removed is forgotten also where the first at
   }
 });
 
-test('postgres feed: a loss is made good also where the first attempt failed', async () => {
+test('postgres feed: a loss is recovered also when the first attempt failed', async () => {
   const store = await openStore(server.url('flaky'), 'write');
   const other = openOther('flaky');
   await store.reports.append(run(1, 0, 3));
@@ -375,7 +375,7 @@ test('postgres feed: a loss is made good also where the first attempt failed', a
   }
 });
 
-test('postgres feed: changes of administrative records are heard also where reports cannot be read', async () => {
+test('postgres feed: changes of administrative records are noticed also when reports cannot be read', async () => {
   const store = await openStore(server.url('apart'), 'write');
   const { feed, fail, close } = await openFailing('apart', 86_400_000);
   try {

@@ -53,7 +53,7 @@ const eventually = async <T>(act: () => Promise<T>): Promise<T> => {
 
 const unavailable = { name: 'StoreError', code: 'store_unavailable' };
 
-test('postgres: while the database is away everything but latest fails by name, and goes on when it is back', async () => {
+test('postgres: while the database is unavailable everything but latest fails with its code, and works again afterwards', async () => {
   const store = await openAt(server.url('away', 'read_ms=2000&write_ms=4000'));
   await store.reports.append(run(0, 5));
   await server.kill();
@@ -67,7 +67,7 @@ test('postgres: while the database is away everything but latest fails by name, 
   expect(await eventually(() => store.reports.at([stream], t0 + 5))).toHaveLength(1);
 });
 
-test('postgres: a network that swallows everything is a failure in time, and connections are made anew', async () => {
+test('postgres: a network that drops everything leads to a time-out, and connections are replaced', async () => {
   const proxy = await openProxy();
   const store = await openAt(through(proxy, 'frozen', 'read_ms=700&write_ms=1500'));
   await eventually(() => store.reports.append(run(0, 5)));
@@ -90,7 +90,7 @@ test('postgres: a network that swallows everything is a failure in time, and con
   expect(await eventually(() => store.reports.position())).toBe(7);
 });
 
-test('postgres: a connection that ends in the middle of a transaction ends that one, not the process', async () => {
+test('postgres: a connection that ends in a transaction fails that one, not the process', async () => {
   const proxy = await openProxy();
   const writer = openWriteConnection(parseAddress(through(proxy, 'cut', 'read_ms=2000&write_ms=4000')));
   opened.push(writer);
@@ -101,7 +101,7 @@ test('postgres: a connection that ends in the middle of a transaction ends that 
   expect(await eventually(() => writer.write((send) => send('SELECT 1 AS one')))).toEqual([{ one: 1 }]);
 });
 
-test('postgres: connections that are given up while they are being made do not come alive when the database is back', async () => {
+test('postgres: connections that were given up while opening are not opened when the database is back', async () => {
   const proxy = await openProxy();
   const store = await openAt(through(proxy, 'given_up', 'connections=9&read_ms=300&write_ms=1000'));
   await eventually(() => store.reports.append(run(0, 5)));
@@ -147,7 +147,7 @@ test('postgres: two writers under a database whose default isolation is serializ
   }
 });
 
-test('postgres: with all connections taken, readings beyond the bound are refused at once and the others in time', async () => {
+test('postgres: with all connections in use, reads beyond the bound fail at once and the others time out', async () => {
   const store = await openAt(server.url('taken', 'connections=7&read_ms=800&write_ms=20000'));
   await store.reports.append(run(0, 5));
   const locked = await database.reserve();
@@ -215,7 +215,7 @@ test('postgres: a commit that was cancelled while it waited for its standby is n
   expect((await store.reports.stats()).reports).toBe(3);
 });
 
-test('postgres: the control, a plain insert that is cancelled while it waits, is told as a success', async () => {
+test('postgres: control: a plain insert that is cancelled while it waits is reported as a success', async () => {
   const plain = postgres(server.base, { max: 1, onnotice: () => {} });
   opened.push({ close: () => plain.end() });
   await withoutStandby(async () => {

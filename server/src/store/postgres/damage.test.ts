@@ -20,7 +20,7 @@ const run = (from: number, count: number, feedId = first): StoredReport[] =>
   Array.from({ length: count }, (_, i) => report(feedId, t0 + from + i, t0 + from + i));
 const keysOf = (reports: readonly StoredReport[]) => reports.map(({ observationsMs }) => observationsMs / 1_000 - t0);
 
-test('postgres damage: corrupt rows are missing ones, are named, and give way to the report that is sent again', async () => {
+test('postgres damage: corrupt rows count as missing, are named, and are replaced when the report is sent again', async () => {
   const store = await openStore(server.url('rotten'), 'write');
   await store.reports.append([...run(0, 5), ...run(0, 5, second)]);
   await store.reports.append(run(5, 3));
@@ -114,7 +114,7 @@ test('postgres damage: a page passes damaged rows, and where there are too many 
   }
 });
 
-test('postgres damage: a node that follows past a damaged batch tells those behind it that they missed something', async () => {
+test('postgres damage: a node that follows past a damaged batch reports that something was missed', async () => {
   const store = await openStore(server.url('gapped'), 'write');
   const reader = await openStore(server.url('gapped'), 'read');
   try {

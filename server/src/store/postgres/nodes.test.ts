@@ -22,7 +22,7 @@ const join = () => {
     (await exchange(told === undefined ? undefined : Buffer.from(told))).map((one) => Buffer.from(one).toString());
 };
 
-test('node news: each node hears once what each of the others told, and never itself', async () => {
+test('node news: each node gets what each other node published once, and never its own', async () => {
   const [a, b, c] = [join(), join(), join()];
   expect(await a('from a')).toEqual([]);
   expect(await b('from b')).toEqual(['from a']);
@@ -35,7 +35,7 @@ test('node news: each node hears once what each of the others told, and never it
 test.each([
   ['put back', '1 hour'],
   ['put forward', '-1 hour'],
-])('node news: after the clock of the database was %s, nobody hears what was told before', async (_, by) => {
+])('node news: after the clock of the database was %s, earlier values are not returned', async (_, by) => {
   const [teller, later] = [join(), join()];
   await teller('long ago');
   await database.unsafe(`UPDATE news.node_news SET told_at = told_at + interval '${by}'`);

@@ -56,7 +56,7 @@ const openNode = async (schema: string) => {
 const hold = () => replica`SELECT pg_wal_replay_pause()`;
 const resume = () => replica`SELECT pg_wal_replay_resume()`;
 
-test('replicas: history comes from a replica that has got far enough, whatever is asked', async () => {
+test('replicas: all history is read from a replica that has caught up', async () => {
   const { store, at, answered } = await openNode('plain');
   await store.reports.append([...run(1, 0, 5), ...run(2, 0, 5)]);
   await expect.poll(() => at(1, 3), patience).toEqual([3, 'replica']);
@@ -88,7 +88,7 @@ test('replicas: latest and history never contradict each other while a replica i
   await expect.poll(() => at(1, 9), patience).toEqual([9, 'replica']);
 });
 
-test('replicas: what history has shown once stays, also where latest tells nothing of it', async () => {
+test('replicas: history never goes back, also for streams without a latest report', async () => {
   const by: unknown[] = [];
   /** A server that tells where it is; what it answers makes no difference. */
   const serverAt = (position: () => number) => ({
@@ -169,7 +169,7 @@ test('replicas: latest is no older than the history that was shown', async () =>
   }
 });
 
-test('replicas: one that is away costs its bound once, is left alone, and is used again when it is back', async () => {
+test('replicas: an unavailable one times out once, is skipped, and is used again when it is back', async () => {
   const { store, at, answered } = await openNode('away');
   await store.reports.append(run(1, 0, 5));
   await expect.poll(() => at(1, 4), patience).toEqual([4, 'replica']);
@@ -184,7 +184,7 @@ test('replicas: one that is away costs its bound once, is left alone, and is use
   await expect.poll(() => at(1, 4), patience).toEqual([4, 'replica']);
 });
 
-test('replicas: while the primary is away a replica that has all that was shown answers alone', async () => {
+test('replicas: while the primary is unavailable, a replica that has caught up answers alone', async () => {
   const { store, at } = await openNode('alone');
   await store.reports.append(run(1, 0, 5));
   await expect.poll(() => at(1, 4), patience).toEqual([4, 'replica']);
@@ -194,7 +194,7 @@ test('replicas: while the primary is away a replica that has all that was shown 
   await primary.start();
 });
 
-test('replicas: an address that names another schema or several servers is refused, and so is one without a database', async () => {
+test('replicas: an address with another schema, several servers or no database is rejected', async () => {
   const open = (replicas: readonly string[], store = primary.url('plain')) => openStore(store, 'read', { replicas });
   await expect(open([primary.url('other')])).rejects.toThrow('so its schema is plain too. Add schema=plain');
   const several = 'postgres://postgres:hush@127.0.0.1:1,127.0.0.1:2/postgres?schema=plain';
@@ -203,7 +203,7 @@ test('replicas: an address that names another schema or several servers is refus
   await expect(open([primary.url('plain')], 'lmdb:/nowhere')).rejects.toThrow('goes with a store in PostgreSQL');
 });
 
-test('replicas: one that follows another primary by now is not believed', async () => {
+test('replicas: one that now follows another primary is not used', async () => {
   const { store, at } = await openNode('parted');
   await store.reports.append(run(1, 0, 5));
   await expect.poll(() => at(1, 4), patience).toEqual([4, 'replica']);

@@ -9,7 +9,7 @@ const { report } = await createSignedReports();
 const server = await startPostgres();
 afterAll(() => server.stop());
 
-test('postgres schema: a word of the language is a name like any other', async () => {
+test('postgres schema: an SQL keyword can be a schema’s name', async () => {
   const store = await openStore(server.url('order'), 'write');
   try {
     const one = report(secondStream(1), 1_763_200_000, 1_763_200_000);

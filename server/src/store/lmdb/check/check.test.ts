@@ -58,7 +58,7 @@ const foundAfter = (change: () => void) => {
   return found.map(({ table, reason }) => `${table}: ${reason}`);
 };
 
-test('agreement: a store that nothing happened to agrees', () => {
+test('agreement: the tables of an intact store agree', () => {
   expect(foundAfter(() => {})).toEqual([]);
 });
 

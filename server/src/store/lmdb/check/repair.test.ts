@@ -88,13 +88,13 @@ const secondsOf = (feedId: FeedId) =>
 const range = (from: number, to: number): readonly number[] => Array.from({ length: to - from }, (_, i) => from + i);
 const asideFiles = () => readdirSync(folder).filter((name) => name.startsWith('set-aside-'));
 
-test('repair: a sound store is left alone', async () => {
+test('repair: an intact store is not changed', async () => {
   expect(await repair()).toEqual({ file: null, setAside: 0, rebuilt: {}, lost: [], left: [] });
   expect(asideFiles()).toEqual([]);
   for (const feedId of feedIds) expect(await secondsOf(feedId)).toEqual(range(0, 150));
 });
 
-test('repair: one flipped bit of a run, whichever, costs nothing', async () => {
+test('repair: any one flipped bit of a run is corrected', async () => {
   const file = pagesFile(join(folder, 'reports'));
   const parts = partsOf(file).filter(
     ({ kind, table }) => (kind === 'key' || kind === 'value') && ['blocks', 'tail'].includes(table),
@@ -172,7 +172,7 @@ test('repair: what is derived is derived again, whatever else is lost is named',
   }, 'write');
 });
 
-test('repair: it is refused while another process may write', async () => {
+test('repair: it fails while another process may write', async () => {
   await withStore(async () => {
     await expect(repair()).rejects.toMatchObject({ code: 'store_locked' });
     expect((await repair({ dryRun: true })).lost).toEqual([]);

@@ -33,7 +33,7 @@ afterEach(async () => {
 
 const kinds = () => events.map(({ kind }) => kind).filter((kind) => /thread|writing/.test(kind));
 
-test('writer: a thread that dies is replaced, which is told once; nothing acknowledged is lost', async () => {
+test('writer: a thread that dies is replaced and reported once; nothing acknowledged is lost', async () => {
   expect(await store.reports.append(at(1))).toEqual(['stored']);
   const asked = store.reports.append(at(2));
   await threads[0]?.terminate();
@@ -46,13 +46,13 @@ test('writer: a thread that dies is replaced, which is told once; nothing acknow
   expect((await store.reports.page(stream, t0, 10)).reports).toHaveLength(3);
 }, 30_000);
 
-test('writer: closing ends though its thread has died', async () => {
+test('writer: closing completes though its thread has died', async () => {
   await threads[0]?.terminate();
   await store.close();
   await expect(store.reports.append(at(1))).rejects.toMatchObject({ code: 'store_closed' });
 });
 
-test('writer: a store that is read adds usage in a thread of its own, which ends with it', async () => {
+test('writer: a store that is open for reading adds usage in its own thread, which ends with it', async () => {
   const reader = await openStore(folder, 'read');
   expect(threads).toHaveLength(1);
   await reader.usage.add([{ userId: 'a', day: '2025-01-31', route: 'feeds', requests: 2 }], [], Date.now());

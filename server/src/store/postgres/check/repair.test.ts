@@ -76,13 +76,13 @@ const asideFiles = () => readdirSync(folder).filter((name) => name.startsWith('s
 const feed = (feedId: FeedId) => Buffer.from(feedId.slice(2), 'hex');
 const ms = (at: number) => (t0 + at) * 1_000;
 
-test('postgres repair: a sound store is left alone', async () => {
+test('postgres repair: an intact store is not changed', async () => {
   await fill('sound');
   expect(await repair('sound')).toEqual({ file: null, setAside: 0, rebuilt: {}, lost: [], left: [] });
   expect([asideFiles(), await faults('sound')]).toEqual([[], []]);
 });
 
-test('postgres repair: one flipped bit of a record, and a damaged key of one, cost nothing', async () => {
+test('postgres repair: one flipped bit of a record, and a damaged key, are corrected', async () => {
   await fill('flipped');
   for (const [at, byte] of [
     [3, 2],
@@ -224,7 +224,7 @@ test('postgres damage: a damaged report that is sent again counts once in its mi
   expect(await candlesOf('counted')).toEqual(before);
 });
 
-test('postgres retention: a partition that is emptied for room keeps the minute of the report that stays', async () => {
+test('postgres retention: a partition that is emptied for space keeps the minute of the report that stays', async () => {
   const store = await openStore(server.url('roomy'), 'write');
   try {
     await store.reports.append([...run(first, 0, 30), ...run(second, 86_400, 1)]);
