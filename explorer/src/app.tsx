@@ -5,7 +5,7 @@ import { CatalogPage } from './catalog/page.tsx';
 import { InspectPage } from './inspect/page.tsx';
 import { ReportPage } from './report/page.tsx';
 import { useExplorer } from './state/explorer.ts';
-import type { Route } from './state/router.ts';
+import type { PageRoute } from './state/router.ts';
 import { explainError } from './state/session.ts';
 import { StatusPage } from './status/page.tsx';
 import { StreamPage } from './stream/page.tsx';
@@ -14,7 +14,7 @@ import { Empty, Loading, Notice, useTitle } from './ui/components.tsx';
 import { SignInButton, SignInDialog } from './ui/sign-in-dialog.tsx';
 import './styles/app.css';
 
-const Page = ({ route }: { readonly route: Route }) => {
+const Page = ({ route }: { readonly route: PageRoute }) => {
   switch (route.page) {
     case 'catalog':
       return <CatalogPage />;
@@ -57,7 +57,7 @@ const links = [
 ] as const satisfies readonly {
   readonly href: string;
   readonly text: string;
-  readonly pages: readonly Route['page'][];
+  readonly pages: readonly PageRoute['page'][];
 }[];
 
 const Seal = () => (
@@ -91,7 +91,7 @@ const ThemeButton = () => {
   );
 };
 
-const Header = ({ route }: { readonly route: Route }) => (
+const Header = ({ route }: { readonly route: PageRoute }) => (
   <header class="site-header">
     <div class="site-bar">
       <a class="brand" href="/" aria-label="Sealpost, all streams">
@@ -223,9 +223,9 @@ const useFocusOnPage = () => {
   const { router } = useExplorer();
   const main = useRef<HTMLElement>(null);
   useEffect(() => {
-    let shown = JSON.stringify(router.place.peek().route);
+    let shown = JSON.stringify(router.address.peek().route);
     return effect(() => {
-      const next = JSON.stringify(router.place.value.route);
+      const next = JSON.stringify(router.address.value.route);
       if (next !== shown) main.current?.focus({ preventScroll: true });
       shown = next;
     });
@@ -236,7 +236,7 @@ const useFocusOnPage = () => {
 export const App = () => {
   const { router, session } = useExplorer();
   const main = useFocusOnPage();
-  const { route } = router.place.value;
+  const { route } = router.address.value;
   return (
     <>
       <a class="skip-link" href="#main">

@@ -119,7 +119,7 @@ test('catalog filter: clearing keeps the order', () => {
   expect(withValue(query, 'q', '').has('q')).toBe(false);
 });
 
-test('catalog filter: what is on has a chip each, spelt as in the catalog', () => {
+test('catalog filter: what is on has a chip each, spelled as in the catalog', () => {
   const query = new URLSearchParams('asset_class=crypto,equities&created_after=2025-01-01&hidden=true&sort=age');
   expect(activeFilters(query, filterValuesOf(all)).map(({ label }) => label)).toEqual([
     'Asset class: Crypto',

@@ -69,7 +69,7 @@ const useSelection = ({ streams, hidden }: Ready, query: URLSearchParams, order:
 
 const ReadyCatalog = ({ state }: { readonly state: Ready }) => {
   const { router, session } = useExplorer();
-  const { query } = router.place.value;
+  const { query } = router.address.value;
   const [isPanelOpen, setPanelOpen] = useState(false);
   const searchBox = useRef<HTMLInputElement>(null);
   const order = readOrder(query);
@@ -198,7 +198,7 @@ type ToolbarProps = {
 
 const Toolbar = ({ searchBox, order, filterCount, isPanelOpen, onPanel }: ToolbarProps) => {
   const { router } = useExplorer();
-  const { query } = router.place.value;
+  const { query } = router.address.value;
   return (
     <search class="toolbar">
       <div class="search-box">
@@ -231,7 +231,7 @@ const Toolbar = ({ searchBox, order, filterCount, isPanelOpen, onPanel }: Toolba
 /** A select box, because a narrow page has no column heads to click. */
 const SortChoice = ({ order }: { readonly order: Order }) => {
   const { router, session } = useExplorer();
-  const { query } = router.place.value;
+  const { query } = router.address.value;
   const shown = columnsFor(session.userId.value !== undefined);
   const choose = (raw: string): void => router.setQuery(withValue(query, 'sort', raw === 'pair' ? '' : raw));
   return (
@@ -272,7 +272,7 @@ const List = ({ streams, readable, order, isSignedIn, searchBox }: ListProps) =>
   const active = useCatalogKeys(streams, scroll, searchBox);
   useLiveRows(streams, scroll.inView, isLiveOrder(order));
   const props = { streams, readable, scroll, active, isSignedIn, shown: columnsFor(isSignedIn) };
-  const sort = (column: ColumnName): void => router.setQuery(toggleOrder(router.place.peek().query, column));
+  const sort = (column: ColumnName): void => router.setQuery(toggleOrder(router.address.peek().query, column));
   useEffect(() => {
     document.addEventListener('click', copyClicked);
     return () => document.removeEventListener('click', copyClicked);

@@ -8,7 +8,7 @@ import { Copy, Failure, Loading, Notice, useTitle } from '../ui/components.tsx';
 import { formatAge, formatPrice, formatUtc } from '../ui/format.ts';
 import { type Loaded, useLoaded } from '../ui/loaded.ts';
 import { LookupAnswer, PriceAt } from '../ui/price-at.tsx';
-import { lookUp } from '../ui/price-lookup.ts';
+import { lookUp, type WindowJson } from '../ui/price-lookup.ts';
 import { readReport } from '../ui/report/reading.ts';
 import { type ReportAround, ReportView } from '../ui/report/view.tsx';
 import { SignInButton } from '../ui/sign-in-dialog.tsx';
@@ -94,27 +94,25 @@ const SignedIn = (props: NamedProps) => {
 
 const missCodes: readonly string[] = ['report_not_found', 'timestamp_out_of_bounds'];
 
-type Window = Pick<ReportJson, 'validFromTimestamp' | 'observationsTimestamp'>;
-
 /** The window of an adjacent report, from the details of a miss. */
-const windowOf = (raw: unknown): Window | undefined => {
+const windowOf = (raw: unknown): WindowJson | undefined => {
   const { validFromTimestamp, observationsTimestamp } = Object(raw);
   const isWindow = Number.isSafeInteger(validFromTimestamp) && Number.isSafeInteger(observationsTimestamp);
   return isWindow ? { validFromTimestamp, observationsTimestamp } : undefined;
 };
 
-type Neighbours = { readonly previous: Window | undefined; readonly next: Window | undefined };
+type Neighbors = { readonly previous: WindowJson | undefined; readonly next: WindowJson | undefined };
 
 /** The reports before and after a window, across gaps; undefined if there is none or it cannot be read. */
-const readNeighbours = async (
+const readNeighbors = async (
   client: Client,
   feedId: string,
-  { validFromTimestamp, observationsTimestamp }: Window,
+  { validFromTimestamp, observationsTimestamp }: WindowJson,
   signal: AbortSignal,
-): Promise<Neighbours> => {
+): Promise<Neighbors> => {
   const [previous, next] = await Promise.all([
     client.at(feedId, validFromTimestamp - 1, { signal }).then(
-      ({ report }): Window => report,
+      ({ report }): WindowJson => report,
       (error: unknown) => (error instanceof SealpostError ? windowOf(error.details.previous) : undefined),
     ),
     client.page(feedId, observationsTimestamp + 1, 1, { signal }).then(
@@ -125,7 +123,7 @@ const readNeighbours = async (
   return { previous, next };
 };
 
-const toSpan = ({ validFromTimestamp, observationsTimestamp }: Window) => ({
+const toSpan = ({ validFromTimestamp, observationsTimestamp }: WindowJson) => ({
   fromMs: validFromTimestamp * 1_000,
   toMs: observationsTimestamp * 1_000,
 });
@@ -134,13 +132,13 @@ type FoundProps = NamedProps & { readonly report: ReportJson; readonly client: C
 
 const Found = ({ feedId, timestamp, pair, report, client }: FoundProps) => {
   const read = useMemo(() => readReport(report.fullReport), [report]);
-  const [neighbours, reload] = useLoaded((signal) => readNeighbours(client, feedId, report, signal), [client, report]);
+  const [neighbors, reload] = useLoaded((signal) => readNeighbors(client, feedId, report, signal), [client, report]);
   const around: ReportAround | undefined =
-    neighbours.phase !== 'ready'
+    neighbors.phase !== 'ready'
       ? undefined
       : {
-          previous: neighbours.value.previous && toSpan(neighbours.value.previous),
-          next: neighbours.value.next && toSpan(neighbours.value.next),
+          previous: neighbors.value.previous && toSpan(neighbors.value.previous),
+          next: neighbors.value.next && toSpan(neighbors.value.next),
         };
   const price = read.decoded === undefined ? '' : ` ${formatPrice(read.decoded.price)}`;
   useTitle(`${pair ?? 'Report'}${price} at ${formatUtc(timestamp * 1_000)}`);
@@ -150,8 +148,8 @@ const Found = ({ feedId, timestamp, pair, report, client }: FoundProps) => {
       <div class="report-bar">
         <Heading feedId={feedId} timestamp={timestamp} pair={pair} />
         <nav class="row" aria-label="Adjacent reports">
-          <Step direction="previous" feedId={feedId} own={report} neighbours={neighbours} reload={reload} />
-          <Step direction="next" feedId={feedId} own={report} neighbours={neighbours} reload={reload} />
+          <Step direction="previous" feedId={feedId} own={report} neighbors={neighbors} reload={reload} />
+          <Step direction="next" feedId={feedId} own={report} neighbors={neighbors} reload={reload} />
           <Copy text={permalink} label="Copy permalink">
             Permalink
           </Copy>
@@ -165,21 +163,21 @@ const Found = ({ feedId, timestamp, pair, report, client }: FoundProps) => {
 type StepProps = {
   readonly direction: 'previous' | 'next';
   readonly feedId: string;
-  readonly own: Window;
-  readonly neighbours: Loaded<Neighbours>;
+  readonly own: WindowJson;
+  readonly neighbors: Loaded<Neighbors>;
   readonly reload: () => void;
 };
 
 /** A link to an adjacent report; it shows the gap between the two, if any. */
-const Step = ({ direction, feedId, own, neighbours, reload }: StepProps) => {
+const Step = ({ direction, feedId, own, neighbors, reload }: StepProps) => {
   const text = direction === 'previous' ? '← Previous' : 'Next →';
-  if (neighbours.phase === 'loading')
+  if (neighbors.phase === 'loading')
     return (
       <button type="button" disabled>
         {text}
       </button>
     );
-  const found = neighbours.phase === 'ready' ? neighbours.value[direction] : undefined;
+  const found = neighbors.phase === 'ready' ? neighbors.value[direction] : undefined;
   if (found === undefined)
     return direction === 'previous' ? (
       <button type="button" disabled title="No earlier report, or it is before retained history.">

@@ -1,7 +1,7 @@
 import type { Client, StreamOptions, StreamState } from '@sealpost/client';
 import type { ReportJson } from '@sealpost/protocol';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { createLine, gatherMs, type Plan, shrinkMs } from './live-connection.ts';
+import { createLiveConnection, gatherMs, type Plan, shrinkMs } from './live-connection.ts';
 
 type Opened = {
   readonly feedIds: readonly string[];
@@ -45,7 +45,7 @@ const createPlayedStreams = () => {
     }
     return Object.assign(reports(), { close });
   };
-  return { opened, stream: stream as unknown as Client['stream'] }; // of a stream, a line uses the loop and the end
+  return { opened, stream: stream as unknown as Client['stream'] }; // of a stream, a connection uses the loop and the end
 };
 
 const createBench = () => {
@@ -54,7 +54,7 @@ const createBench = () => {
   const reports: ReportJson[] = [];
   const refusals: unknown[] = [];
   let plan: Plan = { feedIds: [], from: undefined };
-  const line = createLine({
+  const connection = createLiveConnection({
     stream,
     plan: () => plan,
     onOpen: () => {},
@@ -64,9 +64,9 @@ const createBench = () => {
   });
   const want = (feedIds: readonly string[], from?: number): void => {
     plan = { feedIds, from };
-    line.changed(from !== undefined);
+    connection.changed(from !== undefined);
   };
-  return { opened, states, reports, refusals, line, want };
+  return { opened, states, reports, refusals, connection, want };
 };
 
 const report = (feedID: string, at: number): ReportJson => ({
@@ -185,12 +185,12 @@ test('a refusal is told, and the server asked again more and more seldom', async
 });
 
 test('closing ends every connection and what was to come', async () => {
-  const { opened, want, line, states } = createBench();
+  const { opened, want, connection, states } = createBench();
   want(['a']);
   await pass(gatherMs);
   opened[0]?.tell({ phase: 'live' });
   want(['a', 'b']);
-  line.close();
+  connection.close();
   await pass(shrinkMs);
   expect(opened.map(({ isClosed }) => isClosed)).toEqual([true]);
   expect(states.at(-1)).toBe('off');

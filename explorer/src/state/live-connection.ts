@@ -9,21 +9,22 @@ export type Plan = {
   readonly from: number | undefined;
 };
 
-export type LineParts = {
+export type LiveConnectionParts = {
   readonly stream: Client['stream'];
   /** What is wanted now. */
   readonly plan: () => Plan;
   /** Called with what each new connection delivers. */
   readonly onOpen: (plan: Plan) => void;
   readonly onReport: (report: ReportJson) => void;
-  readonly onState: (state: LineState) => void;
+  readonly onState: (state: LiveState) => void;
   /** The server rejected the connection with a final error; the next attempt is 5 to 60 s later. */
   readonly onRefused: (error: unknown) => void;
 };
 
-export type LineState = 'off' | 'connecting' | 'live' | 'reconnecting';
+/** `off`: no user is signed in, or nothing is watched. */
+export type LiveState = 'off' | 'connecting' | 'live' | 'reconnecting';
 
-export type Line = {
+export type LiveConnection = {
   /** What is wanted has changed. `fromPast`: a new watch wants past reports too, which needs a new connection. */
   readonly changed: (fromPast: boolean) => void;
   readonly close: () => void;
@@ -46,18 +47,18 @@ type Timer = { readonly kind: 'open' | 'shrink'; readonly id: ReturnType<typeof 
 
 /** The state that the functions below share. */
 type Board = {
-  readonly parts: LineParts;
+  readonly parts: LiveConnectionParts;
   current: Connection | undefined;
   /** Stays open until the next connection is live, so that no report is missed between the two. */
   previous: Connection | undefined;
-  state: LineState;
+  state: LiveState;
   timer: Timer | undefined;
   openedMs: number;
   refusals: number;
 };
 
 /** Opens nothing until `changed` is called. */
-export const createLine = (parts: LineParts): Line => {
+export const createLiveConnection = (parts: LiveConnectionParts): LiveConnection => {
   const board: Board = {
     parts,
     current: undefined,
@@ -102,7 +103,7 @@ const setTimer = (board: Board, kind: Timer['kind'], ms: number): void => {
   board.timer = { kind, id: setTimeout(run, ms) };
 };
 
-const setState = (board: Board, state: LineState): void => {
+const setState = (board: Board, state: LiveState): void => {
   if (board.state === state) return;
   board.state = state;
   board.parts.onState(state);

@@ -7,14 +7,11 @@ import { intervalMsOf, windowsMax } from '../ui/interval.ts';
 import type { Catalog } from './catalog.ts';
 import type { Clock } from './clock.ts';
 import { readFirst } from './first-prices.ts';
-import { createLine, type Line, type LineState, type Plan } from './live-connection.ts';
+import { createLiveConnection, type LiveConnection, type LiveState, type Plan } from './live-connection.ts';
 import type { Session } from './session.ts';
 
 /** A report with its fields. */
 export type LiveReport = { readonly report: ReportJson; readonly decoded: DecodedReport };
-
-/** `off`: no user is signed in, or nothing is watched. */
-export type LiveState = LineState;
 
 export type Live = {
   readonly state: ReadonlySignal<LiveState>;
@@ -32,7 +29,7 @@ export type Live = {
 };
 
 /** The state of one stream. */
-type Known = {
+type StreamPrices = {
   readonly latest: Signal<LiveReport | undefined>;
   readonly intervalMs: Signal<number | undefined>;
   windows: readonly DecodedReport[];
@@ -68,9 +65,9 @@ const read = (report: ReportJson): LiveReport | undefined => {
   }
 };
 
-const createKnown = () => {
-  const streams = new Map<string, Known>();
-  const of = (feedId: string): Known => {
+const createPrices = () => {
+  const streams = new Map<string, StreamPrices>();
+  const of = (feedId: string): StreamPrices => {
     const known = streams.get(feedId) ?? { latest: signal(undefined), intervalMs: signal(undefined), windows: [] };
     streams.set(feedId, known);
     return known;
@@ -102,17 +99,17 @@ const createKnown = () => {
 type Reader = Pick<Session, 'client' | 'userId'>;
 
 export const createLive = (session: Reader, catalog: Pick<Catalog, 'state'>, clock: Pick<Clock, 'nowMs'>): Live => {
-  const known = createKnown();
+  const known = createPrices();
   const watches = new Set<Watch>();
   const [state, problem] = [signal<LiveState>('off'), signal<unknown>(undefined)];
   let readable: ReadonlySet<string> = new Set();
-  let line: Line | undefined;
+  let connection: LiveConnection | undefined;
   effect(() => {
     const client = session.client.value;
     if (session.userId.value === undefined) return;
     const ended = new AbortController();
     const first = { client, onReport: known.take, signal: ended.signal };
-    line = createLine({
+    connection = createLiveConnection({
       stream: client.stream,
       plan: () => planOf(watches, readable),
       onOpen: ({ feedIds }) => {
@@ -131,11 +128,11 @@ export const createLive = (session: Reader, catalog: Pick<Catalog, 'state'>, clo
         problem.value = error;
       },
     });
-    line.changed(false);
+    connection.changed(false);
     return () => {
       ended.abort();
-      line?.close();
-      line = undefined;
+      connection?.close();
+      connection = undefined;
       readable = new Set();
       known.forget();
     };
@@ -144,7 +141,7 @@ export const createLive = (session: Reader, catalog: Pick<Catalog, 'state'>, clo
     // While the catalog reloads, the last known streams stay readable.
     if (catalog.state.value.phase !== 'ready') return;
     readable = catalog.state.value.readable;
-    line?.changed(false);
+    connection?.changed(false);
   });
   return {
     state,
@@ -154,10 +151,10 @@ export const createLive = (session: Reader, catalog: Pick<Catalog, 'state'>, clo
     watch: (feedIds, onReport, from) => {
       const watch = createWatch(feedIds, onReport, from ?? Math.floor(clock.nowMs.peek() / 1_000));
       watches.add(watch);
-      line?.changed(onReport !== undefined);
+      connection?.changed(onReport !== undefined);
       return () => {
         watches.delete(watch);
-        line?.changed(false);
+        connection?.changed(false);
       };
     },
   };

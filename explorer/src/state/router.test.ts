@@ -92,10 +92,10 @@ const link = (href: string) => ({
 
 test('router: a click on a link of the page goes there, any other is left to the browser', () => {
   const { window, entries, click } = openWindow('/');
-  const { place } = createRouter(window);
+  const { address } = createRouter(window);
   expect(click(link('/status?x=1'))).toBe(true);
-  expect(place.value.route).toEqual({ page: 'status' });
-  expect(place.value.query.get('x')).toBe('1');
+  expect(address.value.route).toEqual({ page: 'status' });
+  expect(address.value.query.get('x')).toBe('1');
   expect(click(link('/docs'))).toBe(false);
   expect(click(link('#main'))).toBe(false);
   expect(click(link('https://example.com/status'))).toBe(false);
@@ -107,22 +107,22 @@ test('router: a click on a link of the page goes there, any other is left to the
 
 test('router: going back finds the page where it was left', () => {
   const { window, goBack } = openWindow('/?q=eth');
-  const { place, go } = createRouter(window);
+  const { address, go } = createRouter(window);
   window.scrollTo(0, 640);
   go('/status');
   expect(window.scrollY).toBe(0);
   goBack();
-  expect(place.value.route).toEqual({ page: 'catalog' });
-  expect(place.value.query.get('q')).toBe('eth');
+  expect(address.value.route).toEqual({ page: 'catalog' });
+  expect(address.value.query.get('q')).toBe('eth');
   expect(window.scrollY).toBe(640);
 });
 
 test('router: a query is there at once, the address bar follows, and nothing is added to the history', () => {
   const { window, entries, runTimers } = openWindow('/');
-  const { place, setQuery } = createRouter(window);
+  const { address, setQuery } = createRouter(window);
   setQuery(new URLSearchParams('q=e'));
   setQuery(new URLSearchParams('q=et&status=live,testing'));
-  expect(place.value.query.get('q')).toBe('et');
+  expect(address.value.query.get('q')).toBe('et');
   expect(entries.map(({ url }) => url)).toEqual(['/']);
   runTimers();
   expect(entries.map(({ url }) => url)).toEqual(['/?q=et&status=live,testing']);

@@ -2,7 +2,7 @@
 import { type ReadonlySignal, signal } from '@preact/signals';
 import { parseFeedId } from '@sealpost/protocol';
 
-export type Route =
+export type PageRoute =
   | { readonly page: 'catalog' }
   | { readonly page: 'stream'; readonly feedId: string }
   | { readonly page: 'report'; readonly feedId: string; readonly timestamp: number }
@@ -10,10 +10,10 @@ export type Route =
   | { readonly page: 'status' }
   | { readonly page: 'unknown' };
 
-export type Place = { readonly route: Route; readonly query: URLSearchParams };
+export type PageAddress = { readonly route: PageRoute; readonly query: URLSearchParams };
 
 export type Router = {
-  readonly place: ReadonlySignal<Place>;
+  readonly address: ReadonlySignal<PageAddress>;
   /** Navigates within the explorer, as a click on a link does. */
   readonly go: (href: string) => void;
   /** Changes the query without a new history entry, so that typing does not fill the history. */
@@ -21,7 +21,7 @@ export type Router = {
 };
 
 /** The page at a path. */
-export const parseRoute = (path: string): Route => {
+export const parseRoute = (path: string): PageRoute => {
   if (path === '/') return { page: 'catalog' };
   if (path === '/inspect') return { page: 'inspect' };
   if (path === '/status') return { page: 'status' };
@@ -46,17 +46,17 @@ export const streamHref = (feedId: string): string => `/streams/${feedId}`;
 /** The permalink of the report that is valid at a second. */
 export const reportHref = (feedId: string, timestamp: number): string => `/streams/${feedId}/at/${timestamp}`;
 
-const placeOf = ({ pathname, search }: Location): Place => ({
+const addressOf = ({ pathname, search }: Location): PageAddress => ({
   route: parseRoute(pathname),
   query: new URLSearchParams(search),
 });
 
 /** Follows the address bar, and clicks on links within the explorer. */
 export const createRouter = (window: Window): Router => {
-  const place = signal(placeOf(window.location));
-  const bar = createBar(window, place);
+  const address = signal(addressOf(window.location));
+  const bar = createBar(window, address);
   const read = (): void => {
-    place.value = placeOf(window.location);
+    address.value = addressOf(window.location);
   };
   const go = (href: string): void => {
     bar.write();
@@ -80,10 +80,10 @@ export const createRouter = (window: Window): Router => {
     go(href);
   });
   return {
-    place,
+    address,
     go,
     setQuery: (query) => {
-      place.value = { route: place.peek().route, query };
+      address.value = { route: address.peek().route, query };
       bar.writeLater();
     },
   };
@@ -92,13 +92,13 @@ export const createRouter = (window: Window): Router => {
 const writeAfterMs = 150;
 
 /** Writes the address bar after a delay, because browsers limit how often it may change. */
-const createBar = (window: Window, place: ReadonlySignal<Place>) => {
+const createBar = (window: Window, address: ReadonlySignal<PageAddress>) => {
   let timer: number | undefined;
   const write = (): void => {
     if (timer === undefined) return;
     window.clearTimeout(timer);
     timer = undefined;
-    const text = place.peek().query.toString().replaceAll('%2C', ',');
+    const text = address.peek().query.toString().replaceAll('%2C', ',');
     window.history.replaceState(
       window.history.state,
       '',

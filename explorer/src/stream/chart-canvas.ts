@@ -14,7 +14,7 @@ import {
 import { axisDigits, type CandlePoint, type SecondPoint } from './chart-spans.ts';
 import { createSpanView } from './span-series.ts';
 
-export type ChartColours = {
+export type ChartColors = {
   readonly text: string;
   readonly line: string;
   readonly grid: string;
@@ -26,21 +26,21 @@ export type ChartColours = {
 };
 
 /** The time under the pointer. */
-export type ChartMoment = { readonly ms: number; readonly second: number };
+export type ChartTime = { readonly ms: number; readonly second: number };
 
 export type ChartCanvas = {
   readonly showSeconds: (points: readonly SecondPoint[]) => void;
   readonly showCandles: (points: readonly CandlePoint[]) => void;
-  readonly setColours: (colours: ChartColours) => void;
+  readonly setColors: (colors: ChartColors) => void;
   readonly remove: () => void;
 };
 
 export type ChartHandlers = {
-  readonly onHover: (moment: ChartMoment | undefined) => void;
-  readonly onClick: (moment: ChartMoment) => void;
+  readonly onHover: (time: ChartTime | undefined) => void;
+  readonly onClick: (time: ChartTime) => void;
 };
 
-const optionsOf = ({ text, grid, crosshair, label }: ChartColours): DeepPartial<ChartOptions> => ({
+const optionsOf = ({ text, grid, crosshair, label }: ChartColors): DeepPartial<ChartOptions> => ({
   layout: {
     background: { type: ColorType.Solid, color: 'transparent' },
     textColor: text,
@@ -68,23 +68,23 @@ const formatAxis = (value: number): string => {
 };
 
 /** The time under the pointer, with fractions of a second: several reports may be in one second. */
-const momentOf = (chart: IChartApi, { time, point }: MouseEventParams<Time>): ChartMoment | undefined => {
+const timeUnder = (chart: IChartApi, { time, point }: MouseEventParams<Time>): ChartTime | undefined => {
   if (typeof time !== 'number' || point === undefined) return undefined;
-  const centre = chart.timeScale().timeToCoordinate(time);
+  const center = chart.timeScale().timeToCoordinate(time);
   const { barSpacing } = chart.timeScale().options();
-  const share = centre === null ? 0.5 : Math.min(0.999, Math.max(0, (point.x - centre) / barSpacing + 0.5));
+  const share = center === null ? 0.5 : Math.min(0.999, Math.max(0, (point.x - center) / barSpacing + 0.5));
   return { second: time, ms: time * 1_000 + Math.floor(share * 1_000) };
 };
 
 /** Draws into a container, which the chart fills. */
 export const createChartCanvas = (
   container: HTMLElement,
-  initial: ChartColours,
+  initial: ChartColors,
   { onHover, onClick }: ChartHandlers,
 ): ChartCanvas => {
-  let colours = initial;
+  let colors = initial;
   const chart = createChart(container, {
-    ...optionsOf(colours),
+    ...optionsOf(colors),
     autoSize: true,
     // Only the buttons change the range: a finger that scrolls the page must not scroll the chart.
     handleScroll: false,
@@ -95,23 +95,23 @@ export const createChartCanvas = (
   const priceFormat = { type: 'custom', formatter: formatAxis, minMove: 1e-12 } as const;
   const plain = { priceFormat, priceLineVisible: false, lastValueVisible: false };
   const spans = chart.addCustomSeries(
-    createSpanView(() => colours),
+    createSpanView(() => colors),
     plain,
   );
   const candles = chart.addSeries(CandlestickSeries, plain);
-  const colourCandles = (): void =>
+  const colorCandles = (): void =>
     candles.applyOptions({
-      upColor: colours.up,
-      wickUpColor: colours.up,
-      downColor: colours.down,
-      wickDownColor: colours.down,
+      upColor: colors.up,
+      wickUpColor: colors.up,
+      downColor: colors.down,
+      wickDownColor: colors.down,
       borderVisible: false,
     });
-  colourCandles();
-  chart.subscribeCrosshairMove((event) => onHover(momentOf(chart, event)));
+  colorCandles();
+  chart.subscribeCrosshairMove((event) => onHover(timeUnder(chart, event)));
   chart.subscribeClick((event) => {
-    const moment = momentOf(chart, event);
-    if (moment !== undefined) onClick(moment);
+    const time = timeUnder(chart, event);
+    if (time !== undefined) onClick(time);
   });
   // From the first to the last point: fitContent would cut off blank points at the end.
   const show = (count: number, secondsVisible: boolean): void => {
@@ -129,10 +129,10 @@ export const createChartCanvas = (
       candles.setData(points.map((point) => ({ ...point, time: toTime(point.time) })));
       show(points.length, false);
     },
-    setColours: (next) => {
-      colours = next;
+    setColors: (next) => {
+      colors = next;
       chart.applyOptions(optionsOf(next));
-      colourCandles();
+      colorCandles();
     },
     remove: () => chart.remove(),
   };

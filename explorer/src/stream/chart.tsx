@@ -7,7 +7,7 @@ import { Failure, Loading } from '../ui/components.tsx';
 import { formatAge, formatPrice, formatUtc } from '../ui/format.ts';
 import { type Renewed, useRenewed } from '../ui/polling.ts';
 import type { Theme } from '../ui/theme.ts';
-import type { ChartCanvas, ChartColours, ChartMoment } from './chart-canvas.ts';
+import type { ChartCanvas, ChartColors, ChartTime } from './chart-canvas.ts';
 import { addToCandles, candlePoints, type RangeName, ranges, type Span, secondsOf, spanAt } from './chart-spans.ts';
 import '../styles/chart.css';
 
@@ -18,15 +18,15 @@ const overlapSeconds = 5;
 
 type LoadedCandles = { readonly candles: readonly Candle[]; readonly atSeconds: number };
 
-const coloursOf = ({ colour }: Theme): ChartColours => ({
-  text: colour('--muted'),
-  line: colour('--accent'),
-  grid: colour('--line'),
-  crosshair: colour('--line-strong'),
-  label: colour('--line-strong'),
-  band: colour('--accent-soft'),
-  up: colour('--ok-fill'),
-  down: colour('--bad-fill'),
+const colorsOf = ({ color }: Theme): ChartColors => ({
+  text: color('--muted'),
+  line: color('--accent'),
+  grid: color('--line'),
+  crosshair: color('--line-strong'),
+  label: color('--line-strong'),
+  band: color('--accent-soft'),
+  up: color('--ok-fill'),
+  down: color('--bad-fill'),
 });
 
 export type RangeCandles = {
@@ -56,7 +56,7 @@ export const useCandles = (feedId: string, range: RangeName, spans: readonly Spa
 };
 
 /** The canvas once its code is loaded; `null` if loading failed. */
-const useCanvas = (onHover: (moment: ChartMoment | undefined) => void, onClick: (moment: ChartMoment) => void) => {
+const useCanvas = (onHover: (time: ChartTime | undefined) => void, onClick: (time: ChartTime) => void) => {
   const { theme } = useExplorer();
   const container = useRef<HTMLDivElement>(null);
   const [canvas, setCanvas] = useState<ChartCanvas | null | undefined>(undefined);
@@ -68,8 +68,8 @@ const useCanvas = (onHover: (moment: ChartMoment | undefined) => void, onClick: 
     import('./chart-canvas.ts').then(
       ({ createChartCanvas }) => {
         if (isGone || container.current === null) return;
-        const handlers = { onHover, onClick: (moment: ChartMoment) => click.current(moment) };
-        made = createChartCanvas(container.current, coloursOf(theme), handlers);
+        const handlers = { onHover, onClick: (time: ChartTime) => click.current(time) };
+        made = createChartCanvas(container.current, colorsOf(theme), handlers);
         setCanvas(made);
       },
       () => setCanvas(null),
@@ -80,7 +80,7 @@ const useCanvas = (onHover: (moment: ChartMoment | undefined) => void, onClick: 
     };
   }, []);
   const { value: scheme } = theme.scheme;
-  useEffect(() => canvas?.setColours(coloursOf(theme)), [canvas, scheme]);
+  useEffect(() => canvas?.setColors(colorsOf(theme)), [canvas, scheme]);
   return { container, canvas };
 };
 
@@ -95,7 +95,7 @@ type ChartProps = {
 export const Chart = ({ feedId, name, range, spans, candles: { candles, failure } }: ChartProps) => {
   const { clock, router } = useExplorer();
   const nowSeconds = Math.floor(clock.nowMs.value / 1_000);
-  const [hovered, setHovered] = useState<ChartMoment | undefined>(undefined);
+  const [hovered, setHovered] = useState<ChartTime | undefined>(undefined);
   const { seconds, resolution, words } = ranges[range];
   const { container, canvas } = useCanvas(setHovered, ({ ms }) => {
     const span = resolution === undefined ? spanAt(spans, ms) : undefined;
@@ -176,7 +176,7 @@ const Legend = ({
   readonly spans: readonly Span[];
   readonly candles: readonly Candle[] | undefined;
   readonly resolution: number | undefined;
-  readonly hovered: ChartMoment | undefined;
+  readonly hovered: ChartTime | undefined;
 }) => {
   if (resolution !== undefined) {
     const candle =

@@ -66,7 +66,7 @@ test('the strip has a cell for each part, blank before the first report', () => 
   expect(cells.map(({ covered }) => covered)).toEqual([undefined, undefined, undefined, 1, 1, 0.9, 0.9, 1, 1, 1]);
 });
 
-test('a cell’s colour says how much of it is covered', () => {
+test('a cell’s color says how much of it is covered', () => {
   expect([undefined, 1, 0.995, 0.95, 0.2, 0].map(gradeOf)).toEqual([
     'none',
     'whole',

@@ -92,7 +92,7 @@ const ClosedStream = ({ stream, isSignedIn }: { readonly stream: CatalogEntry; r
 const ReadableStreamPage = ({ stream }: { readonly stream: CatalogEntry }) => {
   const explorer = useExplorer();
   const { feedId } = stream;
-  const range = parseRange(explorer.router.place.value.query.get('range'));
+  const range = parseRange(explorer.router.address.value.query.get('range'));
   const spans = useHistory(explorer, feedId).value;
   const candles = useCandles(feedId, range, spans);
   return (
@@ -127,7 +127,7 @@ const LiveTrouble = () => {
 const RangeButtons = ({ range }: { readonly range: RangeName }) => {
   const { router } = useExplorer();
   const choose = (next: RangeName): void => {
-    const query = new URLSearchParams(router.place.peek().query);
+    const query = new URLSearchParams(router.address.peek().query);
     if (next === 'live') query.delete('range');
     else query.set('range', next);
     router.setQuery(query);

@@ -16,7 +16,7 @@ import { type Piece, type SecondPoint, toCoordinate } from './chart-spans.ts';
 /** A second in the chart library's form. */
 export type SpanPoint = { readonly time: UTCTimestamp } & Pick<SecondPoint, 'pieces'>;
 
-export type SpanColours = { readonly line: string; readonly band: string };
+export type SpanColors = { readonly line: string; readonly band: string };
 
 type Target = Parameters<ICustomSeriesPaneRenderer['draw']>[0];
 type Scope = Parameters<Parameters<Target['useBitmapCoordinateSpace']>[0]>[0];
@@ -77,7 +77,7 @@ const drawBars = (
 
 const createRenderer = (
   read: () => PaneRendererCustomData<Time, SpanPoint> | undefined,
-  colours: () => SpanColours,
+  colors: () => SpanColors,
 ): ICustomSeriesPaneRenderer => ({
   draw: (target: Target, toPixel: PriceToCoordinateConverter) => {
     const data = read();
@@ -85,9 +85,9 @@ const createRenderer = (
     const drawn = edgesOf(data);
     const toY: ToY = (value) => toPixel(toCoordinate(value));
     target.useBitmapCoordinateSpace((scope) => {
-      scope.context.fillStyle = colours().band;
+      scope.context.fillStyle = colors().band;
       drawBand(scope, drawn, toY);
-      scope.context.fillStyle = colours().line;
+      scope.context.fillStyle = colors().line;
       drawBars(scope, drawn, toY);
     });
   },
@@ -102,10 +102,10 @@ const heightsOf = ({ pieces = [] }: SpanPoint): CustomSeriesPricePlotValues => {
 
 /** The series for the chart library; reads the colors at every draw. */
 export const createSpanView = (
-  colours: () => SpanColours,
+  colors: () => SpanColors,
 ): ICustomSeriesPaneView<Time, SpanPoint, CustomSeriesOptions> => {
   let drawing: PaneRendererCustomData<Time, SpanPoint> | undefined;
-  const renderer = createRenderer(() => drawing, colours);
+  const renderer = createRenderer(() => drawing, colors);
   return {
     renderer: () => renderer,
     update: (data) => {

@@ -1,10 +1,10 @@
 import { parseFeedId } from '@sealpost/protocol';
 import { expect, test } from 'vitest';
-import { intervalMsOf, medianOf, type ReportWindow, windowEndMs, windowLengthMs } from './interval.ts';
+import { intervalMsOf, medianOf, type StreamWindow, windowEndMs, windowLengthMs } from './interval.ts';
 
 const secondsFeed = parseFeedId(`0x0003${'a'.repeat(60)}`);
 const millisecondsFeed = parseFeedId(`0x1003${'a'.repeat(60)}`);
-const window = (validFromMs: number, observationsMs: number, feedId = secondsFeed): ReportWindow => ({
+const window = (validFromMs: number, observationsMs: number, feedId = secondsFeed): StreamWindow => ({
   feedId,
   validFromMs,
   observationsMs,

@@ -4,8 +4,8 @@ import { useExplorer } from '../state/explorer.ts';
 import { reportHref } from '../state/router.ts';
 import { Exact, Failure, Loading, Notice, Time } from './components.tsx';
 import { formatAge, formatLocal, formatUtc } from './format.ts';
-import { parseMoment, toBox, type Zone } from './moment.ts';
-import { explainMiss, explainTooOld, type Lookup, lookUp, type Neighbour } from './price-lookup.ts';
+import { explainMiss, explainTooOld, type Lookup, lookUp, type Neighbor } from './price-lookup.ts';
+import { parseTime, toInputValue, type Zone } from './time-input.ts';
 import '../styles/price-at.css';
 
 type Asked =
@@ -44,17 +44,17 @@ export const PriceAt = ({ feedId, seconds }: PriceAtProps) => {
   const { clock } = useExplorer();
   const { asked, ask, refuse } = useLookup(feedId);
   const [zone, setZone] = useState<Zone>('utc');
-  const [text, setText] = useState(() => toBox(seconds ?? Math.floor(clock.nowMs.peek() / 1_000) - 60, 'utc'));
+  const [text, setText] = useState(() => toInputValue(seconds ?? Math.floor(clock.nowMs.peek() / 1_000) - 60, 'utc'));
   const [isUnix, setUnix] = useState(false);
-  const moment = parseMoment(text, zone);
+  const time = parseTime(text, zone);
   const submit = (event: Event): void => {
     event.preventDefault();
-    if ('problem' in moment) refuse(moment.problem);
-    else void ask(moment.seconds);
+    if ('problem' in time) refuse(time.problem);
+    else void ask(time.seconds);
   };
   // Keeps the time when the user switches its format.
   const rewrite = (nextZone: Zone, nextUnix: boolean): void => {
-    if ('seconds' in moment) setText(nextUnix ? String(moment.seconds) : toBox(moment.seconds, nextZone));
+    if ('seconds' in time) setText(nextUnix ? String(time.seconds) : toInputValue(time.seconds, nextZone));
     else setText('');
     setZone(nextZone);
     setUnix(nextUnix);
@@ -63,13 +63,13 @@ export const PriceAt = ({ feedId, seconds }: PriceAtProps) => {
     <section class="card price-at" aria-labelledby="price-at-title">
       <h2 id="price-at-title">What was the price at…</h2>
       <form class="price-at-form" onSubmit={submit}>
-        <MomentBox text={text} isUnix={isUnix} zone={zone} onText={setText} />
+        <TimeBox text={text} isUnix={isUnix} zone={zone} onText={setText} />
         <ZoneSwitch zone={zone} isUnix={isUnix} onChange={rewrite} />
         <button type="submit" class="primary">
           Look up
         </button>
       </form>
-      <p class="small muted price-at-echo">{'seconds' in moment ? echoOf(moment.seconds) : moment.problem}</p>
+      <p class="small muted price-at-echo">{'seconds' in time ? echoOf(time.seconds) : time.problem}</p>
       <div aria-live="polite">
         <Answer feedId={feedId} asked={asked} retry={(again) => void ask(again)} />
       </div>
@@ -80,7 +80,7 @@ export const PriceAt = ({ feedId, seconds }: PriceAtProps) => {
 const echoOf = (seconds: number): string =>
   `${formatUtc(seconds * 1_000)} · ${formatLocal(seconds * 1_000)} · Unix ${seconds}`;
 
-const MomentBox = ({
+const TimeBox = ({
   text,
   isUnix,
   zone,
@@ -92,13 +92,13 @@ const MomentBox = ({
   readonly onText: (text: string) => void;
 }) => (
   <div class="field price-at-box">
-    <label for="price-at-moment">
+    <label for="price-at-time">
       {isUnix ? 'Unix timestamp' : `Date and time, ${zone === 'utc' ? 'UTC' : 'local'}`}
     </label>
     {isUnix ? (
       <input
         key="unix"
-        id="price-at-moment"
+        id="price-at-time"
         inputMode="numeric"
         autoComplete="off"
         value={text}
@@ -107,7 +107,7 @@ const MomentBox = ({
     ) : (
       <input
         key="date"
-        id="price-at-moment"
+        id="price-at-time"
         type="datetime-local"
         step={1}
         value={text}
@@ -181,9 +181,9 @@ export const LookupAnswer = ({ feedId, lookup }: { readonly feedId: string; read
         <Notice kind="warning" title="No report at that time">
           {explainMiss(lookup, Math.floor(clock.nowMs.peek() / 1_000))}
         </Notice>
-        <div class="price-at-neighbours">
-          <NeighbourCard feedId={feedId} title="Before" neighbour={lookup.previous} asked={lookup.seconds} />
-          <NeighbourCard feedId={feedId} title="After" neighbour={lookup.next} asked={lookup.seconds} />
+        <div class="price-at-neighbors">
+          <NeighborCard feedId={feedId} title="Before" neighbor={lookup.previous} asked={lookup.seconds} />
+          <NeighborCard feedId={feedId} title="After" neighbor={lookup.next} asked={lookup.seconds} />
         </div>
       </div>
     );
@@ -215,28 +215,28 @@ const WindowText = ({ fromMs, toMs }: { readonly fromMs: number; readonly toMs: 
     </>
   );
 
-const NeighbourCard = ({
+const NeighborCard = ({
   feedId,
   title,
-  neighbour,
+  neighbor,
   asked,
 }: {
   readonly feedId: string;
   readonly title: string;
-  readonly neighbour: Neighbour | undefined;
+  readonly neighbor: Neighbor | undefined;
   readonly asked: number;
 }) => {
-  if (neighbour === undefined)
+  if (neighbor === undefined)
     return (
-      <div class="price-at-neighbour">
+      <div class="price-at-neighbor">
         <h3>{title}</h3>
         <p class="muted">No report</p>
       </div>
     );
-  const { validFromTimestamp, observationsTimestamp, decoded } = neighbour;
+  const { validFromTimestamp, observationsTimestamp, decoded } = neighbor;
   const distance = observationsTimestamp < asked ? asked - observationsTimestamp : validFromTimestamp - asked;
   return (
-    <div class="price-at-neighbour">
+    <div class="price-at-neighbor">
       <h3>
         {title} <span class="small muted">by {formatAge(distance * 1_000)}</span>
       </h3>

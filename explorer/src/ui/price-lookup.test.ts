@@ -17,7 +17,7 @@ const miss = (changes: Partial<Extract<Lookup, { kind: 'miss' }>>): Extract<Look
   ...changes,
 });
 
-/** A server that refuses the moment itself, and does not answer for the neighbours either. */
+/** A server that refuses the moment itself, and does not answer for the neighbors either. */
 const refusing = (error: SealpostError) => ({ at: async () => Promise.reject(error) });
 
 test('a miss brings the reason and the two windows around it, even where their prices cannot be read', async () => {

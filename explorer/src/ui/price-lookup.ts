@@ -3,11 +3,11 @@ import { type Client, type DecodedReport, decode, SealpostError } from '@sealpos
 import type { Body } from '@sealpost/protocol';
 import { formatAge, formatUtc } from './format.ts';
 
-type ReportWindow = Body<'Window'>;
+export type WindowJson = Body<'Window'>;
 export type MissReason = Body<'ReportMiss'>['reason'];
 
 /** An adjacent report; `decoded` if it could be read. */
-export type Neighbour = ReportWindow & { readonly decoded: DecodedReport | undefined };
+export type Neighbor = WindowJson & { readonly decoded: DecodedReport | undefined };
 
 export type Lookup =
   | { readonly kind: 'found'; readonly seconds: number; readonly decoded: DecodedReport }
@@ -15,8 +15,8 @@ export type Lookup =
       readonly kind: 'miss';
       readonly seconds: number;
       readonly reason: MissReason;
-      readonly previous: Neighbour | undefined;
-      readonly next: Neighbour | undefined;
+      readonly previous: Neighbor | undefined;
+      readonly next: Neighbor | undefined;
     }
   | { readonly kind: 'too-old'; readonly seconds: number; readonly oldestTimestamp: number | undefined };
 
@@ -36,8 +36,8 @@ export const lookUp = async (
     if (error.code !== 'report_not_found') throw error;
     const { reason, previous, next } = error.details as Partial<Body<'ReportMiss'>>; // the details of a miss
     const [before, after] = await Promise.all([
-      readNeighbour(client, feedId, previous, signal),
-      readNeighbour(client, feedId, next, signal),
+      readNeighbor(client, feedId, previous, signal),
+      readNeighbor(client, feedId, next, signal),
     ]);
     return { kind: 'miss', seconds, reason: reason ?? 'gap', previous: before, next: after };
   }
@@ -49,12 +49,12 @@ const tooOld = (seconds: number, { details: { oldestTimestamp } }: SealpostError
   oldestTimestamp: typeof oldestTimestamp === 'number' ? oldestTimestamp : undefined,
 });
 
-const readNeighbour = async (
+const readNeighbor = async (
   client: Pick<Client, 'at'>,
   feedId: string,
-  window: ReportWindow | null | undefined,
+  window: WindowJson | null | undefined,
   signal: AbortSignal,
-): Promise<Neighbour | undefined> => {
+): Promise<Neighbor | undefined> => {
   if (window === null || window === undefined) return undefined;
   try {
     const { report } = await client.at(feedId, window.observationsTimestamp, { signal });

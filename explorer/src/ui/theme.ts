@@ -8,8 +8,8 @@ export type Theme = {
   readonly scheme: ReadonlySignal<Scheme>;
   /** Switches to the other one. */
   readonly toggle: () => void;
-  /** The current value of a color in tokens.css, for scripts that draw: `colour('--accent')`. */
-  readonly colour: (token: string) => string;
+  /** The current value of a color in tokens.css, for scripts that draw: `color('--accent')`. */
+  readonly color: (token: string) => string;
 };
 
 /** Also read by public/theme.js, before the first paint. */
@@ -38,7 +38,7 @@ export const createTheme = (window: Window): Theme => {
       choice.value = scheme.peek() === 'dark' ? 'light' : 'dark';
       keep(window, choice.value);
     },
-    colour: (token) => {
+    color: (token) => {
       probe.style.color = `var(${token})`;
       return window.getComputedStyle(probe).color;
     },

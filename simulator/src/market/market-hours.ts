@@ -6,7 +6,7 @@ import { isNyseHoliday } from './holidays.ts';
 import { fromNewYork, toNewYork } from './new-york-time.ts';
 
 /** The session of a market. Markets without extended hours have only `regular` and `closed`. */
-export type Session = 'pre-market' | 'regular' | 'post-market' | 'overnight' | 'closed';
+export type MarketSession = 'pre-market' | 'regular' | 'post-market' | 'overnight' | 'closed';
 
 type Hours = {
   /** The catalog's `marketHours`. */
@@ -77,12 +77,12 @@ export const lastOpenAt = (kind: MarketHours, seconds: number): number => {
 };
 
 /** The session at a second. */
-export const sessionAt = (kind: MarketHours, seconds: number): Session => {
+export const sessionAt = (kind: MarketHours, seconds: number): MarketSession => {
   if (lastOpenAt(kind, seconds) !== seconds) return 'closed';
   return kind === 'us-equities-extended' ? extendedSessionAt(seconds) : 'regular';
 };
 
-const extendedSessionAt = (seconds: number): Session => {
+const extendedSessionAt = (seconds: number): MarketSession => {
   const timeOfDay = toNewYork(seconds) % daySeconds;
   if (timeOfDay < 4 * hour || timeOfDay >= 20 * hour) return 'overnight';
   if (timeOfDay < 9.5 * hour) return 'pre-market';
@@ -96,7 +96,7 @@ export const sessionCodes = {
   'post-market': 3,
   overnight: 4,
   closed: 5,
-} as const satisfies Record<Session, number>;
+} as const satisfies Record<MarketSession, number>;
 
 /** Market status of schema versions 4, 8 and 10: 1 closed, 2 open; 0 is unknown and never simulated. */
-export const openCodeOf = (session: Session): number => (session === 'closed' ? 1 : 2);
+export const openCodeOf = (session: MarketSession): number => (session === 'closed' ? 1 : 2);

@@ -20,7 +20,7 @@ export const createWalk = (seed: string, asset: Asset): Walk => ({
   key: keyOf(`${asset.baseAsset}/${asset.quoteAsset}`, keyOf(seed)),
 });
 
-// Lévy's construction of Brownian motion: independent anchors, then each midpoint is the mean of its neighbours plus noise
+// Lévy's construction of Brownian motion: independent anchors, then each midpoint is the mean of its neighbors plus noise
 // with variance interval / 4. A second is a midpoint at one level only, so its own number is the position of its noise.
 const displacementAt = ({ asset, key }: Walk, seconds: number): number => {
   const volatility = asset.volatilityPerDay / Math.sqrt(daySeconds);

@@ -1,7 +1,7 @@
 // The market of a stream at a second: price, bid, ask, volumes, session. A closed market has the prices of its last open second.
 import type { SimulatedStream } from '../streams.ts';
 import type { Asset } from './assets.ts';
-import { lastOpenAt, type Session, sessionAt } from './market-hours.ts';
+import { lastOpenAt, type MarketSession, sessionAt } from './market-hours.ts';
 import { averageTicksAt, createWalk, ticksAt, toPrice, type Walk } from './prices.ts';
 import { keyOf, uniform } from './random.ts';
 
@@ -10,7 +10,7 @@ export type Quote = {
   readonly observedAt: number;
   /** The second of the prices, the last open one; `observedAt` while the market is open. */
   readonly settledAt: number;
-  readonly session: Session;
+  readonly session: MarketSession;
   readonly price: bigint;
   readonly bid: bigint;
   readonly ask: bigint;

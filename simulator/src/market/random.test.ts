@@ -18,7 +18,7 @@ test('uniform noise spreads evenly over 0 to 1', () => {
   expect(new Set(values.map((value) => Math.floor(value * 100))).size).toBe(100);
 });
 
-test('gaussian noise has mean 0 and deviation 1, neighbours are unrelated, and it is bounded', () => {
+test('gaussian noise has mean 0 and deviation 1, neighbors are unrelated, and it is bounded', () => {
   const values = positions.map((position) => gaussian(42, position));
   expect(Math.abs(meanOf(values))).toBeLessThan(0.03);
   expect(meanOf(values.map((value) => value * value))).toBeCloseTo(1, 1);

@@ -5,8 +5,8 @@ import { Copy, Exact, Notice } from '../components.tsx';
 import { type ByteLink, linkEvents } from './byte-link.ts';
 import { contextLink, contextNames, contextTexts, fieldLink } from './bytes.ts';
 import type { FieldLine, Reading } from './fields.ts';
-import { ReportTime } from './moment.tsx';
 import type { ReadReport } from './reading.ts';
+import { ReportTime } from './report-time.tsx';
 
 type TableProps = { readonly report: ReadReport; readonly link: ByteLink };
 
@@ -165,7 +165,7 @@ const ReadingText = ({ reading }: { readonly reading: Reading }) => {
           <Exact value={reading.value} /> {reading.of}
         </span>
       );
-    case 'moment':
+    case 'time':
       return (
         <span class="reading">
           <ReportTime ms={reading.ms} fraction={reading.fraction} />

@@ -44,19 +44,19 @@ test('fields: a price keeps its integer, and says what it is of', () => {
 test('fields: a stream in milliseconds has them in its type, its unit and its moments', () => {
   const line = lineOf(advanced, 'validFromTimestamp');
   expect([line?.type, line?.unitText, line?.raw]).toEqual(['uint64', 'Unix time in milliseconds', '1700000000000']);
-  expect(line?.reading).toEqual({ kind: 'moment', ms: 1_700_000_000_000, fraction: '' });
+  expect(line?.reading).toEqual({ kind: 'time', ms: 1_700_000_000_000, fraction: '' });
 });
 
 test('fields: a stream in seconds has those', () => {
   const body: ReportBody = { version: 2, ...head(`0x0002${'1'.repeat(60)}`, 1), price: 1n };
   const line = lineOf(body, 'observationsTimestamp');
   expect([line?.type, line?.unitText, line?.raw]).toEqual(['uint32', 'Unix time in seconds', '1700000001']);
-  expect(line?.reading).toEqual({ kind: 'moment', ms: 1_700_000_001_000, fraction: '' });
+  expect(line?.reading).toEqual({ kind: 'time', ms: 1_700_000_001_000, fraction: '' });
 });
 
 test('fields: nanoseconds keep the digits that a date has no room for', () => {
   expect(lineOf(advanced, 'lastSeenTimestampNs')?.reading).toEqual({
-    kind: 'moment',
+    kind: 'time',
     ms: 1_700_000_001_123,
     fraction: '4567',
   });

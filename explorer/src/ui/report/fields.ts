@@ -14,7 +14,7 @@ import { marketStatusOf } from '../market-status.ts';
 export type Reading =
   | { readonly kind: 'decimal'; readonly value: bigint; readonly of: string }
   /** `fraction`: the digits below the millisecond, if any. */
-  | { readonly kind: 'moment'; readonly ms: number; readonly fraction: string }
+  | { readonly kind: 'time'; readonly ms: number; readonly fraction: string }
   | { readonly kind: 'words'; readonly text: string }
   /** Whole numbers and hashes: the raw value is readable as it is. */
   | { readonly kind: 'plain' };
@@ -109,7 +109,7 @@ const scaled: Readonly<Partial<Record<FieldUnit, string>>> = {
   LINK: 'LINK',
 };
 
-const moment = (ms: number, fraction = ''): Reading => ({ kind: 'moment', ms, fraction });
+const time = (ms: number, fraction = ''): Reading => ({ kind: 'time', ms, fraction });
 
 const readingOf = ({ name, unit }: Field, value: unknown, body: ReportBody, isMs: boolean): Reading => {
   const of = scaled[unit];
@@ -119,9 +119,9 @@ const readingOf = ({ name, unit }: Field, value: unknown, body: ReportBody, isMs
   if (name === 'duration') return { kind: 'words', text: `${value} seconds` };
   if (name === 'activationDateTime' && Number(value) === 0) return { kind: 'words', text: 'No change planned' };
   if (unit === 'nanoseconds' && typeof value === 'bigint')
-    return moment(Number(value / 1_000_000n), (value % 1_000_000n).toString().padStart(6, '0').replace(/0+$/, ''));
-  if (unit === 'stream time') return moment(Number(value) * (isMs ? 1 : 1_000));
-  return unit === 'seconds' ? moment(Number(value) * 1_000) : { kind: 'plain' };
+    return time(Number(value / 1_000_000n), (value % 1_000_000n).toString().padStart(6, '0').replace(/0+$/, ''));
+  if (unit === 'stream time') return time(Number(value) * (isMs ? 1 : 1_000));
+  return unit === 'seconds' ? time(Number(value) * 1_000) : { kind: 'plain' };
 };
 
 /** Every field of a body, in the order of its bytes. */

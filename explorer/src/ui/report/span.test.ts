@@ -6,22 +6,22 @@ const span = (fromSeconds: number, toSeconds: number) => ({ fromMs: fromSeconds 
 test('span: a report of one second between two of one second is the middle third', () => {
   const { parts } = drawSpan(span(10, 10), span(9, 9), span(11, 11), 1_000, undefined);
   expect(parts.map(({ kind, begin }) => [kind, Math.round(begin)])).toEqual([
-    ['neighbour', 0],
+    ['neighbor', 0],
     ['report', 33],
-    ['neighbour', 67],
+    ['neighbor', 67],
   ]);
 });
 
 test('span: a gap is a gap', () => {
   const { parts } = drawSpan(span(10, 10), span(7, 7), undefined, 1_000, undefined);
   expect(parts).toEqual([
-    { kind: 'neighbour', begin: 0, width: 25 },
+    { kind: 'neighbor', begin: 0, width: 25 },
     { kind: 'gap', begin: 25, width: 50 },
     { kind: 'report', begin: 75, width: 25 },
   ]);
 });
 
-test('span: a far neighbour does not squeeze the report away', () => {
+test('span: a far neighbor does not squeeze the report away', () => {
   const { parts } = drawSpan(span(1_000, 1_000), span(1, 1), undefined, 1_000, undefined);
   expect(parts).toEqual([
     { kind: 'gap', begin: 0, width: 75 },

@@ -5,7 +5,7 @@
 export type SpanWindow = { readonly fromMs: number; readonly toMs: number };
 
 export type SpanPart = {
-  readonly kind: 'report' | 'neighbour' | 'gap';
+  readonly kind: 'report' | 'neighbor' | 'gap';
   /** Shares of the bar, from 0 to 100. */
   readonly begin: number;
   readonly width: number;
@@ -41,13 +41,13 @@ export const drawSpan = (
     ...(previous === undefined
       ? []
       : [
-          ...part('neighbour', previous.fromMs, previous.toMs + unitMs),
+          ...part('neighbor', previous.fromMs, previous.toMs + unitMs),
           ...part('gap', previous.toMs + unitMs, own.fromMs),
         ]),
     ...part('report', own.fromMs, ownEnd),
     ...(next === undefined
       ? []
-      : [...part('gap', ownEnd, next.fromMs), ...part('neighbour', next.fromMs, next.toMs + unitMs)]),
+      : [...part('gap', ownEnd, next.fromMs), ...part('neighbor', next.fromMs, next.toMs + unitMs)]),
   ];
   return { parts, marker: askedMs === undefined ? undefined : share(askedMs + unitMs / 2) };
 };

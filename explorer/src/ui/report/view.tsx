@@ -10,10 +10,10 @@ import { checkingForms, readingForms } from './copy-as.ts';
 import { ReportCopyAs } from './copy-as-box.tsx';
 import { ReportDump } from './dump.tsx';
 import { ReportFieldTable } from './field-table.tsx';
-import { ReportTime } from './moment.tsx';
 import { ReportPayload } from './payload.tsx';
 import type { Claim } from './proof.ts';
 import type { ReadReport } from './reading.ts';
+import { ReportTime } from './report-time.tsx';
 import { drawSpan, type SpanWindow } from './span.ts';
 import { ReportVerdict } from './verdict.tsx';
 import '../../styles/report.css';
@@ -90,7 +90,7 @@ const PriceCard = ({ report, asked, around }: CardProps) => {
           </div>
         )}
       </dl>
-      <Span report={report} asked={asked} around={around} />
+      <Validity report={report} asked={asked} around={around} />
     </section>
   );
 };
@@ -105,7 +105,7 @@ const Side = ({ title, value }: { readonly title: string; readonly value: bigint
 );
 
 /** The validity of the price, drawn between the adjacent reports. */
-const Span = ({ report: { decoded }, asked, around }: CardProps) => {
+const Validity = ({ report: { decoded }, asked, around }: CardProps) => {
   const { clock } = useExplorer();
   if (decoded === undefined) return null;
   const { validFromMs, observationsMs, expiresAtMs, feedId } = decoded;

@@ -4,12 +4,12 @@ import { secondsMax } from '@sealpost/protocol';
 export type Zone = 'utc' | 'local';
 
 /** The parsed second, or what is wrong with the text. */
-export type Moment = { readonly seconds: number } | { readonly problem: string };
+export type ParsedTime = { readonly seconds: number } | { readonly problem: string };
 
 const isWithin = (seconds: number): boolean => seconds >= 0 && seconds <= secondsMax;
 
 /** Parses `2026-11-15T09:28:17` (seconds are optional, a space may replace the T), or Unix seconds or milliseconds. */
-export const parseMoment = (raw: string, zone: Zone): Moment => {
+export const parseTime = (raw: string, zone: Zone): ParsedTime => {
   const text = raw.trim();
   if (text === '') return { problem: 'Enter a date and time, or a Unix timestamp.' };
   if (/^[0-9]{1,10}$/.test(text)) return bounded(Number(text));
@@ -27,13 +27,13 @@ export const parseMoment = (raw: string, zone: Zone): Moment => {
   return bounded(Math.floor(ms / 1_000));
 };
 
-const bounded = (seconds: number): Moment =>
+const bounded = (seconds: number): ParsedTime =>
   isWithin(seconds) ? { seconds } : { problem: 'Enter a time from 1970 to 2106.' };
 
 const pad = (value: number): string => String(value).padStart(2, '0');
 
 /** A second in the form of a datetime-local input: `2026-11-15T09:28:17`. */
-export const toBox = (seconds: number, zone: Zone): string => {
+export const toInputValue = (seconds: number, zone: Zone): string => {
   const date = new Date(seconds * 1_000);
   if (zone === 'utc') return date.toISOString().slice(0, 19);
   const day = `${date.getFullYear()}-${pad(date.getMonth() + 1)}-${pad(date.getDate())}`;
