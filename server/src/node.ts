@@ -32,7 +32,7 @@ export type Node = {
 export type NodeOptions = {
   readonly settings: Settings;
   readonly version: string;
-  /** What senders show at POST /ingest; without one the path does not exist. */
+  /** The token of POST /ingest; without one the path does not exist. */
   readonly ingestToken: string | undefined;
   /** Where log lines go; standard output when absent. */
   readonly logTo?: { readonly write: (line: string) => void };
@@ -45,10 +45,10 @@ export type NodeOptions = {
 /** A stream is behind when its newest report is older than this. */
 const staleAfterSeconds = 60;
 
-/** What comes in on the private listener may be finished within this time, where the public one took all of `drainMs`. */
+/** How long uploads on the private listener may take when the public one used all of `drainMs`. */
 const lastUploadMs = 200;
 
-/** Opens a node; it answers when this resolves. What was opened before a part that fails is closed again. */
+/** Opens a node; it serves when this resolves. If a part fails to open, it closes those before it. */
 export const openNode = async (options: NodeOptions): Promise<Node> => {
   const { settings, version, ingestToken, logTo, starting = unwatchedStart, signIn } = options;
   const log = openLog({
@@ -74,7 +74,7 @@ export const openNode = async (options: NodeOptions): Promise<Node> => {
   const close = async (): Promise<void> => {
     const deadlineMs = performance.now() + settings.drainMs;
     await front?.drain();
-    closing.abort(); // a mirror's request has no end of its own
+    closing.abort(); // a mirror's request does not end by itself
     await ops?.close(Math.max(lastUploadMs, deadlineMs - performance.now()));
     await write?.close();
   };
@@ -164,7 +164,7 @@ type Front = {
   readonly check: () => string | undefined;
   /** What is wrong with other processes that still answer. */
   readonly degraded: () => readonly string[];
-  /** Damaged records that other processes came across. */
+  /** Damaged records that other processes found. */
   readonly damage: () => readonly Damage[];
   /** Metrics of other processes. */
   readonly values: () => Promise<readonly (readonly MetricValues[])[]>;
@@ -229,7 +229,7 @@ const openSingle = async (
 
 const createReadings = (write: () => WritePath | undefined, front: () => Front | undefined) => ({
   activeRequests: () => front()?.activeRequests() ?? 0,
-  stalenessSeconds: () => (write() === undefined ? [] : stalenessOf(write() as WritePath)), // just looked at
+  stalenessSeconds: () => (write() === undefined ? [] : stalenessOf(write() as WritePath)), // checked before
   storeMapBytes: async () => (await write()?.store.reports.stats())?.fileBytes ?? 0,
 });
 

@@ -14,7 +14,7 @@ export type RunningPostgres = {
   readonly base: string;
   /** The address of a store in a schema of its own. */
   readonly url: (schema: string, parameters?: string) => string;
-  /** A connection of the test's own. */
+  /** A connection of the test's own; `stop` ends it. */
   readonly connect: () => postgres.Sql;
   readonly folder: string;
   /** kill -9 of all its processes; the files stay. */
@@ -119,13 +119,18 @@ const run = async (folder: string, durable: boolean): Promise<RunningPostgres> =
     await gone;
   };
   await start();
+  const connected: postgres.Sql[] = [];
   const base = `postgres://postgres@127.0.0.1:${port}/postgres`;
   return {
     port,
     base,
     folder,
     url: (schema, parameters = 'read_ms=20000&write_ms=20000') => `${base}?schema=${schema}&${parameters}`,
-    connect: () => postgres(base, { max: 4, onnotice: () => {} }),
+    connect: () => {
+      const database = postgres(base, { max: 4, onnotice: () => {} });
+      connected.push(database);
+      return database;
+    },
     kill: async () => {
       const server = serverOf(folder);
       // Held, it makes no more children: one that is overlooked would keep the next start from using the files.
@@ -139,6 +144,7 @@ const run = async (folder: string, durable: boolean): Promise<RunningPostgres> =
     },
     start,
     stop: async () => {
+      for (const database of connected) await database.end({ timeout: 1 });
       await end();
       rmSync(folder, { recursive: true, force: true });
     },

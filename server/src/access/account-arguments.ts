@@ -19,7 +19,7 @@ export const parseAccountName = (raw: string): string => {
   throw malformedArgument('name', raw, 'a text of 1 to 100 characters on one line that is no UUID');
 };
 
-/** Routes with a limit of their own, and `*` for all the others. */
+/** Routes with their own limit, and `*` for all others. */
 export const limitedRoutes: readonly string[] = [
   '*',
   ...Object.entries(routes).flatMap(([name, { auth }]) => (auth === 'none' ? [] : [name])),

@@ -36,7 +36,7 @@ export type RateLimiter = {
 export const bucketsMax = { accounts: 100_000, addresses: 50_000 } as const;
 
 /**
- * Each of several processes may give a whole bucket before it hears of the others: with 64 of them that is 63 seconds of debt. A lower
+ * Each of several processes may grant a whole bucket before it learns of the others: with 64 of them that is 63 seconds of debt. A lower
  * bound would let the difference through for nothing.
  */
 const debtSecondsMax = 64;
@@ -46,7 +46,7 @@ const unlimited: RateDecision = { allowed: true, limit: 0, remaining: 0, resetSe
 /** Keys touched within so long of each other keep their order: keeping it to the request would cost as much as the bucket. */
 const orderMs = 1_000;
 
-/** Makes a limiter for at most `keysMax` keys; past that the key untouched for longest, to the second, is forgotten, which only favours it. */
+/** Makes a limiter for at most `keysMax` keys; beyond that the key untouched for longest, to the second, is dropped, which only favors it. */
 export const createRateLimiter = (keysMax: number): RateLimiter => {
   const buckets = new Map<string, Bucket>();
   const refill = (key: string, perSecond: number, nowMs: number): Bucket => {

@@ -54,7 +54,7 @@ const setOnce = (headers: Mutable, key: 'userId' | 'timestamp' | 'signature', va
   headers[key] = value;
 };
 
-// Lengths of the names above: most headers are passed over without lower-casing them.
+// Lengths of the names above: most headers are skipped without lower-casing them.
 const lengths = new Set(Object.keys(readers).map((name) => name.length));
 
 /** Reads a raw header list: name, value, name, value… */

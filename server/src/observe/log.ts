@@ -365,7 +365,7 @@ const createComplaintLimit = (
     return second;
   };
   return {
-    /** May this one be a line of its own? */
+    /** Whether this one gets its own line. */
     take: (kind: Observation['kind'], code: string): boolean => {
       const atMs = nowMs();
       const last = seconds.get(kind);

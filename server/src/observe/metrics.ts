@@ -49,7 +49,7 @@ export type Metrics = {
 /** The format that `renderMetrics` writes. */
 export const metricsContentType = Registry.PROMETHEUS_CONTENT_TYPE;
 
-/** Makes the metrics of this process, with a registry of their own. */
+/** Creates the metrics of this process, with their own registry. */
 export const createMetrics = ({ readings, staleAfterSeconds }: MetricsOptions): Metrics => {
   const registry = new Registry();
   const requests = createRequestMetrics(registry);

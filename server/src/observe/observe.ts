@@ -39,7 +39,7 @@ export type Observation =
 /** Takes observations as they come; must not wait. */
 export type Listener = (observation: Observation) => void;
 
-/** What a request counts as beside its status, by the code of its answer. A code may count twice: each is told once, as a request. */
+/** Which other counters a request increments, by the code of its answer. A code may be in several; the request is reported once. */
 export const countedCodes = {
   authFailure: [
     'missing_header',

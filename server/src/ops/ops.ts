@@ -69,7 +69,7 @@ export const openOpsListener = async (options: OpsOptions): Promise<OpsListener>
     server.once('error', reject);
     server.listen(port, host, () => resolve(void server.off('error', reject)));
   });
-  // A connection that cannot be accepted, for want of descriptors say, must not end the process.
+  // A connection that cannot be accepted, for example without a free descriptor, must not end the process.
   server.on('error', (error) =>
     observe({ kind: 'warning', code: 'ops_listener_failed', message: 'The private listener failed.', error }),
   );

@@ -10,7 +10,7 @@ export const auditHash = (entry: Omit<AuditEntry, 'hash'>): string => {
     .digest('hex');
 };
 
-/** Throws unless entries go on where a log ends. */
+/** Throws unless entries continue a log. */
 export const requireChain = (
   last: Pick<AuditEntry, 'sequence' | 'hash'> | undefined,
   entries: readonly AuditEntry[],

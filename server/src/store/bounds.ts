@@ -13,9 +13,9 @@ export const quarantineLinesMax = 10_000;
 export const quarantineBytesMax = 16 * 2 ** 20;
 
 /** The newest lines of a batch that fit, in their order. */
-export const fitQuarantine = (refused: readonly QuarantinedReport[]): readonly QuarantinedReport[] => {
+export const fitQuarantine = (rejected: readonly QuarantinedReport[]): readonly QuarantinedReport[] => {
   let bytes = 0;
-  const newest = refused.slice(-quarantineLinesMax);
+  const newest = rejected.slice(-quarantineLinesMax);
   const firstOut = newest.findLastIndex((entry) => {
     bytes += encodeRecord(entry).length;
     return bytes > quarantineBytesMax;

@@ -33,7 +33,7 @@ const reportsPerBatch = 1_000;
 const entriesPerBatch = 1_000;
 const linesPerBatch = 250;
 
-/** Copies everything; resolves when the copy is complete and compared. Refuses a target that holds something else. */
+/** Copies everything; resolves when the copy is complete and compared. Throws for a target with other records. */
 export const copyStore = async (from: Store, to: Store, { onProgress, signal }: CopyOptions = {}): Promise<Copied> => {
   const auditEntries = await copyAdministration(from.admin, to.admin);
   const copied = await copyReports(
@@ -49,7 +49,7 @@ export const copyStore = async (from: Store, to: Store, { onProgress, signal }: 
   return { ...copied, damaged: copied.damaged + damaged, auditEntries };
 };
 
-const refusal = (what: string) =>
+const targetDiffers = (what: string) =>
   new StoreError('store_write_failed', `${what} Copy into a store that is new, or was begun by this copy.`);
 
 const recordsOf = async <K extends AdminKind>(admin: AdminStore, kind: K): Promise<readonly KeyedRecord[]> =>
@@ -59,7 +59,7 @@ const copyAdministration = async (from: AdminStore, to: AdminStore): Promise<num
   const last = await lastEntry(to);
   if (last !== undefined) {
     const [same] = await from.auditAfter(last.sequence - 1, 1);
-    if (same?.hash !== last.hash) throw refusal('The audit log of the target is not the beginning of this one.');
+    if (same?.hash !== last.hash) throw targetDiffers('The audit log of the target is not the beginning of this one.');
   }
   let sequence = last?.sequence ?? 0;
   for (let more = true; more; ) {
@@ -119,8 +119,8 @@ const copyReports = async (
   let duplicates = 0;
   const damaged = await eachSlice(from, signal, async (slice) => {
     const outcomes = await to.append(slice.map(withPrice));
-    const refused = outcomes.findIndex((outcome) => outcome === 'conflict' || outcome === 'overlap');
-    if (refused >= 0) throw refusal(`The target holds another report of ${slice[refused]?.feedId}.`);
+    const rejected = outcomes.findIndex((outcome) => outcome === 'conflict' || outcome === 'overlap');
+    if (rejected >= 0) throw targetDiffers(`The target holds another report of ${slice[rejected]?.feedId}.`);
     duplicates += outcomes.filter((outcome) => outcome === 'duplicate').length;
     reports += slice.length;
     onProgress(reports);

@@ -259,7 +259,7 @@ export const testRetention = (contract: Contract, store: () => Store, reopen: ()
   );
 
   contract('the quarantine keeps the newest rejected lines, newest first', async () => {
-    const refused = (n: number) => ({
+    const rejected = (n: number) => ({
       atMs: n,
       code: 'c',
       message: `m${n}`,
@@ -267,13 +267,13 @@ export const testRetention = (contract: Contract, store: () => Store, reopen: ()
       observationsMs: null,
       line: 'x',
     });
-    await store().quarantine.add([refused(1), refused(2)]);
-    await store().quarantine.add([refused(3)]);
-    expect(await store().quarantine.list(2)).toEqual([refused(3), refused(2)]);
+    await store().quarantine.add([rejected(1), rejected(2)]);
+    await store().quarantine.add([rejected(3)]);
+    expect(await store().quarantine.list(2)).toEqual([rejected(3), rejected(2)]);
     expect(await store().quarantine.count()).toBe(3);
-    await store().quarantine.add(Array.from({ length: 10_050 }, (_, i) => refused(10 + i)));
+    await store().quarantine.add(Array.from({ length: 10_050 }, (_, i) => rejected(10 + i)));
     expect(await store().quarantine.count()).toBeLessThanOrEqual(10_000);
-    expect((await store().quarantine.list(1))[0]).toEqual(refused(10_059));
+    expect((await store().quarantine.list(1))[0]).toEqual(rejected(10_059));
   });
 };
 

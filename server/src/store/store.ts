@@ -23,7 +23,7 @@ export const reportTag = (fullReport: Uint8Array): string =>
 
 /**
  * What became of an appended report. `stored`: new and durable. `duplicate`: it was there before, as these bytes or signed
- * by another quorum; the first bytes stay. Nothing was written for `conflict` (its key holds another body) and `overlap` (its window cuts into a neighbour's).
+ * by another quorum; the first bytes stay. Nothing was written for `conflict` (its key holds another body) and `overlap` (its window cuts into a neighbor's).
  */
 export type AppendOutcome = 'stored' | 'duplicate' | 'conflict' | 'overlap';
 
@@ -274,8 +274,8 @@ export type AdminStore = {
   /** Puts records in the place of what is stored, in one transaction with its audit entry. The request loop of a running node does not wait for the disk. */
   readonly put: (records: readonly KeyedRecord[], act: Act) => Promise<void>;
   /**
-   * Takes records and entries of another store's log as they are, in one transaction: for moving a store. The entries must go on where
-   * the log ends here; others are refused.
+   * Takes records and entries of another store's log as they are, in one transaction: for moving a store. The entries must continue where
+   * the log ends here; others are rejected.
    */
   readonly takeOver: (records: readonly KeyedRecord[], entries: readonly AuditEntry[]) => Promise<void>;
   /** Entries after a sequence number, oldest first; 0 is before the first. */
@@ -311,7 +311,7 @@ export type UsageStore = {
 export const writingParts = ['reports', 'administration', 'rollups'] as const;
 export type WritingPart = (typeof writingParts)[number];
 
-/** A part of a store that cannot be written to at present. Readers go on. */
+/** A part of a store that cannot be written now. Reads still work. */
 export type WritingStop = {
   readonly part: WritingPart;
   readonly code: StoreErrorCode;

@@ -28,7 +28,7 @@ export const reasonOf = ({ previous, next, damaged }: Neighbours): MissReason =>
   return next === undefined ? 'not_yet' : 'gap';
 };
 
-/** The neighbours of a second, leaving out what retention hides. */
+/** The neighbors of a second, without what retention hides. */
 export const visibleNeighbours = async (
   context: RouteContext,
   feedId: FeedId,

@@ -77,7 +77,7 @@ const writeTenDigits = (text: Buffer, at: number, seconds: number): void => {
 
 const zero = '0'.charCodeAt(0);
 
-/** How many characters a report takes, all of them ASCII, before its bytes are at hand. */
+/** How many characters a report takes, all ASCII, without its bytes. */
 export const renderedLength = (feedId: FeedId, window: Window, fullReportBytes: number): number =>
   namesLength +
   feedId.length +

@@ -5,7 +5,7 @@ import { CorruptRecordError, type Window } from '../store.ts';
 import { keepUnpacked, packReport, type Unpacked, unpackedBytes, unpackShared } from './packed-report.ts';
 import type { RecordBytes } from './record-bytes.ts';
 
-/** A report inside its stream: no feed id, which the stream's number stands for. */
+/** A report within its stream, so without the feed ID. */
 export type BlockReport = Window & { readonly fullReport: Uint8Array };
 
 /** Reports in a closed run. */

@@ -163,7 +163,7 @@ export const createCandleWriter = (tables: ReportTables, damage: DamageLog) => {
   };
 };
 
-/** Makes a damaged hour or day anew from the intact minutes that it covers. */
+/** Rebuilds a damaged hour or day from the intact minutes that it covers. */
 const rebuild = (tables: ReportTables, name: RollupTable, bucketMs: number, key: Buffer, damage: DamageLog): void => {
   const fromMs = observationsOfKey(key);
   const minutes = minutesOf(tables, streamOfKey(key), fromMs, fromMs + bucketMs, damage);
@@ -181,7 +181,7 @@ const isBefore = (key: Buffer, built: Built): boolean => built === 'all' || Buff
 const builtTo = ({ meta, hourCandles, dayCandles }: ReportTables, damage: DamageLog): Built => {
   const value = meta.get(builtKey);
   if (value === undefined || hourCandles === undefined || dayCandles === undefined) return Buffer.alloc(0);
-  // The writer makes the mark anew: whoever comes upon a damaged one first names it (D174).
+  // The writer rewrites the mark; the first reader of a damaged one notes it (D174).
   const mark = damage.contain({ table: 'meta', key: 'rollups' }, () =>
     decodeKeyedRecord<{ before: string | null }>(builtKey, value, 'the record rollups'),
   );
@@ -239,7 +239,7 @@ export const rollupKeys = (
 type Entry = { readonly key: Buffer; readonly value: Buffer };
 type PricedMoment = { readonly observationsMs: number; readonly price: bigint };
 
-/** Makes a missing roll-up anew: a minute from its reports, others from their minutes. True where it is there in the end. */
+/** Rebuilds a missing roll-up: a minute from its reports, others from their minutes. True if it exists afterwards. */
 export const restoreRollup = (
   tables: ReportTables,
   table: RollupTable,
@@ -264,7 +264,7 @@ export const restoreRollup = (
 /** Roll-ups that are read between two looks at the clock. */
 const looksApart = 16;
 
-/** Candles of a stream, from the first second of a range on; `next` is where a slice that was over has to go on. */
+/** Candles of a stream, from the first second of a range on; `next` is where a slice that ended early resumes. */
 export const readCandles = (
   tables: ReportTables,
   stream: number,

@@ -256,7 +256,7 @@ const composeStore = (
     stats: async () => readStats(folder, environment, tables, damage),
   };
   const quarantine: Quarantine = {
-    add: async (refused) => writable().quarantine(refused),
+    add: async (rejected) => writable().quarantine(rejected),
     list: async (limit) => {
       environment.root.resetReadTxn();
       return listQuarantine(tables.quarantine, limit, damage);

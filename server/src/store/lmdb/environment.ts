@@ -1,5 +1,5 @@
 // An LMDB environment: options, named tables, and synchronous transactions that are flushed before they return, so that readers only see what is on disk
-// (D51). After a failed commit LMDB may refuse to go on; the environment is then reopened in place (D135).
+// (D51). After a failed commit LMDB may reject every transaction; the environment is then reopened in place (D135).
 import { existsSync, statSync } from 'node:fs';
 import { type Database, open, type RangeOptions, type RootDatabase } from 'lmdb';
 import type { RecordBytes } from '../format/record-bytes.ts';
@@ -9,7 +9,7 @@ import { completeCreation, corruptStore, createHeadroom, pagesFile, preparePages
 
 /**
  * A table of binary keys and values. Nothing of it is asynchronous: an asynchronous transaction of lmdb that fails leaves a second rejected promise
- * that nobody can catch, and ends the process. Changes outside of a transaction throw.
+ * that cannot be caught, and ends the process. Changes outside of a transaction throw.
  */
 export type Table = {
   readonly get: (key: Buffer) => Buffer | undefined;
@@ -24,7 +24,7 @@ export type Table = {
   /** Whether there was something. */
   readonly removeSync: (key: Buffer) => boolean;
   readonly clearSync: () => void;
-  /** Removes the table, in a transaction of its own. */
+  /** Removes the table, in its own transaction. */
   readonly dropSync: () => void;
 };
 
@@ -61,7 +61,7 @@ export type Environment = {
  */
 export type SharedEnvironment = {
   readonly closings: () => number;
-  /** Whether the other thread has let go of it since so many closings; waits a moment for that. */
+  /** Whether the other thread has released it since so many closings; waits briefly for that. */
   readonly mayReopen: (seen: number) => boolean;
 };
 
@@ -180,7 +180,7 @@ const openHandle = (folder: string, readOnly: boolean) => {
   };
 };
 
-/** An environment that is opened again where LMDB refuses to go on. */
+/** An environment that is reopened when LMDB rejects every transaction. */
 const connect = (folder: string, readOnly: boolean, shared: SharedEnvironment | undefined) => {
   const handle = openHandle(folder, readOnly);
   const { inner, isRefused } = handle;
@@ -325,7 +325,7 @@ const isOneBitOff = (a: string, b: string): boolean => {
 
 /**
  * Opens a table of the environment, creating it where that is possible; undefined when a reader comes before it was made. A table whose name
- * has a flipped bit is opened under that name. One that is listed and cannot be found is never made anew: it would be empty.
+ * has a flipped bit is opened under that name. One that is listed and cannot be found is never created again: it would be empty.
  */
 export const openTable = (environment: Environment, name: string): Table => {
   const { folder, openNamed } = environment;

@@ -157,10 +157,10 @@ export type Headroom = {
 /**
  * Makes sure of the file before LMDB writes to it. LMDB 3.5.6 corrupts the memory of the process when a write of pages fails (its message of the
  * error is longer than the buffer for it), so a page behind the last one is written first, and space for the next transactions is taken there: a
- * full disk, a quota and a file system that has failed show here, as errors. Nobody refers to pages behind the last, and nobody else writes meanwhile.
+ * full disk, a quota and a file system that has failed show here, as errors. Nothing refers to pages behind the last, and no other process writes meanwhile.
  *
  * In sparse steps of 8 MB the file also stays longer than any page in use: LMDB may leave its last pages unwritten when they are free, which
- * would look like a truncated file; no transaction of ours takes 8 MB. The file stays open: a process without descriptors goes on writing.
+ * would look like a truncated file; no transaction of ours takes 8 MB. The file stays open: a process without descriptors can still write.
  */
 export const createHeadroom = (folder: string): Headroom => {
   let opened: number | undefined;

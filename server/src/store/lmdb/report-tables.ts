@@ -179,7 +179,7 @@ export const countRuns = (tables: ReportTables): Counters => {
 /** Every transaction that changes reports ends with this. */
 export const writeCounters = (tables: ReportTables, { reports, reportBytes }: Counters): void => {
   const isDamaged = !isCounted(viewRecord(tables.meta, countersKey) ?? Buffer.alloc(countersBytes), countersBytes);
-  // After damage a number that nobody remembers as seen.
+  // After damage, a number that no process has seen.
   const next = isDamaged ? Math.floor(Math.random() * 2 ** 47) : changesOf(tables) + 1;
   putChecked(
     tables,

@@ -35,7 +35,7 @@ const createSecretUses = (environment: Environment, damage: DamageLog) => {
     return (known && useOf(key, known)?.usedAtMs) ?? 0;
   };
   return {
-    /** Keys with the latest of these uses and of what is stored; a stored use that is ahead of the clock gives way. */
+    /** Keys with the latest of these uses and of what is stored; a stored use that is ahead of the clock is replaced. */
     latestOf: (uses: readonly SecretUse[], nowMs: number): ReadonlyMap<string, number> => {
       const storedUse = (key: string): number => (usedAt(key) > nowMs ? 0 : usedAt(key));
       const latestUses = new Map<string, number>();

@@ -178,12 +178,12 @@ const putWithEntry = async (
 };
 
 export const createQuarantine = (run: Run, { write }: WriteConnection, t: Tables, damage: DamageLog): Quarantine => ({
-  add: async (refused) => {
-    if (refused.length === 0) return;
+  add: async (rejected) => {
+    if (rejected.length === 0) return;
     await write(async (on) => {
       await on(
         `INSERT INTO ${t.quarantine} (record) SELECT record FROM unnest($1::bytea[]) WITH ORDINALITY AS r(record, n) ORDER BY n`,
-        [bytesList(fitQuarantine(refused).map(encodeRecord))],
+        [bytesList(fitQuarantine(rejected).map(encodeRecord))],
       );
       await on(
         `DELETE FROM ${t.quarantine} WHERE sequence <= (SELECT max(sequence) FROM (

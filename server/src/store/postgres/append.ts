@@ -108,8 +108,8 @@ const createJudge = async (run: Run, t: Tables, batch: readonly NewReport[]): Pr
     const streamEnd = streamEnds.get(report.feedId) ?? { newestMs: -1, accepted: [] };
     streamEnds.set(report.feedId, streamEnd);
     const accepted = report.validFromMs > streamEnd.newestMs ? [] : streamEnd.accepted;
-    const refused = judgeReport(report, [...accepted, ...(neighbours.get(report) ?? [])]);
-    if (refused !== undefined) return refused;
+    const rejected = judgeReport(report, [...accepted, ...(neighbours.get(report) ?? [])]);
+    if (rejected !== undefined) return rejected;
     streamEnd.accepted.push(report);
     streamEnd.newestMs = Math.max(streamEnd.newestMs, report.observationsMs);
     return 'stored';

@@ -16,10 +16,7 @@ import { migratePostgres, tablesOf } from './schema.ts';
 const { report } = await createSignedReports();
 const server = await startPostgres();
 const database = server.connect();
-afterAll(async () => {
-  await database.end();
-  await server.stop();
-});
+afterAll(server.stop);
 
 const t0 = 1_763_200_000;
 const patience = { timeout: 20_000 };

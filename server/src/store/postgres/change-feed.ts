@@ -26,7 +26,7 @@ import type { Tables } from './schema.ts';
 const pollMs = 250;
 /** Reports read at once. */
 const batchMax = 1_000;
-/** Keys looked at for a reader that wants few of the streams: some 40 KB. */
+/** Keys per read for a reader of few streams: about 40 KB. */
 const filteredKeysMax = 1_024;
 /** Batches of keys read at once. */
 const keyBatchesMax = 64;
@@ -137,7 +137,7 @@ export const openFeed = async (parts: FeedParts): Promise<ChangeFeed> => {
   };
 };
 
-/** What is known in memory, and how it is brought up to date. */
+/** What is in memory, and how it is updated. */
 const createMemory = (parts: FeedParts, start: Reached) => {
   const { run, tables: t, partitions } = parts;
   const newest = createNewestReports();
@@ -165,7 +165,7 @@ const createMemory = (parts: FeedParts, start: Reached) => {
       if (next.missed) await loadHeads();
       await learn(next.reports, next.positions);
       if (next.missed) {
-        // Memory has no holes: whoever follows from before this one reads the database, and is told.
+        // Memory has no holes: followers from before this position read the database, which reports the damage.
         recent.skipTo(position() > next.position ? recent.reached() : { position: next.position, mark: next.mark });
         continue;
       }
@@ -222,7 +222,7 @@ const readReached = async (run: Run, t: Tables, position: number): Promise<Reach
 const readHeadIds = async (run: Run, t: Tables): Promise<readonly Buffer[]> =>
   (await run<{ feed_id: Buffer }>(`SELECT feed_id FROM ${t.heads}`)).map(({ feed_id }) => feed_id);
 
-/** Reports before a damaged newest one that are looked at for one that is intact. */
+/** Reports before a damaged newest one that are searched for an intact one. */
 const olderMax = 64;
 
 /** The newest intact report of each stream. */
@@ -257,14 +257,14 @@ type Wanted = {
   readonly filter?: AppendedFilter | undefined;
 };
 
-/** The keys to read, without those of other streams, up to a limit, and the position of the last one looked at. */
+/** The keys to read, without those of other streams, up to a limit, and the position of the last one read. */
 const chooseKeys = (keys: readonly KeyAt[], limit: number, filter: AppendedFilter | undefined) => {
   const chosen = filter === undefined ? keys : keys.filter(({ feedId }) => filter.feedIds.has(feedId));
   const last = chosen.length > limit ? chosen[limit - 1] : keys.at(-1);
   return { wanted: chosen.slice(0, limit), lookedAt: last?.position };
 };
 
-/** Reads what follows a position. A damaged report is left out; what a damaged batch brought is not known, and told as missed. */
+/** Reads what follows a position. A damaged report is left out; the content of a damaged batch is unknown and counts as missed. */
 const readAppended = async (
   source: Source,
   t: Tables,
@@ -291,10 +291,10 @@ const readAppended = async (
   if (!isCut) reached = lookedAt;
   if (keys.length > 0) return { reports, positions, position: reached, missed, mark: marks.get(reached) };
   const now = (await readCounters(run, t)).position;
-  // Behind damaged batches it goes on, at most to where the database is: their positions may be what is damaged.
+  // It continues after damaged batches, at most to the database's position: their positions may be what is damaged.
   const behind = Math.min(after, now);
   if (behind > position) return { reports, positions, position: behind, missed: true, mark: marks.get(behind) };
-  // Whoever is ahead of the database, after it lost something, goes on from where it is.
+  // A follower that is ahead of the database, after it lost something, continues from the database's position.
   return { reports, positions, position: Math.min(position, now), missed: missed || now < position, mark: undefined };
 };
 
@@ -312,7 +312,7 @@ const readKeysAfter = async ({ run, damage }: Source, t: Tables, position: numbe
       after = batch.last_position;
       marks.set(after, markOf(batch.keys));
       const found = readBatch(damage, batch);
-      // What a damaged batch brought is not known: whoever gets what follows it has missed something.
+      // The content of a damaged batch is unknown: a follower that gets past it has missed something.
       if (found === undefined || keys.length === limit) continue;
       if (batch.first_position > expected) missed = true;
       for (const [i, key] of found.entries()) {

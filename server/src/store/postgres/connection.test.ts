@@ -12,10 +12,7 @@ import { openWriteConnection } from './connection.ts';
 const { report } = await createSignedReports();
 const server = await startPostgres();
 const database = server.connect();
-afterAll(async () => {
-  await database.end();
-  await server.stop();
-});
+afterAll(server.stop);
 
 const stream = secondStream(1);
 const t0 = 1_763_200_000;

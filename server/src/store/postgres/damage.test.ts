@@ -9,10 +9,7 @@ import type { StoredReport } from '../store.ts';
 const { report } = await createSignedReports();
 const server = await startPostgres();
 const database = server.connect();
-afterAll(async () => {
-  await database.end();
-  await server.stop();
-});
+afterAll(server.stop);
 
 const t0 = 1_763_200_000;
 const [first, second] = [secondStream(1), secondStream(2)];

@@ -62,7 +62,7 @@ const parseReplica = (url: string, { schema }: PostgresAddress): PostgresAddress
     throw refuse(
       `a read store is a copy of the store, so its schema is ${schema} too. Add schema=${schema} to the address.`,
     );
-  // How far a server has got is asked of that server.
+  // A server's position is read from that server.
   if (/^[^/]*\/\/[^/?]*,/.test(address.url))
     throw refuse('a read store is one server. Name several as addresses of their own, with commas between them.');
   return address;
@@ -81,7 +81,7 @@ type Connections = {
   readonly close: () => Promise<void>;
 };
 
-/** What a process opens beside those for reading: long readings, following, what nodes tell each other, writing, notifications. */
+/** Connections of a process besides those for reads: long reads, following, exchange between nodes, writing, notifications. */
 const otherConnections = 5;
 const connectionsDefault = 10;
 

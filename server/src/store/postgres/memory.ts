@@ -95,7 +95,7 @@ export const createRecent = (start: Reached) => {
       return {
         reports: wanted.map(({ report }) => report),
         positions: wanted.map((entry) => entry.position),
-        position: end === entries.length ? reached.position : (entries[end - 1] as Recent).position, // at least one was looked at
+        position: end === entries.length ? reached.position : (entries[end - 1] as Recent).position, // at least one was read
         missed: false,
       };
     },

@@ -11,7 +11,6 @@ const database = server.connect();
 const pool = openPool(parseAddress(server.url('news')), 1, 20_000);
 afterAll(async () => {
   await pool.close();
-  await database.end();
   await server.stop();
 });
 await migratePostgres(server.url('news'));

@@ -8,9 +8,9 @@ import type { Tables } from './schema.ts';
 
 /** Older values are not returned: tokens that were granted long ago have refilled. */
 const heardSeconds = 1;
-/** How long rows are kept, by the database's clock, and how long it is remembered what was heard of a node. */
+/** How long rows are kept, by the database's clock, and how long a node's last turn is remembered. */
 const keptSeconds = 5;
-/** Rows further ahead of the database's clock were told before it was put back, nobody knows when. */
+/** Rows further ahead of the database's clock were written before it was set back. */
 const aheadSeconds = 1;
 
 type Heard = { readonly turn: number; readonly atMs: number };
@@ -44,7 +44,7 @@ export const createNodeExchange = (run: Run, t: Tables): NodeExchange => {
   };
 };
 
-/** Which keys the nodes have: rows of the same table with turn 0, which no exchange hears, since its turns begin at 1, and which it removes like any other. */
+/** Which keys the nodes have: rows of the same table with turn 0, which no exchange reads, since its turns begin at 1, and which it removes like any other. */
 export const createTableKeyHolders = (run: Run, t: Tables): KeyHolders => ({
   announce: async ({ node, keyIds }) => {
     await run(

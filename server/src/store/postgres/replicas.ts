@@ -71,7 +71,7 @@ export const createShown = ({ positionOf }: Pick<ChangeFeed, 'positionOf'>) => {
       /** A server has answered that was at `position` afterwards. Readings that began before something unsure was shown make it no surer. */
       const note = (position: number | undefined): void => {
         for (const feedId of feedIds) {
-          // Of a stream without any report nothing was shown; and whoever asks for ids that do not exist must not fill the memory.
+          // Streams without reports are not remembered: requests for unknown feed IDs must not fill the memory.
           if (positionOf(feedId) === 0) continue;
           if (position === undefined) unsure.set(feedId, ++moment);
           else {
@@ -89,7 +89,7 @@ type Tried<T> = { readonly answer: T; readonly position: number } | 'behind' | '
 
 type Replica = {
   readonly isResting: () => boolean;
-  /** Reads, if this replica has got to a position; tells a position that it had got to after the reading. */
+  /** Reads if this replica has reached a position; returns the position that it had reached after the read. */
   readonly tryTo: <T>(read: Read<T>, upTo: number) => Promise<Tried<T>>;
 };
 
@@ -134,7 +134,7 @@ const createReplica = (
 
 type End = { readonly position: number; readonly mark: number | undefined; readonly markAt: number | undefined };
 
-/** How far a server has got, with the mark of the batch there and of the one that ends at another position. */
+/** The position of a server, with the mark of the batch there and of the one that ends at another position. */
 const readEnd = async (run: Run, t: Tables, at = 0): Promise<End> => {
   const [row] = await run<{ value: number; mark: Buffer | null; mark_at: Buffer | null }>(
     `SELECT c.value, (SELECT ${markColumn} FROM ${t.appended} WHERE last_position = c.value) AS mark,

@@ -56,7 +56,7 @@ export const tablesOf = (schema: string): Tables => ({
 /** What must not happen twice at once, each with its own lock. */
 const locks = { migrate: 1, reports: 2, admin: 3 };
 
-/** Takes a lock until the transaction ends. A statement of its own: the ones after it see what its last holder committed. */
+/** Takes a lock until the transaction ends. A separate statement: those after it see what the last holder committed. */
 export const takeLock = async (run: Run, { schema }: Tables, name: keyof typeof locks): Promise<void> => {
   const family = 0x5ea10000 + locks[name];
   await run('SELECT pg_advisory_xact_lock($1::int, $2::int)', [family, crc32(schema) | 0]);

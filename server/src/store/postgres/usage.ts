@@ -48,7 +48,7 @@ const addCounts = async (on: Run, t: Tables, sums: readonly UsageRow[], nowMs: n
   await on(`DELETE FROM ${t.usage} WHERE day < $1::text COLLATE "C"`, [firstDayKept(newest.day)]);
 };
 
-/** A stored use that is ahead of the clock gives way. */
+/** A stored use that is ahead of the clock is replaced. */
 const keepLatest = async (on: Run, t: Tables, uses: readonly SecretUse[], nowMs: number): Promise<void> => {
   await on(
     `INSERT INTO ${t.secretUses} AS u (user_id, secret_id, used_at_ms) SELECT * FROM unnest($1::text[], $2::text[], $3::bigint[])

@@ -57,7 +57,7 @@ function* readDump(descriptor: number): Generator<Entry> {
   }
 }
 
-/** Writes a table anew with the entries that are kept, by way of a file, in one transaction. */
+/** Rewrites a table with the kept entries, through a file, in one transaction. */
 export const rewriteTable = ({ root, folder }: Environment, table: Table, isKept: (entry: Entry) => boolean): void => {
   const path = join(folder, 'repair.tmp');
   const dump = openSync(path, 'w+', 0o600);
@@ -125,7 +125,7 @@ const nothing = { feedId: null, fromMs: null, toMs: null, reports: null };
 /** Stream numbers, format, lineage, quarantine, and descriptions of losses. */
 export const repairSmallTables = (repair: Repair): void => {
   const { tally, lost, options } = repair;
-  // Row by row they stay until both tables are written anew from what either of them says.
+  // Rows stay until both tables are rewritten from what either says.
   for (const name of ['numbers', 'feedIds'] as const)
     for (const { key, value } of repair.tables[name].getRange()) {
       const reason = reasonOf(() => checkStreamRow(key, value));

@@ -49,7 +49,7 @@ import {
   rewriteTable,
 } from './repair-tables.ts';
 
-/** Repairs the store in a folder. Refused while another process writes to it, unless nothing is to be changed. */
+/** Repairs the store in a folder. Throws while another process writes to it, except on a dry run. */
 export const repairLmdbStore = async (folder: string, given: RepairOptions): Promise<Repaired> => {
   const options = { ...given, asideFolder: folder };
   const [reportsFolder, adminFolder] = [join(folder, 'reports'), join(folder, 'admin')];
@@ -114,7 +114,7 @@ const repairReports = async (repair: Repair, signerSets: SignerSets): Promise<vo
   for (const change of changes) if (change.reports.length > 0 && change.table !== 'damaged') tally.add(change.table);
 };
 
-/** Looks at every run, and gives way to signals in between. */
+/** Checks every run, and handles signals in between. */
 const examineRuns = async (
   repair: Repair,
   streams: KnownStreams,
@@ -155,7 +155,7 @@ const changesPerTransaction = 16;
 
 const applyRuns = (repair: Repair, changes: readonly RunChange[]): void => {
   const { environment, tables, file } = repair;
-  // Where keys are out of order nothing is found by its key: such a table is written anew with what is intact.
+  // Where keys are out of order nothing is found by its key: such a table is rewritten with what is intact.
   const rewritten = (['blocks', 'tail'] as const).filter((name) => !isAscending(tables[name]));
   const observed = createObserved(tables);
   for (const name of rewritten) rewriteTable(environment, tables[name], (entry) => isOpen(entry) !== undefined);

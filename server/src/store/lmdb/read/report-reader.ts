@@ -47,7 +47,7 @@ export const createReportReader = (
   };
   const latestOf = createLatestReader(source);
   const newestMs = createNewestReader(source);
-  /** The newest report where a second is after it and nothing is damaged behind it: nobody has to search for more. */
+  /** The newest report where a second is after it and nothing is damaged behind it: no search is needed. */
   const newestBefore = (feedId: FeedId, stream: number, seconds: number): Window | undefined => {
     const { report, isLast } = latestOf(feedId, stream);
     if (report === undefined || !isLast || secondOf(report.observationsMs) >= seconds) return undefined;
@@ -173,7 +173,7 @@ const createMomentRenderer = (
   };
 };
 
-/** Entries of other streams that are passed over between two looks at the clock. */
+/** Entries of other streams that are skipped between two checks of the clock. */
 const passedOverMax = 32;
 
 /** Whether an entry is wanted, by its stream's number, and whether to stop after it. */
@@ -210,7 +210,7 @@ const readAppended = (
   for (const { key, value } of appended.getRange({ start: containing ?? positionKey(0) })) {
     const first = positionOfKey(key);
     const batch = source.damage.contain({ table: 'appended', key: `${first}` }, () => openAppended(key, value));
-    // What a damaged batch brought is not known: whoever has not passed it has missed something.
+    // The content of a damaged batch is unknown: a reader that is not past it has missed something.
     if (batch === undefined) continue;
     if (first > (expected ?? position + 1) && first > position + 1) missed = true;
     expected = first + batch.count;

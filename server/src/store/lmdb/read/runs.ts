@@ -189,7 +189,7 @@ const inspectRun = (stream: number, entry: Entry): FoundRun => {
     },
     get checksum() {
       if (checksum === undefined) look();
-      return checksum as number; // just looked at
+      return checksum as number; // checked above
     },
   };
 };

@@ -14,8 +14,8 @@ const placeKey = Buffer.from('place');
 const probeKey = Buffer.from('probe');
 
 /**
- * Takes the place from whoever had it; `act` runs in the same transaction, before, and may throw. Damaged records are noted, and the table
- * begins anew: under a damaged key one would stay for good.
+ * Takes the place from its holder; `act` runs in the same transaction, before, and may throw. Damaged records are noted, and the table
+ * is cleared: under a damaged key a record would stay forever.
  */
 export const takePlace = (
   environment: Environment,
@@ -44,7 +44,7 @@ export const holdPlace = (environment: Environment, place: WriterPlace): void =>
     if (stored?.equals(mine)) return;
     const other = stored && decodePlace(stored);
     if (other === undefined)
-      table.put(placeKey, mine); // damaged: whoever else takes it writes it anew
+      table.put(placeKey, mine); // damaged: another writer that takes the place rewrites it
     else if (other.token !== place.token) throw takenOver(environment.folder, other);
   });
 };

@@ -8,11 +8,11 @@ import type { Environment, Table } from '../environment.ts';
 import { positionKey, positionOfKey } from '../report-tables.ts';
 import { tableBytes } from './retention.ts';
 
-export const addToQuarantine = (environment: Environment, table: Table, refused: readonly QuarantinedReport[]): void =>
+export const addToQuarantine = (environment: Environment, table: Table, rejected: readonly QuarantinedReport[]): void =>
   environment.root.transactionSync(() => {
     const [last] = [...table.getKeys({ reverse: true, limit: 1 })];
     let next = last === undefined ? 1 : positionOfKey(last) + 1;
-    for (const entry of fitQuarantine(refused)) {
+    for (const entry of fitQuarantine(rejected)) {
       const key = positionKey(next++);
       table.put(key, encodeKeyedRecord(key, entry));
     }

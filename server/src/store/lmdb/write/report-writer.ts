@@ -163,9 +163,9 @@ const place = (transaction: Transaction, state: StreamState, report: StoredRepor
     state.newestMs = report.observationsMs;
     return 'stored';
   }
-  const refused = judgeLate(transaction, state, report);
-  if (refused === undefined) state.late.splice(firstAtOrAfter(state.late, report.observationsMs), 0, report);
-  return refused ?? 'stored';
+  const rejected = judgeLate(transaction, state, report);
+  if (rejected === undefined) state.late.splice(firstAtOrAfter(state.late, report.observationsMs), 0, report);
+  return rejected ?? 'stored';
 };
 
 /** Why a report that is not after the newest is not stored; undefined when it is. */
@@ -199,7 +199,7 @@ const storedNeighbors = (transaction: Transaction, state: StreamState, report: S
 const noGap: Gap = { afterMs: Number.POSITIVE_INFINITY, beforeMs: -1 };
 
 /**
- * Writes what this batch brought a stream: late reports into the runs around them, the others as one short run in the tail. Once the tail has
+ * Writes the reports of this batch for a stream: late reports into the runs around them, the others as one short run in the tail. Once the tail has
  * two runs' worth of reports, it is closed into blocks.
  */
 const writeStream = (transaction: Transaction, state: StreamState): void => {

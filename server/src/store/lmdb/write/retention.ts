@@ -55,7 +55,7 @@ const dueRecords = (
   const aged = oldest.filter((record) => lastObservationOf(tables, record) < beforeMs);
   if (aged.length > 0) return aged.slice(0, sliceRecords);
   // One at a time by bytes: the next slice may find that the file has room again. Only what goes by it counts: rejected lines and the order of
-  // appending have bounds of their own. Every stream keeps its newest run (D147).
+  // appending have their own bounds. Every stream keeps its newest run (D147).
   if (freeableBytes(tables) <= bytesMax) return [];
   return oldest.filter((record) => !isNewest(tables, record)).slice(0, 1);
 };

@@ -20,7 +20,7 @@ import { tableBytes } from './retention.ts';
 /** One transaction: where it reads and writes, and what it counts. */
 export type Transaction = ReportSource & { readonly counters: Counters };
 
-/** A run in memory of its own: what is written meanwhile does not change it. */
+/** A copy of a run: later writes do not change it. */
 export type RunCopy = Omit<FoundRun, 'view' | 'checksum'> & { readonly value: Buffer };
 export type IntactRun = RunCopy & { readonly block: Block };
 
@@ -36,7 +36,7 @@ export const isIntact = (run: RunCopy): run is IntactRun => run.block !== undefi
 const mendedBytesMax = 4 * 1024 * 1024;
 
 /**
- * Writes the tail anew where its keys are out of order: LMDB could neither find some of them nor put new ones in their place. Each run gets the key
+ * Rewrites the tail where its keys are out of order: LMDB could neither find some of them nor put new ones in their place. Each run gets the key
  * that its content says; one that cannot be opened keeps its own, or is set aside where that is taken.
  */
 export const mendTail = ({ tables, directory, damage }: Transaction): void => {
@@ -47,7 +47,7 @@ export const mendTail = ({ tables, directory, damage }: Transaction): void => {
   const runs = [...tail.getRange()].map(({ key, value }) => ({ key, value, own: ownKey(directory, key, value) }));
   tail.clearSync();
   const isPlaced = (run: (typeof runs)[number]): boolean => run.own?.equals(run.key) === true;
-  // Those under their own keys first: what is stored twice, or damaged, gives way to them.
+  // Those under their own keys first: they replace what is stored twice or damaged.
   for (const run of [...runs.filter(isPlaced), ...runs.filter((one) => !isPlaced(one))]) {
     const { key, value, own } = run;
     const place = own ?? key;
@@ -134,7 +134,7 @@ export const setRunAside = (transaction: Transaction, stream: number, run: RunCo
   counters.reportBytes = Math.max(0, counters.reportBytes - reportBytes);
 };
 
-/** The reports of a run that can be read. Where some cannot, the run is set aside as it is; the caller writes it anew without them. */
+/** The reports of a run that can be read. Where some cannot, the run is set aside as it is; the caller rewrites it without them. */
 export const salvage = ({ tables, damage, directory, counters }: Transaction, stream: number, run: IntactRun) => {
   const { table, key, block, value } = run;
   const reports: BlockReport[] = [];
@@ -233,7 +233,7 @@ const mergeIntoBlock = (
   const { blocks } = transaction.tables;
   const gap = gapIn(run, late);
   const isShort = run.block.count < blockReports;
-  // Between two full runs they make one of their own, which the next ones fill up: a backfill must not write a full run again for each batch.
+  // Between two full runs they become a new run, which the next ones fill: a backfill must not write a full run again for each batch.
   const target = gap !== 0 ? run : (shortRunBefore(transaction, stream, late) ?? (isShort ? run : undefined));
   const known = target === undefined ? [] : salvage(transaction, stream, target);
   if (target !== undefined) removeRun(transaction, target);
@@ -243,7 +243,7 @@ const mergeIntoBlock = (
   for (const part of [all.slice(0, end), all.slice(end)]) putRuns(blocks, stream, part);
 };
 
-/** Puts late reports as a short run of their own into the tail, in a gap. False, and nothing is written, where they fall into several gaps. */
+/** Puts late reports as a short run into a gap of the tail. False, and nothing is written, where they fall into several gaps. */
 export const insertIntoTail = (transaction: Transaction, stream: number, late: readonly BlockReport[]): boolean => {
   const { tail } = transaction.tables;
   const run = findRunFor(transaction, stream, late[0]?.observationsMs ?? 0);

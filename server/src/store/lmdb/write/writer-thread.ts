@@ -26,11 +26,11 @@ import { addToQuarantine } from './quarantine.ts';
 import { createReportAppender } from './report-writer.ts';
 import { trimSlice } from './retention.ts';
 
-/** What the thread is asked to do. `reopen` has no answer: the process's own reading side has let go of the environment. */
+/** What the thread is asked to do. `reopen` has no answer: the reading side of the process has released the environment. */
 export type WriterRequest =
   | ({ readonly act: 'append' } & PackedBatch)
   | { readonly act: 'trim'; readonly retention: Retention }
-  | { readonly act: 'quarantine'; readonly refused: readonly QuarantinedReport[] }
+  | { readonly act: 'quarantine'; readonly rejected: readonly QuarantinedReport[] }
   | {
       readonly act: 'usage';
       readonly rows: readonly UsageRow[];
@@ -38,7 +38,7 @@ export type WriterRequest =
       readonly nowMs: number;
     }
   | { readonly act: 'put'; readonly records: readonly KeyedRecord[]; readonly entry: Act }
-  /** Makes the next hours and days of candles that an older store lacks, and goes on by itself. */
+  /** Builds the next hours and days of candles that an older store lacks, then continues by itself. */
   | { readonly act: 'build' }
   | { readonly act: 'probe'; readonly part: 'reports' | 'administration' }
   | { readonly act: 'reopen'; readonly part: 'reports' | 'administration' }
@@ -129,7 +129,7 @@ const checkReaders = (): void => {
   }
 };
 
-// What an older store lacks is made between requests, each slice a transaction of its own. After one that fails, `build` is asked for again.
+// What an older store lacks is built between requests, a transaction per slice. After a failure, `build` must be requested again.
 const buildPauseMs = 20;
 const buildRetryMs = 10_000;
 const build = (): void => {
@@ -180,7 +180,7 @@ const perform = (request: Exclude<WriterRequest, { act: 'reopen' | 'close' }>): 
   const { environment, tables, writer } = requireOpen();
   if (request.act === 'append') return writer.append(unpackBatch(request));
   if (request.act === 'build') return build();
-  if (request.act === 'quarantine') return addToQuarantine(environment, tables.quarantine, request.refused);
+  if (request.act === 'quarantine') return addToQuarantine(environment, tables.quarantine, request.rejected);
   if (request.act === 'probe') return probeWriting(environment);
   writer.forget();
   return trimSlice(environment, tables, request.retention, damage);

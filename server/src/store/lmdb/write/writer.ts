@@ -37,12 +37,12 @@ export type Writer = {
   readonly ready: () => Promise<void>;
   readonly append: (batch: readonly NewReport[]) => Promise<readonly AppendOutcome[]>;
   readonly trim: (retention: Retention) => Promise<{ removed: number; more: boolean }>;
-  readonly quarantine: (refused: readonly QuarantinedReport[]) => Promise<void>;
+  readonly quarantine: (rejected: readonly QuarantinedReport[]) => Promise<void>;
   readonly addUsage: UsageStore['add'];
   readonly putRecords: AdminStore['put'];
   /** Makes a change to the administrative environment on this thread, while the other one does not; notes how it went. */
   readonly administer: (change: () => void) => Promise<void>;
-  /** How often this process has written; undefined while it does, and once nobody can say. */
+  /** How often this process has written; undefined while it does, and when unknown. */
   readonly writes: () => number | undefined;
   /** What cannot be written to at present. */
   readonly stops: () => readonly WritingStop[];
@@ -76,7 +76,7 @@ export type Closings = {
   pending: number;
 };
 
-/** A failed commit closes the environment in the thread within a millisecond; nobody waits longer than this for it. */
+/** A failed commit closes the environment in the thread within a millisecond; callers wait at most this long for it. */
 const closingMaxMs = 200;
 
 /** How the writer thread has the reading thread reopen their environment. */
@@ -154,7 +154,7 @@ export const openWriter = (options: WriterOptions): Writer => {
     // Copied, not transferred: once any memory of a process was taken from it, V8 looks at every access to bytes whether they are still there.
     append: (batch) => ask('reports', { act: 'append', ...packBatch(batch) }) as Promise<readonly AppendOutcome[]>, // as the thread answers
     trim: (retention) => ask('reports', { act: 'trim', retention }) as Promise<{ removed: number; more: boolean }>, // as the thread answers
-    quarantine: (refused) => ask('reports', { act: 'quarantine', refused }) as Promise<void>, // as the thread answers
+    quarantine: (rejected) => ask('reports', { act: 'quarantine', rejected }) as Promise<void>, // as the thread answers
     addUsage: (rows, uses, nowMs) =>
       inTurn(() => ask('administration', { act: 'usage', rows, uses, nowMs })) as Promise<void>, // as the thread answers
     putRecords: (records, entry) =>

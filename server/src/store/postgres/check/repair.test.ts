@@ -14,10 +14,7 @@ import type { NewReport, Store } from '../../store.ts';
 const { report, signerSets } = await createSignedReports();
 const server = await startPostgres();
 const database = server.connect();
-afterAll(async () => {
-  await database.end();
-  await server.stop();
-});
+afterAll(server.stop);
 
 let folder: string;
 beforeEach(() => {
