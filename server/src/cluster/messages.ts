@@ -33,8 +33,8 @@ export type FromWorker =
   /** The process runs and listens to messages. */
   | { readonly kind: 'hello' }
   | { readonly kind: 'ready'; readonly url: string }
-  /** It takes no new connections any more. */
-  | { readonly kind: 'deaf' }
+  /** It accepts no new connections. */
+  | { readonly kind: 'stoppedListening' }
   /** It could not open; it ends. `code` and `syscall` are those of an operating failure. */
   | { readonly kind: 'failed'; readonly message: string; readonly code?: string; readonly syscall?: string }
   /** What came up since the last time: tokens given, lines of the log. */

@@ -52,7 +52,7 @@ export type Workers = {
 /** A worker that does not listen or exit in time is killed. */
 const startMaxMs = 60_000;
 const endMarginMs = 3_000;
-const deafMaxMs = 2_000;
+const stopListeningMaxMs = 2_000;
 /** A worker that does not answer in time counts with its last values. */
 const metricsMaxMs = 1_000;
 /** Token counts wait this long, so that several become one message. */
@@ -71,7 +71,7 @@ type Member = {
   readonly startedMs: number;
   /** Where it listens; undefined before. */
   url: string | undefined;
-  isDeaf: boolean;
+  hasStoppedListening: boolean;
   degraded: readonly string[];
   failure: NodeJS.ErrnoException | undefined;
   readonly waiting: Set<() => void>;
@@ -193,7 +193,7 @@ const createMembers = ({ settings, key, writeLog }: WorkersOptions) => {
     } else if (message.kind === 'ready') {
       if (port.accept(message.url)) member.url = message.url;
       else member.worker.process.kill('SIGKILL');
-    } else if (message.kind === 'deaf') member.isDeaf = true;
+    } else if (message.kind === 'stoppedListening') member.hasStoppedListening = true;
     else if (message.kind === 'failed') {
       const { message: text, code, syscall } = message;
       member.failure = Object.assign(new Error(text), code && { code }, syscall && { syscall });
@@ -218,7 +218,7 @@ const createMembers = ({ settings, key, writeLog }: WorkersOptions) => {
       worker,
       startedMs: performance.now(),
       url: undefined,
-      isDeaf: false,
+      hasStoppedListening: false,
       degraded: [],
       failure: undefined,
       waiting: new Set(),
@@ -319,7 +319,7 @@ const askMetrics = async (member: Member, toldBy: (id: number) => number): Promi
 
 const stopListening = async (member: Member): Promise<void> => {
   send(member, { kind: 'stopListening' });
-  if (member.url !== undefined) await until(member, () => member.isDeaf, deafMaxMs);
+  if (member.url !== undefined) await until(member, () => member.hasStoppedListening, stopListeningMaxMs);
 };
 
 /** Lets one finish, if there is time for it and it has something to finish; kills it otherwise. */

@@ -171,7 +171,7 @@ const answer = async (opened: Opened, message: ToWorker): Promise<void> => {
       return opened.reloadTls();
     case 'stopListening':
       opened.stopListening();
-      return tell({ kind: 'deaf' });
+      return tell({ kind: 'stoppedListening' });
     case 'drain':
       await opened.drain();
       process.exit(0);

@@ -68,7 +68,7 @@ export type Pipeline = {
 };
 
 /** What is known of a request so far; an error answer contains as much of it as there is. */
-type Passage = {
+type Exchange = {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly upgrade: Upgrade | undefined;
@@ -83,33 +83,33 @@ type Passage = {
 export const createPipeline = (parts: PipelineParts): Pipeline => {
   const { gate, readQuery, handlers } = parts;
 
-  const pass = (passage: Passage): Answer | Promise<Answer> => {
-    const { method = '', url = '', rawHeaders, socket } = passage.request;
+  const pass = (exchange: Exchange): Answer | Promise<Answer> => {
+    const { method = '', url = '', rawHeaders, socket } = exchange.request;
     parts.load.count();
     const nowMs = parts.nowMs();
     const headers = readHeaders(rawHeaders);
-    passage.headers = headers;
+    exchange.headers = headers;
     if (headers.isChunked) noteChunked(socket);
     const target = parseTarget(url);
-    checkFraming(headers, passage.request.httpVersion);
+    checkFraming(headers, exchange.request.httpVersion);
     const matched = matchRoute(method, target, parts.findFile);
     const address = gate.addressOf(socket.remoteAddress, headers.forwardedFor);
     if (!('name' in matched)) {
-      gate.limitPublic(address, passage.startedMs);
-      return answerOther(passage, matched, headers);
+      gate.limitPublic(address, exchange.startedMs);
+      return answerOther(exchange, matched, headers);
     }
     const { name, route } = matched;
-    passage.route = name;
+    exchange.route = name;
     if (isShed(name, parts.load.level())) throw errorOf('overloaded');
-    passage.caller = gate.admit(route, method, url, headers, address, nowMs);
+    exchange.caller = gate.admit(route, method, url, headers, address, nowMs);
     const query = readQuery(name, target.query, nowMs);
-    passage.rate = gate.limit(passage.caller, name, route, address, passage.startedMs, costOf(name, query));
-    if (passage.rate?.allowed === false) throw errorOf('rate_limited');
-    const readable = passage.caller && gate.readableOf(passage.caller);
+    exchange.rate = gate.limit(exchange.caller, name, route, address, exchange.startedMs, costOf(name, query));
+    if (exchange.rate?.allowed === false) throw errorOf('rate_limited');
+    const readable = exchange.caller && gate.readableOf(exchange.caller);
     authorise(query, readable);
     const handler = handlers[name] as Handler<RouteName>; // the query is the one of the same route
-    const context = parts.contextOf(passage.caller, readable, headers, nowMs, passage.response);
-    return handler(query, isLive(route) ? { ...context, live: liveContext(passage, gate, headers) } : context);
+    const context = parts.contextOf(exchange.caller, readable, headers, nowMs, exchange.response);
+    return handler(query, isLive(route) ? { ...context, live: liveContext(exchange, gate, headers) } : context);
   };
 
   let active = 0;
@@ -118,7 +118,7 @@ export const createPipeline = (parts: PipelineParts): Pipeline => {
   });
   const handle = (request: IncomingMessage, response: ServerResponse, upgrade?: Upgrade): void => {
     active += 1;
-    const passage: Passage = {
+    const exchange: Exchange = {
       request,
       response,
       upgrade,
@@ -130,26 +130,28 @@ export const createPipeline = (parts: PipelineParts): Pipeline => {
       headers: undefined,
     };
     try {
-      const answer = pass(passage);
+      const answer = pass(exchange);
       // The hot path answers at once: a promise for it would cost as much as the look-up.
       const sent =
-        answer instanceof Promise ? answer.then((late) => replies.send(passage, late)) : replies.send(passage, answer);
-      sent?.catch((thrown) => replies.fail(passage, thrown));
+        answer instanceof Promise
+          ? answer.then((late) => replies.send(exchange, late))
+          : replies.send(exchange, answer);
+      sent?.catch((thrown) => replies.fail(exchange, thrown));
     } catch (thrown) {
-      replies.fail(passage, thrown);
+      replies.fail(exchange, thrown);
     }
   };
   return { handle, activeRequests: () => active };
 };
 
-const answerOther = (passage: Passage, matched: OtherTarget, headers: RequestHeaders): Answer => {
+const answerOther = (exchange: Exchange, matched: OtherTarget, headers: RequestHeaders): Answer => {
   if ('allow' in matched) return preflightAnswer(matched.allow);
-  passage.route = 'explorer';
+  exchange.route = 'explorer';
   return answerFile(matched.file, headers.acceptsGzip, headers.ifNoneMatch);
 };
 
-const liveContext = (passage: Passage, gate: Gate, headers: RequestHeaders): LiveContext => {
-  const { caller, request, requestId, upgrade } = passage;
+const liveContext = (exchange: Exchange, gate: Gate, headers: RequestHeaders): LiveContext => {
+  const { caller, request, requestId, upgrade } = exchange;
   return {
     requestId,
     userId: caller?.userId ?? '',
@@ -182,29 +184,29 @@ const clientGone = { status: 499, code: 'client_gone' } as const;
 const createReplies = ({ gate, isDraining, isTls, monotonicMs, observe }: PipelineParts, onEnd: () => void) => {
   const tell = tellTogether(observe);
   const { sendAnswer, writeAnswer } = createAnswerWriter();
-  const finish = (passage: Passage, status: number, bytes: number, code: string | null, error?: unknown): void => {
+  const finish = (exchange: Exchange, status: number, bytes: number, code: string | null, error?: unknown): void => {
     onEnd();
-    const { requestId, startedMs, route = null, caller } = passage;
-    const { method = '', socket } = passage.request;
+    const { requestId, startedMs, route = null, caller } = exchange;
+    const { method = '', socket } = exchange.request;
     noteAnswer(socket, caller?.userId);
     const durationMs = monotonicMs() - startedMs;
     const userId = caller?.userId ?? null;
     tell({ kind: 'request', requestId, route, method, status, code, userId, bytes, durationMs, error });
   };
   // An answer that took no token has the rate-limit headers too.
-  const rateOf = ({ rate, caller, route }: Passage): RateDecision | undefined =>
+  const rateOf = ({ rate, caller, route }: Exchange): RateDecision | undefined =>
     rate ?? (caller && route && route !== 'explorer' ? gate.stateOf(caller, route) : undefined);
-  const contextOf = (passage: Passage): AnswerContext => ({
-    requestId: passage.requestId,
-    head: passage.request.method === 'HEAD',
-    acceptsGzip: passage.headers?.acceptsGzip ?? false,
-    rate: rateOf(passage),
+  const contextOf = (exchange: Exchange): AnswerContext => ({
+    requestId: exchange.requestId,
+    head: exchange.request.method === 'HEAD',
+    acceptsGzip: exchange.headers?.acceptsGzip ?? false,
+    rate: rateOf(exchange),
     // Bodies are not read: a client could send one without end, and every chunk would be parsed.
-    closing: isDraining() || passage.headers?.hasBody === true,
+    closing: isDraining() || exchange.headers?.hasBody === true,
     isTls,
   });
   // A request without a route counts as a public one: its answer costs as much.
-  const limitUnknown = ({ request, headers, startedMs }: Passage, thrown: unknown): unknown => {
+  const limitUnknown = ({ request, headers, startedMs }: Exchange, thrown: unknown): unknown => {
     try {
       gate.limitPublic(gate.addressOf(request.socket.remoteAddress, headers?.forwardedFor), startedMs);
       return thrown;
@@ -214,24 +216,24 @@ const createReplies = ({ gate, isDraining, isTls, monotonicMs, observe }: Pipeli
   };
   return {
     /** At once, unless the answer is compressed. */
-    send: (passage: Passage, answer: Answer): Promise<void> | undefined => {
-      const bytes = sendAnswer(passage.response, answer, contextOf(passage));
-      if (typeof bytes !== 'number') return bytes.then((sent) => finish(passage, answer.status, sent, null));
-      finish(passage, answer.status, bytes, null);
+    send: (exchange: Exchange, answer: Answer): Promise<void> | undefined => {
+      const bytes = sendAnswer(exchange.response, answer, contextOf(exchange));
+      if (typeof bytes !== 'number') return bytes.then((sent) => finish(exchange, answer.status, sent, null));
+      finish(exchange, answer.status, bytes, null);
       return undefined;
     },
-    fail: (passage: Passage, thrown: unknown): void => {
-      if (thrown instanceof ClientGoneError) return void finish(passage, clientGone.status, 0, clientGone.code);
-      const error = toApiError(passage.route === undefined ? limitUnknown(passage, thrown) : thrown);
+    fail: (exchange: Exchange, thrown: unknown): void => {
+      if (thrown instanceof ClientGoneError) return void finish(exchange, clientGone.status, 0, clientGone.code);
+      const error = toApiError(exchange.route === undefined ? limitUnknown(exchange, thrown) : thrown);
       // Part of an answer was sent: the connection is closed, so that the client does not take it for a whole one.
-      if (passage.response.headersSent) {
+      if (exchange.response.headersSent) {
         onEnd();
-        passage.response.destroy();
+        exchange.response.destroy();
         return;
       }
-      const answer = toProblem(error, passage.requestId, rateOf(passage)?.retryAfterSeconds ?? 1);
-      const bytes = writeAnswer(passage.response, answer, contextOf(passage));
-      finish(passage, answer.status, bytes, error.code, statusOf(error) >= 500 ? (error.cause ?? error) : undefined);
+      const answer = toProblem(error, exchange.requestId, rateOf(exchange)?.retryAfterSeconds ?? 1);
+      const bytes = writeAnswer(exchange.response, answer, contextOf(exchange));
+      finish(exchange, answer.status, bytes, error.code, statusOf(error) >= 500 ? (error.cause ?? error) : undefined);
     },
   };
 };

@@ -126,12 +126,12 @@ export const openHttpServer = async (
   });
   server.on('connect', (_: IncomingMessage, socket) => {
     const accepted = socket as Socket; // as above
-    letGo(accepted);
+    destroyOnError(accepted);
     refuseOn(accepted, errorOf('method_not_allowed', { allow: 'GET, HEAD, OPTIONS' }), 'CONNECT');
   });
   server.on('upgrade', (request: IncomingMessage, socket, head) => {
     const accepted = socket as Socket; // as above
-    letGo(accepted);
+    destroyOnError(accepted);
     if (answerUnderWay(accepted) !== undefined) return endAfterAnswers(accepted);
     guarded(request, responseOn(request, accepted), { request, socket, head });
   });
@@ -192,7 +192,7 @@ const closeServer = (server: Server, guard: ConnectionGuard, deadlineMs: number)
   });
 
 /** The parser has released a connection and no longer handles its errors. */
-const letGo = (socket: Socket): void => void socket.on('error', () => socket.destroy());
+const destroyOnError = (socket: Socket): void => void socket.on('error', () => socket.destroy());
 
 /** A connection that asks for an upgrade is answered by hand, and ends with the answer. */
 const responseOn = (request: IncomingMessage, socket: Socket): ServerResponse => {

@@ -1,7 +1,7 @@
 import type { ApiError, FeedId } from '@sealpost/protocol';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { secondStream } from '../../../tests/support/signed-reports.ts';
-import { type Access, createConnections, type Ending, type Line, type Opened } from './connections.ts';
+import { type Access, createConnections, type Ending, type LiveConnection, type Opened } from './connections.ts';
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
@@ -20,7 +20,7 @@ const opened = (changes: Partial<Opened> = {}): Opened => ({
 const createLine = (closes = true) => {
   const seen: (Ending | 'destroyed')[] = [];
   let close = (): void => {};
-  const line: Line = {
+  const connection: LiveConnection = {
     end: (why) => {
       seen.push(why);
       if (closes) close();
@@ -31,7 +31,7 @@ const createLine = (closes = true) => {
     },
     tend: () => {},
   };
-  return { line, seen, closeWith: (over: () => void) => (close = over), close: () => close() };
+  return { connection, seen, closeWith: (over: () => void) => (close = over), close: () => close() };
 };
 
 const create = (access: Record<string, Access | undefined> = {}, perAccountMax = 2) =>
@@ -40,7 +40,7 @@ type Connections = ReturnType<typeof create>;
 
 const add = (connections: Connections, changes: Partial<Opened> = {}, closes = true) => {
   const one = createLine(closes);
-  one.closeWith(connections.add(one.line, opened(changes)));
+  one.closeWith(connections.add(one.connection, opened(changes)));
   return one;
 };
 const codeOf = (act: () => void): string | undefined => {
@@ -86,8 +86,8 @@ test('connections: a review ends those whose secret, account or stream is gone, 
 
 test('connections: a drain ends one after the other, admits none, and is over when all have closed', async () => {
   const connections = create({}, 100);
-  const lines = Array.from({ length: 10 }, () => add(connections));
-  const told = () => lines.filter(({ seen }) => seen.length > 0).length;
+  const connected = Array.from({ length: 10 }, () => add(connections));
+  const told = () => connected.filter(({ seen }) => seen.length > 0).length;
   let over = false;
   const drained = connections.drain(8_000).then(() => {
     over = true;
@@ -99,16 +99,16 @@ test('connections: a drain ends one after the other, admits none, and is over wh
   expect(over).toBe(false);
   await vi.advanceTimersByTimeAsync(300);
   await drained;
-  expect(lines.map(({ seen }) => seen)).toEqual(lines.map(() => ['going_away']));
+  expect(connected.map(({ seen }) => seen)).toEqual(connected.map(() => ['going_away']));
 });
 
 test('connections: with many connections a drain is faster, and cuts those that are open at the deadline', async () => {
   const connections = create({}, 10_000);
-  const lines = Array.from({ length: 1_000 }, () => add(connections, {}, false));
+  const connected = Array.from({ length: 1_000 }, () => add(connections, {}, false));
   const drained = connections.drain(1_000);
   await vi.advanceTimersByTimeAsync(800);
-  expect(lines.every(({ seen }) => seen[0] === 'going_away')).toBe(true);
+  expect(connected.every(({ seen }) => seen[0] === 'going_away')).toBe(true);
   await vi.advanceTimersByTimeAsync(200);
   await drained;
-  expect(lines.every(({ seen }) => seen[1] === 'destroyed')).toBe(true);
+  expect(connected.every(({ seen }) => seen[1] === 'destroyed')).toBe(true);
 });

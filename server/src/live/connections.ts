@@ -24,7 +24,7 @@ export type Opened = {
 };
 
 /** How a connection is held from outside. */
-export type Line = {
+export type LiveConnection = {
   /** Sends the reason where the transport can, and closes; a connection that does not close soon is cut. */
   readonly end: (why: Ending) => void;
   readonly destroy: () => void;
@@ -54,7 +54,7 @@ const apartMs = 50;
 const tellingShare = 0.75;
 
 export const createConnections = ({ perAccountMax, accessOf, monotonicMs, shared }: ConnectionsOptions) => {
-  const open = new Map<Line, Opened>();
+  const open = new Map<LiveConnection, Opened>();
   const perAccount = new Map<string, number>();
   let draining = false;
   let whenEmpty: (() => void) | undefined;
@@ -75,11 +75,11 @@ export const createConnections = ({ perAccountMax, accessOf, monotonicMs, shared
         );
     },
     /** Counts one from now on. Returns what its owner calls when it is over. */
-    add: (line: Line, opened: Opened): (() => void) => {
-      open.set(line, opened);
+    add: (connection: LiveConnection, opened: Opened): (() => void) => {
+      open.set(connection, opened);
       count(opened.userId, 1);
       return () => {
-        if (!open.delete(line)) return;
+        if (!open.delete(connection)) return;
         count(opened.userId, -1);
         if (open.size === 0) whenEmpty?.();
       };
@@ -89,29 +89,30 @@ export const createConnections = ({ perAccountMax, accessOf, monotonicMs, shared
     /** Ends those whose access has ended. */
     review: (): void => {
       const known = new Map([...perAccount.keys()].map((userId) => [userId, accessOf(userId)]));
-      for (const [line, opened] of [...open]) if (!maySee(opened, known.get(opened.userId))) line.end('access_ended');
+      for (const [connection, opened] of [...open])
+        if (!maySee(opened, known.get(opened.userId))) connection.end('access_ended');
     },
     tend: (): void => {
       const now = monotonicMs();
-      for (const line of [...open.keys()]) line.tend(now);
+      for (const connection of [...open.keys()]) connection.tend(now);
     },
     /** Admits no more and ends all, one after another; resolves when none is left, after `deadlineMs` at the latest. */
     drain: (deadlineMs: number): Promise<void> => {
       draining = true;
-      const lines = [...open.keys()];
-      const everyMs = Math.min(apartMs, (deadlineMs * tellingShare) / Math.max(1, lines.length));
+      const connected = [...open.keys()];
+      const everyMs = Math.min(apartMs, (deadlineMs * tellingShare) / Math.max(1, connected.length));
       const startedMs = monotonicMs();
       let told = 0;
       return new Promise((resolve) => {
         const finish = (): void => {
           clearInterval(timer);
           clearTimeout(deadline);
-          for (const line of [...open.keys()]) line.destroy();
+          for (const connection of [...open.keys()]) connection.destroy();
           resolve();
         };
         const tell = (): void => {
-          const due = Math.min(lines.length, 1 + Math.floor((monotonicMs() - startedMs) / Math.max(everyMs, 1e-6)));
-          for (; told < due; told++) (lines[told] as Line).end('going_away'); // below the length
+          const due = Math.min(connected.length, 1 + Math.floor((monotonicMs() - startedMs) / Math.max(everyMs, 1e-6)));
+          for (; told < due; told++) (connected[told] as LiveConnection).end('going_away'); // below the length
         };
         const timer = setInterval(tell, Math.max(1, Math.min(apartMs, everyMs)));
         const deadline = setTimeout(finish, deadlineMs);

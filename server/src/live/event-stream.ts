@@ -5,7 +5,7 @@ import type { FeedId } from '@sealpost/protocol';
 import type { LongWork } from '../access/long-work.ts';
 import { watchStalls } from '../connections/guard.ts';
 import { type Appended, type AppendedFilter, CorruptRecordError, type ReportStore } from '../store/store.ts';
-import type { Ending, Line } from './connections.ts';
+import type { Ending, LiveConnection } from './connections.ts';
 import type { EventIds, ResumePoint } from './event-id.ts';
 import type { Hub } from './hub.ts';
 import { renderEvent } from './message.ts';
@@ -45,7 +45,7 @@ export const holdEventStream = (
   { userId, feedIds, after }: EventReader,
   tally: Tally,
   onClose: () => void,
-): Line => {
+): LiveConnection => {
   const { hub, rules, monotonicMs } = parts;
   let position = typeof after === 'number' ? after : hub.position();
   let commentedMs = monotonicMs();

@@ -8,7 +8,7 @@ import type { Handler, LiveContext } from '../http/routes/context.ts';
 import type { AdminView } from '../store/admin-snapshot.ts';
 import { retentionEdgeMs } from '../store/retention.ts';
 import type { Store } from '../store/store.ts';
-import { type Access, type Connections, createConnections, type Line, type Opened } from './connections.ts';
+import { type Access, type Connections, createConnections, type LiveConnection, type Opened } from './connections.ts';
 import { createEventIds, type EventIds } from './event-id.ts';
 import { type EventStreamParts, holdEventStream } from './event-stream.ts';
 import { type Hub, openHub } from './hub.ts';
@@ -108,21 +108,24 @@ const accessOf = (view: AdminView, userId: string): Access | undefined => {
 /** Counts a connection while it lasts and reports when it starts and ends. `hold` gets the counters and the callback for its end. */
 const createRegister =
   (connections: Connections, monotonicMs: () => number, observe: LiveOptions['observe']) =>
-  <L extends Line>(opened: Opened, hold: (tally: Tally, onClose: (closeCode: number | null) => void) => L): L => {
+  <L extends LiveConnection>(
+    opened: Opened,
+    hold: (tally: Tally, onClose: (closeCode: number | null) => void) => L,
+  ): L => {
     const { route, requestId, userId } = opened;
     const startedMs = monotonicMs();
     const tally: Tally = { messages: 0, bytes: 0, ended: undefined };
     let remove = (): void => {};
-    const line = hold(tally, (closeCode) => {
+    const connection = hold(tally, (closeCode) => {
       remove();
       const { messages, bytes, ended } = tally;
       const durationMs = monotonicMs() - startedMs;
       const reason = ended ?? null;
       observe({ kind: 'liveEnded', route, requestId, userId, messages, bytes, durationMs, reason, closeCode });
     });
-    remove = connections.add(line, opened);
+    remove = connections.add(connection, opened);
     observe({ kind: 'liveOpened', route });
-    return line;
+    return connection;
   };
 
 type Register = ReturnType<typeof createRegister>;
@@ -169,13 +172,13 @@ const createSocketRoute =
         response.detachSocket(upgrade.request.socket);
         if (!upgrade.socket.readable || !upgrade.socket.writable) return void upgrade.socket.destroy(); // it is gone already
         let unsubscribe = (): void => {};
-        const line = register(opened, (tally, onClose) =>
+        const connection = register(opened, (tally, onClose) =>
           accept(upgrade, headers, tally, (code) => {
             unsubscribe();
             onClose(code);
           }),
         );
-        unsubscribe = hub.subscribe({ ...line, feedIds, form });
+        unsubscribe = hub.subscribe({ ...connection, feedIds, form });
       },
     };
   };

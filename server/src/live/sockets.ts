@@ -3,7 +3,7 @@
 import { ApiError, errorOf } from '@sealpost/protocol';
 import { type WebSocket, WebSocketServer } from 'ws';
 import type { Upgrade } from '../http/routes/context.ts';
-import { type Ending, endings, type Line } from './connections.ts';
+import { type Ending, endings, type LiveConnection } from './connections.ts';
 import type { Tally } from './tally.ts';
 
 /** Bytes of one client message: none is read, so a small one is ignored and a larger one ends the connection with 1009. */
@@ -26,7 +26,7 @@ export type SocketRules = {
 };
 
 /** A connection that frames are written to. */
-export type SocketLine = Line & {
+export type SocketConnection = LiveConnection & {
   readonly collect: () => void;
   readonly write: (frame: Buffer) => void;
   readonly flush: () => void;
@@ -92,13 +92,13 @@ export const createWebSockets = (rules: SocketRules, monotonicMs: () => number) 
     headers: readonly string[],
     tally: Tally,
     onClose: (code: number) => void,
-  ): SocketLine => {
-    let line: SocketLine | undefined;
+  ): SocketConnection => {
+    let connection: SocketConnection | undefined;
     extra = headers; // used within the next call
     server.handleUpgrade(request, socket, head, (webSocket) => {
-      line = holdSocket(webSocket, socket, rules, monotonicMs, tally, onClose);
+      connection = holdSocket(webSocket, socket, rules, monotonicMs, tally, onClose);
     });
-    if (line !== undefined) return line;
+    if (connection !== undefined) return connection;
     throw new Error('A handshake that was checked was not completed.'); // the connection is gone, or our check is not ws's
   };
 };
@@ -110,7 +110,7 @@ const holdSocket = (
   monotonicMs: () => number,
   tally: Tally,
   onClose: (code: number) => void,
-): SocketLine => {
+): SocketConnection => {
   let heardMs = monotonicMs();
   let pingedMs: number | undefined;
   let ended: Ending | undefined;

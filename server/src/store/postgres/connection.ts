@@ -6,7 +6,7 @@ import { timedOut, within } from '../../runtime/deadline.ts';
 import { StoreError } from '../store.ts';
 import type { StatementFailure, StoreEvent } from '../store-event.ts';
 import type { PostgresAddress } from './address.ts';
-import { createDatabaseSockets, createRoute, type Route } from './sockets.ts';
+import { createDatabaseSockets, createHostChoice, type HostChoice } from './sockets.ts';
 
 export type Parameter = string | number | Uint8Array;
 
@@ -20,7 +20,7 @@ type Client = postgres.Sql<{ bigint: number }>;
 
 type ClientOptions = {
   /** Handed on from a client to the one that takes its place. */
-  readonly route: Route;
+  readonly hosts: HostChoice;
   readonly max: number;
   readonly statementMs: number;
   /** Is what is written allowed to be lost when the database crashes? Then no commit waits for disk or standby. */
@@ -29,8 +29,8 @@ type ClientOptions = {
 };
 
 const openClient = (address: PostgresAddress, options: ClientOptions): Client => {
-  const { route, max, statementMs, isFleeting, onNotice } = options;
-  const sockets = createDatabaseSockets(route);
+  const { hosts, max, statementMs, isFleeting, onNotice } = options;
+  const sockets = createDatabaseSockets(hosts);
   const client = postgres<{ bigint: postgres.PostgresType<number> }>(address.url, {
     max,
     ...({ socket: sockets.open } as object), // the driver's types know nothing of it
@@ -104,8 +104,8 @@ export const openPool = (
   boundMs: number,
   { isFleeting = false, tell = () => {} }: PoolOptions = {},
 ): Pool => {
-  const route = createRoute();
-  const open = () => openClient(address, { route, max, statementMs: boundMs, isFleeting });
+  const hosts = createHostChoice();
+  const open = () => openClient(address, { hosts, max, statementMs: boundMs, isFleeting });
   let client = open();
   let waiting = 0;
   let answeredAt = performance.now();
@@ -182,8 +182,8 @@ export const openWriteConnection = (address: PostgresAddress): WriteConnection =
   const onNotice = ({ severity, message = '' }: { readonly [field: string]: string }): void => {
     if (severity === 'WARNING') warnings.push(message);
   };
-  const route = createRoute();
-  const open = () => openClient(address, { route, max: 1, statementMs: Math.ceil(boundMs * 0.8), onNotice });
+  const hosts = createHostChoice();
+  const open = () => openClient(address, { hosts, max: 1, statementMs: Math.ceil(boundMs * 0.8), onNotice });
   let client = open();
   let last: Promise<unknown> = Promise.resolve();
   let closed = false;
@@ -242,7 +242,7 @@ export const openWriteConnection = (address: PostgresAddress): WriteConnection =
 
 /** Listens to a channel on its own connection, and reconnects when it breaks. Calls `wake` for notifications and after reconnecting. */
 export const listen = (address: PostgresAddress, channel: string, wake: () => void): (() => Promise<void>) => {
-  const client = openClient(address, { route: createRoute(), max: 1, statementMs: address.readMs });
+  const client = openClient(address, { hosts: createHostChoice(), max: 1, statementMs: address.readMs });
   // Callers poll too: without the channel they are only slower.
   client.listen(channel, wake, wake).catch(() => {});
   return () => client.end({ timeout: 1 });

@@ -8,7 +8,7 @@ import { backoffMs } from '../../runtime/backoff.ts';
 type Where = { readonly host: readonly string[]; readonly port: readonly number[]; readonly path: string | false };
 
 /** The state of the hosts, shared by one client after another. */
-export type Route = {
+export type HostChoice = {
   /** The host to try now; resolves after a pause where several have failed in a row. */
   readonly next: (hosts: number) => Promise<number>;
   readonly failed: (host: number, hosts: number) => void;
@@ -18,7 +18,7 @@ export type Route = {
 const pauseMinMs = 10;
 const pauseMaxMs = 250;
 
-export const createRoute = (): Route => {
+export const createHostChoice = (): HostChoice => {
   let current = 0;
   let failures = 0;
   return {
@@ -50,24 +50,24 @@ export type Sockets = {
 /** A connection that lived shorter than this counts as failed: it was rejected, or led to a standby instead of the primary. */
 const lastsMs = 1_500;
 
-export const createDatabaseSockets = (route: Route): Sockets => {
+export const createDatabaseSockets = (choice: HostChoice): Sockets => {
   const sockets = new Set<Socket>();
   let destroyed = false;
   const watch = (socket: Socket, host: number, hosts: number): void => {
     const began = performance.now();
     // Given up, or never answered: its host may be silent.
     const hasLasted = () => !destroyed && socket.bytesRead > 0 && performance.now() - began >= lastsMs;
-    const lasting = setTimeout(() => hasLasted() && route.lasted(), lastsMs + 1).unref();
+    const lasting = setTimeout(() => hasLasted() && choice.lasted(), lastsMs + 1).unref();
     sockets.add(socket);
     socket.once('close', () => {
       clearTimeout(lasting);
       sockets.delete(socket);
-      if (!hasLasted()) route.failed(host, hosts);
+      if (!hasLasted()) choice.failed(host, hosts);
     });
   };
   return {
     open: async ({ host: hosts, port: ports, path }) => {
-      const i = await route.next(hosts.length);
+      const i = await choice.next(hosts.length);
       if (destroyed) throw new Error('The client was ended.');
       const [host, port] = [hosts[i] ?? '', ports[i] ?? 0];
       const socket = path ? connect(path) : connect(port, host);
