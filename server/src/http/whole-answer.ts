@@ -1,5 +1,5 @@
-// Sends an answer as one text, head and body in a single write. Node checks every header again and needs two writes: 14 µs of each request (D64). Only
-// for connections that stay open; Node writes the other answers.
+// Sends an answer as one text, head and body in a single write. Node checks every header again and needs two writes, which takes 15 % more
+// CPU for a whole request (D64). Only for connections that stay open; Node writes the other answers.
 import { type ServerResponse, STATUS_CODES } from 'node:http';
 import { gzipSync } from 'node:zlib';
 

@@ -1,10 +1,9 @@
 // The log: which observations become a line, at which level, with which fields. Fields are listed one by one, so that no header, signature, secret or
 // raw path is logged. A flood of warnings becomes a few lines and a count.
-import { pino } from 'pino';
+import { type Logger, pino } from 'pino';
 import type { LogLevel } from '../config/values.ts';
 import type { RequestEvent } from '../http/pipeline.ts';
 import { type ServedName, servedLabels } from '../http/target.ts';
-import { memoise } from '../runtime/memo.ts';
 import { countedCodes, type Listener, type Observation } from './observe.ts';
 
 /** Where lines go. Each write is one whole line; one that is not a plain answer's should not wait for others. */
@@ -39,27 +38,27 @@ export const openLog = (options: LogOptions): Log => {
   const timeOf = createClockText();
   const destination =
     options.destination ?? openStandardOutput((count) => logger.warn({ event: 'suppressed', of: 'lines', count }));
-  const logger = pino(
-    {
-      level: options.level,
-      base: { pid: process.pid },
-      formatters: { level: (label) => ({ level: label }) },
-      timestamp: () => `,"time":"${timeOf(options.nowMs())}"`,
-    },
-    { write: (line) => destination.write(escapeControls(line), true) },
-  );
+  const openLogger = (write: (line: string) => void): Logger =>
+    pino(
+      {
+        level: options.level,
+        base: { pid: process.pid },
+        formatters: { level: (label) => ({ level: label }) },
+        timestamp: () => `,"time":"${timeOf(options.nowMs())}"`,
+      },
+      { write: (line) => write(escapeControls(line)) },
+    );
+  const logger = openLogger((line) => destination.write(line, true));
+  const requests = openLogger((line) => destination.write(line));
   const limit = createComplaintLimit(options, (of, count, codes) =>
     logger.warn({ event: 'suppressed', of, count, codes }),
   );
   return {
     observe: (observation) => {
-      if (observation.kind === 'request' && isPlain(observation, options.slowMs)) {
-        if (logger.isLevelEnabled('info')) destination.write(renderRequest(observation, timeOf(options.nowMs())));
-        return;
-      }
       const line = toLine(observation, options.slowMs);
       if (line.complaint !== undefined && !limit.take(observation.kind, line.complaint)) return;
-      logger[line.level](line.fields);
+      // Lines of plain answers, which every request has, are handed over together.
+      (line.level === 'info' && observation.kind === 'request' ? requests : logger)[line.level](line.fields);
       // What follows may be a crash in native code, which would take the line with it.
       if (observation.kind === 'endedUnexpectedly') destination.flushSync?.();
     },
@@ -87,30 +86,6 @@ const createClockText = (): ((ms: number) => string) => {
     return `${text}${rest < 10 ? '00' : rest < 100 ? '0' : ''}${rest}Z`;
   };
 };
-
-const needsNoEscape = /^[\w-]*$/;
-/** The same of words that come again and again. */
-const isWord = memoise((text) => needsNoEscape.test(text));
-
-/** A request that is fast, not a server error, and needs no escaping: nearly all are. */
-const isPlain = ({ status, durationMs, requestId, userId, method, code }: RequestEvent, slowMs: number): boolean =>
-  status < 500 &&
-  durationMs < slowMs &&
-  needsNoEscape.test(requestId) &&
-  isWord(userId ?? '') &&
-  isWord(method) &&
-  isWord(code ?? '');
-
-const linePrefix = `{"level":"info","time":"`;
-const lineProcess = `","pid":${process.pid},"event":"request","requestId":"`;
-
-// The line of a plain answer, as the logger would write it, in a tenth of the time: every request has one.
-const renderRequest = (event: RequestEvent, time: string): string => {
-  const { requestId, userId, route, method, status, durationMs, bytes, code } = event;
-  return `${linePrefix}${time}${lineProcess}${requestId}","userId":${quote(userId)},"route":${quote(pathOf(route))},"method":"${method}","status":${status},"durationMs":${roundMs(durationMs)},"bytes":${bytes},"code":${quote(code)}}\n`;
-};
-
-const quote = (text: string | null): string => (text === null ? 'null' : `"${text}"`);
 
 /** Lines that wait for a slow reader; more are dropped and counted, since a service that waits for its log is down. */
 const waitingBytesMax = 16 * 1024 * 1024;

@@ -125,7 +125,10 @@ const bucketSeconds = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.2
 
 type Series = { readonly labels: Labels; readonly counts: number[]; sum: number };
 
-/** A histogram of seconds. prom-client's own hashes its labels at every value: 1.3 µs of each request, against 0.03 here. */
+/**
+ * A histogram of seconds that takes many values of the same size at once, as a batch of reports brings them. prom-client's own takes them one by
+ * one, at 1.1 µs each; used for requests it would add 1.3 % to each.
+ */
 const createHistogram = (name: string, help: string) => {
   const all: Series[] = [];
   return {
