@@ -7,14 +7,14 @@ const feedId = `0x0003${'0'.repeat(59)}1`;
 const report = { feedID: feedId, validFromTimestamp: 7, observationsTimestamp: 7, fullReport: '0x00' };
 const account = { userId: '7f3c1f0a-3b1e-4d27-9a55-0b8f3c1d2e4f', secret: 'secret' };
 
-test('calls: each method of the client that takes feed IDs is a function too; names and latestMany are the client’s', () => {
+test('calls: each method of the client is a function too, except those for names and latestMany', () => {
   const methods = Object.keys(createClient({ baseUrl: 'http://a.test' }));
   expect(Object.keys(calls).sort()).toEqual(
     [...methods.filter((name) => !['findStream', 'latestMany'].includes(name)), 'openRequester'].sort(),
   );
 });
 
-test('calls: a function reads with a requester, signed and retried as by the client', async () => {
+test('calls: a function reads with a requester, with the client’s signatures and retries', async () => {
   const { fetch, asked } = scriptedFetch([
     { status: 503, body: {} },
     { status: 200, body: { report } },
@@ -29,7 +29,7 @@ test('calls: a function reads with a requester, signed and retried as by the cli
   for (const { headers } of asked) expect(new Headers(headers).get('Authorization')).toBe(account.userId);
 });
 
-test('calls: a stream tells its states as events; wrong options throw at once', async () => {
+test('calls: a stream emits its states as events; invalid options throw at once', async () => {
   const { fetch } = scriptedFetch(() => ({ status: 401, body: { error: 'no', code: 'unauthorized', requestId: 'r' } }));
   const phases: string[] = [];
   const requester = calls.openRequester({

@@ -28,7 +28,7 @@ const open = (answers: readonly Scripted[], options: Partial<ClientOptions> = {}
   return { client, events, asked };
 };
 
-test('events: every attempt is told with status, bytes and duration, every retry with its pause', async () => {
+test('events: an attempt has status, bytes and duration, a retry has its delay', async () => {
   const { client, events } = open([away, new TypeError('fetch failed'), good]);
   await client.latest(feedId);
   const attempt = {
@@ -60,7 +60,7 @@ test('events: every attempt is told with status, bytes and duration, every retry
   ]);
 });
 
-test('events: an aborted call and a warning are told too', async () => {
+test('events: an aborted call and a warning are events', async () => {
   const controller = new AbortController();
   const { client, events, asked } = open(['silence'], { onWarning: () => {} });
   const call = client.latest(feedId, { signal: controller.signal });
@@ -75,7 +75,7 @@ test('events: an aborted call and a warning are told too', async () => {
   expect(clock.events[2]).toMatchObject({ code: 'clock_skew' });
 });
 
-test('events: a function that throws, or whose promise rejects, breaks no call and is named once', async () => {
+test('events: a listener that throws or rejects breaks no call and is reported once', async () => {
   const warn = vi.spyOn(console, 'warn').mockImplementation(() => {});
   const throwing = () => {
     throw new Error('of the listener');

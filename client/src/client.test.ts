@@ -38,7 +38,7 @@ const codeOf = (call: Promise<unknown>): Promise<unknown> =>
     (error: unknown) => (error instanceof SealpostError ? error.code : error),
   );
 
-test('results carry what the headers tell', async () => {
+test('results include what the headers say', async () => {
   const headers = {
     'X-Request-Id': 'r-7',
     'RateLimit-Limit': '10',
@@ -64,7 +64,7 @@ test('results carry what the headers tell', async () => {
   });
 });
 
-test('bulk: a 206 tells what is missing, also where the server does not', async () => {
+test('bulk: a 206 has missing, even if the server does not list them', async () => {
   const reports = [reportOf(feedId, 7)];
   const { client, targets } = scripted([
     { status: 206, body: { reports, missing: [{ feedID: other, reason: 'gap' }] } },
@@ -78,7 +78,7 @@ test('bulk: a 206 tells what is missing, also where the server does not', async 
   expect(targets()[0]).toBe(`/api/v1/reports/bulk?feedIDs=${feedId}%2C${other}&timestamp=7&missing=true`);
 });
 
-test('page: more and next come from the link and the last report', async () => {
+test('page: more comes from the link, nextStartTimestamp from the last report', async () => {
   const headers = { Link: '</api/v1/reports/page?x>; rel="next"' };
   const { client, targets } = scripted([
     { status: 200, body: { reports: [reportOf(feedId, 7), reportOf(feedId, 9)] }, headers },
@@ -103,7 +103,7 @@ test.each([
   [[null]],
   [[{ timestamp: 60, open: '1.5', high: '1', low: '1', close: '1', reports: 1 }]],
   [[{ open: '1' }]],
-])('candles: %j are no candles, which is a typed error', async (candles) => {
+])('candles: %j is unexpected_answer', async (candles) => {
   const { client } = scripted([{ status: 200, body: { candles } }]);
   const call = client.candles(feedId, { from: 60, to: 119, resolution: 60 });
   await expect(call).rejects.toMatchObject({ name: 'SealpostError', code: 'unexpected_answer' });
@@ -116,7 +116,7 @@ test('candles: prices are exact integers', async () => {
   expect(candles).toEqual([{ timestamp: 60, open: 10n ** 18n + 1n, high: 2n, low: -1n, close: 0n, reports: 4 }]);
 });
 
-test('arguments: mistakes are named before anything is sent', async () => {
+test('arguments: invalid ones throw before anything is sent', async () => {
   const { client, asked } = scripted([]);
   const wrong: readonly [Promise<unknown>, RegExp][] = [
     [client.latest('0x12'), /feedID is "0x12", expected 0x and 64 hex digits/],
@@ -141,7 +141,7 @@ test('arguments: mistakes are named before anything is sent', async () => {
   expect(asked).toHaveLength(0);
 });
 
-test('discovery: filters are spelt for the wire', async () => {
+test('discovery: filters have the names of the wire', async () => {
   const { client, targets } = scripted([{ status: 200, body: { feeds: [] } }]);
   await client.discovery({
     baseAsset: ['BTC', 'ETH'],
@@ -156,7 +156,7 @@ test('discovery: filters are spelt for the wire', async () => {
   ]);
 });
 
-test('anonymous: what is open to everyone goes out unsigned, the rest not at all', async () => {
+test('anonymous: public calls are sent unsigned, the others are not sent', async () => {
   const { fetch, asked } = scriptedFetch([
     { status: 200, body: { feeds: [] } },
     { status: 200, body: {} },
@@ -180,12 +180,12 @@ test.each([
   ['null', 'null'],
   ['a report without its blob', { report: { ...reportOf(feedId, 7), fullReport: 7 } }],
   ['another stream’s report', { report: reportOf(other, 7) }],
-])('answers: 200 with %s is an unexpected answer', async (_, body) => {
+])('answers: 200 with %s is unexpected_answer', async (_, body) => {
   const { client } = scripted([{ status: 200, body }]);
   expect(await codeOf(client.latest(feedId))).toBe('unexpected_answer');
 });
 
-test('page: one that begins before what was asked for, is not sorted, or leads nowhere, is an invalid page', async () => {
+test('page: one that starts too early, is not sorted, or is empty with a link is invalid_page', async () => {
   const headers = { Link: '</api/v1/reports/page?x>; rel="next"' };
   const { client } = scripted([
     { status: 200, body: { reports: [reportOf(feedId, 4), reportOf(feedId, 6)] } },
@@ -195,7 +195,7 @@ test('page: one that begins before what was asked for, is not sorted, or leads n
   for (let i = 0; i < 3; i += 1) expect(await codeOf(client.page(feedId, 5))).toBe('invalid_page');
 });
 
-test('discovery and feeds: entries without a feed ID or a name are an unexpected answer', async () => {
+test('discovery and feeds: entries without a feed ID or a name are unexpected_answer', async () => {
   const { client } = scripted([
     { status: 200, body: { feeds: [{ feedId }] } },
     { status: 200, body: { feeds: [null] } },
@@ -206,7 +206,7 @@ test('discovery and feeds: entries without a feed ID or a name are an unexpected
     expect(await codeOf(call())).toBe('unexpected_answer');
 });
 
-test('errors: code, status, request id, details and advice are those of the answer', async () => {
+test('errors: code, status, request ID, details and advice are those of the response', async () => {
   const around = { reason: 'gap', previous: null, next: null };
   const { client } = scripted([
     { status: 404, body: errorBody('report_not_found', around), headers: { 'X-Request-Id': 'r-9' } },
@@ -230,7 +230,7 @@ test('errors: code, status, request id, details and advice are those of the answ
   expect(errors[2]).toMatchObject({ code: 'http_503', retryable: true, message: 'a.test returned 503.' });
 });
 
-test('errors: whether a code of the server’s table is worth a retry is what the table says', () => {
+test('errors: retryable agrees with the server’s error table', () => {
   for (const [code, { status, retry }] of Object.entries(errorTable))
     expect([code, new SealpostError(code, 'text', { status }).retryable]).toEqual([code, retry]);
 });
@@ -245,7 +245,7 @@ const printed = (value: unknown): string =>
     ...Object.values(Object(value)).map(String),
   ].join('\n');
 
-test('secrets: neither the client nor anything that it gives or throws shows the secret', async () => {
+test('secrets: neither the client nor its results and errors show the secret', async () => {
   const { client } = scripted([
     { status: 200, body: { report: reportOf(feedId, 7) } },
     { status: 401, body: errorBody('unauthorized') },
@@ -265,7 +265,7 @@ test.each([
   ['user ID and secret the wrong way round', { userId: secret, secret: userId }],
   ['a secret without a user ID', { userId: undefined, secret }],
   ['a user ID without a secret', { userId, secret: undefined }],
-])('secrets: %s is refused, and not repeated', (_, credentials) => {
+])('secrets: %s is rejected, and not repeated', (_, credentials) => {
   const make = () => createClient({ baseUrl: 'http://a.test', ...credentials });
   expect(make).toThrow(expect.objectContaining({ code: 'invalid_option' }));
   try {
@@ -276,7 +276,7 @@ test.each([
 });
 
 test.each([{ timeoutMs: -1 }, { timeoutMs: 2 ** 31 }, { attemptTimeoutMs: 0.5 }, { retries: 11 }])(
-  'options: %o is refused when the client is made',
+  'options: %o is rejected when the client is created',
   (options) => {
     expect(() => createClient({ baseUrl: 'http://a.test', ...options })).toThrow(/expected a whole number from/);
   },

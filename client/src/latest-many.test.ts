@@ -13,7 +13,7 @@ const ids = (count: number): readonly string[] =>
   Array.from({ length: count }, (_, i) => `0x0003${i.toString(16).padStart(60, '0')}`);
 const reportOf = (feedID: string) => ({ feedID, validFromTimestamp: 7, observationsTimestamp: 7, fullReport: '0x00' });
 
-/** Time that goes on when everyone waits for it. */
+/** A clock that advances when everything waits for it. */
 const createTime = () => {
   let nowMs = 0;
   const sleepers: { readonly atMs: number; readonly wake: () => void }[] = [];
@@ -32,7 +32,7 @@ const createTime = () => {
         resolve();
       };
       sleepers.push({ atMs: nowMs + ms, wake });
-      // Requests need a few turns of the loop: they are answered before time goes on.
+      // Requests need a few turns of the event loop: they are answered before the clock advances.
       setTimeout(step, 1);
     });
   return { nowMs: () => nowMs, sleep };
@@ -91,7 +91,7 @@ const codeOf = (call: Promise<unknown>): Promise<unknown> =>
     (error: unknown) => (error instanceof SealpostError ? error.code : error),
   );
 
-test('latestMany: one request where the server has the extension, in the order asked for, duplicates dropped', async () => {
+test('latestMany: one request if the server has the extension, in the order of the request, without duplicates', async () => {
   const { latestMany, targets } = open(together);
   const [a, b] = ids(2) as [string, string]; // two were asked for
   const { reports, missing } = await latestMany([b, a, b.toUpperCase().replace('0X', '0x')]);
@@ -99,7 +99,7 @@ test('latestMany: one request where the server has the extension, in the order a
   expect(targets()).toEqual([`/api/v1/reports/latest?feedIDs=${b}%2C${a}&missing=true`]);
 });
 
-test('latestMany: more streams than a request may name take several, and a smaller bound of the server is learned', async () => {
+test('latestMany: more streams than fit take several requests, and a smaller limit of the server is learned', async () => {
   const many = open(together);
   expect((await many.latestMany(ids(230))).reports).toHaveLength(230);
   expect(many.asked).toHaveLength(3);
@@ -114,7 +114,7 @@ test('latestMany: more streams than a request may name take several, and a small
   expect(few.asked).toHaveLength(6);
 });
 
-test('latestMany: what a server names as missing is taken only where it is a stream and a reason', async () => {
+test('latestMany: a missing entry is used only if it has a stream and a reason', async () => {
   const [a, b] = ids(2) as [string, string]; // two were asked for
   const body = {
     reports: null,
@@ -124,7 +124,7 @@ test('latestMany: what a server names as missing is taken only where it is a str
   expect((await latestMany([a, b])).missing).toEqual([{ feedID: a }, { feedID: b, reason: 'no_reports' }]);
 });
 
-test('latestMany: a 206 tells what is missing, also where the server does not', async () => {
+test('latestMany: a 206 has missing, even if the server does not list them', async () => {
   const [a, b, c] = ids(3) as [string, string, string]; // three were asked for
   const body = { reports: [reportOf(b)], missing: [{ feedID: a, reason: 'no_reports' }] };
   const { latestMany } = open(() => ({ status: 206, body }));
@@ -133,7 +133,7 @@ test('latestMany: a 206 tells what is missing, also where the server does not', 
   expect(details.status).toBe(206);
 });
 
-test('latestMany: the reports are in the order asked for, whatever the order of the answer; so are those of bulk', async () => {
+test('latestMany: reports are in the order of the request, whatever the order of the response; so are those of bulk', async () => {
   const [a, b, c] = ids(3) as [string, string, string]; // three were asked for
   const { requester, latestMany } = open(() => ({
     status: 200,
@@ -172,7 +172,10 @@ test('latestMany: the codes that say nothing about the extension are those that 
 
 test.each([
   ['400 of another server', { status: 400, body: { error: 'feedID is required' } }],
-  ['400 of a release of ours without it', { status: 400, body: errorBody('missing_argument', { argument: 'feedID' }) }],
+  [
+    '400 of a Sealpost release without it',
+    { status: 400, body: errorBody('missing_argument', { argument: 'feedID' }) },
+  ],
   ['404', { status: 404, body: 'not found' }],
   ['401 without a code', { status: 401, body: {} }],
   ['422', { status: 422, body: {} }],
@@ -199,7 +202,7 @@ test.each([
   expect(asked).toHaveLength(1);
 });
 
-test('latestMany: 27 streams one by one stay under 10 requests a second, without one refusal', async () => {
+test('latestMany: 27 streams one by one stay under 10 requests a second, without a 429', async () => {
   const { latestMany, world } = open(plainServer(10));
   const { reports } = await latestMany(ids(27));
   expect(reports.map(({ feedID }) => feedID)).toEqual(ids(27));
@@ -207,7 +210,7 @@ test('latestMany: 27 streams one by one stay under 10 requests a second, without
   expect(world.nowMs()).toBeLessThan(3_500);
 });
 
-test.each([1, 3, 50])('latestMany: the limit of %d a second that answers tell is kept, and used', async (limit) => {
+test.each([1, 3, 50])('latestMany: a rate limit of %d per second in responses is kept and used', async (limit) => {
   const told = (remaining: number) => ({
     'RateLimit-Limit': String(limit),
     'RateLimit-Remaining': String(remaining),
@@ -220,7 +223,7 @@ test.each([1, 3, 50])('latestMany: the limit of %d a second that answers tell is
   expect(world.nowMs()).toBeLessThan((12 / (limit * 0.9)) * 1_000 + 4_000);
 });
 
-test('latestMany: calls at the same time share one pace', async () => {
+test('latestMany: concurrent calls share one pace', async () => {
   const { latestMany, world } = open(plainServer(10));
   await latestMany(ids(1));
   const found = await Promise.all([latestMany(ids(9)), latestMany(ids(9)), latestMany(ids(9))]);
@@ -228,7 +231,7 @@ test('latestMany: calls at the same time share one pace', async () => {
   expect(world.refused).toBe(0);
 });
 
-test('latestMany: where others use up the limit, Retry-After is waited for, and five refusals in a row end the call', async () => {
+test('latestMany: if others use up the limit, it waits for Retry-After, and five 429 in a row end the call', async () => {
   let refusals = 2;
   const [limited] = [{ status: 429, body: errorBody('rate_limited'), headers: { 'Retry-After': '2' } }];
   const passing = open((url, world) => (refusals-- > 0 ? limited : together(url, world)));
@@ -239,7 +242,7 @@ test('latestMany: where others use up the limit, Retry-After is waited for, and 
   expect(never.asked).toHaveLength(5);
 });
 
-test('latestMany: a server that names its reset in other units does not stop the call for years', async () => {
+test('latestMany: a reset in other units does not stop the call for years', async () => {
   const odd = { 'RateLimit-Limit': '10', 'RateLimit-Remaining': '0', 'RateLimit-Reset': '1763200000' };
   const { latestMany, world } = open(plainServer(10, () => odd));
   await latestMany(ids(3));
@@ -266,7 +269,7 @@ test('latestMany: one by one, a stream without a report is missing, another fail
   expect(await codeOf(nowhere.latestMany([a, b]))).toBe('http_404');
 });
 
-test('latestMany: a signal ends it at once, and a time-out that is given is for all requests together', async () => {
+test('latestMany: a signal ends it at once, and the caller’s time-out covers all requests together', async () => {
   const controller = new AbortController();
   const aborted = open((url, world) => {
     if (world.starts.length === 4) controller.abort();
@@ -281,7 +284,7 @@ test('latestMany: a signal ends it at once, and a time-out that is given is for 
   expect(await codeOf(late.latestMany(ids(2), { timeoutMs: 20 }))).toBe('timeout');
 });
 
-test('latestMany: what is wrong with the arguments is told before anything is sent', async () => {
+test('latestMany: invalid arguments throw before anything is sent', async () => {
   const { latestMany, asked } = open(together);
   for (const wrong of [[], ['0x12'], 'text' as never]) // what a caller without types may pass
     expect(await codeOf(latestMany(wrong))).toBe('malformed_argument');

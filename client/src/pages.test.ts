@@ -53,7 +53,7 @@ const serving = (
 
 const seconds = (...list: readonly number[]): number[] => list.map((second) => second * 1_000);
 
-test('pages: a span is read to its end and not beyond', async () => {
+test('pages: a range is read to its end and not beyond', async () => {
   const { read, slept } = serving(feedId, seconds(1, 2, 3, 4, 5, 6, 7));
   expect(await read({ from: 2, to: 6, limit: 2 })).toEqual([seconds(2, 3), seconds(4, 5), seconds(6)]);
   expect(slept).toEqual([]);
@@ -65,13 +65,13 @@ test('pages: without an end, to the newest', async () => {
   expect(await read({ from: 4 })).toEqual([]);
 });
 
-test('pages: a span that ends before it begins asks for nothing', async () => {
+test('pages: a range that ends before it starts sends no request', async () => {
   const { read, asked } = serving(feedId, seconds(1));
   expect(await read({ from: 2, to: 1 })).toEqual([]);
   expect(asked).toHaveLength(0);
 });
 
-test('pages: following gives each report once as it comes, until the end of the span', async () => {
+test('pages: following returns each report once as it arrives, until the end of the range', async () => {
   const { read, slept } = serving(feedId, seconds(1, 2), [seconds(3), [], seconds(4, 5, 6)]);
   expect(await read({ from: 1, to: 5, follow: true, pollMs: 700 })).toEqual([seconds(1, 2), seconds(3), seconds(4, 5)]);
   expect(slept).toEqual([700, 700, 700]);
@@ -82,12 +82,12 @@ test('pages: following an empty stream waits for its first report', async () => 
   expect(await read({ from: 3, to: 8, follow: true })).toEqual([seconds(8)]);
 });
 
-test('pages: following a stream of milliseconds loses nothing of a second that was not over', async () => {
+test('pages: following a stream in milliseconds loses no report of a second that was not over', async () => {
   const { read } = serving(feedIdMs, [1_000, 2_100], [[2_600, 2_900], [3_000], [4_000]]);
   expect(await read({ from: 1, to: 3, follow: true })).toEqual([[1_000, 2_100], [2_600, 2_900], [3_000]]);
 });
 
-test('pages: with no request left, the time in which one more is granted is waited', async () => {
+test('pages: with the rate limit used up, it waits for one more request', async () => {
   const headers = { 'RateLimit-Limit': '10', 'RateLimit-Remaining': '0', 'RateLimit-Reset': '1' };
   const { read, slept } = serving(feedId, seconds(1, 2, 3), [], { headers });
   expect(await read({ from: 1, limit: 1 })).toEqual([seconds(1), seconds(2), seconds(3)]);
@@ -104,7 +104,7 @@ test('pages: an abort ends following with a typed error', async () => {
 });
 
 test.each([{ cap: 1_000 }, { cap: 500 }, { cap: 7 }])(
-  'pages: a server that links nothing and returns $cap reports at most is read until a page is empty',
+  'pages: a server without links that returns at most $cap reports is read until a page is empty',
   async ({ cap }) => {
     const stored = Array.from({ length: 2_991 }, (_, i) => (i + 1) * 1_000);
     const { read, asked } = serving(feedId, stored, [], { links: false, cap });
@@ -114,24 +114,24 @@ test.each([{ cap: 1_000 }, { cap: 500 }, { cap: 7 }])(
   },
 );
 
-test('pages: following a server that links nothing gives each report once', async () => {
+test('pages: following a server without links returns each report once', async () => {
   const { read } = serving(feedId, seconds(1, 2), [seconds(3), [], seconds(4, 5, 6)], { links: false, cap: 1 });
   expect((await read({ from: 1, to: 5, follow: true })).flat()).toEqual(seconds(1, 2, 3, 4, 5));
   const fine = serving(feedIdMs, [1_000, 2_100], [[2_600, 2_900], [3_000], [4_000]], { links: false });
   expect((await fine.read({ from: 1, to: 3, follow: true })).flat()).toEqual([1_000, 2_100, 2_600, 2_900, 3_000]);
 });
 
-test('pages: following a span of one second waits for its report', async () => {
+test('pages: following a range of one second waits for its report', async () => {
   const { read } = serving(feedId, [], [[], seconds(8)], { links: false });
   expect(await read({ from: 8, to: 8, follow: true })).toEqual([seconds(8)]);
 });
 
-test('pages: a report that a page has twice is given once', async () => {
+test('pages: a report that is twice in a page is returned once', async () => {
   const { read } = serving(feedId, seconds(1, 1, 2, 2, 2), [], { links: false });
   expect((await read({ from: 1 })).flat()).toEqual(seconds(1, 2));
 });
 
-test('pages: the last second that the API can name ends the reading', async () => {
+test('pages: reading ends with the last second that the API allows', async () => {
   const { read } = serving(feedId, seconds(2 ** 32 - 2, 2 ** 32 - 1), [], { links: false });
   expect((await read({ from: 2 ** 32 - 2 })).flat()).toHaveLength(2);
 });

@@ -57,7 +57,7 @@ test('lookup: a pair and a full name are found in any case, and the catalog is r
   ]);
 });
 
-test('lookup: a feed ID asks nobody, and a wrong one is an error at once', async () => {
+test('lookup: a feed ID needs no request, and an invalid one is an error at once', async () => {
   const { lookup, asked } = open(listed(catalog));
   expect(await lookup.one(idOf(7).toUpperCase().replace('0X', '0x'))).toBe(idOf(7));
   for (const wrong of ['0x12', '', ' ', 7 as never, undefined as never, 'x'.repeat(201)]) // what a caller without types may pass
@@ -65,7 +65,7 @@ test('lookup: a feed ID asks nobody, and a wrong one is an error at once', async
   expect(asked).toHaveLength(0);
 });
 
-test('lookup: several matches are an error that lists them with what differs', async () => {
+test('lookup: several matches are an error that lists them and how they differ', async () => {
   const { lookup } = open(listed(catalog));
   const error = await errorOf(lookup.one('BTC/USD'));
   expect(error).toMatchObject({ code: 'ambiguous_stream', retryable: false });
@@ -86,7 +86,7 @@ test('lookup: no match is an error that suggests near names', async () => {
   expect(error.details.similar).toEqual([{ name: 'LINK/USD-Streams-CexPrice', feedId: idOf(1) }]);
 });
 
-test('lookup: a name that is not there has the catalog read again, every ten seconds at most', async () => {
+test('lookup: for an unknown name the catalog is read again, at most every ten seconds', async () => {
   let feeds = catalog;
   const { lookup, asked, pass } = open((isHidden) => listed(feeds)(isHidden), {});
   expect((await errorOf(lookup.one('SOL/USD'))).code).toBe('unknown_stream');
@@ -99,7 +99,7 @@ test('lookup: a name that is not there has the catalog read again, every ten sec
   expect(asked).toHaveLength(2);
 });
 
-test('lookup: a name is looked up again after ten minutes, and at once where its stream is known to have ended', async () => {
+test('lookup: a name is looked up again after ten minutes, and at once if its stream is decommissioned', async () => {
   let feeds = [entry(1, 'LINK/USD')];
   const { lookup, asked, pass } = open((isHidden) => listed(feeds)(isHidden), {});
   expect(await lookup.one('LINK/USD')).toBe(idOf(1));
@@ -115,7 +115,7 @@ test('lookup: a name is looked up again after ten minutes, and at once where its
   expect(asked).toHaveLength(3);
 });
 
-test('lookup: hidden streams that the account may see are found, and make no name ambiguous', async () => {
+test('lookup: hidden streams of the account are found, and make no name ambiguous', async () => {
   const hidden = [entry(8, 'LINK/USD', 'Secret'), entry(9, 'SUI/USD')];
   const { lookup } = open(listed(catalog, hidden));
   expect(await lookup.one('SUI/USD')).toBe(idOf(9));
@@ -124,7 +124,7 @@ test('lookup: hidden streams that the account may see are found, and make no nam
   expect(await lookup.entry('SUI/USD')).not.toHaveProperty('hidden');
 });
 
-test('lookup: a server that refuses to be asked for hidden streams is one without any; one that fails is an error', async () => {
+test('lookup: a server that rejects hidden has no hidden streams; one that fails is an error', async () => {
   const { lookup } = open((isHidden) => (isHidden ? { status: 400, body: {} } : listed(catalog)(false)));
   expect(await lookup.one('LINK/USD')).toBe(idOf(1));
   const failing = open((isHidden) =>
@@ -134,7 +134,7 @@ test('lookup: a server that refuses to be asked for hidden streams is one withou
   expect((await errorOf(open(() => ({ status: 200, body: {} })).lookup.one('X/Y'))).code).toBe('unexpected_answer');
 });
 
-test('lookup: who gives up waiting ends nobody else’s reading, and many who wait share one', async () => {
+test('lookup: concurrent lookups share one read, and aborting one does not end it for the others', async () => {
   let answer: (() => void) | undefined;
   const fetch = () =>
     new Promise<Response>((resolve) => {

@@ -51,7 +51,7 @@ test.each([
   expect(formatDecimal(value, decimals)).toBe(text);
 });
 
-test('decode: what is no report is a typed error', () => {
+test('decode: invalid input is a typed error', () => {
   const codeOf = (act: () => unknown): unknown => {
     try {
       return act();
@@ -74,7 +74,7 @@ test('decode: what is no report is a typed error', () => {
     expect(codeOf(() => decode(wrong as never))).toEqual(['malformed_report', undefined, false]); // what a caller without types may pass
 });
 
-test('verify: a report that a quorum signed holds, against what is published or a map of it', () => {
+test('verify: a report that a quorum signed passes, with published signer sets or a map of them', () => {
   const report = answered();
   const verdict = verify(report, signers);
   expect(verdict).toMatchObject({ ok: true, decoded: { priceText: '3120.55' } });
@@ -86,7 +86,7 @@ test.each([
   ['another stream', { feedID: secondStream(2) }, 'feedID'],
   ['another beginning', { validFromTimestamp: 1_763_199_999 }, 'validFromTimestamp'],
   ['another end', { observationsTimestamp: 1_763_200_002 }, 'observationsTimestamp'],
-])('verify: an honest report that is answered as %s is refused', (_, changes, field) => {
+])('verify: a signed report that is returned as %s fails', (_, changes, field) => {
   expect(verify({ ...answered(), ...changes }, signers)).toEqual({
     ok: false,
     reason: 'mismatched_fields',
@@ -94,7 +94,7 @@ test.each([
   });
 });
 
-test('verify: an altered report, a cut one, and one of unknown signers are refused with their reason', () => {
+test('verify: an altered report, a cut one, and one of unknown signers fail with their reason', () => {
   const report = answered();
   const at = report.fullReport.indexOf(feedId.slice(2)) + 64 * 6 + 60; // in the price
   const flipped = `${report.fullReport.slice(0, at)}${report.fullReport[at] === '0' ? '1' : '0'}${report.fullReport.slice(at + 1)}`;

@@ -23,7 +23,7 @@ test('routes: everything under /api/ needs authentication, discovery alone may b
   }
 });
 
-test('routes: no two share method and path, but for forms, which an argument tells apart', () => {
+test('routes: no two share method and path, except forms, which an argument selects', () => {
   expect(new Set(rows.map(([, route]) => `${route.method} ${routeLabel(route)}`)).size).toBe(rows.length);
   const forms = rows.filter(([, route]) => formOf(route) !== undefined);
   expect(forms.map(([name, route]) => [name, routeLabel(route)])).toEqual([

@@ -58,7 +58,7 @@ test('catalog: listed by name, then by feed ID', () => {
   expect(compareStreams(stream, stream)).toBe(0);
 });
 
-test('catalog: dates are normalised to microseconds', () => {
+test('catalog: dates are normalized to microseconds', () => {
   const at = (createdAt: unknown) => parseStream({ ...stream, createdAt }).createdAt;
   expect(at('2025-01-31T12:00:00Z')).toBe('2025-01-31T12:00:00.000000Z');
   expect(at('2025-01-31T12:00:00.1234Z')).toBe('2025-01-31T12:00:00.123400Z');
@@ -77,7 +77,7 @@ test('catalog: dates are normalised to microseconds', () => {
   }
 });
 
-test('catalog: each mistake in a file is named by its place', () => {
+test('catalog: each mistake in a file is reported with its place', () => {
   const wrong = (change: object) => () => parseCatalog([stream, { ...stream, ...change }]);
   expect(() => parseCatalog({})).toThrow('catalog is {}, expected a list of streams, or {"feeds": [ … ]}.');
   expect(() => parseCatalog([7])).toThrow('catalog[0] is 7, expected an object.');

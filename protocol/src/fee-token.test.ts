@@ -12,6 +12,6 @@ test('fee token: billing by subscription takes empty bytes', () => {
   expect(feeTokenArgument()).toBe('0x');
 });
 
-test('fee token: a token that is no address is refused', () => {
+test('fee token: a token that is not an address is rejected', () => {
   expect(() => feeTokenArgument('0x12')).toThrow('feeToken is "0x12", expected an address, 0x and 40 hex digits.');
 });

@@ -3,11 +3,11 @@ import { parseFeedId, schemaVersionOf, timeResolutionOf } from './feed-id.ts';
 
 const id = (prefix: string) => parseFeedId(`0x${prefix}${'ab'.repeat(30)}`);
 
-test('feed ID: hex digits in either case are answered in lower case', () => {
+test('feed ID: parsed in any case, returned in lower case', () => {
   expect(parseFeedId(`0x0003${'AB'.repeat(30)}`)).toBe(`0x0003${'ab'.repeat(30)}`);
 });
 
-test('feed ID: anything but 0x and 64 hex digits is refused by name', () => {
+test('feed ID: anything but 0x and 64 hex digits is rejected with the argument’s name', () => {
   const good = `0x0003${'ab'.repeat(30)}`;
   for (const bad of [
     good.slice(2),

@@ -37,7 +37,7 @@ const operationOf = (route: Route): OpenApiOperation =>
   operations.find(({ path, method }) => path === route.path && method === route.method.toLowerCase())
     ?.operation as OpenApiOperation; // a test below holds that every route has one
 
-test('openapi: docs/openapi.json is what the tables give', async () => {
+test('openapi: docs/openapi.json is generated from the tables', async () => {
   const format = ['format', '--stdin-file-path=docs/openapi.json'];
   const input = JSON.stringify(document);
   const text = execFileSync('node_modules/.bin/biome', format, { cwd: root, encoding: 'utf8', input });
@@ -49,7 +49,7 @@ test('openapi: equal tables give equal text', () => {
   expect(JSON.stringify(createOpenApi())).toBe(JSON.stringify(document));
 });
 
-test('openapi: every reference leads somewhere', () => {
+test('openapi: every reference resolves', () => {
   const references = [...JSON.stringify(document).matchAll(/"\$ref":"#\/([^"]+)"/g)].map(([, path]) => path as string); // the group always matches
   expect(references.length).toBeGreaterThan(100);
   for (const path of new Set(references)) {
@@ -65,14 +65,14 @@ test('openapi: every shared part is used', () => {
   }
 });
 
-test('openapi: the paths and methods are those of the route table, with HEAD beside every GET over http', () => {
+test('openapi: paths and methods are those of the route table, with HEAD for every GET over http', () => {
   const expected = rows.flatMap(([, { method, path, transport }]) =>
     method === 'GET' && transport === 'http' ? [`get ${path}`, `head ${path}`] : [`${method.toLowerCase()} ${path}`],
   );
   expect(operations.map(({ method, path }) => `${method} ${path}`)).toEqual([...new Set(expected)]);
 });
 
-test('openapi: every operation has an id of its own, a tag that exists, and a summary', () => {
+test('openapi: every operation has a unique ID, a tag that exists, and a summary', () => {
   const ids = operations.map(({ operation }) => operation.operationId);
   expect(new Set(ids).size).toBe(ids.length);
   const named = rows.filter(([, route]) => formOf(route) === undefined).map(([name]) => name);
@@ -98,7 +98,7 @@ test('openapi: the query parameters are those of the table and no others', () =>
   }
 });
 
-test('openapi: a header is asked for where it has an effect', () => {
+test('openapi: request headers are listed where they have an effect', () => {
   for (const { operation } of operations) {
     const given = operation.parameters.filter((parameter) => parameter.in === 'header').map(({ name }) => name);
     const expected = operation['x-transport'] === 'websocket' ? ['X-Cll-Origin'] : [];
@@ -184,7 +184,7 @@ test('openapi: every answer of the table is there with its body, and HEAD has no
   }
 });
 
-test('openapi: a path with two forms is one operation, which asks for neither’s arguments and gives either’s answers', () => {
+test('openapi: a path with two forms is one operation with optional arguments and the responses of both', () => {
   const { parameters, responses, description } = operationOf(routes.reportLatestMany);
   expect(parameters.map(({ name, required }) => [name, required])).toEqual([
     ['feedID', false],
@@ -199,7 +199,7 @@ test('openapi: a path with two forms is one operation, which asks for neither’
   expect(description).toContain('one form or of the other');
 });
 
-test('openapi: the page is told as HTML', () => {
+test('openapi: the page is HTML', () => {
   const { content } = operationOf(routes.docs).responses[200] ?? never();
   expect(content).toEqual({ 'text/html': { schema: { type: 'string' } } });
 });
@@ -220,7 +220,7 @@ test('openapi: every answer is described, and errors name their codes', () => {
   for (const code of ofNoRoute) expect(document.info.description).toContain(code);
 });
 
-test('openapi: a route tells only the codes that it can answer with', () => {
+test('openapi: a route lists only the codes that it can return', () => {
   const told = (route: Route, status: number) => operationOf(route).responses[status]?.description ?? '';
   expect(told(routes.time, 400)).toBe('`malformed_target`, `repeated_host`, `unexpected_body`');
   expect(told(routes.time, 401)).toBe('');
@@ -233,7 +233,7 @@ test('openapi: a route tells only the codes that it can answer with', () => {
   expect(told(routes.reportPage, 426)).toBe('');
 });
 
-test('openapi: headers are told where they are sent', () => {
+test('openapi: response headers are listed where they are sent', () => {
   const on = (route: Route, status: number) => Object.keys(operationOf(route).responses[status]?.headers ?? {});
   const limited = ['X-Request-Id', 'RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset'];
   expect(on(routes.time, 200)).toEqual(['X-Request-Id']);
@@ -312,7 +312,7 @@ test.each(bodyNames)('openapi: the schema of %s accepts an answer and nothing le
   for (const wrong of [null, [], 'text', 1]) expect(validate(wrong)).toBe(false);
 });
 
-test('openapi: empty lists and a 206 that names nothing are answers too', () => {
+test('openapi: empty lists and a 206 without missing are valid', () => {
   expect(validatorOf('Reports')({ reports: [] })).toBe(true);
   expect(validatorOf('PartialReports')({ reports: [] })).toBe(true);
   expect(validatorOf('SignerSets')({})).toBe(true);
@@ -327,7 +327,7 @@ test('openapi: every error of the table has a body that the document describes',
   expect(document['x-errors'].map(({ code }) => code)).toEqual(Object.keys(errorTable));
 });
 
-test('openapi: a deployment tells its own address and bounds', () => {
+test('openapi: a deployment’s document has its address and limits', () => {
   const own = createOpenApi({ serverUrl: 'https://api.example/', bounds: { feedIdsMax: 7, retentionDays: 3 } });
   expect(own.servers).toEqual([{ url: 'https://api.example' }]);
   const [feedIDs, timestamp] = own.paths['/api/v1/reports/bulk']?.get?.parameters ?? [];
@@ -336,6 +336,6 @@ test('openapi: a deployment tells its own address and bounds', () => {
   expect(JSON.stringify(own)).not.toContain('30 days');
 });
 
-test('openapi: the package’s front door does not carry it', () => {
+test('openapi: the package’s main entry point does not include it', () => {
   expect(frontDoor).not.toHaveProperty('createOpenApi');
 });

@@ -23,7 +23,7 @@ test('query: names of object internals are names like any other', () => {
   expect(parseQuery('reportLatest', `feedID=${feedId}&__proto__=x`)).toEqual({ feedId });
 });
 
-test('query: a broken percent-encoding is refused, wherever it stands', () => {
+test('query: a broken percent-encoding is rejected anywhere', () => {
   for (const raw of ['a=%', 'a=%zz', 'a=%E2%82', '%ff=1', 'unknown=%C3%28']) {
     expect(() => parseQuery('feeds', raw)).toThrow(expect.objectContaining({ code: 'malformed_target' }));
   }
@@ -36,7 +36,7 @@ test('query: a report at a timestamp', () => {
   expectTypeOf(query.timestamp).toEqualTypeOf<number>();
 });
 
-test('query: raw and encoded commas separate alike', () => {
+test('query: raw and encoded commas both separate', () => {
   for (const comma of [',', '%2C', '%2c']) {
     const query = parseQuery('reportBulk', `feedIDs=${feedId}${comma}${other}&timestamp=1`);
     expect(query).toEqual({ feedIds: [feedId, other], timestamp: 1, missing: false });
@@ -52,12 +52,12 @@ test('query: the page limit has a default', () => {
   expect(parseQuery('reportPage', `feedID=${feedId}&startTimestamp=7&limit=1000`).limit).toBe(1_000);
 });
 
-test('query: the bound on feed IDs is the deployment’s', () => {
+test('query: the deployment sets the limit of feed IDs', () => {
   const raw = `feedIDs=${feedId},${other}&timestamp=1`;
   expect(() => parseQuery('reportBulk', raw, { feedIdsMax: 1 })).toThrow('at most 1');
 });
 
-test('query: a missing argument is named and explained', () => {
+test('query: a missing argument is an error with its name and description', () => {
   expect(() => parseQuery('reportAt', `feedID=${feedId}`)).toThrow(
     expect.objectContaining({
       code: 'missing_argument',
@@ -67,7 +67,7 @@ test('query: a missing argument is named and explained', () => {
   );
 });
 
-test('query: a repeated argument is refused, equal values too; a repeated unknown one is ignored', () => {
+test('query: a repeated argument is rejected, even with equal values; a repeated unknown one is ignored', () => {
   expect(() => parseQuery('reportLatest', `feedID=${feedId}&feedID=${feedId}`)).toThrow(
     expect.objectContaining({ code: 'repeated_argument', details: { argument: 'feedID' } }),
   );

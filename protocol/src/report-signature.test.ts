@@ -42,7 +42,7 @@ for (const [name, engine] of engines) {
 const indexOf = ({ signatureIndex }: { signatureIndex?: number | undefined }) =>
   signatureIndex === undefined ? {} : { signatureIndex };
 
-test('verification vectors: every way to fail is there', () => {
+test('verification vectors: every failure has one', () => {
   const reasons = new Set(vectors.cases.flatMap(({ reason }) => reason ?? []));
   expect(reasons).toEqual(new Set(Object.keys(verificationFailures)));
 });
@@ -59,7 +59,7 @@ test('signer sets: addresses and digests in any case, printed back in lower case
   expect(toSignerSetsJson(signerSets)).toEqual(vectors.signerSets);
 });
 
-test('signer sets: each mistake is named by its place', () => {
+test('signer sets: each mistake is reported with its place', () => {
   const [digest, set] = Object.entries(vectors.signerSets)[0] as [string, { f: number; addresses: string[] }]; // its own keys
   const wrong = (change: unknown) => () => parseSignerSets({ [digest]: change });
   expect(() => parseSignerSets([])).toThrow('signers is [], expected an object of config digest → {f, addresses}.');

@@ -104,7 +104,7 @@ test('report: a body whose length is no multiple of a word must be padded with z
   );
 });
 
-test('body: a version or a time resolution that the table does not hold is named', () => {
+test('body: an unknown version or timestamp resolution is in the error', () => {
   const unknown = (prefix: string) => () => decodeReportBody(hex(`0x${prefix}${sample.body.slice(6)}`));
   expect(unknown('0000')).toThrow('The feed ID names schema version 0, which this release does not know.');
   expect(unknown('000e')).toThrow('schema version 14');
@@ -113,12 +113,12 @@ test('body: a version or a time resolution that the table does not hold is named
   expect(reasonOf(() => decodeReportBody('0x'))).toBe('unsupported_schema');
 });
 
-test('body: a word more or a word less is refused', () => {
+test('body: one word more or less is rejected', () => {
   expect(() => decodeReportBody(hex(`${sample.body}${'00'.repeat(32)}`))).toThrow('A version 3 body has 9 words.');
   expect(reasonOf(() => decodeReportBody(hex(sample.body.slice(0, -64))))).toBe('malformed_body');
 });
 
-test('body: a number with dirty high bytes is refused', () => {
+test('body: a number with dirty high bytes is rejected', () => {
   const dirty = (word: number) => hex(`${sample.body.slice(0, 2 + word * 64)}01${sample.body.slice(4 + word * 64)}`);
   expect(() => decodeReportBody(dirty(1))).toThrow('validFromTimestamp is out of range for its type.');
   expect(() => decodeReportBody(hex(sample.body.replace('000000006', '000000106')))).toThrow(
@@ -128,7 +128,7 @@ test('body: a number with dirty high bytes is refused', () => {
   expect(() => decodeReportBody(dirty(6))).toThrow('price is out of range for its type.');
 });
 
-test('body: a value that its field cannot hold is not encoded', () => {
+test('body: a value that does not fit its field is not encoded', () => {
   const body = decodeReportBody(hex(sample.body)) as ReportBodyOf<3>; // the sample is of version 3
   const extremes = { ...body, price: 2n ** 191n - 1n, bid: -(2n ** 191n) };
   expect(decodeReportBody(encodeReportBody(extremes))).toEqual(extremes);
@@ -157,12 +157,12 @@ test('body: its version and its feed ID must agree', () => {
   expect(() => encodeReportBody({ ...body, feedId })).toThrow('A version 3 body has a feed ID of version 2.');
 });
 
-test('body: the field that cannot be encoded is named', () => {
+test('body: the error names the field that cannot be encoded', () => {
   const body = decodeReportBody(hex(sample.body)) as ReportBodyOf<3>; // the sample is of version 3
   expect(() => encodeReportBody({ ...body, ask: 2n ** 191n })).toThrow('ask is missing or out of range.');
 });
 
-test('full report: a value that has no place in it is not encoded, and is named', () => {
+test('full report: a value that does not fit is not encoded, and the error names it', () => {
   const full = decodeFullReport(sample.fullReport);
   const first = full.signatures[0] as (typeof full.signatures)[number]; // the sample is signed
   const cases = [

@@ -13,13 +13,13 @@ test('cost: routes of the specification cost one token, whatever their arguments
   expect(costOf('reportPage', { feedId, startTimestamp: t0, limit: 1_000 })).toBe(1);
 });
 
-test('cost: coverage costs a token for every six hours begun, and no span more than a day', () => {
+test('cost: coverage costs a token per started six hours, up to a day', () => {
   const cost = (seconds: number) => costOf('reportCoverage', { feedId, from: t0, to: t0 + seconds - 1 });
   expect([1, 60, 21_600, 21_602, 86_400, 10 ** 9].map(cost)).toEqual([1, 1, 1, 2, 4, 4]);
   expect(costOf('reportCoverage', { feedId, from: t0, to: 0 })).toBe(1);
 });
 
-test('cost: candles cost a token for every 1,440 roll-ups that are read', () => {
+test('cost: candles cost a token per 1,440 roll-ups', () => {
   const cost = (resolution: 60 | 300 | 3_600, candles: number) =>
     costOf('reportCandles', { feedId, from: t0, to: t0 + candles * resolution - 1, resolution });
   expect([cost(60, 1), cost(60, 1_440), cost(60, 10 ** 6)]).toEqual([1, 1, 1]);

@@ -20,7 +20,7 @@ test.each(vectors.cases)('request signing vector: $name', (vector) => {
   expect(signatureOf({ method, target, body, userId, timestampMs }, secret)).toBe(vector.signature);
 });
 
-test('request signing: the vectors hold the three published cases and at least twenty of our own', () => {
+test('request signing: the vectors have the three published cases and at least twenty others', () => {
   const published = vectors.cases.filter(({ name }) => name.startsWith('published'));
   expect(published.map(({ signature }) => signature)).toEqual([
     'e9b2aa1deb13b2abd078353a5e335b2f50307159ad28b433157d2c74dbab2072',
@@ -126,7 +126,7 @@ test.each([0, 4_999, -4_999, 5_000, -5_000])('clock: a difference of %i ms passe
 });
 
 test.each([5_001, -5_001, 60_000, -60_000])(
-  'clock: a difference of %i ms is refused, telling the server time',
+  'clock: a difference of %i ms is rejected with the server’s time',
   (differenceMs) => {
     expect(() => checkSkew(1_763_200_000_000 + differenceMs, 1_763_200_000_000)).toThrow(
       expect.objectContaining({
@@ -137,7 +137,7 @@ test.each([5_001, -5_001, 60_000, -60_000])(
   },
 );
 
-test('clock: the tolerance is the deployment’s', () => {
+test('clock: the deployment sets the tolerance', () => {
   checkSkew(10_000, 0, 10_000);
   expect(() => checkSkew(10_001, 0, 10_000)).toThrow('10001 ms ahead of the server time, at most 10000 ms is accepted');
 });

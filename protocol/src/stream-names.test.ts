@@ -31,7 +31,7 @@ test('stream names: a pair, a full name and a feed ID each find the stream, in a
   expect(matchStreams(book.feedId.toUpperCase().replace('0X', '0x'), catalog)).toEqual(one(book));
 });
 
-test('stream names: a pair with several streams names them all, with what differs', () => {
+test('stream names: a pair with several streams lists them and how they differ', () => {
   const match = matchStreams('btc/usd', catalog);
   expect(match).toEqual({ found: 'several', streams: [cex, book] });
   expect(distinguishStreams([cex, book])).toEqual([
@@ -48,7 +48,7 @@ test('stream names: a pair with several streams names them all, with what differ
     );
 });
 
-test('stream names: two streams of one full name are told apart by what differs, or by their feed IDs alone', () => {
+test('stream names: two streams of one full name are listed with how they differ, or only their feed IDs', () => {
   const testnet = { ...cex, feedId: `0x0003${'7'.repeat(60)}`, networkType: 'testnet' };
   expect(matchStreams(cex.name, [cex, testnet])).toEqual({ found: 'several', streams: [cex, testnet] });
   expect(distinguishStreams([cex, testnet]).map(({ differs }) => differs)).toEqual([
@@ -59,7 +59,7 @@ test('stream names: two streams of one full name are told apart by what differs,
   expect(distinguishStreams([cex, twin]).map(({ differs }) => differs)).toEqual([{}, {}]);
 });
 
-test('stream names: a decommissioned stream loses against one that is not, and is found where it is the only one', () => {
+test('stream names: another stream takes precedence over a decommissioned one, which is found if it is the only one', () => {
   const ended = entry('LINK/USD', 'OldPrice', { status: 'decommissioned' });
   expect(matchStreams('LINK/USD', [ended, link])).toEqual({ found: 'one', stream: link });
   expect(matchStreams('LINK/USD', [ended])).toEqual({ found: 'one', stream: ended });
@@ -68,7 +68,7 @@ test('stream names: a decommissioned stream loses against one that is not, and i
   expect(matchStreams('LINK/USD', [ended, link, testing])).toEqual({ found: 'several', streams: [link, testing] });
 });
 
-test('stream names: a hidden stream makes no pair ambiguous, and wins against one that ended', () => {
+test('stream names: a hidden stream makes no pair ambiguous, and takes precedence over a decommissioned one', () => {
   const hidden = entry('LINK/USD', 'TopOfBook', { hidden: true });
   expect(matchStreams('LINK/USD', [hidden, link])).toEqual({ found: 'one', stream: link });
   expect(matchStreams(hidden.name, [hidden, link])).toEqual({ found: 'one', stream: hidden });
@@ -76,7 +76,7 @@ test('stream names: a hidden stream makes no pair ambiguous, and wins against on
   expect(matchStreams('LINK/USD', [ended, hidden])).toEqual({ found: 'one', stream: hidden });
 });
 
-test('stream names: an unknown name gets the nearest ones, and nothing where none is near', () => {
+test('stream names: an unknown name gets similar ones, if any', () => {
   const near = (name: string) => {
     const match = matchStreams(name, catalog);
     return match.found === 'none' ? match.near.map((stream) => stream.name) : match;
@@ -95,13 +95,13 @@ test('stream names: an unknown name gets the nearest ones, and nothing where non
   expect(explainMatch('QQ', { found: 'none', near: [] })).toBe('No stream is named "QQ".');
 });
 
-test('stream names: entries of another server may have a feed ID and a name only', () => {
+test('stream names: entries of another server may have only a feed ID and a name', () => {
   const bare = { feedId: link.feedId, name: 'LINK/USD-RefPrice-DS-Premium-Global-003' };
   expect(matchStreams('link/usd', [bare])).toEqual({ found: 'one', stream: bare });
   expect(matchStreams('LINK', [{ feedId: link.feedId, name: 'LINK' }])).toMatchObject({ found: 'one' });
 });
 
-test('stream names: a message lists ten streams at most', () => {
+test('stream names: a message lists at most ten streams', () => {
   const many = Array.from({ length: 14 }, (_, i) => entry('BTC/USD', `Kind${i}`));
   const lines = explainMatch('BTC/USD', { found: 'several', streams: many }).split('\n');
   expect(lines).toHaveLength(12);

@@ -36,7 +36,7 @@ test('worker threads give the same bytes in the same order as the calling thread
   expect(await collect({ ...options, late, workers: 2 })).toEqual(local);
 });
 
-test('two halves of a span give the same reports as the whole', async () => {
+test('two halves of a range give the same reports as the whole', async () => {
   const whole = await collect(options);
   const halves = [
     ...(await collect({ ...options, to: from + 9 })),
@@ -52,7 +52,7 @@ test('another seed gives other bytes for the same streams', async () => {
   expect(ours[0]?.report.fullReport).not.toBe(theirs[0]?.report.fullReport);
 });
 
-test('reports come in delivery order, late ones after the span where they must, and no batch is empty', async () => {
+test('reports come in delivery order, late ones after the range if necessary, and no batch is empty', async () => {
   const late = [{ feedId: btc, from: from + 4, to: from + 5, delaySeconds: 100 }];
   const batches = await collectBatches({ ...options, to: from + 5, feedIds: [btc], late });
   const deliveries = batches.flat();
@@ -68,11 +68,11 @@ test('a decommissioned stream yields nothing after its last instant', async () =
   expect(reports.map(({ deliveredAt }) => deliveredAt - decommissioned)).toEqual([-2, -1, 0]);
 });
 
-test('a span before every stream is empty', async () => {
+test('a range before every stream is empty', async () => {
   expect(await collect({ ...options, from: 0, to: 1_000_000_000 })).toEqual([]);
 });
 
-test('leaving early ends the threads', async () => {
+test('returning early ends the threads', async () => {
   const { started, stop } = watchThreads();
   for await (const batch of generateHistory({ ...options, to: from + 86_400, workers: 2 })) {
     expect(batch.length).toBeGreaterThan(0);
@@ -106,6 +106,6 @@ test.each([
   [{ from: 1.5 }, /expected whole Unix seconds/],
   [{ to: 2 ** 32 }, /expected whole Unix seconds/],
   [{ workers: -1 }, /expected a whole number from 0 to 64/],
-])('options that cannot be are refused: %o', async (wrong, message) => {
+])('invalid options are rejected: %o', async (wrong, message) => {
   await expect(collect({ ...options, ...wrong })).rejects.toThrow(message);
 });

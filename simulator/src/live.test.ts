@@ -19,7 +19,7 @@ const createClock = (nowMs: number): Clock & { readonly waits: number[] } => {
   };
 };
 
-test('reports come when their second has come, with the bytes that history gives', async () => {
+test('reports come in their second, with the same bytes as history', async () => {
   const clock = createClock(start * 1_000 - 400);
   const history: DeliveredReport[] = [];
   for await (const batch of generateHistory({ seed: 'demo', from: start, to: start + 2, workers: 0 })) {
@@ -35,7 +35,7 @@ test('reports come when their second has come, with the bytes that history gives
   expect(clock.waits).toEqual([start * 1_000, (start + 1) * 1_000, (start + 2) * 1_000]);
 });
 
-test('from an earlier second on it catches up first', async () => {
+test('from an earlier second, it catches up first', async () => {
   const clock = createClock((start + 60) * 1_000);
   const first = await followClock({ seed: 'demo', clock, from: start }).next();
   expect(first.value?.deliveredAt).toBe(start);

@@ -52,7 +52,7 @@ test('a main network has 16 oracles of which 6 sign, a test network 4 of which 2
   }
 });
 
-test('signatures hold under both engines, and the choice of oracles changes from report to report', async () => {
+test('both engines verify the signatures, and the signing oracles change from report to report', async () => {
   const { signerSet, engine, sign } = await createNetwork({ seed: 'demo' });
   const signerSets = new Map([[signerSet.configDigest, signerSet]]);
   const pairs = new Set<string>();
@@ -66,7 +66,7 @@ test('signatures hold under both engines, and the choice of oracles changes from
   expect(verifyReport(decodeFullReport(sign(body, 1)), signerSets, portableEngine).ok).toBe(true);
 });
 
-test('the context tells round, network and plugin version', async () => {
+test('the context has round, network and plugin version', async () => {
   const { context } = decodeFullReport((await createNetwork({ seed: 'demo' })).sign(body, 258));
   expect(context.configDigest.startsWith('0x0009')).toBe(true);
   expect(context.epochAndRound).toBe(`0x${'0'.repeat(61)}102`);
@@ -77,6 +77,6 @@ test.each([
   [3, 1, 'n is 3, expected more than 3f = 3 and at most 31 oracles.'],
   [32, 5, 'n is 32, expected more than 3f = 15 and at most 31 oracles.'],
   [4, -1, 'f is -1, expected a whole number from 0 on.'],
-])('a network of %i oracles with f = %i is refused', async (n, f, message) => {
+])('a network of %i oracles with f = %i is rejected', async (n, f, message) => {
   await expect(createNetwork({ seed: 'demo', n, f })).rejects.toThrow(new RangeError(message));
 });

@@ -24,7 +24,7 @@ const deliveredBetween = (feedId: FeedId, from: number, to: number, faults: Faul
 const observed = (deliveries: ReturnType<typeof deliveredBetween>) =>
   deliveries.map(({ observationsTimestamp }) => observationsTimestamp - start);
 
-test('a stream observes at each multiple of its interval, with a phase of its own', () => {
+test('a stream observes once per interval, with its own phase', () => {
   expect(observed(deliveredBetween(btc, start, start + 4))).toEqual([0, 1, 2, 3, 4]);
   const [first = 0, second = 0, ...more] = observed(deliveredBetween(nav, start, start + 119));
   expect([second - first, more]).toEqual([60, []]);
@@ -38,7 +38,7 @@ test('deliveries of one second are in catalog order', () => {
   expect(names).toEqual([...names].sort());
 });
 
-test('a gap takes out exactly its observations', () => {
+test('a gap removes exactly its observations', () => {
   const gaps = [{ feedId: btc, from: start + 2, to: start + 3 }];
   expect(observed(deliveredBetween(btc, start, start + 5, { gaps }))).toEqual([0, 1, 4, 5]);
 });
@@ -50,7 +50,7 @@ test('late observations come after their delay, older ones first', () => {
   expect(deliveries.map(({ deliveredAt }) => deliveredAt - start)).toEqual([0, 3, 4, 4, 5, 5, 6]);
 });
 
-test('where delays overlap the longest counts, and every report comes once', () => {
+test('if delays overlap, the longest counts, and every report comes once', () => {
   const late = [
     { feedId: btc, from: start, to: start + 2, delaySeconds: 2 },
     { feedId: btc, from: start + 1, to: start + 1, delaySeconds: 5 },
@@ -84,6 +84,6 @@ test.each([
     { late: [{ feedId: btc, from: 1, to: 2, delaySeconds: 0 }] },
     'A delay is 0 seconds, expected a whole number from 1 on.',
   ],
-])('a fault that cannot be is refused: %#', (faults, message) => {
+])('an invalid fault is rejected: %#', (faults, message) => {
   expect(() => createSchedule(streams, faults)).toThrow(new RangeError(message));
 });

@@ -10,7 +10,7 @@ const deliver = (simulation: Simulation, from: number, seconds: number): readonl
 
 const bodyOf = ({ report }: DeliveredReport): ReportBody => decodeReportBody(decodeFullReport(report.fullReport).body);
 
-test('every report of a mixed minute decodes, verifies, and says in its body what stands beside it', async () => {
+test('every report of a minute decodes, verifies, and agrees with the fields around it', async () => {
   const simulation = await createSimulation({ seed: 'demo' });
   const { signerSet, engine } = simulation.network;
   const signerSets = new Map([[signerSet.configDigest, signerSet]]);
@@ -51,7 +51,7 @@ test('the windows of each stream are contiguous, and the rounds of reports incre
   expect(last.size).toBe(feedIds.length);
 });
 
-test('a gap leaves a hole that no window covers', async () => {
+test('no window covers a gap', async () => {
   const { streams } = await createSimulation({ seed: 'demo' });
   const twap = streams.find(({ stream }) => stream.name === 'ETH/USD-Streams-TWAP');
   const feedId = twap?.stream.feedId as FeedId; // in the table
@@ -66,7 +66,7 @@ test('a gap leaves a hole that no window covers', async () => {
   expect(windows.every((window) => window.observationsTimestamp - window.validFromTimestamp === 9)).toBe(true);
 });
 
-test('a closed market says so in its report, with the time and price of its last open second', async () => {
+test('the report of a closed market has the status, time and price of its last open second', async () => {
   const { streams } = await createSimulation({ seed: 'demo' });
   const apple = streams.find(({ stream }) => stream.name === 'AAPL/USD-Streams-EquityPrice');
   const simulation = await createSimulation({ seed: 'demo', feedIds: [apple?.stream.feedId as FeedId] }); // in the table
@@ -91,7 +91,7 @@ test('the fee is 35 cents in either token', async () => {
   expect([cents(eth.nativeFee, eth.price), cents(eth.linkFee, link.price)]).toEqual([35, 35]);
 });
 
-test('a stream that is not simulated is refused', async () => {
+test('a stream that is not simulated is rejected', async () => {
   const feedIds = [`0x0003${'00'.repeat(30)}` as FeedId]; // 32 bytes
   await expect(createSimulation({ seed: 'demo', feedIds })).rejects.toThrow(/is not simulated on this network/);
 });

@@ -11,7 +11,7 @@ test('the catalog reads back from its own JSON and is in catalog order', () => {
   expect(catalog.map(({ name }) => name)).toEqual(catalog.map(({ name }) => name).sort());
 });
 
-test('every schema version from 2 to 13 has a stream, and all count in seconds', () => {
+test('every schema version from 2 to 13 has a stream, all in seconds', () => {
   const versions = new Set(catalog.map(({ feedId }) => schemaVersionOf(feedId)));
   expect([...versions].sort((a, b) => a - b)).toEqual([2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13]);
   expect(catalog.every(({ feedId }) => timeResolutionOf(feedId) === 'seconds')).toBe(true);

@@ -14,7 +14,7 @@ type Ask = (name: keyof Session, ...args: readonly unknown[]) => Promise<any>;
 
 /** Where sessions run. */
 type Place = {
-  /** A client of its own. */
+  /** Opens another client. */
   readonly open: (options: SessionOptions) => Promise<Ask>;
   /** Everything that was written to the console. */
   readonly console: () => string;
@@ -102,7 +102,7 @@ describe.each([
   const open = (options: SessionOptions = {}): Promise<Ask> =>
     place.open({ baseUrl: service.url, ...account, clockMs: now * 1_000, ...options });
 
-  test('latest gives what is stored, and tells request, limit and server time', async () => {
+  test('latest returns the stored report, with request ID, rate limit and server time', async () => {
     const ask = await open();
     const { report: newest, details } = await ask('call', 'latest', first);
     expect(newest).toEqual(of(first).at(-1));
@@ -128,14 +128,14 @@ describe.each([
     });
   });
 
-  test('bulk gives what there is, and names what is missing', async () => {
+  test('bulk returns the reports there are, and lists the missing ones', async () => {
     const { reports, missing, details } = await (await open())('call', 'bulk', [second, empty, first], now - 10);
     expect(reports).toEqual([of(second)[0], of(first).find((item) => item.observationsTimestamp === now - 10)]);
     expect(missing).toEqual([{ feedID: empty, reason: 'no_reports' }]);
     expect(details.status).toBe(206);
   });
 
-  test('a page tells whether there is more, and pages give the whole span once', async () => {
+  test('a page says whether there is more, and pages return the whole range once', async () => {
     const ask = await open();
     expect(await ask('call', 'page', first, now - 60, 5)).toMatchObject({
       reports: of(first).slice(0, 5),
@@ -206,14 +206,14 @@ describe.each([
     expect(`${printed}${place.console()}`).not.toContain(secret);
   });
 
-  test('a clock that is far off is corrected by the server’s, with one warning', async () => {
+  test('a clock that is far off is corrected with the server’s time, with one warning', async () => {
     const ask = await open({ clockMs: now * 1_000 + 90_000 });
     expect((await ask('call', 'latest', first)).report).toEqual(of(first).at(-1));
     await ask('call', 'latest', second);
     expect(await ask('warnings')).toEqual(['clock_skew']);
   });
 
-  test('a server where nobody listens is a network error with advice, and the secret is not in it', async () => {
+  test('a refused connection is a network error with advice, without the secret', async () => {
     const site = await openSite('');
     await site.close();
     const ask = await open({ baseUrl: site.url });
@@ -269,7 +269,7 @@ describe.each([
       await close();
     }, 60_000);
 
-    test('the network is gone for ten seconds, and nobody is told: every report once, in order', async () => {
+    test('the network drops packets silently for ten seconds: every report once, in order', async () => {
       const from = network.nextSecond();
       const { received, receive, states, close } = await openStream({ from, silenceMs: 500 });
       await network.ingest(3);

@@ -100,7 +100,7 @@ const nextReports = async (
 };
 
 test.each(['websocket', 'sse'] as const)(
-  'client: a stream by name over %s goes on when the secret is rotated and the old one revoked, and loses nothing',
+  'client: a stream by name over %s continues when the secret is rotated and the old one revoked, and loses nothing',
   async (transport) => {
     const name = transport === 'sse' ? 'C3/USD' : 'C4/USD';
     let credentials = await service.addAccount(['public']);

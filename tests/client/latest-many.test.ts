@@ -69,7 +69,7 @@ describe('GET /api/v1/reports/latest?feedIDs', () => {
     }
   });
 
-  test('feedID beside feedIDs, an empty item, a repeated argument, and more ids than are answered are 400', async () => {
+  test('feedID together with feedIDs, an empty item, a repeated argument, and too many feed IDs are 400', async () => {
     const rows = [
       [many([btc], `&feedID=${btc}`), 'malformed_argument', 'feedID'],
       [`/api/v1/reports/latest?feedID=${btc}&feedIDs=`, 'malformed_argument', 'feedID'],
@@ -88,7 +88,7 @@ describe('GET /api/v1/reports/latest?feedIDs', () => {
     }
   });
 
-  test('what it is not asked for changes nothing of the single form: errors, tag and 304 as before', async () => {
+  test('the single form is unchanged: errors, ETag and 304 as before', async () => {
     const target = `/api/v1/reports/latest?feedID=${btc}`;
     const plain = await call(target);
     expect((await call(`${target}&x=feedIDs&feedids=1&FEEDIDS=2&feedIDs2=3`)).text).toBe(plain.text);
@@ -97,12 +97,12 @@ describe('GET /api/v1/reports/latest?feedIDs', () => {
     expect([status, json.error]).toEqual([400, 'feedID is missing. Stream to read.']);
   });
 
-  test('a tag in If-None-Match is not looked at, not even *', async () => {
+  test('If-None-Match is ignored, even *', async () => {
     const reply = await call(many([btc]), { headers: { 'If-None-Match': '*' } });
     expect(reply.status).toBe(200);
   });
 
-  test('HEAD answers as GET does, OPTIONS tells the methods, others are 405', async () => {
+  test('HEAD answers like GET, OPTIONS lists the methods, others are 405', async () => {
     const [get, head] = [await call(many([btc, silent])), await call(many([btc, silent]), { method: 'HEAD' })];
     expect([head.status, head.text, head.headers['content-length']]).toEqual([206, '', get.headers['content-length']]);
     const options = await call(many([btc]), { method: 'OPTIONS', as: null });
@@ -124,7 +124,7 @@ describe('GET /api/v1/reports/latest?feedIDs', () => {
   });
 });
 
-test('latest of several: its rate limit is its own, by its own name', async () => {
+test('latest of several: has its own rate limit and name', async () => {
   const limits = { reportLatest: 3, reportLatestMany: 2 };
   const bob = await service.addAccount(['public'], { rateLimits: limits });
   const statuses = [];

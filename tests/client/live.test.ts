@@ -79,7 +79,7 @@ const open = (
   return { reports, take, states, live: () => expect.poll(() => reports.state.phase).toBe('live') };
 };
 
-test.each(transports)('client stream over %s: a stream of milliseconds has every report', async (way) => {
+test.each(transports)('client stream over %s: a stream in milliseconds has every report', async (way) => {
   const ms = nextSecond() * 1_000;
   const appended = Array.from({ length: 40 }, (_, i) => signed.report(exact, ms + i * 100 - 99, ms + i * 100));
   await service.append(appended.slice(0, 15));
@@ -94,7 +94,7 @@ test.each(transports)('client stream over %s: a stream of milliseconds has every
 
 // Polled one by one, 150 streams take seconds.
 const pushing = transports.filter((way) => transportOf(way) !== 'poll');
-test.each(pushing)('client stream over %s: more streams than one connection takes', async (way) => {
+test.each(pushing)('client stream over %s: more streams than fit into one connection', async (way) => {
   const { take, reports, live } = open(plain, way);
   await live();
   const at = nextSecond();
@@ -103,23 +103,26 @@ test.each(pushing)('client stream over %s: more streams than one connection take
   reports.close();
 });
 
-test.each(transports)('client stream over %s: from before what is kept, it goes on with the oldest', async (way) => {
-  const feedId = old[transports.indexOf(way)] as (typeof old)[number]; // one for each test
-  const kept = nowSeconds() - 29 * 86_400;
-  await service.append([signed.report(feedId, kept, kept)]);
-  const gaps: StreamGap[] = [];
-  const from = nowSeconds() - 40 * 86_400;
-  const { take, reports } = open([feedId], way, { from, onGap: (gap) => void gaps.push(gap) });
-  expect(await take(1)).toMatchObject([{ feedID: feedId, observationsTimestamp: kept }]);
-  const at = nextSecond();
-  await service.append([signed.report(feedId, at, at)]);
-  expect(await take(1)).toMatchObject([{ observationsTimestamp: at }]);
-  expect(gaps).toEqual([{ feedId, from, to: expect.any(Number) }]);
-  const oldest = nowSeconds() - 30 * 86_400;
-  expect(gaps[0]?.to).toBeGreaterThan(oldest - 60);
-  expect(gaps[0]?.to).toBeLessThan(oldest + 60);
-  reports.close();
-});
+test.each(transports)(
+  'client stream over %s: from before the retention, it starts with the oldest report',
+  async (way) => {
+    const feedId = old[transports.indexOf(way)] as (typeof old)[number]; // one for each test
+    const kept = nowSeconds() - 29 * 86_400;
+    await service.append([signed.report(feedId, kept, kept)]);
+    const gaps: StreamGap[] = [];
+    const from = nowSeconds() - 40 * 86_400;
+    const { take, reports } = open([feedId], way, { from, onGap: (gap) => void gaps.push(gap) });
+    expect(await take(1)).toMatchObject([{ feedID: feedId, observationsTimestamp: kept }]);
+    const at = nextSecond();
+    await service.append([signed.report(feedId, at, at)]);
+    expect(await take(1)).toMatchObject([{ observationsTimestamp: at }]);
+    expect(gaps).toEqual([{ feedId, from, to: expect.any(Number) }]);
+    const oldest = nowSeconds() - 30 * 86_400;
+    expect(gaps[0]?.to).toBeGreaterThan(oldest - 60);
+    expect(gaps[0]?.to).toBeLessThan(oldest + 60);
+    reports.close();
+  },
+);
 
 test.each(transports)('client stream over %s: a clock that is an hour off is corrected once', async (way) => {
   const warned: string[] = [];
@@ -157,7 +160,7 @@ test.each(
   expect(reports.state).toMatchObject({ phase: 'closed', error: { code } });
 });
 
-test('client stream over sse: a position of another store is missed, and nothing is lost', async () => {
+test('client stream over sse: a position of another store is rejected, and nothing is lost', async () => {
   const feedId = plain[5] as (typeof plain)[number]; // one for each test
   const cuts: AbortController[] = [];
   const positions: (string | null)[] = [];

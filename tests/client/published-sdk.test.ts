@@ -1,4 +1,4 @@
-// A client that nobody here wrote must read our reports and sign as we do.
+// The published SDK, an independent client, must decode the reports and sign requests in the same way.
 import { createRequire } from 'node:module';
 import { signatureOf } from '@sealpost/protocol';
 import { expect, test } from 'vitest';
@@ -6,7 +6,7 @@ import reportVectors from '../../protocol/src/vectors/reports.json' with { type:
 import signingVectors from '../../protocol/src/vectors/request-signing.json' with { type: 'json' };
 
 const require = createRequire(import.meta.url);
-const { decodeReport, generateAuthHeaders } = require('@chainlink/data-streams-sdk') as Sdk; // it has no types of its own
+const { decodeReport, generateAuthHeaders } = require('@chainlink/data-streams-sdk') as Sdk; // it has no types
 
 type Sdk = {
   decodeReport: (fullReport: string, feedId: string) => Record<string, unknown>;

@@ -219,7 +219,7 @@ describe.each(['our server', 'a server without our extensions'] as const)('clien
     expect(warnings).toEqual(['clock_skew']);
   });
 
-  test('a base URL where nobody listens is passed over', async () => {
+  test('a base URL that refuses connections is skipped', async () => {
     const warnings: unknown[] = [];
     const client = createClient({
       ...account,
@@ -246,7 +246,7 @@ test('client: sockets may be on another host than the rest', async () => {
   await reading.close();
 });
 
-test('client: a report of a later schema is judged by its signatures, and not decoded', async () => {
+test('client: a report of a later schema is verified, but not decoded', async () => {
   const signers = toSignerSetsJson(signed.signerSets);
   const network = await createNetwork({ seed: 'tests' });
   const later = parseFeedId(`0x00ff${'0'.repeat(60)}`);

@@ -53,7 +53,7 @@ test.each(transports)(
 );
 
 test.each(transports)(
-  'client stream over %s: the network is gone for a while, and nobody is told',
+  'client stream over %s: the network drops packets silently for a while',
   async (way) => {
     const from = network.nextSecond();
     const { reports, received, receive, states } = openStream(way, { from, silenceMs: 500 });

@@ -1,9 +1,9 @@
-// The catalog page as its tests see it: what is on it, and what a person does to it.
+// Locators and actions of the catalog page for its tests.
 import type { CatalogEntry } from '@sealpost/protocol';
 import type { Page, Request } from 'playwright-core';
 import { expect } from 'vitest';
 
-/** On a machine that is busy with other tests a page takes its time. */
+/** Generous, because other tests keep the machine busy. */
 export const poll = { timeout: 20_000 };
 
 export const pairs = (page: Page): Promise<readonly string[]> => page.locator('[data-row] .pair').allTextContents();
@@ -32,13 +32,13 @@ export const fill =
 export const cellsOf = (page: Page, column: string): Promise<readonly string[]> =>
   page.locator(`[data-row] .col-${column}`).allTextContents();
 
-/** A printed price as an integer; undefined where there is none. */
+/** A printed price as an integer; undefined without one. */
 export const exact = (text: string): bigint | undefined => {
   const [whole = '', fraction = ''] = text.replaceAll(',', '').split('.');
   return /^[0-9]+$/.test(whole) ? BigInt(`${whole}${fraction.padEnd(18, '0')}`) : undefined;
 };
 
-/** The addresses that a page asks for, and how many connections of the stream are open. */
+/** Records the paths that a page requests, and counts its open live connections. */
 export const watchRequests = (page: Page) => {
   const paths: string[] = [];
   const open = new Set<Request>();
@@ -55,7 +55,7 @@ export const watchRequests = (page: Page) => {
 
 const many = 2_000;
 
-/** The demo's streams and as many others as make two thousand, which come after them by name. */
+/** The demo's streams, and others up to 2,000 that come after them by name. */
 export const manyStreams = (demo: readonly CatalogEntry[]): readonly CatalogEntry[] => {
   const others = Array.from({ length: many - demo.length }, (_, i): CatalogEntry => {
     const like = demo[i % demo.length] as CatalogEntry; // the demo has some
@@ -72,7 +72,7 @@ export const manyStreams = (demo: readonly CatalogEntry[]): readonly CatalogEntr
   return [...demo, ...others];
 };
 
-/** Presses a key so often within one frame, before the focus can follow. */
+/** Presses a key several times within one frame, before the focus moves. */
 export const pressWithinFrame = (page: Page, key: string, times: number): Promise<void> =>
   page.evaluate(
     ([name, count]) => {

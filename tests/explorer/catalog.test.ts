@@ -1,4 +1,4 @@
-// The catalog page, used as a person does, in real Chromium on the real demo. What the demo's catalog lacks is answered in its place.
+// The catalog page, used as a person does, in real Chromium on the real demo. Responses that the demo's catalog cannot give are mocked.
 import { type CatalogEntry, dateFilters, nameFilters } from '@sealpost/protocol';
 import type { Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
@@ -32,10 +32,10 @@ beforeAll(async () => {
 afterEach(() => world.closePages());
 afterAll(() => world?.close());
 
-/** A page may take its time on a machine that is busy with other tests. */
+/** Generous, because other tests keep the machine busy. */
 const timeout = 60_000;
 
-/** Answers the catalog in the server's place; everything else is the demo's. */
+/** Answers the request for the catalog; everything else comes from the demo. */
 const serveCatalog =
   (feeds: () => readonly CatalogEntry[]) =>
   (page: Page): Promise<unknown> =>
@@ -51,7 +51,7 @@ type FilterCase = {
   readonly pairs: readonly string[];
 };
 
-/** Every filter of the specification, set by hand: what the address then says, and which pairs are left. */
+/** Every filter of the specification: how to set it, the resulting query, and the pairs that match. */
 const filters: Readonly<Record<string, FilterCase>> = {
   status: { set: tick('Status', 'testing'), query: 'status=testing', pairs: ['HYPE/USD'] },
   asset_class: { set: tick('Asset class', 'Forex'), query: 'asset_class=forex', pairs: ['EUR/USD', 'USD/JPY'] },
@@ -96,7 +96,7 @@ const filters: Readonly<Record<string, FilterCase>> = {
   },
 };
 
-test('filters: every one of the API’s is tried here', () => {
+test('filters: every filter of the API is tested here', () => {
   const ofDates = Object.keys(dateFilters).flatMap((prefix) => [`${prefix}_after`, `${prefix}_before`]);
   expect(Object.keys(filters).sort()).toEqual([...Object.keys(nameFilters), ...ofDates].sort());
 });
@@ -124,7 +124,7 @@ test(
 );
 
 test(
-  'filters: hidden streams are shown to those who may see them, when they ask',
+  'filters: hidden streams are shown to entitled accounts that include them',
   async () => {
     const { page } = await world.openPage({ path: '/?q=sui', signedIn: true });
     await page.getByRole('heading', { name: 'No matching streams' }).waitFor();
@@ -141,7 +141,7 @@ test(
 );
 
 test(
-  'filters: values of one add up, filters of several kinds narrow, and all of them are cleared at once',
+  'filters: values of one filter add streams, more filters remove streams, and all are cleared at once',
   async () => {
     const { page, expectAccessible } = await world.openPage({ path: '/?sort=-pair' });
     await ready(page);
@@ -161,7 +161,7 @@ test(
 );
 
 test(
-  'filters: one that makes no sense is named and left out, the others hold',
+  'filters: an invalid one is named and ignored, the others apply',
   async () => {
     const { page } = await world.openPage({ path: '/?created_after=yesterday&asset_class=forex' });
     await expectPairs(page, ['EUR/USD', 'USD/JPY']);
@@ -175,7 +175,7 @@ test(
 );
 
 test(
-  'search: names, assets and feed ids, each word of it, and a way out where nothing is found',
+  'search: names, assets and feed IDs, every word, and a way to clear it if nothing matches',
   async () => {
     const { page } = await world.openPage();
     await ready(page);
@@ -201,7 +201,7 @@ test(
   timeout,
 );
 
-/** What stands first when the head is clicked once, and when it is clicked again. */
+/** The first pair after one click on a column head, and after two. */
 const firstOf: Readonly<Record<string, readonly [column: string, ascending: string, descending: string]>> = {
   Pair: ['pair', 'AAPL/USD', 'XRP/USD'],
   Status: ['status', 'LTC/USD', 'FTM/USD'],
@@ -213,7 +213,7 @@ const firstOf: Readonly<Record<string, readonly [column: string, ascending: stri
 };
 
 test(
-  'sort: each column by its head, either way round, told to everyone and kept in the address',
+  'sort: by each column head, both directions, with aria-sort, and kept in the address',
   async () => {
     const { page } = await world.openPage({ path: '/?sort=feed' });
     await ready(page);
@@ -242,7 +242,7 @@ test.each([
   ['', (a: bigint, b: bigint) => a <= b],
   ['-', (a: bigint, b: bigint) => a >= b],
 ] as const)(
-  'sort: by price, “%s”: exact, with streams that have none at the end',
+  'sort: by price, “%s”: exact, with streams without a price at the end',
   async (sign, isInOrder) => {
     const { page } = await world.openPage({
       path: `/?sort=${sign}price&base_asset=BTC,DOGE,FTM,XAU,ETH`,
@@ -276,7 +276,7 @@ test(
 );
 
 test(
-  'keyboard: / searches, arrows move, Enter opens, and going back finds the same place',
+  'keyboard: / searches, arrows move, Enter opens, and going back restores the position',
   async () => {
     const { page } = await world.openPage({ path: '/?network_type=testnet' });
     await ready(page);
@@ -314,7 +314,7 @@ test(
 const noBox = { x: 0, y: 0, width: 0, height: 0 };
 
 test(
-  'feed id: copied whole from the row, without opening it',
+  'feed ID: copied from the row in full, without opening it',
   async () => {
     const { page } = await world.openPage();
     await ready(page);
@@ -330,7 +330,7 @@ test(
 );
 
 test(
-  'phone: cards instead of a table, sorted by a choice, filtered, opened by a touch',
+  'phone: cards instead of a table, sorted with a select box, filtered, opened by a tap',
   async () => {
     const { page, expectAccessible } = await world.openPage({ viewport: 'phone', theme: 'dark', signedIn: true });
     await page.locator('.catalog-cards li').first().waitFor();
@@ -381,7 +381,7 @@ test(
 );
 
 test(
-  'anonymous: the catalog without prices; no report, no account is asked for',
+  'anonymous: the catalog without prices, and no request for reports or feeds',
   async () => {
     let requests: ReturnType<typeof watchRequests> | undefined;
     const { page } = await world.openPage({ prepare: async (opening) => (requests = watchRequests(opening)) });
@@ -404,7 +404,7 @@ test(
 );
 
 test(
-  'live: one connection carries the prices of every row in view, also after others came into view',
+  'live: one connection delivers the prices of every row in view, even after scrolling',
   async () => {
     let requests: ReturnType<typeof watchRequests> | undefined;
     const { page } = await world.openPage({
@@ -423,13 +423,13 @@ test(
     await page.keyboard.press('Home');
     await priceOf(0).waitFor();
     await expect.poll(() => requests?.open(), poll).toBe(1);
-    // The one before ends when the next one delivers, so that nothing is lost between them.
+    // The previous connection ends when the next one delivers, so that nothing is lost in between.
     expect(Math.max(...(requests?.openedWith() ?? []))).toBeLessThanOrEqual(2);
   },
   timeout,
 );
 
-/** Tells the longest tasks of the main thread since the last time. What is fast enough is for the bench to say. */
+/** Prints the longest tasks of the main thread since the last call; the benchmark judges them. */
 const printLongTasks = async (page: Page, act: string): Promise<void> => {
   const tasks = await page.evaluate(() => (globalThis as { longTasks?: number[] }).longTasks?.splice(0) ?? []);
   const longest =

@@ -1,4 +1,4 @@
-// The explorer's live prices against the real service: one connection, first values, the past, cuts of what is watched, signing out.
+// The explorer's live prices against the real service: one connection, first values, past reports, changes of what is watched, sign-out.
 import { type Signal, signal } from '@preact/signals';
 import { createClient } from '@sealpost/client';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
@@ -32,7 +32,7 @@ const secondsOf = (reports: readonly LiveReport[]): readonly number[] =>
 
 const opened: Signal<string | undefined>[] = [];
 afterEach(() => {
-  // Signing out ends what a test has left open.
+  // Signing out closes what a test has left open.
   for (const userId of opened.splice(0)) userId.value = undefined;
 });
 
@@ -52,7 +52,7 @@ const openLive = (readable: readonly string[] = streams) => {
 
 const isLive = (live: ReturnType<typeof createLive>) => expect.poll(() => live.state.value).toBe('live');
 
-test('live: the past is told first, then what comes, each report once and in order', async () => {
+test('live: past reports come first, then live ones, each once and in order', async () => {
   const start = now() - 60;
   await service.append([0, 1, 2].map((i) => signed.report(a, start + i, start + i)));
   const { live } = openLive();
@@ -65,7 +65,7 @@ test('live: the past is told first, then what comes, each report once and in ord
   expect(live.intervalMs(a).value).toBe(1_000);
 });
 
-test('live: a stream that counts milliseconds has every report of a second', async () => {
+test('live: a stream in milliseconds has every report of a second', async () => {
   const startMs = (now() - 30) * 1_000;
   const at = (i: number) => signed.report(exact, startMs + i * 250, startMs + i * 250 + 249);
   await service.append([0, 1, 2].map(at));
@@ -78,7 +78,7 @@ test('live: a stream that counts milliseconds has every report of a second', asy
   expect(live.intervalMs(exact).value).toBe(250);
 });
 
-test('live: streams that come into view have a value at once, slow ones too', async () => {
+test('live: streams that come into view get a value at once, slow ones too', async () => {
   const start = now() - 50;
   await service.append([signed.report(b, start, start), signed.report(slow, start - 600, start - 300)]);
   const { live } = openLive();
@@ -88,7 +88,7 @@ test('live: streams that come into view have a value at once, slow ones too', as
   expect(live.latest(empty).value).toBeUndefined();
 });
 
-test('live: what is watched may grow, and nobody misses or hears twice', async () => {
+test('live: watching more streams loses and repeats no report', async () => {
   const start = now() - 40;
   const { live } = openLive();
   const told: LiveReport[] = [];
@@ -106,7 +106,7 @@ test('live: what is watched may grow, and nobody misses or hears twice', async (
   expect(secondsOf(told)).toEqual(Array.from({ length: last - start + 1 }, (_, i) => start + i));
 });
 
-test('live: what may not be read is passed over, and anonymous users ask for nothing', async () => {
+test('live: streams that may not be read are skipped, and anonymous users send no request', async () => {
   const anonymous = openLive();
   anonymous.userId.value = undefined;
   anonymous.asked.length = 0;
@@ -132,7 +132,7 @@ test('live: signing out closes the connection and forgets the prices', async () 
   await expect.poll(() => service.liveEvents.filter(({ kind }) => kind === 'liveEnded').length).toBeGreaterThan(ended);
 });
 
-test('live plan: the most recently watched come first, up to what a connection may carry', () => {
+test('live plan: most recently watched first, up to the limit of a connection', () => {
   const ids = Array.from({ length: 150 }, (_, i) => `s${i}`);
   const watch = (feedIds: readonly string[]) => ({ feedIds, onReport: undefined, lastMs: new Map<string, number>() });
   const { feedIds } = planOf([watch(ids), watch(['s149', 'unreadable'])], new Set(ids));
@@ -140,7 +140,7 @@ test('live plan: the most recently watched come first, up to what a connection m
   expect(feedIds.slice(0, 2)).toEqual(['s149', 's0']);
 });
 
-test('live plan: a new connection begins where the furthest behind of its listeners is', () => {
+test('live plan: a new connection starts where the slowest watch is', () => {
   const listen = (feedId: string, lastMs: number) => ({
     feedIds: [feedId],
     onReport: () => {},

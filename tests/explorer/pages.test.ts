@@ -13,10 +13,10 @@ beforeAll(async () => {
 afterEach(() => world.closePages());
 afterAll(() => world?.close());
 
-/** A page may take its time on a machine that is busy with other tests. */
+/** Generous, because other tests keep the machine busy. */
 const timeout = 60_000;
 
-/** The newest report of the first stream, read past the page. */
+/** The newest report of the first stream, read without the page. */
 const latest = async (): Promise<ReportJson> => {
   const response = await fetchSigned(world.url, `/api/v1/reports/latest?feedID=${world.feedIds[0]}`, world);
   return ((await response.json()) as { readonly report: ReportJson }).report; // as the API documents
@@ -25,7 +25,7 @@ const latest = async (): Promise<ReportJson> => {
 const heading = (page: Page) => page.getByRole('heading', { level: 1 }).first();
 const verdict = (page: Page, state: 'verified' | 'refused') => page.locator(`.verdict[data-state=${state}]`);
 
-/** How each page is reached, and what is there when it has told what it has to tell. */
+/** The path of each page, and what to wait for until it is complete. */
 const pages: Readonly<
   Record<string, { readonly path: () => Promise<string>; readonly ready: (page: Page) => Promise<void> }>
 > = {
@@ -113,7 +113,7 @@ test(
 );
 
 test(
-  'sign-in: a link that was used says so',
+  'sign-in: a used link says so',
   async () => {
     const code = createSignInCode(world.secret, Date.now());
     const headers = { 'X-Sign-In-Code': code };
@@ -133,7 +133,7 @@ test(
 );
 
 test(
-  'sign-in: a link opened by somebody who is signed in asks before it switches accounts',
+  'sign-in: a link opened while signed in asks before it switches accounts',
   async () => {
     const { page, screenshot } = await world.openPage({ signedIn: true });
     await page.getByText(world.userId.slice(0, 8)).first().waitFor();
@@ -191,7 +191,7 @@ test(
 );
 
 test(
-  'a server that is restarted: an open page says so, and goes on by itself',
+  'an open page shows that the server restarts, and recovers',
   async () => {
     const { page, allow } = await world.openPage({ path: '/status', signedIn: true });
     allow(/Failed to load resource|ERR_CONNECTION/);

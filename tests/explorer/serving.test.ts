@@ -1,4 +1,4 @@
-// The explorer's files as the real program serves them, asked for as bytes; and how many of them a browser loads first.
+// The explorer's files as the real program serves them, byte by byte, and how much a browser loads first.
 import { request as httpRequest, type IncomingHttpHeaders } from 'node:http';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { signRequest } from '@sealpost/protocol';
@@ -20,7 +20,7 @@ afterAll(async () => {
 
 type Received = { readonly status: number; readonly headers: IncomingHttpHeaders; readonly body: Buffer };
 
-/** The path is sent as it is given. */
+/** Sends the path unchanged. */
 const ask = (
   path: string,
   headers: Record<string, string> = {},
@@ -42,7 +42,7 @@ const ask = (
 const gzip = { 'Accept-Encoding': 'gzip, deflate, br' };
 const pages = ['/', '/inspect', '/status', `/streams/0x${'0'.repeat(64)}`, `/streams/0x${'0'.repeat(64)}/at/1`];
 
-/** Files that the page names, and those that they name: what a browser loads before anything is shown. */
+/** The files that the page imports, directly or not: what a browser loads before anything is shown. */
 const loadedFirst = (): readonly string[] => {
   const found = new Set<string>();
   const visit = (path: string): void => {
@@ -59,7 +59,7 @@ const loadedFirst = (): readonly string[] => {
   return [...found];
 };
 
-test.each(pages)('explorer: %s is the page, asked for anew each time', async (path) => {
+test.each(pages)('explorer: %s is the page, never cached', async (path) => {
   const { status, headers, body } = await ask(path);
   expect([status, body.toString()]).toEqual([200, builtText('/index.html')]);
   expect(headers).toMatchObject({
@@ -69,7 +69,7 @@ test.each(pages)('explorer: %s is the page, asked for anew each time', async (pa
   });
 });
 
-test('explorer: every file that the page loads is there, with its type, for good, and no larger than it need be', async () => {
+test('explorer: every file that the page loads exists, with its type, immutable and compressed', async () => {
   const files = loadedFirst();
   expect(files.filter((path) => path.endsWith('.js')).length).toBeGreaterThan(0);
   for (const path of files) {
@@ -86,7 +86,7 @@ test('explorer: every file that the page loads is there, with its type, for good
   }
 });
 
-test('explorer: the policy lets through what this server serves and nothing else', async () => {
+test('explorer: the content security policy allows only this server', async () => {
   for (const path of [...pages, ...loadedFirst()]) {
     const { headers } = await ask(path);
     expect(headers).toMatchObject({
@@ -102,7 +102,7 @@ test('explorer: the policy lets through what this server serves and nothing else
   expect(text).not.toMatch(/(?:src|href)="(?:https?:)?\/\//);
 });
 
-test('explorer: what the browser has is not sent again', async () => {
+test('explorer: a file that the browser has is not sent again', async () => {
   const script = loadedFirst().find((path) => path.endsWith('.js')) ?? '';
   for (const [path, accept] of [
     ['/', {}],
@@ -117,7 +117,7 @@ test('explorer: what the browser has is not sent again', async () => {
   }
 });
 
-test('explorer: HEAD tells of a file what GET does; of / it goes on telling the origins, as clients expect', async () => {
+test('explorer: HEAD of a file has the headers of GET; HEAD of / still lists the origins, as clients expect', async () => {
   const script = loadedFirst().find((path) => path.endsWith('.js')) ?? '';
   for (const path of ['/inspect', script]) {
     const [get, told] = [await ask(path, gzip), await ask(path, gzip, 'HEAD')];
@@ -149,7 +149,7 @@ test.each([
   expect([status, JSON.parse(body.toString()).code]).toEqual([404, 'route_not_found']);
 });
 
-test('explorer: any other method is refused with those that there are', async () => {
+test('explorer: any other method is rejected with the allowed ones', async () => {
   const script = loadedFirst().find((path) => path.endsWith('.js')) ?? '';
   for (const path of ['/', '/status', script]) {
     for (const method of ['POST', 'PUT', 'DELETE', 'TRACE']) {
@@ -164,7 +164,7 @@ test('explorer: any other method is refused with those that there are', async ()
   }
 });
 
-test('explorer: signing a request for the page changes nothing, right or wrong; the API asks for it as ever', async () => {
+test('explorer: a signature on a request for the page is ignored; the API still requires one', async () => {
   const { userId, secret } = world;
   const signed = signRequest({ method: 'GET', target: '/', userId, timestampMs: Date.now() }, secret);
   expect((await ask('/', signed)).status).toBe(200);
@@ -185,7 +185,7 @@ test('explorer: requests for files are one route in the log and the metrics, wha
   expect(metrics).not.toContain('http_route="/inspect"');
 });
 
-test('explorer: switched off, there is no page, and / is what it was', async () => {
+test('explorer: switched off, there is no page, and / answers only HEAD', async () => {
   const other = await createWorld();
   const without = await startServer(other, ['--explorer', 'off', '--origins', '001']);
   try {
@@ -198,7 +198,7 @@ test('explorer: switched off, there is no page, and / is what it was', async () 
   }
 });
 
-test('explorer: the API’s own page and document are packed once, and are the same unpacked', async () => {
+test('explorer: the API’s page and document are compressed once, and equal when decompressed', async () => {
   for (const path of ['/docs', '/openapi.json']) {
     const [plain, packed] = [await ask(path), await ask(path, gzip)];
     expect(packed.headers).toMatchObject({ 'content-encoding': 'gzip', vary: 'Accept-Encoding' });

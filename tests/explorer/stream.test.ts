@@ -13,7 +13,7 @@ afterAll(() => world?.close());
 
 const waitMs = 30_000;
 
-/** Seconds of the newest reports that the page lists, oldest first. */
+/** Seconds of the recent reports on the page, oldest first. */
 const listed = async (page: Awaited<ReturnType<ExplorerWorld['openPage']>>['page']): Promise<readonly number[]> => {
   const hrefs = await page
     .locator('.report-table tbody a')
@@ -24,22 +24,19 @@ const listed = async (page: Awaited<ReturnType<ExplorerWorld['openPage']>>['page
 test.each([
   ['desktop', 'light'],
   ['phone', 'dark'],
-] as const)(
-  'stream page on a %s, %s: price in the title, chart, figures, nothing in the way',
-  async (viewport, theme) => {
-    const { page, screenshot, expectAccessible } = await world.openPage({ path, viewport, theme, signedIn: true });
-    await page.getByText('Connected').waitFor({ timeout: waitMs });
-    await page.locator('.report-table tbody tr').nth(3).waitFor({ timeout: waitMs });
-    await page.locator('.strip').waitFor({ timeout: waitMs });
-    await expect.poll(() => page.title(), { timeout: waitMs }).toMatch(/^[0-9,]+\.?[0-9]* \w+\/\w+ · Sealpost$/);
-    await page.locator('.chart-canvas canvas').first().waitFor({ timeout: waitMs });
-    expect(await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth)).toBeLessThanOrEqual(0);
-    await expectAccessible();
-    await screenshot('stream');
-  },
-);
+] as const)('stream page on a %s, %s: price in the title, chart, figures, no overflow', async (viewport, theme) => {
+  const { page, screenshot, expectAccessible } = await world.openPage({ path, viewport, theme, signedIn: true });
+  await page.getByText('Connected').waitFor({ timeout: waitMs });
+  await page.locator('.report-table tbody tr').nth(3).waitFor({ timeout: waitMs });
+  await page.locator('.strip').waitFor({ timeout: waitMs });
+  await expect.poll(() => page.title(), { timeout: waitMs }).toMatch(/^[0-9,]+\.?[0-9]* \w+\/\w+ · Sealpost$/);
+  await page.locator('.chart-canvas canvas').first().waitFor({ timeout: waitMs });
+  expect(await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth)).toBeLessThanOrEqual(0);
+  await expectAccessible();
+  await screenshot('stream');
+});
 
-test('stream page: the price and the list go on by themselves, each report once', async () => {
+test('stream page: the price and the list update live, each report once', async () => {
   const { page } = await world.openPage({ path, signedIn: true });
   await page.locator('.report-table tbody tr').nth(3).waitFor({ timeout: waitMs });
   const before = (await listed(page)).at(-1) ?? 0;
@@ -48,7 +45,7 @@ test('stream page: the price and the list go on by themselves, each report once'
   expect(seconds).toEqual([...new Set(seconds)].sort((one, other) => one - other));
 });
 
-test('stream page: a range is in the address, and comes back with it', async () => {
+test('stream page: a range is in the address, and restored from it', async () => {
   const { page } = await world.openPage({ path, signedIn: true });
   await page.getByRole('button', { name: '1 h' }).click();
   await page.waitForURL((url) => url.search === '?range=1h', { timeout: waitMs });
@@ -64,25 +61,25 @@ test('stream page: a click on a bar opens its report', async () => {
   const canvas = page.locator('.chart-canvas');
   await canvas.locator('canvas').first().waitFor();
   const { width, height } = (await canvas.boundingBox()) ?? { width: 0, height: 0 };
-  // The demo’s last two minutes are there from the start; gaps lie on the way.
+  // The demo’s last two minutes exist from the start; a click may hit a gap.
   for (let share = 0.8; share > 0.4 && !page.url().includes('/at/'); share -= 0.01)
     await canvas.click({ position: { x: width * share, y: height / 2 }, timeout: 5_000 });
   await page.waitForURL(/\/at\/[0-9]+$/, { timeout: waitMs });
 });
 
-test('stream page: anonymous readers see the catalog’s fields and how to see more', async () => {
+test('stream page: anonymous users see the stream’s details and how to sign in', async () => {
   const { page, expectAccessible } = await world.openPage({ path });
   await page.getByText('Sign in to see the price').waitFor();
   await page.getByRole('heading', { name: 'Stream details' }).waitFor();
   await expectAccessible();
 });
 
-test('stream page: a feed id that nobody knows is explained', async () => {
+test('stream page: an unknown feed ID is explained', async () => {
   const { page } = await world.openPage({ path: `/streams/0x0003${'f'.repeat(60)}`, signedIn: true });
   await page.getByRole('heading', { name: 'Stream not found' }).waitFor();
 });
 
-test('price at: a moment shows its report, a moment to come why there is none, an old one what is kept', async () => {
+test('price at: a time shows its report, a future time why there is none, an old one the retention', async () => {
   const { page, allow, screenshot, expectAccessible } = await world.openPage({ path, signedIn: true });
   await page.locator('.report-table tbody tr').nth(3).waitFor({ timeout: waitMs });
   const [second] = await listed(page);
@@ -116,7 +113,7 @@ test.each([
   await screenshot('status');
 });
 
-test('a server that is stopped is told, and the pages recover by themselves when it is back', {
+test('pages show that the server is down, and recover when it is back', {
   timeout: 180_000,
 }, async () => {
   const stream = await world.openPage({ path, signedIn: true });

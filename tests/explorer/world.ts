@@ -1,4 +1,4 @@
-// The explorer as a user has it: the real demo in a folder of its own, and pages of real Chromium on it. In a test file:
+// The explorer as users see it: the real demo in a temporary folder, and pages in real Chromium. In a test file:
 //
 //   let world: ExplorerWorld;
 //   beforeAll(async () => { world = await openExplorerWorld(); }, openExplorerTimeoutMs);
@@ -10,8 +10,8 @@
 //     await page.getByRole('heading', { level: 1 }).waitFor();
 //   });
 //
-// A browser logs every answer of 400 and more as an error: where a test causes one, it says so with `allow(/401/)` beforehand. Times are
-// shown as in Berlin, so that local and UTC differ. With SEALPOST_SCREENSHOTS=FOLDER, `screenshot('name')` writes FOLDER/name-VIEWPORT-THEME.png.
+// Browsers log every response of 400 and more as an error: a test that causes one calls `allow(/401/)` first. Local time is Berlin's, so
+// that it differs from UTC. With SEALPOST_SCREENSHOTS=FOLDER, `screenshot('name')` writes FOLDER/name-VIEWPORT-THEME.png.
 import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
@@ -24,23 +24,23 @@ import { startCommand } from '../support/real-program.ts';
 import { buildExplorer } from './build.ts';
 
 export type PageOptions = {
-  /** With its query; `/` when absent. */
+  /** With its query; `/` by default. */
   readonly path?: string;
   readonly viewport?: keyof typeof viewports;
   readonly theme?: 'light' | 'dark';
-  /** As the link that the demo prints does it, at whatever path. */
+  /** Signs in with a link like the one that the demo prints. */
   readonly signedIn?: boolean;
-  /** Sees the page before it loads anything: to answer requests in the server's place, or to listen. */
+  /** Gets the page before it loads anything, to answer requests in the server's place or to listen. */
   readonly prepare?: (page: Page) => Promise<unknown>;
 };
 
 export type OpenPage = {
   readonly page: Page;
-  /** A problem that the test causes on purpose, by its text. */
+  /** Allows a problem that the test causes on purpose, by its text. */
   readonly allow: (pattern: RegExp) => void;
-  /** Of the whole page, for a person to look at; `screen` is of what is in view alone. */
+  /** Of the whole page; `screen`: only what is in view. */
   readonly screenshot: (name: string, of?: 'page' | 'screen') => Promise<void>;
-  /** Throws with every rule of axe-core that the page breaks as it is now. */
+  /** Throws with every axe-core rule that the page breaks now. */
   readonly expectAccessible: () => Promise<void>;
 };
 
@@ -48,19 +48,19 @@ export type ExplorerWorld = {
   readonly url: string;
   readonly userId: string;
   readonly secret: string;
-  /** Readable ones with a latest report, those of every second first. */
+  /** Readable streams with a latest report; those with a report every second first. */
   readonly feedIds: readonly string[];
   readonly openPage: (options?: PageOptions) => Promise<OpenPage>;
-  /** Closes every open page; throws with the problems that they had. */
+  /** Closes every open page; throws with their problems. */
   readonly closePages: () => Promise<void>;
-  /** Stops the server, as an operator does; open pages stay. */
+  /** Stops the server; pages stay open. */
   readonly stopServer: () => Promise<void>;
-  /** Starts it again where it was, with all that it knew. */
+  /** Starts it again on the same port, with the same store. */
   readonly startServer: () => Promise<void>;
   readonly close: () => Promise<void>;
 };
 
-/** For the hook that opens the world: the build, a browser that may have to be installed, and the demo's history come first. */
+/** Time-out of the hook that opens the world: it builds, may install a browser, and fills the demo's history. */
 export const openExplorerTimeoutMs = openBrowserTimeoutMs + 60_000;
 
 const viewports = {
@@ -112,8 +112,7 @@ type RunningDemo = Pick<ExplorerWorld, 'url' | 'userId' | 'secret' | 'feedIds'> 
   readonly stop: () => Promise<void>;
 };
 
-// With the limits that an account has by default: the page has to do with them. Only a machine that is busy with other tests must not
-// shed what a page asks for.
+// With the default rate limits, which are enough for a page. Load shedding is off in effect, because other tests keep the machine busy.
 const startDemo = async (folder: string, port: number): Promise<RunningDemo> => {
   const program = startCommand(['demo', '--json', '--port', String(port), '--dir', folder, '--past', '6'], folder, {
     SEALPOST_EVENT_LOOP_LAG_MAX_MS: '60000',
@@ -174,7 +173,7 @@ const axeSource = readFileSync(createRequire(import.meta.url).resolve('axe-core/
 
 type Violation = { readonly id: string; readonly help: string; readonly nodes: readonly { readonly html: string }[] };
 
-// Evaluated over the debugger, which the page's policy does not bind: the page stays as it is served.
+// Evaluated over the debugger, which is not subject to the page's content security policy.
 const expectAccessible = async (page: Page): Promise<void> => {
   const debug = await page.context().newCDPSession(page);
   const evaluate = async (expression: string): Promise<unknown> => {

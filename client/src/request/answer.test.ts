@@ -4,14 +4,14 @@ import { toError } from './answer.ts';
 const limited = (headers: Record<string, string>, body: object = { error: 'Too fast.', code: 'rate_limit_exceeded' }) =>
   toError({ status: 429, headers: new Headers(headers), text: JSON.stringify(body) }, 'there', 0).details;
 
-test('answer: Retry-After is seconds, a date, or else what the body says', () => {
+test('answer: Retry-After is seconds or a date, else it is read from the body', () => {
   expect(limited({ 'Retry-After': '7' })).toEqual({ retryAfterSeconds: 7 });
   expect(limited({ 'Retry-After': 'Thu, 01 Jan 1970 00:00:09 GMT' })).toEqual({ retryAfterSeconds: 9 });
   expect(limited({}, { error: 'Too fast.', code: 'x', retryAfterSeconds: 3 })).toEqual({ retryAfterSeconds: 3 });
   expect(limited({})).toEqual({});
 });
 
-test('answer: what a server says is one line without control characters, so that it cannot imitate another message', () => {
+test('answer: a server’s message becomes one line without control characters, so that it cannot imitate another message', () => {
   const said = 'No.\r\nerror: the key is\u2028public\x1b[2J\u202egnorw\x9b2J';
   for (const body of [{ error: said, code: 'x' }, { message: said }, { error: { message: said } }, { title: said }]) {
     const { message } = toError({ status: 400, headers: new Headers(), text: JSON.stringify(body) }, 'there', 0);
@@ -20,7 +20,7 @@ test('answer: what a server says is one line without control characters, so that
 });
 
 test.each(['x\nerror: y', '', 'x'.repeat(65), 'a code', '\x1b[2J'])(
-  'answer: %j is no code: the status says what it is',
+  'answer: %j is not a code, so the code is inferred from the status',
   (code) => {
     const text = JSON.stringify({ error: 'No.', code, requestId: 'r' });
     const error = toError({ status: 401, headers: new Headers(), text }, 'there', 0);
@@ -28,7 +28,7 @@ test.each(['x\nerror: y', '', 'x'.repeat(65), 'a code', '\x1b[2J'])(
   },
 );
 
-test('answer: a request ID of a body is taken only where a header could carry it', () => {
+test('answer: a request ID in a body is used only if it is valid in a header', () => {
   const idOf = (requestId: unknown) =>
     toError({ status: 400, headers: new Headers(), text: JSON.stringify({ error: 'x', code: 'y', requestId }) }, 'h', 0)
       .requestId;
@@ -40,7 +40,7 @@ test('answer: a request ID of a body is taken only where a header could carry it
   ]);
 });
 
-test('answer: a pause that no server can mean is an hour at most, and one that is no number is none', () => {
+test('answer: Retry-After is at most an hour, and ignored if it is not a number', () => {
   expect(limited({ 'Retry-After': '1794775127' })).toEqual({ retryAfterSeconds: 3_600 });
   expect(limited({ 'Retry-After': 'Fri, 01 Jan 2100 00:00:00 GMT' })).toEqual({ retryAfterSeconds: 3_600 });
   expect(limited({}, { error: 'Too fast.', code: 'x', retryAfterSeconds: 1e300 })).toEqual({

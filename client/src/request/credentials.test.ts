@@ -23,7 +23,7 @@ const open = (answers: readonly Scripted[], options: object) => {
   return { client, asked, signatures: () => new Set(asked.map(({ headers }) => headers[signature])).size };
 };
 
-test('secret function: may give a text or a promise, and is asked once for a burst of requests', async () => {
+test('secret function: returns a string or a promise, and is called once for a burst of requests', async () => {
   for (const secret of [vi.fn(() => 'one'), vi.fn(async () => 'one')]) {
     const { client, signatures } = open([good, good, good], { secret });
     await Promise.all([client.latest(feedId), client.latest(feedId)]);
@@ -32,7 +32,7 @@ test('secret function: may give a text or a promise, and is asked once for a bur
   }
 });
 
-test('secret function: asked again after five seconds', async () => {
+test('secret function: called again after five seconds', async () => {
   let nowMs = 0;
   const secret = vi.fn(() => 'one');
   const signer = createSigner({ userId, secret }, () => nowMs);
@@ -44,7 +44,7 @@ test('secret function: asked again after five seconds', async () => {
   expect(secret).toHaveBeenCalledTimes(2);
 });
 
-test('secret function: after a 401 it is asked once more, and the call goes on with the new secret', async () => {
+test('secret function: called again after a 401, and the call continues with the new secret', async () => {
   let secret = 'old';
   const { client, asked, signatures } = open([good, refused, good], { secret: () => secret });
   await client.latest(feedId);
@@ -53,7 +53,7 @@ test('secret function: after a 401 it is asked once more, and the call goes on w
   expect([asked.length, signatures()]).toEqual([3, 2]);
 });
 
-test('secret function: a secret that is still the refused one, or refused as well, is the 401', async () => {
+test('secret function: if it returns the rejected secret, or another that is rejected, the error is the 401', async () => {
   const same = open([refused], { secret: () => 'old' });
   expect((await errorOf(same.client.latest(feedId))).code).toBe('unauthorized');
   expect(same.asked).toHaveLength(1);
@@ -63,14 +63,14 @@ test('secret function: a secret that is still the refused one, or refused as wel
   expect(other.asked).toHaveLength(2);
 });
 
-test('secret function: a stream that may not be read asks for no other secret', async () => {
+test('secret function: not called again for a stream that the account may not read', async () => {
   const secret = vi.fn(() => 'one');
   const { client } = open([{ status: 401, body: errorBody('stream_not_accessible') }], { secret });
   expect((await errorOf(client.latest(feedId))).code).toBe('stream_not_accessible');
   expect(secret).toHaveBeenCalledTimes(1);
 });
 
-test('secret function: calls that were refused together ask once, and all go on', async () => {
+test('secret function: concurrent calls that get a 401 share one call of it, and all continue', async () => {
   let secret = 'old';
   const asked = vi.fn(() => secret);
   const { client } = open([good, refused, refused, refused, good, good, good], { secret: asked });
@@ -91,7 +91,7 @@ test.each([
   ['gives nothing', () => undefined],
   ['gives an empty text', () => ''],
   ['gives a number', async () => 7],
-])('secret function: one that %s is an error of its own, and nothing is sent', async (_, secret) => {
+])('secret function: one that %s is secret_unavailable, and nothing is sent', async (_, secret) => {
   const { client, asked } = open([], { secret });
   const error = await errorOf(client.latest(feedId));
   expect(error).toMatchObject({ code: 'secret_unavailable', retryable: true, status: undefined });
@@ -106,7 +106,7 @@ test('secret function: one that takes too long ends with the call', async () => 
   expect((await errorOf(client.latest(feedId, { signal: AbortSignal.abort() }))).code).toBe('aborted');
 });
 
-test('credentials: both are given by one function, and rotated together', async () => {
+test('credentials: one function returns both, and they rotate together', async () => {
   let credentials = { userId, secret: 'old' };
   const { client, asked } = open([refused, good], { userId: undefined, credentials: () => credentials });
   const rotated = { userId: '00000000-0000-4000-8000-000000000001', secret: 'new' };
@@ -118,7 +118,7 @@ test('credentials: both are given by one function, and rotated together', async 
   expect((await errorOf(wrong.client.latest(feedId))).code).toBe('secret_unavailable');
 });
 
-test('credentials: mistakes in the options are told at once, without repeating what may be a secret', () => {
+test('credentials: invalid options throw at once, without repeating what may be a secret', () => {
   const credentials = () => ({ userId, secret: 's' });
   for (const options of [
     { userId, credentials },

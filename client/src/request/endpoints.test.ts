@@ -3,7 +3,7 @@ import { comeBackMs, createEndpoints, parseBaseUrls, parseWsUrls } from './endpo
 
 const [a, b] = ['http://a.test', 'http://b.test'];
 
-test('base URLs: the one that answered stays in front, and the first of the list has another turn after a while', () => {
+test('base URLs: the one that answered stays first, and the first of the list is tried again after 60 s', () => {
   let nowMs = 1_000_000;
   const urls = createEndpoints([a, b], () => nowMs);
   expect(urls.inOrder()).toEqual([a, b]);
@@ -19,7 +19,7 @@ test('base URLs: the one that answered stays in front, and the first of the list
   expect(urls.inOrder()).toEqual([a, b]);
 });
 
-test('base URLs: a slash at the end and a repetition make no difference', () => {
+test('base URLs: a trailing slash and a repetition make no difference', () => {
   expect(parseBaseUrls(undefined, ['https://API.example.org/', 'https://api.example.org', b])).toEqual([
     'https://api.example.org',
     b,
@@ -37,12 +37,12 @@ test.each([
   ['http://a.test/?x=1', undefined],
   ['http://user:hidden@a.test', undefined],
   [7, undefined],
-])('base URLs: %o and %o are refused, without being repeated', (baseUrl, baseUrls) => {
+])('base URLs: %o and %o are rejected, without being repeated', (baseUrl, baseUrls) => {
   expect(() => parseBaseUrls(baseUrl, baseUrls)).toThrow(expect.objectContaining({ code: 'invalid_option' }));
   expect(() => parseBaseUrls(baseUrl, baseUrls)).not.toThrow(/hidden/);
 });
 
-test('WebSocket URLs: either scheme will do, and without any the base URLs are used', () => {
+test('WebSocket URLs: either scheme works, and the base URLs are the default', () => {
   expect(parseWsUrls('wss://WS.example.org/', undefined, [a])).toEqual(['https://ws.example.org']);
   expect(parseWsUrls(undefined, ['ws://w.test:8080', 'http://w.test:8080', 'https://x.test'], [a])).toEqual([
     'http://w.test:8080',
@@ -59,7 +59,7 @@ test.each([
   ['wss://user:hidden@a.test', undefined],
   [undefined, ['wss://a.test', 7]],
   ['', undefined],
-])('WebSocket URLs: %o and %o are refused, without being repeated', (wsUrl, wsUrls) => {
+])('WebSocket URLs: %o and %o are rejected, without being repeated', (wsUrl, wsUrls) => {
   expect(() => parseWsUrls(wsUrl, wsUrls, [a])).toThrow(expect.objectContaining({ code: 'invalid_option' }));
   expect(() => parseWsUrls(wsUrl, wsUrls, [a])).not.toThrow(/hidden/);
 });

@@ -61,7 +61,7 @@ test.each([
   });
 });
 
-test('errors: a 404 that says something is a missing report where a report was asked for, one that says nothing is a wrong address', async () => {
+test('errors: on a report route, a 404 with a message is a missing report, one without is a wrong address', async () => {
   const { client } = scripted([{ status: 404, body: { error: 'no report' } }, notFound]);
   expect(await failure(client.at(feedId, 7))).toMatchObject({
     code: 'report_not_found',
@@ -71,7 +71,7 @@ test('errors: a 404 that says something is a missing report where a report was a
   expect(await failure(client.latest(feedId))).toMatchObject({ code: 'http_404', retryable: false });
 });
 
-test('errors: the published sentence about retention tells the oldest second', async () => {
+test('errors: the oldest second is read from the specification’s message about retention', async () => {
   const error = 'Timestamp out of bounds. Timestamp must be within the last 30 days.';
   const { client } = scripted([{ status: 400, body: { error }, headers: dated(nowMs + 1_000) }]);
   expect(await failure(client.page(feedId, 7))).toMatchObject({
@@ -109,7 +109,7 @@ test.each([
   ['there is no Date', { status: 400, body: { error: 'No.' } }],
   ['the server gives a code', { status: 401, body: errorBody('unauthorized'), headers: dated(nowMs + 60_000) }],
   ['it is no refusal', { status: 404, body: { error: 'No.' }, headers: dated(nowMs + 60_000) }],
-])('clock: nothing is signed again where %s', async (_, refusal) => {
+])('clock: nothing is signed again if %s', async (_, refusal) => {
   const { client, asked } = scripted([refusal]);
   await failure(client.latest(feedId));
   expect(asked).toHaveLength(1);
@@ -122,7 +122,7 @@ test.each([
   ['400 in text', { status: 400, body: 'unknown parameter' }],
   ['401', { status: 401, body: { error: 'No.' } }],
   ['404', notFound],
-])('bulk: a server that refuses missing=true with %s is asked without it, from then on', async (_, refusal) => {
+])('bulk: a server that rejects missing=true with %s gets requests without it from then on', async (_, refusal) => {
   const { client, targets } = scripted(({ url }) =>
     url.includes('missing=') ? refusal : { status: 206, body: { reports: [report] } },
   );
@@ -135,7 +135,7 @@ test.each([
   ).toEqual([true, false, false]);
 });
 
-test('bulk: what fails without the parameter too is the error, and the parameter is sent again', async () => {
+test('bulk: if the request without the parameter fails too, that is the error, and the parameter is sent again', async () => {
   const { client, targets } = scripted([
     { status: 401, body: { error: 'First.' } },
     { status: 401, body: { error: 'Second.' } },
@@ -146,7 +146,7 @@ test('bulk: what fails without the parameter too is the error, and the parameter
   expect(targets().map((target) => target.endsWith('&missing=true'))).toEqual([true, false, true]);
 });
 
-test('bulk: an error with a code of ours is not about the parameter', async () => {
+test('bulk: an error with a Sealpost code is not about the parameter', async () => {
   const { client, asked } = scripted([{ status: 401, body: errorBody('stream_not_accessible') }]);
   expect(await failure(client.bulk([feedId], 10))).toMatchObject({ code: 'stream_not_accessible' });
   expect(asked).toHaveLength(1);
@@ -166,13 +166,13 @@ test.each([
   }
 });
 
-test('time: a server without it tells its time in the Date header', async () => {
+test('time: without the route, the time is the Date header', async () => {
   const { client } = scripted([notFound, { status: 404 }]);
   expect(await client.time()).toMatchObject({ serverTimeMs: nowMs, details: { status: 404 } });
   expect(await failure(client.time())).toMatchObject({ code: 'not_supported' });
 });
 
-test('pages: without rate-limit headers a 429 is waited for, not the end of the span', async () => {
+test('pages: a 429 without rate-limit headers is retried, and does not end the range', async () => {
   const page = (start: number): Scripted => ({
     status: 200,
     body: { reports: start > 12 ? [] : [{ ...report, validFromTimestamp: start, observationsTimestamp: start }] },
@@ -191,7 +191,7 @@ test('pages: without rate-limit headers a 429 is waited for, not the end of the 
   expect(slept).toHaveLength(3);
 });
 
-test('reports: feed IDs in any case are those that were asked for', async () => {
+test('reports: feed IDs match the request in any case', async () => {
   const mixed = `0x0003${'0'.repeat(58)}aB`;
   const { client } = scripted([{ status: 200, body: { report: { ...report, feedID: mixed } } }]);
   expect((await client.latest(mixed)).report.feedID).toBe(mixed.toLowerCase());

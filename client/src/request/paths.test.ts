@@ -2,7 +2,7 @@ import { type Route, routes } from '@sealpost/protocol';
 import { expect, test } from 'vitest';
 import { authOf, filterKinds, paths } from './paths.ts';
 
-test('paths: those of the table, with the credentials that it asks for', () => {
+test('paths: equal to the route table, with the same credentials', () => {
   for (const [name, path] of Object.entries(paths)) {
     const route: Route = routes[name as keyof typeof paths]; // its own keys
     expect([path, authOf(path)]).toEqual([route.path, route.auth]);
@@ -10,7 +10,7 @@ test('paths: those of the table, with the credentials that it asks for', () => {
   expect(authOf('/api/v1/anything')).toBe('required');
 });
 
-test('paths: the filters of the catalog are those of the table', () => {
+test('paths: the catalog filters are those of the route table', () => {
   const kinds = Object.entries(routes.discovery.query).map(([name, { kind }]) => [name, kind]);
   expect(Object.entries(filterKinds)).toEqual(kinds);
 });

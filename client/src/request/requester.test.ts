@@ -61,7 +61,7 @@ test.each([
   expect(slept).toEqual([125, 250, 500]);
 });
 
-test('retries: the upper half of a pause is left to chance', async () => {
+test('retries: the upper half of a delay is random', async () => {
   const { client, slept } = scripted([refused, refused, good], { random: () => 0.5 });
   await client.latest(feedId);
   expect(slept).toEqual([188, 375]);
@@ -89,7 +89,7 @@ test('retries: after the last one the error is the server’s', async () => {
   expect(asked).toHaveLength(2);
 });
 
-test('retries: none when none are wanted', async () => {
+test('retries: none with retries set to 0', async () => {
   const { client, asked } = scripted([refused], { retries: 0 });
   expect(await failure(client.latest(feedId))).toMatchObject({ code: 'network_error', retryable: true });
   expect(asked).toHaveLength(1);
@@ -98,28 +98,28 @@ test('retries: none when none are wanted', async () => {
 test.each([
   ['seconds', '3', 3_000],
   ['a date', new Date(1_763_200_007_000).toUTCString(), 7_000],
-])('retries: Retry-After in %s is honoured in full', async (_, value, expected) => {
+])('retries: Retry-After in %s is waited in full', async (_, value, expected) => {
   const busy = { status: 503, body: errorBody('overloaded'), headers: { 'Retry-After': value } };
   const { client, slept } = scripted([busy, good]);
   await client.latest(feedId);
   expect(slept).toEqual([expected]);
 });
 
-test('retries: 429 is waited for when asked, as long as the server says', async () => {
+test('retries: with retryRateLimited, a 429 is retried after Retry-After', async () => {
   const limited = { status: 429, body: errorBody('rate_limited'), headers: { 'Retry-After': '2' } };
   const { client, slept } = scripted([limited, good], { retryRateLimited: true });
   expect((await client.latest(feedId)).report).toEqual(report);
   expect(slept).toEqual([2_000]);
 });
 
-test('retries: a pause longer than the call may take is not begun', async () => {
+test('retries: no wait that is longer than the rest of the time-out', async () => {
   const busy = { status: 503, body: errorBody('draining'), headers: { 'Retry-After': '60' } };
   const { client, slept } = scripted([busy], { timeoutMs: 5_000 });
   expect(await failure(client.latest(feedId))).toMatchObject({ code: 'draining', details: { retryAfterSeconds: 60 } });
   expect(slept).toEqual([]);
 });
 
-test('retries: every attempt is signed anew, over the target as it is sent', async () => {
+test('retries: every attempt has a new signature over the target as sent', async () => {
   let nowMs = 1_763_200_000_000;
   const { client, asked } = scripted([refused, good], { nowMs: () => (nowMs += 1_000) });
   await client.latest(feedId);
@@ -135,13 +135,13 @@ test('retries: every attempt is signed anew, over the target as it is sent', asy
   }
 });
 
-test('attempts: one that brings no byte is given up and the next one made', async () => {
+test('attempts: one that receives no byte fails, and the next one starts', async () => {
   const { client, asked } = scripted(['silence', good], { attemptTimeoutMs: 20 });
   expect((await client.latest(feedId)).report).toEqual(report);
   expect(asked).toHaveLength(2);
 });
 
-test('time-out: the whole call ends, retries included, also when fetch does not listen to its signal', async () => {
+test('time-out: ends the whole call, retries included, even if fetch ignores its signal', async () => {
   const deaf = async (): Promise<Response> => new Promise(() => {});
   const client = createClient({ baseUrl: 'http://a.test', fetch: deaf });
   expect(await failure(client.time({ timeoutMs: 20 }))).toMatchObject({
@@ -151,7 +151,7 @@ test('time-out: the whole call ends, retries included, also when fetch does not 
   });
 });
 
-test('abort: before a call nothing is sent, during one it ends, during a pause too', async () => {
+test('abort: before a call nothing is sent; during a call or a wait it ends the call', async () => {
   const before = scripted([]);
   expect(await failure(before.client.latest(feedId, { signal: AbortSignal.abort('enough') }))).toMatchObject({
     code: 'aborted',
@@ -181,7 +181,7 @@ test('abort: before a call nothing is sent, during one it ends, during a pause t
 
 const hosts = (asked: readonly Asked[]) => asked.map(({ url }) => new URL(url).host);
 
-test('fail-over: the next base URL is asked at once, is kept, and told of', async () => {
+test('fail-over: the next base URL is tried at once and kept, with a warning', async () => {
   const { client, asked, slept, warnings } = scripted(
     ({ url }) => (url.startsWith('http://a.test') ? { status: 502 } : good),
     { baseUrls: ['http://a.test', 'http://b.test/', 'http://c.test'] },
@@ -193,7 +193,7 @@ test('fail-over: the next base URL is asked at once, is kept, and told of', asyn
   expect(warnings).toEqual([{ code: 'failover', message: 'Failed over to http://b.test.' }]);
 });
 
-test('fail-over: when all fail there is one pause for each round, the longest that was asked for', async () => {
+test('fail-over: if all fail, there is one delay per round, the longest Retry-After', async () => {
   const { client, asked, slept } = scripted([{ status: 503, headers: { 'Retry-After': '4' } }, refused, good], {
     baseUrls: ['http://a.test', 'http://b.test'],
   });
@@ -202,7 +202,7 @@ test('fail-over: when all fail there is one pause for each round, the longest th
   expect(slept).toEqual([4_000]);
 });
 
-test('fail-over: a refusal is everyone’s, and no other base URL is asked', async () => {
+test('fail-over: a 4xx is final, and no other base URL is tried', async () => {
   const { client, asked } = scripted([{ status: 401, body: errorBody('unauthorized') }], {
     baseUrls: ['http://a.test', 'http://b.test'],
   });
@@ -215,7 +215,7 @@ const skewed = (serverTimeMs: number): Scripted => ({
   body: errorBody('clock_skew', { serverTimeMs, skewMs: 1 }),
 });
 
-test('clock: a refused clock is corrected from the answer, told of, and kept for later calls', async () => {
+test('clock: corrected from the response, with a warning, and kept for later calls', async () => {
   const { client, asked, warnings, slept } = scripted([skewed(1_763_200_060_000), good, good]);
   await client.latest(feedId);
   await client.latest(feedId);
@@ -234,14 +234,14 @@ test('clock: a refused clock is corrected from the answer, told of, and kept for
   ]);
 });
 
-test('clock: it is corrected once in a call, never in a loop', async () => {
+test('clock: corrected once per call, never in a loop', async () => {
   const { client, asked, warnings } = scripted([skewed(1_763_200_060_000), skewed(1_763_200_120_000)]);
   expect(await failure(client.latest(feedId))).toMatchObject({ code: 'clock_skew', status: 400 });
   expect(asked).toHaveLength(2);
   expect(warnings).toHaveLength(1);
 });
 
-test('clock: calls that were refused together warn once', async () => {
+test('clock: concurrent calls that are rejected warn once', async () => {
   const { client, warnings } = scripted(({ headers }) =>
     headers['X-Authorization-Timestamp'] === '1763200000000' ? skewed(1_763_200_060_000) : good,
   );
@@ -249,13 +249,13 @@ test('clock: calls that were refused together warn once', async () => {
   expect(warnings).toHaveLength(1);
 });
 
-test('clock: a refusal without the server’s time corrects nothing', async () => {
+test('clock: not corrected without the server’s time', async () => {
   const { client, asked } = scripted([{ status: 401, body: errorBody('clock_skew', { serverTimeMs: 'soon' }) }]);
   expect(await failure(client.latest(feedId))).toMatchObject({ code: 'clock_skew' });
   expect(asked).toHaveLength(1);
 });
 
-test('redirects are not followed: the signed headers go to nobody else', async () => {
+test('redirects are not followed: the signed headers go to no other server', async () => {
   const { client, asked } = scripted([{ status: 307, headers: { Location: 'http://elsewhere.test/' } }]);
   expect(await failure(client.latest(feedId))).toMatchObject({
     code: 'unexpected_answer',

@@ -30,7 +30,7 @@ type Pages = {
   readonly oldest?: (question: number) => number;
 };
 
-/** Pages as the server cuts them: those of a stream of milliseconds go on to the end of their last second. */
+/** Pages as the server cuts them: in a stream in milliseconds they extend to the end of their last second. */
 const createPages = ({ stored, links = false, cap = 1_000, cutsSeconds = false, oldest = () => 0 }: Pages) => {
   const starts: number[] = [];
   const get = async <T>(target: string) => {
@@ -62,7 +62,7 @@ const readAll = async (requester: Pick<Requester, 'get'>, feedId: string, lastMs
 const range = (from: number, count: number, step = 1) => Array.from({ length: count }, (_, i) => from + i * step);
 const secondsOf = (from: number, count: number) => range(from, count).map((at) => scriptedReport(feedA, at, at));
 
-test('backfill: what was observed after a moment, page by page, until a page is empty', async () => {
+test('backfill: reports observed after a time, page by page, until a page is empty', async () => {
   const requester = createPages({ stored: secondsOf(1_000, 2_500) });
   const { pages, moments, gaps } = await readAll(requester, feedA, 1_099_000);
   expect(pages.map(({ length }) => length)).toEqual([1_000, 1_000, 400]);
@@ -81,12 +81,12 @@ test('backfill: the last page is followed by an empty one, unless the server say
   expect(linking.starts).toEqual([1_000]);
 });
 
-test('backfill: nothing after the moment is no page at all', async () => {
+test('backfill: without newer reports there is no page', async () => {
   const { pages } = await readAll(createPages({ stored: secondsOf(1_000, 5) }), feedA, 1_004_000);
   expect(pages).toEqual([]);
 });
 
-test('backfill: within a second that was read in part, a stream of milliseconds goes on after what is known', async () => {
+test('backfill: a stream in milliseconds continues within a second that was read in part', async () => {
   const stored = range(5_000, 30, 100).map(exactReport);
   const requester = createPages({ stored });
   const { moments } = await readAll(requester, exactFeed, 5_300);
@@ -95,7 +95,7 @@ test('backfill: within a second that was read in part, a stream of milliseconds 
   expect(requester.starts).toEqual([5, 7, 8]);
 });
 
-test.each([1, 7, 300])('backfill: a server that returns %i reports at most is read to the end', async (cap) => {
+test.each([1, 7, 300])('backfill: a server that returns at most %i reports is read to the end', async (cap) => {
   const { moments } = await readAll(createPages({ stored: secondsOf(1_000, 310), cap }), feedA, 999_000);
   expect(moments).toEqual(range(1_000_000, 310, 1_000));
 });
@@ -146,7 +146,7 @@ test.each([true, false])(
   },
 );
 
-test('backfill: from before what is kept it goes on with the oldest that is, and tells the gap', async () => {
+test('backfill: before the retention it starts with the oldest report, and reports the gap', async () => {
   const requester = createPages({ stored: secondsOf(1_000, 100), oldest: () => 1_040, links: true });
   const { moments, gaps } = await readAll(requester, feedA, 999_000);
   expect(moments).toEqual(range(1_040_000, 60, 1_000));
@@ -154,7 +154,7 @@ test('backfill: from before what is kept it goes on with the oldest that is, and
   expect(requester.starts).toEqual([1_000, 1_040]);
 });
 
-test('backfill: the oldest kept second may move on between two questions', async () => {
+test('backfill: the oldest retained second may advance between two requests', async () => {
   const requester = createPages({ stored: secondsOf(1_000, 100), oldest: (question) => 1_040 + question, links: true });
   const { moments, gaps } = await readAll(requester, feedA, 999_000);
   expect(requester.starts).toEqual([1_000, 1_041, 1_043]);
@@ -162,13 +162,13 @@ test('backfill: the oldest kept second may move on between two questions', async
   expect(gaps).toEqual([{ feedId: feedA, from: 1_000, to: 1_043 }]);
 });
 
-test('backfill: a server whose oldest second runs away is an error in the end', async () => {
+test('backfill: a server whose oldest second keeps advancing is an error in the end', async () => {
   const requester = createPages({ stored: [], oldest: (question) => 1_000 * 2 ** question });
   await expect(readAll(requester, feedA, 0)).rejects.toMatchObject({ code: 'timestamp_out_of_bounds' });
   expect(requester.starts).toHaveLength(6);
 });
 
-test('backfill: what falls out of retention while pages are read is told as a gap too', async () => {
+test('backfill: what passes retention while pages are read is a gap too', async () => {
   const requester = createPages({
     stored: secondsOf(1_000, 3_000),
     oldest: (question) => (question === 1 ? 0 : 2_500),
@@ -178,7 +178,7 @@ test('backfill: what falls out of retention while pages are read is told as a ga
   expect(gaps).toEqual([{ feedId: feedA, from: 2_000, to: 2_500 }]);
 });
 
-test('backfill: a refusal that does not tell what is kept, and a page that is none, are errors', async () => {
+test('backfill: an out-of-bounds error without the oldest second, and an invalid page, are errors', async () => {
   const refuse = (details: object) => ({
     get: () => {
       const text = JSON.stringify({ message: 'No.', code: 'timestamp_out_of_bounds', ...details });

@@ -20,7 +20,7 @@ test('groups: 100 feed IDs share a connection; each is in one group, in order', 
   }
 });
 
-test('groups: more feed IDs than an account has connections for are refused at once, and nothing is sent', () => {
+test('groups: more feed IDs than an account may connect are rejected at once, and nothing is sent', () => {
   const service = createScriptedService();
   expect(() => watch(service, feedIds(2_001))).toThrow(
     '2001 feed IDs need 21 connections, and an account may open 20. Stream fewer, or split them over several accounts.',
@@ -39,7 +39,7 @@ test('groups: with several origins the connections count for each of them', asyn
 });
 
 test.each(['sse', 'websocket'] as const)(
-  'groups: 150 streams over %s come over two connections; one that is cut misses nothing while the other goes on',
+  'groups: 150 streams over %s take two connections; one that is cut misses nothing while the other continues',
   async (transport) => {
     const ids = feedIds(150);
     const [first, last] = [ids[0] as string, ids[149] as string]; // there are 150

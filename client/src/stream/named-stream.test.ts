@@ -54,7 +54,7 @@ const open = (lookUps: readonly (Error | 'found' | 'never')[], options: StreamOp
   return { stream, states, opened };
 };
 
-test('stream by name: begins when the name is known, and is then the stream of its feed ID', async () => {
+test('stream by name: starts when the name is looked up, and is then the stream of its feed ID', async () => {
   const { stream, opened } = open(['found']);
   expect(stream.state).toEqual({ phase: 'connecting' });
   expect(await stream.next()).toEqual({ done: false, value: report });
@@ -64,7 +64,7 @@ test('stream by name: begins when the name is known, and is then the stream of i
   expect((await stream.next()).done).toBe(true);
 });
 
-test('stream by name: while the catalog cannot be read it is tried again, with pauses that are told', async () => {
+test('stream by name: retries while the catalog cannot be read, with the delay in its state', async () => {
   const away = new SealpostError('network_error', 'a.test cannot be reached.');
   const { stream, states } = open([away, away, 'found']);
   expect((await stream.next()).value).toEqual(report);
@@ -73,7 +73,7 @@ test('stream by name: while the catalog cannot be read it is tried again, with p
   stream.close();
 });
 
-test('stream by name: a name that stands for no stream ends the loop with that error', async () => {
+test('stream by name: an unknown name ends the loop with that error', async () => {
   const unknown = new SealpostError('unknown_stream', 'No stream is named "X".');
   const { stream, states, opened } = open([unknown]);
   await expect(stream.next()).rejects.toBe(unknown);
@@ -97,6 +97,6 @@ test('stream by name: closed, returned or aborted before the name is known, it o
   expect((await open(['found'], { signal: gone.signal }).stream.next()).done).toBe(true);
 });
 
-test('stream by name: wrong options are refused at once', () => {
+test('stream by name: invalid options throw at once', () => {
   expect(() => open(['found'], { queueMax: 0 })).toThrow('queueMax is 0');
 });

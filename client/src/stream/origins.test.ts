@@ -11,7 +11,7 @@ const openHa = async () => {
   return { service, at, ...watched };
 };
 
-test('origins: the header is read, whatever its spaces; none where it says nothing', () => {
+test('origins: the header is parsed with any spaces; none if it is empty', () => {
   expect(parseOrigins('{001,002}')).toEqual(['001', '002']);
   expect(parseOrigins(' { 001 , 002,001 } ')).toEqual(['001', '002']);
   expect(parseOrigins('{}')).toEqual([]);
@@ -36,7 +36,7 @@ test('ha: an origin that is behind changes nothing', async () => {
   reports.close();
 });
 
-test('ha: with one origin down the stream stays live, and asks REST for nothing', async () => {
+test('ha: with one origin down the stream stays live, and sends no REST request', async () => {
   const { service, at, take, reports, states } = await openHa();
   service.append(second(1_000));
   service.down.add('001');
@@ -49,12 +49,12 @@ test('ha: with one origin down the stream stays live, and asks REST for nothing'
   reports.close();
 });
 
-test('ha: an origin that comes back ahead of the other makes no hole', async () => {
+test('ha: an origin that comes back ahead of the other leaves no gap', async () => {
   const { service, at, take, reached, reports } = await openHa();
   service.append(second(1_000));
   at('001')?.cut();
   await reached(() => service.live().length === 2);
-  // Stored, and pushed by nobody yet; then the one that came back is first with a later one.
+  // Stored but not pushed yet; then the origin that came back is the first to push a later one.
   service.append(second(1_001), false);
   service.append(scriptedReport(feedA, 1_001, 1_002), false);
   at('001')?.push(scriptedReport(feedA, 1_001, 1_002));
@@ -70,7 +70,7 @@ test('ha: a service without origins gets one plain connection', async () => {
   reports.close();
 });
 
-test('ha: a service that does not tell its origins yet is asked again', async () => {
+test('ha: a service that does not list its origins yet is asked again', async () => {
   const service = createScriptedService(['001']);
   service.headRefusals.push({ status: 503 });
   const { reached, states, reports } = watch(service, [feedA], { ha: true });
@@ -79,7 +79,7 @@ test('ha: a service that does not tell its origins yet is asked again', async ()
   reports.close();
 });
 
-test('ha: a refused question ends the stream with what a call with a body says', async () => {
+test('ha: if HEAD is rejected, the stream ends with the error of a GET', async () => {
   const service = createScriptedService(['001']);
   service.headRefusals.push({ status: 401 });
   service.pageRefusals.push({ status: 401, code: 'unauthorized' });
@@ -87,20 +87,17 @@ test('ha: a refused question ends the stream with what a call with a body says',
   expect(service.attempts).toEqual([]);
 });
 
-test.each([404, 405, 501])(
-  'ha: a service that answers the question with %i gets one plain connection',
-  async (status) => {
-    const service = createScriptedService(['001']);
-    service.headRefusals.push({ status });
-    const { reached, reports } = watch(service, [feedA], { ha: true });
-    await reached(isLive);
-    expect(service.attempts).toMatchObject([{ origin: undefined }]);
-    expect(service.pages).toEqual([]);
-    reports.close();
-  },
-);
+test.each([404, 405, 501])('ha: a service that answers HEAD with %i gets one plain connection', async (status) => {
+  const service = createScriptedService(['001']);
+  service.headRefusals.push({ status });
+  const { reached, reports } = watch(service, [feedA], { ha: true });
+  await reached(isLive);
+  expect(service.attempts).toMatchObject([{ origin: undefined }]);
+  expect(service.pages).toEqual([]);
+  reports.close();
+});
 
-test('ha: a service that refuses the question and answers calls gets one plain connection', async () => {
+test('ha: a service that rejects HEAD and answers GET gets one plain connection', async () => {
   const service = createScriptedService(['001']);
   service.headRefusals.push({ status: 403 }, { status: 403 });
   const { reached, reports } = watch(service, [feedA], { ha: true });
@@ -110,7 +107,7 @@ test('ha: a service that refuses the question and answers calls gets one plain c
   reports.close();
 });
 
-test('ha: a 400 without a code has the origins asked for again, and is the error where they are the same', async () => {
+test('ha: after a 400 without a code the origins are read again; if they are the same, it is the error', async () => {
   const origins = ['001'];
   const service = createScriptedService(origins);
   const { reached, take } = watch(service, [feedA], { transport: 'websocket', ha: true });
@@ -135,7 +132,7 @@ const apart = (origins: readonly string[], wsUrls: readonly string[]) => {
   return { service: { ...service, requester: { ...service.requester, wsUrls, fetch } }, heads };
 };
 
-test('wsUrls: sockets and the question for origins go there, events and pages to the base URL', async () => {
+test('wsUrls: sockets and the request for origins go there, events and pages to the base URL', async () => {
   const { service, heads } = apart(['001'], ['https://ws.test']);
   const socket = watch(service, [feedA], { transport: 'websocket', ha: true });
   await socket.reached(isLive);
@@ -148,7 +145,7 @@ test('wsUrls: sockets and the question for origins go there, events and pages to
   events.reports.close();
 });
 
-test('wsUrls: the next one is tried where one fails, and kept while it works', async () => {
+test('wsUrls: if one fails the next is tried, and kept while it works', async () => {
   const { service } = apart([], ['http://a.test', 'http://b.test']);
   service.refusals.push({ status: 503 });
   const { reached, reports } = watch(service, [feedA], { transport: 'websocket' });

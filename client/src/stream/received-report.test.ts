@@ -20,12 +20,12 @@ const exact = {
   fullReport: fullReportOf(milliseconds, at * 1_000 - 99, at * 1_000 + 7),
 };
 
-test('received: a stream of seconds has a window of whole seconds', () => {
+test('received: a stream in seconds has a window of whole seconds', () => {
   expect(stepMsOf(seconds)).toBe(1_000);
   expect(parseReceived(plain)).toEqual({ report: plain, validFromMs: (at - 1) * 1_000, observationsMs: at * 1_000 });
 });
 
-test('received: a stream of milliseconds has the window that its bytes tell', () => {
+test('received: a stream in milliseconds has the window of its bytes', () => {
   expect(stepMsOf(milliseconds)).toBe(1);
   expect(parseReceived(exact)).toEqual({
     report: exact,
@@ -34,7 +34,7 @@ test('received: a stream of milliseconds has the window that its bytes tell', ()
   });
 });
 
-test('received: version 1 has one moment, where others have the beginning of the window', () => {
+test('received: version 1 has one timestamp, where others have the start of the window', () => {
   const word = (value: bigint | number) => value.toString(16).padStart(64, '0');
   const feedID = `0x1001${'c'.repeat(60)}`;
   const fullReport = `0x${word(0).repeat(8)}${feedID.slice(2)}${word(at * 1_000 + 250)}${word(5)}`;
@@ -42,7 +42,7 @@ test('received: version 1 has one moment, where others have the beginning of the
   expect(parseReceived(moment)).toMatchObject({ validFromMs: at * 1_000 + 250, observationsMs: at * 1_000 + 250 });
 });
 
-test('received: bytes that tell another second than the answer, or none, count as whole seconds', () => {
+test('received: if the bytes have another second than the response, or none, whole seconds are used', () => {
   for (const fullReport of ['0x', '0x1234', fullReportOf(milliseconds, 5_000, 6_000)])
     expect(parseReceived({ ...exact, fullReport })).toMatchObject({
       validFromMs: (at - 1) * 1_000,
@@ -50,13 +50,13 @@ test('received: bytes that tell another second than the answer, or none, count a
     });
 });
 
-test('received: a window in milliseconds is given as it is, and in seconds as an answer tells it', () => {
+test('received: a window in milliseconds is kept, and rounded down to seconds', () => {
   const { feedID, fullReport } = exact;
   const window = { validFromTimestampMs: at * 1_000 - 99, observationsTimestampMs: at * 1_000 + 7 };
   expect(parseReceived({ feedID, fullReport, ...window })).toEqual(parseReceived(exact));
 });
 
-test('received: the feed ID is compared in lower case, and what is not of a report is left out', () => {
+test('received: the feed ID is compared in lower case, and unknown fields are dropped', () => {
   const feedID = `0x0003${'AB'.repeat(30)}`;
   const { report } = parseReceived({ ...plain, feedID, more: 'not kept' });
   expect(report).toEqual({ ...plain, feedID: feedID.toLowerCase() });

@@ -5,8 +5,8 @@ import { createScriptedService, feedA, isLive, isReconnecting, scriptedReport, w
 const second = (at: number) => scriptedReport(feedA, at, at);
 
 /**
- * What each code of the server means for a stream. `ends`: the same request fails again, and someone has to act. `corrects`: signed once
- * more with the server's time. `again`: the server is asked later.
+ * What each code of the server means for a stream. `ends`: the same request fails again. `corrects`: signed once more with the server's
+ * time. `again`: retried later.
  */
 const meanings: Readonly<Record<ErrorCode, 'ends' | 'corrects' | 'again'>> = {
   malformed_target: 'ends',
@@ -40,7 +40,7 @@ const meanings: Readonly<Record<ErrorCode, 'ends' | 'corrects' | 'again'>> = {
 const codes = Object.entries(meanings) as [ErrorCode, (typeof meanings)[ErrorCode]][]; // its own keys
 
 describe.each(['sse', 'websocket'] as const)('stream over %s', (transport) => {
-  test.each(codes)('refused with %s it %s', async (code, meaning) => {
+  test.each(codes)('after %s it %s', async (code, meaning) => {
     const service = createScriptedService();
     const { status } = errorTable[code];
     service.refusals.push({ status, code });
@@ -63,7 +63,7 @@ describe.each(['sse', 'websocket'] as const)('stream over %s', (transport) => {
     reports.close();
   });
 
-  test('a clock that is refused again after a life is corrected again', async () => {
+  test('a clock that is rejected again after being live is corrected again', async () => {
     const service = createScriptedService();
     const { reached, states, reports } = watch(service, [feedA], { transport });
     for (let life = 1; life <= 3; life += 1) {
@@ -75,7 +75,7 @@ describe.each(['sse', 'websocket'] as const)('stream over %s', (transport) => {
     reports.close();
   });
 
-  test('origins that the service no longer has are asked for anew, and nothing is lost', async () => {
+  test('origins that have changed are read again, and nothing is lost', async () => {
     const origins = ['001', '002'];
     const service = createScriptedService(origins);
     const { reached, take, reports, states } = watch(service, [feedA], { transport, ha: true });
@@ -94,7 +94,7 @@ describe.each(['sse', 'websocket'] as const)('stream over %s', (transport) => {
     reports.close();
   });
 
-  test('a report that the server no longer keeps is told as a gap, once, and the stream goes on', async () => {
+  test('a report past retention is a gap, reported once, and the stream continues', async () => {
     const service = createScriptedService();
     const gaps: unknown[] = [];
     const { reached, take, reports } = watch(service, [feedA], { transport, onGap: (gap) => gaps.push(gap) });
@@ -136,7 +136,7 @@ test('stream: without a listener a gap is a warning on the console', async ({ on
   reports.close();
 });
 
-test('stream: where a proxy passes no WebSocket, auto goes on over events', async () => {
+test('stream: if a proxy blocks WebSockets, auto falls back to events', async () => {
   const service = createScriptedService();
   service.refusals.push({ status: 426, code: 'upgrade_required' });
   const { reached, take, reports } = watch(service, [feedA]);
@@ -158,25 +158,31 @@ test.each([
   ['nothing of it', { status: 404, code: null }],
   ['no such route', { status: 404, code: 'route_not_found' }],
   ['no GET', { status: 405, code: null }],
-])('stream: a server that says %s of sockets and events is polled, and every report comes once', async (_, refusal) => {
-  for (const links of [true, false]) {
-    const service = createScriptedService();
-    service.manners.links = links;
-    for (let at = 900; at < 1_000; at += 1) service.append(second(at));
-    service.refusals.push(refusal, refusal);
-    const { reached, take, reports } = watch(service, [feedA], { from: 950 });
-    await reached(isLive);
-    service.append(second(1_000));
-    expect(await take(51)).toEqual(Array.from({ length: 51 }, (_, i) => 950 + i));
-    service.append(second(1_001));
-    service.append(second(1_002));
-    expect(await take(2)).toEqual([1_001, 1_002]);
-    expect(service.attempts.map(({ url }) => new URL(url).pathname)).toEqual(['/api/v1/ws', '/api/v1/reports/stream']);
-    reports.close();
-  }
-});
+])(
+  'stream: a server that answers %s to sockets and events is polled, and every report comes once',
+  async (_, refusal) => {
+    for (const links of [true, false]) {
+      const service = createScriptedService();
+      service.manners.links = links;
+      for (let at = 900; at < 1_000; at += 1) service.append(second(at));
+      service.refusals.push(refusal, refusal);
+      const { reached, take, reports } = watch(service, [feedA], { from: 950 });
+      await reached(isLive);
+      service.append(second(1_000));
+      expect(await take(51)).toEqual(Array.from({ length: 51 }, (_, i) => 950 + i));
+      service.append(second(1_001));
+      service.append(second(1_002));
+      expect(await take(2)).toEqual([1_001, 1_002]);
+      expect(service.attempts.map(({ url }) => new URL(url).pathname)).toEqual([
+        '/api/v1/ws',
+        '/api/v1/reports/stream',
+      ]);
+      reports.close();
+    }
+  },
+);
 
-test('stream: a transport that has worked is not taken as absent by a 404 in its place', async () => {
+test('stream: a transport that has worked is not dropped after a 404', async () => {
   const service = createScriptedService();
   const { reached, take } = watch(service, [feedA]);
   await reached(isLive);
@@ -185,7 +191,7 @@ test('stream: a transport that has worked is not taken as absent by a 404 in its
   await expect(take(1)).rejects.toMatchObject({ code: 'not_found', status: 404 });
 });
 
-test('stream over websocket: a server that never pings is asked for a sign of life, and stays', async ({
+test('stream over websocket: the client pings a server that never pings, and the connection stays', async ({
   onTestFinished,
 }) => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
@@ -203,7 +209,7 @@ test('stream over websocket: a server that never pings is asked for a sign of li
   reports.close();
 });
 
-test('stream over sse: a website that answers with a page has no event stream', async () => {
+test('stream over sse: a web page instead of events means no event stream', async () => {
   const service = createScriptedService();
   const fetch = async () => new Response('<html></html>', { headers: { 'Content-Type': 'text/html' } });
   const website = { ...service, requester: { ...service.requester, fetch } };
@@ -222,7 +228,7 @@ test('stream over poll: a wrong address is an error, and never live', async () =
   expect(states.some(isLive)).toBe(false);
 });
 
-test('stream over poll: begins with now, waits where it asks too often, and ends with a refusal', async () => {
+test('stream over poll: starts now, waits after 429, and ends with a final error', async () => {
   const service = createScriptedService();
   service.append(second(999));
   service.pageRefusals.push({ status: 429, code: null, headers: { 'Retry-After': '0' } });
@@ -244,7 +250,7 @@ test('stream over poll: a stream without a report is polled for its first one', 
   reports.close();
 });
 
-test('stream: a refusal without a code is checked against the Date header, once', async () => {
+test('stream: an error without a code is checked against the Date header, once', async () => {
   const date = new Date(createScriptedService().requester.nowMs() + 60_000).toUTCString();
   const skewed = { status: 401, code: null, headers: { Date: date } };
   for (const transport of ['websocket', 'sse'] as const) {
@@ -266,7 +272,7 @@ test('stream: a refusal without a code is checked against the Date header, once'
   }
 });
 
-test('stream over sse: a position that is gone is told as missed; what lies between is read over REST', async () => {
+test('stream over sse: if the position is gone, the missed reports are read over REST', async () => {
   const service = createScriptedService();
   const { reached, take, reports } = watch(service, [feedA], { transport: 'sse' });
   await reached(isLive);
@@ -285,7 +291,7 @@ test('stream over sse: a position that is gone is told as missed; what lies betw
   reports.close();
 });
 
-test('stream over sse: a position that the server refuses is given up, and what lies between is read over REST', async () => {
+test('stream over sse: if the position is rejected, the missed reports are read over REST', async () => {
   const service = createScriptedService();
   const { reached, take, reports } = watch(service, [feedA], { transport: 'sse' });
   await reached(isLive);

@@ -79,7 +79,7 @@ test('socket: binary and text frames, whole or in fragments, are messages', asyn
     ]);
 });
 
-test('socket: a ping is a sign of life, and is answered', async () => {
+test('socket: a ping counts as alive, and is answered', async () => {
   const { server, heard } = await openPair(await serve());
   const answered = new Promise((resolve) => server.once('pong', (bytes) => resolve(String(bytes))));
   server.ping('p');
@@ -91,7 +91,7 @@ test.each([
   [1001, 'This node is going away.', 'closed by the server with 1001 This node is going away.'],
   [1008, '', 'closed by the server with 1008'],
   [1013, 'too slow', 'closed by the server with 1013 too slow'],
-])('socket: a close with %i is told once, with its reason', async (code, reason, told) => {
+])('socket: a close with %i is reported once, with its reason', async (code, reason, told) => {
   const { server, heard } = await openPair(await serve());
   const over = new Promise((resolve) => server.once('close', resolve));
   server.close(code, reason);
@@ -99,7 +99,7 @@ test.each([
   await expect.poll(() => heard).toEqual([['opened'], ['closed', told]]);
 });
 
-test('socket: a connection that breaks is told once', async () => {
+test('socket: a lost connection is reported once', async () => {
   const { server, heard } = await openPair(await serve());
   server.terminate();
   await expect.poll(() => heard).toEqual([['opened'], ['closed', 'closed by the server with 1006']]);
@@ -114,7 +114,7 @@ test('socket: a message of more than 1 MB ends it', async () => {
   expect(heard[1]?.[1]).toContain('Max payload size exceeded');
 });
 
-test('socket: a refused handshake tells status, headers and body, and nothing more', async () => {
+test('socket: a rejected handshake reports status, headers and body, and nothing more', async () => {
   const body = '{"code":"unauthorized","message":"No."}';
   const { url } = await serve((_, response) => {
     response.writeHead(401, { 'X-Request-Id': 'r-1', 'Content-Type': 'application/json' });
@@ -125,7 +125,7 @@ test('socket: a refused handshake tells status, headers and body, and nothing mo
   await expect.poll(() => heard).toEqual([['refused', 401, 'r-1', body]]);
 });
 
-test('socket: the body of a refusal is cut at 64 KB, also when it never ends', async () => {
+test('socket: the body of a rejection is cut at 64 KB, even if it never ends', async () => {
   const dropped: Promise<unknown>[] = [];
   const { url } = await serve((_, response) => {
     dropped.push(new Promise((resolve) => response.once('close', resolve)));
@@ -137,7 +137,7 @@ test('socket: the body of a refusal is cut at 64 KB, also when it never ends', a
   await Promise.all(dropped);
 });
 
-test('socket: a refusal whose body breaks off is told all the same', async () => {
+test('socket: a rejection whose body is cut off is still reported', async () => {
   const { url } = await serve((_, response) => {
     response.writeHead(502, { 'Content-Length': '100' });
     response.write('half', () => response.destroy());
@@ -146,7 +146,7 @@ test('socket: a refusal whose body breaks off is told all the same', async () =>
   await expect.poll(() => heard).toEqual([['refused', 502, null, 'half']]);
 });
 
-test('socket: where nobody listens, and where nobody answers in time, it is closed with the reason', async () => {
+test('socket: a refused connection and a handshake time-out close it with the reason', async () => {
   const silent = createTcpServer((socket) => socket.resume());
   await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
   const { port } = silent.address() as AddressInfo; // it listens on a port
@@ -157,7 +157,7 @@ test('socket: where nobody listens, and where nobody answers in time, it is clos
   await expect.poll(() => heard).toEqual([['closed', `connect ECONNREFUSED 127.0.0.1:${port}`]]);
 });
 
-test('socket: what is not a WebSocket’s answer is a reason, not an exception', async () => {
+test('socket: a response that is not a WebSocket’s is a reason, not an exception', async () => {
   const noise = createTcpServer((socket) => socket.end('noise\r\n\r\n'));
   await new Promise<void>((resolve) => noise.listen(0, '127.0.0.1', resolve));
   closing.push(() => noise.close());
@@ -166,7 +166,7 @@ test('socket: what is not a WebSocket’s answer is a reason, not an exception',
   expect(heard[0]?.[0]).toBe('closed');
 });
 
-test('socket: while it is paused no message comes, and none is lost', async () => {
+test('socket: while paused no message is delivered, and none is lost', async () => {
   const served = await serve();
   const paused = await openPair(served);
   const other = await openPair(served);
@@ -180,7 +180,7 @@ test('socket: while it is paused no message comes, and none is lost', async () =
   expect(paused.heard.slice(1)).toEqual(Array.from({ length: 100 }, (_, i) => ['message', String(i)]));
 });
 
-test('socket: closed from this side it says 1000, also while paused, and tells nothing more', async () => {
+test('socket: close sends 1000, even while paused, and reports nothing more', async () => {
   for (const isPaused of [false, true]) {
     const { socket, server, heard } = await openPair(await serve());
     const over = new Promise((resolve) => server.once('close', resolve));
@@ -191,13 +191,13 @@ test('socket: closed from this side it says 1000, also while paused, and tells n
   }
 });
 
-test('socket: closed before it is open it opens no more, and nothing is told', async () => {
+test('socket: if closed before it is open, it never opens, and nothing is reported', async () => {
   const served = await serve();
   const { socket, heard } = open(served.url);
   socket.pause();
   socket.close();
   socket.resume();
-  // Whoever connects afterwards is heard, so what came before would have been.
+  // A later connection is reported, so an earlier one would have been.
   const probe = connect(Number(new URL(served.url).port), '127.0.0.1');
   await new Promise((resolve) => probe.once('connect', resolve));
   probe.destroy();
@@ -206,7 +206,7 @@ test('socket: closed before it is open it opens no more, and nothing is told', a
   expect(served.sockets).toHaveLength(1);
 });
 
-test('socket: a ping that is answered is a sign of life', async () => {
+test('socket: a pong counts as alive', async () => {
   const { socket, heard } = await openPair(await serve());
   socket.ping();
   await expect.poll(() => heard.at(-1)).toEqual(['alive']);

@@ -24,7 +24,7 @@ const events: readonly ServerEvent[] = [
   { type: 'message', id: '8', data: '' },
 ];
 
-test('events: comments, every line ending, several data lines and a lasting id are read as the format says', () => {
+test('events: comments, every line ending, several data lines and a lasting ID are parsed as specified', () => {
   expect(readText(body)).toEqual(events);
 });
 
@@ -35,25 +35,25 @@ test('events: wherever the bytes are cut in two, and byte by byte, the events ar
   expect(readPieces([...bytes].map((byte) => Uint8Array.of(byte)))).toEqual(events);
 });
 
-test('events: a piece of nothing between CR and LF does not make two lines of them', () => {
+test('events: an empty chunk between CR and LF does not make two lines', () => {
   const read = createEventReader();
   expect(['data: a\r', '', '\n', '\r\n'].flatMap(read)).toEqual([{ type: 'message', id: undefined, data: 'a' }]);
 });
 
-test('events: the half of an event that never ends is no event', () => {
+test('events: an incomplete event is not delivered', () => {
   expect(readText('data: whole\n\ndata: half\n')).toEqual([{ type: 'message', id: undefined, data: 'whole' }]);
 });
 
-test('events: one space after the colon is taken away, no more; colons in the value stay', () => {
+test('events: one space after the colon is removed, no more; colons in the value stay', () => {
   expect(readText('data:  a: b\n\n')).toEqual([{ type: 'message', id: undefined, data: ' a: b' }]);
 });
 
-test('events: an event without data is none, but its id counts; an id with a NUL does not', () => {
+test('events: an event without data is dropped, but its ID counts; an ID with a NUL does not', () => {
   expect(readText('event: x\nid: 1\n\nid: 2\0\ndata: d\n\n')).toEqual([{ type: 'message', id: '1', data: 'd' }]);
   expect(readText('id: 1\ndata: a\n\nid\ndata: b\n\n').map(({ id }) => id)).toEqual(['1', '']);
 });
 
-test('events: one that is longer than 1 MB is refused, in one line or in many, and a comment too', () => {
+test('events: one that is longer than 1 MB is rejected, in one line or in many, and a comment too', () => {
   const megabyte = 'x'.repeat(1_048_576);
   for (const text of [`data: ${megabyte}`, `: ${megabyte}`])
     expect(() => createEventReader()(text), text.slice(0, 8)).toThrow('longer than 1 MB');
@@ -63,7 +63,7 @@ test('events: one that is longer than 1 MB is refused, in one line or in many, a
   expect(() => read(line)).toThrow('longer than 1 MB');
 });
 
-test('events: any number of events, and of comments, is read: only one event has a bound', () => {
+test('events: any number of events and comments is read; only the size of one event is limited', () => {
   const read = createEventReader();
   const text = `: ${'c'.repeat(1_000)}\ndata: ${'x'.repeat(1_000)}\n\n`;
   let count = 0;

@@ -93,7 +93,7 @@ describe.each(['sse', 'websocket'] as const)('stream over %s', (transport) => {
     reports.close();
   });
 
-  test('a gap of the server itself is asked for once', async () => {
+  test('a gap of the server itself is requested once', async () => {
     const service = createScriptedService();
     const { reached, take, reports } = watch(service, [feedA], { transport });
     await reached(isLive);
@@ -114,7 +114,7 @@ describe.each(['sse', 'websocket'] as const)('stream over %s', (transport) => {
     reports.close();
   });
 
-  test('from: the past and the present meet without a hole or a duplicate', async () => {
+  test('from: stored and live reports join without a gap or a duplicate', async () => {
     const service = createScriptedService();
     for (let at = 500; at < 3_000; at += 1) service.append(second(at));
     const { reached, take, reports } = watch(service, [feedA], { transport, from: 600 });
@@ -124,7 +124,7 @@ describe.each(['sse', 'websocket'] as const)('stream over %s', (transport) => {
     reports.close();
   });
 
-  test('from: a server whose pages link nothing is read to the end as well', async () => {
+  test('from: a server without links is read to the end too', async () => {
     const service = createScriptedService();
     service.manners.links = false;
     for (let at = 500; at < 3_500; at += 1) service.append(second(at));
@@ -135,7 +135,7 @@ describe.each(['sse', 'websocket'] as const)('stream over %s', (transport) => {
     reports.close();
   });
 
-  test('a slow consumer holds the connection back, and still gets everything', async () => {
+  test('a slow consumer pauses the connection, and still gets everything', async () => {
     const service = createScriptedService();
     const { reached, take, reports } = watch(service, [feedA], { transport, queueMax: 4 });
     await reached(isLive);
@@ -144,27 +144,24 @@ describe.each(['sse', 'websocket'] as const)('stream over %s', (transport) => {
       service.append(second(at));
       if (service.live()[0]?.isPaused) pausedAt.push(at);
     }
-    // A scripted event stream has no flag: what shows there is that nobody reads.
+    // A scripted event stream has no pause flag: it shows in that the body is not read.
     if (transport === 'websocket') expect(pausedAt[0]).toBe(1_003);
     expect(await take(200)).toHaveLength(200);
     expect(service.live()[0]?.isPaused).toBe(false);
     reports.close();
   });
 
-  test.each([400, 401, 404])(
-    'a refusal with %i ends the stream with a typed error, and is never retried',
-    async (status) => {
-      const service = createScriptedService();
-      service.refusals.push({ status, code: 'unauthorized' });
-      const { take, states, reports } = watch(service, [feedA], { transport });
-      await expect(take(1)).rejects.toMatchObject({ name: 'SealpostError', code: 'unauthorized', status });
-      expect(service.attempts).toHaveLength(1);
-      expect(states.at(-1)).toMatchObject({ phase: 'closed', error: { status } });
-      expect(await reports.next()).toEqual({ done: true, value: undefined });
-    },
-  );
+  test.each([400, 401, 404])('%i ends the stream with a typed error, and is never retried', async (status) => {
+    const service = createScriptedService();
+    service.refusals.push({ status, code: 'unauthorized' });
+    const { take, states, reports } = watch(service, [feedA], { transport });
+    await expect(take(1)).rejects.toMatchObject({ name: 'SealpostError', code: 'unauthorized', status });
+    expect(service.attempts).toHaveLength(1);
+    expect(states.at(-1)).toMatchObject({ phase: 'closed', error: { status } });
+    expect(await reports.next()).toEqual({ done: true, value: undefined });
+  });
 
-  test('a 401 in mid-life: what came before is delivered, then the error', async () => {
+  test('a 401 while live: earlier reports are delivered, then the error', async () => {
     const service = createScriptedService();
     const { reached, take } = watch(service, [feedA], { transport });
     await reached(isLive);
@@ -187,7 +184,7 @@ describe.each(['sse', 'websocket'] as const)('stream over %s', (transport) => {
     reports.close();
   });
 
-  test('a connection without a sign of life for 30 s is taken as dead; a ping is a sign of life', async () => {
+  test('a connection without data for 30 s is closed; a ping counts as data', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
     const service = createScriptedService();
     const { reached, states, reports } = watch(service, [feedA], { transport });
@@ -201,7 +198,7 @@ describe.each(['sse', 'websocket'] as const)('stream over %s', (transport) => {
     reports.close();
   });
 
-  test('a network that is cut for 10 s: waits grow, every report comes once', async () => {
+  test('a network that is cut for 10 s: delays grow, every report comes once', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
     const service = createScriptedService();
     const { reached, take, states, reports } = watch(service, [feedA], { transport, reconnect: {} });
@@ -238,7 +235,7 @@ describe.each(['sse', 'websocket'] as const)('stream over %s', (transport) => {
     }
   });
 
-  test('closed while its past is read, and asked to read it again, the stream is over', async () => {
+  test('a stream that is closed during a backfill that is to be repeated has ended', async () => {
     const service = createScriptedService();
     service.append(second(1_000));
     const { reached, reports } = watch(service, [feedA], { transport, from: 1_000 });
@@ -263,7 +260,7 @@ describe.each(['sse', 'websocket'] as const)('stream over %s', (transport) => {
     expect(service.live()).toEqual([]);
   });
 
-  test('every attempt is signed anew, and no secret shows in states, errors or the stream itself', async () => {
+  test('every attempt has a new signature, and no secret shows in states, errors or the stream itself', async () => {
     const service = createScriptedService();
     const { reached, take, states, reports } = watch(service, [feedA], { transport });
     await reached(isLive);
@@ -277,7 +274,7 @@ describe.each(['sse', 'websocket'] as const)('stream over %s', (transport) => {
     expect(inspect(shown, { depth: 20, showHidden: true })).not.toContain(secretCanary);
   });
 
-  test('pages that fail are asked for again; a refused page ends the stream', async () => {
+  test('a page that fails is retried; a final error ends the stream', async () => {
     const service = createScriptedService();
     service.pageRefusals.push({ status: 503 }, { status: 429, code: 'rate_limited' });
     service.append(second(1_000));
@@ -292,7 +289,7 @@ describe.each(['sse', 'websocket'] as const)('stream over %s', (transport) => {
     await expect(take(1)).rejects.toMatchObject({ code: 'stream_not_accessible' });
   });
 
-  test('a clock that the server refuses is corrected once by a call, then it is an error', async () => {
+  test('a clock that the server rejects is corrected once by a call, then it is an error', async () => {
     const service = createScriptedService();
     service.refusals.push({ status: 400, code: 'clock_skew' });
     const { reached, reports } = watch(service, [feedA], { transport });
@@ -304,7 +301,7 @@ describe.each(['sse', 'websocket'] as const)('stream over %s', (transport) => {
   });
 });
 
-test('stream: arguments that are wrong are refused at once', () => {
+test('stream: invalid arguments throw at once', () => {
   const service = createScriptedService();
   expect(() => watch(service, [])).toThrow('No feed ID is given');
   expect(() => watch(service, ['0x12'])).toThrow('expected 0x and 64 hex digits');

@@ -61,13 +61,13 @@ const select = (query: string): readonly string[] =>
     ({ baseAsset }) => baseAsset,
   );
 
-test('catalog filter: hidden streams are listed only when asked for', () => {
+test('catalog filter: hidden streams are listed only with hidden=true', () => {
   expect(select('')).toEqual(['ETH', 'AAPL', 'LUNA']);
   expect(select('hidden=true')).toEqual(['ETH', 'AAPL', 'LUNA', 'XAU']);
   expect(select('hidden=false')).toEqual(['ETH', 'AAPL', 'LUNA']);
 });
 
-test('catalog filter: names in any case, several of one filter are alternatives, several filters must all hold', () => {
+test('catalog filter: names in any case, values of one filter are alternatives, all filters must match', () => {
   expect(select('base_asset=eth,aapl')).toEqual(['ETH', 'AAPL']);
   expect(select('base_asset=ETH,LUNA&status=Live')).toEqual(['ETH']);
   expect(select('asset_class=Equities')).toEqual(['AAPL']);
@@ -80,7 +80,7 @@ test('catalog filter: days are strict on both sides', () => {
   expect(select('decommissioned_before=2025-01-31')).toEqual([]);
 });
 
-test('catalog filter: a search finds names, assets and feed ids, and every word must be found', () => {
+test('catalog filter: search covers names, assets and feed IDs, and every word must match', () => {
   expect(select('q=appl')).toEqual(['AAPL']);
   expect(select('q=ETH/usd')).toEqual(['ETH']);
   expect(select('q=0x000baaaa')).toEqual(['AAPL']);
@@ -88,7 +88,7 @@ test('catalog filter: a search finds names, assets and feed ids, and every word 
   expect(select('q=usd+nothing')).toEqual([]);
 });
 
-test('catalog filter: a malformed filter is left out and named, the others hold', () => {
+test('catalog filter: a malformed filter is ignored and named, the others apply', () => {
   const wanted = readWanted(new URLSearchParams('created_after=soon&status=live&base_asset=a&base_asset=b'));
   expect(wanted.problems).toEqual([
     { name: 'base_asset', text: 'base_asset is given 2 times, expected once.' },
@@ -104,7 +104,7 @@ test('catalog filter: the values of a filter, the most frequent first', () => {
   ]);
 });
 
-test('catalog filter: a value is added and taken away again', () => {
+test('catalog filter: a value is added and removed again', () => {
   const once = toggleValue(new URLSearchParams('q=x'), 'asset_class', 'Crypto');
   expect(once.toString()).toBe('q=x&asset_class=crypto');
   const twice = toggleValue(once, 'asset_class', 'Equities');
@@ -130,7 +130,7 @@ test('catalog filter: what is on has a chip each, spelled as in the catalog', ()
   expect(activeFilters(query, filterValuesOf(all))[0]?.without.get('asset_class')).toBe('equities');
 });
 
-test('catalog filter: every filter of the API has its place on the page', () => {
+test('catalog filter: every filter of the API is on the page', () => {
   expect([...nameFilterNames, ...dateFilterNames, 'hidden'].sort()).toEqual(
     [
       'asset_class',

@@ -26,7 +26,7 @@ const sorted = (query: string, streams: readonly CatalogEntry[]): string =>
 
 const five = ['c', 'e', 'd', 'b', 'a'].map((feedId) => stream(feedId));
 
-test('catalog order: by pair unless the address says otherwise, nonsense included', () => {
+test('catalog order: by pair by default, and if the address is invalid', () => {
   expect(sorted('', five)).toBe('abcde');
   expect(sorted('sort=-pair', five)).toBe('edcba');
   expect(sorted('sort=constructor', five)).toBe('abcde');
@@ -53,7 +53,7 @@ test('catalog order: by status, live ones that end first come first', () => {
   expect(sorted('sort=status', streams)).toBe('soonlaterlivetestover');
 });
 
-test('catalog order: a second click turns it round, and the usual order needs no word in the address', () => {
+test('catalog order: a second click reverses it, and the default order is not in the address', () => {
   const once = toggleOrder(new URLSearchParams('q=x'), 'price');
   expect(once.toString()).toBe('q=x&sort=price');
   expect(toggleOrder(once, 'price').toString()).toBe('q=x&sort=-price');
@@ -61,7 +61,7 @@ test('catalog order: a second click turns it round, and the usual order needs no
   expect(toggleOrder(new URLSearchParams(), 'pair').toString()).toBe('sort=-pair');
 });
 
-test('catalog order: prices and ages are columns for accounts', () => {
+test('catalog order: prices and ages are columns for signed-in users', () => {
   expect(columnsFor(true)).toContain('price');
   expect(columnsFor(false)).not.toContain('price');
   expect(columnsFor(false)).toContain('hours');

@@ -21,18 +21,18 @@ test('row window: anywhere, what is in view is within what exists, and the heigh
   }
 });
 
-test('row window: a short list exists as a whole, an empty one takes no room', () => {
+test('row window: all rows of a short list exist, an empty list has no height', () => {
   expect(rowWindow(3, 50, 100, 800)).toEqual({ first: 0, end: 3, before: 0, after: 0 });
   expect(rowWindow(0, 50, 100, 800)).toEqual({ first: 0, end: 0, before: 0, after: 0 });
 });
 
-test('row window: a row is brought into view by the shortest way', () => {
+test('row window: scrolls to a row by the shortest distance', () => {
   expect(scrollToRow(0, 50, 200, 800, 40)).toBe(0);
   expect(scrollToRow(0, 50, -200, 800, 40)).toBe(-240);
   expect(scrollToRow(20, 50, 0, 800, 40)).toBe(290);
 });
 
-test('row window: who passes by gets what is in view and no more', () => {
+test('row window: while scrolling fast, only the rows in view exist', () => {
   const { first, end, before, after } = rowWindow(2_000, 50, -50_010, 800, true);
   expect([first, end]).toEqual(rowsInView(2_000, 50, -50_010, 800));
   expect(before + (end - first) * 50 + after).toBe(100_000);

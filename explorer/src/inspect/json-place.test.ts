@@ -16,7 +16,7 @@ test.each([
   expect(findJsonError(text)).toBe(at);
 });
 
-test('json: whatever is JSON has no wrong place, and cut anywhere it breaks off at its end', () => {
+test('json: valid JSON has no error, and cut anywhere it has one', () => {
   const value = fc.oneof(fc.dictionary(fc.string(), fc.jsonValue()), fc.array(fc.jsonValue()));
   fc.assert(
     fc.property(value, fc.nat(), fc.constantFrom(undefined, 2), (raw, cut, indent) => {

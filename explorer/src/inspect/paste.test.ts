@@ -11,7 +11,7 @@ const fullReportsOf = (text: string) => {
 };
 const claim = { feedID: `0x0003${'1'.repeat(60)}`, validFromTimestamp: 5, observationsTimestamp: 6 };
 
-test('paste: nothing but blanks is nothing', () => {
+test('paste: only white space is empty', () => {
   expect(parsePaste(' \n\t')).toEqual({ kind: 'empty' });
 });
 
@@ -35,7 +35,7 @@ test('paste: several reports keep their order', () => {
   expect(fullReportsOf(`${reports.map((report) => JSON.stringify({ report })).join('\n')}\n\n`)).toEqual([hex, other]);
 });
 
-test('paste: what stands around a report comes along, where it is whole', () => {
+test('paste: the fields around a report are kept if complete', () => {
   const paste = parsePaste(
     JSON.stringify([
       { ...claim, fullReport: hex },
@@ -45,20 +45,20 @@ test('paste: what stands around a report comes along, where it is whole', () => 
   expect(paste).toMatchObject({ kind: 'reports', reports: [{ claim }, { claim: undefined }] });
 });
 
-test('paste: a stray character is found where it stands', () => {
+test('paste: a stray character is found with its position', () => {
   const text = `  0x${hex.slice(2, 10)}\n${hex.slice(10, 14)}g${hex.slice(14)}`;
   const paste = parsePaste(text);
   expect(paste).toMatchObject({ kind: 'wrong', problem: '“g” is not a hex digit.', at: text.indexOf('g') });
   expect(placeOf(text, text.indexOf('g'))).toEqual({ line: 2, column: 5 });
 });
 
-test('paste: an odd number of digits is counted', () => {
+test('paste: an odd number of digits is an error', () => {
   expect(parsePaste('0xabc')).toMatchObject({
     problem: 'Odd number of hex digits (3): one is missing or extra.',
   });
 });
 
-test('paste: a report cut short says how many bytes are missing', () => {
+test('paste: for a truncated report, the error has the number of missing bytes', () => {
   const bytes = (hex.length - 2) / 2;
   expect(parsePaste(hex.slice(0, -80))).toMatchObject({
     problem: `Cut off after byte ${bytes - 40}: its lengths add up to ${bytes} bytes, so 40 are missing.`,
@@ -68,32 +68,32 @@ test('paste: a report cut short says how many bytes are missing', () => {
   });
 });
 
-test('paste: cut anywhere, it is never a report and always explained', () => {
+test('paste: a report that is cut anywhere is an error with an explanation', () => {
   for (let end = 4; end < hex.length; end += 2) {
     const paste = parsePaste(hex.slice(0, end));
     expect(paste).toMatchObject({ kind: 'wrong', problem: expect.stringContaining('Cut off after byte') });
   }
 });
 
-test('paste: what is left over is told from which byte on', () => {
+test('paste: for extra data, the error has the byte where it starts', () => {
   const bytes = (hex.length - 2) / 2;
   expect(parsePaste(`${hex}0000`)).toMatchObject({
     problem: `Extra data from byte ${bytes}: its lengths add up to ${bytes} bytes, but there are ${bytes + 2}.`,
   });
 });
 
-test('paste: a bent offset is named', () => {
+test('paste: a wrong offset is named', () => {
   const bent = `${hex.slice(0, 2 + 4 * 64 - 2)}e1${hex.slice(2 + 4 * 64)}`;
   expect(parsePaste(bent)).toMatchObject({ problem: expect.stringContaining('offset 0 points elsewhere') });
 });
 
-test('paste: more bytes than any report has are refused', () => {
+test('paste: more bytes than any report has are rejected', () => {
   expect(parsePaste(`0x${'00'.repeat(4_097)}`)).toMatchObject({
     problem: 'Too long: 4097 bytes. A report has at most 4096.',
   });
 });
 
-test('paste: JSON that breaks off or breaks is told with the place', () => {
+test('paste: broken or truncated JSON is an error with its position', () => {
   const cut = `{"report": {"fullReport": "${hex.slice(0, 20)}`;
   expect(parsePaste(cut)).toMatchObject({ problem: 'The JSON is cut off.', at: cut.length });
   const broken = '{"report": {"fullReport": nonsense}}';
@@ -115,7 +115,7 @@ test('paste: JSON without a report says so', () => {
   });
 });
 
-test('paste: the number of reports is bounded', () => {
+test('paste: the number of reports is limited', () => {
   const reports = Array.from({ length: pastedReportsMax + 1 }, () => ({ fullReport: hex }));
   expect(parsePaste(JSON.stringify(reports))).toMatchObject({ problem: 'More than 1000 reports.' });
 });

@@ -25,7 +25,7 @@ const reach = (catalog: Catalog, phase: string) =>
     });
   });
 
-test('catalog: without an account the public streams, none of them readable', async () => {
+test('catalog: without an account, public streams, none of them readable', async () => {
   const catalog = createCatalog(openSession(undefined));
   expect(catalog.state.value.phase).toBe('loading');
   expect(await reach(catalog, 'ready')).toEqual({
@@ -36,7 +36,7 @@ test('catalog: without an account the public streams, none of them readable', as
   });
 });
 
-test('catalog: with an account also the hidden ones, known as such', async () => {
+test('catalog: with an account, hidden streams too, marked as such', async () => {
   const catalog = createCatalog(openSession('someone'));
   expect(await reach(catalog, 'ready')).toEqual({
     phase: 'ready',
@@ -48,7 +48,7 @@ test('catalog: with an account also the hidden ones, known as such', async () =>
   expect(catalog.find('c')).toBeUndefined();
 });
 
-test('catalog: nothing is read until it is known who is there', async () => {
+test('catalog: nothing is loaded until the user is known', async () => {
   const session = openSession('someone');
   session.isPending.value = true;
   const catalog = createCatalog(session);
@@ -57,13 +57,13 @@ test('catalog: nothing is read until it is known who is there', async () => {
   await reach(catalog, 'ready');
 });
 
-test('catalog: a server that does not answer is asked again by itself', async () => {
+test('catalog: retries after a network error', async () => {
   const catalog = createCatalog(openSession(undefined, [new SealpostError('network_error', 'no')]), 1);
   expect(await reach(catalog, 'failed')).toMatchObject({ willRetry: true });
   await reach(catalog, 'ready');
 });
 
-test('catalog: a refusal stays until someone reloads', async () => {
+test('catalog: a final error stays until a reload', async () => {
   const catalog = createCatalog(openSession(undefined, [new SealpostError('unauthorized', 'no')]), 1);
   expect(await reach(catalog, 'failed')).toMatchObject({ willRetry: false });
   catalog.reload();

@@ -22,7 +22,7 @@ const openTimers = () => {
   };
 };
 
-test('clock: goes with this machine, and not while the page is hidden', () => {
+test('clock: follows this machine, but not while the page is hidden', () => {
   const { timers, page, tick } = openTimers();
   let machineMs = 1_000;
   const { nowMs } = createClock(timers, () => machineMs);
@@ -36,7 +36,7 @@ test('clock: goes with this machine, and not while the page is hidden', () => {
   expect(nowMs.value).toBe(1_500);
 });
 
-test('clock: goes with the server once it has told its time, half-way between question and answer', async () => {
+test('clock: follows the server once its time is known, halfway between request and response', async () => {
   const { timers, tick, comesIntoView } = openTimers();
   let machineMs = 1_000;
   const clock = createClock(timers, () => machineMs);

@@ -32,7 +32,7 @@ const createBench = (refuse: () => SealpostError | undefined = () => undefined) 
   return { asked, told, parts };
 };
 
-test('streams are asked for together, and those without a report tell nothing', async () => {
+test('streams are requested together, and those without a report are skipped', async () => {
   const { asked, told, parts } = createBench();
   await readFirst(['one', 'none', 'two'], parts);
   expect([asked, told]).toEqual([[3], ['one', 'two']]);
@@ -40,7 +40,7 @@ test('streams are asked for together, and those without a report tell nothing', 
   expect(asked).toEqual([3]);
 });
 
-test('more streams than a request may name are asked for in several, each told when it is answered', async () => {
+test('more streams than fit take several requests, delivered after each response', async () => {
   const { asked, told, parts } = createBench(() =>
     asked.length === 3 ? new SealpostError('network_error', 'gone') : undefined,
   );

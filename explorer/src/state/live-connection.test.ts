@@ -85,7 +85,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-test('changes that come together make one connection', async () => {
+test('changes at the same time open one connection', async () => {
   const { opened, want } = createBench();
   want(['a']);
   want(['a', 'b']);
@@ -94,7 +94,7 @@ test('changes that come together make one connection', async () => {
   expect(opened.map(({ feedIds }) => feedIds)).toEqual([['a', 'b', 'c']]);
 });
 
-test('a set that grows opens a new connection, and the one before goes on until that is live', async () => {
+test('a growing set opens a new connection, and the previous one stays open until that is live', async () => {
   const { opened, want, states } = createBench();
   want(['a']);
   await pass(gatherMs);
@@ -108,7 +108,7 @@ test('a set that grows opens a new connection, and the one before goes on until 
   expect(states).toEqual(['connecting', 'live']);
 });
 
-test('a set that shrinks is left alone for a moment, and nothing happens when it grows back', async () => {
+test('a shrinking set keeps its connection for a while, and nothing happens if it grows back', async () => {
   const { opened, want } = createBench();
   want(['a', 'b']);
   await pass(gatherMs);
@@ -122,7 +122,7 @@ test('a set that shrinks is left alone for a moment, and nothing happens when it
   expect(opened.map(({ feedIds }) => feedIds)).toEqual([['a', 'b'], ['b']]);
 });
 
-test('nothing wanted closes the connection, after a moment', async () => {
+test('with nothing wanted the connection closes after a while', async () => {
   const { opened, want, states } = createBench();
   want(['a']);
   await pass(gatherMs);
@@ -132,7 +132,7 @@ test('nothing wanted closes the connection, after a moment', async () => {
   expect(states.at(-1)).toBe('off');
 });
 
-test('someone who wants the past gets a connection from there on, although the stream is carried already', async () => {
+test('a watch that wants past reports gets a new connection, even if the stream is already delivered', async () => {
   const { opened, want } = createBench();
   want(['a', 'b']);
   await pass(gatherMs);
@@ -141,7 +141,7 @@ test('someone who wants the past gets a connection from there on, although the s
   expect(opened[1]).toMatchObject({ feedIds: ['a'], from: 1_000 });
 });
 
-test('quick changes do not open connections one after the other', async () => {
+test('quick changes do not open many connections', async () => {
   const { opened, want } = createBench();
   for (let i = 1; i <= 20; i += 1) {
     want(Array.from({ length: i }, (_, n) => String(n)));
@@ -152,7 +152,7 @@ test('quick changes do not open connections one after the other', async () => {
   expect(opened.at(-1)?.feedIds).toHaveLength(20);
 });
 
-test('reports are told as they come, a cut is told as reconnecting', async () => {
+test('reports are delivered as they arrive, a cut is shown as reconnecting', async () => {
   const { opened, want, reports, states } = createBench();
   want(['a']);
   await pass(gatherMs);
@@ -166,7 +166,7 @@ test('reports are told as they come, a cut is told as reconnecting', async () =>
   expect(states).toEqual(['connecting', 'live', 'reconnecting', 'live']);
 });
 
-test('a refusal is told, and the server asked again more and more seldom', async () => {
+test('a rejection is reported, and retries back off', async () => {
   const { opened, want, refusals, states } = createBench();
   want(['a']);
   await pass(gatherMs);
@@ -184,7 +184,7 @@ test('a refusal is told, and the server asked again more and more seldom', async
   expect(opened).toHaveLength(3);
 });
 
-test('closing ends every connection and what was to come', async () => {
+test('closing ends every connection and every timer', async () => {
   const { opened, want, connection, states } = createBench();
   want(['a']);
   await pass(gatherMs);

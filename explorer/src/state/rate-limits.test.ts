@@ -3,20 +3,20 @@ import { createRateLimits, remainingNow, tightestOf } from './rate-limits.ts';
 
 const limit = { path: '/a', limit: 10, remaining: 2, resetSeconds: 2, atMs: 1_000 };
 
-test('rate limit: what was used comes back within the time told', () => {
+test('rate limit: refills within the reset time', () => {
   expect(remainingNow(limit, 1_000)).toBe(2);
   expect(remainingNow(limit, 2_000)).toBe(6);
   expect(remainingNow(limit, 9_000)).toBe(10);
   expect(remainingNow({ ...limit, resetSeconds: 0 }, 1_000)).toBe(10);
 });
 
-test('rate limit: the route that has least left is the one to show', () => {
+test('rate limit: the route with the least left is shown', () => {
   const wide = { ...limit, path: '/b', limit: 100, remaining: 50 };
   expect(tightestOf([wide, limit], 1_000)?.path).toBe('/a');
   expect(tightestOf([], 1_000)).toBeUndefined();
 });
 
-test('rate limit: answers without limits, and those of the cache, are passed over', () => {
+test('rate limit: responses without limits, or from the cache, are ignored', () => {
   const limits = createRateLimits();
   limits.receive('/a', new Headers());
   expect(limits.known.value).toEqual([]);

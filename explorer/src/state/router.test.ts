@@ -3,7 +3,7 @@ import { createRouter, parseRoute, reportHref, streamHref } from './router.ts';
 
 const feedId = `0x0003${'ab'.repeat(30)}`;
 
-test('router: paths name pages', () => {
+test('router: paths map to pages', () => {
   expect(parseRoute('/')).toEqual({ page: 'catalog' });
   expect(parseRoute('/inspect')).toEqual({ page: 'inspect' });
   expect(parseRoute('/status')).toEqual({ page: 'status' });
@@ -11,11 +11,11 @@ test('router: paths name pages', () => {
   expect(parseRoute(reportHref(feedId, 1_700_000_000))).toEqual({ page: 'report', feedId, timestamp: 1_700_000_000 });
 });
 
-test('router: a feed id in capitals is the same stream', () => {
+test('router: a feed ID in upper case is the same stream', () => {
   expect(parseRoute(`/streams/0x0003${'AB'.repeat(30)}`)).toEqual({ page: 'stream', feedId });
 });
 
-test('router: what names no page is unknown', () => {
+test('router: other paths are unknown', () => {
   for (const path of [
     '/nothing',
     '/streams',
@@ -90,7 +90,7 @@ const link = (href: string) => ({
   getAttribute: () => href,
 });
 
-test('router: a click on a link of the page goes there, any other is left to the browser', () => {
+test('router: handles clicks on links within the explorer, and leaves others to the browser', () => {
   const { window, entries, click } = openWindow('/');
   const { address } = createRouter(window);
   expect(click(link('/status?x=1'))).toBe(true);
@@ -105,7 +105,7 @@ test('router: a click on a link of the page goes there, any other is left to the
   expect(entries.map(({ url }) => url)).toEqual(['/', '/status?x=1']);
 });
 
-test('router: going back finds the page where it was left', () => {
+test('router: going back restores the scroll position', () => {
   const { window, goBack } = openWindow('/?q=eth');
   const { address, go } = createRouter(window);
   window.scrollTo(0, 640);
@@ -117,7 +117,7 @@ test('router: going back finds the page where it was left', () => {
   expect(window.scrollY).toBe(640);
 });
 
-test('router: a query is there at once, the address bar follows, and nothing is added to the history', () => {
+test('router: a query applies at once, the address bar follows, and the history does not grow', () => {
   const { window, entries, runTimers } = openWindow('/');
   const { address, setQuery } = createRouter(window);
   setQuery(new URLSearchParams('q=e'));
@@ -128,7 +128,7 @@ test('router: a query is there at once, the address bar follows, and nothing is 
   expect(entries.map(({ url }) => url)).toEqual(['/?q=et&status=live,testing']);
 });
 
-test('router: a query that is not in the address bar yet is written before the page is left', () => {
+test('router: a pending query is written to the address bar before navigating', () => {
   const { window, entries } = openWindow('/');
   const { go, setQuery } = createRouter(window);
   setQuery(new URLSearchParams('q=et'));

@@ -57,7 +57,7 @@ const settled = async (session: ReturnType<typeof createSession>): Promise<void>
     await new Promise((resolve) => session.isPending.subscribe((is) => is || resolve(undefined)));
 };
 
-test('session: nobody is signed in, and nothing is asked', () => {
+test('session: starts signed out, without a request', () => {
   const { platform, requests, written } = openPlatform('');
   const session = createSession(platform);
   expect(session.userId.value).toBeUndefined();
@@ -82,7 +82,7 @@ const demoOf = () => {
 };
 const newLink = 'Run "sealpost demo --link" in the demo’s folder for a new link, or restart the demo.';
 
-test('session: a link signs in by its code, and the address loses it before anything is asked', async () => {
+test('session: a link signs in with its code, which is removed from the address before any request', async () => {
   const { platform, written, kept, requests } = openPlatform('#sign-in=the.one-time_code', (request) => {
     expect(written).toEqual(['/status?q=x']);
     return isExchange(request) ? credentials : feedsAnswer;
@@ -100,7 +100,7 @@ test('session: a link signs in by its code, and the address loses it before anyt
   expect(JSON.stringify([...kept])).not.toContain('veryhidden');
 });
 
-test('session: a link that was used, or is cut off, says how to get another one', async () => {
+test('session: a used or incomplete link says how to get another one', async () => {
   const answered = openPlatform('#sign-in=used', (request) => (isExchange(request) ? refusal : feedsAnswer));
   const session = createSession(answered.platform);
   await settled(session);
@@ -120,7 +120,7 @@ test('session: a link that was used, or is cut off, says how to get another one'
   }
 });
 
-test('session: a server without such links, or without an answer, signs nobody in', async () => {
+test('session: a server without links, or without a response, does not sign in', async () => {
   for (const answer of [{ status: 405 }, { body: {} }, { body: { userId: 1, secret: 'x' } }, undefined]) {
     const { platform } = openPlatform('#sign-in=code', (request) => (isExchange(request) ? answer : feedsAnswer));
     const session = createSession(platform);
@@ -130,7 +130,7 @@ test('session: a server without such links, or without an answer, signs nobody i
   }
 });
 
-test('session: a link opened while the page is open signs in as well', async () => {
+test('session: a link opened in an open page signs in too', async () => {
   const { platform, location, hashChanges, written } = openPlatform('#main', demoOf());
   const session = createSession(platform);
   expect(written).toEqual([]);
@@ -141,7 +141,7 @@ test('session: a link opened while the page is open signs in as well', async () 
   expect(written).toEqual(['/status?q=x']);
 });
 
-test('session: a link does not replace a signed-in account until the user says so', async () => {
+test('session: a link does not replace a signed-in account until the user agrees', async () => {
   const other = '00000000-f5ff-45be-958e-340d5b28c692';
   const { platform, kept, requests } = openPlatform('#sign-in=code', demoOf());
   kept.set(storageKey, JSON.stringify({ userId: other, secret: 'theirs' }));
@@ -155,7 +155,7 @@ test('session: a link does not replace a signed-in account until the user says s
   expect([session.userId.value, kept.has(storageKey)]).toEqual([userId, false]);
 });
 
-test('session: who declines the switch stays signed in, and the code is never used', async () => {
+test('session: declining the switch keeps the account, and the code is never used', async () => {
   const { platform, location, hashChanges, requests } = openPlatform('', demoOf());
   const session = createSession(platform);
   await session.signIn({ userId: '00000000-f5ff-45be-958e-340d5b28c692', secret: 'theirs' }, true);
@@ -170,7 +170,7 @@ test('session: who declines the switch stays signed in, and the code is never us
   expect(requests.filter(isExchange)).toEqual([]);
 });
 
-test('session: a switch by a used link leaves the account of before signed in, and kept', async () => {
+test('session: a switch with a used link keeps the previous account signed in and stored', async () => {
   const other = '00000000-f5ff-45be-958e-340d5b28c692';
   const { platform, kept } = openPlatform('#sign-in=code', (request) => (isExchange(request) ? refusal : feedsAnswer));
   kept.set(storageKey, JSON.stringify({ userId: other, secret: 'theirs' }));
@@ -182,7 +182,7 @@ test('session: a switch by a used link leaves the account of before signed in, a
   expect(session.refusal.value).toBeDefined();
 });
 
-test('session: after a reload the page says that the link has done its work, once', async () => {
+test('session: after a reload the page says once that the link works only once', async () => {
   const { platform } = openPlatform('#sign-in=code', demoOf());
   await settled(createSession(platform));
   const reloaded = createSession(platform);
@@ -193,7 +193,7 @@ test('session: after a reload the page says that the link has done its work, onc
   expect(createSession(platform).refusal.value).toBeUndefined();
 });
 
-test('session: kept credentials sign in again, and are dropped when the server refuses them', async () => {
+test('session: stored credentials sign in again, and are removed if the server rejects them', async () => {
   const { platform, kept } = openPlatform('', () => refusal);
   kept.set(storageKey, JSON.stringify({ userId, secret: 'old' }));
   const session = createSession(platform);
@@ -203,7 +203,7 @@ test('session: kept credentials sign in again, and are dropped when the server r
   expect(kept.size).toBe(0);
 });
 
-test('session: kept credentials outlive a server that does not answer', async () => {
+test('session: stored credentials survive an outage', async () => {
   const { platform, kept } = openPlatform('', () => undefined);
   kept.set(storageKey, JSON.stringify({ userId, secret: 'old' }));
   const session = createSession(platform);
@@ -213,7 +213,7 @@ test('session: kept credentials outlive a server that does not answer', async ()
   expect(kept.size).toBe(1);
 });
 
-test('session: something else under our name in the storage signs nobody in', async () => {
+test('session: invalid data in the storage does not sign in', async () => {
   for (const text of ['null', '{', '{"userId":1}', '[]']) {
     const { platform, kept } = openPlatform('');
     kept.set(storageKey, text);
@@ -221,7 +221,7 @@ test('session: something else under our name in the storage signs nobody in', as
   }
 });
 
-test('session: credentials are kept only when the user says so, and gone after signing out', async () => {
+test('session: credentials are stored only if the user chooses, and removed on sign-out', async () => {
   const { platform, kept } = openPlatform('');
   const session = createSession(platform);
   await session.signIn({ userId, secret: 'a' }, false);
@@ -234,7 +234,7 @@ test('session: credentials are kept only when the user says so, and gone after s
   expect(session.userId.value).toBeUndefined();
 });
 
-test('session: a refused sign-in rejects and changes nothing', async () => {
+test('session: a failed sign-in rejects and changes nothing', async () => {
   const { platform } = openPlatform('', () => refusal);
   const session = createSession(platform);
   await expect(session.signIn({ userId, secret: 'wrong' }, true)).rejects.toMatchObject({ code: 'unauthorized' });
@@ -244,7 +244,7 @@ test('session: a refused sign-in rejects and changes nothing', async () => {
   });
 });
 
-test('session: rate limits are told by route, the last one first, and forgotten on signing out', async () => {
+test('session: rate limits are kept by route, most recent first, and cleared on sign-out', async () => {
   const headers = { 'RateLimit-Limit': '10', 'RateLimit-Remaining': '7', 'RateLimit-Reset': '1' };
   const { platform } = openPlatform('', () => ({ ...feedsAnswer, headers }));
   const session = createSession(platform);
@@ -256,7 +256,7 @@ test('session: rate limits are told by route, the last one first, and forgotten 
   expect(session.rateLimits.value).toEqual([]);
 });
 
-test('session: refusals are explained in words for people', async () => {
+test('session: errors are explained in words for users', async () => {
   const explain = async (code: string, status: number, details: object = {}, headers: Record<string, string> = {}) => {
     const { platform } = openPlatform('', () => ({
       status,

@@ -3,7 +3,7 @@ import { checkCredentials, createSignIn } from './sign-in.ts';
 
 const userId = '6f0660ca-f5ff-45be-958e-340d5b28c692';
 
-test('sign-in: what is wrong at first sight is told without asking the server', () => {
+test('sign-in: obvious mistakes are explained without a request', () => {
   expect(checkCredentials({ userId: '', secret: 'x' })?.problem).toBe('Enter both the user ID and the secret.');
   expect(checkCredentials({ userId, secret: '' })?.problem).toBe('Enter both the user ID and the secret.');
   expect(checkCredentials({ userId: 'secret', secret: userId })?.problem).toBe('The two fields look swapped.');
@@ -11,7 +11,7 @@ test('sign-in: what is wrong at first sight is told without asking the server', 
   expect(checkCredentials({ userId: userId.toUpperCase(), secret: 'x' })).toBeUndefined();
 });
 
-test('sign-in: any part of the page opens the one dialog', () => {
+test('sign-in: opens and closes the dialog', () => {
   const signIn = createSignIn();
   expect(signIn.isOpen.value).toBe(false);
   signIn.open();

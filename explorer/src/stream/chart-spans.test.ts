@@ -64,12 +64,12 @@ test('a span that ends within a second leaves the rest of it blank', () => {
   expect(second?.pieces?.[0]?.to).toBeCloseTo(0.4);
 });
 
-test('a report that comes twice is kept once, a late one finds its place, an old one is dropped', () => {
+test('a duplicate report is kept once, a late one is sorted in, an old one is dropped', () => {
   const spans = addSpans([span(10, 10), span(12, 12)], [span(12, 12), span(11, 11), span(3, 3)], 9_000);
   expect(spans.map(({ timestamp }) => timestamp)).toEqual([10, 11, 12]);
 });
 
-test('the span at a moment is the one that holds it, and none in a gap', () => {
+test('the span at a time is the one that contains it, and none in a gap', () => {
   const spans = [span(10, 11), span(14, 14)];
   expect(spanAt(spans, 11_999)?.timestamp).toBe(11);
   expect(spanAt(spans, 12_000)).toBeUndefined();
@@ -98,25 +98,25 @@ test('the first report of a bucket opens a candle, and one of an earlier bucket 
   expect(addToCandles(known, { price: 7n, timestamp: 59 }, 60)).toEqual(known);
 });
 
-test('a change is exact, and its percentage is of the size of the start', () => {
+test('a change is exact, and its percentage is relative to the absolute start price', () => {
   expect(changeOf(200n * one, 199n * one)).toEqual({ difference: -one, basisPoints: -50n });
   expect(changeOf(-200n * one, -199n * one)).toEqual({ difference: one, basisPoints: 50n });
   expect(changeOf(0n, one).basisPoints).toBeUndefined();
 });
 
-test('a range that nobody knows is live', () => {
+test('an unknown range is live', () => {
   expect(parseRange('1h')).toBe('1h');
   expect(parseRange('toString')).toBe('live');
   expect(parseRange(null)).toBe('live');
 });
 
-test('hundredths of a percent are written with their sign', () => {
+test('basis points are formatted with their sign', () => {
   expect(formatBasisPoints(125n)).toBe('+1.25 %');
   expect(formatBasisPoints(-5n)).toBe('−0.05 %');
   expect(formatBasisPoints(0n)).toBe('+0.00 %');
 });
 
-test('a range begins with the first report in it, or with the opening of its first candle', () => {
+test('a range starts with its first report, or with the opening of its first candle', () => {
   const spans = [span(10, 10, 1n), span(20, 20, 2n), span(30, 30, 3n)];
   expect(startPriceOf('live', spans, undefined, 105)).toBe(2n);
   expect(startPriceOf('live', spans, undefined, 500)).toBeUndefined();
@@ -124,6 +124,6 @@ test('a range begins with the first report in it, or with the opening of its fir
   expect(startPriceOf('1h', spans, undefined, 105)).toBeUndefined();
 });
 
-test('the axis has digits enough to tell its labels apart', () => {
+test('the axis has enough digits for its labels to differ', () => {
   expect([64_000, 3_120, 1.08, 0.00042, 0].map(axisDigits)).toEqual([2, 2, 5, 9, 2]);
 });

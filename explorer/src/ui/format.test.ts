@@ -14,7 +14,7 @@ import {
 
 const one = 10n ** 18n;
 
-test('price: every digit is kept, thousands stand apart, zeros at the end go', () => {
+test('price: keeps every digit, adds thousands separators, drops trailing zeros', () => {
   expect(formatPrice(64_120n * one + 550_000_000_000_000_000n)).toBe('64,120.55');
   expect(formatPrice(1_234_567n * one)).toBe('1,234,567');
   expect(formatPrice(1n)).toBe('0.000000000000000001');
@@ -41,7 +41,7 @@ test('age: the two largest units, never below zero', () => {
   expect(formatAge(2 * 86_400_000 + 4 * 3_600_000 + 59_000)).toBe('2 d 4 h');
 });
 
-test('interval: shorter than a second, broken and whole ones', () => {
+test('interval: shorter than a second, fractional and whole', () => {
   expect(formatInterval(250)).toBe('0.25 s');
   expect(formatInterval(1_000)).toBe('1 s');
   expect(formatInterval(1_500)).toBe('1.5 s');
@@ -49,12 +49,12 @@ test('interval: shorter than a second, broken and whole ones', () => {
   expect(formatInterval(60_500)).toBe('1 min');
 });
 
-test('moment: UTC by name, with milliseconds where there are some', () => {
+test('time: UTC, with milliseconds if not zero', () => {
   expect(formatUtc(1_700_000_000_000)).toBe('2023-11-14 22:13:20 UTC');
   expect(formatUtc(1_700_000_000_042)).toBe('2023-11-14 22:13:20.042 UTC');
 });
 
-test('moment: local time carries its offset', () => {
+test('time: local time with its offset', () => {
   const ms = 1_700_000_000_000;
   const offset = formatOffset(-new Date(ms).getTimezoneOffset());
   expect(formatLocal(ms)).toMatch(/^2023-11-1[45] [0-9]{2}:13:20 /);
@@ -70,7 +70,7 @@ test('ids and counts are short', () => {
   expect(formatCount(1_234_567)).toBe('1,234,567');
 });
 
-test('freshness: an age is judged by the interval of its stream', () => {
+test('freshness: depends on the interval of the stream', () => {
   expect(freshnessOf(4_000, 1_000)).toBe('fresh');
   expect(freshnessOf(4_001, 1_000)).toBe('late');
   expect(freshnessOf(20_000, 1_000)).toBe('late');

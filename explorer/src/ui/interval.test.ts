@@ -10,13 +10,13 @@ const window = (validFromMs: number, observationsMs: number, feedId = secondsFee
   observationsMs,
 });
 
-test('a window of one second is a second long: its last second belongs to it', () => {
+test('a window of one second is a second long, because it includes its last second', () => {
   expect(windowLengthMs(window(5_000, 5_000))).toBe(1_000);
   expect(windowLengthMs(window(5_000, 14_000))).toBe(10_000);
   expect(windowEndMs(window(5_000, 14_000))).toBe(15_000);
 });
 
-test('a window of a stream that counts milliseconds ends with its last millisecond', () => {
+test('a window of a stream in milliseconds ends with its last millisecond', () => {
   expect(windowLengthMs(window(5_000, 5_249, millisecondsFeed))).toBe(250);
 });
 

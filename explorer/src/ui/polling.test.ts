@@ -22,19 +22,19 @@ const run = async (answers: readonly (number | Error)[]): Promise<readonly Renew
   return states;
 };
 
-test('the last answer stays while tries fail, and goes when another comes', async () => {
+test('the last value stays while attempts fail, until the next one', async () => {
   const lost = new Error('lost');
   const states = await run([1, lost, lost, 2]);
   expect(states.map(({ value }) => value)).toEqual([1, 1, 1, 2]);
   expect(states.map(({ failure }) => failure?.error)).toEqual([undefined, lost, lost, undefined]);
 });
 
-test('failures in a row have the moment of the first of them', () => {
+test('failures in a row have the time of the first', () => {
   const first = afterFailure<number>(nothingYet, 'a', 5);
   expect(afterFailure(first, 'b', 9)).toEqual({ value: undefined, failure: { error: 'b', sinceMs: 5 } });
 });
 
-test('nothing is told after the end, whatever comes then', async () => {
+test('nothing is reported after the end', async () => {
   const abort = new AbortController();
   const told: unknown[] = [];
   await keepRenewing(

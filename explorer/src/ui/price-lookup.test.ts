@@ -20,7 +20,7 @@ const miss = (changes: Partial<Extract<Lookup, { kind: 'miss' }>>): Extract<Look
 /** A server that refuses the moment itself, and does not answer for the neighbors either. */
 const refusing = (error: SealpostError) => ({ at: async () => Promise.reject(error) });
 
-test('a miss brings the reason and the two windows around it, even where their prices cannot be read', async () => {
+test('a miss has the reason and the nearest two windows, even if their prices cannot be read', async () => {
   const details = { reason: 'gap', previous: { validFromTimestamp: 1, observationsTimestamp: 5 }, next: null };
   const error = new SealpostError('report_not_found', 'None.', { status: 404, details });
   expect(await lookUp(refusing(error), '0x', 7, signal)).toEqual({
@@ -32,7 +32,7 @@ test('a miss brings the reason and the two windows around it, even where their p
   });
 });
 
-test('a moment out of retention is told with the oldest that is kept', async () => {
+test('a time before the retention is explained with the oldest second', async () => {
   const error = new SealpostError('timestamp_out_of_bounds', 'Old.', { details: { oldestTimestamp: 1_794_734_897 } });
   const lookup = await lookUp(refusing(error), '0x', 7, signal);
   expect(lookup).toEqual({ kind: 'too-old', seconds: 7, oldestTimestamp: 1_794_734_897 });
@@ -41,19 +41,19 @@ test('a moment out of retention is told with the oldest that is kept', async () 
   );
 });
 
-test('what is no miss is thrown on', async () => {
+test('other errors than a miss are thrown', async () => {
   const error = new SealpostError('unauthorized', 'No.', { status: 401 });
   await expect(lookUp(refusing(error), '0x', 7, signal)).rejects.toBe(error);
 });
 
-test('a gap is told from its first to its last second', () => {
+test('a gap is explained with its first and last second', () => {
   const between = miss({ previous: window(1, 1_794_734_890), next: window(1_794_734_911, 1_794_734_911) });
   expect(explainMiss(between, 1_794_735_000)).toBe(
     'Nothing was observed from 2026-11-15 09:28:11 UTC to 2026-11-15 09:28:30 UTC, a gap of 20 s. A price is never carried over a gap.',
   );
 });
 
-test('a moment after the newest report is still to come, or its report is', () => {
+test('a time after the newest report is in the future, or its report has not arrived', () => {
   const after = miss({ reason: 'not_yet', previous: window(1_794_734_890, 1_794_734_890) });
   expect(explainMiss(after, 1_794_734_899)).toBe(
     'That time is in the future. The newest report is valid to 2026-11-15 09:28:10 UTC.',
@@ -63,7 +63,7 @@ test('a moment after the newest report is still to come, or its report is', () =
   );
 });
 
-test('a moment before the first report, and a stream without any, are told so', () => {
+test('a time before the first report, and a stream without reports, are explained', () => {
   expect(explainMiss(miss({ reason: 'before_first', next: window(1_794_734_911, 1_794_734_911) }), 0)).toBe(
     'The first report kept for this stream is valid from 2026-11-15 09:28:31 UTC.',
   );

@@ -63,7 +63,7 @@ test('recover: at the bounds of r, s and the digest it agrees with noble’s own
       }
 });
 
-test('recover: a key at infinity, another recovery id, and other lengths are refused', () => {
+test('recover: a key at infinity, another recovery id, and other lengths are rejected', () => {
   const { x } = Point.BASE.multiply(5n).toAffine();
   const [s, isOdd] = [12_345n, Number(Point.BASE.multiply(5n).toAffine().y & 1n)];
   expect(() => recoverPublicKey(signatureOf(isOdd, x, s), word((s * 5n) % n))).toThrow('infinity');

@@ -28,7 +28,7 @@ test('the rule agrees with the time zone database from 2024 to 2035', () => {
   }
 });
 
-test('wall time leads back to the same second', () => {
+test('local time converts back to the same second', () => {
   for (const date of ['2025-01-15T21:00:00Z', '2025-07-15T20:00:00Z', '2025-03-09T21:00:00Z', '2025-11-02T22:00:00Z']) {
     expect(fromNewYork(toNewYork(seconds(date)))).toBe(seconds(date));
   }

@@ -32,7 +32,7 @@ test('returns deviate as the asset says, over a day as over a second', () => {
   expect(deviationOf(returnsOf(1, 5_000))).toBeLessThan(perSecond * 1.1);
 });
 
-test('prices join where one anchor span ends and the next begins', () => {
+test('prices are continuous at anchors', () => {
   const anchor = 2 ** 22 * 414;
   const step = Math.abs(ticksAt(btc, anchor) / ticksAt(btc, anchor - 1) - 1);
   expect(step).toBeLessThan(0.001);
@@ -54,7 +54,7 @@ test('a violent asset stays above zero', () => {
   expect(Math.min(...seconds.map((at) => ticksAt(walk, at)))).toBeGreaterThanOrEqual(1);
 });
 
-test('what accrues interest never falls when it has no volatility', () => {
+test('an asset that accrues interest never falls without volatility', () => {
   const walk = createWalk('demo', assets['wstETH/ETH']);
   for (let at = start; at < start + 365 * day; at += day) {
     expect(ticksAt(walk, at + day)).toBeGreaterThan(ticksAt(walk, at));

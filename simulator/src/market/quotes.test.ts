@@ -24,7 +24,7 @@ test('bid ≤ price ≤ ask and the last trade lies between, over two years, ope
   expect([...sessions].sort()).toEqual(['closed', 'overnight', 'post-market', 'pre-market', 'regular']);
 });
 
-test('a closed market stands still at its last open second', () => {
+test('a closed market keeps the prices of its last open second', () => {
   const apple = marketOf('AAPL/USD-Streams-EquityPrice');
   const lastOpen = seconds('2025-10-31T23:59:59Z');
   const { observedAt: _, session: __, ...shown } = quoteAt(apple, lastOpen);

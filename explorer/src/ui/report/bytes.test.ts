@@ -62,7 +62,7 @@ test.each(Object.entries(reportSchemas))(
   },
 );
 
-test('bytes: a body of any length and of no known schema is mapped whole, too', () => {
+test('bytes: a body of any length with an unknown schema is mapped completely', () => {
   const body = fc.uint8Array({ maxLength: 400 }).map((bytes) => toHex(bytes));
   fc.assert(
     fc.property(body, fc.nat(32), (bytes, count) => {
@@ -72,7 +72,7 @@ test('bytes: a body of any length and of no known schema is mapped whole, too', 
   );
 });
 
-test('bytes: offsets and lengths are where they say they are', () => {
+test('bytes: offsets and lengths are correct', () => {
   const body = bodyOf('3', reportSchemas[3].fields, '0');
   const full = { context, body, signatures: signatures(2) };
   const segments = mapReportBytes(full, undefined);
@@ -89,7 +89,7 @@ test('bytes: offsets and lengths are where they say they are', () => {
   expect(at('body length')?.about).toBe('The body has 288 bytes.');
 });
 
-test('bytes: r, s and v of a signature light up together', () => {
+test('bytes: r, s and v of a signature are highlighted together', () => {
   const fullReport = encodeFullReport({
     context,
     body: bodyOf('2', reportSchemas[2].fields, '0'),
@@ -101,7 +101,7 @@ test('bytes: r, s and v of a signature light up together', () => {
   expect(decodeFullReport(fullReport).signatures).toHaveLength(3);
 });
 
-test('bytes: altering a field changes its last bit alone, and twice is not at all', () => {
+test('bytes: altering a field flips only its last bit, and altering it twice restores it', () => {
   const body = bodyOf('2', reportSchemas[2].fields, '0');
   const fullReport = encodeFullReport({ context, body, signatures: signatures(2) });
   const price = readReport(fullReport).segments.find(({ name }) => name === 'price') ?? { offset: 0, length: 0 };

@@ -6,13 +6,13 @@ const origin = 'http://127.0.0.1:7401';
 
 const textOf = (forms: ReturnType<typeof readingForms>, id: string) => forms.find((form) => form.id === id)?.text;
 
-test('copy as: curl signs the very target when it runs', () => {
+test('copy as: curl signs the exact target when it runs', () => {
   expect(textOf(readingForms(origin, feedId, 1_700_000_000), 'curl')).toBe(
     `curl -s --config <(npx sealpost sign GET '/api/v1/reports?feedID=${feedId}&timestamp=1700000000' --url http://127.0.0.1:7401)`,
   );
 });
 
-test('copy as: the command line names stream, moment and server', () => {
+test('copy as: the CLI command has stream, time and server', () => {
   expect(textOf(readingForms(origin, feedId, 1_700_000_000), 'cli')).toBe(
     `npx sealpost report at ${feedId} --timestamp 1700000000 --url http://127.0.0.1:7401`,
   );
@@ -25,7 +25,7 @@ test('copy as: TypeScript takes the keys from the environment and verifies what 
   expect(text).toContain('verify(report, signers)');
 });
 
-test('copy as: a report at hand is checked without an account', () => {
+test('copy as: a pasted report is verified without an account', () => {
   const forms = checkingForms(origin, '0x1234');
   expect(textOf(forms, 'cli')).toBe('npx sealpost report verify 0x1234 --signers http://127.0.0.1:7401');
   for (const { text, needs } of forms) {

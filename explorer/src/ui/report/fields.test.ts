@@ -28,7 +28,7 @@ const advanced: ReportBody = {
 
 const lineOf = (body: ReportBody, name: string) => describeFields(body).find((line) => line.name === name);
 
-test('fields: a price keeps its integer, and says what it is of', () => {
+test('fields: a number keeps its integer and has its unit', () => {
   expect(lineOf(advanced, 'bidVolume')).toEqual({
     name: 'bidVolume',
     type: 'int192',
@@ -41,20 +41,20 @@ test('fields: a price keeps its integer, and says what it is of', () => {
   expect(lineOf(advanced, 'linkFee')?.reading).toEqual({ kind: 'decimal', value: 3n, of: 'LINK' });
 });
 
-test('fields: a stream in milliseconds has them in its type, its unit and its moments', () => {
+test('fields: a stream in milliseconds has them in type, unit and value', () => {
   const line = lineOf(advanced, 'validFromTimestamp');
   expect([line?.type, line?.unitText, line?.raw]).toEqual(['uint64', 'Unix time in milliseconds', '1700000000000']);
   expect(line?.reading).toEqual({ kind: 'time', ms: 1_700_000_000_000, fraction: '' });
 });
 
-test('fields: a stream in seconds has those', () => {
+test('fields: a stream in seconds has them in type, unit and value', () => {
   const body: ReportBody = { version: 2, ...head(`0x0002${'1'.repeat(60)}`, 1), price: 1n };
   const line = lineOf(body, 'observationsTimestamp');
   expect([line?.type, line?.unitText, line?.raw]).toEqual(['uint32', 'Unix time in seconds', '1700000001']);
   expect(line?.reading).toEqual({ kind: 'time', ms: 1_700_000_001_000, fraction: '' });
 });
 
-test('fields: nanoseconds keep the digits that a date has no room for', () => {
+test('fields: nanoseconds keep the digits that a Date cannot hold', () => {
   expect(lineOf(advanced, 'lastSeenTimestampNs')?.reading).toEqual({
     kind: 'time',
     ms: 1_700_000_001_123,
@@ -62,7 +62,7 @@ test('fields: nanoseconds keep the digits that a date has no room for', () => {
   });
 });
 
-test('fields: a duration is no moment, and an activation of zero is none', () => {
+test('fields: a duration is not a time, and an activation of zero means no change', () => {
   const rate: ReportBody = {
     version: 5,
     ...head(`0x0005${'1'.repeat(60)}`, 1),
@@ -88,7 +88,7 @@ test('fields: a duration is no moment, and an activation of zero is none', () =>
   expect(lineOf(token, 'activationDateTime')?.reading).toEqual({ kind: 'words', text: 'No change planned' });
 });
 
-test('market status: the same code means another thing in another schema', () => {
+test('market status: the same code has another meaning in another schema', () => {
   expect(marketStatusOf(4, 2)).toEqual({ text: 'Open', isOpen: true });
   expect(marketStatusOf(8, 1)).toEqual({ text: 'Closed', isOpen: false });
   expect(marketStatusOf(11, 1)).toEqual({ text: 'Pre-market', isOpen: true });

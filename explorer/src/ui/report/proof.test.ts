@@ -23,7 +23,7 @@ test.each(vectors.cases)('proof: $name gets the verdict of the vectors', ({ full
   expect(proof.lines).toHaveLength(decodeFullReport(fullReport).signatures.length);
 });
 
-test('proof: a quorum is told with its size, and each signer with its place in the set', () => {
+test('proof: the sentence has the size of the quorum, and each line the signer’s number in the set', () => {
   const proof = proveReport(report, signerSets);
   expect(proof.sentence).toBe('Signed by 2 of the network’s 4 oracles. A quorum is 2.');
   expect(proof.signerSet?.configDigest).toBe(digest);
@@ -46,7 +46,7 @@ test('proof: an altered body names every signature', () => {
   ]);
 });
 
-test('proof: an altered signature is named, and the other one stays good', () => {
+test('proof: an altered signature is named, and the other one stays valid', () => {
   const s = `0x${'1'.repeat(64)}` as const;
   const altered = withSignatures(first, second && { ...second, s });
   const proof = proveReport(altered, signerSets);
@@ -71,7 +71,7 @@ test('proof: two malformed signatures are not each other’s duplicates', () => 
   expect(proof.lines.map(({ state }) => state)).toEqual(['malformed', 'malformed']);
 });
 
-test('proof: who signs twice is told with the first time', () => {
+test('proof: a duplicate signer is explained with its first signature', () => {
   const proof = proveReport(withSignatures(first, first), signerSets);
   expect(proof.sentence).toBe('Signature 2 is from a signer that already signed; a quorum needs 2 different signers.');
   expect(proof.lines[1]).toMatchObject({ state: 'duplicate', text: 'Duplicate: the same signer as signature 1.' });
@@ -83,14 +83,14 @@ test('proof: too few signatures are counted', () => {
   );
 });
 
-test('proof: without a signer set the addresses are recovered, and none is called good', () => {
+test('proof: without a signer set the addresses are recovered, but not checked', () => {
   const proof = proveReport(report, {});
   expect([proof.ok, proof.signerSet]).toEqual([false, undefined]);
   expect(proof.sentence).toContain(`no signer set with the config digest ${digest}`);
   expect(proof.lines.map(({ state }) => state)).toEqual(['unjudged', 'unjudged']);
 });
 
-test('proof: an honest report in a wrong envelope is refused, and the lie is named', () => {
+test('proof: a signed report with wrong fields around it fails, and the field is named', () => {
   const claim = {
     feedID: feedIdOf(report.body),
     validFromTimestamp: signed?.validFromTimestamp ?? 0,
@@ -105,7 +105,7 @@ test('proof: an honest report in a wrong envelope is refused, and the lie is nam
   expect(proveReport(report, signerSets, honest, signed).ok).toBe(true);
 });
 
-test('proof: a schema that is not known verifies all the same', async () => {
+test('proof: a report with an unknown schema can be verified', async () => {
   const { signerSet, sign } = await createNetwork({ seed: 'explorer' });
   const read = readReport(sign(`0x0fff${report.body.slice(6)}`, 1));
   expect([read.decoded, read.schema]).toEqual([undefined, 'version 4095, unknown to this page']);

@@ -21,7 +21,7 @@ test('span: a gap is a gap', () => {
   ]);
 });
 
-test('span: a far neighbor does not squeeze the report away', () => {
+test('span: a far adjacent report does not squeeze the bar', () => {
   const { parts } = drawSpan(span(1_000, 1_000), span(1, 1), undefined, 1_000, undefined);
   expect(parts).toEqual([
     { kind: 'gap', begin: 0, width: 75 },
@@ -29,7 +29,7 @@ test('span: a far neighbor does not squeeze the report away', () => {
   ]);
 });
 
-test('span: the moment asked for is marked where it lies', () => {
+test('span: the requested time is marked', () => {
   expect(drawSpan(span(10, 19), undefined, undefined, 1_000, 12_000).marker).toBe(25);
   expect(drawSpan(span(10, 19), undefined, undefined, 1_000, undefined).marker).toBeUndefined();
 });
