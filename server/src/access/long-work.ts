@@ -56,7 +56,10 @@ export const createLongWork = (monotonicMs: () => number): LongWork => {
     run: async (account, work, waitingMax = Number.POSITIVE_INFINITY) => {
       const queue = waiting.get(account) ?? { count: 0, last: Promise.resolve() };
       if (queue.count >= waitingMax)
-        throw new ApiError('rate_limited', 'Too many long requests of this account wait. Ask for one after the other.');
+        throw new ApiError(
+          'rate_limited',
+          'Too many long requests of this account are waiting. Send them one at a time.',
+        );
       waiting.set(account, queue);
       queue.count += 1;
       const mine = queue.last.then(work);

@@ -41,7 +41,8 @@ export const createLimitSharing =
         for (const told of await nodes.exchange(encode(collectInTime()))) receive(decode(told));
         isTroubled = false;
       } catch (error) {
-        if (!isTroubled) onTrouble('Limits are held by each node alone, since the others cannot be heard.', error);
+        if (!isTroubled)
+          onTrouble('Rate limits could not be exchanged with other nodes. Each node applies the whole limit.', error);
         isTroubled = true;
       }
     };

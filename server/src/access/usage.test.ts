@@ -74,7 +74,7 @@ test('usage: counts that cannot be stored are kept, with one warning until stori
   await flush();
   observe(request('a'));
   await flush();
-  expect(troubles).toEqual(['The usage of accounts could not be stored. It is kept in memory and tried again.']);
+  expect(troubles).toEqual(['The usage of accounts could not be stored. It is kept in memory and retried.']);
   state.broken = false;
   await flush();
   expect(added).toEqual([[row('a', 2)]]);
@@ -87,7 +87,7 @@ test('usage: counts that cannot be stored are kept, with one warning until stori
 test('usage: counts in memory are bounded, with a warning beyond the bound', async () => {
   const { observe, stop, added, troubles } = open({ countsMax: 2 });
   for (const user of ['a', 'b', 'c', 'd', 'a']) observe(request(user));
-  expect(troubles).toEqual(['More accounts ask than can be counted. Some requests are missing in their usage.']);
+  expect(troubles).toEqual(['Too many accounts to count. Some requests are missing from usage.']);
   await stop();
   expect(added).toEqual([[row('a', 2), row('b', 1)]]);
 });

@@ -62,7 +62,7 @@ export const createUsageCounter = (options: UsageCounterOptions): UsageCounter =
     } catch (error) {
       counts.putBack(rows);
       uses.putBack(used);
-      complain.once('The usage of accounts could not be stored. It is kept in memory and tried again.', error);
+      complain.once('The usage of accounts could not be stored. It is kept in memory and retried.', error);
     }
   };
   // One at a time: a caller that waits for a flush also waits for the one before.
@@ -75,7 +75,7 @@ export const createUsageCounter = (options: UsageCounterOptions): UsageCounter =
     observe: ({ kind, userId, route, code }) => {
       if (kind !== 'request' || userId == null || route == null || code === 'rate_limited') return;
       if (!counts.add(userId, route, Math.floor(nowMs() / dayMs)))
-        complain.once('More accounts ask than can be counted. Some requests are missing in their usage.');
+        complain.once('Too many accounts to count. Some requests are missing from usage.');
     },
     noteSecret: uses.note,
     flush,

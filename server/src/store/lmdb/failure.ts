@@ -55,7 +55,7 @@ export const writeFailure = (folder: string, error: unknown): StoreError => {
   }
   return new StoreError(
     'store_write_failed',
-    `Writing to ${folder} failed: ${messageOf(error)}. Nothing of it was promised. Check the disk; writing resumes by itself.`,
+    `Writing to ${folder} failed: ${messageOf(error)}. Nothing was acknowledged. Check the disk; writing resumes by itself.`,
     { cause: error },
   );
 };

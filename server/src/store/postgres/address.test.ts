@@ -60,7 +60,7 @@ test.each([
     }
   })();
   expect(refused).toMatchObject({ name: 'StoreError', code: 'store_url_invalid' });
-  expect(inspect(refused)).toMatch(/^StoreError: The address of the database cannot be read\./);
+  expect(inspect(refused)).toMatch(/^StoreError: The address of the database is invalid\./);
   expect(inspect(refused).split('\n')[0]).not.toMatch(/sec|ret/);
   expect(hidePassword('postgres://me:sec/ret@h/db')).toBe('postgres://me:***@h/db');
 });

@@ -40,7 +40,7 @@ export const parseAddress = (url: string): PostgresAddress => {
   if (!isReadable(place))
     throw new StoreError(
       'store_url_invalid',
-      'The address of the database cannot be read. It is postgres://USER:PASSWORD@HOST:PORT/DATABASE; a user and a password have % written as %25, / as %2F, ? as %3F, # as %23, @ as %40.',
+      'The address of the database is invalid. It is postgres://USER:PASSWORD@HOST:PORT/DATABASE; a user and a password have % written as %25, / as %2F, ? as %3F, # as %23, @ as %40.',
     );
   const parameters = new URLSearchParams(query);
   const shown = hidePassword(place);

@@ -41,7 +41,7 @@ export const openPostgresStore = async (
     if (mode === 'read')
       throw new StoreError(
         'store_not_found',
-        `There is no store in ${address.shown}. Make one with: sealpost store migrate.`,
+        `There is no store in ${address.shown}. Create one with: sealpost store migrate.`,
       );
     await migratePostgres(url);
     layout = await lookAtLayout(url);

@@ -27,7 +27,7 @@ test('store migrate: makes the tables once, and says what it did', async () => {
   const store = address('made');
   expect(await runCommand(['store', 'stats', '--store', store])).toMatchObject({
     code: 3,
-    stderr: `error: There is no store in ${hidden(store).split('?')[0]}. Make one with: sealpost store migrate --store '${hidden(store)}'.\n`,
+    stderr: `error: There is no store in ${hidden(store).split('?')[0]}. Create one with: sealpost store migrate --store '${hidden(store)}'.\n`,
   });
   const both = await Promise.all([1, 2].map(() => runCommand(['store', 'migrate', '--store', store, '--json'])));
   expect(both.map(({ stdout }) => JSON.parse(stdout)).sort((a, b) => a.from - b.from)).toEqual([
