@@ -4,6 +4,7 @@ import { type Client, SealpostError } from '@sealpost/client';
 import type { FeedId, Stream } from '@sealpost/protocol';
 import type { MirrorPlace } from '../../../ingest/mirror.ts';
 import type { LineResult } from '../../../ingest/report-line.ts';
+import { backoffMs } from '../../../runtime/backoff.ts';
 import { StoreError } from '../../../store/store.ts';
 import { CommandError, exitCodes } from '../../failure.ts';
 import { formatNumberOf, formatSecond } from '../../formats.ts';
@@ -88,7 +89,7 @@ export async function* runMirror(parts: MirrorParts): AsyncGenerator<readonly Li
       if (problem.key !== lastProblem) tell(`warning: ${problem.text} Retrying.`);
       lastProblem = problem.key;
       failures += 1;
-      await sleepUntil(Math.min(backOffMaxMs, backOffMinMs * 2 ** failures), signal);
+      await sleepUntil(backoffMs(failures, backOffMinMs, backOffMaxMs), signal);
     }
   }
 }
@@ -274,7 +275,7 @@ const createFindings = (
       copy.rewind = Math.min(second, copy.rewind ?? second);
     },
     blocked: (feedId, code, message) => {
-      hold(feedId, ({ holds }) => Math.min(holdMaxMs, holdMinMs * 2 ** holds));
+      hold(feedId, ({ holds }) => backoffMs(holds, holdMinMs, holdMaxMs));
       run.refreshAtMs = 0; // a new signer set or stream at the source, perhaps
       tellOnce(`blocked ${code}`, `${code}: ${message} Affected streams wait; the first is ${feedId}.`);
     },

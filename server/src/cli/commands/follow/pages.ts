@@ -2,6 +2,7 @@
 // the caller stores the ones before; it holds at most `parallelMax` of them.
 import { type Client, type ReportPage, SealpostError } from '@sealpost/client';
 import { type FeedId, type ReportJson, timeResolutionOf } from '@sealpost/protocol';
+import { backoffMs } from '../../../runtime/backoff.ts';
 
 /** Where to read a stream: from a second on, to before another or to the newest report. */
 export type StreamSpan = { readonly feedId: FeedId; readonly start: number; readonly until: number | null };
@@ -132,7 +133,7 @@ const recover = (job: Job, error: SealpostError, parts: PagesParts): Step => {
     return { job, read: { feedId: job.feedId, reports: [], refusal: error }, next: 'drop' };
   if (job.failures === 0) parts.onTrouble(error);
   job.failures += 1;
-  const pauseMs = Math.min(pauseMaxMs, pauseMinMs * 2 ** (job.failures - 1));
+  const pauseMs = backoffMs(job.failures - 1, pauseMinMs, pauseMaxMs);
   job.dueMs = parts.nowMs() + Math.max(pauseMs, 1_000 * Number(error.details.retryAfterSeconds ?? 0));
   return { job, next: 'more' };
 };
