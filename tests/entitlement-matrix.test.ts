@@ -271,7 +271,7 @@ test('entitlements: what is stored and cannot be understood is our fault: 500 to
     const told = service.events.at(-1);
     expect([told?.requestId, told?.code]).toEqual([reply.json.requestId, 'internal_error']);
     expect(told?.error).toMatchObject({
-      message: `The entitlements stored for account ${as.userId} cannot be understood. Set them again with: sealpost account entitle.`,
+      message: `The entitlements stored for account ${as.userId} are invalid. Set them again with: sealpost account entitle.`,
       cause: { message: expect.stringContaining('written-by-hand') },
     });
   }

@@ -132,10 +132,10 @@ test('secrets: a server whose key is missing, wrong or open to others does not s
   ]);
   expect([missing.code, missing.stderr]).toEqual([
     2,
-    expect.stringMatching(/^error: There is no key-encryption key in .+ sealpost init --store .+ --key-file .+\.\n$/),
+    expect.stringMatching(/^error: No key-encryption key in .+ sealpost init --store .+ --key-file .+\.\n$/),
   ]);
   for (const { code, stderr } of [wrong, wrongVariable])
-    expect([code, stderr]).toEqual([2, expect.stringMatching(/^error: [^\n]*sealed by[^\n]*\n$/)]);
+    expect([code, stderr]).toEqual([2, expect.stringMatching(/^error: [^\n]*sealed with[^\n]*\n$/)]);
   expect([open.code, open.stderr]).toEqual([2, expect.stringMatching(/^error: The key file .+ chmod 600 .+\n$/)]);
 }, 120_000);
 

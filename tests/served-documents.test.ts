@@ -113,7 +113,7 @@ test('origins: a live connection may name a configured one or none; another is r
     const { status, json } = await of.call(target, { headers: { 'X-Cll-Origin': origin } });
     return [status, json.code, json.message];
   };
-  const upgrade = [426, 'upgrade_required', 'This path speaks WebSocket only. Send an Upgrade request.'];
+  const upgrade = [426, 'upgrade_required', 'This path supports WebSocket only. Send an Upgrade request.'];
   const { signerSets: others } = await createSignedReports('origins');
   const several = await openService([testStream(fresh)], others, () => clockMs, { origins: ['001', '002'] });
   for (const path of ['/api/v1/ws', '/api/v2/ws']) {

@@ -72,7 +72,7 @@ const failures: readonly Failure[] = [
     part: 'demo: the thread that writes throws',
     broken: { 'store/lmdb/write/writer-thread.js': throwing },
     args: demoArgs,
-    says: /^error: The thread that writes to .* is not running: broken on purpose\. Retry shortly\.$/m,
+    says: /^error: The writer thread of .* is not running: broken on purpose\. Retry shortly\.$/m,
   },
   {
     part: 'demo: the thread that writes can write nothing',
@@ -84,7 +84,7 @@ const failures: readonly Failure[] = [
     part: 'demo: a thread that verifies ends',
     broken: { 'ingest/verifier-thread.js': exiting },
     args: demoArgs,
-    says: /^error: A thread that verifies signatures is not running: exit code 7\. Retry shortly\.$/m,
+    says: /^error: A verifier thread is not running: exit code 7\. Retry shortly\.$/m,
   },
   {
     part: 'demo: the simulated network throws',

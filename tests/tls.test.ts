@@ -184,7 +184,7 @@ test('tls: a certificate that cannot be used at the start is a refusal with a re
   expect(mismatched.stderr).toContain(foreign);
   expect([opened.code, opened.stderr]).toEqual([
     2,
-    `error: ${open} holds a private key and is open to others. Run: chmod 600 ${open}. Where a group must read it, give it to root: chown root ${open} && chmod 640 ${open}\n`,
+    `error: ${open} contains a private key but is accessible to other users. Run: chmod 600 ${open}. If a group must read it, give it to root: chown root ${open} && chmod 640 ${open}\n`,
   ]);
 }, 90_000);
 

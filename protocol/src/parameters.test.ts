@@ -89,7 +89,7 @@ test('feed IDs: order kept, duplicates dropped in any case, the bound counts dis
   const a = `0x0003${'aa'.repeat(30)}`;
   const b = `0x0003${'bb'.repeat(30)}`;
   expect(parseFeedIds(`${b},${a},${b.toUpperCase().replace('0X', '0x')}`, 'feedIDs', 2)).toEqual([b, a]);
-  expect(() => parseFeedIds(`${a},${b}`, 'feedIDs', 1)).toThrow('feedIDs names 2 streams, at most 1 are answered.');
+  expect(() => parseFeedIds(`${a},${b}`, 'feedIDs', 1)).toThrow('feedIDs names 2 streams, at most 1 are allowed.');
   expect(() => parseFeedIds(`${a},0x12`, 'feedIDs', 9)).toThrow('feedIDs is "0x12"');
 });
 

@@ -64,15 +64,11 @@ export const parseNames = (raw: string, argument: string): readonly string[] =>
 export const parseFeedIds = (raw: string, argument: string, max: number): readonly FeedId[] => {
   const feedIds = [...new Set(parseList(raw, argument).map((item) => parseFeedId(item, argument)))];
   if (feedIds.length <= max) return feedIds;
-  throw new ApiError(
-    'malformed_argument',
-    `${argument} names ${feedIds.length} streams, at most ${max} are answered.`,
-    {
-      argument,
-      expected: `at most ${max} feed IDs`,
-      feedIdsMax: max,
-    },
-  );
+  throw new ApiError('malformed_argument', `${argument} names ${feedIds.length} streams, at most ${max} are allowed.`, {
+    argument,
+    expected: `at most ${max} feed IDs`,
+    feedIdsMax: max,
+  });
 };
 
 /** Throws if a timestamp is past retention; the oldest retained second passes. */

@@ -82,11 +82,11 @@ export const addressOf = (publicKey: Uint8Array, engine: SignatureEngine = porta
 export const verificationFailures = {
   unknown_config_digest: 'No signer set is registered for the config digest of the report.',
   wrong_signature_count: 'The report does not carry exactly f + 1 signatures.',
-  malformed_signature: 'A signature is not a point of the curve, or its v is neither 0 nor 1.',
+  malformed_signature: 'A signature is not a point on the curve, or its v is neither 0 nor 1.',
   altered_report:
-    'No signature is by a registered signer: body or context were altered after signing, or others signed.',
-  unregistered_signer: 'A signature is by an address that is not in the signer set.',
-  duplicate_signer: 'Two signatures are by the same signer.',
+    'No signature is from a registered signer: the report was altered after signing, or signed by someone else.',
+  unregistered_signer: 'A signature is from an address that is not in the signer set.',
+  duplicate_signer: 'Two signatures are from the same signer.',
 } as const;
 
 export type VerificationFailure = keyof typeof verificationFailures;

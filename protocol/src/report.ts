@@ -120,7 +120,7 @@ const parseHex = (fullReport: string): string => {
 };
 
 const envelopeError = (what: string) =>
-  new ReportFormatError('malformed_envelope', `fullReport is cut short or not canonically encoded: ${what}.`);
+  new ReportFormatError('malformed_envelope', `fullReport is truncated or not canonically encoded: ${what}.`);
 
 // A canonical report has a fixed layout, so decoding is slicing: 3 µs instead of 27. ABI decoders follow any offset and ignore bytes in
 // between, so that one signed report would have many encodings.
@@ -137,7 +137,7 @@ const readLayout = (hex: string, word: (i: number) => string) => {
   const count = lengthAt(rsAt);
   const ssAt = rsAt + 1 + count;
   if (count > signaturesMax || lengthAt(ssAt) !== count)
-    throw envelopeError('it has not as many s values as r values, or too many');
+    throw envelopeError('the numbers of r and s values differ, or are too large');
   if (words !== ssAt + 1 + count) throw envelopeError('bytes are missing or left over');
   const offsets = [envelopeHeadWords, rsAt, ssAt].map((at) => at * wordBytes);
   offsets.forEach((expected, i) => {

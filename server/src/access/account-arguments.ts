@@ -16,7 +16,7 @@ export const parseAccountId = (raw: string): string => {
 export const parseAccountName = (raw: string): string => {
   const name = raw.trim();
   if (/^\P{C}{1,100}$/u.test(name) && !uuidPattern.test(name)) return name;
-  throw malformedArgument('name', raw, 'a text of 1 to 100 characters on one line that is no UUID');
+  throw malformedArgument('name', raw, 'one line of 1 to 100 characters that is not a UUID');
 };
 
 /** Routes with their own limit, and `*` for all others. */
@@ -84,7 +84,7 @@ export const changeEntitlements = (current: readonly string[], change: Entitleme
   const { add = [], remove = [], set } = change;
   const missing = remove.find((entitlement) => !current.includes(entitlement));
   if (missing !== undefined)
-    throw refusal(`${missing} is not among the entitlements of the account. See them with: sealpost account show.`);
+    throw refusal(`${missing} is not an entitlement of the account. List them with: sealpost account show.`);
   const kept = (set ?? current).filter((entitlement) => !remove.includes(entitlement));
   const changed = [...new Set([...kept, ...add])];
   if (changed.length <= entitlementsMax) return changed;

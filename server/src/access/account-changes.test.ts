@@ -47,7 +47,7 @@ test('account: a revoked secret keeps its dates and loses its sealed text, for g
   expect(showAccount(revoked).secrets).toEqual([dated]);
   expect(() => revokeSecret(revoked, 'a', nowMs)).toThrow('a was revoked at 2025-11-15T09:46:40.000000Z');
   expect(() => revokeSecret(revoked, 'b', nowMs)).toThrow(
-    'b is no secret of acme. See them with: sealpost account show',
+    'b is not a secret of acme. List its secrets with: sealpost account show',
   );
 });
 
@@ -74,20 +74,22 @@ test('account: active secrets move to another key, can be moved again without ha
   expect(activeSecrets(moved).map(({ sealed }) => fresh.open(userId, sealed))).toEqual(['secret b']);
   expect(moved.secrets[0]).toEqual(account.secrets[0]);
   expect(rewrapAccount(moved, old, fresh)).toEqual(moved);
-  expect(() => rewrapAccount(moved, old, third)).toThrow(`sealed by key ${fresh.keyId}, but this one is ${old.keyId}`);
+  expect(() => rewrapAccount(moved, old, third)).toThrow(
+    `sealed with key ${fresh.keyId}, but this key is ${old.keyId}`,
+  );
 });
 
 test('account: a key other than that of the accounts is rejected before it seals anything', () => {
   const account = give(bare, 'a');
   expect(requireSameKey([bare, account], old)).toBeUndefined();
   expect(() => requireSameKey([bare, account], fresh)).toThrow(
-    `The secrets of acme are sealed by another key than this one, which is ${fresh.keyId}.`,
+    `The secrets of acme are sealed with another key than this one (${fresh.keyId}).`,
   );
 });
 
 test('account: a server needs a key that opens every active secret; revoked ones do not count', () => {
   const account = addSecret(bare, 'one', old.seal(userId, 's'), nowMs);
   expect(requireOpeningKey([bare, account], old)).toBeUndefined();
-  expect(() => requireOpeningKey([bare, account], fresh)).toThrow(`A secret was sealed by key ${old.keyId}`);
+  expect(() => requireOpeningKey([bare, account], fresh)).toThrow(`A secret was sealed with key ${old.keyId}`);
   expect(requireOpeningKey([revokeSecret(account, 'one', nowMs)], fresh)).toBeUndefined();
 });

@@ -59,8 +59,8 @@ export const revokeSecret = (account: Account, id: string, nowMs: number): Accou
     const revoked = { ...found, sealed: '', revokedAt: formatDate(nowMs) };
     return { ...account, secrets: account.secrets.map((secret) => (secret === found ? revoked : secret)) };
   }
-  const what = found === undefined ? 'is no secret of' : `was revoked at ${found.revokedAt}, as a secret of`;
-  const text = `${id} ${what} ${account.name}. See them with: sealpost account show ${account.userId}.`;
+  const what = found === undefined ? 'is not a secret of' : `was revoked at ${found.revokedAt}; it was a secret of`;
+  const text = `${id} ${what} ${account.name}. List its secrets with: sealpost account show ${account.userId}.`;
   throw new ApiError('malformed_argument', text, { argument: 'SECRET_ID' });
 };
 
@@ -91,7 +91,7 @@ export const requireSameKey = (accounts: readonly Account[], box: SecretBox): vo
   const other = accounts.find((account) => needsRewrap(account, box));
   if (other === undefined) return;
   throw new SecretBoxError(
-    `The secrets of ${other.name} are sealed by another key than this one, which is ${box.keyId}. Use the key that the server uses.`,
+    `The secrets of ${other.name} are sealed with another key than this one (${box.keyId}). Use the server’s key.`,
   );
 };
 

@@ -97,7 +97,7 @@ test('entitlements: changes keep order, drop repeats, and reject removing what i
   ]);
   expect(changeEntitlements(current, { set: [] })).toEqual([]);
   expect(() => changeEntitlements(current, { remove: ['filter:status=live'] })).toThrow(
-    'filter:status=live is not among the entitlements of the account. See them with: sealpost account show.',
+    'filter:status=live is not an entitlement of the account. List them with: sealpost account show.',
   );
   const many = Array.from({ length: 1_001 }, (_, i) => `feed:${secondStream(i)}`);
   expect(() => changeEntitlements([], { add: many })).toThrow('An account has at most 1000 entitlements, not 1001.');
@@ -124,5 +124,5 @@ test('entitlements: a name is one line and cannot be mistaken for a user ID', ()
   expect(parseAccountName('  Acme, Inc. ✓ ')).toBe('Acme, Inc. ✓');
   const uuid = '123E4567-e89b-42d3-a456-426614174000';
   for (const raw of ['', '  ', 'a\nb', '\u001b[31mred', 'x'.repeat(101), uuid])
-    expect(() => parseAccountName(raw), raw).toThrow('expected a text of 1 to 100 characters');
+    expect(() => parseAccountName(raw), raw).toThrow('expected one line of 1 to 100 characters');
 });

@@ -56,7 +56,7 @@ export const readableByAccount = (
   try {
     return readableStreams(entitlements, streams);
   } catch (cause) {
-    const what = `The entitlements stored for account ${userId} cannot be understood.`;
+    const what = `The entitlements stored for account ${userId} are invalid.`;
     throw new Error(`${what} Set them again with: sealpost account entitle.`, { cause });
   }
 };

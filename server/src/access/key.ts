@@ -73,7 +73,9 @@ const requirePrivate = (path: string): void => {
   const mode = readableMode(path);
   if (mode === undefined || !isOpenToOthers(path, mode)) return;
   const shown = (mode & 0o777).toString(8).padStart(3, '0');
-  throw new SecretBoxError(`The key file ${path} is open to others (mode ${shown}). Close it with: chmod 600 ${path}.`);
+  throw new SecretBoxError(
+    `The key file ${path} is accessible to other users (mode ${shown}). Run: chmod 600 ${path}.`,
+  );
 };
 
 const readableMode = (path: string): number | undefined => {

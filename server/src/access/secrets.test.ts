@@ -34,9 +34,9 @@ test('secrets: another key, another user and every altered byte are rejected, an
   const sealed = box.seal(user, 'canary');
   const other = createSecretBox(Buffer.alloc(32, 2));
   expect(failure(() => other.open(user, sealed))).toBe(
-    `A secret was sealed by key ${box.keyId}, but this one is ${other.keyId}. Use the key it was sealed with.`,
+    `A secret was sealed with key ${box.keyId}, but this key is ${other.keyId}. Use the key it was sealed with.`,
   );
-  const altered = 'A stored secret does not open: it was altered, or belongs to another user.';
+  const altered = 'A stored secret cannot be opened: it was altered, or belongs to another user.';
   expect(failure(() => box.open(stranger, sealed))).toBe(altered);
   const bytes = Buffer.from(sealed.slice(box.keyId.length + 1), 'base64url');
   for (const [i, byte] of bytes.entries()) {
@@ -96,7 +96,7 @@ test('key: a file is created once, with access for its owner only, and never cha
 test('key: the setting overrides the file, and a missing, open or bad file is an error that says what to do', () => {
   const keyFile = join(folder, 'one.key');
   expect(failure(() => openSecretBox({ key: undefined, keyFile }))).toBe(
-    `There is no key-encryption key in ${keyFile}. Create one with: sealpost init.`,
+    `No key-encryption key in ${keyFile}. Create one with: sealpost init.`,
   );
   expect(openSecretBox({ key: '01'.repeat(32), keyFile }).keyId).toBe(box.keyId);
   createKeyFile(keyFile);
@@ -105,7 +105,7 @@ test('key: the setting overrides the file, and a missing, open or bad file is an
   for (const mode of [0o644, 0o640, 0o604, 0o620, 0o660]) {
     chmodSync(keyFile, mode);
     expect(failure(() => openSecretBox({ key: undefined, keyFile }))).toBe(
-      `The key file ${keyFile} is open to others (mode ${mode.toString(8)}). Close it with: chmod 600 ${keyFile}.`,
+      `The key file ${keyFile} is accessible to other users (mode ${mode.toString(8)}). Run: chmod 600 ${keyFile}.`,
     );
   }
   chmodSync(keyFile, 0o400);
@@ -119,11 +119,11 @@ test('key: a box that was opened from a file opens what a key sealed that the fi
   const running = openKeyFile(keyFile, () => clockMs);
   const sealed = openKeyFile(next).seal(user, 'later');
   expect(failure(() => running.open(user, sealed))).toMatch(
-    /^A secret was sealed by key [0-9a-f]{16}, but this one is/,
+    /^A secret was sealed with key [0-9a-f]{16}, but this key is/,
   );
   expect([addOpeningKey(keyFile, next), addOpeningKey(keyFile, next)]).toEqual([true, true]);
   clockMs += 999; // it is read again once a second at most, however often such an account asks
-  expect(failure(() => running.open(user, sealed))).toContain('A secret was sealed by key');
+  expect(failure(() => running.open(user, sealed))).toContain('A secret was sealed with key');
   clockMs += 1;
   expect([running.open(user, sealed), running.open(user, running.seal(user, 'before'))]).toEqual(['later', 'before']);
   expect(readFileSync(keyFile, 'utf8')).toMatch(/^[0-9a-f]{64}\n[0-9a-f]{64}\n$/);
@@ -170,7 +170,7 @@ test('key: where it is missing beside its store, the place of earlier releases i
     expect(failure(() => openKeyFile(path))).not.toContain('earlier release');
     createKeyFile('./data/sealpost.key');
     expect(failure(() => openKeyFile(path))).toBe(
-      `There is no key-encryption key in ${path}. Create one with: sealpost init. A store of an earlier release may have its key in ./data/sealpost.key: use it with --key-file ./data/sealpost.key, or copy it with: cp -p ./data/sealpost.key ${path}`,
+      `No key-encryption key in ${path}. Create one with: sealpost init. A store of an earlier release may have its key in ./data/sealpost.key: use it with --key-file ./data/sealpost.key, or copy it with: cp -p ./data/sealpost.key ${path}`,
     );
   } finally {
     process.chdir(before);

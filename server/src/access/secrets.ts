@@ -44,7 +44,7 @@ export const createSecretBox = (key: Buffer): SecretBox => {
       const [sealedBy, payload = ''] = text.split('.');
       if (sealedBy !== keyId)
         throw new SecretBoxError(
-          `A secret was sealed by key ${sealedBy}, but this one is ${keyId}. Use the key it was sealed with.`,
+          `A secret was sealed with key ${sealedBy}, but this key is ${keyId}. Use the key it was sealed with.`,
         );
       const bytes = Buffer.from(payload, 'base64url');
       try {
@@ -56,7 +56,7 @@ export const createSecretBox = (key: Buffer): SecretBox => {
           'utf8',
         );
       } catch {
-        throw new SecretBoxError('A stored secret does not open: it was altered, or belongs to another user.');
+        throw new SecretBoxError('A stored secret cannot be opened: it was altered, or belongs to another user.');
       }
     },
   };
@@ -78,7 +78,7 @@ export const readKeyFile = (path: string): readonly Buffer[] => {
   } catch (cause) {
     if (cause instanceof SecretBoxError) throw cause;
     if (Object(cause).code !== 'ENOENT') throw new SecretBoxError(`${describeFileFailure(path, cause)}.`, { cause });
-    const text = `There is no key-encryption key in ${path}. Create one with: sealpost init.${formerKeyFile(path)}`;
+    const text = `No key-encryption key in ${path}. Create one with: sealpost init.${formerKeyFile(path)}`;
     throw new SecretBoxError(text, { cause });
   }
 };

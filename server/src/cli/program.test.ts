@@ -36,7 +36,7 @@ afterAll(async () => {
 // This keeps the store open for writing, as a server would.
 const run = (...args: string[]) => runCommand([...args, '--store', running.folder], { nowMs: now * 1_000 });
 
-/** Every command that does something, by its words. */
+/** The words of every command that can be run. */
 const leaves = (command: Command, words: readonly string[] = []): readonly (readonly string[])[] =>
   command.commands.length === 0
     ? [words]
@@ -95,11 +95,11 @@ test('program: bad usage is one line on stderr and 2', async () => {
   ]);
 });
 
-test('program: a store that is not there, of no known kind, or locked is explained', async () => {
+test('program: a store that is missing, of an unknown engine, or locked is explained', async () => {
   const none = await runCommand(['store', 'stats', '--store', join(folder, 'none')]);
   expect([none.code, none.stderr]).toEqual([
     3,
-    `error: There is no store in ${folder}/none. Load reports into one with: sealpost ingest FILE --store ${folder}/none.\n`,
+    `error: No store in ${folder}/none. Create one with: sealpost ingest FILE --store ${folder}/none.\n`,
   ]);
   const unknown = await runCommand(['store', 'stats', '--store', 'mysql://x']);
   expect([unknown.code, unknown.stderr]).toEqual([
@@ -109,7 +109,7 @@ test('program: a store that is not there, of no known kind, or locked is explain
   const locked = await runCommand(['ingest', '-', '--store', running.folder], { stdin: '{}\n' });
   expect([locked.code, locked.stderr]).toEqual([
     3,
-    `error: Process ${process.pid} is writing to the store in ${running.folder}/reports, and only one may. Stop it, or send your reports to it: sealpost ingest --to URL.\n`,
+    `error: Process ${process.pid} is already writing to the store in ${running.folder}/reports. Stop it, or send your reports to it: sealpost ingest --to URL.\n`,
   ]);
 });
 
@@ -143,7 +143,7 @@ test.runIf(process.platform === 'linux')(
   },
 );
 
-test('program: ingest asks for streams and signers before it refuses everything', async () => {
+test('program: ingest asks for streams and signers before it rejects everything', async () => {
   const store = join(folder, 'fresh');
   const ingest = () => runCommand(['ingest', '-', '--store', store], { stdin: '{}\n' });
   expect([(await ingest()).code, (await ingest()).stderr]).toEqual([
@@ -185,7 +185,7 @@ test('program: config shows values with their sources, and no secret', async () 
   });
 });
 
-test('program: a config file that is not JSON is not quoted, only its place is told', async () => {
+test('program: the error about a config file that is not JSON has the position and does not quote it', async () => {
   const config = join(folder, 'broken.json');
   const token = 'hidden-from-everyone';
   for (const text of [`{"ingestToken": "${token}"\n "x": 1}`, `${token}`, `{"ingestToken": ${token}}`, '']) {
@@ -203,13 +203,13 @@ test('program: a config file that is not JSON is not quoted, only its place is t
   );
 });
 
-test('program: a setting with an address that cannot be used is not quoted, since it may hold a password', async () => {
+test('program: an invalid address in a setting is not quoted, because it may contain a password', async () => {
   const env = { SEALPOST_READ_STORE: 'postgres:/me:hidden@h/db' };
   const { code, stderr } = await runCommand(['config'], { env });
   expect([code, stderr]).toEqual([2, expect.stringContaining('The setting readStore is a value that is not shown')]);
 });
 
-test('program: a config file with a secret in it, and a token file, must be closed to others', async () => {
+test('program: a config file with a secret, and a token file, must not be accessible to other users', async () => {
   const config = join(folder, 'open.json');
   const refused = {
     code: 2,
@@ -239,7 +239,7 @@ test('program: a config file with a secret in it, and a token file, must be clos
   expect(await runCommand(ingest, { stdin: '' })).toEqual(refused);
 });
 
-test('program: names of streams cannot steer the terminal, in no output of a command', async () => {
+test('program: names of streams cannot control the terminal in any output', async () => {
   const catalog = join(folder, 'steering.json');
   const own = join(folder, 'steering');
   const name = 'EVIL\x1b[2J\x9b31m\x7f/USD';
@@ -260,7 +260,7 @@ test('program: names of streams cannot steer the terminal, in no output of a com
   }
 });
 
-test('program: coverage tells seconds, gaps and the median interval', async () => {
+test('program: coverage shows seconds, gaps and the median interval', async () => {
   const { stdout } = await run('coverage', stream, '--json');
   expect(JSON.parse(stdout)).toEqual({
     feedId: stream,
@@ -302,7 +302,7 @@ test('program: export pages through a millisecond stream without losing or repea
   expect((await run('export', fine)).stdout.trim().split('\n').length).toBe(1_500);
 });
 
-test('program: stats and verify look at a store that is being written to', async () => {
+test('program: stats and verify work on a store that is being written to', async () => {
   expect(JSON.parse((await run('store', 'stats', '--json')).stdout)).toMatchObject({
     streams: 2,
     reports: 1_502,

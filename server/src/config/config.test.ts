@@ -100,15 +100,15 @@ test('config: a bad value is rejected with the setting, the source and what is e
     'The setting opsListen is "7402" in sealpost.json, expected HOST:PORT, such as 127.0.0.1:7402 or [::1]:7402.',
   );
   expect(() => resolve({ file: file({ store: true }) })).toThrow(
-    'The setting store is neither a text nor a number in sealpost.json.',
+    'The setting store is neither a string nor a number in sealpost.json.',
   );
 });
 
 test('config: a file with an unknown key, or that is not an object, is rejected', () => {
   expect(() => resolve({ file: file({ retentonDays: 3 }) })).toThrow(
-    'sealpost.json sets retentonDays, which is no setting. Settings are: store, readStore, network,',
+    'sealpost.json sets retentonDays, which is not a setting. Settings are: store, readStore, network,',
   );
-  expect(() => resolve({ file: file([]) })).toThrow('sealpost.json must hold a JSON object of setting → value.');
+  expect(() => resolve({ file: file([]) })).toThrow('sealpost.json must contain a JSON object of setting → value.');
 });
 
 test('config: a former name is rejected with the name to use', () => {

@@ -81,7 +81,7 @@ export const settingsTable = {
     defaultText: undefined,
     parse: (raw) => (/^(?:[0-9a-fA-F]{64}|[A-Za-z0-9+/]{43}=)$/.test(raw) ? raw : undefined),
     expected: '32 bytes as 64 hex digits or base64',
-    help: 'the key-encryption key that seals secrets, in place of a key file',
+    help: 'the key-encryption key that seals secrets, instead of a key file',
     secret: true,
   }),
   keyFile: row({
@@ -151,7 +151,7 @@ export const settingsTable = {
     flag: '--feed-ids-max <count>',
     defaultText: String(limits.feedIdsMax),
     parse: wholeNumber(1, 230),
-    expected: 'a whole number from 1 to 230, which is what a request head holds',
+    expected: 'a whole number from 1 to 230, the most that fit into a request head',
     help: 'streams that one request may name',
   }),
   socketsPerAccount: row({
@@ -380,13 +380,13 @@ const readValue = (name: SettingName, raw: string | undefined, place: string): u
 
 const parseFile = (file: string, content: unknown): Readonly<Partial<Record<SettingName, string>>> => {
   if (typeof content !== 'object' || content === null || Array.isArray(content))
-    throw new SettingError(`${file} must hold a JSON object of setting → value.`);
+    throw new SettingError(`${file} must contain a JSON object of setting → value.`);
   const entries = Object.entries(content).map(([name, value]) => {
     if (Object.hasOwn(renamed, name)) throw new SettingError(`${file} sets ${name}, which is now ${renamed[name]}.`);
     if (!settingNames.some((known) => known === name))
-      throw new SettingError(`${file} sets ${name}, which is no setting. Settings are: ${settingNames.join(', ')}.`);
+      throw new SettingError(`${file} sets ${name}, which is not a setting. Settings are: ${settingNames.join(', ')}.`);
     if (typeof value !== 'string' && typeof value !== 'number')
-      throw new SettingError(`The setting ${name} is neither a text nor a number in ${file}.`);
+      throw new SettingError(`The setting ${name} is neither a string nor a number in ${file}.`);
     return [name, String(value)];
   });
   return Object.fromEntries(entries);

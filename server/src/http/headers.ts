@@ -86,7 +86,7 @@ export const readHeaders = (raw: readonly string[]): RequestHeaders => {
 export const checkFraming = ({ hostCount, hasBody }: RequestHeaders, httpVersion: string): void => {
   if (hostCount > 1) throw errorOf('repeated_host');
   if (hostCount === 0 && httpVersion === '1.1')
-    throw new ApiError('malformed_target', 'The request has no Host header. HTTP/1.1 asks for one.');
+    throw new ApiError('malformed_target', 'The request has no Host header. HTTP/1.1 requires one.');
   if (hasBody) throw errorOf('unexpected_body');
 };
 

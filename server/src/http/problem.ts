@@ -5,7 +5,7 @@ import { CorruptRecordError, StoreError } from '../store/store.ts';
 import type { Answer } from './answer.ts';
 
 /** Not 503: a retry would not help. */
-const damagedText = 'A record that the answer needs is damaged in the store.';
+const damagedText = 'A record needed for this answer is damaged in the store.';
 
 /** Names an error as the API does. */
 export const toApiError = (error: unknown): ApiError => {

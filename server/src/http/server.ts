@@ -95,7 +95,7 @@ export const openHttpServer = async (
   const { writeAnswer } = createAnswerWriter();
   const guarded: Pipeline['handle'] = (request, response, upgrade) => {
     if (request.rawHeaders.length <= headersMax * 2) return handle(request, response, upgrade);
-    const error = new ApiError('head_too_large', `At most ${headersMax} headers are read.`);
+    const error = new ApiError('head_too_large', `The request has more than ${headersMax} headers.`);
     refuse(error, request.method, (problem, context) => void writeAnswer(response, problem, context));
   };
   const endAfterAnswers = createEnding();

@@ -20,7 +20,7 @@ export const parseTarget = memoise((raw): Target => {
   if (!raw.startsWith('/'))
     throw new ApiError('malformed_target', 'The target must begin with a slash: send path and query only.');
   if (raw.includes('#'))
-    throw new ApiError('malformed_target', 'The target has a fragment. Leave out # and what follows.');
+    throw new ApiError('malformed_target', 'The target has a fragment. Remove # and what follows.');
   const text = isAscii(raw) ? raw : decodeUtf8(raw);
   if (text.includes('%')) checkEncoding(text);
   const mark = text.indexOf('?');

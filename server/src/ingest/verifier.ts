@@ -35,8 +35,7 @@ export const openVerifier = (threadCount: number, onEnded: (why: string) => void
       start: () => startThread('./verifier-thread', import.meta.url, undefined),
       first: () => ({ signerSets }),
       onEnded,
-      failure: (why) =>
-        new StoreError('store_unavailable', `A thread that verifies signatures is not running: ${why}. Retry shortly.`),
+      failure: (why) => new StoreError('store_unavailable', `A verifier thread is not running: ${why}. Retry shortly.`),
     }),
   );
   const inTurn = createSenderTurns(threadCount * chunksPerThread);

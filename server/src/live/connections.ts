@@ -71,7 +71,7 @@ export const createConnections = ({ perAccountMax, accessOf, monotonicMs, shared
       if ((perAccount.get(userId) ?? 0) + (shared?.elsewhere(userId) ?? 0) >= perAccountMax)
         throw new ApiError(
           'too_many_sockets',
-          `This account has ${perAccountMax} live connections open, which is as many as it may. Close one first.`,
+          `This account has ${perAccountMax} live connections open, the maximum. Close one first.`,
         );
     },
     /** Counts one from now on. Returns what its owner calls when it is over. */

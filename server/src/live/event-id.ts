@@ -37,7 +37,7 @@ export const createEventIds = ({ epoch, key }: Lineage): EventIds => {
       if (header === undefined || header === '') return undefined;
       if (plainPattern.test(header)) return 'foreign';
       if (!idPattern.test(header))
-        throw new ApiError('malformed_header', 'Last-Event-ID is not the id of an event of this stream.', {
+        throw new ApiError('malformed_header', 'Last-Event-ID is not the ID of an event of this stream.', {
           header: 'Last-Event-ID',
         });
       const block = decipher.update(Buffer.from(header, 'base64url'));

@@ -42,14 +42,14 @@ export const checkHandshake = (upgrade: Upgrade | undefined): Upgrade => {
   } = upgrade?.request.headers ?? {};
   if (upgrade?.request.method !== 'GET' || wanted?.toLowerCase() !== 'websocket') throw errorOf('upgrade_required');
   if (version !== '13')
-    throw new ApiError('upgrade_required', 'This path speaks version 13 of WebSocket. Send Sec-WebSocket-Version: 13.');
+    throw new ApiError('upgrade_required', 'This path supports WebSocket version 13. Send Sec-WebSocket-Version: 13.');
   if (key === undefined) throw headerError('missing_header', 'Sec-WebSocket-Key is missing.');
   if (!/^[+/0-9A-Za-z]{22}==$/.test(key))
     throw headerError('malformed_header', 'Sec-WebSocket-Key is not 16 bytes in Base64.');
   if (protocols !== undefined && !areProtocols(protocols))
     throw headerError(
       'malformed_header',
-      'Sec-WebSocket-Protocol is not a list of different names with commas between them. Leave it out: none is agreed on.',
+      'Sec-WebSocket-Protocol is not a comma-separated list of distinct names. Omit it: no subprotocol is supported.',
       'Sec-WebSocket-Protocol',
     );
   return upgrade;

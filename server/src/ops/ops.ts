@@ -137,7 +137,7 @@ const createOpsHandler = (options: OpsOptions, descriptors: Pick<DescriptorWatch
       return await handler();
     } catch (error) {
       observe({ kind: 'warning', code: 'ops_failed', message: `${path} could not be answered.`, error });
-      return problem(500, 'internal_error', 'Unexpected condition. The log has the cause.');
+      return problem(500, 'internal_error', 'Unexpected error. The log has the cause.');
     }
   };
   return (request: IncomingMessage, response: ServerResponse): void => {

@@ -21,7 +21,7 @@ const readPrivateKey = (path: string): Buffer => {
     const stats = fstatSync(file);
     if (stats.isFile() && isTlsKeyOpenToOthers(path, stats))
       throw new OpenTlsKeyError(
-        `${path} holds a private key and is open to others. Run: chmod 600 ${path}. Where a group must read it, give it to root: chown root ${path} && chmod 640 ${path}`,
+        `${path} contains a private key but is accessible to other users. Run: chmod 600 ${path}. If a group must read it, give it to root: chown root ${path} && chmod 640 ${path}`,
       );
     return readFileSync(file);
   } finally {

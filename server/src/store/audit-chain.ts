@@ -19,7 +19,10 @@ export const requireChain = (
   for (const entry of entries) {
     const follows = entry.sequence === (before?.sequence ?? 0) + 1 && entry.previousHash === (before?.hash ?? '');
     if (!follows || entry.hash !== auditHash(entry))
-      throw new StoreError('store_write_failed', `Audit entry ${entry.sequence} does not follow the log that is here.`);
+      throw new StoreError(
+        'store_write_failed',
+        `Audit entry ${entry.sequence} does not continue the log of the target.`,
+      );
     before = entry;
   }
 };

@@ -50,7 +50,7 @@ export const copyStore = async (from: Store, to: Store, { onProgress, signal }: 
 };
 
 const targetDiffers = (what: string) =>
-  new StoreError('store_write_failed', `${what} Copy into a store that is new, or was begun by this copy.`);
+  new StoreError('store_write_failed', `${what} Copy into a new store, or one that this copy created.`);
 
 const recordsOf = async <K extends AdminKind>(admin: AdminStore, kind: K): Promise<readonly KeyedRecord[]> =>
   (await admin.list(kind)).map((record) => ({ kind, key: keyedBy[kind](record), record }));

@@ -31,7 +31,7 @@ export const openStore = async (
   const scheme = /^([a-z][a-z0-9+]+):/.exec(url)?.[1];
   const isDatabase = scheme === 'postgres' || scheme === 'postgresql';
   if (!isDatabase && replicas.length > 0)
-    throw new StoreError('store_url_invalid', 'A read store goes with a store in PostgreSQL: --store postgres://….');
+    throw new StoreError('store_url_invalid', 'A read store requires a store in PostgreSQL: --store postgres://….');
   if (scheme === undefined) return openLmdbStore(url, mode, tell, starting, writing);
   if (scheme === 'lmdb') return openLmdbStore(url.slice('lmdb:'.length), mode, tell, starting, writing);
   if (isDatabase) {
@@ -75,6 +75,6 @@ export const migrateStore = async (url: string): Promise<Migrated> => {
   if (/^postgres(?:ql)?:/.test(url)) return (await import('./postgres/schema.ts')).migratePostgres(url);
   throw new StoreError(
     'store_url_invalid',
-    'Only stores in PostgreSQL are migrated. Name one with --store postgres://….',
+    'Only stores in PostgreSQL are migrated. Set one with --store postgres://….',
   );
 };

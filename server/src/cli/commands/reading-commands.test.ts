@@ -63,19 +63,19 @@ describe('report latest and at', () => {
       now - 90,
       'No report is valid at this time: it is before the oldest one kept. (request ID) The next report is valid from 2025-11-15T09:45:40Z.',
     ],
-  ])('a miss at %i is explained in words, exit code 1', async (timestamp, text) => {
+  ])('a miss at %i is explained, exit code 1', async (timestamp, text) => {
     const ran = await run(['report', 'at', btc, '--timestamp', String(timestamp)]);
     expect(ran).toEqual({ code: 1, stdout: '', stderr: `error: report_not_found: ${text}\n` });
   });
 
-  test('a hidden stream is found by name by those who may see it', async () => {
+  test('a hidden stream is found by name by accounts that may read it', async () => {
     const { code, stderr } = await run(['report', 'latest', 'NEW/USD-Streams-CexPrice']);
     expect([code, stderr]).toEqual([1, 'error: report_not_found: The stream has no report yet. (request ID)\n']);
   });
 });
 
 describe('report bulk', () => {
-  test('reports come in the order asked for, each with its stream', async () => {
+  test('reports come in the order requested, each with its stream', async () => {
     const feeds = ['ETH/USD-Streams-CexPrice', 'BTC/USD-Streams-CexPrice'];
     const ran = await run(['report', 'bulk', ...feeds, '--timestamp', String(now - 45)]);
     expect([ran.code, ran.stderr]).toEqual([0, '']);
@@ -86,7 +86,7 @@ describe('report bulk', () => {
     ]);
   });
 
-  test('streams without data are named with the reason, and the exit code is 1', async () => {
+  test('streams without data are listed with the reason, and the exit code is 1', async () => {
     const feeds = ['BTC/USD-Streams-CexPrice', eth, 'NEW/USD-Streams-CexPrice'];
     const ran = await run(['report', 'bulk', ...feeds, '--timestamp', String(now - 55), '--json']);
     const missing = `{"missing":[{"feedID":"${eth}","reason":"before_first"},{"feedID":"${silent}","reason":"no_reports"}]}`;
@@ -101,7 +101,7 @@ describe('report bulk', () => {
 describe('report page', () => {
   const page = (...args: string[]) => run(['report', 'page', ...args]);
 
-  test('a page says where it goes on', async () => {
+  test('a page says how to continue', async () => {
     const ran = await page(btc, '--from', '-1m', '--limit', '2');
     expect([ran.code, ran.stdout.split('\n').length, ran.stderr]).toEqual([
       0,
@@ -145,11 +145,11 @@ describe('report page', () => {
   });
 });
 
-describe('failures of the server and the way to it', () => {
+describe('failures of the server and the network', () => {
   const latest = (feed: string, options: RunOptions & { url?: string } = {}) =>
     run(['report', 'latest', feed, ...(options.url ? ['--url', options.url] : [])], options);
 
-  test('a wrong secret, a foreign stream and an old moment are told with code, request id and advice', async () => {
+  test('a wrong secret, an inaccessible stream and an old time are reported with code, request ID and advice', async () => {
     const ran = await latest(btc, { as: { ...alice, secret: 'another' } });
     expect(ran).toMatchObject({ code: 1, stdout: '' });
     expect(ran.stderr).toMatch(
@@ -203,7 +203,7 @@ describe('failures of the server and the way to it', () => {
     });
   });
 
-  test('another server’s page, a report of another shape and a redirect are not taken for answers', async () => {
+  test('another server’s page, a malformed report and a redirect are not accepted as answers', async () => {
     const page = await against(
       (_, response) => response.end('<html>'),
       (url) => latest(btc, { url }),
@@ -228,7 +228,7 @@ describe('failures of the server and the way to it', () => {
     );
   });
 
-  test('an answer that does not come is not waited for after an interruption', async () => {
+  test('an interruption ends the wait for an answer', async () => {
     const controller = new AbortController();
     const stopped = await against(
       () => controller.abort('SIGINT'),
@@ -237,7 +237,7 @@ describe('failures of the server and the way to it', () => {
     expect(stopped).toEqual({ code: 130, stdout: '', stderr: 'error: Interrupted.\n' });
   });
 
-  test('where the server asks to wait, the command waits and asks again', async () => {
+  test('the command waits for Retry-After and retries', async () => {
     let calls = 0;
     const busy: RequestListener = (_, response) => {
       calls += 1;
@@ -248,7 +248,7 @@ describe('failures of the server and the way to it', () => {
     expect([ran.stdout, calls]).toEqual([`${hexOf(third)}\n`, 3]);
   });
 
-  test('a clock that is off is mended, and told', async () => {
+  test('a wrong clock is corrected, with a warning', async () => {
     const ran = await run(['report', 'latest', btc, '--raw'], { nowMs: nowMs - 8_000 });
     expect(ran).toEqual({
       code: 0,
@@ -262,7 +262,7 @@ describe('failures of the server and the way to it', () => {
 describe('sign', () => {
   const target = '/api/v1/feeds?x={1}"\\';
 
-  test('the default is a config file of curl, with the target as it is', async () => {
+  test('the default is a curl config file, with the target unchanged', async () => {
     const { code, stdout } = await run(['sign', 'GET', target]);
     expect(code).toBe(0);
     expect(stdout).toMatch(

@@ -127,7 +127,7 @@ const drained = (response: ServerResponse): Promise<void> =>
 
 const explain = (error: unknown): { status: number; code: string; message: string } => {
   if (error instanceof ApiError) return { status: 400, code: error.code, message: error.message };
-  if (!(error instanceof StoreError)) return { status: 500, code: 'internal_error', message: 'Unexpected condition.' };
+  if (!(error instanceof StoreError)) return { status: 500, code: 'internal_error', message: 'Unexpected error.' };
   const { code, message } = error;
   return { status: code === 'store_disk_full' ? 507 : 503, code, message };
 };

@@ -55,7 +55,7 @@ export const openLmdbStore = async (
   if (mode === 'read' && !existsSync(pagesFile(reportsFolder))) {
     throw new StoreError(
       'store_not_found',
-      `There is no store in ${folder}. Load reports into one with: sealpost ingest FILE --store ${folder}.`,
+      `No store in ${folder}. Create one with: sealpost ingest FILE --store ${folder}.`,
     );
   }
   makeFolders([reportsFolder, adminFolder]);

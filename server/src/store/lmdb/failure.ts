@@ -50,12 +50,12 @@ export const writeFailure = (folder: string, error: unknown): StoreError => {
   const name = nameOf(error);
   if (isFull(folder, name)) {
     const what = name === 'EDQUOT' ? 'The disk quota of' : 'The disk of';
-    const message = `${what} ${folder} is ${name === 'EDQUOT' ? 'used up' : 'full'}. Free some space; writing resumes by itself.`;
+    const message = `${what} ${folder} is ${name === 'EDQUOT' ? 'used up' : 'full'}. Free some space; writing resumes automatically.`;
     return new StoreError('store_disk_full', message, { cause: error });
   }
   return new StoreError(
     'store_write_failed',
-    `Writing to ${folder} failed: ${messageOf(error)}. Nothing was acknowledged. Check the disk; writing resumes by itself.`,
+    `Writing to ${folder} failed: ${messageOf(error)}. Nothing was acknowledged. Check the disk; writing resumes automatically.`,
     { cause: error },
   );
 };

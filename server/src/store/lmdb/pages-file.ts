@@ -83,7 +83,7 @@ export const corruptStore = (folder: string, what: string, cause?: unknown) =>
   );
 
 const notFound = (folder: string) =>
-  new StoreError('store_not_found', `There is no store in ${folder}. Create one first, or name another folder.`);
+  new StoreError('store_not_found', `No store in ${folder}. Create one first, or use another folder.`);
 
 /** Refuses a damaged file before LMDB sees it. A writer begins or completes the creation of a new one. */
 export const preparePagesFile = (folder: string, readOnly: boolean): void => {

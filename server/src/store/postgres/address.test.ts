@@ -43,7 +43,7 @@ test('postgres address: an invalid parameter is rejected by name, without the pa
     'postgres://me:***@h/db: the parameter connections is "0", expected a whole number from 1 to 1000.',
   );
   expect(refusal('read_ms=fast')).toContain('the parameter read_ms is "fast"');
-  expect(refusal('schema=a;drop')).toContain('the parameter schema takes up to 40 small letters');
+  expect(refusal('schema=a;drop')).toContain('the parameter schema must be up to 40 lowercase letters');
 });
 
 test.each([

@@ -59,7 +59,7 @@ export const parseAddress = (url: string): PostgresAddress => {
   };
   const schema = take('schema') ?? defaults.schema;
   if (!/^[a-z_][a-z0-9_]{0,39}$/.test(schema))
-    throw refuse('the parameter schema takes up to 40 small letters, digits and underscores.');
+    throw refuse('the parameter schema must be up to 40 lowercase letters, digits and underscores.');
   const connections = takeNumber('connections', undefined, 1, 1_000);
   const readMs = takeNumber('read_ms', defaults.readMs, 50, 600_000);
   const writeMs = takeNumber('write_ms', defaults.writeMs, 50, 600_000);

@@ -39,10 +39,7 @@ export const openPostgresStore = async (
   let layout = await lookAtLayout(url);
   if (layout === undefined) {
     if (mode === 'read')
-      throw new StoreError(
-        'store_not_found',
-        `There is no store in ${address.shown}. Create one with: sealpost store migrate.`,
-      );
+      throw new StoreError('store_not_found', `No store in ${address.shown}. Create one with: sealpost store migrate.`);
     await migratePostgres(url);
     layout = await lookAtLayout(url);
   }
@@ -59,12 +56,10 @@ const parseReplica = (url: string, { schema }: PostgresAddress): PostgresAddress
   const address = parseAddress(url);
   const refuse = (what: string) => new StoreError('store_url_invalid', `${address.shown}: ${what}`);
   if (address.schema !== schema)
-    throw refuse(
-      `a read store is a copy of the store, so its schema is ${schema} too. Add schema=${schema} to the address.`,
-    );
+    throw refuse(`a read store is a replica, so it has the same schema. Add schema=${schema} to the address.`);
   // A server's position is read from that server.
   if (/^[^/]*\/\/[^/?]*,/.test(address.url))
-    throw refuse('a read store is one server. Name several as addresses of their own, with commas between them.');
+    throw refuse('a read store is one server. List several addresses separated by commas.');
   return address;
 };
 

@@ -200,7 +200,7 @@ test('replicas: an address with another schema, several servers or no database i
   const several = 'postgres://postgres:hush@127.0.0.1:1,127.0.0.1:2/postgres?schema=plain';
   await expect(open([several])).rejects.toThrow('a read store is one server.');
   await expect(open([several])).rejects.not.toThrow('hush');
-  await expect(open([primary.url('plain')], 'lmdb:/nowhere')).rejects.toThrow('goes with a store in PostgreSQL');
+  await expect(open([primary.url('plain')], 'lmdb:/nowhere')).rejects.toThrow('requires a store in PostgreSQL');
 });
 
 test('replicas: one that now follows another primary is not used', async () => {

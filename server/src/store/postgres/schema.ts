@@ -172,7 +172,7 @@ export const readLayout = async (
   if (version > schemaVersion)
     throw new StoreError(
       'store_format_newer',
-      `The store in ${shown} has schema ${version}; this release knows up to ${schemaVersion}. Upgrade sealpost.`,
+      `The store in ${shown} has schema ${version}; this release supports up to ${schemaVersion}. Upgrade sealpost.`,
     );
   if (version < schemaVersion)
     throw new StoreError(

@@ -65,7 +65,7 @@ const openSecrets = async (user: string, path: string): Promise<readonly string[
   return active.map(({ sealed }) => openKeyFile(path).open(user, sealed));
 };
 
-test('init: store and key are made once, the key for its owner alone, and a second run leaves both alone', async () => {
+test('init: store and key are created once, the key with mode 0600, and a second run changes neither', async () => {
   const first = await run('init');
   const { keyId } = openKeyFile(keyFile);
   expect([first.code, first.stderr]).toEqual([0, '']);
@@ -84,7 +84,7 @@ test('init: store and key are made once, the key for its owner alone, and a seco
   expect((await auditOf()).map(({ action, detail }) => [action, detail])).toEqual([['init', made]]);
 });
 
-test('init: the key may lie in the folder of the store, or be a setting without any file', async () => {
+test('init: the key may be in the folder of the store, or a setting without a file', async () => {
   const inside = join(store, 'sealpost.key');
   const first = await runCommand(['init', '--store', store, '--key-file', inside], { nowMs });
   expect([first.code, existsSync(inside)]).toEqual([0, true]);
@@ -94,7 +94,7 @@ test('init: the key may lie in the folder of the store, or be a setting without 
   expect(existsSync(keyFile)).toBe(false);
 });
 
-test('init: a key that got lost is not replaced until every secret that it sealed is revoked', async () => {
+test('init: a lost key is not replaced until every secret that it sealed is revoked', async () => {
   await run('init');
   const { secretId } = await json('account', 'create', '--name', 'acme');
   rmSync(keyFile);
@@ -108,7 +108,7 @@ test('init: a key that got lost is not replaced until every secret that it seale
   expect((await run('secret', 'add', 'acme')).code).toBe(0);
 });
 
-test('account: create prints user id and secret, once and with a word about it, and list and show know it', async () => {
+test('account: create prints user ID and secret, once and with a notice, and list and show have the account', async () => {
   await run('init');
   await importStreams();
   const { code, stdout, stderr } = await run('account', 'create', '--name', 'acme', '--entitle', 'public');
@@ -135,7 +135,7 @@ test('account: create prints user id and secret, once and with a word about it, 
   expect(text).toMatch(/^may read now +1 stream$/m);
 });
 
-test('account: without entitlement it may read nothing; id, limits and hidden streams are as asked for', async () => {
+test('account: without entitlements it may read nothing; user ID, limits and hidden streams are as given', async () => {
   await run('init');
   await importStreams();
   expect((await json('account', 'create', '--name', 'bare')).entitlements).toEqual([]);
@@ -157,10 +157,10 @@ test('account: without entitlement it may read nothing; id, limits and hidden st
   expect((await run('account', 'show', 'desk')).stdout).toMatch(/^limit reportPage +50 per second\nlimit \* +none$/m);
 });
 
-test('account: what cannot be created is refused, and nothing is stored', async () => {
+test('account: invalid arguments are rejected, and nothing is stored', async () => {
   expect(await refusal('account', 'create', '--name', 'acme')).toEqual([
     2,
-    `error: There is no key-encryption key in ${keyFile}. Create one with: sealpost init.\n`,
+    `error: No key-encryption key in ${keyFile}. Create one with: sealpost init.\n`,
   ]);
   expect(existsSync(store)).toBe(false);
   await run('init');
@@ -185,26 +185,24 @@ test('account: what cannot be created is refused, and nothing is stored', async 
   expect((await auditOf()).map(({ action }) => action)).toEqual(['init', 'account.create']);
 });
 
-test('account: a key file that others may read, and a key that is not the store’s, seal nothing', async () => {
+test('account: a key file that other users can read, and a key that is not the store’s, seal nothing', async () => {
   await run('init');
   await run('account', 'create', '--name', 'acme');
   chmodSync(keyFile, 0o644);
   expect(await refusal('secret', 'add', 'acme')).toEqual([
     2,
-    `error: The key file ${keyFile} is open to others (mode 644). Close it with: chmod 600 ${keyFile}.\n`,
+    `error: The key file ${keyFile} is accessible to other users (mode 644). Run: chmod 600 ${keyFile}.\n`,
   ]);
   chmodSync(keyFile, 0o600);
   const other = { nowMs, env: { ...env(), SEALPOST_KEY: 'cd'.repeat(32) } };
   for (const args of [['account', 'create', '--name', 'b'], ['secret', 'add', 'acme'], ['init']]) {
     const { code, stdout, stderr } = await runCommand(args, other);
     expect([code, stdout], args.join(' ')).toEqual([2, '']);
-    expect(stderr).toMatch(
-      /^error: The secrets of acme are sealed by another key than this one, which is [0-9a-f]{16}\./,
-    );
+    expect(stderr).toMatch(/^error: The secrets of acme are sealed with another key than this one \([0-9a-f]{16}\)\./);
   }
 });
 
-test('account: limits are set, kept and given back, with old and new in the log', async () => {
+test('account: limits are set, kept and reset, with old and new in the log', async () => {
   await run('init');
   await run('account', 'create', '--name', 'acme', '--user-id', userId, '--limit', 'feeds=5');
   expect((await run('account', 'limit', 'acme', '--limit', 'reportPage=50', '--limit', '*=0')).stdout).toBe(
@@ -220,7 +218,7 @@ test('account: limits are set, kept and given back, with old and new in the log'
     expect((await refusal('account', 'limit', 'acme', ...limits.flatMap((one) => ['--limit', one])))[0]).toBe(2);
 });
 
-test('account: disable and enable are one entry each, and doing it twice is none', async () => {
+test('account: disable and enable are one entry each; a repetition is none', async () => {
   await run('init');
   await run('account', 'create', '--name', 'acme', '--user-id', userId);
   expect((await run('account', 'disable', 'acme')).stdout).toBe('acme is disabled.\n');
@@ -234,7 +232,7 @@ test('account: disable and enable are one entry each, and doing it twice is none
   ]);
 });
 
-test('secret: a second one is added, a third refused, and a revoked one makes room', async () => {
+test('secret: a second one is added, a third rejected, and revoking one allows another', async () => {
   await run('init');
   const first = await json('account', 'create', '--name', 'acme', '--user-id', userId);
   const second = await json('secret', 'add', 'acme');
@@ -248,7 +246,7 @@ test('secret: a second one is added, a third refused, and a revoked one makes ro
     `Secret ${first.secretId} of acme revoked.\n`,
   );
   expect((await refusal('secret', 'revoke', 'acme', first.secretId))[1]).toContain(`was revoked at ${now}`);
-  expect((await refusal('secret', 'revoke', 'acme', 'x'))[1]).toContain('x is no secret of acme.');
+  expect((await refusal('secret', 'revoke', 'acme', 'x'))[1]).toContain('x is not a secret of acme.');
   const third = await run('secret', 'add', userId);
   expect(third.stdout).toMatch(
     /^Secret of acme added\.\nuser ID +\S+\nsecret ID +\S+\nsecret +\S+\nSave the secret now/,
@@ -262,7 +260,7 @@ test('secret: a second one is added, a third refused, and a revoked one makes ro
   ]);
 });
 
-test('init: the key is made in the folder of the store, and accounts of another store do not depend on it', async () => {
+test('init: the key is created in the folder of the store, and accounts of another store do not depend on it', async () => {
   const [ours, other] = [join(root, `${count}-ours`), join(root, `${count}-other`)];
   const at = (folder: string, ...args: string[]) => runCommand([...args, '--store', folder], { nowMs });
   for (const folder of [ours, other]) {
@@ -275,7 +273,7 @@ test('init: the key is made in the folder of the store, and accounts of another 
   const lost = await at(ours, 'account', 'create', '--name', 'beta', '--entitle', 'public');
   expect([lost.code, lost.stderr]).toEqual([
     2,
-    expect.stringContaining(`no key-encryption key in ${ours}/sealpost.key.`),
+    expect.stringContaining(`No key-encryption key in ${ours}/sealpost.key.`),
   ]);
 });
 
@@ -346,7 +344,7 @@ test('secret: rewrap with the wrong old key, or to the same key, changes nothing
   const other = { nowMs, env: { ...env(), SEALPOST_KEY: 'cd'.repeat(32) } };
   const wrong = await runCommand(['secret', 'rewrap', '--new-key-file', join(root, `${count}-new.key`)], other);
   expect([wrong.code, wrong.stdout]).toEqual([2, '']);
-  expect(wrong.stderr).toContain(`error: A secret was sealed by key ${openKeyFile(keyFile).keyId}, but this one is`);
+  expect(wrong.stderr).toContain(`error: A secret was sealed with key ${openKeyFile(keyFile).keyId}, but this key is`);
   expect(await stored(user)).toEqual(before);
 });
 
@@ -375,7 +373,7 @@ test('account entitle: entitlements are added, removed and replaced, with old an
   });
 });
 
-test('account entitle: a stream is named by its pair, in account create too; a name that fits several or none is refused', async () => {
+test('account entitle: a stream is named by its pair, in account create too; a name that matches several or none is rejected', async () => {
   await run('init');
   await importStreams();
   const named = `feed:${(await json('stream', 'list')).feeds[0].name.toLowerCase().split('-')[0]}`;
@@ -391,7 +389,7 @@ test('account entitle: a stream is named by its pair, in account create too; a n
   ]);
 });
 
-test('account entitle: an unknown stream is pointed out, what is no entitlement is refused', async () => {
+test('account entitle: an unknown stream causes a warning, an invalid entitlement is rejected', async () => {
   await run('init');
   await importStreams();
   await run('account', 'create', '--name', 'acme');

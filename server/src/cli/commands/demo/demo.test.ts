@@ -11,7 +11,7 @@ import { createQuietLog } from './demo.ts';
 const folder = mkdtempSync(join(tmpdir(), 'sealpost-demo-command-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-test('demo: a port that is in use is named, with the command that takes free ones in the same folder', async () => {
+test('demo: the error about a port in use has the command for free ports in the same folder', async () => {
   const dir = join(folder, 'taken');
   const ran = await against(
     () => {},
@@ -34,7 +34,7 @@ test('demo: a port that is in use is named, with the command that takes free one
   expect((await runCommand(['demo', '--port', '65535'])).code).toBe(2); // the private listener needs the next one
 });
 
-test('demo: a second one in the same folder says where the first one is, if it is one', async () => {
+test('demo: a second one in the same folder shows the URL of the first', async () => {
   const dir = join(folder, 'running');
   const store = await openStore(`lmdb:${dir}`, 'write');
   const second = async (url: string) => {
@@ -54,13 +54,13 @@ test('demo: a second one in the same folder says where the first one is, if it i
         return address;
       },
     );
-    expect((await second(url)).stderr).toMatch(/^error: Process \d+ is writing to the store/); // nobody answers there now
+    expect((await second(url)).stderr).toMatch(/^error: Process \d+ is already writing to the store/); // nothing listens there now
   } finally {
     await store.close();
   }
 });
 
-test('demo: --link prints a sign-in link with a new code for the demo that runs in the folder, and no secret', async () => {
+test('demo: --link prints a sign-in link with a new code for the demo running in the folder, and no secret', async () => {
   const dir = join(folder, 'linked');
   mkdirSync(dir, { recursive: true });
   const link = (...args: string[]) => runCommand(['demo', '--link', '--dir', dir, ...args]);
@@ -82,7 +82,7 @@ test('demo: --link prints a sign-in link with a new code for the demo that runs 
     },
   );
   expect(url).toMatch(/^http/);
-  expect(await link()).toEqual({ code: 3, stdout: '', stderr: none }); // nobody answers there now
+  expect(await link()).toEqual({ code: 3, stdout: '', stderr: none }); // nothing listens there now
 });
 
 test('demo: help shows the level and the store that it uses', async () => {
@@ -92,7 +92,7 @@ test('demo: help shows the level and the store that it uses', async () => {
   expect(help).toContain('($SEALPOST_STORE, default: the folder of --dir)');
 });
 
-test('demo: slow commits are told once, everything else as it is', () => {
+test('demo: slow commits are reported once, everything else unchanged', () => {
   const lines: string[] = [];
   const write = createQuietLog((line) => lines.push(line));
   const slow = '{"level":"warn","event":"committed","durationMs":1600,"slow":true}\n';

@@ -37,7 +37,7 @@ describe('report decode and verify', () => {
       expect(signerSet?.addresses).toContain(address);
   });
 
-  test('decode --json has integers as texts, for each line of hex or JSON', async () => {
+  test('decode --json has integers as strings, for each line of hex or JSON', async () => {
     const stdin = `${hexOf(first)}\n\n${wire(second)}\n{"report":${wire(fastReport)}}`;
     const { stdout } = await run(['report', 'decode', '--json'], { stdin, env: {} });
     const [one, two, three] = stdout
@@ -78,7 +78,7 @@ describe('report decode and verify', () => {
     }
   });
 
-  test('verify names reason and signature at fault, and ends with exit code 1', async () => {
+  test('verify shows the reason and the invalid signature, and exits with 1', async () => {
     const signers = signersFile('signers.json', signerSets);
     const at = 2 + 64 * (8 + 6) + 63; // last digit of the price
     const changed = changeDigit(hexOf(first), at);
@@ -88,7 +88,7 @@ describe('report decode and verify', () => {
     });
     expect(ran.code).toBe(1);
     expect(ran.stdout).toMatch(
-      /^✗ \w+ does not verify \(altered_report\): No signature is by a registered signer.*\n✓ /,
+      /^✗ \w+ does not verify \(altered_report\): No signature is from a registered signer.*\n✓ /,
     );
     const broken = changeDigit(hexOf(first), hexOf(first).length - 1); // of the last s
     const foreign = await run(['report', 'verify', broken, '--signers', signers, '--json'], { env: {} });

@@ -23,11 +23,11 @@ const hidden = (url: string) => url.replace(':hush@', ':***@');
 /** The newest migration of this release. */
 const schema = 4;
 
-test('store migrate: makes the tables once, and says what it did', async () => {
+test('store migrate: creates the tables once, and reports it', async () => {
   const store = address('made');
   expect(await runCommand(['store', 'stats', '--store', store])).toMatchObject({
     code: 3,
-    stderr: `error: There is no store in ${hidden(store).split('?')[0]}. Create one with: sealpost store migrate --store '${hidden(store)}'.\n`,
+    stderr: `error: No store in ${hidden(store).split('?')[0]}. Create one with: sealpost store migrate --store '${hidden(store)}'.\n`,
   });
   const both = await Promise.all([1, 2].map(() => runCommand(['store', 'migrate', '--store', store, '--json'])));
   expect(both.map(({ stdout }) => JSON.parse(stdout)).sort((a, b) => a.from - b.from)).toEqual([
@@ -43,7 +43,7 @@ test('store migrate: makes the tables once, and says what it did', async () => {
   expect(config.stdout).not.toContain('hush');
 });
 
-test('store migrate: a store of a newer release is refused', async () => {
+test('store migrate: a store of a newer release is rejected', async () => {
   const store = address('aged');
   await runCommand(['store', 'migrate', '--store', store]);
   const database = server.connect();
@@ -55,7 +55,7 @@ test('store migrate: a store of a newer release is refused', async () => {
   }
 });
 
-test('store migrate: a store of an older release is refused until it is migrated, and keeps what it has', async () => {
+test('store migrate: a store of an older release is rejected until it is migrated, and keeps its content', async () => {
   const store = address('young');
   const { report } = await createSignedReports();
   const before = await openStore(store, 'write');
@@ -111,7 +111,7 @@ test('store copy: to a database and back, compared; stats and verify are as befo
   }
 });
 
-test('store copy: one of the two stores must be named', async () => {
+test('store copy: one of the two stores must be given', async () => {
   expect(await runCommand(['store', 'copy'])).toEqual({
     code: 2,
     stdout: '',
@@ -119,7 +119,7 @@ test('store copy: one of the two stores must be named', async () => {
   });
 });
 
-test('store backup: a database is copied into a folder that opens as a store', async () => {
+test('store backup: a database is copied into a folder that is a store', async () => {
   const folder = join(root, 'backup');
   const { code, stdout } = await runCommand(['store', 'backup', folder, '--store', address('moved')]);
   expect([code, stdout]).toEqual([0, expect.stringContaining(`150 reports of 1 stream in ${folder}`)]);

@@ -54,7 +54,7 @@ export const repairLmdbStore = async (folder: string, given: RepairOptions): Pro
   const options = { ...given, asideFolder: folder };
   const [reportsFolder, adminFolder] = [join(folder, 'reports'), join(folder, 'admin')];
   if (!existsSync(pagesFile(reportsFolder)))
-    throw new StoreError('store_not_found', `There is no store in ${folder}. Name its folder with --store.`);
+    throw new StoreError('store_not_found', `No store in ${folder}. Set its folder with --store.`);
   const admin = openEnvironment(adminFolder, options.dryRun);
   let unlock = (): void => {};
   let environment: Environment | undefined;

@@ -64,7 +64,7 @@ const decodePlace = (value: Buffer): WriterPlace | undefined => {
 const takenOver = (folder: string, { pid, takenAt }: WriterPlace) =>
   new StoreError(
     'store_taken_over',
-    `Process ${pid} has taken over writing to ${folder} at ${takenAt}; this one writes no more. Only one may: stop this one, or stop the other and restart this one.`,
+    `Process ${pid} took over writing to ${folder} at ${takenAt}; this process stopped writing. Only one may write: stop this one, or stop the other and restart this one.`,
   );
 
 /** A small durable transaction, to see whether writing works. */

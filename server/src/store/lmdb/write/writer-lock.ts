@@ -65,7 +65,7 @@ export const takeWriterLock = (
 const lockedError = (folder: string, { pid }: Holder) =>
   new StoreError(
     'store_locked',
-    `Process ${pid} is writing to the store in ${folder}, and only one may. Stop it, or send your reports to it: sealpost ingest --to URL.`,
+    `Process ${pid} is already writing to the store in ${folder}. Stop it, or send your reports to it: sealpost ingest --to URL.`,
   );
 
 const readHolder = (path: string): Holder | undefined => {

@@ -259,14 +259,14 @@ const threadFailure = (folder: string, why: string, wasAsked: boolean): StoreErr
   wasAsked
     ? new StoreError(
         'store_outcome_unknown',
-        `The thread that writes to ${folder} ended meanwhile: ${why}. What was sent may be stored or not; send it again.`,
+        `The writer thread of ${folder} stopped: ${why}. The batch may or may not be stored; send it again.`,
       )
-    : new StoreError('store_unavailable', `The thread that writes to ${folder} is not running: ${why}. Retry shortly.`);
+    : new StoreError('store_unavailable', `The writer thread of ${folder} is not running: ${why}. Retry shortly.`);
 
 const stalled = (folder: string, ms: number): StoreError =>
   new StoreError(
     'store_unavailable',
-    `A write to ${folder} has taken more than ${ms / 1_000} s and is still under way; nothing is acknowledged meanwhile. Check the disk; writing resumes by itself.`,
+    `A write to ${folder} has taken more than ${ms / 1_000} s and is still in progress; nothing is acknowledged meanwhile. Check the disk; writing resumes automatically.`,
   );
 
 const toError = (part: WritingPart, folder: string, thrown: ThreadError): Error => {
@@ -287,7 +287,7 @@ const buildFailure = (folder: string, { name, message, code: thrown }: ThreadErr
       : writeFailure(folder, Object.assign(new Error(message), { code: thrown }));
   return new StoreError(
     code,
-    `The hours and days of candles in ${folder} cannot be completed: ${message}. Candles are read from minutes meanwhile, and it is tried again. If this persists, run: sealpost store verify.`,
+    `The hours and days of candles in ${folder} cannot be completed: ${message}. Candles are read from minutes until a retry succeeds. If this persists, run: sealpost store verify.`,
   );
 };
 

@@ -30,7 +30,7 @@ export const repairPostgresStore = async (url: string, options: RepairOptions): 
   const address = parseAddress(url);
   const layout = await lookAtLayout(url);
   if (layout === undefined)
-    throw new StoreError('store_not_found', `There is no store in ${address.shown}. Name another one with --store.`);
+    throw new StoreError('store_not_found', `No store in ${address.shown}. Set another one with --store.`);
   const t = tablesOf(address.schema);
   const pool = openPool(address, 1, stepMs);
   const writer = openWriteConnection({ ...address, writeMs: Math.max(address.writeMs, stepMs) });
