@@ -1,5 +1,5 @@
-// Changing administrative records from the command line: what changes is worked out first, so that the audit log can say
-// it exactly, and written only if nobody changed the same records meanwhile.
+// Changes administrative records from the command line: computes the change first, for an exact entry in the audit log, and writes it only if
+// the records did not change in the meantime.
 import { isDeepStrictEqual } from 'node:util';
 import type { Act, AdminKind, AdminRecords, AdminStore } from '../store/store.ts';
 import { CommandError, exitCodes } from './failure.ts';
@@ -8,7 +8,7 @@ import type { Session } from './session.ts';
 /** Who changes, and when. */
 type Changer = Pick<Session, 'nowMs' | 'actor'>;
 
-/** Records as they are and as they shall be. */
+/** A record before and after a change. */
 type RecordChange<K extends AdminKind> = {
   readonly key: string;
   readonly before: AdminRecords[K] | undefined;
@@ -22,7 +22,7 @@ export type ChangeSummary = { readonly added: number; readonly changed: number; 
 export type ChangeOrder<K extends AdminKind> = {
   readonly kind: K;
   readonly keys: readonly string[];
-  /** Gets what is stored under each key and returns what shall be, one for each; may throw to change nothing. */
+  /** Maps the stored record of each key to its new one; may throw to change nothing. */
   readonly plan: (current: readonly (AdminRecords[K] | undefined)[]) => readonly AdminRecords[K][];
   readonly action: string;
   readonly detail?: Readonly<Record<string, unknown>>;
@@ -46,7 +46,7 @@ export const changeRecords = async <K extends AdminKind>(
   throw new CommandError(exitCodes.unavailable, 'Other processes are changing the same records. Try again.');
 };
 
-/** Writes the changes; false when a record is no longer what they were made from. */
+/** Writes the changes; false if a record changed since it was read. */
 const write = async <K extends AdminKind>(
   session: Changer,
   admin: AdminStore,
@@ -102,6 +102,6 @@ const changedFields = (before: object, after: object): Readonly<Record<string, r
   );
 };
 
-/** The one line that tells what an import did. */
+/** The one-line result of an import. */
 export const renderSummary = ({ added, changed, unchanged }: ChangeSummary): string =>
   `${added} added, ${changed} changed, ${unchanged} unchanged.\n`;

@@ -1,5 +1,4 @@
-// What commands have in common on the command line: flags of settings, --config, examples, whole numbers, and the way from
-// these to settings.
+// Reads what the command line gives: settings, JSON files, repeated options, whole numbers.
 import { Option } from 'commander';
 import { type ResolvedSettings, resolveSettings, settingNames, settingsTable } from '../config/config.ts';
 import { holdsSecret } from '../config/shown.ts';
@@ -14,7 +13,7 @@ export type RawOptions = Readonly<Record<string, unknown>>;
 export const collected = (option: unknown): readonly string[] | undefined =>
   Array.isArray(option) ? option.map(String) : undefined;
 
-/** Finds every setting, for a command's options. */
+/** Resolves all settings from a command's options, the environment and the config file. */
 export const readSettings = async (session: Session, options: RawOptions): Promise<ResolvedSettings> => {
   const flags = settingNames.flatMap((name) => {
     const { flag } = settingsTable[name];
@@ -30,7 +29,7 @@ export const readSettings = async (session: Session, options: RawOptions): Promi
 export const readJsonFile = async (path: string): Promise<unknown> =>
   parseJson((await readFileAndMode(path)).text, path);
 
-/** Reads a config file. One with a secret in it must be its owner's alone; any other may be open to all. */
+/** Reads a config file. One with a secret must not be accessible to other users. */
 const readConfigFile = async (path: string): Promise<unknown> => {
   const { text, isOpen } = await readFileAndMode(path);
   const content = parseJson(text, path);
@@ -38,7 +37,7 @@ const readConfigFile = async (path: string): Promise<unknown> => {
   return content;
 };
 
-// The parser's own message quotes the text, which may hold secrets: only its place in the file is told.
+// The parser's message quotes the text, which may contain secrets: only the position is reported.
 const parseJson = (text: string, path: string): unknown => {
   try {
     return JSON.parse(text);

@@ -30,12 +30,12 @@ describe('credentials', () => {
     );
   });
 
-  test('a secret in place of the user id is not repeated', async () => {
+  test('a secret in place of the user ID is not repeated', async () => {
     const ran = await latest({ SEALPOST_USER_ID: alice.secret, SEALPOST_SECRET: alice.userId });
     expect(ran).toMatchObject({ code: 2, stderr: 'error: SEALPOST_USER_ID is not a user ID, expected a UUID.\n' });
   });
 
-  test('a profile has url and user, from a file or the one at home; its secret may be in a file beside it', async () => {
+  test('a profile has url and user, from a file or the one at home; its secret may be in a separate file', async () => {
     file('secret', `${alice.secret}\n`);
     const path = profiles('p.json', { a: profile(), b: profile({ secret: undefined, secretFile: 'secret' }) });
     for (const name of ['a', 'b'])
@@ -48,7 +48,7 @@ describe('credentials', () => {
     expect((await latest({ HOME: folder }, '--profile', 'main')).code).toBe(0);
   });
 
-  test.each([0o640, 0o604, 0o644])('a file that others may read is refused: mode %o', async (mode) => {
+  test.each([0o640, 0o604, 0o644])('a file that other users can read is rejected: mode %o', async (mode) => {
     const path = profiles('open.json', { a: profile() }, mode);
     expect(await latest({}, '--profile', 'a', '--profiles', path)).toMatchObject({
       code: 2,
@@ -61,7 +61,7 @@ describe('credentials', () => {
     );
   });
 
-  test('a broken, incomplete or unknown profile is explained without what is in it', async () => {
+  test('the error about a broken, incomplete or unknown profile does not quote it', async () => {
     const broken = file('broken.json', `{"a": {"secret": "${alice.secret}" oops`);
     expect((await latest({}, '--profile', 'a', '--profiles', broken)).stderr).toContain('is not JSON');
     const path = profiles('q.json', {
@@ -105,7 +105,7 @@ describe('credentials', () => {
     for (const text of told) expect(text).toContain('No credentials.');
   });
 
-  test('an address may lack its scheme: this machine is asked over http', async () => {
+  test('an address without a scheme uses http for this machine', async () => {
     for (const host of ['localhost', '127.0.0.1'])
       expect(
         (await run(['report', 'latest', btc, '--raw', '--url', `${host}:${new URL(service.url).port}`])).code,
@@ -133,7 +133,7 @@ describe('WebSockets on another host', () => {
     user: { url?: string; wsUrl?: string } = {},
   ) => readWsUrl({ env }, options, url, user);
 
-  test('the flag counts before the profile, the profile before the variable; without any there is none', () => {
+  test('the flag precedes the profile, the profile precedes the variable; without any there is none', () => {
     const env = { SEALPOST_WS_URL: 'wss://c.test' };
     const user = { wsUrl: 'https://b.test' };
     expect(read({ wsUrl: 'wss://a.test:8443' }, env, user)).toBe('https://a.test:8443');
@@ -142,7 +142,7 @@ describe('WebSockets on another host', () => {
     expect(read({})).toBeUndefined();
   });
 
-  test('those of a profile and of the variables count only for their own server', () => {
+  test('those of a profile and of the variables apply only to their server', () => {
     expect(read({}, {}, { url: 'https://other.test', wsUrl: 'wss://b.test' })).toBeUndefined();
     expect(read({}, { SEALPOST_URL: 'https://other.test', SEALPOST_WS_URL: 'wss://c.test' })).toBeUndefined();
     expect(read({}, { SEALPOST_URL: 'https://api.example.org/', SEALPOST_WS_URL: 'wss://c.test' })).toBe(
@@ -161,7 +161,7 @@ describe('WebSockets on another host', () => {
     expect(asked).toEqual([`/api/v1/ws?feedIDs=${btc}`]);
   });
 
-  test('an address that is none is refused by name', async () => {
+  test('an invalid address is rejected by name', async () => {
     expect(await run(['watch', '--ws-url', 'wss://ws.example.org/live'])).toMatchObject({
       code: 2,
       stderr: expect.stringContaining('--ws-url is not a server URL'),

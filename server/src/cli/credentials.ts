@@ -22,14 +22,14 @@ import type { Session } from './session.ts';
 /** Makes the three headers of a request, good for a few seconds around `timestampMs`. */
 export type Signer = (method: string, target: string, timestampMs: number) => Readonly<Record<string, string>>;
 
-/** Opens the client of a server for a user; what it mends by itself is told on stderr, unless `onWarning` takes it. */
+/** Opens the client of a server for a user; it reports what it corrects on stderr, unless `onWarning` is given. */
 export type OpenClient = (
   url: URL,
   session: Pick<Session, 'stderr' | 'nowMs'>,
   changes?: Pick<ClientOptions, 'onWarning' | 'wsUrl' | 'fetch'>,
 ) => Client;
 
-/** A user who can sign; `from` says where it was found, `url` and `wsUrl` are the profile's, where it has them. */
+/** A user who can sign; `from` says where it was found, `url` and `wsUrl` are the profile's, if it has them. */
 export type User = {
   readonly from: string;
   readonly sign: Signer;
@@ -132,7 +132,7 @@ const isLoopback = (host: string): boolean => /^(localhost|127\.\d+\.\d+\.\d+|\[
 
 /** Reads the address of a server: scheme, host and port only, because a path would be part of what is signed. A scheme may be missing. */
 export const parseServerUrl = (place: string, raw: string): URL => {
-  // A port, a dot or `localhost` tells a host from a word that was meant as something else.
+  // A port, a dot or `localhost` distinguishes a host from any other word.
   const isHostPort = /^(localhost|\[[0-9a-f:]+\]|[^:/?#@]+\.[^:/?#@]+|[^:/?#@]+(?=:\d))(:\d+)?\/?$/i.test(raw);
   const scheme = isLoopback(raw.replace(/(:\d+)?\/?$/, '').toLowerCase()) ? 'http' : 'https';
   const whole = isHostPort ? `${scheme}://${raw}` : raw;
@@ -211,7 +211,7 @@ const findImplicit = async (session: Session, options: RawOptions, server?: URL)
 const originOf = ({ protocol, hostname, port }: URL): string =>
   `${protocol}//${isLoopback(hostname) ? 'localhost' : hostname}:${port}`;
 
-/** A user who can sign; `place` names the user ID where it is malformed. */
+/** A user who can sign; `place` names a malformed user ID in the error. */
 export const createUser = (from: string, place: string, userId: string, secret: string): User => {
   try {
     parseUserId(userId);

@@ -10,14 +10,14 @@ import { CorruptRecordError, StoreError } from '../store/store.ts';
 /** Every exit code with its meaning; an interrupted command adds 128 + the signal's number, 130 for SIGINT. */
 export const exitCodes = {
   done: 0,
-  /** Something was refused, or found bad. */
+  /** Input was rejected, or a check failed. */
   refused: 1,
   usage: 2,
   /** The store or the network failed. */
   unavailable: 3,
 } as const;
 
-/** An end that a command has foreseen; the text says what to do. */
+/** An expected failure; the message says what to do. */
 export class CommandError extends Error {
   override readonly name = 'CommandError';
   readonly exitCode: number;
@@ -32,7 +32,7 @@ export class CommandError extends Error {
 export const usageError = (message: string, options?: ErrorOptions): CommandError =>
   new CommandError(exitCodes.usage, message, options);
 
-/** Reads values of the command line with the protocol's parsers, whose refusals are then bad usage. */
+/** Reads command-line values with the protocol's parsers; their errors become usage errors. */
 export const asUsage = <T>(read: () => T): T => {
   try {
     return read();
@@ -45,7 +45,7 @@ export const asUsage = <T>(read: () => T): T => {
 export const interruptedCode = ({ reason }: Pick<AbortSignal, 'reason'>): number =>
   128 + constants.signals[reason as NodeJS.Signals]; // session.ts aborts with the signal's name
 
-/** How a failed command ends: its exit code, and what to print; nothing where it was printed before. */
+/** How a failed command ends: its exit code, and what to print, unless it was printed before. */
 export const explainFailure = (error: unknown): { readonly exitCode: number; readonly text?: string } => {
   if (error instanceof CommanderError) return { exitCode: error.exitCode === 0 ? exitCodes.done : exitCodes.usage };
   if (isSystemError(error) && error.code === 'EPIPE') return { exitCode: exitCodes.done }; // the reader has left

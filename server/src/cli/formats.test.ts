@@ -26,7 +26,7 @@ test('formats: sizes carry the largest unit that fits', () => {
   ]);
 });
 
-test('formats: moments, durations and counts', () => {
+test('formats: times, durations and counts', () => {
   expect(formatMoment(1_763_200_000_999)).toBe('2025-11-15T09:46:40Z');
   expect([59, 61, 3_661].map(formatDuration)).toEqual(['00:59', '01:01', '1:01:01']);
   expect([formatNumberOf(1, 'report'), formatNumberOf(1_234, 'report')]).toEqual(['1 report', '1,234 reports']);
@@ -47,13 +47,13 @@ test('formats: a table has aligned columns and no spaces at the end of its lines
   ).toBe('a     1\nlong  2\n');
 });
 
-test('paint: colours are for terminals, and NO_COLOR switches them off', () => {
+test('paint: colors are for terminals, and NO_COLOR turns them off', () => {
   const red = (isTTY: boolean, env: NodeJS.ProcessEnv) => createPaint({ isTTY }, env).red('x');
   expect(red(true, {})).toBe('\x1b[31mx\x1b[39m');
   expect([red(false, {}), red(true, { NO_COLOR: '1' }), red(true, { TERM: 'dumb' })]).toEqual(['x', 'x', 'x']);
 });
 
-test('progress: the bar tells how far, how much, how fast and how long', () => {
+test('progress: the bar shows fraction, count, rate and time left', () => {
   expect(renderProgress({ fraction: 0.5, count: 1_500, label: 'lines  1.2 MB' }, 3_000)).toBe(
     `${'█'.repeat(15)}${'░'.repeat(15)}  50 %  1,500 lines  1.2 MB  500/s  00:03 left`,
   );
@@ -62,7 +62,7 @@ test('progress: the bar tells how far, how much, how fast and how long', () => {
   );
 });
 
-test('progress: nothing is drawn where there is no terminal, and never more than its width', () => {
+test('progress: nothing is drawn without a terminal, and never more than its width', () => {
   const drawn: string[] = [];
   const stream = { write: (text: string) => drawn.push(text) };
   const advance = { fraction: 1, count: 1, label: 'reports' };
@@ -75,7 +75,7 @@ test('progress: nothing is drawn where there is no terminal, and never more than
   expect(drawn).toEqual([`\r\x1b[K${'█'.repeat(10)}`, '\r\x1b[K']);
 });
 
-test('formats: text of others cannot steer the terminal or take a line of its own in a table', () => {
+test('formats: untrusted text cannot control the terminal or add a line to a table', () => {
   expect(withoutControls('a\x1b[2J\r\x9b31m\u202eb\x7f\n\tc')).toBe('a\ufffd[2J\ufffd\ufffd31m\ufffdb\ufffd\n\tc');
   expect(renderTable([{ title: 'name' }], [['x\x1b]0;title\x07\ny']], plain)).toBe(
     'name\nx\ufffd]0;title\ufffd\ufffdy\n',
@@ -83,7 +83,7 @@ test('formats: text of others cannot steer the terminal or take a line of its ow
   expect(renderPairs([['name', 'x\x1b[1A\ny']])).toBe('name  x\ufffd[1A\ufffdy\n');
 });
 
-test('formats: what a command prints draws and colours as this program does, and in no other way', () => {
+test('formats: output has the control sequences of this program and no others', () => {
   const own = [
     '\r\x1b[K███',
     '\x1b[Ha\x1b[K\nb\x1b[1mc\x1b[0m\x1b[K\n\x1b[J',
@@ -96,7 +96,7 @@ test('formats: what a command prints draws and colours as this program does, and
   );
 });
 
-test('formats: JSON has escapes also for DEL, the C1 controls and what turns text around', () => {
+test('formats: JSON also escapes DEL, the C1 controls and bidirectional controls', () => {
   const name = 'a\x1b[2J\x7f\x9b31m\u2028\u202e\u2066é';
   const line = toJsonLine({ name });
   expect(line).toBe('{"name":"a\\u001b[2J\\u007f\\u009b31m\\u2028\\u202e\\u2066é"}\n');
@@ -108,7 +108,7 @@ test('formats: a table may have more rows than a call has arguments', () => {
   expect(renderTable([{ title: 'n' }], rows, plain)).toHaveLength(600_002);
 });
 
-test('formats: a second that no date can say stays a number', () => {
+test('formats: a second beyond the last date stays a number', () => {
   expect([0, 8.64e12, 8.64e12 + 1, Number.MAX_SAFE_INTEGER].map(formatSecond)).toEqual([
     '1970-01-01T00:00:00Z',
     '+275760-09-13T00:00:00Z',

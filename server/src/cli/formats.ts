@@ -1,10 +1,10 @@
 // How numbers, sizes, times and tables read in a terminal.
 import type { Paint } from './paint.ts';
 
-/** A number with its thousands apart. */
+/** A number with thousands separators. */
 export const formatCount = (count: number): string => count.toLocaleString('en-US');
 
-/** A count with its noun, in the plural where it needs one. */
+/** A count with its noun, singular or plural. */
 export const formatNumberOf = (count: number, noun: string): string =>
   `${formatCount(count)} ${noun}${count === 1 ? '' : 's'}`;
 
@@ -16,17 +16,17 @@ export const formatBytes = (bytes: number): string => {
   return power === 0 ? `${bytes} bytes` : `${(bytes / 1_000 ** power).toFixed(1)} ${byteUnits[power]}`;
 };
 
-/** No date is later: a server's answer may hold any number. */
+/** The last possible date: a server's answer may contain any number. */
 const dateSecondsMax = 8.64e12;
 
-/** A second as RFC 3339 in UTC; the bare number where no date can say it. */
+/** A second as RFC 3339 in UTC; the number itself if it is not a date. */
 export const formatSecond = (seconds: number): string =>
   Math.abs(seconds) <= dateSecondsMax ? new Date(seconds * 1_000).toISOString().replace('.000Z', 'Z') : String(seconds);
 
-/** A moment as RFC 3339 in UTC, to the second. */
+/** A time as RFC 3339 in UTC, to the second. */
 export const formatMoment = (ms: number): string => formatSecond(Math.floor(ms / 1_000));
 
-/** A length of time as `mm:ss`, with hours where it has some. */
+/** A duration as `mm:ss`, or with hours. */
 export const formatDuration = (seconds: number): string => {
   const two = (value: number) => `${value}`.padStart(2, '0');
   const minutes = Math.floor(seconds / 60);
@@ -37,17 +37,17 @@ export const formatDuration = (seconds: number): string => {
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what must not reach a terminal
 const controls = /[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]/g;
 
-/** Text that others wrote, without what steers a terminal or turns its writing around; lines and tabs stay. */
+/** Untrusted text without terminal control and bidirectional characters; newlines and tabs stay. */
 export const withoutControls = (text: string): string => text.replace(controls, '\ufffd');
 
-// What this program itself steers a terminal with: a bar or a screen drawn again, lines that are wiped, colours.
+// Control sequences of this program: redrawing a bar or a screen, clearing lines, colors.
 // biome-ignore lint/suspicious/noControlCharactersInRegex: as above
 const drawing = /^(\r\x1b\[K|\x1b\[H|(?:\x1b\[\?(?:25|1049)[hl])+)?(.*?)(\x1b\[J)?$/s;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: as above
 const colour = /\x1b\[(?:[0-2]|22|3[1-39])m|\x1b\[K(?=\n)/;
 const colourOrControl = new RegExp(`(${colour.source})|${controls.source}`, 'g');
 
-/** All that a command prints, without what another party could steer a terminal with, wherever its text came from. */
+/** A command's output without control sequences from untrusted text. */
 export const cleanOutput = (text: string): string => {
   if (text.search(controls) < 0) return text;
   const [, start = '', middle = '', end = ''] = drawing.exec(text) ?? [];
@@ -56,18 +56,18 @@ export const cleanOutput = (text: string): string => {
 
 const unescaped = /[\x7f-\x9f\u2028-\u202e\u2066-\u2069]/g;
 
-/** A value as one line of JSON, with escapes also for what JSON allows and a terminal obeys: DEL and the C1 controls. */
+/** A value as one line of JSON that also escapes DEL and the C1 controls, which JSON allows and terminals interpret. */
 export const toJsonLine = (value: unknown, replacer?: (key: string, value: unknown) => unknown): string => {
   const toEscape = (character: string) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
   return `${JSON.stringify(value, replacer).replace(unescaped, toEscape)}\n`;
 };
 
-/** Text of others in one line. */
+/** Untrusted text on one line. */
 const toCell = (text: string): string => withoutControls(text).replace(/[\n\t]/g, '\ufffd');
 
 export type Column = { readonly title: string; readonly align?: 'right' };
 
-/** A table with a header, columns two spaces apart; no lines around it, so that it can be cut and sorted. */
+/** A table with a header and columns two spaces apart; without borders, so that it can be cut and sorted. */
 export const renderTable = (
   columns: readonly Column[],
   rows: readonly (readonly string[])[],
@@ -90,7 +90,7 @@ export const renderTable = (
   return `${[header, ...cells.map(renderRow)].join('\n')}\n`;
 };
 
-/** Names and values, one to a line, values aligned. */
+/** Names and values, one pair per line, values aligned. */
 export const renderPairs = (pairs: readonly (readonly [name: string, value: string])[]): string => {
   const width = Math.max(...pairs.map(([name]) => name.length));
   return pairs.map(([name, value]) => `${name.padEnd(width)}  ${toCell(value)}\n`).join('');

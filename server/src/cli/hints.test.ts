@@ -38,7 +38,7 @@ test('hints: a suggested command gets the flags that were given, quoted, at its 
   );
 });
 
-test('hints: flags that are there, not taken, or of no use stay away, and a password is hidden', async () => {
+test('hints: flags that are present, unknown or useless are not added, and a password is hidden', async () => {
   const hint = await sample('ingest', '--store', 'postgres://me:hush@db/x');
   for (const text of [
     'Load reports with: sealpost ingest FILE --store here.',

@@ -32,7 +32,7 @@ export const completeHints = (program: Command, given: ReturnType<typeof givenFl
         return `${command}${missingFlags(program, given, command)}${completeHints(program, given, rest.slice(command.length))}`;
       });
 
-// A command ends with its sentence, or where prose goes on: at a small word that is no command's name and no flag's value.
+// A command ends with its sentence, or where prose continues: at a lowercase word that is neither a command's name nor a flag's value.
 const suggestedCommand = (words: readonly string[]): string => {
   const stop = words.findIndex((word, i) => {
     const isProse = i > 1 && /^[a-z]+$/.test(word) && !words[i - 1]?.startsWith('-');
@@ -64,5 +64,5 @@ const missingFlags = (program: Command, given: ReturnType<typeof givenFlags>, wo
     .join('');
 };
 
-/** As a shell takes it back. */
+/** Quoted for a shell. */
 const quote = (text: string): string => (/^[\w@%+=:,./~-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);

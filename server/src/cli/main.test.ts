@@ -55,7 +55,7 @@ beforeAll(async () => {
 }, 60_000);
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-test('cli: a minute goes in, is counted, is sound, and comes out as it went in', async () => {
+test('cli: a minute is ingested, counted, verified, and exported unchanged', async () => {
   const lines = readLines(reportsFile);
   const { feedId } = parseCatalog(JSON.parse(readFileSync(join(minute, 'catalog.json'), 'utf8'))).find(
     ({ name }) => name === eth,
@@ -80,7 +80,7 @@ test('cli: a minute goes in, is counted, is sound, and comes out as it went in',
   });
 });
 
-test('cli: a second load finds duplicates only; altered and unknown reports are refused, kept, and end with 1', async () => {
+test('cli: a second load finds duplicates only; altered and unknown reports are rejected and kept, and the exit code is 1', async () => {
   const lines = readLines(reportsFile);
   const again = await run('ingest', reportsFile, '--json');
   expect(again.code).toBe(0);
@@ -113,7 +113,7 @@ const alterPrice = (fullReport: string): string => {
   return fullReport.replace(body.slice(2), `${body.slice(2, at)}${digit}${body.slice(at + 1)}`);
 };
 
-test('cli: an interruption stops reading, finishes what is under way, and ends with the summary and 130', async () => {
+test('cli: an interruption stops reading, finishes the work in progress, prints the summary and exits with 130', async () => {
   const child = start(sealpost, ['ingest', '-', '--json']);
   child.stdin?.on('error', () => {}); // the command stops reading before all of it is written
   child.stdin?.write(`${readFileSync(reportsFile, 'utf8').repeat(50)}{"fullRep`);
@@ -131,7 +131,7 @@ test('cli: an interruption stops reading, finishes what is under way, and ends w
   });
 });
 
-test('cli: a reader that leaves ends a command quietly, wrong usage ends it with 2', async () => {
+test('cli: a reader that closes the pipe ends a command quietly, wrong usage exits with 2', async () => {
   const child = start(sealpost, ['export', btc]);
   child.stdout?.destroy();
   const left = Promise.all([child.stderr && text(child.stderr), once(child, 'exit')]);

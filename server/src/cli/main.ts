@@ -2,7 +2,7 @@
 import { runProgram } from './program.ts';
 import { createSession } from './session.ts';
 
-process.stdout.on('error', () => {}); // whoever writes is told as well, and a reader that has left ends the command there
+process.stdout.on('error', () => {}); // a write also rejects, and that ends the command if the reader has closed stdout
 await runProgram(createSession(process), process.argv.slice(2));
-// Whatever a failed command could not close must not keep the process.
+// What a failed command could not close must not keep the process alive.
 setTimeout(() => process.exit(), 5_000).unref();

@@ -9,7 +9,7 @@ export type Paint = Readonly<Record<Style, (text: string) => string>>;
 /** The colors of a stream; other than on a terminal they leave the text as it is. */
 export const createPaint = (stream: { readonly isTTY?: boolean }, env: NodeJS.ProcessEnv): Paint => {
   const colored = stream.isTTY === true && !env.NO_COLOR && env.TERM !== 'dumb';
-  // Which stream it is, and whether it takes colors, is known here: newer releases of Node would look at process.stdout.
+  // The stream and its support for colors are known here: newer releases of Node would check process.stdout.
   const paint = (style: Style) => (text: string) =>
     colored ? styleText(style, text, { validateStream: false }) : text;
   return {

@@ -1,4 +1,4 @@
-// Files that hold secrets: a file that others may read is refused. Key files have the same rule in access/key.ts.
+// Files with secrets: a file that other users can read is rejected. access/key.ts has the same rule for key files.
 import { open } from 'node:fs/promises';
 import { describeFileFailure } from '../runtime/file-failure.ts';
 import { isOpenToOthers } from '../runtime/private-mode.ts';

@@ -1,5 +1,5 @@
-// Profile files: servers and users by name, for the commands that read from a server (D110). A file is written for its owner only, and one
-// that others may read is refused. No message repeats what may be a secret.
+// Profile files: servers and users by name, for the commands that read from a server (D110). A file is written with mode 0600, and one
+// that other users can read is rejected. No message repeats what may be a secret.
 import { randomUUID } from 'node:crypto';
 import { mkdir, realpath, rename, rm, writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
@@ -11,7 +11,7 @@ import type { Session } from './session.ts';
 /** The profile that `sealpost login` writes, and that commands use, when none is named. */
 export const profileDefault = 'default';
 
-/** A user of a server, as the file has it; the secret is in it or in a file beside it. */
+/** A user of a server, as the file has it; the secret is in it or in a separate file. */
 export type Profile = {
   readonly name: string;
   readonly file: string;
@@ -28,7 +28,7 @@ const profileForm = '{"url", "userId", "secretFile" or "secret", and optionally 
 export const profilesFileOf = ({ XDG_CONFIG_HOME: xdg, HOME: home }: NodeJS.ProcessEnv): string =>
   join(xdg && isAbsolute(xdg) ? xdg : join(home || homedir(), '.config'), 'sealpost', 'profiles.json');
 
-/** What a demo keeps in its folder, `./data` unless told otherwise. */
+/** The files of a demo in its folder, `./data` by default. */
 export const demoFiles = { folder: 'data', world: 'demo.json', profiles: 'profiles.json', profile: 'demo' } as const;
 
 /** The profile of a demo in ./data; undefined where there is none. */
@@ -44,7 +44,7 @@ export const findProfile = async (file: string, name: string): Promise<Profile |
   return Object.hasOwn(all, name) ? parseProfile(file, name, all[name]) : undefined;
 };
 
-/** Every profile of a file, as it is there; none where there is no file. */
+/** Every profile of a file, not parsed; none if there is no file. */
 export const readProfiles = async (file: string): Promise<Readonly<Record<string, unknown>>> => {
   const text = await readPrivateFile(file).catch((error: Error) => {
     if (Object(error.cause).code === 'ENOENT') return '{}';
@@ -85,7 +85,7 @@ export const writeProfiles = async (file: string, profiles: Readonly<Record<stri
   await mkdir(dirname(target), { recursive: true, mode: 0o700 });
   const partial = `${target}.${randomUUID()}`;
   try {
-    // Only into a file that is new: one that someone else has put there, or a link, would give the secret away.
+    // Only into a new file: one that someone else created, or a link, would leak the secret.
     await writeFile(partial, `${JSON.stringify(profiles, null, 2)}\n`, { mode: 0o600, flag: 'wx' });
     await rename(partial, target);
   } catch (error) {
@@ -94,7 +94,7 @@ export const writeProfiles = async (file: string, profiles: Readonly<Record<stri
   }
 };
 
-// The parser's own message quotes the text, which holds secrets.
+// The parser's message quotes the text, which contains secrets.
 const parseObject = (text: string, path: string): Readonly<Record<string, unknown>> => {
   try {
     const value: unknown = JSON.parse(text);

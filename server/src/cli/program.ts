@@ -91,7 +91,7 @@ export const createProgram = (session: Session): Command => {
   return program;
 };
 
-/** Has every command end an error with the way to its own help. */
+/** Makes every command end its usage errors with a pointer to its help. */
 const leadToHelp = (command: Command, words: string): void => {
   const outputError = (text: string, write: (line: string) => void) =>
     write(`${toOneLine(text)} See: ${words} --help.\n`);

@@ -33,7 +33,7 @@ test('prompt: Ctrl-C ends it as an interruption, and the terminal is as before',
   expect(modes).toEqual([true, false]);
 });
 
-test('prompt: a pipe gets no question, its end ends the line, and a line without end is refused', async () => {
+test('prompt: a pipe gets no question, its end ends the line, and an endless line is rejected', async () => {
   const pipe = () => new PassThrough();
   const silent = { write: () => expect.unreachable() };
   const whole = pipe();

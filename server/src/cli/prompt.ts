@@ -1,4 +1,4 @@
-// Asks for one line on a terminal, without echo where it is a secret, or reads it from a pipe.
+// Prompts for one line on a terminal, without echo for secrets, or reads it from a pipe.
 import type { Readable } from 'node:stream';
 import { CommandError, interruptedCode, usageError } from './failure.ts';
 import type { Input, MessageStream } from './session.ts';

@@ -54,7 +54,7 @@ const copies = Array.from({ length: manyCount }, (_, i) => {
 
 export type RunOptions = SampleOptions & { readonly as?: Credentials };
 
-/** Opens the server and a folder. Commands run as an account that may read all but one stream; what they print holds no secret. */
+/** Opens the server and a folder. Commands run as an account that may read all but one stream; their output contains no secret. */
 export const openReadingSample = async () => {
   const folder = mkdtempSync(join(tmpdir(), 'sealpost-reading-'));
   const service = await openService(sampleStreams, signerSets, () => nowMs);

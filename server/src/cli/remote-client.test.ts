@@ -19,7 +19,7 @@ test('clients of commands name the command and its release', () => {
   expect(userAgent).toMatch(/^sealpost\/\d+\.\d+\.\d+$/);
 });
 
-test('what a server says cannot steer the terminal', async () => {
+test('a server’s text cannot control the terminal', async () => {
   const evil = '\x1b]0;owned\x07\x1b[2J\nerror: pay\r\nwarning: now';
   const answer: RequestListener = (request, response) =>
     request.url?.startsWith('/api/v1/feeds')
@@ -45,7 +45,7 @@ describe('a failed call', () => {
     ['EPROTO', 'failed the TLS handshake (EPROTO).', 'Use http://'],
     ['CERT_HAS_EXPIRED', 'has an invalid certificate (CERT_HAS_EXPIRED).', 'Renew it'],
     ['ECONNRESET', 'closed the connection (ECONNRESET).', 'If it uses TLS, use https://'],
-  ])('connection: %s is told in words', (code, problem, advice) => {
+  ])('connection: %s is explained', (code, problem, advice) => {
     expect(describeRemote(broken(code), url)).toEqual({
       exitCode: 3,
       problem: `streams.example.com ${problem}`,
@@ -92,7 +92,7 @@ describe('a failed call', () => {
     expect(describeRemote(error, url)).toEqual({ exitCode, problem, advice: expect.stringContaining(advice) });
   });
 
-  test('an interruption is no failure of the server, and anything else is not explained', async () => {
+  test('an interruption is not a failure of the server, and other errors are not explained', async () => {
     const fail = (error: Error) => () => Promise.reject(error);
     const aborted = new SealpostError('aborted', 'The call was aborted.', { cause: 'SIGTERM' });
     await expect(explainRemote(url, fail(aborted))).rejects.toEqual(new CommandError(143, 'Interrupted.'));

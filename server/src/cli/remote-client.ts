@@ -1,5 +1,5 @@
-// What commands share that read another server through the client: how it behaves, naming streams, and telling what went wrong and
-// what to do. Which server and which user is credentials.ts.
+// For commands that read another server through the client: its options, streams by name, and errors with advice. Server and user are in
+// credentials.ts.
 import { type Client, type ClientOptions, SealpostError } from '@sealpost/client';
 import { type CatalogEntry, type FeedId, oneLine, parseFeedId } from '@sealpost/protocol';
 import { asUsage, CommandError, exitCodes, interruptedCode } from './failure.ts';
@@ -8,7 +8,7 @@ import type { Session } from './session.ts';
 import { pickStream } from './stream-argument.ts';
 import { commandAgent } from './version.ts';
 
-/** How a command's client behaves: it waits where the server asks for it, and what it mends by itself is told on stderr. */
+/** The options of a command's client: it waits when rate-limited, and prints warnings to stderr. */
 export const clientOptions = (
   { origin }: URL,
   { stderr, nowMs }: Pick<Session, 'stderr' | 'nowMs'>,
@@ -20,10 +20,10 @@ export const clientOptions = (
   onWarning: ({ message }) => void stderr.write(`warning: ${oneLine(message)}\n`),
 });
 
-/** A stream as it is asked for; its name is the feed id where nobody looked it up. */
+/** A requested stream; its name is the feed ID unless the catalog was read. */
 export type RemoteFeed = { readonly feedId: FeedId; readonly name: string };
 
-/** The streams that were named, by feed id or by name in the server's catalog; all that the user may read where none was. At least one. */
+/** The streams given by feed ID or by name in the server's catalog; by default all that the user may read. At least one. */
 export const findRemoteFeeds = async (
   client: Client,
   url: URL,
@@ -53,7 +53,7 @@ const lookUpFeeds = async (
   return feedIds.map((feedId) => ({ feedId, name: nameOf(feedId) }));
 };
 
-/** The streams that were named; the catalog is asked for only where a name needs it. */
+/** The given streams; reads the catalog only if one is given by name. */
 export const readRemoteFeeds = async (
   client: Client,
   url: URL,
@@ -72,7 +72,7 @@ const pickFeed = (raw: string, catalog: readonly CatalogEntry[], url: URL): Remo
   return { feedId: parseFeedId(feedId), name };
 };
 
-/** Runs what talks to a server; its failures become one line that says what to do. */
+/** Runs calls to a server; a failure becomes one line that says what to do. */
 export const explainRemote = async <T>(url: URL, act: () => Promise<T>): Promise<T> => {
   try {
     return await act();
@@ -83,7 +83,7 @@ export const explainRemote = async <T>(url: URL, act: () => Promise<T>): Promise
   }
 };
 
-/** What a failed call is to whoever sits at the terminal. */
+/** A failed call, explained to the user. */
 export type RemoteFailure = { readonly exitCode: number; readonly problem: string; readonly advice: string };
 
 /** Says what happened and what to do. A call that was interrupted ends the command instead. */
@@ -102,20 +102,20 @@ export const describeRemote = (error: SealpostError, url: URL): RemoteFailure =>
 
 const failuresOnTheWay: readonly string[] = ['network_error', 'timeout', 'unexpected_answer'];
 
-// A 4xx that carries no code of the API comes from something else on the way, and refuses nothing of ours.
+// A 4xx without a code of the API comes from a proxy on the way, not from the server.
 const exitCodeOf = ({ code, status }: SealpostError): number => {
   if (failuresOnTheWay.includes(code)) return exitCodes.unavailable;
   if (status === undefined) return exitCodes.usage;
   return status < 500 && !code.startsWith('http_') ? exitCodes.refused : exitCodes.unavailable;
 };
 
-/** How Node names a failed connection; empty where it has no name. */
+/** Node's code of a failed connection; empty without one. */
 const causeCodeOf = ({ cause }: SealpostError): string => {
   const inner = cause instanceof Error && cause.cause instanceof Error ? cause.cause : cause;
   return inner instanceof Error && 'code' in inner ? String(inner.code) : '';
 };
 
-/** Codes of a failed connection, as Node and undici name them. The first row that fits counts. */
+/** Codes of failed connections in Node and undici. The first match applies. */
 const connectionFailures: readonly (readonly [code: RegExp, problem: string, advice: string])[] = [
   [/^(ENOTFOUND|EAI_\w+)$/, 'could not be resolved', 'Check the host name and the DNS of this machine.'],
   [/^ECONNREFUSED$/, 'refused the connection', 'Start the server, or check host and port.'],
@@ -131,7 +131,7 @@ const connectionFailures: readonly (readonly [code: RegExp, problem: string, adv
 
 const lookBetween = 'Check the address, and any proxy in front of the server.';
 
-/** Where the client's own advice speaks to programmers. */
+/** Advice that replaces the client's, which addresses programmers. */
 const advices: Readonly<Record<string, string>> = {
   clock_skew: 'Measure it with: sealpost doctor URL.',
   stream_not_accessible: 'See the streams you may read with: sealpost doctor URL.',

@@ -11,10 +11,10 @@ export type SampleOptions = {
   readonly stdin?: string;
   /** Empty unless given: nothing of the machine gets into a test. */
   readonly cwd?: string;
-  /** The command's clock, which stands still; the machine's unless given. */
+  /** The command's clock, which does not advance; the machine's unless given. */
   readonly nowMs?: number;
   readonly interruption?: AbortSignal;
-  /** Told what the command writes, as a terminal is; nothing is a terminal without it. */
+  /** Gets what the command writes, as a terminal does; without it nothing is a terminal. */
   readonly terminal?: (text: string) => void;
 };
 

@@ -4,7 +4,7 @@ import type { Readable, Writable } from 'node:stream';
 import { cleanOutput, toJsonLine } from './formats.ts';
 import { createPaint, type Paint } from './paint.ts';
 
-/** Where messages for people go; on a terminal the bar is drawn there. */
+/** The stream for messages to people; on a terminal it shows the progress bar. */
 export type MessageStream = {
   readonly isTTY?: boolean;
   readonly columns?: number;
@@ -22,14 +22,14 @@ export type Session = {
   readonly stderr: MessageStream;
   /** Is stdout a terminal, where a table may be drawn again in place? */
   readonly isTerminal?: boolean;
-  /** How large that terminal is now; undefined where it does not say. */
+  /** The current size of that terminal; undefined if unknown. */
   readonly terminalSize?: () => { readonly columns: number; readonly rows: number } | undefined;
-  /** How to colour what goes to stdout. */
+  /** Colors for stdout. */
   readonly paint: Paint;
   readonly nowMs: () => number;
   /** Who acts, for the audit log. */
   readonly actor: () => string;
-  /** Writes to stdout as it is, at the reader's pace; a reader that has left is an EPIPE. */
+  /** Writes to stdout unchanged, at the reader's pace; rejects with EPIPE if the reader has closed it. */
   readonly write: (text: string) => Promise<void>;
   /** Completes the commands that a text suggests with the flags of this run: see hints.ts. */
   readonly hint: (text: string) => string;
@@ -93,7 +93,7 @@ const createInterruption = (host: NodeJS.Process): (() => AbortSignal) => {
   };
 };
 
-/** A session whose output steers no terminal, but for what this program itself draws. */
+/** A session whose output has no terminal control sequences except the program's own. */
 export const withCleanOutput = (session: Session): Session => {
   const { stderr, write } = session;
   return {

@@ -26,7 +26,7 @@ test('time arguments: every form is read as whole seconds', () => {
   ]);
 });
 
-test('time arguments: anything else is refused with the option and the forms', () => {
+test('time arguments: anything else is rejected with the option and the accepted forms', () => {
   for (const raw of [
     '',
     'yesterday',
@@ -43,7 +43,7 @@ test('time arguments: anything else is refused with the option and the forms', (
     );
 });
 
-test('time arguments: a span takes missing ends from the whole, and runs forward', () => {
+test('time arguments: a range takes missing ends from the whole; its end is not before its start', () => {
   const whole = { from: 10, to: 20 };
   expect(parseSpan({}, whole, now)).toEqual(whole);
   expect(parseSpan({ from: '15' }, whole, now)).toEqual({ from: 15, to: 20 });

@@ -1,15 +1,15 @@
-// Moments on the command line: Unix seconds, RFC 3339, now, or relative to now.
+// Times on the command line: Unix seconds, RFC 3339, now, or relative to now.
 import { daySeconds, secondsMax } from '@sealpost/protocol';
 import { usageError } from './failure.ts';
 
-/** The forms that a moment may take, for help texts and refusals. */
+/** The accepted forms of a time, for help texts and errors. */
 export const timeForms =
   'Unix seconds, an RFC 3339 date such as 2025-01-31T12:00:00Z, now, or a relative time such as -1h or +30s';
 
 const unitSeconds: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3_600, d: daySeconds };
 const datePattern = /^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]+)?(?:Z|[+-][0-9]{2}:[0-9]{2})$/i;
 
-/** Reads a moment as whole Unix seconds; relative ones count from `nowSeconds`. */
+/** Reads a time as whole Unix seconds; relative ones count from `nowSeconds`. */
 export const parseTime = (option: string, raw: string, nowSeconds: number): number => {
   const seconds = toSeconds(raw, nowSeconds);
   if (seconds >= 0 && seconds <= secondsMax) return seconds;
@@ -25,10 +25,10 @@ const toSeconds = (raw: string, nowSeconds: number): number => {
   return datePattern.test(raw) ? Math.floor(Date.parse(raw) / 1_000) : Number.NaN;
 };
 
-/** The options of a command that looks at a span. */
+/** The options of a command that reads a time range. */
 export type SpanOptions = { readonly from?: string; readonly to?: string };
 
-/** Reads a span, both ends included; an end that is not given is taken from `whole`. */
+/** Reads a time range, both ends included; a missing end is taken from `whole`. */
 export const parseSpan = (
   options: SpanOptions,
   whole: { readonly from: number; readonly to: number },

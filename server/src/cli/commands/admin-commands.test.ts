@@ -43,7 +43,7 @@ const addArguments = [
   'testnet',
 ];
 
-test('stream: a new one makes the store, begins as testing, and lives through to its end', async () => {
+test('stream: the first one creates the store; it goes from testing to live to decommissioned', async () => {
   expect(await run('stream', 'add', feedId.toUpperCase().replace('0X', '0x'), ...addArguments)).toEqual({
     code: 0,
     stdout: `BTC/USD (${feedId}) added as testing.\n`,
@@ -72,7 +72,7 @@ test('stream: a new one makes the store, begins as testing, and lives through to
   );
 });
 
-test('stream: what cannot be added or set is refused, and changes nothing', async () => {
+test('stream: invalid arguments are rejected, and change nothing', async () => {
   await run('stream', 'add', feedId, ...addArguments);
   const refusal = async (...args: string[]) => {
     const { code, stderr } = await run(...args);
@@ -105,7 +105,7 @@ test('stream: what cannot be added or set is refused, and changes nothing', asyn
   expect((await auditOf()).length).toBe(1);
 });
 
-test('stream: import adds, changes and leaves alone in one entry of the log, and a forbidden move stops all of it', async () => {
+test('stream: import adds and changes in one entry of the log, and a forbidden transition stops all of it', async () => {
   const streams = [testStream(feedId), testStream(other)];
   const catalog = file('catalog.json', { feeds: streams });
   expect((await run('stream', 'import', catalog)).stdout).toBe('2 added, 0 changed, 0 unchanged.\n');
@@ -132,7 +132,7 @@ test('stream: import adds, changes and leaves alone in one entry of the log, and
   });
 });
 
-test('stream: one of the other network is refused, with what to do, and nothing of its file is taken', async () => {
+test('stream: one of the other network is rejected with advice, and nothing of its file is imported', async () => {
   const asMainnet = [...addArguments.slice(0, addArguments.indexOf('--network-type')), '--network-type', 'mainnet'];
   const refused = async (...args: string[]) => {
     const { code, stdout, stderr } = await run(...args);
@@ -155,7 +155,7 @@ test('stream: one of the other network is refused, with what to do, and nothing 
   expect((await json('stream', 'list')).feeds).toHaveLength(1);
 });
 
-test('stream: a file that is no catalog is refused with the place in it', async () => {
+test('stream: a file that is not a catalog is rejected with the position', async () => {
   const { code, stderr } = await run('stream', 'import', file('bad.json', [{ feedId: '0x1' }]));
   expect([code, stderr.includes('bad.json[0].feedId is "0x1", expected 0x and 64 hex digits.')]).toEqual([1, true]);
   expect((await run('stream', 'import', join(root, 'missing.json'))).code).toBe(2);
@@ -164,7 +164,7 @@ test('stream: a file that is no catalog is refused with the place in it', async 
 const digest = `0x${'09'.repeat(32)}`;
 const addresses = [1, 2, 3, 4].map((n) => `0x${`${n}`.repeat(40)}`);
 
-test('signers: a set is registered, listed, imported over and retired for good', async () => {
+test('signers: a set is registered, listed, updated by import and retired permanently', async () => {
   const added = await run('signers', 'add', digest, '-f', '1', '--address', addresses.join(','));
   expect(added).toEqual({ code: 0, stdout: `Signer set ${digest} registered.\n`, stderr: '' });
   expect((await run('signers', 'add', digest, '-f', '1', '--address', addresses.join(','))).code).toBe(1);
@@ -186,7 +186,7 @@ test('signers: a set is registered, listed, imported over and retired for good',
   expect((await run('audit', 'verify')).stdout).toMatch(/^3 entries verified\. .+: 3 with hash [0-9a-f]{64}/);
 });
 
-test('admin change: records that another process changed meanwhile are read and planned again', async () => {
+test('admin change: records that another process changed in the meantime are read and planned again', async () => {
   await run('stream', 'add', feedId, ...addArguments);
   const opened = await openStore(store, 'read');
   try {

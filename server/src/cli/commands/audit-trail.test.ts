@@ -29,14 +29,14 @@ async function* pagesOf(entries: readonly AuditEntry[], failure?: Error): AsyncG
 const change = (log: readonly AuditEntry[], index: number, changes: Partial<AuditEntry>) =>
   log.map((entry, i) => (i === index ? { ...entry, ...changes } : entry));
 
-test('audit: a log as it was written is in order, and its last entry is told', async () => {
+test('audit: an unaltered log verifies, and its last entry is reported', async () => {
   const log = createLog(3);
   const last = { sequence: 3, hash: log[2]?.hash };
   expect(await verifyAudit(pagesOf(log))).toEqual({ entries: 3, last, altered: null });
   expect(await verifyAudit(pagesOf([]))).toEqual({ entries: 0, last: null, altered: null });
 });
 
-test('audit: the first altered entry is named', async () => {
+test('audit: the first altered entry is reported', async () => {
   const log = createLog(4);
   const altered = async (entries: readonly AuditEntry[]) => (await verifyAudit(pagesOf(entries))).altered;
   expect(await altered(change(log, 1, { actor: 'someone else' }))).toEqual({

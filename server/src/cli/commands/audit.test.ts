@@ -37,7 +37,7 @@ const actionsOf = (lines: string) =>
     .split('\n')
     .map((line) => JSON.parse(line).action);
 
-test('audit list: a damaged entry is named, the others are printed, and the exit code says so', async () => {
+test('audit list: a damaged entry is reported, the others are printed, and the exit code is 1', async () => {
   expect(await run('list', '--json')).toMatchObject({ code: 0, stderr: '' });
   await damage(2);
   const listed = await run('list', '--json');

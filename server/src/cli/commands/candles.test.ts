@@ -32,7 +32,7 @@ describe('candles', () => {
     expect((await candles(btc, '--from', '-2m', '--format', 'ndjson')).stdout.trim().split('\n')).toEqual(lines);
   });
 
-  test('a span of more candles than one request answers is read in several, none twice', async () => {
+  test('a range with more candles than one request returns is read in several, none twice', async () => {
     const rows = (await candles(many, '--from', '-29d', '--format', 'csv')).stdout.trim().split('\n').slice(1);
     const reports = rows.map((row) => Number(row.split(',').at(-1)));
     expect([rows.length, reports.reduce((sum, one) => sum + one, 0)]).toEqual([new Set(rows).size, 1_200]);
@@ -42,7 +42,7 @@ describe('candles', () => {
     expect(hours.length).toBeLessThan(4);
   });
 
-  test('nothing in the span is exit code 1; what cannot be read is 2', async () => {
+  test('an empty range is exit code 1; wrong arguments are 2', async () => {
     expect(await candles(btc, '--from', '-10d', '--to', '-9d')).toEqual({
       code: 1,
       stdout: '',
@@ -71,7 +71,7 @@ describe('stream list --url', () => {
     expect(table.stdout).toMatch(/\n6 streams\.\n$/);
   });
 
-  test('a wrong secret is told, and a store beside it is refused', async () => {
+  test('a wrong secret is reported, and --store is rejected', async () => {
     const wrong = await run(['stream', 'list', '--url', service.url], { as: { ...alice, secret: 'wrong' } });
     expect([wrong.code, wrong.stderr.startsWith('error: unauthorized')]).toEqual([1, true]);
     expect((await run(['stream', 'list', '--url', service.url, '--store', 'x'])).code).toBe(2);

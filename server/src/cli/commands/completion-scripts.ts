@@ -22,7 +22,7 @@ const valueCases = (commands: readonly CommandEntry[]): readonly (readonly [patt
     ),
   );
 
-/** The words after `sealpost` that make a longer path of a shorter one. */
+/** Patterns of a path and the word that extends it. */
 const pathPatterns = (commands: readonly CommandEntry[]): string =>
   commands
     .filter(({ path }) => path.length > 0)

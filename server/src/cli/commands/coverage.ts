@@ -1,4 +1,4 @@
-// The command `sealpost coverage`: how complete a stream is in a span, and where its gaps are.
+// The command `sealpost coverage`: how complete a stream is in a time range, and its gaps.
 import type { FeedId } from '@sealpost/protocol';
 import { type Coverage, coverageOf, windowsTouching } from '../../store/coverage.ts';
 import type { Store } from '../../store/store.ts';

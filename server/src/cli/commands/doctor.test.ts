@@ -50,7 +50,7 @@ describe('doctor', () => {
     expect((await run(['doctor', `localhost:${port}`])).code).toBe(0);
   });
 
-  test('nobody there, and somebody else there: the rest is not checked', async () => {
+  test('no server, and another server: the rest is not checked', async () => {
     const url = await against(
       () => {},
       async (address) => address,
@@ -70,7 +70,7 @@ describe('doctor', () => {
     expect(missing.marks).toBe('✓✗––✓––––');
   });
 
-  test('a server without our extensions is examined by what it has', async () => {
+  test('a server without our extensions is checked by what it has', async () => {
     const proxy = await openSpecProxy(() => service.url, { nowMs: () => nowMs });
     const found = await doctor({ url: proxy.url });
     await proxy.close();
@@ -92,7 +92,7 @@ describe('doctor', () => {
     expect(stopped).toEqual({ code: 130, stdout: '', stderr: 'error: Interrupted.\n' });
   });
 
-  test('a clock that is off is measured, and told where the client mends it by itself', async () => {
+  test('a wrong clock is measured, and reported even if the client corrects it', async () => {
     const late = await doctor({ nowMs: nowMs - 8_000 });
     expect([late.code, late.marks]).toEqual([1, '✓✓✗✓✓✗✓✓✓']);
     expect(late.step('clock')?.text).toBe('This clock is 8000 ms behind the server’s (± 0 ms); the limit is 5000 ms.');
@@ -118,7 +118,7 @@ describe('doctor', () => {
     expect([empty.marks, empty.step('streams')?.fix]).toEqual(['✓✓✓✓✓✓✗––', 'Ask the server’s operator for access.']);
   });
 
-  test('an old report is not fresh, and is verified all the same', async () => {
+  test('an old report is not fresh, and is still verified', async () => {
     const later = await openService([testStream(btc)], signerSets, () => nowMs + 600_000);
     try {
       await later.append([third]);

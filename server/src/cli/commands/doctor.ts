@@ -59,14 +59,14 @@ type Findings = {
   readonly options: RawOptions;
   /** Ends every call when the command is interrupted. */
   readonly call: CallOptions;
-  /** Unsigned, and asks once: what is wrong shall be seen. */
+  /** Unsigned and without retries, so that problems show. */
   readonly anyone: Client;
   readonly isReachable: true;
   readonly isSealpost: true;
   /** Server time less ours. */
   readonly offsetMs: number;
   readonly reader: Client;
-  /** What the reader has mended by itself. */
+  /** What the reader corrected by itself. */
   readonly warnings: readonly ClientWarning[];
   readonly feedIds: readonly string[];
   readonly catalog: readonly CatalogEntry[];
@@ -93,7 +93,7 @@ const checkReachable = async ({ anyone, call, url, session }: Findings): Promise
 const checkSealpost = async ({ anyone, call }: Findings): Promise<Outcome> => {
   const { details } = await anyone.time(call);
   if (details.status === 200) return pass('GET /time returned a Sealpost response.', { isSealpost: true });
-  // Any server has a Date header; the catalog is what tells one of this API.
+  // Any server has a Date header; the catalog identifies this API.
   await anyone.discovery({}, call);
   return pass('The server has the same API, without Sealpost extensions.', { isSealpost: true });
 };
@@ -121,7 +121,7 @@ const checkClock = async ({ anyone, call, session }: Findings): Promise<Outcome>
     : fail(`${measured}; the limit is ${skewMaxMs} ms.`, synchronize, { offsetMs });
 };
 
-/** The step says itself which profile it uses. */
+/** The step reports which profile it uses. */
 const quietly = (session: Session): Session => ({ ...session, stderr: { write: () => {} } });
 
 const checkCredentials = async ({ session, url, options }: Findings): Promise<Outcome> => {
@@ -136,7 +136,7 @@ const checkCredentials = async ({ session, url, options }: Findings): Promise<Ou
   }
 };
 
-/** The client signs anew with the server's time where this clock is refused; others would not. */
+/** The client signs again with the server's time if this clock is rejected; other clients would not. */
 const checkAccepted = async ({ reader, call, warnings }: Findings): Promise<Outcome> => {
   const { feeds } = await reader.feeds(call);
   const found = { feedIds: feeds.map(({ feedID }) => feedID) };

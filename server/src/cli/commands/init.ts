@@ -14,7 +14,7 @@ import { withStore } from '../store-access.ts';
 type Initialized = {
   readonly store: string;
   readonly storeCreated: boolean;
-  /** Null when the key is a setting of its own. */
+  /** Null if the key is a setting. */
   readonly keyFile: string | null;
   readonly keyCreated: boolean;
   readonly keyId: string;
@@ -61,7 +61,7 @@ const prepareKey = async (
   return { store: hidePassword(store), ...made };
 };
 
-// A new key would not open what the old one sealed: every account would be locked out, and nobody told.
+// A new key could not open what the old one sealed: every account would be silently locked out.
 const requireNoLostKey = (keyFile: string, accounts: readonly Account[]): void => {
   const sealed = accounts.find((account) => activeSecrets(account).length > 0);
   if (sealed === undefined || existsSync(keyFile)) return;

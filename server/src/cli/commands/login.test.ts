@@ -25,7 +25,7 @@ const latest = (args: readonly string[] = [], options: { env?: NodeJS.ProcessEnv
 const found = { code: 0, stdout: `${hexOf(third)}\n`, stderr: '' };
 
 describe('login', () => {
-  test('credentials that the server accepts are saved for their owner only, and used without being named', async () => {
+  test('accepted credentials are saved with mode 0600, and used by default', async () => {
     const ran = await login();
     expect(ran).toEqual({
       code: 0,
@@ -52,7 +52,7 @@ describe('login', () => {
     expect(() => statSync(file())).toThrow();
   });
 
-  test('a file that someone else has put in the way gets no secret', async () => {
+  test('a file that someone else created gets no secret', async () => {
     const [shared, trap] = [join(home, 'shared.json'), join(home, 'trap')];
     writeFileSync(trap, '');
     symlinkSync(trap, `${shared}.${process.pid}`);
@@ -80,7 +80,7 @@ describe('login', () => {
       );
   });
 
-  test('a file that others may read is neither used nor written', async () => {
+  test('a file that other users can read is neither used nor written', async () => {
     mkdirSync(join(home, '.config/sealpost'), { recursive: true });
     writeFileSync(file(), '{}', { mode: 0o644 });
     for (const ran of [await login(), await latest()])
@@ -90,7 +90,7 @@ describe('login', () => {
       });
   });
 
-  test('variables and flags count before a saved profile, which never goes to another server', async () => {
+  test('variables and flags precede a saved profile, which is never sent to another server', async () => {
     await login();
     const other = { SEALPOST_USER_ID: alice.userId, SEALPOST_SECRET: 'wrong' };
     expect((await latest(['--url', service.url], { env: env(other) })).stderr).toContain('unauthorized');
@@ -121,7 +121,7 @@ describe('the demo’s profile', () => {
   };
   const told = 'Using profile demo from ./data, http://HOST.\n';
 
-  test('it is used, and told, where nothing else is configured and ./data is the demo’s', async () => {
+  test('it is used, with a note, if nothing else is configured and ./data is the demo’s', async () => {
     demo();
     expect(await latest([], { cwd: home })).toEqual({ ...found, stderr: told });
     expect(await latest(['--profile', 'demo'], { cwd: home })).toEqual(found);
@@ -131,7 +131,7 @@ describe('the demo’s profile', () => {
     expect((await run(['profile', 'list'], { env: env(), cwd: home })).stdout).toMatch(/^demo /m);
   });
 
-  test('it is not used for another server, after a login, or in a folder that is no demo’s', async () => {
+  test('it is not used for another server, after a login, or in a folder without a demo', async () => {
     demo({ secret: 'wrong' });
     expect((await latest(['--url', 'http://127.0.0.1:9'], { cwd: home })).stderr).toContain('No credentials.');
     await login();

@@ -49,7 +49,7 @@ const loginCommand: PlainCommand = {
       throw usageError('Standard input is not a terminal. Pass the user ID with --user-id UUID.');
     const userId = given ? String(given) : await askLine(stdin, stderr, 'User ID: ');
     const user = (secret: string) => createUser(`profile ${name}`, 'The user ID', userId, secret);
-    user(''); // a malformed user ID is told before the secret is asked for
+    user(''); // rejects a malformed user ID before asking for the secret
     const secret = await askLine(stdin, stderr, 'Secret (not shown): ', { hidden: true });
     if (secret === '') throw usageError('No secret was given. Type it, or pipe it to standard input.');
     const { feeds } = await explainRemote(url, () =>

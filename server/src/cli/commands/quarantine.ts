@@ -1,4 +1,4 @@
-// The command `sealpost quarantine`: the lines that were refused at the door, with the reason.
+// The command `sealpost quarantine`: lists lines that ingest rejected, with the reason.
 import type { QuarantinedReport } from '../../store/store.ts';
 import type { CommandGroup, SettingsCommand } from '../command.ts';
 import { parseCount } from '../command-options.ts';

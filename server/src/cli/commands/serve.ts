@@ -1,4 +1,4 @@
-// The command `sealpost serve`: a node on the configured store, until it is told to stop.
+// The command `sealpost serve`: runs a node on the configured store until SIGTERM or SIGINT.
 import { createSecureContext } from 'node:tls';
 import { requireOpeningKey } from '../../access/account-changes.ts';
 import { openSecretBox } from '../../access/key.ts';
@@ -67,7 +67,7 @@ const announce = async (session: Session, { url, opsUrl }: Node, options: RawOpt
   else session.stderr.write(`Sealpost answers at ${url}, privately at ${opsUrl}.\n`);
 };
 
-// With another key than the one that sealed the secrets a server would start, and answer none of its accounts.
+// With another key than the one that sealed the secrets, a server would start but reject all of its accounts.
 const requireKey = async (settings: Settings): Promise<void> => {
   const box = openSecretBox(settings);
   const accounts = await withStore(settings.store, ({ admin }) => admin.list('account')).catch((error: unknown) => {
@@ -77,7 +77,7 @@ const requireKey = async (settings: Settings): Promise<void> => {
   requireOpeningKey(accounts, box);
 };
 
-// What is wrong with a file is the operator's to mend, so it is told as such before anything is opened.
+// Reports unusable files as wrong usage, before anything is opened.
 const requireUsableTls = ({ tlsCert, tlsKey }: Settings): void => {
   if (tlsCert === undefined || tlsKey === undefined) return;
   try {

@@ -103,7 +103,7 @@ const add: SettingsCommand = {
   },
 };
 
-/** Refuses streams of the network that this deployment does not serve: nobody could read them, and their reports are refused. */
+/** Rejects streams of the other network: nobody could read them, and their reports would be rejected. */
 const requireNetwork = (streams: readonly Stream[], network: NetworkType): void => {
   const foreign = streams.filter(({ networkType }) => networkType !== network);
   const [first] = foreign;
@@ -156,7 +156,7 @@ const storedStreams = async (session: Session, options: RawOptions): Promise<rea
   return [...(await withStore(values.store, ({ admin }) => admin.list('stream')))].sort(compareStreams);
 };
 
-/** The catalog of a server: what the user sees of it, or everyone where there is no user. */
+/** The catalog of a server, as the user sees it, or the public one without a user. */
 const remoteStreams = async (session: Session, options: RawOptions): Promise<readonly ListedStream[]> => {
   if (options.store !== undefined) throw usageError('--store cannot be combined with --url.');
   const user = await findUser(session, options);
@@ -267,7 +267,7 @@ const importStreams: SettingsCommand = {
   },
 };
 
-/** Adds streams to a store's catalog and brings known ones up to date, all or none. */
+/** Adds or updates streams in a store's catalog, all or none. */
 export const registerStreams = async (
   session: Pick<Session, 'nowMs' | 'actor'>,
   admin: AdminStore,
@@ -280,7 +280,7 @@ export const registerStreams = async (
     streams.map((stream, i) => {
       const before = current[i];
       if (before !== undefined && before.status !== stream.status) moveStream(before, stream.status, session.nowMs());
-      return stream; // its dates are the file's; the move above has only been asked whether it may be
+      return stream; // its dates are the file's; the move above only checks that the transition is allowed
     });
   const keys = streams.map(({ feedId }) => feedId);
   return changeRecords(session, admin, { kind: 'stream', keys, plan, action: 'stream.import', detail });

@@ -49,7 +49,7 @@ test('watch: the table has the columns and rows that fit a terminal', () => {
   expect(draw(20, 2)[0]).toMatch(/stream +price +age$/); // narrower than anything: what matters most
 });
 
-test('watch: a newest report that cannot be decoded does not end it, live reports say what is wrong', async ({
+test('watch: a newest report that cannot be decoded does not end it; live reports show the problem', async ({
   onTestFinished,
 }) => {
   const unhandled: unknown[] = [];

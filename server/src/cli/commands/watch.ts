@@ -83,7 +83,7 @@ const readPrice = (report: ReportJson): ShownPrice => {
   };
 };
 
-/** A line of the table. `newest` is the price before the first live report: what lies between the two is no gap of the stream's. */
+/** A line of the table. `newest` is the price before the first live report: the time between the two does not count as a gap. */
 export type Row = { readonly name: string; newest?: ShownPrice; price?: ShownPrice; reports: number; gaps: number };
 
 const redrawMs = 250;
@@ -162,7 +162,7 @@ export const renderBoard = (session: Session, rows: readonly Row[], state: strin
         .split('\n')
         .slice(1)
         .map((line) => line.length),
-    ); // the header may have colours
+    ); // the header may have colors
     return size !== undefined && width > size.columns && left < dispensable.length ? render(left + 1) : table;
   };
   const shown = state === 'live' ? session.paint.green(state) : session.paint.yellow(state);

@@ -22,7 +22,7 @@ export const findAccount = async (admin: AdminStore, raw: string): Promise<Accou
   );
 };
 
-/** Tells of entitlements to streams that are not in the catalog: a typing error, or a stream still to come. */
+/** Warns of entitlements to streams that are not in the catalog: a typo, or a stream that is added later. */
 export const warnOfUnknownFeeds = async (session: Session, admin: AdminStore, entitlements: readonly string[]) => {
   for (const feedId of unknownFeeds(entitlements, await listStreams(admin)))
     session.stderr.write(`warning: feed:${feedId} is not in the catalog. It takes effect once the stream is added.\n`);
@@ -35,10 +35,10 @@ const listStreams = async (admin: AdminStore): Promise<ReadonlyMap<FeedId, Strea
 export const countReadable = async (admin: AdminStore, { entitlements }: Account): Promise<number> =>
   readableStreams(entitlements, await listStreams(admin)).size;
 
-/** The words under a secret that is shown this once. */
+/** Printed below a new secret. */
 export const onceNotice = 'Save the secret now: it is not shown again.\n';
 
-/** Changes one account, whatever but its secrets, whose sealed texts must not get into the log. Returns what is stored then. */
+/** Changes one account, except for its secrets: sealed texts must not get into the audit log. Returns the stored account. */
 export const changeAccount = async (
   session: Session,
   admin: AdminStore,

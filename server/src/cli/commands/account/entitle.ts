@@ -61,5 +61,5 @@ const parseChange = ({ add, remove, set }: GivenChange): EntitlementChange => {
   return { set: set.length === 1 && set[0] === 'none' ? [] : [...new Set(set.map(parseNewEntitlement))] };
 };
 
-// Feed ids are stored in lower case. Anything else is taken away as it is spelled, even what could no longer be given.
+// Feed IDs are stored in lower case. Anything else is removed as spelled, even if it is no longer valid.
 const toStored = (raw: string): string => (raw.startsWith('feed:') ? raw.toLowerCase() : raw);

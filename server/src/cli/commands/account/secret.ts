@@ -114,7 +114,7 @@ const rewrap: SettingsCommand = {
 const describeNodes = (count: number): string =>
   count === 0 ? 'No node is running.' : `${formatNumberOf(count, 'running node')} can open them.`;
 
-/** Nodes look at their key files once a second, and say so in the next. */
+/** Nodes read their key files once a second, and announce their keys a second later. */
 const announcedWithinMs = 5_000;
 const lookAgainMs = 250;
 
@@ -136,7 +136,7 @@ const lackingError = (lacking: readonly KeyHolder[], path: string): CommandError
 
 const attemptsMax = 3;
 
-// All accounts are one transaction. An account that was created meanwhile with the old key is found by looking again.
+// One transaction for all accounts. The next attempt finds accounts created with the old key in the meantime.
 const rewrapAll = async (session: Session, admin: AdminStore, from: SecretBox, to: SecretBox): Promise<number> => {
   let rewrapped = 0;
   for (let attempt = 1; attempt <= attemptsMax; attempt++) {

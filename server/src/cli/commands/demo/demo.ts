@@ -71,7 +71,7 @@ const demo = async (session: Session, options: RawOptions): Promise<void> => {
   const isLogAsked = sources.logLevel !== 'default';
   const settings: Settings = {
     ...values,
-    // Only as a flag: a variable may name a store that is no playground.
+    // Only as a flag: a variable may name a production store.
     store: options.store === undefined ? `lmdb:${folder}` : values.store,
     keyFile: demoKeyFile(folder),
     key: undefined,
@@ -107,7 +107,7 @@ const demo = async (session: Session, options: RawOptions): Promise<void> => {
 
 const probeMs = 2_000;
 
-/** Says what keeps a demo from starting, where it is another program: the demo that already runs in this folder, or whoever has the port. */
+/** Explains a failed start: a demo is already running in this folder, or another program uses the port. */
 const explainStart = async (error: unknown, folder: string): Promise<never> => {
   const { code, port } = Object(error);
   if (error instanceof StoreError && code === 'store_locked') {
@@ -125,7 +125,7 @@ const explainStart = async (error: unknown, folder: string): Promise<never> => {
   throw error;
 };
 
-/** Where the demo of a folder answers; undefined where none does. */
+/** The URL of the demo running in a folder; undefined if none is. */
 const findRunning = async (folder: string): Promise<string | undefined> => {
   const url = (await findProfile(demoProfilesFile(folder), demoFiles.profile).catch(() => undefined))?.url;
   if (url === undefined) return undefined;
@@ -241,6 +241,6 @@ const describeReports = (streams: readonly Stream[], feedIds: readonly FeedId[])
   return `${feedIds.length} have reports; ${why}.`;
 };
 
-/** Signs in once by a code in the fragment: what browsers keep of the address is of no use to anyone (D154). */
+/** Signs in once by a code in the fragment: the address in a browser's history is useless (D154). */
 const signInLink = (url: string, secret: string, nowMs: number): string =>
   `${url}/#sign-in=${createSignInCode(secret, nowMs)}`;

@@ -53,7 +53,7 @@ export const startFeed = async (node: Node, run: FeedOptions): Promise<DemoFeed>
   const failed = new Promise<never>((_, reject) => {
     fail = reject;
   });
-  failed.catch(() => {}); // one that fails while it is being stopped has nobody to tell
+  failed.catch(() => {}); // a failure while stopping is ignored
   let past = 0;
   let underWay: Promise<unknown> = Promise.resolve();
   const take = async ({ part, lines, last }: DemoBatch): Promise<void> => {

@@ -3,7 +3,7 @@ import { type FeedId, schemaVersionOf } from '@sealpost/protocol';
 import { createStreams, type TimeRange } from '@sealpost/simulator';
 import type { ReportStore } from '../../../store/store.ts';
 
-/** Streams that are looked at: a batch of the demo holds the same seconds of all streams, so that any one of them tells. */
+/** Streams to check: a batch of the demo has the same seconds of all streams, so any of them is representative. */
 const witnesses = 3;
 
 /** Streams with a report for every second, whatever the market hours. */

@@ -6,7 +6,7 @@ import { createSimulation, generateHistory, systemClock, type TimeRange } from '
 
 export type DemoThreadOptions = {
   readonly seed: string;
-  /** Signed first, then followed by what the clock brings. */
+  /** Signed first; live reports follow. */
   readonly recent: readonly TimeRange[];
   /** Signed after that, in the background. */
   readonly past: readonly TimeRange[];
@@ -22,7 +22,7 @@ export type DemoBatch = {
 
 const { seed, recent, past, now } = workerData as DemoThreadOptions; // given by feed.ts
 const port = parentPort;
-/** The part whose batch was stored. There is one of each under way. */
+/** Resolves the pending batch of each part; one per part is in progress. */
 const taken = new Map<DemoBatch['part'], () => void>();
 port?.on('message', (part: DemoBatch['part']) => taken.get(part)?.());
 
@@ -66,7 +66,7 @@ const sendLive = async (): Promise<void> => {
   }
 };
 
-// The past is signed in a thread of its own, or the present would wait for it.
+// The past is signed in a separate thread, or live reports would wait for it.
 await sendSpans('recent', recent, 0);
 void sendLive();
 await sendSpans('past', past, 1);

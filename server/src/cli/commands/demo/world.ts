@@ -9,7 +9,7 @@ import type { Account, Act, RegisteredSignerSet, Store } from '../../../store/st
 import { usageError } from '../../failure.ts';
 import { demoFiles } from '../../profiles.ts';
 
-/** What is kept in the demo's folder beside the store. Only its owner may read it. */
+/** Kept in the demo's folder, next to the store, with mode 0600. */
 export type DemoWorld = {
   readonly seed: string;
   readonly userId: string;
@@ -41,7 +41,7 @@ export const openDemoWorld = (folder: string): DemoWorld => {
   return readWorld(worldFile(folder));
 };
 
-// The parser's own message would quote the file, which holds secrets.
+// The parser's message would quote the file, which contains secrets.
 const readWorld = (path: string): DemoWorld => {
   try {
     return JSON.parse(readFileSync(path, 'utf8')) as DemoWorld; // written just so

@@ -27,7 +27,7 @@ export type MirrorCatalog = {
   /** Is anything registered at the target? */
   readonly registers: boolean;
   /**
-   * Registers streams and signer sets at the target, and brings known ones up to date. A stream that is decommissioned at the source is
+   * Registers streams and signer sets at the target, and updates known ones. A stream that is decommissioned at the source is
    * registered as live, because its reports would be rejected; returns those.
    */
   readonly register: (admin: AdminStore, feedIds: readonly FeedId[]) => Promise<readonly Stream[]>;

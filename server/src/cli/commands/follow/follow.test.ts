@@ -1,4 +1,4 @@
-// The command `follow` against servers that are not ours, and targets that refuse it.
+// The command `follow` against servers other than Sealpost, and targets that reject it.
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -66,13 +66,13 @@ test('follow: a server that has only the specification is mirrored by polling, i
 test.each([
   [['--adopt'], 'does not publish its signer sets. Use --signers FILE.'],
   [['--signers', signers], 'No stream is registered at the target'],
-])('follow: what such a server does not publish is named with its flag (%j)', async (flags, text) => {
+])('follow: the error names the flag for what such a server does not publish (%j)', async (flags, text) => {
   const store = join(folder, `without-${flags[0]}`);
   const { code, stderr } = await runCommand(['follow', bare.url, seconds, ...flags, '--store', store], { env });
   expect([code, stderr]).toEqual([1, expect.stringContaining(text)]);
 });
 
-test('follow: a server that lists no streams is told to be given feed IDs or a catalog', async () => {
+test('follow: with a server that lists no streams, the error asks for feed IDs or a catalog', async () => {
   const empty = createServer((_, response) => void response.writeHead(404).end('nothing here'));
   await new Promise<void>((resolve) => empty.listen(0, '127.0.0.1', resolve));
   const url = `http://127.0.0.1:${(empty.address() as AddressInfo).port}`; // it listens on a port
@@ -86,7 +86,7 @@ test('follow: a server that lists no streams is told to be given feed IDs or a c
   empty.close();
 });
 
-test('follow --to: a wrong token, a public listener, and a store that is not the server’s are told', async () => {
+test('follow --to: a wrong token, a public listener, and a store that is not the server’s are reported', async () => {
   const refusing = {
     submit: () => Promise.reject(new Error('nothing is sent here')),
     close: async () => {},

@@ -129,7 +129,7 @@ test('mirror: with adopt, a stream that appears at the source is registered and 
   await copied(b, 4);
 }, 30_000);
 
-test('mirror: a target that fails to answer, and one whose disk is full, are waited for, and nothing is skipped', async () => {
+test('mirror: it retries while the target is unavailable or its disk is full, and skips nothing', async () => {
   const a = await addStream([source.store, running.store]);
   await append(first, a, start, 50);
   trouble.resumes.push(new StoreError('store_unavailable', 'The database is away.'));
@@ -157,7 +157,7 @@ test('mirror: an earlier start is copied first, then what is new', async () => {
   await copied(a, 15);
 }, 30_000);
 
-test('mirror: without adopt, an unknown stream is named and left out until it is registered', async () => {
+test('mirror: without adopt, an unknown stream causes a warning and is skipped until it is registered', async () => {
   const [a, b] = [await addStream([source.store, running.store]), await addStream([source.store])];
   for (const feedId of [a, b]) await append(first, feedId, start, 3);
   const { told } = await startMirror([a, b]);
@@ -205,7 +205,7 @@ test('mirror: with adopt, a decommissioned stream is copied to its last report, 
   await copied(a, 6);
 }, 30_000);
 
-test('mirror: a stream that may not be read is left out, and the others continue', async () => {
+test('mirror: a stream that may not be read is skipped, and the others continue', async () => {
   const a = await addStream([source.store, running.store]);
   const b = await addStream([source.store, running.store], { hidden: true });
   for (const feedId of [a, b]) await append(first, feedId, start, 3);

@@ -1,5 +1,5 @@
-// A mirror that never ends by itself: session after session, whatever restarts on either side. It knows for each stream what keeps it from
-// being copied, and asks the target after every interruption where each one resumes (D102, D103).
+// A mirror that runs until it is stopped, session after session, across restarts of either side. It knows why a stream is not being copied, and
+// asks the target after every interruption where each stream resumes (D102, D103).
 import { type Client, SealpostError } from '@sealpost/client';
 import type { FeedId, Stream } from '@sealpost/protocol';
 import type { MirrorPlace } from '../../../ingest/mirror.ts';
@@ -25,13 +25,13 @@ export type MirrorParts = {
   readonly restart: boolean;
   readonly nowMs: () => number;
   readonly signal: AbortSignal;
-  /** Prints a line for whoever watches. */
+  /** Prints a line for the user. */
   readonly tell: (text: string) => void;
   /** New streams, signer sets and ends of streams are looked for this often; a minute unless given. */
   readonly refreshMs?: number;
 };
 
-/** What is known of one stream beside what the target says. */
+/** The state of one stream that the target does not know. */
 type Copy = {
   /** Reports from this second on may not be stored, although the target has later ones. */
   rewind: number | undefined;
@@ -96,7 +96,7 @@ export async function* runMirror(parts: MirrorParts): AsyncGenerator<readonly Li
 
 type Problem = { readonly key: string; readonly text: string };
 
-/** What failed, where it may pass; undefined where trying again is useless. The key is the same for the same failure again. */
+/** A transient failure; undefined if a retry is useless. Equal failures have equal keys. */
 const describeTransient = (error: unknown, url: URL): Problem | undefined => {
   if (error instanceof TransientError) return { key: error.problem, text: error.problem };
   if (!(error instanceof SealpostError) || !error.retryable) return undefined;
@@ -289,7 +289,7 @@ const createFindings = (
       if (error.code === 'unauthorized' || refused.size === spans.length) throw error;
       hold(feedId, () => refusedHoldMs);
       tellOnce(`refused ${feedId}`, `${run.url.host} rejects ${feedId} (${error.message}) Other streams continue.`);
-      // Live delivery was refused as a whole, perhaps because of this stream.
+      // Live delivery was rejected as a whole, perhaps because of this stream.
       if (run.live.isRefused) stop.abort();
       run.live.isRefused = false;
     },

@@ -21,7 +21,7 @@ const createPaced = (answer: () => Response = () => new Response('{}')) => {
 
 const withHeaders = (headers: Record<string, string>, status = 200) => new Response('{}', { status, headers });
 
-test('paced fetch: a server that says nothing gets 9 requests a second on each path', async () => {
+test('paced fetch: a server without rate-limit headers gets 9 requests a second on each path', async () => {
   const { sentMs, get } = createPaced();
   for (let i = 0; i < 10; i += 1) await get();
   expect(Math.round(sentMs.at(-1) ?? 0)).toBe(1_000);
@@ -29,13 +29,13 @@ test('paced fetch: a server that says nothing gets 9 requests a second on each p
   expect(sentMs.at(-1)).toBe(sentMs.at(-2));
 });
 
-test('paced fetch: what is left of a window is spread over it', async () => {
+test('paced fetch: the remaining requests are spread over the window', async () => {
   const { sentMs, get } = createPaced(() => withHeaders({ 'RateLimit-Remaining': '120', 'RateLimit-Reset': '60' }));
   for (let i = 0; i < 3; i += 1) await get();
   expect(sentMs.map(Math.round)).toEqual([0, 111, 611]);
 });
 
-test('paced fetch: nothing left, or a 429, is waited for; what takes long is told as 429 and not sent', async () => {
+test('paced fetch: it waits at 0 remaining and after a 429; a long wait becomes a 429 and nothing is sent', async () => {
   for (const answer of [
     () => withHeaders({ 'RateLimit-Remaining': '0', 'RateLimit-Reset': '2' }),
     () => withHeaders({ 'Retry-After': '2' }, 429),
@@ -54,7 +54,7 @@ test('paced fetch: nothing left, or a 429, is waited for; what takes long is tol
   expect(sentMs.length).toBe(2);
 });
 
-test('paced fetch: a server that names a moment instead of seconds is asked again after a minute', async () => {
+test('paced fetch: if a server sends a time instead of seconds, it retries after a minute', async () => {
   for (const answer of [
     () => withHeaders({ 'RateLimit-Remaining': '0', 'RateLimit-Reset': '179477512' }),
     () => withHeaders({ 'Retry-After': '179477512' }, 429),

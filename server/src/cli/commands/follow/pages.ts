@@ -28,7 +28,7 @@ export type PagesParts = {
   readonly onTrouble: (error: SealpostError) => void;
 };
 
-/** Requests under way at once. */
+/** Concurrent requests. */
 const parallelMax = 4;
 /** Reports in a page: the most that our servers give, then less for servers that reject it. */
 const pageLimits = [1_000, 100, 10];
@@ -46,7 +46,7 @@ type Job = {
   pages: AsyncIterator<ReportPage, void> | undefined;
 };
 
-/** `more`: there is or may be another page. `end`: it was read to its end. `drop`: the server refuses it. */
+/** `more`: there is or may be another page. `end`: it was read to its end. `drop`: the server rejects it. */
 type Step = { readonly job: Job; readonly read?: PageRead; readonly next: 'more' | 'end' | 'drop' };
 
 /** Reads the spans. Ends when each was read to its end, or the signal is aborted. */
@@ -85,7 +85,7 @@ const takeDue = (waiting: Job[], nowMs: number, count: number): readonly Job[] =
   return due;
 };
 
-/** One page of a stream. A failure that may pass is tried again later, where it stopped. */
+/** One page of a stream. Transient failures are retried later, from the same second. */
 const readNext = async (job: Job, parts: PagesParts, size: { index: number }): Promise<Step> => {
   const { client, signal } = parts;
   const { feedId, until } = job;

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { createWait } from './session.ts';
 
-test('wait: a promise that stays open for long is waited for again and again with the same handlers', async () => {
+test('wait: repeated waits for a pending promise add no handlers', async () => {
   let settle = (_: string): void => {};
   const promise = new Promise<string>((resolve) => {
     settle = resolve;
@@ -21,7 +21,7 @@ test('wait: a promise that stays open for long is waited for again and again wit
   expect([await last, await wait(0)]).toEqual(['next', 'next']);
 });
 
-test('wait: a failure is thrown by the wait that it ends, and by each one after it', async () => {
+test('wait: a failure is thrown by the current wait, and by each one after it', async () => {
   const wait = createWait(Promise.reject(new Error('gone')));
   await expect(wait(60_000)).rejects.toThrow('gone');
   await expect(wait(1)).rejects.toThrow('gone');

@@ -18,7 +18,7 @@ export type SessionFindings = {
   readonly blocked: (feedId: FeedId, code: RejectionCode, message: string) => void;
   /** The target rejected one report for good. */
   readonly rejected: (feedId: FeedId, code: RejectionCode, message: string) => void;
-  /** The source refuses a stream. */
+  /** The source rejects requests for a stream. */
   readonly refused: (feedId: FeedId, error: SealpostError) => void;
 };
 

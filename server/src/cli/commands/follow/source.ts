@@ -1,10 +1,10 @@
 // The reports of another server, in order within each stream: what is far behind page by page, then live, where the client falls back to polling by
-// itself; page by page for good where the server refuses to deliver these streams together (D103).
+// itself; page by page from then on if the server rejects live delivery of these streams (D103).
 import { type Client, SealpostError } from '@sealpost/client';
 import type { FeedId, ReportJson } from '@sealpost/protocol';
 import { type PageRead, readPages, type StreamSpan, startAfter } from './pages.ts';
 
-/** Reports as they come, or a stream that the server refuses. */
+/** Reports in order of arrival, or a stream that the server rejects. */
 export type SourceBatch = {
   readonly reports: readonly ReportJson[];
   readonly refusal?: { readonly feedId: FeedId; readonly error: SealpostError };
@@ -15,7 +15,7 @@ export type SourceParts = {
   readonly signal: AbortSignal;
   readonly nowMs: () => number;
   readonly sleep: (ms: number) => Promise<void>;
-  /** Kept over interruptions: live delivery that was refused is not asked for again. */
+  /** Kept across sessions: rejected live delivery is not requested again. */
   readonly live: { isRefused: boolean };
   readonly warn: (text: string) => void;
 };
@@ -62,7 +62,7 @@ export async function* readSource(spans: readonly StreamSpan[], parts: SourcePar
 const describeGap = (feedId: string, from: number, to: number): string =>
   `${feedId}: the server no longer has reports from ${from} to before ${to}; they are not copied.`;
 
-/** Live reports; returns when the server refuses to deliver them for good, and says so in `live` where it never did. */
+/** Live reports; returns when the server rejects live delivery, and sets `live.isRefused` if it never was live. */
 async function* readLive(starts: Map<FeedId, number>, parts: SourceParts): AsyncGenerator<SourceBatch> {
   const { client, signal, live, warn } = parts;
   let wasLive = false;

@@ -1,4 +1,4 @@
-// The command `sealpost ingest`: lines of reports through the door, into a store of this machine or to a running server.
+// The command `sealpost ingest`: ingests lines of reports into a local store or through a running server.
 
 import type { SettingsCommand } from '../../command.ts';
 import { formatBytes } from '../../formats.ts';

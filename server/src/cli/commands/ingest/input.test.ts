@@ -12,14 +12,14 @@ const collect = async (input: Readable, signal = never, onRead: (bytes: number) 
 
 const inputOf = (...chunks: readonly string[]) => Readable.from(chunks.map((chunk) => Buffer.from(chunk)));
 
-test('ingest input: lines stay whole however the input is cut, and the last may lack its end', async () => {
+test('ingest input: lines stay whole however the input is split, and the last may lack its newline', async () => {
   const read: number[] = [];
   const pieces = await collect(inputOf('on', 'e\ntwo\nth', 'ree'), never, (bytes) => read.push(bytes));
   expect(pieces).toEqual(['one\ntwo\n', 'three']);
   expect(read).toEqual([2, 10, 13]);
 });
 
-test('ingest input: what is longer than any line is passed on, not held', async () => {
+test('ingest input: input longer than any line is passed on, not buffered', async () => {
   const long = 'x'.repeat(20_000);
   expect(await collect(inputOf(long, long, '\nrest\n'))).toEqual([long, long, '\nrest\n']);
 });

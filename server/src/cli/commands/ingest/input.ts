@@ -6,7 +6,7 @@ import { usageError } from '../../failure.ts';
 import { unreadable } from '../../private-file.ts';
 import type { Session } from '../../session.ts';
 
-/** Bytes to read, and how many there are; undefined where nobody knows. Whoever opens it closes it, read or not. */
+/** Bytes to read, and their number if known. The caller closes it, read or not. */
 export type IngestInput = {
   readonly stream: Readable;
   readonly bytes: number | undefined;
@@ -19,7 +19,7 @@ export const openInput = async ({ stdin }: Session, file: string): Promise<Inges
   const handle = await open(file).catch((cause: Error) => {
     throw unreadable(file, cause);
   });
-  // A handle that nobody closes is closed by the garbage collector, with a warning on stderr.
+  // The garbage collector would close an open handle with a warning on stderr.
   const stat = await handle.stat().catch(async (cause: Error) => {
     await handle.close();
     throw unreadable(file, cause);
@@ -38,7 +38,7 @@ export const openInput = async ({ stdin }: Session, file: string): Promise<Inges
 
 /**
  * Passes on whole lines, however the input is cut; the last one may lack its end. An abort ends the lines there, and drops what
- * has come of an unfinished one, which would otherwise be refused as malformed.
+ * arrived of an unfinished one, which would otherwise be rejected as malformed.
  */
 export async function* readWholeLines(
   input: Readable,
@@ -55,7 +55,7 @@ export async function* readWholeLines(
       read += chunk.length;
       onRead(read);
       const bytes = Buffer.concat([held, chunk]);
-      // Longer than any line: passed on unfinished, to be refused at the door without being held here.
+      // Longer than any line: passed on unfinished, so that ingest rejects it and it is not buffered here.
       const end = bytes.lastIndexOf('\n') + 1 || (bytes.length > lineCharactersMax ? bytes.length : 0);
       if (end > 0) yield bytes.subarray(0, end);
       held = bytes.subarray(end);

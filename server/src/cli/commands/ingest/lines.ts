@@ -1,5 +1,4 @@
-// What commands do with lines of reports, wherever they come from: through the door into a store of this machine, or to a running
-// server; results counted, shown and summed up.
+// Ingests lines of reports from any source, into a local store or through a running server; counts, shows and summarizes results.
 import type { ResolvedSettings, SettingName, Settings } from '../../../config/config.ts';
 import { createIngest } from '../../../ingest/ingest.ts';
 import type { LineResult } from '../../../ingest/report-line.ts';
@@ -135,7 +134,7 @@ export const openDoor = async (store: Store, { nowMs }: Session, settings: Setti
   };
 };
 
-// Without these every line would be refused, and push what is worth looking at out of quarantine.
+// Without these every line would be rejected, and displace useful lines from quarantine.
 const requireRegistered = (count: number, what: string, command: string): void => {
   if (count > 0) return;
   throw new CommandError(

@@ -49,7 +49,7 @@ const against = async (answer: RequestListener, stdin = 'x\n') => {
   return { ...ran, stderr: ran.stderr.replaceAll(`127.0.0.1:${port}`, 'HOST') };
 };
 
-test('ingest --to: lines are stored by the server, and results come back as from here', async () => {
+test('ingest --to: lines are stored by the server, with the same results as locally', async () => {
   const { code, stdout } = await send(`${listener.url}/`, `${lines(300)}nonsense\n`, '--json');
   const results = stdout
     .trim()
@@ -85,13 +85,13 @@ test('ingest --to: the token may come from a file, and a wrong one is explained 
   });
 });
 
-test('ingest --to: the flag of a token file goes before the variable of a token', async () => {
+test('ingest --to: the flag of a token file precedes the variable of a token', async () => {
   const env = { SEALPOST_INGEST_TOKEN: 'another-token-than-that' };
   const args = ['ingest', '-', '--to', listener.url, '--ingest-token-file', tokenFile];
   expect((await runCommand(args, { stdin: lines(1), env })).code).toBe(0);
 });
 
-test('ingest --to: without a token, or with something else than an address, nothing is sent', async () => {
+test('ingest --to: without a token, or with an invalid address, nothing is sent', async () => {
   expect(await runCommand(['ingest', '-', '--to', listener.url])).toMatchObject({
     code: 2,
     stderr: 'error: --to needs the server’s ingest token. Set --ingest-token-file FILE or SEALPOST_INGEST_TOKEN.\n',
@@ -118,7 +118,7 @@ test.each([
 
 const stored = `${JSON.stringify({ line: 1, result: 'stored', feedID: stream, observationsTimestamp: now, code: null, message: null })}\n`;
 
-test('ingest --to: a server that fails midway is told with what was stored before', async () => {
+test('ingest --to: if the server fails midway, the error comes with what was stored before', async () => {
   const ran = await against((_, response) =>
     response.end(`${stored}{"error":"The disk is full.","code":"store_disk_full"}\n`),
   );
@@ -129,7 +129,7 @@ test('ingest --to: a server that fails midway is told with what was stored befor
   );
 });
 
-test('ingest --to: a connection that breaks is told with what was stored before', async () => {
+test('ingest --to: if the connection is lost, the error comes with what was stored before', async () => {
   const ran = await against((request, response) => {
     response.write(stored);
     request.once('data', () => response.destroy());
@@ -140,14 +140,14 @@ test('ingest --to: a connection that breaks is told with what was stored before'
   );
 });
 
-test('ingest --to: a server of another kind is not taken for ours', async () => {
+test('ingest --to: another kind of server is recognized', async () => {
   const ran = await against((_, response) => response.end('<html>\n'));
   expect(ran.stderr).toBe(
     'error: http://HOST/ingest did not return ingest results. Use the address of the private listener.\n',
   );
 });
 
-test('ingest --to: where nobody listens, that is said', async () => {
+test('ingest --to: if no server is listening, the error says so', async () => {
   const { code, stderr } = await send('http://127.0.0.1:1', 'x\n');
   expect([code, stderr]).toEqual([3, 'error: No server at 127.0.0.1:1 (ECONNREFUSED). Start it, or check --to.\n']);
 });

@@ -11,7 +11,7 @@ import { commandAgent } from '../../version.ts';
 
 const again = 'Then run the command again: stored reports are recognized.';
 
-/** A failure of the server or the way to it that may pass: the same again may succeed. */
+/** A transient failure of the server or the network: a retry may succeed. */
 export class TransientError extends CommandError {
   /** What happened, without what to do about it. */
   readonly problem: string;
@@ -51,7 +51,7 @@ export async function* sendLines(
     Authorization: `Bearer ${token}`,
     'Content-Type': 'application/x-ndjson',
     'User-Agent': commandAgent(),
-    Expect: '100-continue', // a refusal then comes before the first byte is sent, not as a broken connection
+    Expect: '100-continue', // so that a rejection arrives before the body is sent, not as a broken connection
   };
   const request = open(url, { method: 'POST', headers });
   const sending = { failure: undefined as unknown }; // set when sending fails
@@ -72,7 +72,7 @@ export async function* sendLines(
 
 const continueWaitMs = 1_000;
 
-/** Starts sending once the server has agreed, or has said nothing for a second; resolves with its answer, which comes meanwhile. */
+/** Starts sending after 100 Continue, or after a second without an answer; resolves with the response, which may arrive while sending. */
 const exchange = async (
   request: ClientRequest,
   lines: AsyncIterable<Uint8Array>,
@@ -82,7 +82,7 @@ const exchange = async (
     request.once('response', resolve).on('error', reject);
   });
   const agreed = new Promise<undefined>((resolve) => {
-    request.once('continue', () => setImmediate(resolve, undefined)); // a refusal may be right behind it
+    request.once('continue', () => setImmediate(resolve, undefined)); // a rejection may follow immediately
     setTimeout(resolve, continueWaitMs, undefined).unref();
   });
   const early = await Promise.race([response, agreed]);

@@ -1,12 +1,12 @@
-// Counting what became of lines, and the summary of it.
+// Counts the results of lines, and renders the summary.
 import type { LineResult } from '../../../ingest/report-line.ts';
 import { formatCount, formatNumberOf } from '../../formats.ts';
 import type { Paint } from '../../paint.ts';
 
-/** Refusals of one code: how many, and the first of them. */
+/** Rejections with one code: their number, and the first one. */
 type RefusalCount = { count: number; readonly firstLine: number; readonly message: string };
 
-/** Counts of lines by result, and of refused ones by code. */
+/** Counts of lines by result, and of rejected ones by code. */
 export type IngestSummary = {
   readonly lines: number;
   readonly stored: number;
@@ -47,7 +47,7 @@ export const createTally = () => {
   };
 };
 
-/** The summary for people: each result, each refusal code with its first line, and where to look. */
+/** The summary for people: each result, each rejection code with its first line, and how to list them. */
 export const renderTally = (tally: IngestTally, interrupted: boolean, { green, red, yellow }: Paint): string => {
   const { lines, stored, duplicate, refused, elapsedMs } = tally.summary(interrupted);
   const row = (name: string, count: number) => `  ${name.padEnd(10)}${formatCount(count).padStart(12)}`;

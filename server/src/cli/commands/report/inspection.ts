@@ -1,4 +1,4 @@
-// The commands `sealpost report decode` and `verify`: reports at hand, from the command line, a file or standard input.
+// The commands `sealpost report decode` and `verify`: reports from the command line, a file or standard input.
 import { createClient, formatDecimal } from '@sealpost/client';
 import {
   decodeFullReport,
@@ -101,7 +101,7 @@ const readingOf = (value: unknown, unit: FieldUnit, isMs: boolean): string => {
   return typeof value === 'number' && unit === 'stream time' ? formatInstant(isMs ? value : value * 1_000) : '';
 };
 
-/** Each field with its ABI type, and its meaning in words where the number needs one. */
+/** Each field with its ABI type, and its meaning if the number does not show it. */
 const fieldsOf = (body: ReportBody): readonly (DecodedField & { readonly reading: string })[] => {
   const isMs = timeResolutionOf(body.feedId) === 'milliseconds';
   const values = new Map<string, unknown>(Object.entries(body));
@@ -215,8 +215,8 @@ const renderVerdict = ({ paint }: Session, verdict: ReturnType<typeof judge>): s
   return `${paint.red('✗')} ${feedID} does not verify (${reason}): ${message}${fault}`;
 };
 
-const dateMaxMs = 8.64e15; // later than that there is no Date, but a millisecond stream's field can hold it
+const dateMaxMs = 8.64e15; // the last Date; a millisecond stream's field can be later
 
-/** A moment in UTC, to the millisecond where it has some. */
+/** A time in UTC, with milliseconds unless they are 0. */
 export const formatInstant = (ms: number): string =>
   ms > dateMaxMs ? `${ms} ms` : new Date(ms).toISOString().replace('.000Z', 'Z');

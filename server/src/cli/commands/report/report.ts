@@ -1,4 +1,4 @@
-// The command `sealpost report`: reports as a reader of the API gets them. Reports at hand are inspection.ts.
+// The command `sealpost report`: reads reports of a server. Decoding and verifying are in inspection.ts.
 import { type CallOptions, type Client, decode, formatDecimal, SealpostError, type TimeRange } from '@sealpost/client';
 import { limits, type ReportJson, secondsMax, timeResolutionOf } from '@sealpost/protocol';
 import type { CommandGroup, OptionRow, PlainCommand } from '../../command.ts';
@@ -12,7 +12,7 @@ import { feedForms } from '../../stream-argument.ts';
 import { parseSpan, parseTime, timeForms } from '../../time-arguments.ts';
 import { decodeCommand, formatInstant, verifyCommand } from './inspection.ts';
 
-/** What a reading has to do with: the client, the streams asked for, and the one way to print. */
+/** What a reading command uses: the client, the requested streams and the options. */
 type Reading = {
   readonly session: Session;
   readonly client: Client;
@@ -95,7 +95,7 @@ const printAllPages = async (reading: Reading, feedId: string, span: TimeRange):
   return printed;
 };
 
-/** Prints the first reports of the span, and where to go on. */
+/** Prints the first reports of the time range, and how to continue. */
 const printPage = async (reading: Reading, feedId: string, { from, to }: TimeRange): Promise<number> => {
   const { session, client, call, options } = reading;
   const asked = String(options.limit ?? limits.pageLimitDefault);

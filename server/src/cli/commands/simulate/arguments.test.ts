@@ -7,7 +7,7 @@ const raw: SimulateOptions = { seed: 'demo', network: 'testnet', from: '-10m', o
 const btcName = 'BTC/USD-Streams-CexPrice';
 const btc = createCatalog('testnet').find(({ name }) => name === btcName)?.feedId;
 
-test('simulate: a span is read with its faults, streams by name in any case or by feed id', () => {
+test('simulate: a range is read with its faults, streams by name in any case or by feed ID', () => {
   const settings = parseSimulateOptions(
     { ...raw, streams: `btc/usd-streams-cexprice`, gap: [`${btc},-5m,-4m`], late: [`${btcName},-3m,-2m,7`] },
     now,
@@ -30,7 +30,7 @@ test('simulate: a span is read with its faults, streams by name in any case or b
   });
 });
 
-test('simulate: f follows the number of oracles unless it is told', () => {
+test('simulate: f follows the number of oracles unless it is given', () => {
   const sizeOf = (more: Partial<SimulateOptions>) => {
     const { n, f } = parseSimulateOptions({ ...raw, network: 'mainnet', ...more }, now).simulation;
     return [n, f];
@@ -60,14 +60,14 @@ test.each<[Partial<SimulateOptions>, string]>([
   expect(() => parseSimulateOptions({ ...raw, ...wrong }, now)).toThrow(message);
 });
 
-test('simulate: a pair names its stream; one of several streams is asked for by its full name', () => {
+test('simulate: a pair names its stream; one of several needs its full name', () => {
   expect(parseSimulateOptions({ ...raw, streams: 'link/usd' }, now).simulation.feedIds).toHaveLength(1);
   expect(() => parseSimulateOptions({ ...raw, streams: 'ETH/USD' }, now)).toThrow(
     /^--streams: "ETH\/USD" matches \d streams\. Give a full name or a feed ID:\n {2}ETH\/USD-Streams-/,
   );
 });
 
-test('simulate: a span needs its beginning and its directory', () => {
+test('simulate: a range needs its start and its directory', () => {
   const { from: _, ...noFrom } = raw;
   const { out: __, ...noOut } = raw;
   expect(() => parseSimulateOptions(noFrom, now)).toThrow(/^--from is missing, expected Unix seconds/);

@@ -86,7 +86,7 @@ const parseHistorySpan = ({ from, to = 'now' }: SimulateOptions, now: number): T
   return span;
 };
 
-/** A moment whose reports can still expire within the range of timestamps. */
+/** A time whose reports expire within the range of timestamps. */
 const parseObservation = (option: string, raw: string, now: number): number => {
   const seconds = parseTime(option, raw, now);
   if (seconds > observationMax) throw refuse(option, raw, `a time up to ${formatSecond(observationMax)}`);

@@ -19,7 +19,7 @@ afterAll(() => rm(folder, { recursive: true, force: true }));
 
 const run = (args: readonly string[], options?: SampleOptions) => runCommand(['simulate', ...args], options);
 
-test('simulate: a span becomes three files that the protocol reads, and one line of JSON', async () => {
+test('simulate: a range becomes three files that the protocol reads, and one line of JSON', async () => {
   const out = join(folder, 'deep', 'span');
   const span = ['--from', '2025-11-03T14:29:00Z', '--to', '1762180169', '--out', out];
   const { code, stdout, stderr } = await run([...span, '--seed', 'demo', '--json', '--workers', '0']);
@@ -57,7 +57,7 @@ test('simulate: a directory that cannot be created exits with 3', async () => {
   expect([code, stderr]).toEqual([3, expect.stringMatching(/^error: .*\/dev\/null\/x/)]);
 });
 
-test('simulate: an interrupted span exits with the signal’s code and leaves no file', async () => {
+test('simulate: an interrupted run exits with the signal’s code and leaves no file', async () => {
   const out = join(folder, 'interrupted');
   const interruption = new AbortController();
   const ran = run(['--from', '-10d', '--out', out, '--workers', '0'], { interruption: interruption.signal });
@@ -79,7 +79,7 @@ test('simulate: live reports are lines for people on a terminal, until the inter
   ]);
 });
 
-test('simulate: live reports are NDJSON when piped, and end quietly when the reader leaves', async () => {
+test('simulate: live reports are NDJSON when piped, and end quietly when the reader closes the pipe', async () => {
   const bin = fileURLToPath(new URL('../../../../bin/sealpost.js', import.meta.url));
   const child = spawn(process.execPath, [bin, 'simulate', '--live', '--streams', 'BTC/USD-Streams-CexPrice']);
   const stderr = text(child.stderr);

@@ -41,7 +41,7 @@ const placeOf = (second: number) => ({
   affects: 'one report',
 });
 
-test('store check: bodies must be of their stream and window', async () => {
+test('store check: bodies must match their stream and window', async () => {
   expect(await checkStore(store.reports, {})).toEqual({
     reports: 5,
     streams: 1,
@@ -54,7 +54,7 @@ test('store check: bodies must be of their stream and window', async () => {
   });
 });
 
-test('store check: with signatures, every quorum must be of a registered signer set', async () => {
+test('store check: with signatures, every quorum must be from a registered signer set', async () => {
   const verifier = openVerifier(1);
   verifier.use(signerSets);
   const { problemCount, problems } = await checkStore(store.reports, { verifier }).finally(verifier.close);
@@ -92,7 +92,7 @@ test('store check: what is served as the latest report must be the newest', asyn
   expect(await latestFault(changed({ latest: () => older }), stream)).toBe(fault);
 });
 
-test('store check: a thousand problems are named, all are counted, none twice', async () => {
+test('store check: a thousand problems are listed, all are counted, none twice', async () => {
   const error = new CorruptRecordError('damaged');
   const entries = Array.from({ length: 1_200 }, (_, i) => ({ error, table: 'appended', key: `${i}` }));
   const findDamage = async () => [{ table: 'appended', key: '7', reason: 'the same' }, ...missing];

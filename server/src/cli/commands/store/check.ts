@@ -1,5 +1,5 @@
 // Checks a store against itself: records against checksums and each other, windows, bodies against keys, the rendered newest report against the
-// newest, and on demand every quorum. Reads only, so a server may be writing meanwhile.
+// newest, and on demand every quorum. Only reads, so it is safe while a server is writing.
 import {
   decodeFullReport,
   decodeReportBody,
@@ -53,7 +53,7 @@ export type CheckOptions = {
 const sliceReports = 1_024;
 const problemsKept = 1_000;
 
-/** Checks every record. Reports that a running writer moves meanwhile may be passed over, none is reported wrongly. */
+/** Checks every record. Reports that a running writer moves may be skipped; there are no false alarms. */
 export const checkStore = async (reports: ReportStore, options: CheckOptions): Promise<CheckResult> => {
   const problems = createProblemList();
   const newest = new Map<FeedId, Window>();
@@ -164,7 +164,7 @@ const readAttemptsMax = 5;
 
 /** What is wrong with the rendered newest report of a stream; undefined when nothing is. A damaged record is a CorruptRecordError. */
 export const latestFault = async (reports: ReportStore, feedId: FeedId): Promise<string | undefined> => {
-  // Two reads, between which a writer may append: only a pair that did not change meanwhile is judged.
+  // A writer may append between the two reads: only an unchanged pair is compared.
   for (let attempt = 1; attempt <= readAttemptsMax; attempt++) {
     const latest = reports.latest(feedId);
     const fromSeconds = latest === undefined ? 0 : Math.floor(latest.observationsMs / 1_000);

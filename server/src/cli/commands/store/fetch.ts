@@ -26,7 +26,7 @@ type Source = {
   readonly warn: (text: string) => void;
 };
 
-/** Fetches spans; resolves when each was read to its end, or refused. */
+/** Fetches time ranges; resolves when each was read to its end, or rejected. */
 export const fetchLost = async (
   { client, url, signal, warn }: Source,
   { store: storeUrl, verifierThreads }: Settings,

@@ -15,7 +15,7 @@ export const folderOf = (url: string): string => {
 const listFolder = (folder: string): readonly string[] =>
   existsSync(folder) ? readdirSync(folder).filter((name) => name !== 'lost+found') : []; // part of every ext4 volume
 
-/** Refuses a folder that holds anything. `advice` says what to do about it. */
+/** Throws if a folder is not empty. `advice` says what to do. */
 export const requireEmpty = (folder: string, advice: string): void => {
   if (listFolder(folder).length > 0) throw new CommandError(exitCodes.refused, `${folder} is not empty. ${advice}`);
 };
@@ -23,13 +23,13 @@ export const requireEmpty = (folder: string, advice: string): void => {
 /** The parts of a store, and of a copy that was cut short. */
 const isStorePart = (name: string): boolean => name === 'reports' || name === 'admin' || name.startsWith('.partial-');
 
-/** Refuses a folder that holds a store. Other files, such as the key that init puts there, are left alone. */
+/** Throws if a folder contains a store. Other files, such as the key, are allowed. */
 export const requireNoStore = (folder: string, advice: string): void => {
   if (listFolder(folder).some(isStorePart))
     throw new CommandError(exitCodes.refused, `There is a store in ${folder}. ${advice}`);
 };
 
-/** Copies a store into a folder that holds none, or is not there yet; durable when it resolves. */
+/** Copies a store into a folder without one, which may be new; durable when it resolves. */
 export const copyStoreFolder = async (store: Store, folder: string): Promise<void> => {
   const partial = join(folder, `.partial-${process.pid}`);
   try {

@@ -31,7 +31,7 @@ const fill = async (url: string): Promise<void> => {
 
 beforeAll(async () => {
   source = await openService([testStream(feedId)], signerSets, Date.now);
-  // Of the second run the other deployment has one report that nobody signed for us.
+  // In the second run, the other deployment has one report without a registered signer.
   await source.append(reports.map((one, i) => (i === 100 ? stranger.report(feedId, start + i, start + i) : one)));
   const { userId, secret } = await source.addAccount(['public']);
   await fill(folder);

@@ -101,7 +101,7 @@ const repairHere = async (
   }
 };
 
-/** The span of a stream to fetch; none where it is not reports that are lost. */
+/** The time range of a stream to fetch; none if the loss is not of reports. */
 const spanOf = ({ feedId, fromMs, toMs }: Loss): readonly LostSpan[] =>
   feedId === null || fromMs === null || toMs === null ? [] : [{ feedId, fromMs, toMs }];
 

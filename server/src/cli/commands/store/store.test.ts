@@ -75,7 +75,7 @@ const damagedCopy = (name: string, fullReport: Uint8Array): string => {
   return damaged;
 };
 
-test('store: verify finds one flipped byte, names it, and ends with 1', async () => {
+test('store: verify finds one flipped byte, reports it, and exits with 1', async () => {
   const damaged = damagedCopy('damaged', reports[150]?.fullReport ?? Buffer.alloc(0));
   const { code, stdout } = await runCommand(['store', 'verify', '--store', damaged]);
   expect(code).toBe(1);
@@ -84,7 +84,7 @@ test('store: verify finds one flipped byte, names it, and ends with 1', async ()
   );
 });
 
-test('store: restore refuses a backup whose newest report is damaged, and leaves the target empty', async () => {
+test('store: restore rejects a backup whose newest report is damaged, and leaves the target empty', async () => {
   const damaged = damagedCopy('damaged-newest', reports[199]?.fullReport ?? Buffer.alloc(0));
   const target = join(folder, 'target');
   const { code, stderr } = await runCommand(['store', 'restore', damaged, '--store', target]);
@@ -95,7 +95,7 @@ test('store: restore refuses a backup whose newest report is damaged, and leaves
   expect(readdirSync(folder)).not.toContain('target');
 });
 
-test('store: restore goes beside a key that is left in the folder, and touches nothing else there', async () => {
+test('store: restore keeps the key and other files in the folder', async () => {
   const target = join(folder, 'with-key');
   mkdirSync(target);
   writeFileSync(join(target, 'sealpost.key'), 'a key');
