@@ -3,11 +3,9 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { build } from 'esbuild';
+import { bundleModules, threadModules } from '../tests/bundled-threads.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
-
-const threads = ['server/src/store/lmdb/write/writer-thread.ts', 'server/src/ingest/verifier-thread.ts'];
 
 export type Bundle = {
   /** The file of a program, by the name of its source without ending. */
@@ -19,17 +17,7 @@ export type Bundle = {
 export const bundle = async (prefix: string, entries: readonly string[]): Promise<Bundle> => {
   // Inside the project, so that native modules are found.
   const folder = mkdtempSync(join(root, prefix));
-  await build({
-    entryPoints: [...entries, ...threads].map((entry) => join(root, entry)),
-    outdir: folder,
-    entryNames: '[name]',
-    outExtension: { '.js': '.mjs' },
-    bundle: true,
-    format: 'esm',
-    platform: 'node',
-    external: ['esbuild', 'lmdb', 'pino', 'playwright-core', 'prom-client', 'ws', 'node:*'],
-    conditions: ['source'],
-  });
+  await bundleModules([...entries, ...threadModules], folder);
   return {
     programOf: (name) => join(folder, `${name}.mjs`),
     remove: () => rmSync(folder, { recursive: true, force: true }),

@@ -34,10 +34,11 @@ export const bundleModules = async (modules: readonly string[], folder: string):
   });
 };
 
-/** What vitest runs before all tests; what it returns, after them. */
-export default async (): Promise<() => void> => {
+/** What vitest runs before the tests of each project, the first of which bundles for all; it calls what is returned after them. */
+export const setup = async (): Promise<(() => void) | undefined> => {
+  if (process.env.SEALPOST_BUNDLED_THREADS !== undefined) return undefined;
   const folder = mkdtempSync(join(root, 'data-threads-')); // inside the project, so that packages are found
-  await bundleModules(threadModules, folder);
   process.env.SEALPOST_BUNDLED_THREADS = folder;
+  await bundleModules(threadModules, folder);
   return () => rmSync(folder, { recursive: true, force: true });
 };

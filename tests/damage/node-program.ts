@@ -4,12 +4,13 @@ import { createHash } from 'node:crypto';
 import { cpSync, readFileSync, rmSync, writeSync } from 'node:fs';
 import { basename } from 'node:path';
 import { signRequest } from '@sealpost/protocol';
-import { resolveSettings } from '../../server/src/config/config.ts';
 import { openNode } from '../../server/src/node.ts';
 import { openStore, repairStore } from '../../server/src/store/open.ts';
 import type { Store } from '../../server/src/store/store.ts';
+import { nodeSettings } from '../faults/node-settings.ts';
+import type { Account } from '../faults/store-folder.ts';
 import { type Outcome, repairedPrefix } from './outcome.ts';
-import type { Account, World } from './world.ts';
+import type { World } from './world.ts';
 
 const [worldFile = '', ...folders] = process.argv.slice(2);
 const world = JSON.parse(readFileSync(worldFile, 'utf8')) as World; // the test wrote it
@@ -91,19 +92,9 @@ const stored = Object.keys(world.expected).filter(
 
 const examine = async (folder: string): Promise<Outcome> => {
   const repaired = basename(folder).startsWith(repairedPrefix) ? await repairCopy(folder) : undefined;
-  const env = { SEALPOST_STORE: folder, SEALPOST_KEY_FILE: world.keyFile };
-  const flags = {
-    listen: '127.0.0.1:0',
-    opsListen: '127.0.0.1:0',
-    requestsPerSecond: '10000',
-    verifierThreads: '1',
-    explorer: 'off',
-    eventLoopLagMaxMs: '60000',
-  };
   const lines: string[] = [];
-  const { values: settings } = resolveSettings({ flags, env, file: undefined });
   const node = await openNode({
-    settings,
+    settings: nodeSettings(folder, world.keyFile),
     version: '0.0.0',
     ingestToken: undefined,
     logTo: { write: (line) => void lines.push(line) },

@@ -1,16 +1,13 @@
 // A store with something in every table, and everything that must still be answered when one bit of it is flipped.
 import { createHash } from 'node:crypto';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type FeedId, toReportJson } from '@sealpost/protocol';
-import { runCommand } from '../../server/src/cli/sample-session.fixture.ts';
 import { openStore } from '../../server/src/store/open.ts';
 import type { StoredReport } from '../../server/src/store/store.ts';
-import { registerSigners, testStream } from '../support/running-ingest.ts';
+import { type Account, createStoreFolder } from '../faults/store-folder.ts';
+import { registerSigners } from '../support/running-ingest.ts';
 import { createSignedReports, secondStream } from '../support/signed-reports.ts';
-
-export type Account = { readonly userId: string; readonly secret: string };
 
 /** What the programs that open damaged copies need to know. */
 export type World = {
@@ -41,24 +38,11 @@ const lineOf = (report: StoredReport): string =>
 
 const keyOf = ({ feedId, observationsMs }: StoredReport): string => `${feedId} ${observationsMs / 1_000}`;
 
-/** Makes the store with the commands that an operator uses, and fills it. */
+/** Makes the store, and fills it. */
 export const createDamageWorld = async (): Promise<DamageWorld> => {
-  const root = mkdtempSync(join(tmpdir(), 'sealpost-damage-'));
-  const folder = join(root, 'store');
-  const env = { SEALPOST_STORE: folder, SEALPOST_KEY_FILE: join(root, 'key') };
-  const run = async (...args: string[]): Promise<string> => {
-    const { code, stdout, stderr } = await runCommand(args, { env });
-    if (code !== 0) throw new Error(`${args.join(' ')}: ${stderr}`);
-    return stdout;
-  };
   const feedIds = [1, 2, 3].map(secondStream);
   const { report, signerSets } = await createSignedReports('damage');
-  writeFileSync(join(root, 'catalog.json'), JSON.stringify(feedIds.map((feedId) => testStream(feedId))));
-  await run('init');
-  await run('stream', 'import', join(root, 'catalog.json'));
-  const accounts: Account[] = [];
-  for (const name of ['one', 'two'])
-    accounts.push(JSON.parse(await run('account', 'create', '--name', name, '--entitle', 'public', '--json')));
+  const { root, folder, keyFile, accounts, remove } = await createStoreFolder('damage', feedIds, ['one', 'two']);
   const lastSecond = Math.floor(Date.now() / 1_000) - 120;
   const fromSecond = lastSecond - reportsPerStream * everySeconds;
   const at = (feedId: FeedId, i: number): StoredReport => {
@@ -82,8 +66,8 @@ export const createDamageWorld = async (): Promise<DamageWorld> => {
   await store.close();
   const hash = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex');
   const world: World = {
-    keyFile: env.SEALPOST_KEY_FILE,
-    accounts: accounts.map(({ userId, secret }) => ({ userId, secret })),
+    keyFile,
+    accounts,
     feedIds,
     expected: Object.fromEntries([...reports, ...later].map((one) => [keyOf(one), hash(one.fullReport)])),
     lines: reports.map(lineOf),
@@ -92,5 +76,5 @@ export const createDamageWorld = async (): Promise<DamageWorld> => {
   };
   const file = join(root, 'world.json');
   writeFileSync(file, JSON.stringify(world));
-  return { world, file, folder, remove: () => rmSync(root, { recursive: true, force: true }) };
+  return { world, file, folder, remove };
 };

@@ -2,10 +2,10 @@
 // error. Mode `create` only makes a store, and says how that went; `write` opens one alone, and tells of its writing.
 import { writeSync } from 'node:fs';
 import { createInterface } from 'node:readline';
-import { resolveSettings } from '../../server/src/config/config.ts';
 import { openNode } from '../../server/src/node.ts';
 import { openStore } from '../../server/src/store/open.ts';
 import type { Store } from '../../server/src/store/store.ts';
+import { nodeSettings } from '../faults/node-settings.ts';
 import { secondStream } from '../support/signed-reports.ts';
 
 const [mode = 'serve', folder = '', keyFile = '', token = ''] = process.argv.slice(2);
@@ -31,18 +31,8 @@ const create = async (): Promise<string> => {
 };
 
 const serve = async (): Promise<void> => {
-  const flags = {
-    listen: '127.0.0.1:0',
-    opsListen: '127.0.0.1:0',
-    requestsPerSecond: '10000',
-    verifierThreads: '1',
-    explorer: 'off',
-    eventLoopLagMaxMs: '60000',
-  };
-  const env = { SEALPOST_STORE: folder, SEALPOST_KEY_FILE: keyFile };
-  const { values: settings } = resolveSettings({ flags, env, file: undefined });
   const logTo = { write: (line: string) => void writeSync(2, line) };
-  const node = await openNode({ settings, version: '0.0.0', ingestToken: token, logTo });
+  const node = await openNode({ settings: nodeSettings(folder, keyFile), version: '0.0.0', ingestToken: token, logTo });
   print(`ready ${node.url} ${node.opsUrl}`);
   for await (const line of createInterface({ input: process.stdin })) {
     if (line === 'administer') print(`administered ${await administer(node.write.store)}`);

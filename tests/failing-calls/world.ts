@@ -1,22 +1,20 @@
 // A store that a node serves, signed reports to send to it, and a node under it whose calls fail.
 import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { Agent, type RequestOptions, request } from 'node:http';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { signRequest, toReportJson } from '@sealpost/protocol';
-import { runCommand } from '../../server/src/cli/sample-session.fixture.ts';
 import { openStore } from '../../server/src/store/open.ts';
 import type { StoredReport } from '../../server/src/store/store.ts';
 import { ended, linesOf, type Programs } from '../faults/programs.ts';
-import { registerSigners, testStream } from '../support/running-ingest.ts';
+import { type Account, createStoreFolder } from '../faults/store-folder.ts';
+import { registerSigners } from '../support/running-ingest.ts';
 import { createSignedReports, secondStream } from '../support/signed-reports.ts';
 import type { Preload } from './preload.ts';
 
 export type CallsWorld = {
   readonly folder: string;
   readonly keyFile: string;
-  readonly account: { readonly userId: string; readonly secret: string };
+  readonly account: Account;
   /** The next report; each is a second after the one before. */
   readonly next: () => StoredReport;
   /** Those that a node acknowledged. */
@@ -28,30 +26,19 @@ export const feedId = secondStream(1);
 const token = 'calls';
 
 export const createCallsWorld = async (): Promise<CallsWorld> => {
-  const root = mkdtempSync(join(tmpdir(), 'sealpost-failing-'));
-  const folder = join(root, 'store');
-  const env = { SEALPOST_STORE: folder, SEALPOST_KEY_FILE: join(root, 'key') };
-  const run = async (...args: string[]): Promise<string> => {
-    const { code, stdout, stderr } = await runCommand(args, { env });
-    if (code !== 0) throw new Error(`${args.join(' ')}: ${stderr}`);
-    return stdout;
-  };
   const { report, signerSets } = await createSignedReports('calls');
-  writeFileSync(join(root, 'catalog.json'), JSON.stringify([testStream(feedId)]));
-  await run('init');
-  await run('stream', 'import', join(root, 'catalog.json'));
-  const account = JSON.parse(await run('account', 'create', '--name', 'one', '--entitle', 'public', '--json'));
+  const { folder, keyFile, accounts, remove } = await createStoreFolder('failing', [feedId], ['one']);
   const store = await openStore(folder, 'write');
   await registerSigners(store, signerSets);
   await store.close();
   let second = Math.floor(Date.now() / 1_000) - 20_000;
   return {
     folder,
-    keyFile: env.SEALPOST_KEY_FILE,
-    account,
+    keyFile,
+    account: accounts[0] as Account, // there is one
     next: () => report(feedId, ++second, second, 10n ** 18n + BigInt(second)),
     acknowledged: [],
-    remove: () => rmSync(root, { recursive: true, force: true }),
+    remove,
   };
 };
 
