@@ -150,7 +150,7 @@ test('tls: SIGHUP brings a new certificate to new connections, open ones go on; 
   install(createCertificate('fourth'));
   chmodSync(files.key, 0o644);
   serving.child.kill('SIGHUP');
-  await serving.printed(/tls_reload_failed[^\n]*open to others/);
+  await serving.printed(/tls_reload_failed[^\n]*accessible to other users/);
   expect(await shownName()).toBe('second');
 
   chmodSync(files.key, 0o600);

@@ -7,7 +7,7 @@ export type FieldType = 'bytes32' | 'time' | 'uint32' | 'uint64' | 'uint192' | '
 
 /** The unit of a field; `price`, `amount`, `ratio` and the fees have 18 decimals. */
 export type FieldUnit =
-  | 'feed id'
+  | 'feed ID'
   | 'stream time'
   | 'seconds'
   | 'nanoseconds'
@@ -30,7 +30,7 @@ const field = <N extends string, T extends FieldType>(
   unit: FieldUnit,
 ): { readonly name: N; readonly type: T; readonly unit: FieldUnit } => ({ name, type, unit });
 
-const feedIdField = field('feedId', 'bytes32', 'feed id');
+const feedIdField = field('feedId', 'bytes32', 'feed ID');
 const observationsField = field('observationsTimestamp', 'time', 'stream time');
 const marketStatusField = field('marketStatus', 'uint32', 'market status');
 const lastUpdateField = field('lastUpdateTimestamp', 'uint64', 'nanoseconds');

@@ -80,7 +80,7 @@ const fieldTexts: Readonly<Record<FieldName, string>> = {
 };
 
 const unitTexts: Readonly<Record<FieldUnit, string>> = {
-  'feed id': '32-byte ID of a stream',
+  'feed ID': '32-byte ID of a stream',
   'stream time': 'Unix time in seconds',
   seconds: 'Unix time in seconds',
   nanoseconds: 'Unix time in nanoseconds',

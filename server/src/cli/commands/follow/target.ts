@@ -8,7 +8,7 @@ import type { RawOptions } from '../../command-options.ts';
 import { CommandError, exitCodes } from '../../failure.ts';
 import type { Session } from '../../session.ts';
 import { withStore } from '../../store-access.ts';
-import { openDoor } from '../ingest/lines.ts';
+import { openLocalIngest } from '../ingest/lines.ts';
 import { askPlaces, parseIngestUrl, sendLines, TransientError } from '../ingest/remote.ts';
 import { readIngestToken } from '../ingest/token.ts';
 
@@ -49,23 +49,23 @@ const openRemote = async (settings: ResolvedSettings, to: string): Promise<Mirro
 
 const openLocal = async (session: Session, { values }: ResolvedSettings): Promise<MirrorTarget> => {
   const store = await openStore(values.store, 'write');
-  let door: Awaited<ReturnType<typeof openDoor>> | undefined;
+  let ingest: Awaited<ReturnType<typeof openLocalIngest>> | undefined;
   return {
     resume: async (request) => {
       const context = { store, nowMs: session.nowMs(), retentionDays: values.retentionDays, actor: session.actor() };
       return resumeMirror(context, request).catch(retryLater);
     },
     send: async function* (lines) {
-      door ??= await openDoor(store, session, values);
+      ingest ??= await openLocalIngest(store, session, values);
       try {
-        yield* door.take(lines);
+        yield* ingest.take(lines);
       } catch (error) {
         retryLater(error);
       }
     },
     administer: (act) => act(store.admin),
     close: async () => {
-      await door?.close();
+      await ingest?.close();
       await store.close();
     },
   };

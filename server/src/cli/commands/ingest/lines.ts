@@ -94,23 +94,23 @@ async function* ingestInto(
   settings: Settings,
   lines: AsyncIterable<Uint8Array>,
 ): AsyncGenerator<readonly LineResult[]> {
-  const door = await openDoor(store, session, settings);
+  const ingest = await openLocalIngest(store, session, settings);
   try {
-    yield* door.take(lines);
+    yield* ingest.take(lines);
   } finally {
-    await door.close();
+    await ingest.close();
   }
 }
 
 /** Ingest into a store of this machine, for one sender after the other. */
-export type LocalDoor = {
+export type LocalIngest = {
   /** Takes lines; results come in their order. */
   readonly take: (lines: AsyncIterable<Uint8Array>) => AsyncGenerator<readonly LineResult[]>;
   readonly close: () => Promise<void>;
 };
 
 /** Opens ingest into a store that someone else closes. At least one stream and one signer set must be registered. */
-export const openDoor = async (store: Store, { nowMs }: Session, settings: Settings): Promise<LocalDoor> => {
+export const openLocalIngest = async (store: Store, { nowMs }: Session, settings: Settings): Promise<LocalIngest> => {
   let reloadFailure: unknown;
   const view = await openAdminView(store.admin, (error) => {
     reloadFailure = error;
