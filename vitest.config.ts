@@ -56,7 +56,7 @@ export default defineConfig({
   resolve: { conditions: ['source'] },
   ssr: { resolve: { conditions: ['source', 'node', 'import', 'module', 'default'] } },
   test: {
-    maxWorkers: Math.ceil(1.5 * availableParallelism()), // many tests wait for programs: with one file for each core, cores are idle for a quarter of the time
+    maxWorkers: 2 * availableParallelism(), // many tests wait for programs: with one file for each core, cores are idle for a quarter of the time
     testTimeout: 60_000, // a program that starts on a busy machine takes its time
     expect: { poll: { timeout: 10_000 } }, // by itself one second, which is no promise of ours
     hookTimeout: 90_000, // so do several, and removing an installed package

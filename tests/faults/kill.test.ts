@@ -8,7 +8,7 @@ beforeAll(async () => {
 });
 afterAll(() => programs.remove());
 
-const lives = Number(process.env.KILL_LIVES ?? 120);
+const lives = Number(process.env.KILL_LIVES ?? 80);
 
 test(`kill -9: ${lives} lives, nothing acknowledged is lost or altered, latest never goes back`, async () => {
   // Two folders at once, one per core.

@@ -34,7 +34,7 @@ test('sharing: while one process writes a second writer is refused, and a killed
   for (let line = await lines.next(); !String(line.value).startsWith('ack'); ) line = await lines.next();
   await expect(openStore(folder, 'write')).rejects.toMatchObject({
     code: 'store_locked',
-    message: expect.stringContaining(`Process ${child.pid} is writing`),
+    message: expect.stringContaining(`Process ${child.pid} is already writing`),
   });
   const reader = await openStore(folder, 'read');
   expect(reader.reports.latest(stream)).toBeDefined();

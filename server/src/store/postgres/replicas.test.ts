@@ -196,7 +196,7 @@ test('replicas: while the primary is unavailable, a replica that has caught up a
 
 test('replicas: an address with another schema, several servers or no database is rejected', async () => {
   const open = (replicas: readonly string[], store = primary.url('plain')) => openStore(store, 'read', { replicas });
-  await expect(open([primary.url('other')])).rejects.toThrow('so its schema is plain too. Add schema=plain');
+  await expect(open([primary.url('other')])).rejects.toThrow('so it has the same schema. Add schema=plain');
   const several = 'postgres://postgres:hush@127.0.0.1:1,127.0.0.1:2/postgres?schema=plain';
   await expect(open([several])).rejects.toThrow('a read store is one server.');
   await expect(open([several])).rejects.not.toThrow('hush');
