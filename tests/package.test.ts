@@ -81,10 +81,12 @@ test('package: a stranger imports them and the values come out', () => {
     import { signRequest } from '@sealpost/protocol/request-signing';
     import vectors from '@sealpost/protocol/vectors/reports.json' with { type: 'json' };
     import { createClient, decode } from '@sealpost/client';
+    import { verifyCalldata } from '@sealpost/client/onchain';
     import { createNetwork, generateHistory } from '@sealpost/simulator';
     import { openStore } from 'sealpost';
     createClient({ baseUrl: 'http://127.0.0.1:7401' });
     decode(vectors.reports[0].fullReport);
+    verifyCalldata(vectors.reports[0].fullReport);
     const version = schemaVersionOf(parseFeedId('0x0003' + '0'.repeat(60)));
     const network = await createNetwork({ seed: 'stranger' });
     const headers = signRequest({ method: 'GET', target: '/', userId: 'u', timestampMs: 1 }, 's');
@@ -98,13 +100,14 @@ test('package: a stranger imports them and the values come out', () => {
 test('package: require() gives the same classes as import', () => {
   const script = `
     const { createClient, decode, SealpostError } = require('@sealpost/client');
+    const { verifyCalldata } = require('@sealpost/client/onchain');
     const { parseFeedId } = require('@sealpost/protocol');
     const { signRequest } = require('@sealpost/protocol/request-signing');
     const { reports } = require('@sealpost/protocol/vectors/reports.json');
     const { createNetwork } = require('@sealpost/simulator');
     const { openStore } = require('sealpost');
     decode(reports[0].fullReport);
-    const types = [createClient, parseFeedId, signRequest, createNetwork, openStore].map((value) => typeof value);
+    const types = [createClient, verifyCalldata, parseFeedId, signRequest, createNetwork, openStore].map((value) => typeof value);
     import('@sealpost/client').then((module) => console.log(JSON.stringify([new Set(types).size, types[0], module.SealpostError === SealpostError])));`;
   writeFileSync(join(stranger, 'required.cjs'), script);
   expect(JSON.parse(run('node', ['required.cjs']))).toEqual([1, 'function', true]);
@@ -264,12 +267,16 @@ const compilers = {
 const consumer = `
   import { createClient, decode, SealpostError, verify } from '@sealpost/client';
   import { latest, openRequester, type Requester } from '@sealpost/client/calls';
+  import { decodeVerifierError, verifierProxyAbi, verifyCalldata } from '@sealpost/client/onchain';
   import { type FeedId, parseFeedId } from '@sealpost/protocol';
   import { signRequest } from '@sealpost/protocol/request-signing';
   export const feedId: FeedId = parseFeedId('x');
   export const read = async () => decode((await createClient({ baseUrl: 'x' }).latest(feedId)).report).price satisfies bigint;
   export const requester: Requester = openRequester({ baseUrl: 'x' });
   export const alone = async () => (await latest(requester, feedId)).report.fullReport satisfies string;
+  export const calldata = verifyCalldata('0x') satisfies \`0x\${string}\`;
+  export const verifyName: 'verify' = verifierProxyAbi[0].name;
+  export const reverted: string | undefined = decodeVerifierError('0x').name;
   export const code = (error: unknown) => (error instanceof SealpostError ? error.code : undefined);
   export const all = [verify, signRequest];
   // @ts-expect-error seconds are a number

@@ -39,6 +39,8 @@ const bounds: readonly (readonly [what: string, source: string, max: number])[] 
     "export { latest, openRequester, stream } from '@sealpost/client/calls'; export { decode, verify } from '@sealpost/client'",
     31_200,
   ],
+  ['calldata of verify', "export { verifyCalldata } from '@sealpost/client/onchain'", 3_500],
+  ['everything on-chain', "export * from '@sealpost/client/onchain'", 6_700],
 ];
 
 test.each(bounds)('size: %s', async (_, source, max) => {

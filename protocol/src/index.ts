@@ -8,6 +8,7 @@ export * from './fee-token.ts';
 export * from './feed-id.ts';
 export * from './limits.ts';
 export * from './parameters.ts';
+export { arrayTail, bytesArrayTail, bytesTail, encodeTuple, type Tail } from './primitives/abi-words.ts';
 export * from './primitives/address.ts';
 export type { Hex } from './primitives/hex-bytes.ts';
 export * from './query.ts';

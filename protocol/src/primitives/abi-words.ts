@@ -1,5 +1,5 @@
-// The part of ABI encoding that reports need: 32-byte words, `bytes`, `bytes32[]` and tuples, as hex digits without 0x. A general
-// encoder would be a 23 MB dependency; property tests compare this one with ox's (D106).
+// The part of ABI encoding that reports and verifier calls need: 32-byte words, `bytes`, arrays of both and tuples, as hex digits without 0x.
+// A general encoder would be a 23 MB dependency; property tests compare this one with ox's (D106).
 import type { Hex } from './hex-bytes.ts';
 
 /** Types of a single word. `time64` is a uint64 as a number. */
@@ -67,3 +67,8 @@ export const encodeTuple = (elements: readonly (string | Tail)[]): Hex => {
   const tails = elements.map((element) => (typeof element === 'string' ? '' : element.tail));
   return `0x${head.join('')}${tails.join('')}`;
 };
+
+/** An element of type `bytes[]`: the number of items, then their tuple. */
+export const bytesArrayTail = (items: readonly Hex[]): Tail => ({
+  tail: numberWord(items.length) + encodeTuple(items.map(bytesTail)).slice(2),
+});

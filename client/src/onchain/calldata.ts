@@ -1,0 +1,87 @@
+// The calldata of calls to the published verifier contracts. Tests compare every byte with ox's encoder.
+import {
+  arrayTail,
+  bytesArrayTail,
+  bytesTail,
+  decodeFullReport,
+  encodeFullReport,
+  encodeTuple,
+  feeTokenArgument,
+  type Hex,
+  malformedArgument,
+  parseSignerSet,
+  type SignerSet,
+  type Tail,
+} from '@sealpost/protocol';
+import { type AnyReport, fullReportOf, readFormat } from '../decode.ts';
+import { readArgument, SealpostError } from '../errors.ts';
+
+/** The first four bytes of the hash of each signature. */
+const selectors = {
+  /** verify(bytes,bytes) */
+  verify: '0xf7e83aee',
+  /** verifyBulk(bytes[],bytes) */
+  verifyBulk: '0xf873a61c',
+  /** setConfig(bytes32,address[],uint8,(address,uint64)[]) */
+  setConfig: '0x41e3df58',
+} as const;
+
+const encodeCall = (name: keyof typeof selectors, elements: readonly (string | Tail)[]): Hex =>
+  `${selectors[name]}${encodeTuple(elements).slice(2)}`;
+
+/**
+ * Calldata of `verify` of the verifier proxy. `feeToken` is the address of the token that pays the fee; without it, the contract gets empty
+ * bytes, as billing by subscription takes. Throws `malformed_report` on what is not a report.
+ */
+export const verifyCalldata = (report: AnyReport, feeToken?: string): Hex => {
+  const payload = readFormat(() => normalize(report));
+  return encodeCall('verify', [bytesTail(payload), bytesTail(readArgument(() => feeTokenArgument(feeToken)))]);
+};
+
+/** Calldata of `verifyBulk`, which verifies several reports, and pays for all, in one call. The order of the reports is kept. */
+export const verifyBulkCalldata = (reports: readonly AnyReport[], feeToken?: string): Hex => {
+  const parameter = readArgument(() => {
+    if (Array.isArray(reports) && reports.length > 0) return feeTokenArgument(feeToken);
+    throw malformedArgument('reports', reports, 'a list of reports');
+  });
+  const payloads = reports.map((report, i) => naming(`reports[${i}]`, () => readFormat(() => normalize(report))));
+  return encodeCall('verifyBulk', [bytesArrayTail(payloads), bytesTail(parameter)]);
+};
+
+/** A report in its only canonical encoding, lower case. */
+const normalize = (report: AnyReport): Hex => encodeFullReport(decodeFullReport(fullReportOf(report)));
+
+/** Puts the place of a malformed report in front of the message. */
+const naming = <T>(place: string, read: () => T): T => {
+  try {
+    return read();
+  } catch (error) {
+    if (!(error instanceof SealpostError)) throw error;
+    const { code, message, details } = error;
+    throw new SealpostError(code, `${place}: ${message}`, { details, cause: error });
+  }
+};
+
+/**
+ * Calldata of `setConfig` of Verifier 2.0.0 (contracts v0.5.0), which registers a signer set; only the owner of the contract may call it. The
+ * list of reward recipients is empty: the owner of the fee manager sets them.
+ */
+export const setConfigCalldata = (signerSet: SignerSet): Hex => {
+  const { configDigest, f, addresses } = readArgument(() => readRegistrable(signerSet));
+  return encodeCall('setConfig', [
+    configDigest.slice(2),
+    arrayTail(addresses.map((address) => address.slice(2).padStart(64, '0'))),
+    f.toString(16).padStart(64, '0'),
+    arrayTail([]),
+  ]);
+};
+
+/** A signer set that the contract accepts: it rejects f = 0 and the zero address. */
+const readRegistrable = (raw: SignerSet): SignerSet => {
+  const { configDigest }: { readonly configDigest?: unknown } = Object(raw);
+  const set = parseSignerSet(String(configDigest), raw, 'signerSet');
+  if (set.f === 0) throw malformedArgument('signerSet.f', set.f, 'at least 1: the contract rejects 0');
+  const zero = set.addresses.findIndex((address) => /^0x0+$/.test(address));
+  if (zero === -1) return set;
+  throw malformedArgument(`signerSet.addresses[${zero}]`, set.addresses[zero], 'the address of a signer, not zero');
+};
