@@ -168,11 +168,16 @@ test('signers: a set is registered, listed, updated by import and retired perman
   const added = await run('signers', 'add', digest, '-f', '1', '--address', addresses.join(','));
   expect(added).toEqual({ code: 0, stdout: `Signer set ${digest} registered.\n`, stderr: '' });
   expect((await run('signers', 'add', digest, '-f', '1', '--address', addresses.join(','))).code).toBe(1);
+  expect((await run('signers', 'calldata')).stdout).toMatch(new RegExp(`^0x41e3df58${digest.slice(2)}[0-9a-f]+\n$`));
   expect(await run('signers', 'add', digest, '-f', '2', '--address', addresses.join(','))).toMatchObject({ code: 2 });
   const published = file('signers.json', { [digest]: { f: 0, addresses: addresses.slice(0, 2) } });
   expect(await json('signers', 'import', published)).toEqual({ added: 0, changed: 1, unchanged: 0 });
   expect((await run('signers', 'retire', digest)).stdout).toBe(`Signer set ${digest} retired.\n`);
   expect(await run('signers', 'retire', digest)).toMatchObject({ code: 1 });
+  expect(await run('signers', 'calldata')).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('no active signer set'),
+  });
   expect(await json('signers', 'import', published)).toEqual({ added: 0, changed: 0, unchanged: 1 });
   expect(await json('signers', 'list')).toEqual({
     [digest]: {

@@ -1,4 +1,5 @@
 // The command `sealpost signers`: who may sign reports. A retired set verifies history but admits no new report.
+import { SealpostError, setConfigCalldata } from '@sealpost/client/onchain';
 import { formatDate, parseSignerSet, parseSignerSets, type SignerSet } from '@sealpost/protocol';
 import type { AdminStore, RegisteredSignerSet } from '../../store/store.ts';
 import { type ChangeSummary, changeRecords, renderSummary } from '../admin-change.ts';
@@ -7,6 +8,7 @@ import { collected, parseCount, readJsonFile } from '../command-options.ts';
 import { asUsage, CommandError, exitCodes, usageError } from '../failure.ts';
 import { formatNumberOf, renderTable } from '../formats.ts';
 import type { Session } from '../session.ts';
+import { loadSignerSets } from './report/inspection.ts';
 
 const add: SettingsCommand = {
   name: 'add',
@@ -139,8 +141,60 @@ export const registerSignerSets = (
   return changeRecords(session, admin, { kind: 'signerSet', keys, plan, action: 'signers.import', detail });
 };
 
+const calldata: SettingsCommand = {
+  name: 'calldata',
+  summary: 'Print the calldata that registers a signer set on-chain: setConfig of Verifier 2.0.0.',
+  arguments: [{ name: '[CONFIG_DIGEST]', help: '0x and 64 hex digits (default: the only set that is not retired)' }],
+  options: [
+    {
+      flag: '--signers <file|url>',
+      help: 'signers.json, or the URL of a server that publishes it (default: the store)',
+    },
+    { flag: '--json', help: 'print function, config digest and calldata as one line of JSON' },
+  ],
+  settings: ['store'],
+  examples: [
+    ['Register a set of the store', 'sealpost signers calldata 0x0009…'],
+    ['Register the set of a server', 'sealpost signers calldata --signers https://streams.example.com'],
+  ],
+  run: async ({ session, options, withStore, print }, digest?: string) => {
+    const sets =
+      options.signers === undefined
+        ? await withStore(({ admin }) => admin.list('signerSet'))
+        : [...(await loadSignerSets(session, String(options.signers))).values()];
+    const set = pickSignerSet(sets, digest?.toLowerCase());
+    const encoded = encodeRegistration(set);
+    const signature = 'setConfig(bytes32,address[],uint8,(address,uint64)[])';
+    await print({ function: signature, configDigest: set.configDigest, calldata: encoded }, `${encoded}\n`);
+  },
+};
+
+/** The set that is named, or the only one that is not retired. */
+const pickSignerSet = (sets: readonly (SignerSet | RegisteredSignerSet)[], digest: string | undefined): SignerSet => {
+  const active = sets.filter((set) => !('retiredAt' in set) || set.retiredAt === null);
+  const [found, another] = digest === undefined ? active : sets.filter(({ configDigest }) => configDigest === digest);
+  if (found !== undefined && another === undefined) return found;
+  if (digest !== undefined)
+    throw usageError(
+      `${digest} is not among the signer sets: ${sets.map(({ configDigest }) => configDigest).join(', ') || 'none'}.`,
+    );
+  throw usageError(
+    found === undefined
+      ? 'There is no active signer set. Register one with: sealpost signers import signers.json.'
+      : `Give the config digest of one signer set: ${active.map(({ configDigest }) => configDigest).join(', ')}.`,
+  );
+};
+
+const encodeRegistration = (set: SignerSet): string => {
+  try {
+    return setConfigCalldata(set);
+  } catch (error) {
+    throw error instanceof SealpostError ? new CommandError(exitCodes.refused, error.message, { cause: error }) : error;
+  }
+};
+
 export const signersCommands: CommandGroup = {
   name: 'signers',
-  summary: 'Manage signer sets: add, list, retire, import.',
-  commands: [add, list, retire, importSets],
+  summary: 'Manage signer sets: add, list, retire, import, calldata.',
+  commands: [add, list, retire, importSets, calldata],
 };

@@ -27,7 +27,8 @@ import { clientOptions, explainRemote } from '../../remote-client.ts';
 import { printJson, type Session } from '../../session.ts';
 import { openInput, readWholeLines } from '../ingest/input.ts';
 
-const reportForms = 'fullReport as hex, a file, or - for standard input; each line is hex or a JSON report';
+/** The help text of an argument that gives reports. */
+export const reportForms = 'fullReport as hex, a file, or - for standard input; each line is hex or a JSON report';
 
 export const decodeCommand: PlainCommand = {
   name: 'decode',
@@ -50,7 +51,7 @@ export const decodeCommand: PlainCommand = {
 };
 
 /** The full reports of an argument, in order. */
-async function* readFullReports(session: Session, source: string): AsyncGenerator<FullReport> {
+export async function* readFullReports(session: Session, source: string): AsyncGenerator<FullReport> {
   if (/^(0x[^/]*|[0-9a-f]{65,})$/i.test(source)) return yield parseFullReport(source, 'REPORT');
   const interruption = session.interruption();
   const { stream, close } = await openInput(session, source);
@@ -164,7 +165,7 @@ export const verifyCommand: PlainCommand = {
     ],
   ],
   run: async ({ session, options: { signers, json } }, source: string) => {
-    const signerSets = await readSignerSets(session, String(signers));
+    const signerSets = await loadSignerSets(session, String(signers));
     let count = 0;
     for await (const report of readFullReports(session, source)) {
       const verdict = judge(report, signerSets);
@@ -176,7 +177,8 @@ export const verifyCommand: PlainCommand = {
   },
 };
 
-const readSignerSets = async (session: Session, source: string): Promise<SignerSets> => {
+/** The signer sets of a file, or of a server that publishes them. */
+export const loadSignerSets = async (session: Session, source: string): Promise<SignerSets> => {
   if (!/^https?:/.test(source)) {
     const raw = await readJsonFile(source);
     return asUsage(() => parseSignerSets(raw, source));

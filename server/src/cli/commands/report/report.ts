@@ -1,4 +1,4 @@
-// The command `sealpost report`: reads reports of a server. Decoding and verifying are in inspection.ts.
+// The command `sealpost report`: reads reports of a server. Decoding and verifying are in inspection.ts, calldata in calldata.ts.
 import { type CallOptions, type Client, decode, formatDecimal, SealpostError, type TimeRange } from '@sealpost/client';
 import { limits, type ReportJson, secondsMax, timeResolutionOf } from '@sealpost/protocol';
 import type { CommandGroup, OptionRow, PlainCommand } from '../../command.ts';
@@ -10,6 +10,7 @@ import { explainRemote, type RemoteFeed, readRemoteFeeds } from '../../remote-cl
 import { printJson, type Session } from '../../session.ts';
 import { feedForms } from '../../stream-argument.ts';
 import { parseSpan, parseTime, timeForms } from '../../time-arguments.ts';
+import { calldataCommand } from './calldata.ts';
 import { decodeCommand, formatInstant, verifyCommand } from './inspection.ts';
 
 /** What a reading command uses: the client, the requested streams and the options. */
@@ -189,7 +190,7 @@ const pageOptions: readonly OptionRow[] = [
 
 export const reportCommands: CommandGroup = {
   name: 'report',
-  summary: 'Read reports of a server; decode and verify reports.',
+  summary: 'Read reports of a server; decode and verify reports, also on-chain.',
   commands: [
     createReading(
       'latest',
@@ -234,5 +235,6 @@ export const reportCommands: CommandGroup = {
     ),
     decodeCommand,
     verifyCommand,
+    calldataCommand,
   ],
 };
