@@ -65,10 +65,12 @@ export const toCatalogEntry = (stream: Stream): CatalogEntry => ({
 /** Changes the status of a stream; decommissioning sets `decommissionedAt`. Throws if the transition is not allowed. */
 export const moveStream = (stream: Stream, status: StreamStatus, atMs: number): Stream => {
   const allowed: readonly StreamStatus[] = statusTransitions[stream.status];
-  if (!allowed.includes(status)) {
-    const next = allowed.length === 0 ? 'no other status' : allowed.join(' or ');
-    throw malformedArgument('status', status, `${next}, since ${stream.name} is ${stream.status}`);
-  }
+  if (allowed.length === 0)
+    throw new ApiError('malformed_argument', `${stream.name} is ${stream.status}, which is permanent.`, {
+      argument: 'status',
+    });
+  if (!allowed.includes(status))
+    throw malformedArgument('status', status, `${allowed.join(' or ')}, since ${stream.name} is ${stream.status}`);
   return { ...stream, status, decommissionedAt: status === 'decommissioned' ? formatDate(atMs) : null };
 };
 

@@ -65,7 +65,7 @@ test('stream: the first one creates the store; it goes from testing to live to d
   expect(await run('stream', 'set', 'BTC', '--status', 'live')).toEqual({
     code: 1,
     stdout: '',
-    stderr: 'error: status is "live", expected no other status, since BTC is decommissioned.\n',
+    stderr: 'error: BTC is decommissioned, which is permanent.\n',
   });
   expect((await run('stream', 'list')).stdout).toMatch(
     /^BTC +0x0003\S+ +testnet +decommissioned +hidden +2025-11-15T/m,

@@ -116,6 +116,14 @@ test.each([
   expect(ran).toEqual({ code: 3, stdout: '', stderr: `error: ${text}\n` });
 });
 
+test('ingest --to: the address of the public API is explained', async () => {
+  const ran = await against((_, response) =>
+    response.writeHead(400).end('{"error":"This API reads no request body. Send none.","code":"unexpected_body"}'),
+  );
+  const text = 'HOST does not accept reports. Use the address of the server’s private listener (opsListen).';
+  expect(ran).toEqual({ code: 3, stdout: '', stderr: `error: ${text}\n` });
+});
+
 const stored = `${JSON.stringify({ line: 1, result: 'stored', feedID: stream, observationsTimestamp: now, code: null, message: null })}\n`;
 
 test('ingest --to: if the server fails midway, the error comes with what was stored before', async () => {

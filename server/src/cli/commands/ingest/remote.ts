@@ -151,13 +151,14 @@ const explainRefusal = (status: number, body: string, url: URL): CommandError =>
 };
 
 const explainAnswer = (status: number, body: string, { host }: URL): CommandError => {
-  const { error } = parseJson(body);
+  const { error, code } = parseJson(body);
   const said = typeof error === 'string' ? error : `It returned ${status}.`;
   if (status === 401)
     return unavailable(
       `The server at ${host} rejected the token. Set the server’s token: --ingest-token-file FILE or SEALPOST_INGEST_TOKEN.`,
     );
-  if (status === 404 || status === 405)
+  // The public API rejects the body before it looks at the path.
+  if (status === 404 || status === 405 || code === 'unexpected_body')
     return unavailable(
       `${host} does not accept reports. Use the address of the server’s private listener (opsListen).`,
     );

@@ -4,7 +4,7 @@ import { type Copied, copyStore } from '../../../store/copy.ts';
 import { openStore } from '../../../store/open.ts';
 import type { SettingsCommand } from '../../command.ts';
 import { CommandError, exitCodes, interruptedCode, usageError } from '../../failure.ts';
-import { formatNumberOf } from '../../formats.ts';
+import { formatCount, formatNumberOf } from '../../formats.ts';
 import { createProgress } from '../../progress.ts';
 import type { Session } from '../../session.ts';
 
@@ -43,7 +43,7 @@ export const copyCommand: SettingsCommand = {
         : `${formatNumberOf(copied.damaged, 'damaged record')} skipped. See: sealpost store verify --store ${hidePassword(from)}.\n`;
     await print(
       { from: hidePassword(from), to: hidePassword(to), ...copied },
-      `${formatNumberOf(copied.reports, 'report')} in ${hidePassword(to)}, ${copied.duplicates} already present; all verified.\n${damaged}`,
+      `${formatNumberOf(copied.reports, 'report')} in ${hidePassword(to)}, ${formatCount(copied.duplicates)} already present; all verified.\n${damaged}`,
     );
   },
 };
