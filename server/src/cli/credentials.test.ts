@@ -32,7 +32,7 @@ describe('credentials', () => {
 
   test('a secret in place of the user ID is not repeated', async () => {
     const ran = await latest({ SEALPOST_USER_ID: alice.secret, SEALPOST_SECRET: alice.userId });
-    expect(ran).toMatchObject({ code: 2, stderr: 'error: SEALPOST_USER_ID is not a user ID, expected a UUID.\n' });
+    expect(ran).toMatchObject({ code: 2, stderr: 'error: SEALPOST_USER_ID is not a UUID.\n' });
   });
 
   test('a profile has url and user, from a file or the one at home; its secret may be in a separate file', async () => {

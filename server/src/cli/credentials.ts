@@ -216,7 +216,7 @@ export const createUser = (from: string, place: string, userId: string, secret: 
   try {
     parseUserId(userId);
   } catch {
-    throw usageError(`${place} is not a user ID, expected a UUID.`); // not repeated: it may be the secret, mixed up
+    throw usageError(`${place} is not a UUID.`); // not repeated: it may be the secret, mixed up
   }
   const sign: Signer = (method, target, timestampMs) => signRequest({ method, target, userId, timestampMs }, secret);
   const openClient: OpenClient = (at, session, changes = {}) =>

@@ -47,7 +47,7 @@ describe('login', () => {
     expect(await login([], '')).toMatchObject({ code: 2 });
     expect((await run(['login', service.url], { env: env(), stdin: 'x' })).stderr).toContain('--user-id UUID');
     expect((await run(['login', service.url, '--user-id', 'me'], { env: env(), stdin: 'x' })).stderr).toBe(
-      'error: The user ID is not a user ID, expected a UUID.\n',
+      'error: The user ID is not a UUID.\n',
     );
     expect(() => statSync(file())).toThrow();
   });
