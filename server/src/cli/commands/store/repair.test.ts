@@ -85,6 +85,20 @@ test('store repair: a report that does not verify is not stored, and stays lost'
   expect(readdirSync(folder).filter((name) => name.startsWith('set-aside-'))).toHaveLength(2);
 });
 
+test('store repair: a damaged entry of the audit log is kept, with and without --dry-run', async () => {
+  const environment = openEnvironment(join(folder, 'admin'), false);
+  const audit = openTable(environment, 'audit');
+  const [first] = [...audit.getRange({ limit: 1 })];
+  if (first === undefined) throw new Error('The audit log is empty.');
+  environment.root.transactionSync(() => audit.put(Buffer.from(first.key), Buffer.from(first.value).fill(0, 0, 4)));
+  await environment.root.close();
+  for (const options of [['--dry-run'], []]) {
+    const { code, stdout } = await runCommand(['store', 'repair', ...options], { env });
+    expect(code).toBe(1);
+    expect(stdout).toContain('\naudit 0000000000000001 is kept: entries of the audit log are never removed;');
+  }
+});
+
 test('store repair: a store in PostgreSQL is repaired next to its nodes; what is lost is fetched and verified', async () => {
   const server = await startPostgres();
   const database = server.connect();

@@ -116,7 +116,7 @@ const renderOutcome = ({ paint }: Session, outcome: Outcome, dryRun: boolean, is
     `${formatNumberOf(setAside, 'damaged record')} ${put}${where}.`,
     ...(derived.length > 0 ? [`Records ${again}: ${derived.join(', ')}.`] : []),
     ...(fetched === null ? [] : [renderFetched(fetched)]),
-    ...left.map(({ table, key, why }) => `${table} ${withoutControls(key)} was kept: ${why}.`),
+    ...left.map(({ table, key, why }) => `${table} ${withoutControls(key)} is kept: ${why}.`),
     ...(lost.length === 0 ? [paint.green('Nothing is lost.')] : [paint.red('Lost:'), ...lost.map(renderLoss)]),
     ...(lost.some((loss) => spanOf(loss).length > 0) && isOffline
       ? ['Fetch lost reports from another server with: sealpost store repair --from URL.']
