@@ -42,6 +42,7 @@ const layers: Readonly<Record<string, readonly string[]>> = {
     'server/src/store',
   ],
   'server/src/ops': ['server/src/connections', 'server/src/observe', 'server/src/runtime'],
+  'server/src/sandbox': ['protocol', 'simulator', 'server/src/access', 'server/src/runtime', 'server/src/store'],
   'server/src/app': [
     'server/src/access',
     'server/src/config',
@@ -51,6 +52,7 @@ const layers: Readonly<Record<string, readonly string[]>> = {
     'server/src/live',
     'server/src/observe',
     'server/src/runtime',
+    'server/src/sandbox',
     'server/src/store',
   ],
   'server/src/cluster': [
@@ -73,6 +75,7 @@ const layers: Readonly<Record<string, readonly string[]>> = {
     'server/src/observe',
     'server/src/ops',
     'server/src/runtime',
+    'server/src/sandbox',
     'server/src/store',
   ],
   'server/src/index': ['server/src/config', 'server/src/node', 'server/src/store'],
@@ -85,6 +88,7 @@ const layers: Readonly<Record<string, readonly string[]>> = {
     'server/src/ingest',
     'server/src/node',
     'server/src/runtime',
+    'server/src/sandbox',
     'server/src/store',
   ],
 };
@@ -107,13 +111,13 @@ test('tidy: imports follow the flow of the layer table', () => {
   offenders(against, 'Data flows one way; an import against the flow couples what must stay apart.');
 });
 
-test('tidy: only the commands demo and simulate import the simulator', () => {
+test('tidy: only the commands demo and simulate, and the sandbox, import the simulator', () => {
   const importing = product.filter(
     ({ path, imports }) => path.startsWith('server/') && imports.includes('@sealpost/simulator'),
   );
   const others = importing
     .map(({ path }) => path)
-    .filter((path) => !/^server\/src\/cli\/commands\/(demo|simulate)\//.test(path));
+    .filter((path) => !/^server\/src\/cli\/commands\/(demo|sandbox|simulate)\/|^server\/src\/sandbox\//.test(path));
   offenders(others, 'The service serves any network; the simulated one is a guest.');
 });
 

@@ -24,6 +24,7 @@ import { createAddressSet } from './runtime/ip-address.ts';
 import type { StartWatch } from './runtime/start-watch.ts';
 import { readTlsFiles, type TlsFiles } from './runtime/tls-files.ts';
 import { hidePassword } from './runtime/urls.ts';
+import type { SandboxParts } from './sandbox/parts.ts';
 import { type AdminView, openAdminView } from './store/admin-snapshot.ts';
 import { openStore } from './store/open.ts';
 import { startRetention } from './store/retention.ts';
@@ -69,6 +70,7 @@ export const openWritePath = async (
   settings: NodeSettings,
   observe: Observe,
   starting: StartWatch,
+  sandbox?: SandboxParts,
 ): Promise<WritePath> => {
   const store = await starting.part(`the store ${hidePassword(settings.store)}`, () =>
     openStore(settings.store, 'write', {
@@ -79,7 +81,7 @@ export const openWritePath = async (
     }),
   );
   try {
-    return await openIngest(settings, store, observe, starting);
+    return await openIngest(settings, store, observe, starting, sandbox?.reportNowMs ?? Date.now);
   } catch (error) {
     await store.close();
     throw error;
@@ -91,6 +93,7 @@ const openIngest = async (
   store: Store,
   observe: Observe,
   starting: StartWatch,
+  reportNowMs: () => number,
 ): Promise<WritePath> => {
   const onFailure = (error: unknown) => observe({ kind: 'adminReloadFailed', error });
   const view = await starting.part('the catalog and the accounts', () => openAdminView(store.admin, onFailure));
@@ -105,13 +108,13 @@ const openIngest = async (
     throw error;
   }
   const ingest = watchVisibility(
-    createIngest({ store, view, verifier, rules: settings, nowMs: Date.now, observe }),
+    createIngest({ store, view, verifier, rules: settings, nowMs: reportNowMs, observe }),
     () => performance.now(),
     observe,
   );
   const rules = { ...settings, everyMs: retentionEveryMs };
   const streams = () => view.current().streams.values();
-  const stopRetention = startRetention(store.reports, streams, rules, Date.now, (error) =>
+  const stopRetention = startRetention(store.reports, streams, rules, reportNowMs, (error) =>
     observe({ kind: 'warning', code: 'trim_failed', message: 'Old reports could not be removed.', error }),
   );
   return {
@@ -136,6 +139,7 @@ export const openReadPath = async (
   observe: Observe,
   limiters?: SharedLimits,
   signIn?: SignIn,
+  sandbox?: SandboxParts,
 ): Promise<ReadPath> => {
   setFlagsFromString(inlining);
   const monotonicMs = () => performance.now();
@@ -147,7 +151,7 @@ export const openReadPath = async (
     view: shown,
     rules: { ...settings, keepAliveMs },
     longWork,
-    nowMs: Date.now,
+    nowMs: sandbox?.reportNowMs ?? Date.now,
     monotonicMs,
     observe,
     shared: limiters?.connections,
@@ -166,7 +170,7 @@ export const openReadPath = async (
     onTrouble: (message, error) => observe({ kind: 'warning', code: 'usage_not_stored', message, error }),
   });
   try {
-    const parts = { load, longWork, usage, live, signIn };
+    const parts = { load, longWork, usage, live, signIn, sandbox };
     return await openListener(settings, store, shown, box, observe, parts, limiters);
   } catch (error) {
     await live.drain(0);
@@ -182,6 +186,7 @@ type ReadParts = {
   readonly usage: UsageCounter;
   readonly live: Live;
   readonly signIn: SignIn | undefined;
+  readonly sandbox: SandboxParts | undefined;
 };
 
 const openListener = async (
@@ -190,7 +195,7 @@ const openListener = async (
   view: AdminView,
   box: SecretBox,
   observe: Observe,
-  { load, longWork, usage, live, signIn }: ReadParts,
+  { load, longWork, usage, live, signIn, sandbox }: ReadParts,
   limiters: SharedLimits | undefined,
 ): Promise<ReadPath> => {
   let draining = false;
@@ -203,6 +208,7 @@ const openListener = async (
     rules,
     url: () => listener.url,
     nowMs: Date.now,
+    ...(sandbox && { reportNowMs: sandbox.reportNowMs }),
     monotonicMs: () => performance.now(),
     isDraining: () => draining,
     load,

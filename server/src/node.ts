@@ -9,13 +9,14 @@ import { type NodeSettings, openReadPath, openWritePath, type ReadPath, type Wri
 import { openWorkers } from './cluster/primary.ts';
 import type { Settings } from './config/config.ts';
 import type { SignIn } from './http/sign-in.ts';
-import { resumeMirror } from './ingest/mirror.ts';
+import { type MirrorRequest, resumeMirror } from './ingest/mirror.ts';
 import { createIngestHandler } from './ingest/sources/listener.ts';
 import { type Log, openLog } from './observe/log.ts';
 import { createMetrics, type MetricValues, renderMetrics, sumMetrics } from './observe/metrics.ts';
 import { createObserver, type Listener } from './observe/observe.ts';
 import { type OpsListener, openOpsListener } from './ops/ops.ts';
 import { closeFailedStart, type StartWatch, unwatchedStart } from './runtime/start-watch.ts';
+import type { SandboxParts } from './sandbox/parts.ts';
 import type { AdminView } from './store/admin-snapshot.ts';
 import { lateReason, readFreshness } from './store/freshness.ts';
 import type { Damage, Store, WritingPart } from './store/store.ts';
@@ -40,6 +41,8 @@ export type NodeOptions = {
   readonly starting?: StartWatch;
   /** Signs browsers in by a code; only in a node without workers. */
   readonly signIn?: SignIn;
+  /** Makes it a sandbox; only in a node without workers. */
+  readonly sandbox?: SandboxParts;
 };
 
 /** A stream is behind when its newest report is older than this. */
@@ -50,7 +53,8 @@ const lastUploadMs = 200;
 
 /** Opens a node; it serves when this resolves. If a part fails to open, it closes those before it. */
 export const openNode = async (options: NodeOptions): Promise<Node> => {
-  const { settings, version, ingestToken, logTo, starting = unwatchedStart, signIn } = options;
+  const { settings, version, logTo, starting = unwatchedStart, sandbox } = options;
+  const reportNowMs = sandbox?.reportNowMs ?? Date.now;
   const log = openLog({
     level: settings.logLevel,
     nowMs: Date.now,
@@ -66,6 +70,7 @@ export const openNode = async (options: NodeOptions): Promise<Node> => {
     readings: createReadings(
       () => write,
       () => front,
+      reportNowMs,
     ),
     staleAfterSeconds,
   });
@@ -81,23 +86,19 @@ export const openNode = async (options: NodeOptions): Promise<Node> => {
   const open = async (): Promise<Node> => {
     const box = openSecretBox(settings);
     const nodeSettings: NodeSettings = { ...withoutSecrets(settings), version };
-    const opened = withAnnouncedKeys(await openWritePath(nodeSettings, observe, starting), box, observe);
+    const opened = withAnnouncedKeys(await openWritePath(nodeSettings, observe, starting, sandbox), box, observe);
     write = opened;
     const missingKeys = createMissingKeys(opened.view, box);
-    const listening = await openFront(nodeSettings, settings.key, opened, box, observe, log, starting, signIn);
+    const listening = await openFront(nodeSettings, opened, box, observe, log, starting, options);
     front = listening;
     const opsOptions = {
-      ...settings.opsListen,
+      ...opsOptionsOf(options, opened, closing.signal),
       checks: {
         draining: () => (stopping === undefined ? undefined : 'this node is shutting down'),
-        store: () => checkStore(opened),
-        writing: () => describeStops(opened.store, ['reports'])[0],
-        ingest: () => checkLag(opened),
-        workers: listening.check,
+        ...checksOf(opened, listening, reportNowMs),
       },
       degraded: () => [...describeDegradation(opened.store, listening), ...missingKeys()],
       metrics: async () => renderMetrics(await sumMetrics([await metrics.values(), ...(await listening.values())])),
-      ...(ingestToken !== undefined && { ingest: openIngest(opened, nodeSettings, ingestToken, closing.signal) }),
       observe,
     };
     ops = await starting.part('the private listener', () => openOpsListener(opsOptions));
@@ -143,19 +144,30 @@ const notAnnounced = (error: unknown) =>
     error,
   }) as const;
 
-/** What answers /ingest and below. */
-const openIngest = (
+const checksOf = (opened: WritePath, { check }: Front, reportNowMs: () => number) => ({
+  store: () => checkStore(opened),
+  writing: () => describeStops(opened.store, ['reports'])[0],
+  ingest: () => checkLag(opened, reportNowMs()),
+  workers: check,
+});
+
+/** Where the private listener is, and what answers /ingest and /sandbox there. */
+const opsOptionsOf = (
+  { settings: { opsListen, retentionDays }, ingestToken, sandbox }: NodeOptions,
   { store, ingest }: WritePath,
-  { retentionDays }: NodeSettings,
-  token: string,
   stopping: AbortSignal,
-) =>
-  createIngestHandler({
-    ingest,
-    token,
-    resume: (request) => resumeMirror({ store, nowMs: Date.now(), retentionDays, actor: 'private listener' }, request),
-    stopping,
-  });
+) => {
+  const nowMs = sandbox?.reportNowMs ?? Date.now;
+  const resume = (request: MirrorRequest) =>
+    resumeMirror({ store, nowMs: nowMs(), retentionDays, actor: 'private listener' }, request);
+  return {
+    ...opsListen,
+    ...(ingestToken !== undefined && {
+      ingest: createIngestHandler({ ingest, token: ingestToken, resume, stopping }),
+    }),
+    ...(sandbox?.control && { sandbox: sandbox.control }),
+  };
+};
 
 /** The public listener, wherever it runs. */
 type Front = {
@@ -174,13 +186,12 @@ type Front = {
 
 const openFront = async (
   settings: NodeSettings,
-  key: string | undefined,
   { store, view }: WritePath,
   box: SecretBox,
   observe: Listener,
   log: Log,
   starting: StartWatch,
-  signIn: SignIn | undefined,
+  { settings: { key }, signIn, sandbox }: NodeOptions,
 ): Promise<Front> => {
   const shareLimits =
     store.nodes &&
@@ -189,7 +200,7 @@ const openFront = async (
     );
   if (settings.workers === 0) {
     const read = await starting.part('the API to listen', () =>
-      openSingle(settings, store, view, box, observe, shareLimits, signIn),
+      openSingle(settings, store, view, box, observe, shareLimits, signIn, sandbox),
     );
     return { ...read, check: () => undefined, degraded: () => [], damage: () => [], values: async () => [] };
   }
@@ -213,10 +224,11 @@ const openSingle = async (
   observe: Listener,
   shareLimits: ShareLimits | undefined,
   signIn: SignIn | undefined,
+  sandbox: SandboxParts | undefined,
 ): Promise<ReadPath> => {
-  if (shareLimits === undefined) return openReadPath(settings, store, view, box, observe, undefined, signIn);
+  if (shareLimits === undefined) return openReadPath(settings, store, view, box, observe, undefined, signIn, sandbox);
   const { limiters, drain, receive } = createSharedLimiters();
-  const read = await openReadPath(settings, store, view, box, observe, limiters, signIn);
+  const read = await openReadPath(settings, store, view, box, observe, limiters, signIn, sandbox);
   const stopSharing = shareLimits({ collect: drain, receive });
   return {
     ...read,
@@ -227,14 +239,17 @@ const openSingle = async (
   };
 };
 
-const createReadings = (write: () => WritePath | undefined, front: () => Front | undefined) => ({
+const createReadings = (
+  write: () => WritePath | undefined,
+  front: () => Front | undefined,
+  reportNowMs: () => number,
+) => ({
   activeRequests: () => front()?.activeRequests() ?? 0,
-  stalenessSeconds: () => (write() === undefined ? [] : stalenessOf(write() as WritePath)), // checked before
+  stalenessSeconds: () => (write() === undefined ? [] : stalenessOf(write() as WritePath, reportNowMs())), // checked before
   storeMapBytes: async () => (await write()?.store.reports.stats())?.fileBytes ?? 0,
 });
 
-function* stalenessOf({ store, view }: WritePath): Generator<number> {
-  const nowMs = Date.now();
+function* stalenessOf({ store, view }: WritePath, nowMs: number): Generator<number> {
   for (const { feedId, status } of view.current().streams.values()) {
     if (status !== 'live') continue;
     const newest = store.reports.newestMs(feedId);
@@ -270,5 +285,5 @@ const checkStore = async ({ store }: WritePath): Promise<string | undefined> => 
   return undefined;
 };
 
-const checkLag = async ({ store, view }: WritePath): Promise<string | undefined> =>
-  lateReason(await readFreshness(store.reports, view.current().streams.values(), Date.now()));
+const checkLag = async ({ store, view }: WritePath, nowMs: number): Promise<string | undefined> =>
+  lateReason(await readFreshness(store.reports, view.current().streams.values(), nowMs));

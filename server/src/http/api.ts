@@ -48,6 +48,8 @@ export type ApiParts = {
   /** Where this is reached, for the examples of /docs; asked when it is listening. */
   readonly url: () => string;
   readonly nowMs: () => number;
+  /** The time of reports, where it is not the clock's. */
+  readonly reportNowMs?: () => number;
   readonly monotonicMs: () => number;
   readonly isDraining: () => boolean;
   readonly load: Load;
@@ -119,18 +121,19 @@ export const createApi = (parts: ApiParts): Pipeline & { readonly newRequestId: 
     readQuery: createQueryReader(rules),
     findFile: parts.findFile,
     nowMs,
+    reportNowMs: parts.reportNowMs ?? nowMs,
     monotonicMs,
     newRequestId,
     isDraining: parts.isDraining,
     load: parts.load,
-    contextOf: (caller, readable, { ifNoneMatch, origin }, now, client) => ({
+    contextOf: (caller, readable, { ifNoneMatch, origin }, times, client) => ({
       reports: store.reports,
       admin: view.current(),
       readable,
       userId: caller?.userId ?? '',
       longWork: parts.longWork,
       client,
-      nowMs: now,
+      ...times,
       retentionDays: rules.retentionDays,
       ifNoneMatch,
       origins: rules.origins,

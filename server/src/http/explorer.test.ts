@@ -182,6 +182,7 @@ test('explorer: its files are served while requests are shed, up to the limit of
     contextOf: unused,
     findFile: open(),
     nowMs: Date.now,
+    reportNowMs: Date.now,
     monotonicMs,
     newRequestId: () => 'id',
     isDraining: () => false,

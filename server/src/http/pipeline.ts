@@ -37,6 +37,8 @@ export type RequestEvent = {
   readonly error?: unknown | undefined;
 };
 
+type RequestTimes = Pick<RouteContext, 'nowMs' | 'reportNowMs'>;
+
 export type PipelineParts = {
   readonly handlers: Handlers;
   readonly gate: Gate;
@@ -44,6 +46,8 @@ export type PipelineParts = {
   /** Files that are served besides the routes; none when absent. */
   readonly findFile?: FindFile | undefined;
   readonly nowMs: () => number;
+  /** The time of reports: queries and their answers go by it. */
+  readonly reportNowMs: () => number;
   readonly monotonicMs: () => number;
   readonly newRequestId: () => string;
   readonly isDraining: () => boolean;
@@ -52,7 +56,7 @@ export type PipelineParts = {
     caller: Caller | undefined,
     readable: ReadonlySet<FeedId> | undefined,
     headers: RequestHeaders,
-    nowMs: number,
+    times: RequestTimes,
     client: Client,
   ) => RouteContext;
   readonly observe: (event: RequestEvent) => void;
@@ -86,7 +90,7 @@ export const createPipeline = (parts: PipelineParts): Pipeline => {
   const pass = (exchange: Exchange): Answer | Promise<Answer> => {
     const { method = '', url = '', rawHeaders, socket } = exchange.request;
     parts.load.count();
-    const nowMs = parts.nowMs();
+    const times: RequestTimes = { nowMs: parts.nowMs(), reportNowMs: parts.reportNowMs() };
     const headers = readHeaders(rawHeaders);
     exchange.headers = headers;
     if (headers.isChunked) noteChunked(socket);
@@ -101,14 +105,14 @@ export const createPipeline = (parts: PipelineParts): Pipeline => {
     const { name, route } = matched;
     exchange.route = name;
     if (isShed(name, parts.load.level())) throw errorOf('overloaded');
-    exchange.caller = gate.admit(route, method, url, headers, address, nowMs);
-    const query = readQuery(name, target.query, nowMs);
+    exchange.caller = gate.admit(route, method, url, headers, address, times.nowMs);
+    const query = readQuery(name, target.query, times.reportNowMs);
     exchange.rate = gate.limit(exchange.caller, name, route, address, exchange.startedMs, costOf(name, query));
     if (exchange.rate?.allowed === false) throw errorOf('rate_limited');
     const readable = exchange.caller && gate.readableOf(exchange.caller);
     authorise(query, readable);
     const handler = handlers[name] as Handler<RouteName>; // the query is the one of the same route
-    const context = parts.contextOf(exchange.caller, readable, headers, nowMs, exchange.response);
+    const context = parts.contextOf(exchange.caller, readable, headers, times, exchange.response);
     return handler(query, isLive(route) ? { ...context, live: liveContext(exchange, gate, headers) } : context);
   };
 

@@ -23,6 +23,8 @@ export type OpsOptions = {
   readonly metrics: () => Promise<string>;
   /** Answers /ingest and below, whatever the method (`createIngestHandler` makes one); without it there is no such path. */
   readonly ingest?: (request: IncomingMessage, response: ServerResponse) => Promise<void>;
+  /** Answers /sandbox and below, in a sandbox alone. */
+  readonly sandbox?: (request: IncomingMessage, response: ServerResponse) => Promise<void>;
   readonly observe: Listener;
   /** A check or the metrics may take this long. */
   readonly answerMaxMs?: number;
@@ -110,7 +112,7 @@ const atMostEvery = <T>(ms: number, make: () => Promise<T>): (() => Promise<T>) 
 };
 
 const createOpsHandler = (options: OpsOptions, descriptors: Pick<DescriptorWatch, 'describe'>) => {
-  const { checks, ingest, observe, answerMaxMs = answerMaxMsDefault } = options;
+  const { checks, ingest, sandbox, observe, answerMaxMs = answerMaxMsDefault } = options;
   const metrics = atMostEvery(metricsEveryMs, options.metrics);
   const handlers = new Map<string, () => OpsAnswer | Promise<OpsAnswer>>([
     ['/livez', () => json(200, { live: true })],
@@ -143,6 +145,7 @@ const createOpsHandler = (options: OpsOptions, descriptors: Pick<DescriptorWatch
   return (request: IncomingMessage, response: ServerResponse): void => {
     const path = (request.url ?? '').split('?', 1)[0] ?? '';
     if (ingest !== undefined && /^\/ingest(\/|$)/.test(path)) void ingest(request, response);
+    else if (sandbox !== undefined && /^\/sandbox(\/|$)/.test(path)) void sandbox(request, response);
     else void answer(path, request.method).then((given) => send(request, response, given));
   };
 };

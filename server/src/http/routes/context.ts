@@ -19,6 +19,8 @@ export type RouteContext = {
   /** Who waits for the answer. */
   readonly client: Client;
   readonly nowMs: number;
+  /** The time of reports: `nowMs` but in a sandbox. */
+  readonly reportNowMs: number;
   readonly retentionDays: number;
   readonly ifNoneMatch: string | undefined;
   /** Answered by `HEAD /`. */

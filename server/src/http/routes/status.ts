@@ -26,11 +26,11 @@ export const createStatusRoute = (parts: StatusParts): Handler<'status'> => {
 
 const render = async (
   { rules: { network, version }, isDraining }: StatusParts,
-  { reports, admin, nowMs }: RouteContext,
+  { reports, admin, nowMs, reportNowMs }: RouteContext,
   uptimeSeconds: number,
 ): Promise<string> => {
   const streams = [...admin.streams.values()].filter(({ hidden }) => !hidden);
-  const fresh = await readFreshness(reports, streams, nowMs).catch((): undefined => undefined);
+  const fresh = await readFreshness(reports, streams, reportNowMs).catch((): undefined => undefined);
   const reasons = reasonsOf(fresh, isDraining());
   const behind = fresh?.behind ?? [];
   const status: Body<'Status'> = {

@@ -1,0 +1,9 @@
+// What a sandbox replaces in a node. Every other deployment runs without it.
+import type { IncomingMessage, ServerResponse } from 'node:http';
+
+export type SandboxParts = {
+  /** The time of everything about reports: checks on ingest, retention, freshness, queries. Signatures, limits, /time and the log keep the real clock. */
+  readonly reportNowMs: () => number;
+  /** Answers /sandbox and below on the private listener. */
+  readonly control?: (request: IncomingMessage, response: ServerResponse) => Promise<void>;
+};
