@@ -40,6 +40,7 @@ const units = [
   'server/src/{access,config,connections,http,ingest,live,observe,ops,runtime}/**',
   'server/src/store',
   'server/src/store/format',
+  'server/src/store/memory',
 ].map((folder) => `${folder}/*.test.ts`);
 /** Beside the code too, but slower, or with programs and databases of their own. */
 const beside = [

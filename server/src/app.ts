@@ -78,6 +78,7 @@ export const openWritePath = async (
       share: settings.workers + 1,
       replicas: settings.readStore ?? [],
       starting,
+      memory: sandbox?.memory,
     }),
   );
   try {

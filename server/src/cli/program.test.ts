@@ -95,7 +95,7 @@ test('program: bad usage is one line on stderr and 2', async () => {
   ]);
 });
 
-test('program: a store that is missing, of an unknown engine, or locked is explained', async () => {
+test('program: a store that is missing, of an unknown engine, in memory, or locked is explained', async () => {
   const none = await runCommand(['store', 'stats', '--store', join(folder, 'none')]);
   expect([none.code, none.stderr]).toEqual([
     3,
@@ -106,6 +106,13 @@ test('program: a store that is missing, of an unknown engine, or locked is expla
     2,
     'error: There is no store engine for mysql:. Use lmdb:FOLDER or postgres://USER@HOST/DATABASE.\n',
   ]);
+  for (const command of [['serve'], ['init'], ['account', 'list'], ['ingest', '-']]) {
+    const memory = await runCommand([...command, '--store', 'memory:'], { stdin: '{}\n' });
+    expect([memory.code, memory.stderr]).toEqual([
+      2,
+      'error: A store in memory is lost when its process exits. Use lmdb:FOLDER or postgres://USER@HOST/DATABASE; tests start one with @sealpost/testing.\n',
+    ]);
+  }
   const locked = await runCommand(['ingest', '-', '--store', running.folder], { stdin: '{}\n' });
   expect([locked.code, locked.stderr]).toEqual([
     3,

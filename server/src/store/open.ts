@@ -3,6 +3,7 @@ import { type StartWatch, unwatchedStart } from '../runtime/start-watch.ts';
 import { copyStore } from './copy.ts';
 import { repairLmdbStore } from './lmdb/check/repair.ts';
 import { openLmdbStore, requireEmptyFolder } from './lmdb/engine.ts';
+import type { StoreMemory } from './memory/engine.ts';
 import type { Migrated } from './postgres/schema.ts';
 import type { Repaired, RepairOptions } from './repair.ts';
 import { type Store, StoreError } from './store.ts';
@@ -20,13 +21,17 @@ export type OpenOptions = {
   readonly starting?: StartWatch;
   /** How long an LMDB store waits before it reports that writing stopped, and between retries. */
   readonly writing?: WritingTimes;
+  /** Where the store `memory:` is. */
+  readonly memory?: StoreMemory | undefined;
 };
 
-/** Opens `lmdb:FOLDER`, a bare folder, or `postgres://…`. */
+export { createStoreMemory, type StoreMemory } from './memory/engine.ts';
+
+/** Opens `lmdb:FOLDER`, a bare folder, `postgres://…`, or `memory:` for programs that bring the memory. */
 export const openStore = async (
   url: string,
   mode: 'read' | 'write',
-  { tell = () => {}, share = 1, replicas = [], starting = unwatchedStart, writing }: OpenOptions = {},
+  { tell = () => {}, share = 1, replicas = [], starting = unwatchedStart, writing, memory }: OpenOptions = {},
 ): Promise<Store> => {
   const scheme = /^([a-z][a-z0-9+]+):/.exec(url)?.[1];
   const isDatabase = scheme === 'postgres' || scheme === 'postgresql';
@@ -38,8 +43,11 @@ export const openStore = async (
     // The driver is loaded by those who use it.
     const { openPostgresStore } = await import('./postgres/engine.ts');
     const store = await openPostgresStore(url, mode, { tell, share, replicas });
-    const whole: Store = { ...store, backup: (folder) => copyToFolder(whole, folder) };
-    return whole;
+    return withBackup(store);
+  }
+  if (scheme === 'memory') {
+    if (memory !== undefined && url === 'memory:') return withBackup(memory.open(mode, tell));
+    throw new StoreError('store_url_invalid', memoryRefused);
   }
   throw new StoreError(
     'store_url_invalid',
@@ -47,7 +55,15 @@ export const openStore = async (
   );
 };
 
-// A copy of a database that opens as a store: the embedded engine's.
+const memoryRefused =
+  'A store in memory is lost when its process exits. Use lmdb:FOLDER or postgres://USER@HOST/DATABASE; tests start one with @sealpost/testing.';
+
+const withBackup = (store: Omit<Store, 'backup'>): Store => {
+  const whole: Store = { ...store, backup: (folder) => copyToFolder(whole, folder) };
+  return whole;
+};
+
+// A copy that opens as a store: the embedded engine's.
 const copyToFolder = async (store: Store, folder: string): Promise<void> => {
   requireEmptyFolder(folder);
   const copy = await openLmdbStore(folder, 'write');

@@ -69,12 +69,11 @@ const announce = async (session: Session, { url, opsUrl }: Node, options: RawOpt
 
 // With another key than the one that sealed the secrets, a server would start but reject all of its accounts.
 const requireKey = async (settings: Settings): Promise<void> => {
-  const box = openSecretBox(settings);
   const accounts = await withStore(settings.store, ({ admin }) => admin.list('account')).catch((error: unknown) => {
     if (error instanceof StoreError && error.code === 'store_not_found') return []; // it is made, and has none
     throw error;
   });
-  requireOpeningKey(accounts, box);
+  requireOpeningKey(accounts, openSecretBox(settings));
 };
 
 // Reports unusable files as wrong usage, before anything is opened.

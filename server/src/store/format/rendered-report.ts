@@ -1,7 +1,7 @@
 // Renders a report as the API sends it, from parts that need no escaping: hex and integers. A test compares it with JSON.stringify of the protocol's
 // `toReportJson`; this takes a quarter of the time.
 import type { FeedId } from '@sealpost/protocol';
-import type { StoredReport, Window } from '../store.ts';
+import { type LatestReport, reportTag, type StoredReport, type Window } from '../store.ts';
 
 /** The second that a moment falls in: the wire knows no finer one. */
 export const secondOf = (ms: number): number => Math.floor(ms / 1_000);
@@ -26,6 +26,14 @@ const closing = '"}';
 /** One report as on the wire. */
 export const renderReport = ({ feedId, fullReport, ...window }: StoredReport): string =>
   `${renderHead(feedId, window)}${hexOf(fullReport)}${closing}`;
+
+/** The newest report of a stream, rendered for the wire. */
+export const renderLatest = (report: StoredReport): LatestReport => ({
+  validFromMs: report.validFromMs,
+  observationsMs: report.observationsMs,
+  tag: reportTag(report.fullReport),
+  json: `{"report":${renderReport(report)}}`,
+});
 
 const hexOf = (bytes: Uint8Array): string =>
   (Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)).toString('hex');

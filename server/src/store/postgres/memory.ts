@@ -1,7 +1,7 @@
 // What a process keeps in memory of a database: the newest report of each stream, and the last ones in append order.
 import type { FeedId } from '@sealpost/protocol';
-import { renderReport } from '../format/rendered-report.ts';
-import { type Appended, type AppendedFilter, type LatestReport, reportTag, type StoredReport } from '../store.ts';
+import { renderLatest } from '../format/rendered-report.ts';
+import type { Appended, AppendedFilter, LatestReport, StoredReport } from '../store.ts';
 
 /** Reports kept in memory for those who follow: some 8 MB. */
 const recentMax = 8_192;
@@ -41,13 +41,6 @@ export const createNewestReports = () => {
     },
   };
 };
-
-const renderLatest = (report: StoredReport): LatestReport => ({
-  validFromMs: report.validFromMs,
-  observationsMs: report.observationsMs,
-  tag: reportTag(report.fullReport),
-  json: `{"report":${renderReport(report)}}`,
-});
 
 type Recent = { readonly position: number; readonly report: StoredReport };
 

@@ -1,9 +1,9 @@
 // The newest report of a stream in LMDB, derived from its last intact run and rendered for the wire. It is unpacked and checked once however
 // often it is asked for: a run that changed has another key or another checksum (D120).
 import type { FeedId } from '@sealpost/protocol';
-import { renderReport } from '../../format/rendered-report.ts';
+import { renderLatest } from '../../format/rendered-report.ts';
 import type { Block } from '../../format/report-block.ts';
-import { type LatestReport, reportTag, type StoredReport } from '../../store.ts';
+import type { LatestReport } from '../../store.ts';
 import { changesOf } from '../report-tables.ts';
 import {
   type FoundRun,
@@ -21,13 +21,6 @@ export type Newest = { readonly report: LatestReport | undefined; readonly isLas
 
 /** What was found last time, and the run that it was found in. */
 type Known = Newest & { readonly changes: number; readonly run: string | undefined };
-
-const render = (report: StoredReport): LatestReport => ({
-  validFromMs: report.validFromMs,
-  observationsMs: report.observationsMs,
-  tag: reportTag(report.fullReport),
-  json: `{"report":${renderReport(report)}}`,
-});
 
 const nameOf = ({ table, key, checksum }: FoundRun): string => `${table} ${key.toString('latin1')} ${checksum}`;
 
@@ -69,7 +62,7 @@ export const createLatestReader = (source: ReportSource) => {
     for (let i = block.count - 1; i >= 0; i--) {
       const report = readFound(source, stream, foundIn(block, i));
       if (report !== undefined)
-        return { run: name, report: render({ feedId, ...report }), isLast: isFirst && i === block.count - 1 };
+        return { run: name, report: renderLatest({ feedId, ...report }), isLast: isFirst && i === block.count - 1 };
     }
     return undefined;
   };

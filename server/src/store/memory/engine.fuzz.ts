@@ -1,0 +1,13 @@
+import { createStoreMemory, openStore } from '../open.ts';
+import { testStoreModel } from '../store-model.contract.ts';
+
+const createEngine = async () => {
+  const memory = createStoreMemory();
+  return {
+    writers: 'one' as const,
+    open: (mode: 'read' | 'write') => openStore('memory:', mode, { memory }),
+    remove: async () => {},
+  };
+};
+
+testStoreModel('memory', createEngine, 4);
