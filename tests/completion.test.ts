@@ -29,7 +29,7 @@ const cases: readonly (readonly [typed: readonly string[], offered: string])[] =
   [['export', 'LINK/USD', '--format', ''], 'csv ndjson'],
   [['demo', '--log-level', 'de'], 'debug'],
   [['report', 'latest', 'BTC/USD', '--pro'], '--profile --profiles'],
-  [['candles', '--resolution', ''], '1d 1h 1m 5m'],
+  [['candles', '--resolution', ''], '15m 1d 1h 1m 1s 4h 5m'],
 ];
 const sorted = (text: string): string => text.split(/\s+/).filter(Boolean).sort().join(' ');
 

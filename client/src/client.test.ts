@@ -125,7 +125,7 @@ test('arguments: invalid ones throw before anything is sent', async () => {
     [client.at(feedId, Number.NaN), /timestamp is "NaN"/],
     [client.bulk([], 7), /a list of feed IDs/],
     [client.page(feedId, 7, 1_001), /limit is "1001", expected a whole number from 1 to 1000/],
-    [client.candles(feedId, { from: 0, to: 1, resolution: 61 }), /60 or 300 or 3600 or 86400/],
+    [client.candles(feedId, { from: 0, to: 1, resolution: 61 }), /1 or 60 or 300 or 900 or 3600 or 14400 or 86400/],
     [client.discovery({ baseAsset: [] }), /a name or a list of names/],
     [client.discovery({ createdAfter: '2025-02-30' }), /a date, YYYY-MM-DD/],
     // A misspelt filter, which the server would ignore.

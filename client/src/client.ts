@@ -75,7 +75,7 @@ export const createClient = (options: ClientOptions) => {
     /** Gaps and completeness of a stream in a time range of at most a day. */
     coverage: (feedId: string, span: TimeRange, call?: CallOptions) =>
       ofOne(feedId, call, (id, rest) => coverage(requester, id, span, rest)),
-    /** Open, high, low and close, in buckets of 60, 300, 3600 or 86400 seconds. */
+    /** Open, high, low and close, in buckets of 1, 60, 300, 900, 3600, 14400 or 86400 seconds. */
     candles: (feedId: string, span: CandleRange, call?: CallOptions) =>
       ofOne(feedId, call, (id, rest) => candles(requester, id, span, rest)),
     /** The signer sets that reports verify against. Works without credentials. */

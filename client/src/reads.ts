@@ -39,7 +39,7 @@ export type ReportPage = WithDetails & {
 /** A time range in seconds, both ends included. */
 export type TimeRange = { readonly from: number; readonly to: number };
 
-/** A time range, and the seconds per candle: 60, 300, 3600 or 86400. */
+/** A time range, and the seconds per candle: 1, 60, 300, 900, 3600, 14400 or 86400. */
 export type CandleRange = TimeRange & { readonly resolution: number };
 
 /** Gaps and completeness of a time range. */
@@ -232,7 +232,7 @@ const isCandle = (raw: unknown): boolean => {
   return [open, high, low, close].every(isWhole) && [timestamp, reports].every(Number.isSafeInteger);
 };
 
-/** Candles of 60, 300, 3600 or 86400 seconds. */
+/** Candles of 1, 60, 300, 900, 3600, 14400 or 86400 seconds. */
 export const candles = async (
   requester: Get,
   feedId: string,

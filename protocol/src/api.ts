@@ -185,7 +185,7 @@ export const routes = {
     transport: 'http',
     auth: 'required',
     about:
-      'Open, high, low and close as exact integers; empty buckets are absent. Costs a token per 1,440 roll-ups read. Sealpost extension.',
+      'Open, high, low and close as exact integers; empty buckets are absent. Costs a token per 1,440 roll-ups, or 6 minutes of seconds. Sealpost extension.',
     query: {
       feedID: feedId,
       from: seconds('from', 'First second of the range; buckets begin at multiples of the resolution.'),
@@ -194,7 +194,7 @@ export const routes = {
         kind: 'resolution',
         as: 'resolution',
         required: true,
-        about: 'Seconds of a bucket: 60, 300, 3600 or 86400.',
+        about: 'Seconds of a bucket: 1, 60, 300, 900, 3600, 14400 or 86400.',
       },
     },
     answers: { 200: 'Candles' },

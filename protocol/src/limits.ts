@@ -10,7 +10,7 @@ export const limits = {
   feedIdsMax: 100,
   /** Longest time range of coverage: a day. */
   coverageSecondsMax: 86_400,
-  /** Candles per response: a day of minutes. */
+  /** Candles per response: a day of minutes, 24 minutes of seconds. */
   candlesMax: 1_440,
   /** Requests per second, per account and route; configurable. */
   requestsPerSecond: 10,
@@ -29,6 +29,6 @@ export const limits = {
 } as const;
 
 /** Seconds of a candle. */
-export const candleResolutions = [60, 300, 3_600, 86_400] as const;
+export const candleResolutions = [1, 60, 300, 900, 3_600, 14_400, 86_400] as const;
 
 export type CandleResolution = (typeof candleResolutions)[number];

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { parseFeedId } from './feed-id.ts';
+import type { CandleResolution } from './limits.ts';
 import { costOf } from './request-cost.ts';
 
 const feedId = parseFeedId(`0x0003${'1'.padStart(60, '0')}`);
@@ -20,9 +21,16 @@ test('cost: coverage costs a token per started six hours, up to a day', () => {
 });
 
 test('cost: candles cost a token per 1,440 roll-ups', () => {
-  const cost = (resolution: 60 | 300 | 3_600, candles: number) =>
+  const cost = (resolution: CandleResolution, candles: number) =>
     costOf('reportCandles', { feedId, from: t0, to: t0 + candles * resolution - 1, resolution });
   expect([cost(60, 1), cost(60, 1_440), cost(60, 10 ** 6)]).toEqual([1, 1, 1]);
   expect([cost(300, 1), cost(300, 288), cost(300, 289), cost(300, 1_440)]).toEqual([1, 1, 2, 5]);
+  expect([cost(900, 96), cost(900, 97), cost(900, 1_440)]).toEqual([1, 2, 15]);
   expect([cost(3_600, 720), cost(3_600, 1_440)]).toEqual([1, 1]);
+  expect([cost(14_400, 360), cost(14_400, 361), cost(14_400, 10 ** 6)]).toEqual([1, 2, 4]);
+});
+
+test('cost: candles of a second cost a token per six minutes', () => {
+  const cost = (seconds: number) => costOf('reportCandles', { feedId, from: t0, to: t0 + seconds - 1, resolution: 1 });
+  expect([1, 360, 362, 1_440, 10 ** 6].map(cost)).toEqual([1, 1, 2, 4, 4]);
 });

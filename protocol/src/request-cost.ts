@@ -8,8 +8,14 @@ const coverageSecondsPerToken = 21_600;
 /** Roll-ups that one token pays for. */
 const rollupsPerToken = 1_440;
 
+/** Seconds of candles of a second, which are read from reports, that one token pays for. */
+const candleSecondsPerToken = 360;
+
 /** Seconds of the roll-ups that candles are read from, coarsest first. */
 export const rollupSeconds = [86_400, 3_600, 60] as const;
+
+/** Whether candles of a resolution are read from roll-ups; finer ones are read from reports. */
+export const isRolledUp = (resolution: number): boolean => resolution >= 60;
 
 /** The coarsest roll-ups that make candles of a resolution. */
 export const rollupSecondsOf = (resolution: number): number =>
@@ -22,6 +28,7 @@ const tokens = (amount: number, perToken: number, most: number): number =>
 const costs: { readonly [R in RouteName]?: (query: QueryOf<R>) => number } = {
   reportCoverage: ({ from, to }) => tokens(to - from, coverageSecondsPerToken, limits.coverageSecondsMax),
   reportCandles: ({ from, to, resolution }) => {
+    if (!isRolledUp(resolution)) return tokens(to - from, candleSecondsPerToken, limits.candlesMax * resolution);
     const perCandle = resolution / rollupSecondsOf(resolution);
     return tokens(Math.ceil((to - from) / resolution) * perCandle, rollupsPerToken, limits.candlesMax * perCandle);
   },

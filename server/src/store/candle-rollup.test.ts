@@ -46,7 +46,7 @@ test('roll-ups: a range is read from the coarsest that fit, and from finer ones 
 });
 
 test('roll-ups: whatever the range, it is covered once, in order, by whole roll-ups but for minutes', () => {
-  const resolution = fc.constantFrom(60, 300, 3_600, 86_400);
+  const resolution = fc.constantFrom(60, 300, 900, 3_600, 14_400, 86_400);
   fc.assert(
     fc.property(fc.nat(10 ** 7), fc.nat(10 ** 6), resolution, (from, length, seconds) => {
       const ranges = planRollups(from, from + length, seconds, true);

@@ -320,7 +320,7 @@ export const testCandles = (contract: Contract, store: () => Store, reopen: () =
     await store().reports.append(priced.filter((one, i) => !isLate(one, i)));
     await store().reports.append(priced.filter(isLate));
     await reopen();
-    for (const resolution of [60, 300, 3_600, 86_400])
+    for (const resolution of [60, 300, 900, 3_600, 14_400, 86_400])
       for (const [from, to] of [
         [day - 86_400, day + 3 * 86_400 - 1],
         [day + 7_260, day + 86_400 + 4_019], // neither a whole hour nor a whole day

@@ -17,11 +17,13 @@ describe('candles', () => {
     expect(stdout).toMatch(/-0\.000000000000000001 +1$/m);
   });
 
-  test('csv and ndjson have integers; --json is ndjson', async () => {
+  test('csv has exact decimals, or integers with --raw; ndjson has integers, and --json is ndjson', async () => {
     const csv = await candles(btc, '--from', '-2m', '--format', 'csv');
     const minute = now - (now % 60) - 60;
     expect(csv.stdout.split('\n')[0]).toBe('timestamp,open,high,low,close,reports');
-    expect(csv.stdout).toContain(`${minute},97012345678901234567890,97012345678901234567890,97000000000000000000000,`);
+    expect(csv.stdout).toContain(`${minute},97012.34567890123456789,97012.34567890123456789,97000,97000,2\n`);
+    const raw = await candles(btc, '--from', '-2m', '--format', 'csv', '--raw');
+    expect(raw.stdout).toContain(`${minute},97012345678901234567890,97012345678901234567890,97000000000000000000000,`);
     const lines = (await candles(btc, '--from', '-2m', '--json')).stdout.trim().split('\n');
     expect(JSON.parse(lines[0] ?? '')).toMatchObject({
       feedID: btc,
@@ -42,6 +44,21 @@ describe('candles', () => {
     expect(hours.length).toBeLessThan(4);
   });
 
+  test('candles of a second, 15 minutes and 4 hours hold the same prices', async () => {
+    const rows = async (resolution: string) => {
+      const { stdout } = await candles(btc, '--from', '-1m', '--resolution', resolution, '--format', 'csv');
+      return stdout.trim().split('\n').slice(1);
+    };
+    expect(await rows('1s')).toEqual([
+      `${now - 51},97012.34567890123456789,97012.34567890123456789,97012.34567890123456789,97012.34567890123456789,1`,
+      `${now - 41},97000,97000,97000,97000,1`,
+      `${now - 11},-0.000000000000000001,-0.000000000000000001,-0.000000000000000001,-0.000000000000000001,1`,
+    ]);
+    const whole = '97012.34567890123456789,97012.34567890123456789,-0.000000000000000001,-0.000000000000000001,3';
+    expect(await rows('15m')).toEqual([`${now - (now % 900)},${whole}`]);
+    expect(await rows('4h')).toEqual([`${now - (now % 14_400)},${whole}`]);
+  });
+
   test('an empty range is exit code 1; wrong arguments are 2', async () => {
     expect(await candles(btc, '--from', '-10d', '--to', '-9d')).toEqual({
       code: 1,
@@ -52,6 +69,7 @@ describe('candles', () => {
       ['--resolution', '2m'],
       ['--format', 'xml'],
       ['--format', 'csv', '--json'],
+      ['--raw'],
       ['--from', 'x'],
     ])
       expect((await candles(btc, ...wrong)).code, wrong.join(' ')).toBe(2);

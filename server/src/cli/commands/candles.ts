@@ -16,15 +16,19 @@ type FormatName = (typeof formatNames)[number];
 
 /** Resolutions as people write them. */
 const resolutionNames: Readonly<Record<string, CandleResolution>> = {
+  '1s': 1,
   '1m': 60,
   '5m': 300,
+  '15m': 900,
   '1h': 3_600,
+  '4h': 14_400,
   '1d': 86_400,
 };
 
 export const candlesCommand: PlainCommand = {
   name: 'candles',
-  summary: 'Read candles of a stream: open, high, low and close for every minute, five minutes, hour or day.',
+  summary:
+    'Read candles of a stream: open, high, low and close of every second, minute, hour, day, or lengths in between.',
   arguments: [{ name: '<FEED>', help: feedForms }],
   options: [
     { flag: '--from <time>', help: 'first candle', default: '-1h' },
@@ -37,14 +41,15 @@ export const candlesCommand: PlainCommand = {
     },
     {
       flag: '--format <format>',
-      help: 'output format; csv and ndjson have prices as integers with 18 decimals',
+      help: 'output format; ndjson has prices as integers with 18 decimals',
       default: 'table',
       choices: formatNames,
     },
     { flag: '--json', help: 'the same as --format ndjson' },
+    { flag: '--raw', help: 'prices in CSV as integers with 18 decimals' },
     ...accessOptions,
   ],
-  about: `Times are ${timeForms}.`,
+  about: `Times are ${timeForms}. Candles begin at multiples of their length in UTC; the last one counts what there is so far.`,
   examples: [
     ['Last hour, by minute', 'sealpost candles LINK/USD'],
     [
@@ -58,7 +63,7 @@ export const candlesCommand: PlainCommand = {
     const { from, to } = parseSpan(options, { from: 0, to: nowSeconds }, nowSeconds);
     const { url, openClient } = await readAccess(session, options);
     const [client, signal] = [openClient(url, session), session.interruption()];
-    const printer = createPrinter(session, format);
+    const printer = createPrinter(session, format, options.raw === true);
     await explainRemote(url, async () => {
       const [named] = await readRemoteFeeds(client, url, [feed], signal);
       const { feedId, name } = named as NonNullable<typeof named>; // one was asked for
@@ -85,10 +90,11 @@ const parseResolution = (raw: string): CandleResolution => {
   throw usageError(`--resolution has the value "${raw}", expected ${Object.keys(resolutionNames).join(', ')}.`);
 };
 
-const parseFormat = ({ format, json }: RawOptions): FormatName => {
+const parseFormat = ({ format, json, raw }: RawOptions): FormatName => {
   if (json && format === 'csv') throw usageError('--json cannot be combined with --format csv.');
   const known = formatNames.find((name) => name === format);
   if (known === undefined) throw usageError(`--format has the value "${format}", expected ${formatNames.join(', ')}.`);
+  if (raw && format !== 'csv') throw usageError('--raw needs --format csv.');
   return json ? 'ndjson' : known;
 };
 
@@ -98,7 +104,7 @@ const columns: readonly Column[] = [
 ];
 
 /** Prints candles as they come, a table when all are there; `end` says whether there were any. */
-const createPrinter = (session: Session, format: FormatName) => {
+const createPrinter = (session: Session, format: FormatName, isRaw: boolean) => {
   const rows: (readonly string[])[] = [];
   let count = 0;
   const pricesOf = ({ open, high, low, close }: Candle): readonly bigint[] => [open, high, low, close];
@@ -115,7 +121,7 @@ const createPrinter = (session: Session, format: FormatName) => {
           ]);
       const lines = candles.map((one) =>
         format === 'csv'
-          ? `${[one.timestamp, ...pricesOf(one), one.reports].join(',')}\n`
+          ? `${[one.timestamp, ...pricesOf(one).map(isRaw ? String : (price) => formatDecimal(price)), one.reports].join(',')}\n`
           : toJsonLine({ feedID, ...one }, (_, value) => (typeof value === 'bigint' ? String(value) : value)),
       );
       if (isFirst && format === 'csv') await session.write('timestamp,open,high,low,close,reports\n');

@@ -1,11 +1,15 @@
-// GET /api/v1/reports/candles: prices rolled up at ingest, merged into the resolution asked for, in slices. Sealpost extension.
-import { type FeedId, limits } from '@sealpost/protocol';
+// GET /api/v1/reports/candles: prices rolled up at ingest, merged into the resolution asked for, in slices; candles of a second are read from
+// reports. Sealpost extension.
+import { type FeedId, isRolledUp, limits, malformedArgument } from '@sealpost/protocol';
 import { type LongWork, runForClient } from '../../access/long-work.ts';
 import { type Candle, type CandleRange, mergeCandles } from '../../store/candle-rollup.ts';
 import { retentionEdgeMs } from '../../store/retention.ts';
+import { readSecondCandles } from '../../store/second-candles.ts';
 import type { Handler, RouteContext } from './context.ts';
-
 import { checkRange } from './time-range.ts';
+
+/** Reports that candles of a second are read from in one answer: 24 minutes of 69 per second, and a second of the loop in slices. */
+const reportsMax = 100_000;
 
 export const reportCandles: Handler<'reportCandles'> = async ({ feedId, from, to, resolution }, context) => {
   const start = Math.floor(from / resolution) * resolution;
@@ -18,8 +22,22 @@ export const reportCandles: Handler<'reportCandles'> = async ({ feedId, from, to
   const candles =
     oldest > end
       ? []
-      : await runForClient(longWork, userId, client, (slice) => readInSlices(reports, slice, feedId, range));
+      : await runForClient(longWork, userId, client, (slice) =>
+          isRolledUp(resolution)
+            ? readInSlices(reports, slice, feedId, range)
+            : readSecondCandles(reports, feedId, range, slice, createBound(to)),
+        );
   return { status: 200, body: `{"candles":[${candles.map(renderCandle).join(',')}]}`, cacheControl: 'no-store' };
+};
+
+/** Counts reports, up to `reportsMax`. */
+const createBound = (to: number) => {
+  let count = 0;
+  return (read: number): void => {
+    count += read;
+    if (count > reportsMax)
+      throw malformedArgument('to', to, `an earlier second: the range has more than ${reportsMax} reports`);
+  };
 };
 
 const readInSlices = async (
