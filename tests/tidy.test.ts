@@ -42,7 +42,15 @@ const layers: Readonly<Record<string, readonly string[]>> = {
     'server/src/store',
   ],
   'server/src/ops': ['server/src/connections', 'server/src/observe', 'server/src/runtime'],
-  'server/src/sandbox': ['protocol', 'simulator', 'server/src/access', 'server/src/runtime', 'server/src/store'],
+  'server/src/sandbox': [
+    'protocol',
+    'simulator',
+    'server/src/access',
+    'server/src/http',
+    'server/src/live',
+    'server/src/runtime',
+    'server/src/store',
+  ],
   'server/src/app': [
     'server/src/access',
     'server/src/config',

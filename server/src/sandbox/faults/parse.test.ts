@@ -1,0 +1,86 @@
+import { expect, test } from 'vitest';
+import { faultKindNames } from './kinds.ts';
+import { FaultError, faultSchema, fieldsOf, formatFault, parseFault } from './parse.ts';
+
+const account = '11111111-2222-4333-8444-555555555555';
+
+const refusal = (value: unknown): readonly [string, string] => {
+  try {
+    parseFault(value);
+  } catch (error) {
+    if (error instanceof FaultError) return [error.field, error.message];
+    throw error;
+  }
+  throw new Error(`${JSON.stringify(value)} was accepted.`);
+};
+
+test.each([
+  [
+    'status=503,retry-after=2,probability=0.1,route=latest',
+    { kind: 'status', status: 503, retryAfter: 2, probability: 0.1, route: 'reportLatest' },
+  ],
+  ['latency=200ms, jitter=50ms, for=1m', { kind: 'latency', delay: '200ms', jitter: '50ms', for: '1m' }],
+  ['reset,count=1', { kind: 'reset', count: 1 }],
+  ['missing,stream=ETH/USD+BTC/USD', { kind: 'missing', stream: ['ETH/USD', 'BTC/USD'] }],
+  ['clock=-30s', { kind: 'clock', offset: '-30s' }],
+  [`revoked,account=${account}`, { kind: 'revoked', account }],
+  ['close=1012,mark', { kind: 'close', code: 1012, mark: true }],
+  [
+    'gap,from=2026-03-13T14:30:00Z,to=2026-03-13T14:31:00Z,route=socket+at',
+    { kind: 'gap', from: '2026-03-13T14:30:00Z', to: '2026-03-13T14:31:00Z', route: ['socket', 'reportAt'] },
+  ],
+])('faults: the line %s is the same as its JSON', (line, json) => {
+  const fault = parseFault(line);
+  expect(fault).toEqual(json);
+  expect(parseFault(json)).toEqual(fault);
+  expect(parseFault(formatFault(fault))).toEqual(fault);
+});
+
+test.each([
+  ['nope', 'kind', /^kind is "nope", expected one of status, latency, reset, .*, stop, gap\.$/],
+  [{}, 'kind', /^kind is missing, expected one of/],
+  [[], 'kind', /^The fault is \[\], expected an object/],
+  [null, 'kind', /^The fault is null/],
+  ['status', 'status', /^status is missing, expected 429, 500, 502 or 503\.$/],
+  ['status=418', 'status', /^status is 418, expected 429, 500, 502 or 503\.$/],
+  [{ kind: 'status', status: '503' }, 'status', /^status is "503", expected/],
+  ['status=503,retry=2', 'retry', /^"retry" is not a field of the fault status\. Fields: status, retry-after, id, /],
+  [{ kind: 'status', status: 503, __proto__: null, toString: 1 }, 'toString', /^"toString" is not a field/],
+  ['reset=1', 'kind', /^The fault reset has no value of its own\. Write reset without "=1"\.$/],
+  ['status=503,status=500', 'status', /^status is given twice/],
+  ['reset,probability=2', 'probability', /^probability is 2, expected a number from 0 to 1\.$/],
+  ['reset,probability=often', 'probability', /^probability is "often", expected a number/],
+  ['reset,count=0', 'count', /^count is 0, expected a whole number from 1 to 1000000\.$/],
+  ['latency=200', 'delay', /^delay is "200", expected a duration from 0ms to 60s such as 500ms or 10s\.$/],
+  ['latency=61s', 'delay', /^delay is "61s", expected/],
+  ['clock=0s', 'offset', /^offset is "0s", expected a duration from -7d to 7d, not 0, such as/],
+  [
+    'reset,route=lates',
+    'route',
+    /^route is "lates", expected one of discovery, feeds, at, latest, .*, or a list of them\.$/,
+  ],
+  ['reset,account=me', 'account', /^account is "me", expected a user ID such as/],
+  ['reset,stream=0x12', 'stream', /^stream is "0x12", expected a stream name, a pair such as ETH\/USD, or a feed ID/],
+  [{ kind: 'reset', stream: [] }, 'stream', /^stream is \[\], expected/],
+  ['reset,from=tomorrow', 'from', /^from is "tomorrow", expected a date such as 2026-03-13T14:30:00Z, or a duration/],
+  ['reset,to=10s,for=10s', 'for', /^for and to are both given/],
+  ['reset,from=10s,to=5s', 'to', /^to is "5s", expected a time after from, which is "10s"\.$/],
+  ['gap', 'to', /^to is missing: a gap ends\. Give to or for, or use the fault stop\.$/],
+  ['stop,count=2', 'count', /^"count" is not a field of the fault stop/],
+  ['close=1005', 'code', /^code is 1005, expected 1000 to 1003, 1006 to 1014 or 3000 to 4999\.$/],
+  [`reset,id=${'x'.repeat(65)}`, 'id', /^id is "x+…?"?, expected up to 64 letters/],
+  ['x'.repeat(5_000), 'kind', /^The fault has more than 4096 characters\.$/],
+])('faults: the error for %j names the field and what it may be', (value, field, message) => {
+  const [named, text] = refusal(value);
+  expect([named, text]).toEqual([field, expect.stringMatching(message)]);
+  expect(text.length).toBeLessThan(600);
+});
+
+test('faults: the schema has one alternative for each kind, with its fields, and nothing else', () => {
+  const { oneOf } = faultSchema() as { readonly oneOf: readonly Record<string, Record<string, unknown>>[] };
+  expect(oneOf.map(({ properties }) => properties?.kind)).toEqual(faultKindNames.map((kind) => ({ const: kind })));
+  for (const [i, kind] of faultKindNames.entries()) {
+    expect(Object.keys(oneOf[i]?.properties ?? {})).toEqual(['kind', ...Object.keys(fieldsOf(kind))]);
+    expect(oneOf[i]?.additionalProperties).toBe(false);
+  }
+});
