@@ -1,5 +1,6 @@
 // Runs long work in slices: one job per account at a time, one slice at a time over all accounts, and after each slice a pause as long as the
-// slice. However much one account asks for, at least half of the event loop is left for others (D140).
+// slice. However much one account asks for, at least half of the event loop is left for others (D140). Large answers that are made at once wait for
+// each other too.
 import { ApiError } from '@sealpost/protocol';
 
 export type LongWork = {
@@ -40,6 +41,21 @@ export const runForClient = <T>(
     });
   return longWork.run(account, () => work(slice), requestsWaitingMax);
 };
+
+/**
+ * Runs a read that is short but makes a large answer: one of an account at a time, each in a turn of the event loop of its own. Many in one turn
+ * would hold up everyone, and all their bytes would be in memory at once.
+ */
+export const runInTurn = <T>(longWork: LongWork, account: string, client: Client, read: () => Promise<T>): Promise<T> =>
+  longWork.run(
+    account,
+    async () => {
+      await rest(0);
+      if (client.destroyed) throw new ClientGoneError('The client has left.');
+      return read();
+    },
+    requestsWaitingMax,
+  );
 
 export const createLongWork = (monotonicMs: () => number): LongWork => {
   const waiting = new Map<string, { count: number; last: Promise<unknown> }>();

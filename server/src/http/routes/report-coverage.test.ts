@@ -26,6 +26,7 @@ afterAll(() => service.close());
 test.each([
   ['coverage', `/api/v1/reports/coverage?feedID=${feedId}&from=${now - 86_000}&to=${now}`],
   ['candles', `/api/v1/reports/candles?feedID=${feedId}&from=${now - 86_000}&to=${now}&resolution=60`],
+  ['page of 1,000', `/api/v1/reports/page?feedID=${feedId}&startTimestamp=${now - 5_000}&limit=1000`],
 ])('%s: the server stops reading when the client has left, and logs 499', async (_, target) => {
   const { userId, secret } = await service.addAccount(['public']);
   const ask = (): Socket => {
