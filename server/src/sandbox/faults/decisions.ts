@@ -65,15 +65,6 @@ export type DecisionOptions = {
 /** More faults are rejected; those that are over make way first. */
 export const faultsMax = 100;
 
-const listOf = (names: string | readonly string[] | undefined): readonly string[] | undefined =>
-  typeof names === 'string' ? [names] : names;
-const setOf = (names: string | readonly string[] | undefined): ReadonlySet<string> | undefined =>
-  names === undefined ? undefined : new Set(listOf(names));
-
-/** Evenly spread over 0 ≤ u < 1, and the same for the same words. */
-const uniform = (...words: readonly (string | number)[]): number =>
-  createHash('sha256').update(JSON.stringify(words)).digest().readUInt32BE(0) / 2 ** 32;
-
 export const createDecisions = (options: DecisionOptions) => {
   const { seed, nowMs } = options;
   const streams = createStreamNames();
@@ -216,6 +207,15 @@ const createEntries = ({ nowMs, objection }: DecisionOptions, checkStreams: (nam
     },
   };
 };
+
+const listOf = (names: string | readonly string[] | undefined): readonly string[] | undefined =>
+  typeof names === 'string' ? [names] : names;
+const setOf = (names: string | readonly string[] | undefined): ReadonlySet<string> | undefined =>
+  names === undefined ? undefined : new Set(listOf(names));
+
+/** Evenly spread over 0 ≤ u < 1, and the same for the same words. */
+const uniform = (...words: readonly (string | number)[]): number =>
+  createHash('sha256').update(JSON.stringify(words)).digest().readUInt32BE(0) / 2 ** 32;
 
 const spanOf = (
   { from, to, for: lasts }: Fault,
