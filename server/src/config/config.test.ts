@@ -94,7 +94,7 @@ test('config: a bad value is rejected with the setting, the source and what is e
     'The setting retentionDays is "0" in --retention-days, expected a whole number of days from 1 to 36500.',
   );
   expect(() => resolve({ env: { SEALPOST_VERIFIER_THREADS: 'many' } })).toThrow(
-    'The setting verifierThreads is "many" in SEALPOST_VERIFIER_THREADS, expected auto, which is one per processor, or a whole number from 1 to 64.',
+    'The setting verifierThreads is "many" in SEALPOST_VERIFIER_THREADS, expected auto, which is one per processor, or a whole number from 0, which means none, to 64.',
   );
   expect(() => resolve({ file: file({ opsListen: '7402' }) })).toThrow(
     'The setting opsListen is "7402" in sealpost.json, expected HOST:PORT, such as 127.0.0.1:7402 or [::1]:7402.',

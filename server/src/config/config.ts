@@ -259,8 +259,8 @@ export const settingsTable = {
     flag: '--verifier-threads <count>',
     defaultText: 'auto',
     parse: parseThreads,
-    expected: `auto, which is one per processor, or a whole number from 1 to ${threadsMax}`,
-    help: 'threads that verify signatures',
+    expected: `auto, which is one per processor, or a whole number from 0, which means none, to ${threadsMax}`,
+    help: 'threads that verify signatures; with none, the process that writes does it',
   }),
   linesInFlightMax: row({
     env: 'SEALPOST_LINES_IN_FLIGHT_MAX',

@@ -14,7 +14,7 @@ export const parseText = (raw: string): string | undefined => raw.trim() || unde
 
 export const threadsMax = 64; // also of workers: rate-limit.ts counts with no more
 export const parseThreads = (raw: string): number | undefined =>
-  raw === 'auto' ? Math.min(availableParallelism(), threadsMax) : wholeNumber(1, threadsMax)(raw);
+  raw === 'auto' ? Math.min(availableParallelism(), threadsMax) : wholeNumber(0, threadsMax)(raw);
 
 const byteUnits: Readonly<Record<string, number>> = {
   '': 1,

@@ -5,6 +5,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { openRunningIngest, type RunningIngest, testStream } from '../../../tests/support/running-ingest.ts';
 import { createSignedReports, secondStream } from '../../../tests/support/signed-reports.ts';
 import type { StoreError } from '../store/store.ts';
+import { openVerifier } from './verifier.ts';
 
 const { report, signerSets } = await createSignedReports();
 const strangers = await createSignedReports('strangers');
@@ -68,3 +69,25 @@ test.each<[string, (thread: Worker) => unknown]>([
   },
   60_000,
 );
+
+test('verifier: without threads, this process gives the same verdicts, and other work runs between chunks', async () => {
+  const fullReports = [...lines(0, 80), lineOf(strangers.report, 80), '{"fullReport":"0x,0x"}'].map(
+    (line) => JSON.parse(line).fullReport,
+  );
+  const verdicts = await Promise.all(
+    [0, 1].map(async (threads) => {
+      const verifier = openVerifier(threads);
+      verifier.use(signerSets);
+      await verifier.ready();
+      let turns = 0;
+      const counting = setInterval(() => (turns += 1), 0);
+      const found = await verifier.verify(fullReports);
+      clearInterval(counting);
+      await verifier.close();
+      expect(turns).toBeGreaterThan(0);
+      return found;
+    }),
+  );
+  expect(verdicts[0]).toEqual(verdicts[1]);
+  expect(verdicts[0]?.map(({ code }) => code).slice(79)).toEqual([undefined, 'unknown_config_digest', 'malformed_report']);
+});

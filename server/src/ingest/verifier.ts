@@ -1,10 +1,10 @@
 // Verifies signatures in threads, away from the event loop that serves requests. A thread that ends is replaced, and another thread verifies its
-// reports again, once.
+// reports again, once. Without threads, this process verifies in chunks, with other work between them.
 import type { SignerSets } from '@sealpost/protocol';
 import { openChannel, startThread, type ThreadChannel } from '../runtime/threads.ts';
 import { StoreError } from '../store/store.ts';
 import type { Verdict } from './verification.ts';
-import type { VerifierRequest } from './verifier-thread.ts';
+import type { VerifierRequest } from './verifier-work.ts';
 
 /** A sender of reports, for example one stream of lines. Compared by identity. */
 export type Sender = object;
@@ -26,19 +26,23 @@ const chunksPerThread = 2;
 
 type Channel = ThreadChannel<VerifierRequest, readonly Verdict[]>;
 
-/** Starts the threads. `onEnded` is called with the reason when one ends that was not closed. */
+/** Starts the threads; with none, this process verifies. `onEnded` is called with the reason when one ends that was not closed. */
 export const openVerifier = (threadCount: number, onEnded: (why: string) => void = () => {}): Verifier => {
   let signerSets: SignerSets = new Map();
   const others: Sender = {};
-  const threads = Array.from({ length: threadCount }, () =>
-    openChannel<VerifierRequest, readonly Verdict[]>({
-      start: () => startThread('./verifier-thread', import.meta.url, undefined),
-      first: () => ({ signerSets }),
-      onEnded,
-      failure: (why) => new StoreError('store_unavailable', `A verifier thread is not running: ${why}. Retry shortly.`),
-    }),
-  );
-  const inTurn = createSenderTurns(threadCount * chunksPerThread);
+  const threads =
+    threadCount === 0
+      ? [openOwnLoop()]
+      : Array.from({ length: threadCount }, () =>
+          openChannel<VerifierRequest, readonly Verdict[]>({
+            start: () => startThread('./verifier-thread', import.meta.url, undefined),
+            first: () => ({ signerSets }),
+            onEnded,
+            failure: (why) =>
+              new StoreError('store_unavailable', `A verifier thread is not running: ${why}. Retry shortly.`),
+          }),
+        );
+  const inTurn = createSenderTurns(threads.length * chunksPerThread);
   const ask = (fullReports: readonly string[]): Promise<readonly Verdict[]> => {
     // A text with a comma in it is no report: it must not become two.
     const reports = fullReports.map((text) => text.replaceAll(',', ';')).join(',');
@@ -50,7 +54,7 @@ export const openVerifier = (threadCount: number, onEnded: (why: string) => void
     },
     verify: async (fullReports, sender = others) => {
       if (fullReports.length === 0) return [];
-      const size = Math.min(chunkReportsMax, Math.ceil(fullReports.length / threadCount));
+      const size = Math.min(chunkReportsMax, Math.ceil(fullReports.length / threads.length));
       const chunks = Array.from({ length: Math.ceil(fullReports.length / size) }, (_, i) =>
         fullReports.slice(i * size, (i + 1) * size),
       );
@@ -66,6 +70,24 @@ export const openVerifier = (threadCount: number, onEnded: (why: string) => void
     close: async () => {
       await Promise.all(threads.map(({ close }) => close()));
     },
+  };
+};
+
+/** A chunk takes this process about as long as a request may take. */
+const openOwnLoop = (): Channel => {
+  const working = import('./verifier-work.ts').then(({ startVerifying }) => startVerifying());
+  working.catch(() => {}); // reported by `ready` and `ask`
+  return {
+    ready: async () => void (await working),
+    ask: async (request) => {
+      const work = await working;
+      await new Promise((resolve) => setImmediate(resolve));
+      return work(request);
+    },
+    send: (request) => void working.then((work) => work(request)).catch(() => {}),
+    isRunning: () => true,
+    waiting: () => 0,
+    close: async () => {},
   };
 };
 

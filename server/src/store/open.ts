@@ -1,8 +1,6 @@
 // Opens the engine that a store URL names.
 import { type StartWatch, unwatchedStart } from '../runtime/start-watch.ts';
 import { copyStore } from './copy.ts';
-import { repairLmdbStore } from './lmdb/check/repair.ts';
-import { openLmdbStore, requireEmptyFolder } from './lmdb/engine.ts';
 import type { StoreMemory } from './memory/engine.ts';
 import type { Migrated } from './postgres/schema.ts';
 import type { Repaired, RepairOptions } from './repair.ts';
@@ -37,10 +35,12 @@ export const openStore = async (
   const isDatabase = scheme === 'postgres' || scheme === 'postgresql';
   if (!isDatabase && replicas.length > 0)
     throw new StoreError('store_url_invalid', 'A read store requires a store in PostgreSQL: --store postgres://….');
-  if (scheme === undefined) return openLmdbStore(url, mode, tell, starting, writing);
-  if (scheme === 'lmdb') return openLmdbStore(url.slice('lmdb:'.length), mode, tell, starting, writing);
+  // Drivers are loaded by those who use them.
+  if (scheme === undefined || scheme === 'lmdb') {
+    const { openLmdbStore } = await import('./lmdb/engine.ts');
+    return openLmdbStore(folderOf(url), mode, tell, starting, writing);
+  }
   if (isDatabase) {
-    // The driver is loaded by those who use it.
     const { openPostgresStore } = await import('./postgres/engine.ts');
     const store = await openPostgresStore(url, mode, { tell, share, replicas });
     return withBackup(store);
@@ -55,6 +55,8 @@ export const openStore = async (
   );
 };
 
+const folderOf = (url: string): string => url.replace(/^lmdb:/, '');
+
 const memoryRefused =
   'A store in memory is lost when its process exits. Use lmdb:FOLDER or postgres://USER@HOST/DATABASE; tests start one with @sealpost/testing.';
 
@@ -65,6 +67,7 @@ const withBackup = (store: Omit<Store, 'backup'>): Store => {
 
 // A copy that opens as a store: the embedded engine's.
 const copyToFolder = async (store: Store, folder: string): Promise<void> => {
+  const { openLmdbStore, requireEmptyFolder } = await import('./lmdb/engine.ts');
   requireEmptyFolder(folder);
   const copy = await openLmdbStore(folder, 'write');
   try {
@@ -77,8 +80,10 @@ const copyToFolder = async (store: Store, folder: string): Promise<void> => {
 /** Repairs a store; the result says what was done and what is lost. */
 export const repairStore = async (url: string, options: RepairOptions): Promise<Repaired> => {
   const scheme = /^([a-z][a-z0-9+]+):/.exec(url)?.[1];
-  if (scheme === undefined || scheme === 'lmdb')
-    return repairLmdbStore(scheme === undefined ? url : url.slice('lmdb:'.length), options);
+  if (scheme === undefined || scheme === 'lmdb') {
+    const { repairLmdbStore } = await import('./lmdb/check/repair.ts');
+    return repairLmdbStore(folderOf(url), options);
+  }
   if (scheme === 'postgres' || scheme === 'postgresql') {
     const { repairPostgresStore } = await import('./postgres/check/repair.ts');
     return repairPostgresStore(url, options);

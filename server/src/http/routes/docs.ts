@@ -8,10 +8,10 @@ import type { Handler } from './context.ts';
 const headers = pageHeaders(apiPagePolicy);
 
 /** `url` is where the examples send their requests; it is known once the service listens. */
-export const createDocsRoute = (document: OpenApiDocument, url: () => string): Handler<'docs'> => {
+export const createDocsRoute = (document: () => OpenApiDocument, url: () => string): Handler<'docs'> => {
   let rendered: ReturnType<typeof withGzip> | undefined;
   return () => {
-    rendered ??= withGzip(Buffer.from(renderApiPage(document, { serverUrl: withoutWildcard(url()) })));
+    rendered ??= withGzip(Buffer.from(renderApiPage(document(), { serverUrl: withoutWildcard(url()) })));
     const contentType = 'text/html; charset=utf-8';
     return { status: 200, ...rendered, contentType, cacheControl: 'public, max-age=300', headers };
   };
