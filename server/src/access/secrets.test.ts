@@ -110,6 +110,11 @@ test('key: the setting overrides the file, and a missing, open or bad file is an
   }
   chmodSync(keyFile, 0o400);
   expect(openSecretBox({ key: undefined, keyFile }).keyId).toMatch(/^[0-9a-f]{16}$/);
+  const bad = join(folder, 'bad.key');
+  writeFileSync(bad, 'not a key\n', { mode: 0o600 });
+  expect(failure(() => openSecretBox({ key: undefined, keyFile: bad }))).toBe(
+    `${bad}: The key-encryption key must be 32 bytes, as 64 hex digits or base64.`,
+  );
 });
 
 test('key: a box that was opened from a file opens what a key sealed that the file got later', () => {

@@ -76,7 +76,7 @@ export const readKeyFile = (path: string): readonly Buffer[] => {
   try {
     return readFileSync(path, 'utf8').trim().split('\n').map(parseKey);
   } catch (cause) {
-    if (cause instanceof SecretBoxError) throw cause;
+    if (cause instanceof SecretBoxError) throw new SecretBoxError(`${path}: ${cause.message}`, { cause });
     if (Object(cause).code !== 'ENOENT') throw new SecretBoxError(`${describeFileFailure(path, cause)}.`, { cause });
     const text = `No key-encryption key in ${path}. Create one with: sealpost init.${formerKeyFile(path)}`;
     throw new SecretBoxError(text, { cause });
