@@ -41,6 +41,10 @@ export const observationMax = secondsMax - expirySeconds;
 const everySecond: TimeRange = { from: 0, to: observationMax };
 const networkStartedAt = 1_704_067_200; // 2024-01-01, before the first stream; rounds are counted from here
 
+/** One round per second for all streams; before the network started, the second itself. */
+export const roundOf = ({ observationsTimestamp }: Pick<ReportBody, 'observationsTimestamp'>): number =>
+  observationsTimestamp < networkStartedAt ? observationsTimestamp : observationsTimestamp - networkStartedAt;
+
 /** Builds the network and binds the streams to the seed. */
 export const createSimulation = async (options: SimulationOptions): Promise<Simulation> => {
   const { seed, feedIds } = options;
@@ -50,8 +54,7 @@ export const createSimulation = async (options: SimulationOptions): Promise<Simu
   const { deliveriesAt, delayMaxSeconds } = createSchedule(markets, options);
   const feeTokens = createFeeTokens(seed);
   const signReport = (body: ReportBody): ReportJson => {
-    const round = body.observationsTimestamp - networkStartedAt; // one round per second for all streams
-    return toReportJson(body.feedId, windowOf(body), network.sign(encodeReportBody(body), round));
+    return toReportJson(body.feedId, windowOf(body), network.sign(encodeReportBody(body), roundOf(body)));
   };
   return {
     network,

@@ -54,7 +54,10 @@ const kinds = {
   TWAP: kind(2, 10, 'always', 'Crypto', 'Crypto'),
 } as const satisfies Record<string, Kind>;
 
-type KindName = keyof typeof kinds;
+export type KindName = keyof typeof kinds;
+
+/** Every kind of stream, by attribute type. */
+export const kindNames = Object.keys(kinds) as readonly KindName[]; // the table's own keys
 
 type Life = {
   readonly testing?: true;
@@ -125,10 +128,19 @@ const createFeedId = (networkType: NetworkType, name: string, version: Simulated
   return parseFeedId(`0x${version.toString(16).padStart(4, '0')}${hash.slice(6)}`);
 };
 
-const createStream = (networkType: NetworkType, [pair, kindName, created, life = {}]: Row): SimulatedStream => {
-  const asset: Asset = assets[pair];
+const createStream = (networkType: NetworkType, [pair, kindName, created, life = {}]: Row): SimulatedStream =>
+  bindStream(networkType, assets[pair], kindName, created, life);
+
+/** A stream of an asset by its kind; `created` and the dates of its life are days such as 2025-06-02. */
+export const bindStream = (
+  networkType: NetworkType,
+  asset: Asset,
+  kindName: KindName,
+  created: string,
+  life: Life = {},
+): SimulatedStream => {
   const { version, intervalSeconds, hours, assetClass, feedType, serviceLevel }: Kind = kinds[kindName];
-  const name = `${pair}-Streams-${kindName}`;
+  const name = `${asset.baseAsset}/${asset.quoteAsset}-Streams-${kindName}`;
   const stream: Stream = {
     feedId: createFeedId(networkType, name, version),
     name,

@@ -1,7 +1,9 @@
 // The market of a stream at a second: price, bid, ask, volumes, session. A closed market has the prices of its last open second.
+import type { MarketEffect, PriceEffect } from '../scenario/effects.ts';
 import type { SimulatedStream } from '../streams.ts';
 import type { Asset } from './assets.ts';
-import { lastOpenAt, type MarketSession, sessionAt } from './market-hours.ts';
+import type { MarketSession } from './market-hours.ts';
+import { lastOpenUnder, sessionUnder } from './market-overrides.ts';
 import { averageTicksAt, createWalk, ticksAt, toPrice, type Walk } from './prices.ts';
 import { keyOf, uniform } from './random.ts';
 
@@ -27,6 +29,7 @@ export type Quote = {
 /** A stream bound to a seed. */
 export type Market = SimulatedStream & {
   readonly walk: Walk;
+  readonly overrides: readonly MarketEffect[];
   readonly noiseKeys: { readonly [N in (typeof noiseNames)[number]]: number };
 };
 
@@ -34,13 +37,19 @@ const noiseNames = ['bid', 'ask', 'trade', 'bidLots', 'askLots'] as const;
 const lotsMax = 40;
 const averageSamples = 30;
 
-/** Binds a stream to a seed. */
-export const createMarket = (seed: string, simulated: SimulatedStream): Market => {
+/** Binds a stream to a seed, and to the effects of a scenario in the order of their start. */
+export const createMarket = (
+  seed: string,
+  simulated: SimulatedStream,
+  prices: readonly PriceEffect[] = [],
+  overrides: readonly MarketEffect[] = [],
+): Market => {
   const streamKey = keyOf(simulated.stream.name, keyOf(seed));
   const noiseKeys = Object.fromEntries(noiseNames.map((name) => [name, keyOf(name, streamKey)]));
   return {
     ...simulated,
-    walk: createWalk(seed, simulated.asset),
+    walk: createWalk(seed, simulated.asset, prices),
+    overrides,
     noiseKeys: noiseKeys as Market['noiseKeys'], // built from the same list of names
   };
 };
@@ -50,16 +59,17 @@ const distanceOf = (asset: Asset, ticks: number, noise: number): number =>
   Math.ceil(ticks * (asset.spreadBps / 20_000) * (0.5 + noise));
 
 /** The quote at a second. */
-export const quoteAt = ({ asset, hours, walk, noiseKeys }: Market, observedAt: number): Quote => {
-  const settledAt = lastOpenAt(hours, observedAt);
-  const noise = (name: (typeof noiseNames)[number]) => uniform(noiseKeys[name], settledAt);
+export const quoteAt = ({ asset, hours, walk, noiseKeys, overrides }: Market, observedAt: number): Quote => {
+  const settledAt = lastOpenUnder(hours, overrides, observedAt);
+  const noiseAt = walk.path?.stillAt(settledAt) ?? settledAt;
+  const noise = (name: (typeof noiseNames)[number]) => uniform(noiseKeys[name], noiseAt);
   const ticks = ticksAt(walk, settledAt);
   const bid = Math.max(1, ticks - distanceOf(asset, ticks, noise('bid')));
   const ask = ticks + distanceOf(asset, ticks, noise('ask'));
   return {
     observedAt,
     settledAt,
-    session: sessionAt(hours, observedAt),
+    session: sessionUnder(hours, overrides, observedAt),
     price: toPrice(asset, ticks),
     bid: toPrice(asset, bid),
     ask: toPrice(asset, ask),

@@ -1,0 +1,64 @@
+// What a scenario does to the simulated network, as plain values, so that worker threads can build the same one. Times are Unix seconds.
+import type { FeedId } from '@sealpost/protocol';
+
+/** From `from` on, for these streams. */
+type Start = { readonly from: number; readonly feedIds: readonly FeedId[] };
+
+/** Until `to`, not included; Infinity where it does not end. */
+type Span = Start & { readonly to: number };
+
+/** A move away from the price that there would be, and back: never where `recoverSeconds` is Infinity. */
+type Excursion = Start & {
+  readonly overSeconds: number;
+  readonly holdSeconds: number;
+  readonly recoverSeconds: number;
+};
+
+/** What changes prices. `natural` ends all others. */
+export type PriceEffect =
+  | (Start & { readonly kind: 'level'; readonly price: number })
+  | (Start & { readonly kind: 'jump'; readonly percent: number })
+  | (Span & { readonly kind: 'drift'; readonly percentPerHour: number })
+  | (Span & { readonly kind: 'volatility'; readonly factor: number })
+  | (Excursion & { readonly kind: 'crash'; readonly percent: number })
+  | (Excursion & { readonly kind: 'depeg'; readonly price: number })
+  | (Span & { readonly kind: 'freeze' })
+  | (Start & { readonly kind: 'natural' });
+
+/** A market that is open or closed whatever its hours; `hours` ends that. */
+export type MarketEffect = Span & { readonly kind: 'market'; readonly state: 'open' | 'closed' | 'hours' };
+
+/** Without reports; where `backfill` is set, they are all delivered at the end. */
+export type SilenceEffect = Span & { readonly kind: 'silence'; readonly backfill: boolean };
+
+/** The stream's last observation is before `from`. */
+export type EndEffect = Start & { readonly kind: 'end' };
+
+/** From `from` on another signer set signs. */
+export type RotationEffect = { readonly kind: 'rotation'; readonly from: number };
+
+export type Effect = PriceEffect | MarketEffect | SilenceEffect | EndEffect | RotationEffect;
+
+const priceKinds: readonly string[] = [
+  'level',
+  'jump',
+  'drift',
+  'volatility',
+  'crash',
+  'depeg',
+  'freeze',
+  'natural',
+] satisfies readonly PriceEffect['kind'][];
+
+export const isPriceEffect = (effect: Effect): effect is PriceEffect => priceKinds.includes(effect.kind);
+
+/** The effects of one kind on a stream, in the order of their start; those of the same second in the order given. */
+export const effectsOn = <E extends Effect & Start>(
+  effects: readonly Effect[],
+  feedId: FeedId,
+  isWanted: (effect: Effect) => effect is E,
+): readonly E[] =>
+  effects
+    .filter(isWanted)
+    .filter(({ feedIds }) => feedIds.includes(feedId))
+    .sort((a, b) => a.from - b.from);
