@@ -1,7 +1,7 @@
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { ApiError } from '@sealpost/protocol';
+import { ApiError, errorOf } from '@sealpost/protocol';
 import { afterEach, expect, test } from 'vitest';
 import { createRateLimiter } from '../access/rate-limit.ts';
 import { createAddressSet } from '../runtime/ip-address.ts';
@@ -161,6 +161,39 @@ test('explorer: a route comes before a file of the same path, and methods are th
         new ApiError('method_not_allowed', `This path answers ${allow}.`, { allow }),
       );
   }
+});
+
+test('explorer: a browser at an address that nothing answers gets the page with 404, a program an error', () => {
+  const ask = (path: string, isBrowser: boolean, find: FindFile | undefined) =>
+    matchRoute('GET', { path, query: '' }, find, () => isBrowser);
+  for (const path of ['/stream', '/Status', `/streams/${feedId}0`, '/..', '/%2e', '//status', '/index.html']) {
+    expect(ask(path, true, open())).toMatchObject({ file: { whole: { status: 404, cacheControl: 'no-store' } } });
+    expect(() => ask(path, false, open())).toThrow(errorOf('route_not_found'));
+  }
+  expect(() => ask('/api/v1/report', true, open())).toThrow(errorOf('route_not_found'));
+  expect(() => matchRoute('POST', { path: '/stream', query: '' }, open(), () => true)).toThrow(
+    errorOf('route_not_found'),
+  );
+  const notBuilt = openExplorer(join(folderWith({}), 'missing'), () => {});
+  for (const find of [undefined, notBuilt])
+    expect(() => ask('/stream', true, find)).toThrow(errorOf('route_not_found'));
+});
+
+test.each([
+  ['/status/', '/status'],
+  ['/docs/', '/docs'],
+  ['/docs//', '/docs'],
+  ['/streams', '/'],
+  ['/streams/', '/'],
+  [`/streams/${feedId}/`, `/streams/${feedId}`],
+])('explorer: a browser at %s is sent to %s, with its query', (path, location) => {
+  for (const [query, to] of [
+    ['', location],
+    ['range=1d', `${location}?range=1d`],
+  ] as const)
+    expect(matchRoute('GET', { path, query }, open(), () => true)).toMatchObject({
+      file: { whole: { status: 308, headers: expect.arrayContaining(['Location', to]) } },
+    });
 });
 
 test('explorer: its files are served while requests are shed, up to the limit of the address', async () => {

@@ -15,8 +15,8 @@ export type ServedFile = {
   readonly unchanged?: readonly [plain: Answer, packed: Answer];
 };
 
-/** The file of a path; undefined where there is none. */
-export type FindFile = (path: string) => ServedFile | undefined;
+/** The file of a path; undefined where there is none. With `orPage`, the page with the status 404 instead: it says what addresses there are. */
+export type FindFile = (path: string, orPage?: boolean) => ServedFile | undefined;
 
 /** Nothing but what this server itself serves: no inline code, no other host, no frame around it. */
 const explorerPolicy = [
@@ -65,8 +65,21 @@ export const openExplorer = (folder: string, onTrouble: (error: unknown) => void
   const files = readFiles(folder, onTrouble);
   const page = files.get('/index.html') ?? notBuilt;
   files.delete('/index.html');
-  return (path) => files.get(path) ?? (pagePattern.test(path) ? page : undefined);
+  const notFound: ServedFile = { whole: { ...page.whole, status: 404, cacheControl: 'no-store' } };
+  return (path, orPage = false) =>
+    files.get(path) ?? (pagePattern.test(path) ? page : orPage && page !== notBuilt ? notFound : undefined);
 };
+
+/** Sends a browser to another path of this server. */
+export const redirectTo = (location: string): ServedFile => ({
+  whole: {
+    status: 308,
+    body: `${location}\n`,
+    contentType: 'text/plain; charset=utf-8',
+    cacheControl: 'no-store',
+    headers: [...headers, 'Location', location],
+  },
+});
 
 /** What a request for a file is answered with. */
 export const answerFile = (

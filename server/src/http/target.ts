@@ -11,7 +11,7 @@ import {
   splitQuery,
 } from '@sealpost/protocol';
 import { memoise } from '../runtime/memo.ts';
-import type { FindFile, ServedFile } from './explorer.ts';
+import { type FindFile, redirectTo, type ServedFile } from './explorer.ts';
 
 export type Target = { readonly path: string; readonly query: string };
 
@@ -82,7 +82,12 @@ export type OtherTarget = Allowed | Found;
  * The route of a target and method, or else the file of the path. OPTIONS has none: it is answered for the path alone. Files are looked
  * for last, so that they cost the routes nothing and can take none of them over.
  */
-export const matchRoute = (method: string, { path, query }: Target, findFile?: FindFile): Known | OtherTarget => {
+export const matchRoute = (
+  method: string,
+  { path, query }: Target,
+  findFile?: FindFile,
+  isBrowser: () => boolean = () => false,
+): Known | OtherTarget => {
   const known = byPath.get(path) ?? [];
   const match = known.find(
     ({ route, hasForm }) =>
@@ -90,13 +95,31 @@ export const matchRoute = (method: string, { path, query }: Target, findFile?: F
   );
   if (match !== undefined) return match;
   const file = findFile?.(path);
-  if (file !== undefined && (method === 'GET' || method === 'HEAD')) return { file };
+  const isRead = method === 'GET' || method === 'HEAD';
+  if (file !== undefined && isRead) return { file };
   const methods = known.flatMap(({ route }) => (route.method === 'GET' ? ['GET', 'HEAD'] : [route.method]));
   if (file !== undefined) methods.unshift('GET', 'HEAD');
-  if (methods.length === 0) throw errorOf('route_not_found');
+  if (methods.length === 0) {
+    const page = isRead && isBrowser() ? findPage(path, query, findFile) : undefined;
+    if (page === undefined) throw errorOf('route_not_found');
+    return { file: page };
+  }
   const allow = [...new Set(methods), 'OPTIONS'].join(', ');
   if (method === 'OPTIONS') return { allow };
   throw new ApiError('method_not_allowed', `This path answers ${allow}.`, { allow });
+};
+
+/**
+ * What a person gets at an address that nothing answers: the same one without a slash at its end where that is answered, or else the page. Paths of
+ * the API stay errors in JSON.
+ */
+const findPage = (path: string, query: string, findFile: FindFile | undefined): ServedFile | undefined => {
+  if (findFile === undefined || path.startsWith('/api/')) return undefined;
+  const trimmed = path.replace(/\/+$/, '');
+  const target = trimmed === '/streams' || trimmed === '' ? '/' : trimmed;
+  const isKnown = byPath.has(target) || findFile(target) !== undefined;
+  if (target !== path && isKnown) return redirectTo(query === '' ? target : `${target}?${query}`);
+  return findFile(path, true);
 };
 
 /** What a request may have asked for: a route, or any file of the explorer. */
