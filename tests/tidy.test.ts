@@ -41,6 +41,7 @@ const layers: Readonly<Record<string, readonly string[]>> = {
     'server/src/runtime',
     'server/src/store',
   ],
+  'server/src/conformance': ['protocol'],
   'server/src/ops': ['server/src/connections', 'server/src/observe', 'server/src/runtime'],
   'server/src/sandbox': [
     'protocol',
@@ -93,6 +94,7 @@ const layers: Readonly<Record<string, readonly string[]>> = {
     'simulator',
     'server/src/access',
     'server/src/config',
+    'server/src/conformance',
     'server/src/ingest',
     'server/src/node',
     'server/src/runtime',

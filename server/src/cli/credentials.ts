@@ -19,8 +19,13 @@ import {
 import { clientOptions } from './remote-client.ts';
 import type { Session } from './session.ts';
 
-/** Makes the three headers of a request, good for a few seconds around `timestampMs`. */
-export type Signer = (method: string, target: string, timestampMs: number) => Readonly<Record<string, string>>;
+/** Makes the three headers of a request, good for a few seconds around `timestampMs`. The body is empty unless given. */
+export type Signer = (
+  method: string,
+  target: string,
+  timestampMs: number,
+  body?: string,
+) => Readonly<Record<string, string>>;
 
 /** Opens the client of a server for a user; it reports what it corrects on stderr, unless `onWarning` is given. */
 export type OpenClient = (
@@ -33,6 +38,8 @@ export type OpenClient = (
 export type User = {
   readonly from: string;
   readonly sign: Signer;
+  /** The text without the secret, should a server repeat it. */
+  readonly redact: (text: string) => string;
   readonly openClient: OpenClient;
   readonly url?: string;
   readonly wsUrl?: string;
@@ -218,8 +225,10 @@ export const createUser = (from: string, place: string, userId: string, secret: 
   } catch {
     throw usageError(`${place} is not a UUID.`); // not repeated: it may be the secret, mixed up
   }
-  const sign: Signer = (method, target, timestampMs) => signRequest({ method, target, userId, timestampMs }, secret);
+  const sign: Signer = (method, target, timestampMs, body) =>
+    signRequest({ method, target, userId, timestampMs, ...(body !== undefined && { body }) }, secret);
+  const redact = (text: string): string => text.replaceAll(secret, '(secret)');
   const openClient: OpenClient = (at, session, changes = {}) =>
     createClient({ ...clientOptions(at, session), userId, secret, ...changes });
-  return { from, sign, openClient };
+  return { from, sign, redact, openClient };
 };

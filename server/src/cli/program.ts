@@ -8,6 +8,7 @@ import { candlesCommand } from './commands/candles.ts';
 import { listCommands } from './commands/command-tree.ts';
 import { createCompletionCommand } from './commands/completion.ts';
 import { configCommand } from './commands/config.ts';
+import { conformanceCommand } from './commands/conformance/conformance.ts';
 import { coverageCommand } from './commands/coverage.ts';
 import { demoCommand } from './commands/demo/demo.ts';
 import { doctorCommand } from './commands/doctor.ts';
@@ -61,6 +62,7 @@ const commandTable: readonly CommandRow[] = [
   candlesCommand,
   signCommand,
   doctorCommand,
+  conformanceCommand,
   watchCommand,
   ingestCommand,
   followCommand,

@@ -129,6 +129,14 @@ const connectionFailures: readonly (readonly [code: RegExp, problem: string, adv
   [/./, 'closed the connection', 'If it uses TLS, use https://; otherwise check its log.'],
 ];
 
+/** What to do about a server that no request reached; `code` is Node's, empty for a time-out. */
+export const explainConnection = ({ host }: URL, code: string): string => {
+  const [, what, advice] = connectionFailures.find(([pattern]) => pattern.test(code)) ?? [];
+  return what === undefined
+    ? `${host} did not answer. Check the address, the server and the network.`
+    : `${host} ${what} (${code}). ${advice}`;
+};
+
 const lookBetween = 'Check the address, and any proxy in front of the server.';
 
 /** Advice that replaces the client's, which addresses programmers. */

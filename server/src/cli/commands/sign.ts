@@ -14,6 +14,8 @@ export const signCommand: PlainCommand = {
   options: [
     { flag: '--headers', help: 'print the three headers only, one per line' },
     { flag: '--json', help: 'print url, method and headers as one line of JSON' },
+    { flag: '--skew <seconds>', help: 'sign with a clock that is so far ahead, or behind if negative', default: '0' },
+    { flag: '--body <text>', help: 'sign this body instead of an empty one; curl does not send it' },
     ...accessOptions,
   ],
   examples: [
@@ -32,8 +34,10 @@ export const signCommand: PlainCommand = {
       throw usageError(
         'TARGET must start with / and have only printable ASCII without spaces or #. Percent-encode the rest.',
       );
+    const skewMs = parseSkewMs(String(options.skew));
     const access = await readAccess(session, options);
-    const headers = access.sign(method, target, session.nowMs());
+    const body = options.body === undefined ? undefined : String(options.body);
+    const headers = access.sign(method, target, session.nowMs() + skewMs, body);
     const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
     const url = `${access.url.origin}${target}`;
     await print(
@@ -41,6 +45,14 @@ export const signCommand: PlainCommand = {
       `${(options.headers ? lines : toCurlConfig(method, url, lines)).join('\n')}\n`,
     );
   },
+};
+
+const skewMaxSeconds = 86_400;
+
+const parseSkewMs = (raw: string): number => {
+  const seconds = /^-?\d{1,5}(\.\d{1,3})?$/.test(raw) ? Number(raw) : Number.NaN;
+  if (Math.abs(seconds) <= skewMaxSeconds) return Math.round(seconds * 1_000);
+  throw usageError(`--skew has the value "${raw}", expected seconds from -${skewMaxSeconds} to ${skewMaxSeconds}.`);
 };
 
 /** Lines of a curl config; without the first two curl would shorten dots and expand braces, which are signed as they are. */

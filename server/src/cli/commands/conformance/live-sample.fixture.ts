@@ -1,0 +1,102 @@
+// A service with streams in every condition whose reports keep coming, as a deployment to check.
+import { performance } from 'node:perf_hooks';
+import type { FeedId } from '@sealpost/protocol';
+import { openService, type Service } from '../../../../../tests/support/running-api.ts';
+import { testStream } from '../../../../../tests/support/running-ingest.ts';
+import { createSignedReports, millisecondStream, secondStream } from '../../../../../tests/support/signed-reports.ts';
+import type { StoredReport } from '../../../store/store.ts';
+
+const historySeconds = 32;
+const [btc, eth, hidden, gone] = [0xa1, 0xb2, 0xc3, 0xd4].map(secondStream) as [FeedId, FeedId, FeedId, FeedId]; // four were made
+const fast = millisecondStream(0xe5);
+export const sampleFeedIds = { btc, eth, hidden, gone, fast } as const;
+
+const streams = [
+  testStream(btc, { name: 'BTC/USD-Streams-CexPrice', baseAsset: 'BTC' }),
+  testStream(eth, { name: 'ETH/USD-Streams-CexPrice', baseAsset: 'ETH', createdAt: '2025-03-01T00:00:00.000000Z' }),
+  testStream(hidden, { name: 'HID/USD-Streams-CexPrice', baseAsset: 'HID', hidden: true }),
+  testStream(gone, {
+    name: 'OLD/USD-Streams-CexPrice',
+    baseAsset: 'OLD',
+    status: 'decommissioned',
+    decommissionedAt: '2025-06-01T00:00:00.000000Z',
+    expectedDecommissionAt: '2025-05-31T00:00:00.000000Z',
+  }),
+  testStream(fast, { name: 'FAST/USD-Streams-CexPrice', baseAsset: 'FAST' }),
+];
+
+export type LiveReports = {
+  readonly signerSets: Awaited<ReturnType<typeof createSignedReports>>['signerSets'];
+  readonly streams: typeof streams;
+  /** The reports of the last half minute. */
+  readonly history: readonly StoredReport[];
+  /** The reports since the last call. */
+  readonly next: () => readonly StoredReport[];
+};
+
+/** Reports up to now: one a second of each stream, two a second of the one in milliseconds. */
+export const createLiveReports = async (): Promise<LiveReports> => {
+  const { report, signerSets } = await createSignedReports('conformance');
+  const half = (now: number) => [
+    report(fast, now * 1_000, now * 1_000 + 499),
+    report(fast, now * 1_000 + 500, now * 1_000 + 999),
+  ];
+  const at = (now: number): readonly StoredReport[] => [
+    report(btc, now, now),
+    report(eth, now, now),
+    report(hidden, now, now),
+    ...half(now),
+  ];
+  const start = Math.floor(Date.now() / 1_000);
+  let last = start;
+  return {
+    signerSets,
+    streams,
+    history: Array.from({ length: historySeconds }, (_, i) => at(start - historySeconds + 1 + i)).flat(),
+    next: () => {
+      const now = Math.floor(Date.now() / 1_000);
+      const reports = Array.from({ length: now - last }, (_, i) => at(last + 1 + i)).flat();
+      last = now;
+      return reports;
+    },
+  };
+};
+
+export type LiveSample = {
+  readonly url: string;
+  readonly env: NodeJS.ProcessEnv;
+  readonly service: Service;
+  readonly close: () => Promise<void>;
+};
+
+/** Opens the service and feeds it until it is closed. */
+export const openLiveSample = async (): Promise<LiveSample> => {
+  const reports = await createLiveReports();
+  const rules = { origins: ['001', '002'], keepAliveMs: 1_000 };
+  const service = await openService(
+    reports.streams,
+    reports.signerSets,
+    () => Date.now(),
+    rules,
+    () => performance.now(),
+  );
+  await service.append(reports.history);
+  const { userId, secret } = await service.addAccount(['public', `feed:${hidden}`]);
+  let feeding: Promise<void> = Promise.resolve();
+  const timer = setInterval(() => {
+    feeding = feeding.then(async () => {
+      const due = reports.next();
+      if (due.length > 0) await service.append(due);
+    });
+  }, 100);
+  return {
+    url: service.url,
+    env: { SEALPOST_USER_ID: userId, SEALPOST_SECRET: secret },
+    service,
+    close: async () => {
+      clearInterval(timer);
+      await feeding;
+      await service.close();
+    },
+  };
+};

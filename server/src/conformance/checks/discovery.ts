@@ -1,0 +1,275 @@
+// The catalog: its entries, its filters, what is public and what is hidden; and the list of readable streams that SDKs call.
+import { dateFilters, nameFilters } from '@sealpost/protocol';
+import type { Check } from '../check.ts';
+import type { Probe } from '../probe.ts';
+import { entriesOf, feedIdsOf, type SampleEntry, targets } from '../sample.ts';
+import { demand, demandStatus, excerpt, SkipError } from '../verdict.ts';
+
+const anonymous = { signed: false } as const;
+
+/** Reads a catalog; fails unless it is 200 with a list. */
+const readCatalog = async ({ ask }: Probe, query: string, changes: Parameters<Probe['ask']>[1] = anonymous) => {
+  const answer = await ask(query === '' ? targets.discovery : `${targets.discovery}?${query}`, changes);
+  demandStatus(answer, [200]);
+  const { feeds } = Object(answer.json);
+  demand(Array.isArray(feeds), 'an object with a list feeds', () => excerpt(answer.text), answer);
+  return { answer, entries: entriesOf(answer.json) };
+};
+
+const idsOf = (entries: readonly SampleEntry[]): readonly string[] => entries.map(({ feedId }) => feedId);
+
+const requireEntries = async ({ sample }: Probe): Promise<readonly SampleEntry[]> => {
+  const entries = await sample.catalog();
+  if (entries.length === 0) throw new SkipError('The public catalog is empty.');
+  return entries;
+};
+
+const entryFields = ['feedId', 'baseAsset', 'quoteAsset', 'status'] as const;
+
+const entry: Check['run'] = async (probe) => {
+  const { answer, entries } = await readCatalog(probe, '');
+  for (const one of entries) {
+    const bad = entryFields.find((name) => typeof one[name] !== 'string' || one[name] === '');
+    demand(
+      bad === undefined,
+      `${entryFields.join(', ')} as texts`,
+      () => `${bad} is missing in ${excerpt(JSON.stringify(one))}`,
+      answer,
+    );
+    demand(/^0x[0-9a-f]{64}$/.test(one.feedId), 'feedId as 0x and 64 hex digits', () => excerpt(one.feedId), answer);
+  }
+};
+
+/** A filter by name lists the entries that have the value of the first entry, and only those. */
+const filterBy = (parameter: string, field: string): Check => ({
+  id: `discovery.${parameter.replaceAll('_', '-')}`,
+  title: `${parameter} lists the streams with that value, and no others`,
+  source: 'specification',
+  sentence: `${parameter}: ${filterMeanings[parameter] ?? ''}`,
+  run: async (probe) => {
+    const all = await requireEntries(probe);
+    const value = all
+      .map((one) => one[field])
+      .find((text) => typeof text === 'string' && text !== '' && !text.includes(','));
+    if (typeof value !== 'string') throw new SkipError(`No entry of the catalog has ${field}.`);
+    const expected = all.filter((one) => one[field] === value).map(({ feedId }) => feedId);
+    const { answer, entries } = await readCatalog(probe, `${parameter}=${encodeURIComponent(value)}`);
+    const found = new Set(idsOf(entries));
+    const missing = expected.find((id) => !found.has(id));
+    demand(missing === undefined, `every stream with ${field} ${value}`, () => `${missing} is not listed`, answer);
+    const foreign = entries.find((one) => String(one[field]).toLowerCase() !== value.toLowerCase());
+    demand(
+      foreign === undefined,
+      `only streams with ${field} ${value}`,
+      () => `${foreign?.feedId} has ${foreign?.[field]}`,
+      answer,
+    );
+  },
+});
+
+const filterMeanings: Readonly<Record<string, string>> = {
+  base_asset: 'Base asset of the pair',
+  quote_asset: 'Quote asset of the pair',
+  asset_class: 'Broad asset category',
+  feed_type: 'Stream category',
+  attribute_type: 'Kind of data reported',
+  status: 'Stream status',
+  network_type: 'Type of the network that serves the stream',
+  created: 'Filter by creation date',
+  expected_decommission: 'Filter by scheduled decommission date',
+  decommissioned: 'Filter by decommission date',
+};
+
+const dayMs = 86_400_000;
+const dayOf = (ms: number): string => new Date(ms).toISOString().slice(0, 10);
+
+/** Dates of one kind: entries after and before a day, and none on the wrong side. */
+const filterByDate = (prefix: string, field: string): Check => ({
+  id: `discovery.${prefix.replaceAll('_', '-')}`,
+  title: `${prefix}_after and ${prefix}_before filter by ${field}`,
+  source: 'specification',
+  sentence: `${prefix}_after, ${prefix}_before: ${filterMeanings[prefix] ?? ''}`,
+  run: async (probe) => {
+    const [after, before] = [`${prefix}_after`, `${prefix}_before`];
+    const all = await requireEntries(probe);
+    const dates = all.map((one) => Date.parse(String(one[field]))).filter(Number.isFinite);
+    // Without a date in the catalog both lists are empty, which shows as much.
+    const ms = dates[0] ?? Date.UTC(2025, 0, 1);
+    for (const [parameter, day, holds] of [
+      [after, dayOf(ms - 2 * dayMs), (at: number) => at > ms - 2 * dayMs],
+      [before, dayOf(ms + 2 * dayMs), (at: number) => at < ms + 2 * dayMs],
+    ] as const) {
+      const { answer, entries } = await readCatalog(probe, `${parameter}=${day}`);
+      const wrong = entries.find((one) => !holds(Date.parse(String(one[field]))));
+      demand(
+        wrong === undefined,
+        `only streams with ${field} on that side of ${day}`,
+        () => `${wrong?.feedId} has ${wrong?.[field]}`,
+        answer,
+      );
+      const missing = all.find((one) => Date.parse(String(one[field])) === ms && !idsOf(entries).includes(one.feedId));
+      demand(
+        missing === undefined,
+        `the stream with ${field} ${dayOf(ms)}`,
+        () => `${missing?.feedId} is not listed`,
+        answer,
+      );
+    }
+    const beforeAll = await readCatalog(probe, `${before}=1990-01-01`);
+    demand(
+      beforeAll.entries.length === 0,
+      'no stream from before 1990',
+      () => `${beforeAll.entries.length} streams`,
+      beforeAll.answer,
+    );
+  },
+});
+
+const combined: Check['run'] = async (probe) => {
+  const [first] = await requireEntries(probe);
+  const base = encodeURIComponent(String(first?.baseAsset));
+  const { answer, entries } = await readCatalog(probe, `base_asset=${base}&status=no-such-status`);
+  demand(entries.length === 0, 'an empty list: no stream has both', () => `${entries.length} streams`, answer);
+};
+
+/** Reads both lists again, so that a change of the catalog during the run does not count. */
+const hiddenFromPublic: Check['run'] = async (probe) => {
+  const plain = await readCatalog(probe, '');
+  const hidden = await readCatalog(probe, 'hidden=true');
+  const extra = idsOf(hidden.entries).find((id) => !idsOf(plain.entries).includes(id));
+  demand(extra === undefined, 'the same list as without hidden=true', () => `${extra} is listed too`, hidden.answer);
+};
+
+const hiddenForEntitled: Check['run'] = async (probe) => {
+  const plain = await readCatalog(probe, '', {});
+  const hidden = await readCatalog(probe, 'hidden=true', {});
+  const lost = idsOf(plain.entries).find((id) => !idsOf(hidden.entries).includes(id));
+  demand(
+    lost === undefined,
+    'every stream that is listed without hidden=true',
+    () => `${lost} is not listed`,
+    hidden.answer,
+  );
+  const extra = idsOf(hidden.entries).filter((id) => !idsOf(plain.entries).includes(id));
+  for (const id of extra.slice(0, 2)) {
+    const latest = await probe.ask(targets.latest(id));
+    demand(latest.status !== 401, `a readable stream, because ${id} is hidden and listed`, () => '401', latest);
+  }
+};
+
+const requireFeeds = async ({ ask }: Probe) => {
+  const answer = await ask(targets.feeds);
+  if (answer.status === 404)
+    throw new SkipError('The deployment has no /api/v1/feeds, which is not in the specification.');
+  demandStatus(answer, [200]);
+  return answer;
+};
+
+export const discoveryChecks: readonly Check[] = [
+  {
+    id: 'discovery.anonymous',
+    title: 'The catalog is readable without authentication',
+    source: 'specification',
+    sentence: 'Authentication is optional. Without it, only publicly available streams are listed.',
+    run: async (probe) => void (await readCatalog(probe, '')),
+  },
+  {
+    id: 'discovery.signed',
+    title: 'The catalog is readable with a signature',
+    source: 'specification',
+    sentence: 'Authentication is optional.',
+    run: async (probe) => void (await readCatalog(probe, '', {})),
+  },
+  {
+    id: 'discovery.entry',
+    title: 'Each entry has feedId, baseAsset, quoteAsset and status',
+    source: 'specification',
+    sentence: "Each entry carries the stream's ID, its asset pair (base asset and quote asset) and its status.",
+    run: entry,
+  },
+  ...Object.entries(nameFilters).map(([parameter, field]) => filterBy(parameter, field)),
+  {
+    id: 'discovery.combined',
+    title: 'Several filters must all match',
+    source: 'specification',
+    sentence:
+      'It offers a discovery operation that returns the catalog of streams (stream ID, asset pair, status), with filters.',
+    run: combined,
+  },
+  ...Object.entries(dateFilters).map(([prefix, field]) => filterByDate(prefix, field)),
+  {
+    id: 'discovery.hidden-public',
+    title: 'hidden=true shows nothing more without authentication',
+    source: 'specification',
+    sentence:
+      'A hidden stream is listed only to an authenticated caller whose key is entitled to it and who asks for hidden streams.',
+    run: hiddenFromPublic,
+  },
+  {
+    id: 'discovery.hidden-entitled',
+    title: 'hidden=true adds only hidden streams that the account may read',
+    source: 'specification',
+    sentence: "Boolean. When set, hidden streams reachable by the caller's key are included",
+    run: hiddenForEntitled,
+  },
+  {
+    id: 'discovery.hidden-malformed',
+    title: 'A value of hidden that is not a boolean is 400',
+    source: 'specification',
+    sentence: 'A query argument is missing or malformed',
+    run: async ({ ask }) => demandStatus(await ask(`${targets.discovery}?hidden=maybe`, anonymous), [400]),
+  },
+  {
+    id: 'discovery.wrong-signature',
+    title: 'A wrong signature is 401 here too',
+    source: 'specification',
+    sentence: 'A request whose signature does not match the one the server expects fails with 401.',
+    run: async ({ ask }) => demandStatus(await ask(targets.discovery, { signed: { withOtherSecret: true } }), [401]),
+  },
+];
+
+export const feedsChecks: readonly Check[] = [
+  {
+    id: 'feeds.shape',
+    title: '/api/v1/feeds lists the readable streams as {"feeds":[{"feedID"}]}',
+    source: 'SDKs',
+    sentence: 'Every SDK lists the readable streams with GET /api/v1/feeds.',
+    run: async (probe) => {
+      const answer = await requireFeeds(probe);
+      const ids = feedIdsOf(answer.json);
+      const { feeds } = Object(answer.json);
+      demand(
+        Array.isArray(feeds) && ids.length === feeds.length,
+        'feeds with a feedID each',
+        () => excerpt(answer.text),
+        answer,
+      );
+      const bad = ids.find((id) => !/^0x[0-9a-f]{64}$/.test(id));
+      demand(bad === undefined, 'feedID as 0x and 64 hex digits', () => excerpt(String(bad)), answer);
+    },
+  },
+  {
+    id: 'feeds.readable',
+    title: 'The listed streams are readable',
+    source: 'SDKs',
+    sentence: 'SDKs read the streams that /api/v1/feeds lists.',
+    run: async (probe) => {
+      const ids = feedIdsOf((await requireFeeds(probe)).json);
+      for (const id of ids.slice(0, 3)) {
+        const answer = await probe.ask(targets.latest(id));
+        demand(answer.status !== 401, 'a readable stream', () => `401 for ${id}`, answer);
+      }
+    },
+  },
+  {
+    id: 'feeds.anonymous',
+    title: '/api/v1/feeds requires authentication',
+    source: 'specification',
+    sentence:
+      'Every route requires authentication, except discovery, which may be called anonymously to list public streams.',
+    run: async (probe) => {
+      await requireFeeds(probe);
+      demandStatus(await probe.ask(targets.feeds, anonymous), [400, 401]);
+    },
+  },
+];

@@ -1,0 +1,156 @@
+// Sends the requests of a run: signed, paced, retried when a failure may be transient, and logged. Stops when the deployment is down.
+import { setTimeout as sleep } from 'node:timers/promises';
+import { authHeaders, signRequest } from '@sealpost/protocol';
+import { answerBytesMax, exchange, NoAnswerError, type ReceivedAnswer, type RequestToSend } from './exchange.ts';
+import type { Pace } from './pace.ts';
+import { SkipError } from './verdict.ts';
+
+/** Makes the three headers of a request; `body` is empty unless given. */
+export type SignHeaders = (
+  method: string,
+  target: string,
+  timestampMs: number,
+  body?: string,
+) => Readonly<Record<string, string>>;
+
+/** One attempt of a request. */
+export type Attempt = { readonly request: RequestToSend } & (
+  | { readonly answer: ReceivedAnswer; readonly failure?: undefined }
+  | { readonly failure: NoAnswerError; readonly answer?: undefined }
+);
+
+export type AskChanges = Partial<Pick<RequestToSend, 'method' | 'signed' | 'headers' | 'lowerCaseNames'>>;
+
+export type Ask = (target: string, changes?: AskChanges) => Promise<ReceivedAnswer>;
+
+export type Requester = {
+  /** A signed GET unless changed. Rejects with a `NoAnswerError`, or a `SkipError` once the deployment is down. */
+  readonly ask: Ask;
+  /** The headers of a request, signed now. */
+  readonly headersOf: (request: RequestToSend) => Readonly<Record<string, string>>;
+  /** Every attempt so far. */
+  readonly attempts: readonly Attempt[];
+  /** The server's clock less this one, as far as it is known. */
+  readonly clockOffsetMs: () => number;
+  readonly setClockOffset: (offsetMs: number) => void;
+  /** Why no more requests are sent; undefined while they are. */
+  readonly outage: () => string | undefined;
+};
+
+export type RequesterParts = {
+  readonly url: URL;
+  readonly sign: SignHeaders;
+  readonly userAgent: string;
+  readonly nowMs: () => number;
+  readonly pace: Pace;
+  readonly timeoutMs: number;
+  readonly signal: AbortSignal;
+};
+
+const retriesMax = 2;
+/** Failed attempts in a row after which the deployment counts as down; time-outs take longest, so fewer of them. */
+const failuresMax = 6;
+const timeoutsMax = 3;
+/** After this many failed attempts of a run no more is retried: each has been seen often enough. */
+const retriedMax = 12;
+/** A clock that is less wrong than this signs well enough; Date headers are only good to a second. */
+const offsetNoticedMs = 2_500;
+
+/** A user and a secret that no deployment has. */
+export const strangers = { userId: '00000000-0000-4000-8000-000000000000', secret: 'not-the-secret' } as const;
+
+/** The path without the query: rate limits count by it. */
+const pathOf = (target: string): string => target.split('?', 1)[0] ?? target;
+
+const transientStatuses: readonly number[] = [429, 500, 502, 503, 504];
+
+const isTransient = ({ answer, failure }: Attempt): boolean =>
+  answer === undefined
+    ? failure.reason === 'no connection' || failure.reason === 'broken off'
+    : transientStatuses.includes(answer.status);
+
+export const createRequester = (parts: RequesterParts): Requester => {
+  const { url, pace, timeoutMs, signal } = parts;
+  const attempts: Attempt[] = [];
+  const state = { offsetMs: 0, failuresInRow: 0, timeoutsInRow: 0, failures: 0 };
+  const headersOf = (request: RequestToSend): Readonly<Record<string, string>> => {
+    const offsetMs = Math.abs(state.offsetMs) < offsetNoticedMs ? 0 : state.offsetMs;
+    return buildHeaders(request, parts, Math.round(parts.nowMs() + offsetMs));
+  };
+  const outage = (): string | undefined => {
+    if (state.timeoutsInRow >= timeoutsMax) return `${timeoutsMax} requests in a row timed out.`;
+    return state.failuresInRow >= failuresMax ? `${failuresMax} requests in a row failed.` : undefined;
+  };
+  const attempt = async (request: RequestToSend): Promise<Attempt> => {
+    await pace.turn(pathOf(request.target), signal);
+    const bounds = { deadlineMs: timeoutMs, bytesMax: answerBytesMax, signal };
+    const made = await exchange(url, request, headersOf(request), bounds).then(
+      (answer): Attempt => ({ request, answer }),
+      (failure: unknown): Attempt => {
+        if (failure instanceof NoAnswerError) return { request, failure };
+        throw failure;
+      },
+    );
+    attempts.push(made);
+    if (made.answer !== undefined) pace.note(pathOf(request.target), made.answer);
+    const failed = made.answer === undefined || isTransient(made);
+    state.failuresInRow = failed ? state.failuresInRow + 1 : 0;
+    state.timeoutsInRow = made.failure?.reason === 'timed out' ? state.timeoutsInRow + 1 : 0;
+    state.failures += failed ? 1 : 0;
+    return made;
+  };
+  const ask: Ask = async (target, { method = 'GET', signed = {}, headers = {}, ...rest } = {}) => {
+    const request: RequestToSend = { method, target, signed, headers, ...rest };
+    for (let retry = 0; ; retry += 1) {
+      const down = outage();
+      if (down !== undefined) throw new SkipError(`The deployment is down: ${down}`);
+      const made = await attempt(request);
+      if (!isTransient(made) || retry >= retriesMax || state.failures > retriedMax || outage() !== undefined) {
+        if (made.answer !== undefined) return made.answer;
+        throw made.failure;
+      }
+      await sleep(200 * 2 ** retry, undefined, { signal });
+    }
+  };
+  return {
+    ask,
+    headersOf,
+    attempts,
+    clockOffsetMs: () => state.offsetMs,
+    setClockOffset: (offsetMs) => {
+      state.offsetMs = offsetMs;
+    },
+    outage,
+  };
+};
+
+/** The headers as sent: names and values of a check replace those that signing made. */
+const buildHeaders = (
+  { method, target, signed, headers, lowerCaseNames }: RequestToSend,
+  { sign, userAgent }: RequesterParts,
+  timestampMs: number,
+): Readonly<Record<string, string>> => {
+  const own = {
+    'User-Agent': userAgent,
+    ...(signed === false ? {} : signHeaders({ method, target, signed }, sign, timestampMs)),
+  };
+  const all = new Map<string, string>(Object.entries(own));
+  for (const [name, value] of Object.entries(headers)) {
+    for (const given of all.keys()) if (given.toLowerCase() === name.toLowerCase()) all.delete(given);
+    if (value !== undefined) all.set(name, value);
+  }
+  return Object.fromEntries([...all].map(([name, value]) => [lowerCaseNames ? name.toLowerCase() : name, value]));
+};
+
+const signHeaders = (
+  { method, target, signed }: { method: string; target: string; signed: Exclude<RequestToSend['signed'], false> },
+  sign: SignHeaders,
+  nowMs: number,
+): Readonly<Record<string, string>> => {
+  const timestampMs = nowMs + (signed.skewMs ?? 0);
+  const [signedMethod, signedTarget] = [signed.method ?? method, signed.target ?? target];
+  const headers = sign(signedMethod, signedTarget, timestampMs, signed.body);
+  const userId = signed.asOtherUser ? strangers.userId : (headers[authHeaders.userId] ?? '');
+  if (!signed.withOtherSecret && !signed.asOtherUser) return headers;
+  return signRequest({ method: signedMethod, target: signedTarget, userId, timestampMs }, strangers.secret);
+};

@@ -1,0 +1,154 @@
+// A run: measures the clock, makes the selected checks one after the other while live connections collect frames, and looks for extensions.
+import type { SignerSets } from '@sealpost/protocol';
+import type { Check } from './check.ts';
+import { groupOf } from './check.ts';
+import { NoAnswerError, type RequestToSend } from './exchange.ts';
+import { extensionTable } from './extensions.ts';
+import { createPace } from './pace.ts';
+import { createProbe, type Probe, type ProbeRules } from './probe.ts';
+import { type Ask, createRequester, type SignHeaders } from './requester.ts';
+import { targets } from './sample.ts';
+import { MismatchError, SkipError } from './verdict.ts';
+
+export type CheckOutcome = { readonly check: Check; readonly durationMs: number } & (
+  | { readonly result: 'passed' }
+  | {
+      readonly result: 'failed';
+      readonly expected: string;
+      readonly actual: string;
+      readonly request: RequestToSend | undefined;
+    }
+  | { readonly result: 'skipped'; readonly reason: string }
+);
+
+export type ExtensionResult = {
+  readonly id: string;
+  readonly title: string;
+  readonly result: 'present' | 'absent' | 'unknown';
+};
+
+export type RunOptions = {
+  readonly url: URL;
+  readonly wsUrl: URL;
+  readonly sign: SignHeaders;
+  readonly userAgent: string;
+  readonly nowMs: () => number;
+  readonly rules: ProbeRules;
+  readonly requestsPerSecond: number;
+  /** Of one request. */
+  readonly timeoutMs: number;
+  /** Of the whole run: checks that have not begun by then are skipped. */
+  readonly timeLimitMs: number;
+  readonly feedIds: readonly string[];
+  readonly signers: (ask: Ask) => Promise<SignerSets>;
+  readonly checks: readonly Check[];
+  /** Also look for extensions. */
+  readonly withExtensions: boolean;
+  readonly signal: AbortSignal;
+  readonly onResult: (result: CheckOutcome, done: number) => void;
+};
+
+export type RunReport = {
+  readonly results: readonly CheckOutcome[];
+  readonly extensions: readonly ExtensionResult[];
+  readonly requests: number;
+  /** Whether any request got an answer. */
+  readonly isAnswered: boolean;
+  /** Node's code of the first failed connection, if no request was answered. */
+  readonly failureCode: string;
+  /** Whether every check could be made: neither an outage nor the time limit ended the run early. */
+  readonly isComplete: boolean;
+};
+
+/** Makes a run. Rejects only if the signal aborts, or on a bug. */
+export const runChecks = async (options: RunOptions): Promise<RunReport> => {
+  const { checks, signal, timeLimitMs } = options;
+  const endMs = performance.now() + timeLimitMs;
+  const pace = createPace(options.requestsPerSecond);
+  const requester = createRequester({ ...options, pace });
+  const probe = createProbe({ ...options, requester, pace });
+  const isLate = (): boolean => performance.now() > endMs;
+  const results: CheckOutcome[] = [];
+  try {
+    await measureClock(probe, options.nowMs);
+    startLive(probe, checks);
+    for (const check of checks) {
+      signal.throwIfAborted();
+      const result = isLate()
+        ? skip(check, `The time limit of ${timeLimitMs / 1_000} s was reached.`)
+        : await runCheck(check, probe);
+      results.push(result);
+      options.onResult(result, results.length);
+    }
+    const canLook = options.withExtensions && requester.outage() === undefined && !isLate();
+    const extensions = canLook ? await findExtensions(probe) : [];
+    const { attempts } = requester;
+    return {
+      results,
+      extensions,
+      requests: attempts.length,
+      isAnswered: attempts.some(({ answer }) => answer !== undefined),
+      failureCode: attempts[0]?.failure?.code ?? '',
+      isComplete: requester.outage() === undefined && !isLate(),
+    };
+  } finally {
+    probe.close();
+  }
+};
+
+/** Offers the server's clock to signing, so that one wrong clock fails one check and not all. */
+const measureClock = async ({ ask, requester }: Probe, nowMs: () => number): Promise<void> => {
+  try {
+    const sentMs = nowMs();
+    const { headers } = await ask(targets.discovery, { signed: false });
+    const dateMs = Date.parse(headers.date ?? '');
+    // A Date header has whole seconds, so that it is half a second behind on average.
+    if (Number.isFinite(dateMs)) requester.setClockOffset(dateMs + 500 - (sentMs + nowMs()) / 2);
+    const { status, json } = await ask(targets.feeds);
+    const { serverTimeMs } = Object(json);
+    if (status === 400 && Number.isSafeInteger(serverTimeMs)) requester.setClockOffset(serverTimeMs - nowMs());
+  } catch (error) {
+    if (!(error instanceof NoAnswerError || error instanceof SkipError)) throw error; // the checks tell
+  }
+};
+
+/** Opens the shared connections early, so that frames and pings arrive while other checks run. */
+const startLive = ({ watch, sample }: Probe, checks: readonly Check[]): void => {
+  if (!checks.some((check) => ['websocket', 'origins'].includes(groupOf(check)))) return;
+  const open = async (): Promise<void> => {
+    await sample.streams();
+    await Promise.all([watch(1), watch(2)]);
+  };
+  open().catch(() => {}); // each check asks for the connection again, and tells
+};
+
+const skip = (check: Check, reason: string): CheckOutcome => ({ check, durationMs: 0, result: 'skipped', reason });
+
+const runCheck = async (check: Check, probe: Probe): Promise<CheckOutcome> => {
+  const startedMs = performance.now();
+  const end = () => ({ check, durationMs: Math.round(performance.now() - startedMs) });
+  try {
+    await check.run(probe);
+    return { ...end(), result: 'passed' };
+  } catch (error) {
+    if (error instanceof SkipError) return { ...end(), result: 'skipped', reason: error.message };
+    if (error instanceof MismatchError)
+      return { ...end(), result: 'failed', expected: error.expected, actual: error.actual, request: error.request };
+    if (error instanceof NoAnswerError)
+      return { ...end(), result: 'failed', expected: 'an answer', actual: error.message, request: error.request };
+    throw error;
+  }
+};
+
+const findExtensions = async (probe: Probe): Promise<readonly ExtensionResult[]> => {
+  const found: ExtensionResult[] = [];
+  for (const { id, title, isPresent } of extensionTable) {
+    try {
+      found.push({ id, title, result: (await isPresent(probe)) ? 'present' : 'absent' });
+    } catch (error) {
+      if (!(error instanceof NoAnswerError || error instanceof SkipError)) throw error;
+      found.push({ id, title, result: 'unknown' });
+    }
+  }
+  return found;
+};
