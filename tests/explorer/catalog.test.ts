@@ -413,7 +413,7 @@ test(
     });
     const priceOf = (row: number) => page.locator(`[data-row="${row}"] .col-price .exact`);
     await priceOf(3).waitFor();
-    await page.locator('.catalog-head .pill', { hasText: 'live' }).waitFor();
+    await page.locator('.catalog-head .pill', { hasText: 'Connected' }).waitFor();
     await expect.poll(() => requests?.open(), poll).toBe(1);
     const before = await priceOf(3).textContent();
     await expect.poll(() => priceOf(3).textContent(), poll).not.toBe(before);

@@ -124,10 +124,15 @@ test('pages show that the server is down, and recover when it is back', {
   const before = (await listed(stream.page)).at(-1) ?? 0;
   await world.stopServer();
   await stream.page.getByText('Reconnecting…').waitFor({ timeout: waitMs });
+  await stream.page.getByText(/^Disconnected, last price \d+ s old$/).waitFor({ timeout: waitMs });
+  await stream.page.locator('.stream-price-figure.is-old').waitFor({ timeout: waitMs });
+  await stream.screenshot('stream-disconnected');
   await status.page.getByText('Unreachable', { exact: true }).waitFor({ timeout: waitMs });
+  await status.page.getByText(/Last known: (not )?ready/).waitFor({ timeout: waitMs });
   await status.screenshot('status-unreachable');
   await world.startServer();
   await stream.page.getByText('Connected').waitFor({ timeout: 60_000 });
+  await stream.page.locator('.stream-price-figure:not(.is-old)').waitFor({ timeout: 60_000 });
   await status.page.locator('.status-head', { hasText: /Ready|Not ready/ }).waitFor({ timeout: 60_000 });
   await expect.poll(async () => (await listed(stream.page)).at(-1), { timeout: 60_000 }).toBeGreaterThan(before);
 });

@@ -1,8 +1,11 @@
 // The cells of a catalog row that change live: price, age, and the countdown to a stream's end.
+import { useComputed } from '@preact/signals';
+import type { DecodedReport } from '@sealpost/client';
 import type { CatalogEntry } from '@sealpost/protocol';
+import type { ComponentChildren } from 'preact';
 import { useExplorer } from '../state/explorer.ts';
 import { Exact, Freshness, StatusPill } from '../ui/components.tsx';
-import { marketStatusOf } from '../ui/market-status.ts';
+import { isMarketClosed, isOldPrice } from '../ui/price-age.ts';
 
 type One = { readonly stream: CatalogEntry };
 
@@ -19,8 +22,30 @@ export const PriceCell = ({ stream: { feedId, quoteAsset }, isReadable }: One & 
     );
   if (report === undefined) return <span class="muted">–</span>;
   return (
-    <span title={`${report.decoded.priceText} ${quoteAsset}`}>
+    <Muted feedId={feedId} title={`${report.decoded.priceText} ${quoteAsset}`} decoded={report.decoded}>
       <Exact value={report.decoded.price} />
+    </Muted>
+  );
+};
+
+type MutedProps = {
+  readonly feedId: string;
+  readonly title: string;
+  readonly decoded: DecodedReport;
+  readonly children: ComponentChildren;
+};
+
+/** Mutes an old price. A component of its own, because only it needs the clock; it renders again when the price grows old. */
+const Muted = ({ feedId, title, decoded, children }: MutedProps) => {
+  const { live, clock } = useExplorer();
+  const isOld = useComputed(
+    () =>
+      !(live.state.value === 'live' && isMarketClosed(decoded)) &&
+      isOldPrice(clock.nowMs.value - decoded.observationsMs, live.intervalMs(feedId).value),
+  ).value;
+  return (
+    <span class={isOld ? 'is-old' : ''} title={title}>
+      {children}
     </span>
   );
 };
@@ -30,9 +55,9 @@ export const AgeCell = ({ stream: { feedId } }: One) => {
   const report = live.latest(feedId).value;
   const intervalMs = live.intervalMs(feedId).value;
   if (report === undefined) return <span class="muted">–</span>;
-  const { observationsMs, fields } = report.decoded;
-  const isClosed = 'marketStatus' in fields && marketStatusOf(fields.version, fields.marketStatus).isOpen === false;
-  return <Freshness ageMs={clock.nowMs.value - observationsMs} intervalMs={intervalMs} isClosed={isClosed} />;
+  const { decoded } = report;
+  const ageMs = clock.nowMs.value - decoded.observationsMs;
+  return <Freshness ageMs={ageMs} intervalMs={intervalMs} isClosed={isMarketClosed(decoded)} />;
 };
 
 /** A component of its own, because only a countdown needs the clock. */

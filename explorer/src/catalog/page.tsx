@@ -142,9 +142,9 @@ const SignInHint = () => {
 };
 
 const liveTexts = {
-  connecting: ['neutral', 'connecting'],
-  live: ['ok', 'live'],
-  reconnecting: ['warn', 'reconnecting'],
+  connecting: ['neutral', 'Connecting…'],
+  live: ['ok', 'Connected'],
+  reconnecting: ['warn', 'Reconnecting…'],
 } as const;
 
 /** Whether the prices in view are live. */

@@ -65,7 +65,7 @@ const Unreachable = ({
 const Told = ({ told: { status, clock }, isOld }: { readonly told: ServerStatus; readonly isOld: boolean }) => (
   <div class={`stack ${isOld ? 'status-old' : ''}`}>
     {!status.ready && <Reasons reasons={status.reasons} />}
-    <Tiles status={status} />
+    <Tiles status={status} isOld={isOld} />
     <Behind streams={status.streams} />
     <ServerFacts status={status} clock={clock} />
   </div>
@@ -107,26 +107,32 @@ const Tile = ({
 
 const Tiles = ({
   status: { streams, ingestLagSeconds, uptimeSeconds, ready },
+  isOld,
 }: {
   readonly status: Body<'Status'>;
+  /** Nothing is known about the server now: figures are the last known ones, in gray. */
+  readonly isOld: boolean;
 }) => (
   <dl class="status-tiles">
     <Tile
       name="Readiness"
-      value={ready ? 'Ready' : 'Not ready'}
-      note={ready ? 'All checks pass' : 'See the reasons above'}
-      kind={ready ? 'ok' : 'bad'}
+      value={isOld ? 'Unknown' : ready ? 'Ready' : 'Not ready'}
+      note={
+        isOld ? `Last known: ${ready ? 'ready' : 'not ready'}` : ready ? 'All checks pass' : 'See the reasons above'
+      }
+      kind={isOld ? 'muted' : ready ? 'ok' : 'bad'}
     />
     <Tile
       name="Ingest lag"
       value={ingestLagSeconds === null ? 'no report yet' : `${Math.round(ingestLagSeconds * 10) / 10} s`}
       note="Age of the newest observation in any stream"
+      kind={isOld ? 'muted' : ''}
     />
     <Tile
       name="Streams behind"
       value={`${formatCount(streams.behind)} of ${formatCount(streams.live)} live`}
       note="No observation in the last minute"
-      kind={streams.behind > 0 ? 'warn' : ''}
+      kind={isOld ? 'muted' : streams.behind > 0 ? 'warn' : ''}
     />
     <Tile name="Uptime" value={formatAge(uptimeSeconds * 1_000)} note="Since the process started serving" />
   </dl>

@@ -1,5 +1,6 @@
 // The chart on its canvas. Loaded on demand by chart.tsx, because the chart library is as large as the rest of the page.
 import {
+  type AutoscaleInfo,
   CandlestickSeries,
   type ChartOptions,
   ColorType,
@@ -11,7 +12,7 @@ import {
   type Time,
   type UTCTimestamp,
 } from 'lightweight-charts';
-import { axisDigits, type CandlePoint, type SecondPoint } from './chart-spans.ts';
+import { axisDigits, type CandlePoint, type SecondPoint, widenFlat } from './chart-spans.ts';
 import { createSpanView } from './span-series.ts';
 
 export type ChartColors = {
@@ -62,8 +63,8 @@ const optionsOf = ({ text, grid, crosshair, label }: ChartColors): DeepPartial<C
 /** Times are whole UTC seconds, as the library expects. */
 const toTime = (seconds: number): UTCTimestamp => seconds as UTCTimestamp; // a name for the same number
 
-const formatAxis = (value: number): string => {
-  const digits = axisDigits(value);
+const formatAxis = (value: number, height: number): string => {
+  const digits = axisDigits(value, height);
   return value.toLocaleString('en-US', { minimumFractionDigits: digits, maximumFractionDigits: digits });
 };
 
@@ -83,17 +84,25 @@ export const createChartCanvas = (
   { onHover, onClick }: ChartHandlers,
 ): ChartCanvas => {
   let colors = initial;
+  let height = Number.POSITIVE_INFINITY;
+  const formatter = (value: number): string => formatAxis(value, height);
+  const autoscaleInfoProvider = (original: () => AutoscaleInfo | null): AutoscaleInfo | null => {
+    const found = original();
+    const priceRange = widenFlat(found?.priceRange ?? null);
+    if (priceRange !== null) height = priceRange.maxValue - priceRange.minValue;
+    return found === null ? null : { ...found, priceRange };
+  };
   const chart = createChart(container, {
     ...optionsOf(colors),
     autoSize: true,
     // Only the buttons change the range: a finger that scrolls the page must not scroll the chart.
     handleScroll: false,
     handleScale: false,
-    localization: { priceFormatter: formatAxis },
+    localization: { priceFormatter: formatter },
   });
   chart.applyOptions({ timeScale: { timeVisible: true, minBarSpacing: 0.1, lockVisibleTimeRangeOnResize: true } });
-  const priceFormat = { type: 'custom', formatter: formatAxis, minMove: 1e-12 } as const;
-  const plain = { priceFormat, priceLineVisible: false, lastValueVisible: false };
+  const priceFormat = { type: 'custom', formatter, minMove: 1e-12 } as const;
+  const plain = { priceFormat, priceLineVisible: false, lastValueVisible: false, autoscaleInfoProvider };
   const spans = chart.addCustomSeries(
     createSpanView(() => colors),
     plain,

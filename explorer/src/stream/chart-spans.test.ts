@@ -6,12 +6,13 @@ import {
   axisDigits,
   candlePoints,
   changeOf,
-  formatBasisPoints,
+  formatPercent,
   parseRange,
+  rangeStartOf,
   type Span,
   secondsOf,
   spanAt,
-  startPriceOf,
+  widenFlat,
 } from './chart-spans.ts';
 
 const one = 10n ** 18n;
@@ -99,9 +100,9 @@ test('the first report of a bucket opens a candle, and one of an earlier bucket 
 });
 
 test('a change is exact, and its percentage is relative to the absolute start price', () => {
-  expect(changeOf(200n * one, 199n * one)).toEqual({ difference: -one, basisPoints: -50n });
-  expect(changeOf(-200n * one, -199n * one)).toEqual({ difference: one, basisPoints: 50n });
-  expect(changeOf(0n, one).basisPoints).toBeUndefined();
+  expect(changeOf(200n * one, 199n * one)).toEqual({ difference: -one, percent: -500_000n });
+  expect(changeOf(-200n * one, -199n * one)).toEqual({ difference: one, percent: 500_000n });
+  expect(changeOf(0n, one).percent).toBeUndefined();
 });
 
 test('an unknown range is live', () => {
@@ -110,20 +111,39 @@ test('an unknown range is live', () => {
   expect(parseRange(null)).toBe('live');
 });
 
-test('basis points are formatted with their sign', () => {
-  expect(formatBasisPoints(125n)).toBe('+1.25 %');
-  expect(formatBasisPoints(-5n)).toBe('−0.05 %');
-  expect(formatBasisPoints(0n)).toBe('+0.00 %');
+test.each([
+  [100n, 101_259n, '+101159.00 %'],
+  [80_000n, 81_000n, '+1.25 %'],
+  [10_000n, 9_995n, '−0.05 %'],
+  [120_480_558n, 120_476_250n, '−0.0035 %'],
+  [1_000_000n, 1_000_001n, '+0.00010 %'],
+  [10n ** 12n, 10n ** 12n - 1n, '−less than 0.000001 %'],
+  [7n, 7n, '0.00 %'],
+])('a change from %i to %i is shown as %s', (first, last, text) => {
+  const { difference, percent = 0n } = changeOf(first, last);
+  expect(formatPercent(percent, difference)).toBe(text);
 });
 
-test('a range starts with its first report, or with the opening of its first candle', () => {
+test('a range starts with its first report, or with the opening of its first candle, and says if that is late', () => {
   const spans = [span(10, 10, 1n), span(20, 20, 2n), span(30, 30, 3n)];
-  expect(startPriceOf('live', spans, undefined, 105)).toBe(2n);
-  expect(startPriceOf('live', spans, undefined, 500)).toBeUndefined();
-  expect(startPriceOf('1h', spans, [candle(60, 7n, 9n, 5n, 8n)], 105)).toBe(7n);
-  expect(startPriceOf('1h', spans, undefined, 105)).toBeUndefined();
+  expect(rangeStartOf('live', spans, undefined, 105)).toEqual({ price: 2n, second: 20, isWhole: false });
+  expect(rangeStartOf('live', spans, undefined, 108)).toEqual({ price: 2n, second: 20, isWhole: true });
+  expect(rangeStartOf('live', spans, undefined, 500)).toBeUndefined();
+  const candles = [candle(3_600, 7n, 9n, 5n, 8n)];
+  expect(rangeStartOf('1h', spans, candles, 7_190)).toEqual({ price: 7n, second: 3_600, isWhole: true });
+  expect(rangeStartOf('1h', spans, candles, 3_700)).toEqual({ price: 7n, second: 3_600, isWhole: false });
+  expect(rangeStartOf('1h', spans, undefined, 105)).toBeUndefined();
 });
 
 test('the axis has enough digits for its labels to differ', () => {
-  expect([64_000, 3_120, 1.08, 0.00042, 0].map(axisDigits)).toEqual([2, 2, 5, 9, 2]);
+  expect([64_000, 3_120, 1.08, 0.00042, 0].map((value) => axisDigits(value))).toEqual([2, 2, 5, 9, 2]);
+  expect(axisDigits(64_000, 0.02)).toBe(4);
+  expect(axisDigits(64_000, 100)).toBe(2);
+});
+
+test('a flat price has an axis around it', () => {
+  expect(widenFlat({ minValue: 2_000, maxValue: 2_000 })).toEqual({ minValue: 1_998, maxValue: 2_002 });
+  expect(widenFlat({ minValue: 0, maxValue: 0 })).toEqual({ minValue: -1, maxValue: 1 });
+  expect(widenFlat({ minValue: 1, maxValue: 2 })).toEqual({ minValue: 1, maxValue: 2 });
+  expect(widenFlat(null)).toBeNull();
 });

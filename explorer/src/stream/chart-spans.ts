@@ -122,7 +122,7 @@ export const addToCandles = (
 
 /** The ranges of the chart; without a resolution, a range is drawn from reports, else from candles. */
 export const ranges = {
-  live: { label: 'Live', words: '90 seconds', seconds: 90, resolution: undefined },
+  live: { label: '90 s', words: '90 seconds', seconds: 90, resolution: undefined },
   '5m': { label: '5 min', words: '5 minutes', seconds: 300, resolution: undefined },
   '1h': { label: '1 h', words: 'hour', seconds: 3_600, resolution: 60 },
   '1d': { label: '1 day', words: 'day', seconds: 86_400, resolution: 300 },
@@ -138,35 +138,69 @@ export const rangeNames = Object.keys(ranges) as readonly RangeName[]; // keys o
 export const parseRange = (text: string | null): RangeName =>
   text !== null && Object.hasOwn(ranges, text) ? (text as RangeName) : 'live'; // it is a key
 
-/** The change of a price: exactly, and in basis points rounded toward zero; undefined if the first price is 0. */
+/** The change of a price: exactly, and in millionths of a percent rounded toward zero; undefined if the first price is 0. */
 export const changeOf = (
   first: bigint,
   last: bigint,
-): { readonly difference: bigint; readonly basisPoints: bigint | undefined } => ({
+): { readonly difference: bigint; readonly percent: bigint | undefined } => ({
   difference: last - first,
-  basisPoints: first === 0n ? undefined : ((last - first) * 10_000n) / (first < 0n ? -first : first),
+  percent: first === 0n ? undefined : ((last - first) * 100n * percentUnit) / (first < 0n ? -first : first),
 });
 
-/** The price of the first report in a range. */
-export const startPriceOf = (
+const percentUnit = 1_000_000n;
+
+/** Where a change starts. */
+export type RangeStart = {
+  readonly price: bigint;
+  /** When that price was observed. */
+  readonly second: number;
+  /** Does it cover the range? False if the first report is later than the range's start. */
+  readonly isWhole: boolean;
+};
+
+/** The first report in a range, or the opening of its first candle. */
+export const rangeStartOf = (
   range: RangeName,
   spans: readonly Span[],
   candles: readonly Candle[] | undefined,
   nowSeconds: number,
-): bigint | undefined => {
+): RangeStart | undefined => {
   const { seconds, resolution } = ranges[range];
-  if (resolution !== undefined) return candles?.[0]?.open;
-  return spans.find(({ timestamp }) => timestamp > nowSeconds - seconds)?.price;
+  const from = nowSeconds - seconds;
+  if (resolution !== undefined) {
+    const [candle] = candles ?? [];
+    if (candle === undefined) return undefined;
+    return { price: candle.open, second: candle.timestamp, isWhole: candle.timestamp <= from + resolution };
+  }
+  const span = spans.find(({ timestamp }) => timestamp > from);
+  if (span === undefined) return undefined;
+  const lengthSeconds = Math.ceil((span.endMs - span.startMs) / 1_000);
+  return { price: span.price, second: span.timestamp, isWhole: span.timestamp <= from + lengthSeconds + 1 };
 };
 
-/** `+1.25 %`, always with its sign. */
-export const formatBasisPoints = (points: bigint): string => {
-  const size = points < 0n ? -points : points;
-  return `${points < 0n ? '−' : '+'}${size / 100n}.${String(size % 100n).padStart(2, '0')} %`;
+/** `+1.25 %`, always with its sign; a small change has as many digits as show it: `−0.0036 %`. */
+export const formatPercent = (percent: bigint, difference: bigint): string => {
+  const size = percent < 0n ? -percent : percent;
+  const sign = difference === 0n ? '' : difference < 0n ? '−' : '+';
+  if (size === 0n) return `${sign}${difference === 0n ? '0.00' : 'less than 0.000001'} %`;
+  const fraction = String(size % percentUnit).padStart(6, '0');
+  const digits = size >= percentUnit / 100n ? 2 : Math.min(6, fraction.search(/[1-9]/) + 2);
+  return `${sign}${size / percentUnit}.${fraction.slice(0, digits)} %`;
 };
 
-/** Digits after the decimal point on the axis, enough for its labels to differ. */
-export const axisDigits = (value: number): number => {
+/** Digits after the decimal point on an axis of this height, enough for its labels to differ. */
+export const axisDigits = (value: number, height = Number.POSITIVE_INFINITY): number => {
   const size = Math.abs(value);
-  return size === 0 ? 2 : Math.min(10, Math.max(2, 5 - Math.floor(Math.log10(size))));
+  const bySize = size === 0 ? 2 : 5 - Math.floor(Math.log10(size));
+  const byHeight = height > 0 && Number.isFinite(height) ? 2 - Math.floor(Math.log10(height)) : 0;
+  return Math.min(12, Math.max(2, Math.min(10, bySize), byHeight));
+};
+
+/** A flat price still has an axis: a thousandth of it to each side. */
+export const widenFlat = (
+  range: { readonly minValue: number; readonly maxValue: number } | null,
+): { readonly minValue: number; readonly maxValue: number } | null => {
+  if (range === null || range.maxValue > range.minValue) return range;
+  const margin = Math.abs(range.minValue) / 1_000 || 1;
+  return { minValue: range.minValue - margin, maxValue: range.maxValue + margin };
 };

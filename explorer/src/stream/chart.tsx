@@ -33,6 +33,8 @@ export type RangeCandles = {
   /** Undefined until loaded, and in ranges that are drawn from reports. */
   readonly candles: readonly Candle[] | undefined;
   readonly failure: Renewed<unknown>['failure'];
+  /** Loads them again now. */
+  readonly retry: () => void;
 };
 
 /** The candles of a range, updated with live reports. */
@@ -46,13 +48,14 @@ export const useCandles = (feedId: string, range: RangeName, spans: readonly Spa
     const { candles } = await client.candles(feedId, { from: to - seconds + 1, to, resolution }, { signal });
     return { candles, atSeconds: to };
   };
-  const { value, failure } = useRenewed(load, candlesEveryMs, [feedId, range, client]);
+  const [attempt, setAttempt] = useState(0);
+  const { value, failure } = useRenewed(load, candlesEveryMs, [feedId, range, client, attempt]);
   const fresh = spans.filter(({ timestamp }) => timestamp > (value?.atSeconds ?? 0) - overlapSeconds);
   const candles =
     resolution === undefined || value === undefined
       ? undefined
       : fresh.reduce((sum, span) => addToCandles(sum, span, resolution), value.candles);
-  return { candles, failure: value === undefined ? failure : undefined };
+  return { candles, failure: value === undefined ? failure : undefined, retry: () => setAttempt(attempt + 1) };
 };
 
 /** The canvas once its code is loaded; `null` if loading failed. */
@@ -92,7 +95,7 @@ type ChartProps = {
   readonly candles: RangeCandles;
 };
 
-export const Chart = ({ feedId, name, range, spans, candles: { candles, failure } }: ChartProps) => {
+export const Chart = ({ feedId, name, range, spans, candles: { candles, failure, retry } }: ChartProps) => {
   const { clock, router } = useExplorer();
   const nowSeconds = Math.floor(clock.nowMs.value / 1_000);
   const [hovered, setHovered] = useState<ChartTime | undefined>(undefined);
@@ -125,7 +128,7 @@ export const Chart = ({ feedId, name, range, spans, candles: { candles, failure 
         )}
         {failure !== undefined && (
           <div class="chart-note">
-            <Failure error={failure.error} />
+            <Failure error={failure.error} retry={retry} />
           </div>
         )}
       </div>
@@ -179,8 +182,9 @@ const Legend = ({
   readonly hovered: ChartTime | undefined;
 }) => {
   if (resolution !== undefined) {
+    if (candles === undefined) return <p class="legend small">{'\u00a0'}</p>; // nothing is known yet
     const candle =
-      hovered === undefined ? candles?.at(-1) : candles?.find(({ timestamp }) => timestamp === hovered.second);
+      hovered === undefined ? candles.at(-1) : candles.find(({ timestamp }) => timestamp === hovered.second);
     return <CandleLegend candle={candle} second={hovered?.second} resolution={resolution} />;
   }
   const span = hovered === undefined ? spans.at(-1) : spanAt(spans, hovered.ms);

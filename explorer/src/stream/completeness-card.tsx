@@ -3,7 +3,7 @@ import { type Client, SealpostError } from '@sealpost/client';
 import { limits } from '@sealpost/protocol';
 import { useExplorer } from '../state/explorer.ts';
 import { reportHref } from '../state/router.ts';
-import { Failure, Loading, Time } from '../ui/components.tsx';
+import { Failure, Loading, Pill, Time } from '../ui/components.tsx';
 import { formatAge, formatCount, formatInterval, formatUtc } from '../ui/format.ts';
 import { medianOf, windowsMax } from '../ui/interval.ts';
 import { useRenewed } from '../ui/polling.ts';
@@ -67,6 +67,7 @@ export const StreamCompleteness = ({ feedId, spans }: { readonly feedId: string;
     everyMs,
     [client, feedId, isKnown],
   );
+  const isOld = failure !== undefined || live.state.value === 'reconnecting';
   const isMeasuring = isKnown || live.state.value !== 'live';
   return (
     <section class="card stack" aria-labelledby="completeness-title">
@@ -75,7 +76,19 @@ export const StreamCompleteness = ({ feedId, spans }: { readonly feedId: string;
       {value === undefined &&
         failure === undefined &&
         (isMeasuring ? <Loading label="Measuring" lines={3} /> : <p class="muted">No data yet.</p>)}
-      {value !== undefined && <Figures feedId={feedId} day={value} interval={interval} />}
+      {value !== undefined && isOld && (
+        <p>
+          <Pill kind="warn">Disconnected</Pill>{' '}
+          <span class="small muted">
+            Measured up to <Time ms={value.span.to * 1_000} />.
+          </span>
+        </p>
+      )}
+      {value !== undefined && (
+        <div class={`stack ${isOld ? 'is-old' : ''}`}>
+          <Figures feedId={feedId} day={value} interval={interval} isKnown={!isOld} />
+        </div>
+      )}
     </section>
   );
 };
@@ -86,10 +99,13 @@ const Figures = ({
   feedId,
   day,
   interval,
+  isKnown,
 }: {
   readonly feedId: string;
   readonly day: Day;
   readonly interval: number | undefined;
+  /** Are the figures current? */
+  readonly isKnown: boolean;
 }) => {
   const { whole, span } = day;
   const hour = measureFrom(whole, span.to - hourSeconds + 1);
@@ -126,7 +142,7 @@ const Figures = ({
         </p>
       )}
       {whole.gapCount === 0 ? (
-        <p class="small muted">No gaps: every second has a valid report.</p>
+        isKnown && <p class="small muted">No gaps: every second has a valid report.</p>
       ) : (
         <GapList feedId={feedId} whole={whole} />
       )}

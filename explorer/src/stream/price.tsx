@@ -7,7 +7,16 @@ import { Exact, Freshness, Loading, Pill, Time, useTitle } from '../ui/component
 import { formatAge, formatPrice, splitPrice } from '../ui/format.ts';
 import { intervalMsOf } from '../ui/interval.ts';
 import { marketStatusOf } from '../ui/market-status.ts';
-import { changeOf, formatBasisPoints, type RangeName, ranges, type Span, startPriceOf } from './chart-spans.ts';
+import { describeOldPrice, isMarketClosed } from '../ui/price-age.ts';
+import {
+  changeOf,
+  formatPercent,
+  type RangeName,
+  type RangeStart,
+  rangeStartOf,
+  ranges,
+  type Span,
+} from './chart-spans.ts';
 
 const stateTexts = {
   off: ['neutral', 'Not connected'],
@@ -45,15 +54,24 @@ export const StreamPrice = ({ stream, range, spans, candles }: StreamPriceProps)
   useTitle(decoded === undefined ? pair : `${splitPrice(decoded.price).head} ${pair}`);
   if (decoded === undefined) return <NoPrice stream={stream} />;
   const nowMs = clock.nowMs.value;
+  const intervalMs = live.intervalMs(stream.feedId).value ?? intervalMsOf([decoded]);
+  const isConnected = live.state.value === 'live';
+  const old = describeOldPrice(nowMs - decoded.observationsMs, intervalMs, isConnected, isMarketClosed(decoded));
   return (
     <div class="stream-price">
-      <p class="stream-price-figure">
+      <p class={`stream-price-figure ${old === undefined ? '' : 'is-old'}`}>
         <Exact value={decoded.price} /> <span class="muted stream-price-unit">{stream.quoteAsset}</span>
       </p>
+      {old !== undefined && (
+        <p class="stream-price-old">
+          <Pill kind="warn">{old}</Pill>
+        </p>
+      )}
       <Change
         range={range}
-        start={startPriceOf(range, spans, candles, Math.floor(nowMs / 1_000))}
+        start={rangeStartOf(range, spans, candles, Math.floor(nowMs / 1_000))}
         price={decoded.price}
+        isOld={old !== undefined}
       />
       <PriceFacts decoded={decoded} nowMs={nowMs} />
     </div>
@@ -76,22 +94,32 @@ const Change = ({
   range,
   start,
   price,
+  isOld,
 }: {
   readonly range: RangeName;
-  readonly start: bigint | undefined;
+  readonly start: RangeStart | undefined;
   readonly price: bigint;
+  readonly isOld: boolean;
 }) => {
   if (start === undefined) return null;
-  const { difference, basisPoints } = changeOf(start, price);
-  const kind = difference > 0n ? 'ok' : difference < 0n ? 'bad' : 'muted';
+  const { difference, percent } = changeOf(start.price, price);
+  const kind = isOld ? 'muted' : difference > 0n ? 'ok' : difference < 0n ? 'bad' : 'muted';
   return (
     <p class="stream-price-change">
       <span class={kind}>
         {difference > 0n ? '+' : ''}
         {formatPrice(difference).replace('-', '−')}
-        {basisPoints !== undefined && ` (${formatBasisPoints(basisPoints)})`}
+        {percent !== undefined && ` (${formatPercent(percent, difference)})`}
       </span>{' '}
-      <span class="muted">in the last {ranges[range].words}</span>
+      <span class="muted">
+        {start.isWhole ? (
+          `in the last ${ranges[range].words}`
+        ) : (
+          <>
+            since <Time ms={start.second * 1_000} />
+          </>
+        )}
+      </span>
     </p>
   );
 };
@@ -126,7 +154,7 @@ const PriceFacts = ({ decoded, nowMs }: { readonly decoded: DecodedReport; reado
         <Time ms={observationsMs} />
       </Figure>
       <Figure name="Age">
-        <Freshness ageMs={nowMs - observationsMs} intervalMs={interval} />
+        <Freshness ageMs={nowMs - observationsMs} intervalMs={interval} isClosed={isMarketClosed(decoded)} />
       </Figure>
       {expiresAtMs !== undefined && (
         <Figure name="Expires">

@@ -1,0 +1,18 @@
+import { expect, test } from 'vitest';
+import { describeOldPrice, isOldPrice } from './price-age.ts';
+
+test('a price is old after three intervals and two seconds', () => {
+  expect([5_000, 5_001].map((ageMs) => isOldPrice(ageMs, 1_000))).toEqual([false, true]);
+  expect([182_000, 182_001].map((ageMs) => isOldPrice(ageMs, 60_000))).toEqual([false, true]);
+  expect(isOldPrice(5_001, undefined)).toBe(true);
+});
+
+test.each([
+  [4_000, false, false, undefined],
+  [37_000, false, false, 'Disconnected, last price 37 s old'],
+  [37_000, false, true, 'Disconnected, last price 37 s old'],
+  [37_000, true, false, 'No new report, last price 37 s old'],
+  [3_600_000, true, true, 'Market closed, last price 1 h old'],
+])('a price %i ms old (connected: %s, market closed: %s): %s', (ageMs, isConnected, isClosed, text) => {
+  expect(describeOldPrice(ageMs, 1_000, isConnected, isClosed)).toBe(text);
+});
