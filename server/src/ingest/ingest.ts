@@ -250,8 +250,7 @@ const checkTimes = (
 ): void => {
   if (validFromMs > observationsMs) throw new Rejection('malformed_window');
   if (expiresAtMs !== undefined && expiresAtMs < observationsMs) throw new Rejection('expiry_before_observation');
-  if (observationsMs < retentionEdgeMs({ nowMs, retentionDays: rules.retentionDays }))
-    throw new Rejection('older_than_retention');
+  if (observationsMs < retentionEdgeMs(nowMs, rules.retentionDays)) throw new Rejection('older_than_retention');
   if (observationsMs > nowMs + rules.aheadMaxMs)
     throw new Rejection('ahead_of_clock', `It is ${observationsMs - nowMs} ms ahead.`);
 };

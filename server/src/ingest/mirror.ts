@@ -143,7 +143,7 @@ const findPlace = async (
   { feedId, from, open }: MirroredStream,
 ): Promise<{ readonly start: number; readonly until: number | null }> => {
   const { store } = context;
-  const oldest = Math.ceil((retentionEdgeMs(context) + retentionMarginMs) / 1_000);
+  const oldest = Math.ceil((retentionEdgeMs(context.nowMs, context.retentionDays) + retentionMarginMs) / 1_000);
   for (const range of open) {
     if (range.until <= oldest) continue;
     const { previous } = await store.reports.neighbours(feedId, range.until);

@@ -89,5 +89,9 @@ test('verifier: without threads, this process gives the same verdicts, and other
     }),
   );
   expect(verdicts[0]).toEqual(verdicts[1]);
-  expect(verdicts[0]?.map(({ code }) => code).slice(79)).toEqual([undefined, 'unknown_config_digest', 'malformed_report']);
+  expect(verdicts[0]?.map(({ code }) => code).slice(79)).toEqual([
+    undefined,
+    'unknown_config_digest',
+    'malformed_report',
+  ]);
 });

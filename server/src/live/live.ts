@@ -70,7 +70,7 @@ export const openLive = async (options: LiveOptions): Promise<Live> => {
   const stopReviews = view.onReload(connections.review);
   const timer = setInterval(connections.tend, tendEveryMs).unref();
   const register = createRegister(connections, monotonicMs, observe);
-  const oldestMs = () => retentionEdgeMs({ nowMs: nowMs(), retentionDays: rules.retentionDays });
+  const oldestMs = () => retentionEdgeMs(nowMs(), rules.retentionDays);
   const accept = createWebSockets(rules, monotonicMs);
   return {
     handlers: {

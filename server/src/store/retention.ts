@@ -5,8 +5,7 @@ import { readFreshness } from './freshness.ts';
 import type { ReportStore } from './store.ts';
 
 /** Reports observed before this time, in ms, are rejected on ingest, hidden from readers, and removed. */
-export const retentionEdgeMs = ({ nowMs, retentionDays }: { nowMs: number; retentionDays: number }): number =>
-  nowMs - retentionDays * dayMs;
+export const retentionEdgeMs = (nowMs: number, retentionDays: number): number => nowMs - retentionDays * dayMs;
 
 export type RetentionRules = {
   readonly retentionDays: number;
@@ -33,9 +32,7 @@ export const startRetention = (
     const now = nowMs();
     const { lagMs } = await readFreshness(reports, streams(), now);
     // Without any report there is nothing to be old.
-    return lagMs === undefined
-      ? 0
-      : Math.max(0, retentionEdgeMs({ nowMs: now - lagMs, retentionDays: rules.retentionDays }));
+    return lagMs === undefined ? 0 : Math.max(0, retentionEdgeMs(now - lagMs, rules.retentionDays));
   };
   const round = async (): Promise<void> => {
     const beforeMs = await oldestMs();

@@ -8,7 +8,7 @@ import { missError, visibleNeighbours } from './report-miss.ts';
 
 export const reportAt: Handler<'reportAt'> = async ({ feedId, timestamp }, context) => {
   const [found] = await context.reports.at([feedId], timestamp);
-  if (found === undefined || found.observationsMs < retentionEdgeMs(context))
+  if (found === undefined || found.observationsMs < retentionEdgeMs(context.reportNowMs, context.retentionDays))
     throw missError(context, feedId, await visibleNeighbours(context, feedId, timestamp));
   const tag = reportTag(found.fullReport);
   const cacheControl = 'private, no-cache';

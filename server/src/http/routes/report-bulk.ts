@@ -15,7 +15,7 @@ export const createBulkRoute = (): Handler<'reportBulk'> => {
     const known = complete.get(found);
     if (known !== undefined) return { status: 200, body: known, cacheControl: 'no-store' };
     const isThere = (report: RenderedReport | undefined): report is RenderedReport =>
-      report !== undefined && report.observationsMs >= retentionEdgeMs(context);
+      report !== undefined && report.observationsMs >= retentionEdgeMs(context.reportNowMs, context.retentionDays);
     const reports = found.filter(isThere).map(({ json }) => json);
     if (reports.length === feedIds.length) {
       const body = listBody('reports', reports);

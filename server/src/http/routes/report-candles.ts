@@ -16,7 +16,8 @@ export const reportCandles: Handler<'reportCandles'> = async ({ feedId, from, to
   const end = Math.floor(to / resolution) * resolution + resolution - 1;
   checkRange(from, to, start + limits.candlesMax * resolution - from);
   // A bucket that began before retention would show prices that no other route answers any more, or a part of itself as the whole.
-  const oldest = Math.ceil(retentionEdgeMs(context) / 1_000 / resolution) * resolution;
+  const oldest =
+    Math.ceil(retentionEdgeMs(context.reportNowMs, context.retentionDays) / 1_000 / resolution) * resolution;
   const range = { from: Math.max(start, oldest), to: end, resolution };
   const { reports, longWork, userId, client } = context;
   const candles =

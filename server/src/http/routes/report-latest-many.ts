@@ -8,7 +8,7 @@ import type { Handler } from './context.ts';
 const [opening, closing] = ['{"report":', '}'];
 
 export const reportLatestMany: Handler<'reportLatestMany'> = ({ feedIds, missing }, context) => {
-  const oldest = retentionEdgeMs(context);
+  const oldest = retentionEdgeMs(context.reportNowMs, context.retentionDays);
   const reports: string[] = [];
   const absent: { readonly feedID: FeedId; readonly reason: 'no_reports' }[] = [];
   for (const feedID of feedIds) {

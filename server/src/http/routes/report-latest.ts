@@ -7,7 +7,7 @@ import { missError } from './report-miss.ts';
 
 export const reportLatest: Handler<'reportLatest'> = ({ feedId }, context) => {
   const latest = context.reports.latest(feedId);
-  if (latest === undefined || latest.observationsMs < retentionEdgeMs(context))
+  if (latest === undefined || latest.observationsMs < retentionEdgeMs(context.reportNowMs, context.retentionDays))
     throw missError(context, feedId, { previous: undefined, next: undefined });
   const { tag, json } = latest;
   if (isNotModified(context.ifNoneMatch, tag)) return { status: 304, cacheControl: 'no-store', tag };

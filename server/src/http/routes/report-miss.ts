@@ -36,8 +36,10 @@ export const visibleNeighbours = async (
 ): Promise<Neighbours> => {
   const { previous, next, damaged } = await context.reports.neighbours(feedId, seconds);
   const visible = (window: Window | undefined) =>
-    window !== undefined && window.observationsMs >= retentionEdgeMs(context) ? window : undefined;
-  const isHidden = (seconds + 1) * 1_000 <= retentionEdgeMs(context);
+    window !== undefined && window.observationsMs >= retentionEdgeMs(context.reportNowMs, context.retentionDays)
+      ? window
+      : undefined;
+  const isHidden = (seconds + 1) * 1_000 <= retentionEdgeMs(context.reportNowMs, context.retentionDays);
   return { previous: visible(previous), next: visible(next), ...(damaged && !isHidden && { damaged }) };
 };
 
