@@ -1,6 +1,7 @@
 // `npm run bar -- N`: one of the reliability tests at its full figure, by hand; `npm test` runs the same code at reduced counts.
 // Results and their dates go into docs/reliability.md.
 import { spawn } from 'node:child_process';
+import { runAgreement } from './contracts/agreement.ts';
 import { damagePrograms, runDamage } from './damage/damage.ts';
 import { createDamageWorld } from './damage/world.ts';
 import { allCases, callsPrograms, runFailingCalls } from './failing-calls/cases.ts';
@@ -92,6 +93,15 @@ const bars: Readonly<Record<string, Bar>> = {
     name: 'PostgreSQL fail-overs under two nodes',
     count: 50,
     run: (_, count) => runFailovers(count, progress('fail-over', count)),
+  },
+  onchain: {
+    name: 'reports of all versions, valid and altered, to our contract, verify and the published contracts',
+    count: 10_000,
+    run: async (_, count) => {
+      const result = await runAgreement(count, Date.now() % 2 ** 32, progress('report', count));
+      if (result.disagreements.length > 0) throw new Error(JSON.stringify(result, null, 2));
+      return result;
+    },
   },
   mirror: {
     name: 'mirror under ten kill -9 and five network cuts, minutes',

@@ -72,7 +72,7 @@ test('docs: the folder map has a row for each folder of the project, and no othe
   const rows = [...map.matchAll(/^\| `([^`]+)` \| \S/gm)].map(([, folder]) => folder as string);
   // A package's own folder holds its manifest; bin/, systemd/ and the like are part of what its row describes.
   const isMapped = (folder: string): boolean =>
-    /^[a-z]+\/src(\/|$)|^(tests|bench|examples|deploy|docs|packaging)(\/|$)/.test(folder) &&
+    /^[a-z]+\/src(\/|$)|^(tests|bench|contracts|examples|deploy|docs|packaging)(\/|$)/.test(folder) &&
     !/^(docs|deploy)\//.test(folder);
   const folders = new Set(
     listFiles('')

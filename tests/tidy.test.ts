@@ -44,6 +44,7 @@ const layers: Readonly<Record<string, readonly string[]>> = {
   'server/src/conformance': ['protocol'],
   'server/src/ops': ['server/src/connections', 'server/src/observe', 'server/src/runtime'],
   'server/src/sandbox': [
+    'client',
     'protocol',
     'simulator',
     'server/src/access',
@@ -280,8 +281,9 @@ test('tidy: every export is used by another file or offered by its package', () 
 });
 
 const dependenciesOf = (manifest: string): readonly string[] => {
-  const { dependencies, devDependencies, optionalDependencies } = readJson(manifest) as Record<string, object>;
-  return Object.keys({ ...dependencies, ...devDependencies, ...optionalDependencies });
+  const manifestJson = readJson(manifest) as Record<string, object>;
+  const { dependencies, devDependencies, optionalDependencies, peerDependencies } = manifestJson;
+  return Object.keys({ ...dependencies, ...devDependencies, ...optionalDependencies, ...peerDependencies });
 };
 
 /** The packages that a file may import: its own package's, for tests the root's too; the root's own files see everything. */

@@ -1,5 +1,6 @@
-// The custom errors of the published verifier contracts: selector, name, inputs, and what to do. Tests compare the selectors with ox's hash.
-// From Verifier 2.0.0, VerifierProxy 2.0.0 and FeeManager 2.1.0; also those of the earlier Verifier 1.2.0 and of v0.4 that a report can cause.
+// The custom errors of the verifier contracts: selector, name, inputs, and what to do. Tests compare the selectors with ox's hash.
+// From Verifier 2.0.0, VerifierProxy 2.0.0 and FeeManager 2.1.0; also those of the earlier Verifier 1.2.0 and of v0.4 that a report can cause, and
+// of contracts/ReportVerifier.sol.
 import { type Hex, malformedArgument } from '@sealpost/protocol';
 import { readArgument } from '../errors.ts';
 
@@ -66,6 +67,18 @@ const contractErrors = [
     'MismatchedSignatures',
     [count('rsLength'), count('ssLength')],
     'The report has different numbers of r and s values. Read it again: it was altered.',
+  ),
+  row(
+    '0xa75398e3',
+    'NonCanonicalReport',
+    [],
+    'The report has other bytes than its content needs, such as bytes after its end. Pass fullReport as the API returned it, without a fee token inside.',
+  ),
+  row(
+    '0xae9587eb',
+    'RewardsNotSupported',
+    [],
+    'Sealpost’s own verifier takes no fee and pays no rewards. Leave the list of recipients empty.',
   ),
   row('0xc7af40f0', 'NoSigners', [], 'The report has no signatures. Pass fullReport, not only the body.'),
   row('0x36dbe748', 'InactiveFeed', [feedId], 'The contract has deactivated this stream. Use another stream.'),

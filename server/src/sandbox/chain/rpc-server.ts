@@ -1,0 +1,110 @@
+// JSON-RPC over HTTP on 127.0.0.1, for viem, cast and wallets. Sizes, batches and connections are bounded; methods that reach beyond the chain are off.
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { RpcOutcome } from './evm.ts';
+
+export type RpcServer = { readonly url: string; readonly close: () => Promise<void> };
+
+export type RpcServerOptions = {
+  readonly port: number;
+  readonly answer: (method: string, params: unknown) => Promise<RpcOutcome>;
+};
+
+/** The largest contract is 48 KB as hex; 100 calls with reports are 600 KB. */
+const bodyBytesMax = 1_048_576;
+const batchMax = 100;
+const connectionsMax = 100;
+const requestMaxMs = 30_000;
+
+/** `hardhat_` and `debug_` methods can make requests to other hosts, or answer with gigabytes; subscriptions need a WebSocket. */
+const offered = /^(?:(?:eth|net|web3)_\w+|evm_(?:mine|snapshot|revert))$/;
+const notOffered = /^eth_(?:un)?subscribe$/;
+
+const codes = { parse: -32_700, invalidRequest: -32_600, methodNotFound: -32_601, internal: -32_603 } as const;
+
+/** Listens on 127.0.0.1; port 0 is any free port. */
+export const openRpcServer = async ({ port, answer }: RpcServerOptions): Promise<RpcServer> => {
+  const server = createServer((request, response) => {
+    void handle(request, response, answer).catch(() => response.destroy());
+  });
+  server.maxConnections = connectionsMax;
+  server.requestTimeout = requestMaxMs;
+  server.headersTimeout = requestMaxMs;
+  server.listen(port, '127.0.0.1');
+  await once(server, 'listening');
+  const { port: bound } = server.address() as AddressInfo; // it listens on TCP
+  return {
+    url: `http://127.0.0.1:${bound}`,
+    close: async () => {
+      server.close();
+      server.closeAllConnections();
+      if (server.listening) await once(server, 'close');
+    },
+  };
+};
+
+/** Pages of local development servers may call the chain; there is nothing of value on it. */
+const headers = {
+  'access-control-allow-origin': '*',
+  'access-control-allow-methods': 'POST, OPTIONS',
+  'access-control-allow-headers': 'content-type',
+};
+
+const handle = async (request: IncomingMessage, response: ServerResponse, answer: RpcServerOptions['answer']) => {
+  if (request.method === 'OPTIONS') return void response.writeHead(204, headers).end();
+  const send = (status: number, body: unknown) => {
+    const bytes = Buffer.from(JSON.stringify(body));
+    response.writeHead(status, { ...headers, 'content-type': 'application/json', 'content-length': bytes.length });
+    response.end(bytes);
+  };
+  if (request.method !== 'POST') return send(405, failure(null, codes.invalidRequest, 'Send JSON-RPC by POST.'));
+  const text = await readBody(request);
+  if (text === undefined) {
+    response.setHeader('connection', 'close');
+    return send(413, failure(null, codes.invalidRequest, `The request is longer than ${bodyBytesMax} bytes.`));
+  }
+  send(200, await answerText(text, answer));
+};
+
+/** The body as text; undefined if it is too long. */
+const readBody = async (request: IncomingMessage): Promise<string | undefined> => {
+  const chunks: Buffer[] = [];
+  let length = 0;
+  for await (const chunk of request) {
+    length += chunk.length;
+    if (length > bodyBytesMax) return undefined;
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString('utf8');
+};
+
+const failure = (id: unknown, code: number, message: string) => ({ jsonrpc: '2.0', id, error: { code, message } });
+
+const answerText = async (text: string, answer: RpcServerOptions['answer']): Promise<unknown> => {
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(text);
+  } catch {
+    return failure(null, codes.parse, 'The request is not JSON.');
+  }
+  if (!Array.isArray(parsed)) return answerOne(parsed, answer);
+  if (parsed.length === 0 || parsed.length > batchMax)
+    return failure(null, codes.invalidRequest, `A batch has 1 to ${batchMax} calls, not ${parsed.length}.`);
+  const answers: unknown[] = [];
+  for (const one of parsed) answers.push(await answerOne(one, answer));
+  return answers;
+};
+
+const answerOne = async (raw: unknown, answer: RpcServerOptions['answer']): Promise<unknown> => {
+  const { id = null, method, params = [] } = Object(raw);
+  if (typeof method !== 'string' || typeof params !== 'object')
+    return failure(id, codes.invalidRequest, 'A call has a method and a list of params.');
+  if (!offered.test(method) || notOffered.test(method))
+    return failure(id, codes.methodNotFound, `The method ${method.slice(0, 64)} is not offered.`);
+  try {
+    return { jsonrpc: '2.0', id, ...(await answer(method, params)) };
+  } catch (error) {
+    return failure(id, codes.internal, String(Object(error).message ?? error));
+  }
+};
