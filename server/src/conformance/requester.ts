@@ -1,7 +1,14 @@
 // Sends the requests of a run: signed, paced, retried when a failure may be transient, and logged. Stops when the deployment is down.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { authHeaders, signRequest } from '@sealpost/protocol';
-import { answerBytesMax, exchange, NoAnswerError, type ReceivedAnswer, type RequestToSend } from './exchange.ts';
+import {
+  answerBytesMax,
+  exchange,
+  NoAnswerError,
+  type NoAnswerReason,
+  type ReceivedAnswer,
+  type RequestToSend,
+} from './exchange.ts';
 import type { Pace } from './pace.ts';
 import { SkipError } from './verdict.ts';
 
@@ -48,9 +55,10 @@ export type RequesterParts = {
 };
 
 const retriesMax = 2;
-/** Failed attempts in a row after which the deployment counts as down; time-outs take longest, so fewer of them. */
+/** Failed attempts in a row after which the deployment counts as down; fewer of those that take longest. */
 const failuresMax = 6;
-const timeoutsMax = 3;
+const longMax = 3;
+const longReasons: readonly (NoAnswerReason | undefined)[] = ['timed out', 'too large'];
 /** After this many failed attempts of a run no more is retried: each has been seen often enough. */
 const retriedMax = 12;
 /** A clock that is less wrong than this signs well enough; Date headers are only good to a second. */
@@ -72,13 +80,13 @@ const isTransient = ({ answer, failure }: Attempt): boolean =>
 export const createRequester = (parts: RequesterParts): Requester => {
   const { url, pace, timeoutMs, signal } = parts;
   const attempts: Attempt[] = [];
-  const state = { offsetMs: 0, failuresInRow: 0, timeoutsInRow: 0, failures: 0 };
+  const state = { offsetMs: 0, failuresInRow: 0, longInRow: 0, failures: 0 };
   const headersOf = (request: RequestToSend): Readonly<Record<string, string>> => {
     const offsetMs = Math.abs(state.offsetMs) < offsetNoticedMs ? 0 : state.offsetMs;
     return buildHeaders(request, parts, Math.round(parts.nowMs() + offsetMs));
   };
   const outage = (): string | undefined => {
-    if (state.timeoutsInRow >= timeoutsMax) return `${timeoutsMax} requests in a row timed out.`;
+    if (state.longInRow >= longMax) return `${longMax} requests in a row timed out, or their answers were too large.`;
     return state.failuresInRow >= failuresMax ? `${failuresMax} requests in a row failed.` : undefined;
   };
   const attempt = async (request: RequestToSend): Promise<Attempt> => {
@@ -95,7 +103,7 @@ export const createRequester = (parts: RequesterParts): Requester => {
     if (made.answer !== undefined) pace.note(pathOf(request.target), made.answer);
     const failed = made.answer === undefined || isTransient(made);
     state.failuresInRow = failed ? state.failuresInRow + 1 : 0;
-    state.timeoutsInRow = made.failure?.reason === 'timed out' ? state.timeoutsInRow + 1 : 0;
+    state.longInRow = longReasons.includes(made.failure?.reason) ? state.longInRow + 1 : 0;
     state.failures += failed ? 1 : 0;
     return made;
   };

@@ -1,6 +1,6 @@
 // The streams of a run: what the account may read, a few of them to look at, and their newest reports. Each is read once, when first needed.
 import { type ReportJson, timeResolutionOf } from '@sealpost/protocol';
-import type { ReceivedAnswer } from './exchange.ts';
+import { NoAnswerError, type ReceivedAnswer } from './exchange.ts';
 import { reportsOf } from './reports.ts';
 import type { Ask } from './requester.ts';
 import { describeAnswer, SkipError } from './verdict.ts';
@@ -57,11 +57,16 @@ export const feedIdsOf = (json: unknown): readonly string[] => {
   return Array.isArray(feeds) ? feeds.map((feed) => Object(feed).feedID).filter((id) => typeof id === 'string') : [];
 };
 
+/** Reads once. A request without an answer counts once too, in the checks of the whole run; what depends on it is skipped. */
 const memo = <T>(read: () => Promise<T>): (() => Promise<T>) => {
-  let read1: Promise<T> | undefined;
+  let reading: Promise<T> | undefined;
+  const explain = (error: unknown): never => {
+    if (!(error instanceof NoAnswerError)) throw error;
+    throw new SkipError(`The streams of this account are not known: ${error.request.target} got no answer.`);
+  };
   return () => {
-    read1 ??= read();
-    return read1;
+    reading ??= read().catch(explain);
+    return reading;
   };
 };
 

@@ -8,6 +8,7 @@ import type { Ask } from '../../../conformance/requester.ts';
 import { type CheckOutcome, type RunReport, runChecks } from '../../../conformance/run.ts';
 import { checkTable } from '../../../conformance/table.ts';
 import { SkipError } from '../../../conformance/verdict.ts';
+import { describeFileFailure } from '../../../runtime/file-failure.ts';
 import type { Call, PlainCommand } from '../../command.ts';
 import { collected, parseCount, type RawOptions } from '../../command-options.ts';
 import {
@@ -186,7 +187,10 @@ const readRunOptions = (options: RawOptions) => {
 /** Before a run that takes a minute, not after it. */
 const requireFolder = async (junit: unknown): Promise<void> => {
   if (junit === undefined || junit === '-') return;
-  await access(dirname(String(junit)), constants.W_OK);
+  const folder = dirname(String(junit));
+  await access(folder, constants.W_OK).catch((error: NodeJS.ErrnoException) => {
+    throw usageError(`--junit: ${describeFileFailure(folder, error)}`, { cause: error });
+  });
 };
 
 /** The signer sets that the deployment publishes, read once. */
