@@ -100,14 +100,21 @@ test(
 );
 
 test(
-  'sign-in: after a reload the page says how to get another link',
+  'sign-in: a reload and a new tab are signed in too, until the user signs out in one of them',
   async () => {
     const { page, screenshot } = await world.openPage({ signedIn: true });
-    await page.getByText(world.userId.slice(0, 8)).first().waitFor();
+    const account = page.getByText(world.userId.slice(0, 8)).first();
+    await account.waitFor();
     await page.reload();
-    await page.getByText('A sign-in link works once, until you reload the page.').waitFor();
-    await page.getByText('sealpost demo --link').waitFor();
-    await screenshot('link-reloaded');
+    await account.waitFor();
+    const tab = await page.context().newPage();
+    await tab.goto(`${world.url}/status`);
+    await tab.getByText(world.userId.slice(0, 8)).first().click();
+    await screenshot('signed-in-tab');
+    await tab.getByRole('button', { name: 'Sign out' }).click();
+    await page.getByRole('button', { name: 'Sign in', exact: true }).first().waitFor();
+    await page.reload();
+    await page.getByRole('button', { name: 'Sign in', exact: true }).first().waitFor();
   },
   timeout,
 );

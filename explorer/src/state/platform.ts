@@ -1,4 +1,7 @@
 // The parts of a window that a session uses.
 
 /** The parts of a window that the session uses. */
-export type Platform = Pick<Window, 'location' | 'history' | 'sessionStorage' | 'fetch' | 'addEventListener'>;
+export type Platform = Pick<
+  Window,
+  'location' | 'history' | 'sessionStorage' | 'localStorage' | 'fetch' | 'addEventListener'
+> & { readonly BroadcastChannel?: typeof BroadcastChannel | undefined };

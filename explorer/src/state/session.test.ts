@@ -13,8 +13,20 @@ const refusal: Answer = {
   body: { error: 'no', message: 'no', code: 'unauthorized', requestId: 'r' },
 };
 
-/** A window of which tests see the address, the storage, and what is fetched. */
-const openPlatform = (hash: string, answer: (request: Request) => Answer | undefined = () => feedsAnswer) => {
+const storageOf = (kept: Map<string, string>) => ({
+  getItem: (key: string) => kept.get(key) ?? null,
+  setItem: (key: string, value: string) => void kept.set(key, value),
+  removeItem: (key: string) => void kept.delete(key),
+});
+
+/** A window of which tests see the address, the storage, and what is fetched. Without a browser it shares no storage or channel. */
+const openPlatform = (
+  hash: string,
+  answer: (request: Request) => Answer | undefined = () => feedsAnswer,
+  browser: { readonly device: Map<string, string>; readonly BroadcastChannel?: typeof BroadcastChannel } = {
+    device: new Map(),
+  },
+) => {
   const location = { hash, pathname: '/status', search: '?q=x', origin: 'http://127.0.0.1' };
   const written: string[] = [];
   const kept = new Map<string, string>();
@@ -28,11 +40,9 @@ const openPlatform = (hash: string, answer: (request: Request) => Answer | undef
         location.hash = '';
       },
     },
-    sessionStorage: {
-      getItem: (key: string) => kept.get(key) ?? null,
-      setItem: (key: string, value: string) => void kept.set(key, value),
-      removeItem: (key: string) => void kept.delete(key),
-    },
+    sessionStorage: storageOf(kept),
+    localStorage: storageOf(browser.device),
+    BroadcastChannel: browser.BroadcastChannel,
     fetch: async (input: string, init: RequestInit) => {
       const request = new Request(input, init);
       requests.push(request);
@@ -47,6 +57,7 @@ const openPlatform = (hash: string, answer: (request: Request) => Answer | undef
     location,
     written,
     kept,
+    device: browser.device,
     requests,
     hashChanges: () => listeners.forEach((listener) => void listener()),
   };
@@ -83,7 +94,7 @@ const demoOf = () => {
 const newLink = 'Run "sealpost demo --link" in the demo’s folder for a new link, or restart the demo.';
 
 test('session: a link signs in with its code, which is removed from the address before any request', async () => {
-  const { platform, written, kept, requests } = openPlatform('#sign-in=the.one-time_code', (request) => {
+  const { platform, written, device, requests } = openPlatform('#sign-in=the.one-time_code', (request) => {
     expect(written).toEqual(['/status?q=x']);
     return isExchange(request) ? credentials : feedsAnswer;
   });
@@ -92,12 +103,12 @@ test('session: a link signs in with its code, which is removed from the address 
   expect(session.isPending.value).toBe(true);
   await settled(session);
   expect(session.userId.value).toBe(userId);
-  expect(session.isKept.value).toBe(false);
+  expect(session.place.value).toBe('tab');
   expect(requests.map(({ url }) => url)).toEqual(['http://127.0.0.1/sign-in', 'http://127.0.0.1/api/v1/feeds']);
   expect(requests[0]?.headers.get('X-Sign-In-Code')).toBe('the.one-time_code');
   const sent = requests.map(({ url, headers }) => `${url} ${JSON.stringify([...headers])}`).join();
   expect(sent).not.toContain('veryhidden');
-  expect(JSON.stringify([...kept])).not.toContain('veryhidden');
+  expect(JSON.stringify([...device])).not.toContain('veryhidden');
 });
 
 test('session: a used or incomplete link says how to get another one', async () => {
@@ -152,7 +163,7 @@ test('session: a link does not replace a signed-in account until the user agrees
   session.decideSwitch(true);
   expect(session.isSwitchOffered.value).toBe(false);
   await settled(session);
-  expect([session.userId.value, kept.has(storageKey)]).toEqual([userId, false]);
+  expect([session.userId.value, kept.get(storageKey)?.includes('theirs')]).toEqual([userId, false]);
 });
 
 test('session: declining the switch keeps the account, and the code is never used', async () => {
@@ -182,15 +193,34 @@ test('session: a switch with a used link keeps the previous account signed in an
   expect(session.refusal.value).toBeDefined();
 });
 
-test('session: after a reload the page says once that the link works only once', async () => {
+test('session: after a reload the tab is still signed in', async () => {
   const { platform } = openPlatform('#sign-in=code', demoOf());
   await settled(createSession(platform));
   const reloaded = createSession(platform);
-  expect(explainError(reloaded.refusal.value)).toEqual({
-    problem: 'A sign-in link works once, until you reload the page.',
-    advice: newLink,
-  });
-  expect(createSession(platform).refusal.value).toBeUndefined();
+  await settled(reloaded);
+  expect([reloaded.userId.value, reloaded.refusal.value]).toEqual([userId, undefined]);
+});
+
+test('session: a new tab gets the credentials of another one, a sign-out ends all, and none is asked then', async () => {
+  const browser = { device: new Map<string, string>(), BroadcastChannel };
+  const first = createSession(openPlatform('', undefined, browser).platform);
+  await first.signIn({ userId, secret: 'a' }, false);
+  expect(JSON.stringify([...browser.device])).not.toContain(userId);
+  const second = createSession(openPlatform('', undefined, browser).platform);
+  expect(second.isPending.value).toBe(true);
+  await settled(second);
+  expect([second.userId.value, second.place.value]).toEqual([userId, 'tab']);
+  second.signOut();
+  await expect.poll(() => first.userId.value).toBeUndefined();
+  const third = createSession(openPlatform('', undefined, browser).platform);
+  expect([third.isPending.value, third.userId.value]).toEqual([false, undefined]);
+});
+
+test('session: a new tab that finds no other one signed in is signed out', async () => {
+  const device = new Map([['sealpost-signed-in', 'yes']]); // its tabs are closed
+  const session = createSession(openPlatform('', undefined, { device, BroadcastChannel }).platform);
+  await settled(session);
+  expect([session.userId.value, session.refusal.value]).toEqual([undefined, undefined]);
 });
 
 test('session: stored credentials sign in again, and are removed if the server rejects them', async () => {
@@ -221,17 +251,35 @@ test('session: invalid data in the storage does not sign in', async () => {
   }
 });
 
-test('session: credentials are stored only if the user chooses, and removed on sign-out', async () => {
-  const { platform, kept } = openPlatform('');
+test('session: credentials stay in the tab, on the device if the user chooses, and are removed on sign-out', async () => {
+  const { platform, kept, device } = openPlatform('');
   const session = createSession(platform);
   await session.signIn({ userId, secret: 'a' }, false);
-  expect(kept.size).toBe(0);
+  expect([session.place.value, kept.has(storageKey), device.has(storageKey)]).toEqual(['tab', true, false]);
   await session.signIn({ userId, secret: 'a' }, true);
-  expect(session.isKept.value).toBe(true);
-  expect(JSON.parse(kept.get(storageKey) ?? '')).toEqual({ userId, secret: 'a' });
+  expect([session.place.value, JSON.parse(device.get(storageKey) ?? '')]).toEqual(['device', { userId, secret: 'a' }]);
+  const later = createSession(openPlatform('', undefined, { device }).platform);
+  await settled(later);
+  expect([later.userId.value, later.place.value]).toEqual([userId, 'device']);
+  later.signOut();
   session.signOut();
-  expect(kept.size).toBe(0);
-  expect(session.userId.value).toBeUndefined();
+  expect([kept.size, device.size, session.userId.value]).toEqual([0, 0, undefined]);
+});
+
+test('session: where storage is blocked, the page alone is signed in', async () => {
+  const { platform } = openPlatform('');
+  const blocked = {
+    ...platform,
+    get sessionStorage(): never {
+      throw new Error('blocked');
+    },
+    get localStorage(): never {
+      throw new Error('blocked');
+    },
+  };
+  const session = createSession(blocked);
+  await session.signIn({ userId, secret: 'a' }, true);
+  expect([session.userId.value, session.place.value]).toEqual([userId, 'page']);
 });
 
 test('session: a failed sign-in rejects and changes nothing', async () => {

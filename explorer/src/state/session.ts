@@ -1,10 +1,11 @@
-// The signed-in user: credentials, in memory or, if the user chooses, in the tab's session storage, and the client that uses them. The
-// secret is never sent. A demo's sign-in link has a one-time code, which is removed from the address bar first.
+// The signed-in user: credentials, kept for the tab or, if the user chooses, on the device (kept-credentials.ts), and the client that uses them.
+// The secret is never sent. A demo's sign-in link has a one-time code, which is removed from the address bar first.
 import { batch, computed, type ReadonlySignal, signal } from '@preact/signals';
 import { type Client, type Credentials, createClient, SealpostError } from '@sealpost/client';
+import { createKeptCredentials, type Found, type Place } from './kept-credentials.ts';
 import type { Platform } from './platform.ts';
 import { createRateLimits, type RateLimit } from './rate-limits.ts';
-import { type Found, followLinks, newLinkAdvice, writeLinked } from './sign-in-link.ts';
+import { followLinks, newLinkAdvice } from './sign-in-link.ts';
 
 export type Session = {
   /** Undefined while signed out. */
@@ -22,41 +23,43 @@ export type Session = {
   readonly rateLimit: ReadonlySignal<RateLimit | undefined>;
   /** The same by route, most recent first. */
   readonly rateLimits: ReadonlySignal<readonly RateLimit[]>;
-  readonly isKept: ReadonlySignal<boolean>;
-  /** Checks the credentials with the server; rejects with its error. `keep`: stores them until the tab is closed. */
-  readonly signIn: (credentials: Credentials, keep: boolean) => Promise<void>;
+  /** Where the credentials are kept. */
+  readonly place: ReadonlySignal<Place>;
+  /** Checks the credentials with the server; rejects with its error. They stay until the tab is closed; `remember`: until sign-out. */
+  readonly signIn: (credentials: Credentials, remember: boolean) => Promise<void>;
   readonly signOut: () => void;
 };
 
-const storageKey = 'sealpost-session';
-
 export const createSession = (platform: Platform): Session => {
   const limits = createRateLimits();
-  const credentials = signal<Credentials | undefined>(undefined);
   const refusal = signal<unknown>(undefined);
   const isPending = signal(false);
-  const isKept = signal(false);
+  const { credentials, place, kept, hold, forget } = createHolder(platform, limits.forget);
   const open = createOpen(platform, limits.receive);
-  const accept = (given: Credentials, keep: boolean): void =>
+  const accept = (given: Credentials, remember: boolean): void =>
     batch(() => {
-      credentials.value = given;
+      hold(given, remember);
       refusal.value = undefined;
-      isKept.value = writeKept(platform, keep ? given : undefined); // also removes a previous account
     });
-  const signIn = async (given: Credentials, keep: boolean): Promise<void> => {
+  const signIn = async (given: Credentials, remember: boolean): Promise<void> => {
     await open(given, { retries: 1 }).feeds();
-    accept(given, keep);
+    accept(given, remember);
   };
-  const tryOut = async ({ given, keep }: Found): Promise<void> => {
+  const tryOut = async ({ given, remember }: Found): Promise<void> => {
     try {
-      await signIn(given, keep);
+      await signIn(given, remember);
     } catch (error) {
       // During an outage the credentials may still be good: keep them, and let the pages show the outage.
-      if (!isOutage(error)) {
-        if (keep) writeKept(platform, undefined);
-        throw error;
-      }
-      accept(given, keep);
+      if (!isOutage(error)) throw error;
+      accept(given, remember);
+    }
+  };
+  const tryKept = async (found: Found): Promise<void> => {
+    try {
+      await tryOut(found);
+    } catch (error) {
+      kept.remove();
+      throw error;
     }
   };
   const refuse = (error: unknown): void => {
@@ -73,11 +76,11 @@ export const createSession = (platform: Platform): Session => {
     isPending.value = false;
   };
   const links = followLinks(platform, {
-    kept: readKept(platform),
+    kept,
+    tryKept,
     userId: () => credentials.value?.userId,
     attempt,
     tryOut,
-    refuse,
   });
   return {
     userId: computed(() => credentials.value?.userId),
@@ -89,16 +92,32 @@ export const createSession = (platform: Platform): Session => {
     decideSwitch: links.decideSwitch,
     rateLimit: computed(() => limits.known.value[0]),
     rateLimits: limits.known,
-    isKept,
+    place,
     signIn,
     signOut: () => {
-      writeKept(platform, undefined);
-      writeLinked(platform, false);
-      limits.forget();
-      isKept.value = false;
-      credentials.value = undefined;
+      forget();
+      kept.removeEverywhere();
     },
   };
+};
+
+/** The credentials in use, and where they are kept; forgotten too when the user signs out in another tab. */
+const createHolder = (platform: Platform, onForget: () => void) => {
+  const credentials = signal<Credentials | undefined>(undefined);
+  const place = signal<Place>('page');
+  const forget = (): void =>
+    batch(() => {
+      kept.remove();
+      onForget();
+      place.value = 'page';
+      credentials.value = undefined;
+    });
+  const kept = createKeptCredentials(platform, forget);
+  const hold = (given: Credentials, remember: boolean): void => {
+    credentials.value = given;
+    place.value = kept.write(given, remember);
+  };
+  return { credentials, place, kept, hold, forget };
 };
 
 /** Makes clients for this page's server; each response updates the rate limits. */
@@ -111,28 +130,6 @@ const createOpen = (platform: Platform, receive: (path: string, headers: Headers
   };
   return (given: Credentials | undefined, options: { readonly retries?: number } = {}): Client =>
     createClient({ baseUrl: origin, fetch: observedFetch, onWarning: () => {}, ...options, ...given });
-};
-
-const readKept = ({ sessionStorage }: Platform): Found | undefined => {
-  try {
-    const kept = Object(JSON.parse(sessionStorage.getItem(storageKey) ?? 'null')) as Partial<Credentials>; // checked below
-    const { userId, secret } = kept;
-    if (typeof userId !== 'string' || typeof secret !== 'string') return undefined;
-    return { given: { userId, secret }, keep: true };
-  } catch {
-    return undefined; // storage is blocked, or holds something else
-  }
-};
-
-/** Returns whether the credentials are stored: browsers may block storage. */
-const writeKept = ({ sessionStorage }: Platform, given: Credentials | undefined): boolean => {
-  try {
-    if (given === undefined) sessionStorage.removeItem(storageKey);
-    else sessionStorage.setItem(storageKey, JSON.stringify(given));
-    return given !== undefined;
-  } catch {
-    return false;
-  }
 };
 
 const isOutage = (error: unknown): boolean =>

@@ -2,21 +2,19 @@
 // signed-in account unless the user agrees (D154).
 import { computed, type ReadonlySignal, signal } from '@preact/signals';
 import { type Credentials, SealpostError } from '@sealpost/client';
+import type { Found, KeptCredentials } from './kept-credentials.ts';
 import type { Platform } from './platform.ts';
-
-/** Credentials from storage, or in exchange for a code. */
-export type Found = { readonly given: Credentials; readonly keep: boolean };
 
 /** The parts of the session that links use. */
 export type LinkParts = {
-  /** Stored credentials when the page was opened. */
-  readonly kept: Found | undefined;
+  readonly kept: Pick<KeptCredentials, 'read' | 'ask'>;
+  /** Signs in with credentials that were kept, and forgets them if the server rejects them. */
+  readonly tryKept: (found: Found) => Promise<void>;
   /** The signed-in user. */
   readonly userId: () => string | undefined;
   /** Runs a sign-in: pages wait meanwhile, and show its failure. */
   readonly attempt: (act: () => Promise<void>) => Promise<void>;
   readonly tryOut: (found: Found) => Promise<void>;
-  readonly refuse: (error: unknown) => void;
 };
 
 export type Links = {
@@ -24,23 +22,28 @@ export type Links = {
   readonly decideSwitch: (doSwitch: boolean) => void;
 };
 
-/** Signs in with stored credentials, then with the link that opened the page, and with links opened later. */
-export const followLinks = (platform: Platform, { kept, userId, attempt, tryOut, refuse }: LinkParts): Links => {
+/** Signs in with kept credentials, then with the link that opened the page, and with links opened later. */
+export const followLinks = (platform: Platform, { kept, tryKept, userId, attempt, tryOut }: LinkParts): Links => {
   const offered = signal<string | undefined>(undefined);
   const useCode = (code: string): Promise<void> =>
     attempt(async () => {
       const given = await exchangeCode(platform, code);
-      await tryOut({ given, keep: false });
-      writeLinked(platform, true);
+      await tryOut({ given, remember: false });
     });
   const arrive = (code: string): void => {
     if (userId() === undefined) void useCode(code);
     else offered.value = code;
   };
   const begin = async (): Promise<void> => {
-    const [code, wasLinked] = [takeCode(platform), takeLinked(platform)];
-    if (kept !== undefined) await attempt(() => tryOut(kept));
-    else if (wasLinked && code === undefined) refuse(signedOut());
+    const code = takeCode(platform);
+    const found = kept.read();
+    const others = found === undefined && code === undefined ? kept.ask() : undefined;
+    if (found !== undefined) await attempt(() => tryKept(found));
+    if (others !== undefined)
+      await attempt(async () => {
+        const handed = await others;
+        if (handed !== undefined) await tryKept(handed);
+      });
     if (code !== undefined) arrive(code);
   };
   void begin();
@@ -72,11 +75,6 @@ const takeCode = ({ location, history }: Platform): string | undefined => {
 /** How to get another link. */
 export const newLinkAdvice = 'Run "sealpost demo --link" in the demo’s folder for a new link, or restart the demo.';
 
-const signedOut = (): SealpostError =>
-  new SealpostError('missing_credentials', 'A sign-in link works once, until you reload the page.', {
-    advice: newLinkAdvice,
-  });
-
 /** Exchanges a code for the demo's credentials. */
 const exchangeCode = async (platform: Platform, code: string): Promise<Credentials> => {
   const fail = (text: string): SealpostError => new SealpostError('invalid_option', text, { advice: newLinkAdvice });
@@ -90,26 +88,4 @@ const exchangeCode = async (platform: Platform, code: string): Promise<Credentia
   if (typeof userId !== 'string' || typeof secret !== 'string')
     throw fail('This server does not support sign-in links.');
   return { userId, secret };
-};
-
-const linkedKey = 'sealpost-linked';
-
-/** Stores only that a link signed in, so that the page can say what to do after a reload. */
-export const writeLinked = ({ sessionStorage }: Platform, isLinked: boolean): void => {
-  try {
-    if (isLinked) sessionStorage.setItem(linkedKey, 'yes');
-    else sessionStorage.removeItem(linkedKey);
-  } catch {
-    // Storage is blocked: the page cannot say what to do after a reload.
-  }
-};
-
-const takeLinked = (platform: Platform): boolean => {
-  try {
-    const isLinked = platform.sessionStorage.getItem(linkedKey) !== null;
-    writeLinked(platform, false);
-    return isLinked;
-  } catch {
-    return false;
-  }
 };

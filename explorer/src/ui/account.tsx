@@ -28,6 +28,12 @@ const Meter = ({ limit, nowMs }: { readonly limit: RateLimit; readonly nowMs: nu
   );
 };
 
+const placeTexts = {
+  page: 'This browser blocks storage: you’ll be signed out when you reload.',
+  tab: 'You stay signed in until you close this tab. Tabs that you open from it are signed in too.',
+  device: 'This device remembers you until you sign out.',
+} as const;
+
 const AccountMenu = ({ userId }: { readonly userId: string }) => {
   const { session, clock } = useExplorer();
   const menu = useRef<HTMLDetailsElement>(null);
@@ -51,11 +57,7 @@ const AccountMenu = ({ userId }: { readonly userId: string }) => {
           </p>
         </div>
         <RateLimits limits={limits} />
-        <p class="small muted">
-          {session.isKept.value
-            ? 'You stay signed in until you close this tab.'
-            : 'You’ll be signed out when you reload.'}
-        </p>
+        <p class="small muted">{placeTexts[session.place.value]}</p>
         <button type="button" onClick={session.signOut}>
           Sign out
         </button>

@@ -24,10 +24,10 @@ export const SignInButton = ({
   );
 };
 
-const readForm = (form: HTMLFormElement): { readonly given: Credentials; readonly keep: boolean } => {
+const readForm = (form: HTMLFormElement): { readonly given: Credentials; readonly remember: boolean } => {
   const fields = new FormData(form);
   const textOf = (name: string): string => String(fields.get(name) ?? '').trim();
-  return { given: { userId: textOf('userId'), secret: textOf('secret') }, keep: fields.has('keep') };
+  return { given: { userId: textOf('userId'), secret: textOf('secret') }, remember: fields.has('remember') };
 };
 
 export const SignInDialog = () => {
@@ -51,13 +51,13 @@ const SignInForm = () => {
   const [isAsking, setAsking] = useState(false);
   const submit = async (event: Event): Promise<void> => {
     event.preventDefault();
-    const { given, keep } = readForm(event.currentTarget as HTMLFormElement); // the form listens
+    const { given, remember } = readForm(event.currentTarget as HTMLFormElement); // the form listens
     const mistake = checkCredentials(given);
     setFailure(mistake);
     if (mistake !== undefined) return;
     setAsking(true);
     try {
-      await session.signIn(given, keep);
+      await session.signIn(given, remember);
       signIn.close();
     } catch (error) {
       setFailure(explainError(error));
@@ -77,9 +77,13 @@ const SignInForm = () => {
         <input name="secret" class="mono" type="password" autocomplete="current-password" required />
       </label>
       <label class="check">
-        <input name="keep" type="checkbox" />
-        Stay signed in until I close this tab
+        <input name="remember" type="checkbox" aria-describedby="remember-note" />
+        Remember on this device
       </label>
+      <p id="remember-note" class="small muted">
+        Keeps the secret in this browser until you sign out: anyone who uses this browser can read prices as you.
+        Otherwise you stay signed in until you close the tab.
+      </p>
       <div role="alert">
         {failure !== undefined && (
           <div class="notice error">
