@@ -353,15 +353,12 @@ test(
 );
 
 test(
-  'decommission: a scheduled end counts down in the status, and is overdue once it has passed',
+  'decommission: an end years away is no warning, a near one counts down in the status, and is overdue once it has passed',
   async () => {
     const { page } = await world.openPage({ path: '/?base_asset=LTC' });
-    const days = Math.floor((Date.parse('2030-06-28T00:00:00Z') - Date.now()) / 86_400_000);
     const pill = page.locator('[data-row] .pill');
-    await expect.poll(() => pill.textContent(), poll).toBe(`live · ${days.toLocaleString('en')} d left`);
-    expect(await pill.getAttribute('title')).toContain(
-      '2030-06-28 00:00:00 UTC, 2030-06-28 02:00:00 +02:00 local time',
-    );
+    await expect.poll(() => pill.textContent(), poll).toBe('live');
+    expect(await pill.getAttribute('title')).toContain('2030-06-28 00:00:00 UTC');
     const endMs = Date.now() + 8_000;
     const prepare = serveCatalog(() =>
       changed('LTC/USD', { expectedDecommissionAt: new Date(endMs).toISOString().replace('Z', '000Z') }),

@@ -51,7 +51,7 @@ test('stream page: a range is in the address, and restored from it', async () =>
   await page.waitForURL((url) => url.search === '?range=1h', { timeout: waitMs });
   await page.locator('.legend', { hasText: 'Open' }).waitFor({ timeout: waitMs });
   await page.reload();
-  await page.getByText('Sign in to see the price').waitFor();
+  await page.locator('.legend', { hasText: 'Open' }).waitFor({ timeout: waitMs });
   expect(new URL(page.url()).search).toBe('?range=1h');
 });
 

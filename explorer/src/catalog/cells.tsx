@@ -6,6 +6,7 @@ import type { ComponentChildren } from 'preact';
 import { useExplorer } from '../state/explorer.ts';
 import { Exact, Freshness, StatusPill } from '../ui/components.tsx';
 import { isMarketClosed, isOldPrice } from '../ui/price-age.ts';
+import { unitTextOf } from '../ui/price-unit.ts';
 
 type One = { readonly stream: CatalogEntry };
 
@@ -22,7 +23,11 @@ export const PriceCell = ({ stream: { feedId, quoteAsset }, isReadable }: One & 
     );
   if (report === undefined) return <span class="muted">–</span>;
   return (
-    <Muted feedId={feedId} title={`${report.decoded.priceText} ${quoteAsset}`} decoded={report.decoded}>
+    <Muted
+      feedId={feedId}
+      title={`${report.decoded.priceText} ${unitTextOf(report.decoded.version, report.decoded.price, quoteAsset)}`}
+      decoded={report.decoded}
+    >
       <Exact value={report.decoded.price} />
     </Muted>
   );

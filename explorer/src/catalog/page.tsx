@@ -17,6 +17,7 @@ import {
 } from './filter.ts';
 import { FilterChips, FilterPanel } from './filters.tsx';
 import { useCatalogKeys, useLiveRows, useLiveTick } from './hooks.ts';
+import { distinctionsOf } from './names.ts';
 import { CatalogCards, CatalogTable, copyClicked, rowHeights } from './rows.tsx';
 import { useMedia, useRowScroll } from './scroll.ts';
 import {
@@ -75,6 +76,7 @@ const ReadyCatalog = ({ state }: { readonly state: Ready }) => {
   const order = readOrder(query);
   const { wanted, sorted } = useSelection(state, query, order);
   const isSignedIn = session.userId.value !== undefined;
+  const distinctions = useMemo(() => distinctionsOf(state.streams), [state.streams]);
   const values = useMemo(() => filterValuesOf(state.streams), [state.streams]);
   const active = useMemo(() => activeFilters(query, values), [query, values]);
   const listed = useMemo(() => state.streams.filter(({ feedId }) => !state.hidden.has(feedId)), [state]);
@@ -110,7 +112,14 @@ const ReadyCatalog = ({ state }: { readonly state: Ready }) => {
       {sorted.length === 0 ? (
         <NoMatch onClear={clear} />
       ) : (
-        <List streams={sorted} readable={state.readable} order={order} isSignedIn={isSignedIn} searchBox={searchBox} />
+        <List
+          streams={sorted}
+          readable={state.readable}
+          distinctions={distinctions}
+          order={order}
+          isSignedIn={isSignedIn}
+          searchBox={searchBox}
+        />
       )}
     </div>
   );
@@ -257,12 +266,13 @@ const SortChoice = ({ order }: { readonly order: Order }) => {
 type ListProps = {
   readonly streams: readonly CatalogEntry[];
   readonly readable: ReadonlySet<string>;
+  readonly distinctions: ReadonlyMap<string, string>;
   readonly order: Order;
   readonly isSignedIn: boolean;
   readonly searchBox: RefObject<HTMLInputElement | null>;
 };
 
-const List = ({ streams, readable, order, isSignedIn, searchBox }: ListProps) => {
+const List = ({ streams, readable, distinctions, order, isSignedIn, searchBox }: ListProps) => {
   const { router } = useExplorer();
   const isNarrow = useMedia('(max-width: 60rem)');
   const scroll = useRowScroll<HTMLTableSectionElement & HTMLUListElement>(
@@ -271,7 +281,7 @@ const List = ({ streams, readable, order, isSignedIn, searchBox }: ListProps) =>
   );
   const active = useCatalogKeys(streams, scroll, searchBox);
   useLiveRows(streams, scroll.inView, isLiveOrder(order));
-  const props = { streams, readable, scroll, active, isSignedIn, shown: columnsFor(isSignedIn) };
+  const props = { streams, readable, distinctions, scroll, active, isSignedIn, shown: columnsFor(isSignedIn) };
   const sort = (column: ColumnName): void => router.setQuery(toggleOrder(router.address.peek().query, column));
   useEffect(() => {
     document.addEventListener('click', copyClicked);

@@ -20,9 +20,16 @@ export type RowsProps<E extends HTMLElement> = {
   /** The row with the keyboard focus. */
   readonly active: number;
   readonly isSignedIn: boolean;
+  /** By feed ID: what distinguishes a stream from the others of its pair. */
+  readonly distinctions: ReadonlyMap<string, string>;
 };
 
-type CellProps = { readonly stream: CatalogEntry; readonly isActive: boolean; readonly isReadable: boolean };
+type CellProps = {
+  readonly stream: CatalogEntry;
+  readonly isActive: boolean;
+  readonly isReadable: boolean;
+  readonly distinction: string | undefined;
+};
 
 // Cells that never change live are plain functions, not components: fast scrolling creates hundreds of them per frame.
 const cells: Readonly<Record<ColumnName, (props: CellProps) => ComponentChildren>> = {
@@ -39,10 +46,12 @@ const cells: Readonly<Record<ColumnName, (props: CellProps) => ComponentChildren
 };
 
 /** The whole row is its link. Only one row is in the tab order; the arrow keys move to the others. */
-const pairLink = ({ stream, isActive }: CellProps) => (
+const pairLink = ({ stream, isActive, distinction }: CellProps) => (
   <a class="pair-link" href={streamHref(stream.feedId)} tabIndex={isActive ? 0 : -1}>
     <span class="pair">{`${stream.baseAsset}/${stream.quoteAsset}`}</span>
-    <span class="asset-name">{stream.assetName}</span>
+    <span class="asset-name">
+      {distinction === undefined ? stream.assetName : `${stream.assetName} · ${distinction}`}
+    </span>
   </a>
 );
 
@@ -114,6 +123,7 @@ export const CatalogTable = ({
   scroll: { list, rows },
   active,
   readable,
+  distinctions,
   order,
   onSort,
 }: RowsProps<HTMLTableSectionElement> & { readonly order: Order; readonly onSort: (column: ColumnName) => void }) => (
@@ -130,11 +140,17 @@ export const CatalogTable = ({
       <Room height={rows.before} span={shown.length} />
       {streams.slice(rows.first, rows.end).map((stream, i) => {
         const index = rows.first + i;
+        const props = {
+          stream,
+          isActive: index === active,
+          isReadable: readable.has(stream.feedId),
+          distinction: distinctions.get(stream.feedId),
+        };
         return (
           <tr key={index} data-row={index} aria-rowindex={index + 2} class={index === active ? 'active' : ''}>
             {shown.map((name) => (
               <td key={name} class={`col-${name}`}>
-                {cells[name]({ stream, isActive: index === active, isReadable: readable.has(stream.feedId) })}
+                {cells[name](props)}
               </td>
             ))}
           </tr>
@@ -157,6 +173,7 @@ const Room = ({ height, span }: { readonly height: number; readonly span: number
 export const CatalogCards = ({
   streams,
   readable,
+  distinctions,
   scroll: { list, rows },
   active,
   isSignedIn,
@@ -164,7 +181,12 @@ export const CatalogCards = ({
   <ul class="catalog-cards" ref={list} style={{ paddingTop: `${rows.before}px`, paddingBottom: `${rows.after}px` }}>
     {streams.slice(rows.first, rows.end).map((stream, i) => {
       const index = rows.first + i;
-      const props = { stream, isActive: index === active, isReadable: readable.has(stream.feedId) };
+      const props = {
+        stream,
+        isActive: index === active,
+        isReadable: readable.has(stream.feedId),
+        distinction: distinctions.get(stream.feedId),
+      };
       return (
         <li key={index} data-row={index} aria-setsize={streams.length} aria-posinset={index + 1}>
           <div class="card-line">

@@ -8,6 +8,7 @@ import { formatAge, formatPrice, splitPrice } from '../ui/format.ts';
 import { intervalMsOf } from '../ui/interval.ts';
 import { marketStatusOf } from '../ui/market-status.ts';
 import { describeOldPrice, isMarketClosed } from '../ui/price-age.ts';
+import { unitTextOf } from '../ui/price-unit.ts';
 import {
   changeOf,
   formatPercent,
@@ -60,7 +61,8 @@ export const StreamPrice = ({ stream, range, spans, candles }: StreamPriceProps)
   return (
     <div class="stream-price">
       <p class={`stream-price-figure ${old === undefined ? '' : 'is-old'}`}>
-        <Exact value={decoded.price} /> <span class="muted stream-price-unit">{stream.quoteAsset}</span>
+        <Exact value={decoded.price} />{' '}
+        <span class="muted stream-price-unit">{unitTextOf(decoded.version, decoded.price, stream.quoteAsset)}</span>
       </p>
       {old !== undefined && (
         <p class="stream-price-old">

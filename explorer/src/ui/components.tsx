@@ -87,6 +87,9 @@ export const statusKinds = { live: 'ok', testing: 'accent', decommissioned: 'neu
   PillKind
 >;
 
+/** An end further away than this is no warning. */
+const soonMs = 90 * dayMs;
+
 /** Whole days while more than three are left. */
 const countdown = (ms: number): string => formatAge(ms > 3 * dayMs ? ms - (ms % dayMs) : ms);
 
@@ -103,6 +106,12 @@ export const StatusPill = ({
   if (status === 'decommissioned' || expectedDecommissionAt === null)
     return <Pill kind={statusKinds[status]}>{status}</Pill>;
   const endMs = Date.parse(expectedDecommissionAt);
+  if (endMs - nowMs > soonMs)
+    return (
+      <Pill kind={statusKinds[status]} title={`Decommission expected ${formatUtc(endMs)}`}>
+        {status}
+      </Pill>
+    );
   const left = endMs > nowMs ? `${countdown(endMs - nowMs)} left` : 'end overdue';
   return (
     <Pill kind="warn" title={`Decommission expected ${formatUtc(endMs)}, ${formatLocal(endMs)} local time`}>

@@ -7,6 +7,7 @@ import { formatAge, formatLocal, formatUtc } from './format.ts';
 import { explainMiss, explainTooOld, type Lookup, lookUp, type Neighbor } from './price-lookup.ts';
 import { parseTime, toInputValue, type Zone } from './time-input.ts';
 import '../styles/price-at.css';
+import { Unit } from './unit.tsx';
 
 type Asked =
   | { readonly phase: 'idle' }
@@ -191,7 +192,7 @@ export const LookupAnswer = ({ feedId, lookup }: { readonly feedId: string; read
   return (
     <div class="price-at-answer">
       <p class="price-at-price">
-        <Exact value={decoded.price} />
+        <Exact value={decoded.price} /> <Unit decoded={decoded} />
       </p>
       <p class="small muted">
         valid <WindowText fromMs={decoded.validFromMs} toMs={decoded.observationsMs} />
@@ -242,7 +243,7 @@ const NeighborCard = ({
       </h3>
       {decoded !== undefined && (
         <p class="price-at-price small-price">
-          <Exact value={decoded.price} />
+          <Exact value={decoded.price} /> <Unit decoded={decoded} />
         </p>
       )}
       <p class="small muted">

@@ -17,6 +17,7 @@ import { ReportTime } from './report-time.tsx';
 import { drawSpan, type SpanWindow } from './span.ts';
 import { ReportVerdict } from './verdict.tsx';
 import '../../styles/report.css';
+import { Unit } from '../unit.tsx';
 
 export type ReportAround = { readonly previous: SpanWindow | undefined; readonly next: SpanWindow | undefined };
 
@@ -74,7 +75,7 @@ const PriceCard = ({ report, asked, around }: CardProps) => {
     <section class="card price" aria-label="Price">
       <div class="row">
         <p class="price-text">
-          <Exact value={price} />
+          <Exact value={price} /> <Unit decoded={decoded} />
         </p>
         <Copy text={formatPrice(price).replaceAll(',', '')} label="Copy exact price" />
       </div>
