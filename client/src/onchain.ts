@@ -3,6 +3,6 @@ export type { Hex, SignerSet } from '@sealpost/protocol';
 export type { AnyReport } from './decode.ts';
 export { SealpostError, type SealpostErrorCode } from './errors.ts';
 export { verifierAbi, verifierProxyAbi } from './onchain/abi.ts';
-export { setConfigCalldata, verifyBulkCalldata, verifyCalldata } from './onchain/calldata.ts';
+export { setConfigCalldata, verifierFunctions, verifyBulkCalldata, verifyCalldata } from './onchain/calldata.ts';
 export { feeTokens } from './onchain/fee-tokens.ts';
 export { decodeVerifierError, type VerifierError } from './onchain/verifier-errors.ts';

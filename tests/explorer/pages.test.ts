@@ -1,4 +1,5 @@
 // The explorer's pages, used as a person does, in real Chromium on the real demo.
+import { feeTokens, verifyBulkCalldata, verifyCalldata } from '@sealpost/client/onchain';
 import type { ReportJson } from '@sealpost/protocol';
 import type { Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
@@ -193,6 +194,30 @@ test(
     await verdict(page, 'refused').waitFor();
     expect(await verdict(page, 'refused').textContent()).toMatch(/Not verified.*[Ss]ignature 1/s);
     await screenshot('inspect-refused');
+  },
+  timeout,
+);
+
+test(
+  'on-chain: the call of a verifier contract is chosen by keyboard, for a fee token, and a wrong token is explained',
+  async () => {
+    const { fullReport } = await latest();
+    const { page, expectAccessible } = await world.openPage({ path: '/inspect', viewport: 'phone' });
+    await page.getByRole('textbox').fill(fullReport);
+    const card = page.locator('.payload');
+    await card.getByText(`cast call "$VERIFIER" 'verify(bytes,bytes)(bytes)' ${fullReport} 0x --rpc-url`).waitFor();
+    await card.getByText(verifyCalldata(fullReport), { exact: true }).waitFor();
+    await card.getByRole('radio').first().focus();
+    await page.keyboard.press('ArrowDown');
+    await page.keyboard.press('Tab');
+    await page.keyboard.type('Base: L');
+    await card.getByText(verifyBulkCalldata([fullReport], feeTokens[8453].link), { exact: true }).waitFor();
+    await card.getByRole('combobox').selectOption('Another token…');
+    await card.getByLabel('Address of the fee token').fill('0x12');
+    await card.getByText('Enter the address of the token’s contract: 0x and 40 hex digits.').waitFor();
+    expect(await card.getByText('cast call').count()).toBe(0);
+    await expectAccessible();
+    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(390);
   },
   timeout,
 );

@@ -2,7 +2,7 @@ import * as AbiItem from 'ox/AbiItem';
 import { expect, test } from 'vitest';
 import { createSignedReports, secondStream } from '../../../tests/support/signed-reports.ts';
 import { SealpostError } from '../errors.ts';
-import { setConfigCalldata, verifyBulkCalldata, verifyCalldata } from './calldata.ts';
+import { setConfigCalldata, verifierFunctions, verifyBulkCalldata, verifyCalldata } from './calldata.ts';
 import { feeTokens } from './fee-tokens.ts';
 
 const { report: sign, signerSets } = await createSignedReports();
@@ -20,12 +20,15 @@ const failureOf = (act: () => unknown): Pick<SealpostError, 'code' | 'message'> 
 };
 
 test('calldata: begins with the selector of the published function', () => {
-  for (const [calldata, signature] of [
-    [verifyCalldata(fullReport), 'verify(bytes,bytes)'],
-    [verifyBulkCalldata([fullReport]), 'verifyBulk(bytes[],bytes)'],
-    [setConfigCalldata(signerSet), 'setConfig(bytes32,address[],uint8,(address,uint64)[])'],
-  ] as const)
-    expect(calldata.slice(0, 10), signature).toBe(AbiItem.getSelector(`function ${signature}`));
+  const calls = {
+    verify: verifyCalldata(fullReport),
+    verifyBulk: verifyBulkCalldata([fullReport]),
+    setConfig: setConfigCalldata(signerSet),
+  };
+  for (const [name, { signature, selector }] of Object.entries(verifierFunctions)) {
+    expect(selector).toBe(AbiItem.getSelector(`function ${signature}`));
+    expect(calls[name as keyof typeof calls].slice(0, 10)).toBe(selector);
+  }
 });
 
 test('calldata: a report of the API, its text and its upper-case text give the same bytes', () => {

@@ -16,18 +16,15 @@ import {
 import { type AnyReport, fullReportOf, readFormat } from '../decode.ts';
 import { readArgument, SealpostError } from '../errors.ts';
 
-/** The first four bytes of the hash of each signature. */
-const selectors = {
-  /** verify(bytes,bytes) */
-  verify: '0xf7e83aee',
-  /** verifyBulk(bytes[],bytes) */
-  verifyBulk: '0xf873a61c',
-  /** setConfig(bytes32,address[],uint8,(address,uint64)[]) */
-  setConfig: '0x41e3df58',
+/** The functions that this module encodes calls of: signature, and the first four bytes of its hash. */
+export const verifierFunctions = {
+  verify: { signature: 'verify(bytes,bytes)', selector: '0xf7e83aee' },
+  verifyBulk: { signature: 'verifyBulk(bytes[],bytes)', selector: '0xf873a61c' },
+  setConfig: { signature: 'setConfig(bytes32,address[],uint8,(address,uint64)[])', selector: '0x41e3df58' },
 } as const;
 
-const encodeCall = (name: keyof typeof selectors, elements: readonly (string | Tail)[]): Hex =>
-  `${selectors[name]}${encodeTuple(elements).slice(2)}`;
+const encodeCall = (name: keyof typeof verifierFunctions, elements: readonly (string | Tail)[]): Hex =>
+  `${verifierFunctions[name].selector}${encodeTuple(elements).slice(2)}`;
 
 /**
  * Calldata of `verify` of the verifier proxy. `feeToken` is the address of the token that pays the fee; without it, the contract gets empty

@@ -1,5 +1,5 @@
 // The command `sealpost signers`: who may sign reports. A retired set verifies history but admits no new report.
-import { SealpostError, setConfigCalldata } from '@sealpost/client/onchain';
+import { SealpostError, setConfigCalldata, verifierFunctions } from '@sealpost/client/onchain';
 import { formatDate, parseSignerSet, parseSignerSets, type SignerSet } from '@sealpost/protocol';
 import type { AdminStore, RegisteredSignerSet } from '../../store/store.ts';
 import { type ChangeSummary, changeRecords, renderSummary } from '../admin-change.ts';
@@ -164,7 +164,7 @@ const calldata: SettingsCommand = {
         : [...(await loadSignerSets(session, String(options.signers))).values()];
     const set = pickSignerSet(sets, digest?.toLowerCase());
     const encoded = encodeRegistration(set);
-    const signature = 'setConfig(bytes32,address[],uint8,(address,uint64)[])';
+    const { signature } = verifierFunctions.setConfig;
     await print({ function: signature, configDigest: set.configDigest, calldata: encoded }, `${encoded}\n`);
   },
 };

@@ -43,6 +43,16 @@ describe('report calldata', () => {
     expect((await calldata('--report', reports, ...link)).stdout).toBe(`${expected}\n`);
   });
 
+  test('a call has at most 100 reports', async () => {
+    const lines = (count: number) => file(`${count}.ndjson`, `${hexOf(first)}\n`.repeat(count));
+    expect(JSON.parse((await calldata('--report', lines(100), '--json')).stdout).reports).toBe(100);
+    expect(await calldata('--report', lines(101))).toEqual({
+      code: 2,
+      stdout: '',
+      stderr: expect.stringContaining('error: --report has more than 100 reports. Make several calls of them.\n'),
+    });
+  });
+
   test('a report needs no server', async () => {
     const ran = await run(['report', 'calldata', '--report', '-'], { stdin: wire(first), env: {} });
     expect(ran).toEqual({ code: 0, stdout: `${verifyCalldata(hexOf(first))}\n`, stderr: '' });

@@ -1,7 +1,7 @@
 // The command `sealpost report calldata`: the call of a verifier contract for reports of a server, a file or standard input.
 import type { Client } from '@sealpost/client';
-import { feeTokens, verifyBulkCalldata, verifyCalldata } from '@sealpost/client/onchain';
-import { encodeFullReport, type Hex, parseAddress } from '@sealpost/protocol';
+import { feeTokens, verifierFunctions, verifyBulkCalldata, verifyCalldata } from '@sealpost/client/onchain';
+import { encodeFullReport, type Hex, limits, parseAddress } from '@sealpost/protocol';
 import type { PlainCommand } from '../../command.ts';
 import type { RawOptions } from '../../command-options.ts';
 import { accessOptions, readAccess } from '../../credentials.ts';
@@ -40,7 +40,7 @@ export const calldataCommand: PlainCommand = {
     if (first === undefined) throw usageError('No report. Pass FEED, or --report with a report, a file or -.');
     const isOne = reports.length === 1;
     const calldata = isOne ? verifyCalldata(first, feeToken) : verifyBulkCalldata(reports, feeToken);
-    const signature = isOne ? 'verify(bytes,bytes)' : 'verifyBulk(bytes[],bytes)';
+    const { signature } = verifierFunctions[isOne ? 'verify' : 'verifyBulk'];
     const value = { function: signature, feeToken: feeToken ?? null, reports: reports.length, calldata };
     await print(value, `${calldata}\n`);
   },
@@ -66,7 +66,12 @@ const readReports = async (
   if (options.report === undefined) return feeds.length === 0 ? [] : readFromServer(session, options, feeds);
   if (feeds.length > 0 || options.at !== undefined) throw usageError('--report cannot be combined with FEED or --at.');
   const reports: string[] = [];
-  for await (const report of readFullReports(session, String(options.report))) reports.push(encodeFullReport(report));
+  for await (const report of readFullReports(session, String(options.report))) {
+    // As many as a request for several streams returns; more would not fit the gas of a transaction.
+    if (reports.length === limits.feedIdsMax)
+      throw usageError(`--report has more than ${limits.feedIdsMax} reports. Make several calls of them.`);
+    reports.push(encodeFullReport(report));
+  }
   return reports;
 };
 
