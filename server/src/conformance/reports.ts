@@ -49,7 +49,7 @@ export type SeenReport = {
   readonly report: ReportJson;
   readonly request: RequestToSend;
   readonly decoded: { readonly full: FullReport; readonly body: ReportBody } | undefined;
-  /** Why the bytes are not a report. */
+  /** Why the bytes are not a report; undefined also for a schema that this release does not know. */
   readonly problem: string | undefined;
 };
 
@@ -60,7 +60,9 @@ const decodeSeen = (report: ReportJson, request: RequestToSend): SeenReport => {
     return { report, request, decoded: { full, body: decodeReportBody(full.body) }, problem: undefined };
   } catch (error) {
     if (!(error instanceof ReportFormatError)) throw error;
-    return { report, request, decoded: undefined, problem: error.message };
+    // A schema of a later release is not a fault of the deployment.
+    const problem = error.reason === 'unsupported_schema' ? undefined : error.message;
+    return { report, request, decoded: undefined, problem };
   }
 };
 

@@ -86,9 +86,9 @@ export const errorChecks: readonly Check[] = [
   },
   {
     id: 'errors.long-url',
-    title: 'A URL of 20 KB is a client error',
+    title: 'A URL of 12 KB is a client error',
     source: 'specification',
     sentence: 'A query argument is missing or malformed',
-    run: isClientError(targets.latest(`0x${'0'.repeat(20_000)}`), '400, 414 or 431'),
+    run: isClientError(targets.latest(`0x${'0'.repeat(12_000)}`), '400, 414 or 431'),
   },
 ];

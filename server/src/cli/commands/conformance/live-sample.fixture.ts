@@ -6,7 +6,7 @@ import { testStream } from '../../../../../tests/support/running-ingest.ts';
 import { createSignedReports, millisecondStream, secondStream } from '../../../../../tests/support/signed-reports.ts';
 import type { StoredReport } from '../../../store/store.ts';
 
-const historySeconds = 32;
+const historySeconds = 12;
 const [btc, eth, hidden, gone] = [0xa1, 0xb2, 0xc3, 0xd4].map(secondStream) as [FeedId, FeedId, FeedId, FeedId]; // four were made
 const fast = millisecondStream(0xe5);
 export const sampleFeedIds = { btc, eth, hidden, gone, fast } as const;
@@ -28,7 +28,7 @@ const streams = [
 export type LiveReports = {
   readonly signerSets: Awaited<ReturnType<typeof createSignedReports>>['signerSets'];
   readonly streams: typeof streams;
-  /** The reports of the last half minute. */
+  /** The reports of the last seconds. */
   readonly history: readonly StoredReport[];
   /** The reports since the last call. */
   readonly next: () => readonly StoredReport[];
