@@ -26,7 +26,7 @@ const scriptOf = async (shell: string): Promise<string> => {
 const cases: readonly (readonly [typed: readonly string[], offered: string])[] = [
   [['stream', 'l'], 'list'],
   [['completion', ''], 'bash fish zsh'],
-  [['export', 'LINK/USD', '--format', ''], 'csv ndjson'],
+  [['export', 'LINK/USD', '--format', ''], 'csv ndjson parquet'],
   [['demo', '--log-level', 'de'], 'debug'],
   [['report', 'latest', 'BTC/USD', '--pro'], '--profile --profiles'],
   [['candles', '--resolution', ''], '15m 1d 1h 1m 1s 4h 5m'],

@@ -86,7 +86,7 @@ test('program: bad usage is one line on stderr and 2', async () => {
   expect(await refusal('export', stream, '--format', 'xml')).toEqual([
     2,
     '',
-    'error: --format has the value "xml", expected ndjson or csv.\n',
+    'error: --format has the value "xml", expected ndjson, csv, parquet.\n',
   ]);
   expect(await refusal('quarantine', 'list', '--limit', '0')).toEqual([
     2,
@@ -294,13 +294,18 @@ test('program: coverage shows seconds, gaps and the median interval', async () =
   );
 });
 
-test('program: csv has a header and exact integers', async () => {
-  const { stdout } = await run('export', stream, '--from', `${now - 75}`, '--format', 'csv');
-  expect(stdout.split('\n')).toEqual([
-    'feedId,validFromTimestamp,observationsTimestamp,nativeFee,linkFee,expiresAt,price,bid,ask',
-    `${stream},${now - 80},${now - 71},1,2,${now - 71 + 30 * 86_400},${'123456789012345678901234567890,'.repeat(3).slice(0, -1)}`,
-    '',
+test('program: csv has a header and exact decimals, or integers with --raw', async () => {
+  const csv = async (...more: string[]) =>
+    (await run('export', stream, '--from', `${now - 75}`, '--format', 'csv', ...more)).stdout.split('\n');
+  const [header, row = '', ...rest] = await csv();
+  expect([header, rest]).toEqual([
+    'name,feedID,version,validFromTimestamp,validFromTimestampUTC,observationsTimestamp,observationsTimestampUTC,nativeFee,linkFee,expiresAt,expiresAtUTC,price,bid,ask',
+    [''],
   ]);
+  expect(row).toBe(
+    `TEST0001/USD-Streams-CexPrice,${stream},3,${now - 80},2025-11-15T09:45:20.000Z,${now - 71},2025-11-15T09:45:29.000Z,0.000000000000000001,0.000000000000000002,${now - 71 + 30 * 86_400},2025-12-15T09:45:29.000Z,${'123456789012.34567890123456789,'.repeat(3).slice(0, -1)}`,
+  );
+  expect((await csv('--raw'))[1]).toMatch(/,1,2,\d+,[^,]+,123456789012345678901234567890,/);
 });
 
 test('program: export pages through a millisecond stream without losing or repeating a report', async () => {

@@ -12,7 +12,7 @@ import { conformanceCommand } from './commands/conformance/conformance.ts';
 import { coverageCommand } from './commands/coverage.ts';
 import { demoCommand } from './commands/demo/demo.ts';
 import { doctorCommand } from './commands/doctor.ts';
-import { exportCommand } from './commands/export.ts';
+import { exportCommand } from './commands/export/export.ts';
 import { followCommand } from './commands/follow/follow.ts';
 import { ingestCommand } from './commands/ingest/ingest.ts';
 import { initCommand } from './commands/init.ts';

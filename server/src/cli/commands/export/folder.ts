@@ -1,0 +1,272 @@
+// The folder of an export: one file per stream and day in UTC. A file is written under a temporary name and gets its own when it is complete and on
+// the disk; the log says which ones are, so that an interrupted export continues without duplicates or holes (D188).
+import { type FileHandle, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { FeedId } from '@sealpost/protocol';
+import { CommandError, exitCodes, usageError } from '../../failure.ts';
+import type { ExportStream } from './columns.ts';
+import { lockFolder, lockName } from './lock.ts';
+import {
+  dayStartOf,
+  type ExportLog,
+  endOf,
+  type LoggedArguments,
+  type LoggedFile,
+  type LoggedStream,
+  type LogWriter,
+  logName,
+  logVersion,
+  openExportLog,
+  readLog,
+} from './log.ts';
+import type { ExportSpan } from './source.ts';
+
+/** Reports may come in this long after a day is over: until then its file is written again by the next run. */
+const lateSeconds = 3_600;
+
+const formatDay = (second: number): string => new Date(second * 1_000).toISOString().slice(0, 10);
+
+const partialSuffix = '.partial';
+
+/** One file that is being written. */
+export type DayFile = {
+  readonly day: number;
+  /** Appends what an encoder gives for so many reports; `second` is the observation of the first of them. */
+  readonly write: (bytes: Uint8Array | string, reports: number, second: number) => Promise<void>;
+  /** Gives the file its name; without reports there is none. */
+  readonly complete: () => Promise<void>;
+  readonly discard: () => Promise<void>;
+};
+
+export type ExportFolder = {
+  readonly span: ExportSpan;
+  readonly streams: readonly LoggedStream[];
+  /** Whether an earlier run was interrupted. */
+  readonly isResumed: boolean;
+  /** The second that a stream continues at; after the span when it is complete. */
+  readonly startOf: (feedId: FeedId) => Promise<number>;
+  /** Whether an earlier run's file of a day begins before a second: what begins there would replace it by less. */
+  readonly hasMore: (feedId: FeedId, day: number, first: number) => Promise<boolean>;
+  readonly openDay: (stream: LoggedStream, day: number) => Promise<DayFile>;
+  /** Ends a stream that was read from a second on. Returns files of earlier runs that were not replaced: the source has lost reports of them. */
+  readonly endStream: (feedId: FeedId, start: number) => Promise<readonly LoggedFile[]>;
+  /** Files with reports that this run has completed. */
+  readonly written: () => number;
+  readonly complete: () => Promise<void>;
+  /** Releases the folder; what is complete stays. */
+  readonly close: () => Promise<void>;
+};
+
+export type FolderRequest = {
+  readonly path: string;
+  readonly extension: string;
+  readonly arguments: LoggedArguments;
+  readonly span: ExportSpan;
+  readonly nowSeconds: number;
+  /** The streams to export; called with those of an earlier run. */
+  readonly find: (known: readonly LoggedStream[]) => Promise<readonly ExportStream[]>;
+};
+
+/** Opens a new folder or one with an earlier run of the same export. */
+export const openFolder = async (request: FolderRequest): Promise<ExportFolder> => {
+  const { path } = request;
+  await mkdir(path, { recursive: true }).catch((error: NodeJS.ErrnoException) => {
+    throw ['EEXIST', 'ENOTDIR'].includes(String(error.code))
+      ? usageError(`${path} is a file, expected a folder.`)
+      : error;
+  });
+  const release = await lockFolder(path);
+  try {
+    const log = await readLog(join(path, logName));
+    await requireOwn(path, log, request.arguments);
+    const found = await request.find(log.streams);
+    const writer = await openExportLog(join(path, logName), log);
+    try {
+      return await createFolder(request, log, writer, found, release);
+    } catch (error) {
+      await writer.close();
+      throw error;
+    }
+  } catch (error) {
+    await release();
+    throw error;
+  }
+};
+
+/** Rejects a folder with anything but an earlier run of this export, and removes what a killed one left. */
+const requireOwn = async (path: string, log: ExportLog, given: LoggedArguments): Promise<void> => {
+  const names = (await readdir(path)).filter((name) => name !== 'lost+found' && name !== lockName);
+  if (log.arguments === undefined && names.some((name) => name !== logName))
+    throw new CommandError(exitCodes.refused, `${path} is not empty and has no export. Choose another folder.`);
+  for (const [name, value] of Object.entries(given)) {
+    const before = log.arguments?.[name];
+    if (log.arguments === undefined || JSON.stringify(before) === JSON.stringify(value)) continue;
+    const text = `${path} has another export: ${name} was ${show(before)}, now it is ${show(value)}. Run the same command to continue it, or choose another folder.`;
+    throw new CommandError(exitCodes.refused, text);
+  }
+  for (const name of names) if (name.endsWith(partialSuffix)) await rm(join(path, name), { force: true });
+};
+
+const show = (value: unknown): string => {
+  if (value === null || value === undefined || value === false) return 'not set';
+  return Array.isArray(value) ? value.join(' ') || 'all streams' : value === true ? 'set' : String(value);
+};
+
+const createFolder = async (
+  request: FolderRequest,
+  log: ExportLog,
+  writer: LogWriter,
+  found: readonly ExportStream[],
+  release: () => Promise<void>,
+): Promise<ExportFolder> => {
+  const isResumed = log.span !== undefined && !log.isComplete;
+  // An interrupted run keeps its time range; after a complete one the range grows to its new end.
+  const span = isResumed || log.span === undefined ? (log.span ?? request.span) : { ...log.span, to: request.span.to };
+  const run = isResumed ? log.runs : log.runs + 1;
+  const streams = nameFiles(found, log.streams);
+  await writer.append(
+    ...(log.arguments === undefined ? [{ arguments: request.arguments, log: logVersion } as const] : []),
+    ...(isResumed ? [] : [{ span }]),
+    ...streams.filter((one) => !log.streams.includes(one)).map((stream) => ({ stream })),
+  );
+  const files = new Map([...log.files].map(([feedId, days]) => [feedId, new Map(days)]));
+  const context: Context = { request, run, span, writer, files, written: 0 };
+  return {
+    span,
+    streams,
+    isResumed,
+    startOf: (feedId) => findStart(context, feedId),
+    hasMore: async (feedId, day, first) => {
+      const file = files.get(feedId)?.get(day);
+      return file !== undefined && file.first < first && isIntact(request, file);
+    },
+    openDay: (stream, day) => openDayFile(context, stream, day),
+    endStream: (feedId, start) => keepLost(context, feedId, start),
+    written: () => context.written,
+    complete: () => writer.append({ complete: true }),
+    close: async () => {
+      await writer.close();
+      await release();
+    },
+  };
+};
+
+type Context = {
+  readonly request: FolderRequest;
+  readonly run: number;
+  readonly span: ExportSpan;
+  readonly writer: LogWriter;
+  readonly files: Map<FeedId, Map<number, LoggedFile>>;
+  written: number;
+};
+
+/** Names streams for files: what a file system allows, and none alike. Streams of earlier runs keep theirs, whatever they are called now. */
+const nameFiles = (found: readonly ExportStream[], known: readonly LoggedStream[]): readonly LoggedStream[] => {
+  const taken = new Set(known.map(({ file }) => file.toLowerCase()));
+  return found.map((stream) => {
+    const before = known.find(({ feedId }) => feedId === stream.feedId);
+    if (before !== undefined) return before;
+    const plain = stream.name
+      .replace(/[^A-Za-z0-9._-]+/g, '-')
+      .replace(/^[.-]+|[.-]+$/g, '')
+      .slice(0, 100);
+    const file = plain === '' || taken.has(plain.toLowerCase()) ? `${plain}-${stream.feedId}`.replace(/^-/, '') : plain;
+    taken.add(file.toLowerCase());
+    return { ...stream, file };
+  });
+};
+
+const note = async ({ writer, files }: Context, file: LoggedFile): Promise<void> => {
+  await writer.append({ file });
+  files.set(file.feedId, (files.get(file.feedId) ?? new Map()).set(file.day, file));
+};
+
+/** Files of earlier runs that this one could not replace, because the source has lost reports of them: they stay, and count as complete. */
+const keepLost = async (context: Context, feedId: FeedId, start: number): Promise<readonly LoggedFile[]> => {
+  const { request, run, span, files } = context;
+  const lost: LoggedFile[] = [];
+  for (const one of files.get(feedId)?.values() ?? []) {
+    if (one.day < dayStartOf(start) || isDone(context, one) || !(await isIntact(request, one))) continue;
+    lost.push({ ...one, run, to: Math.min(endOf(one.day), span.to), isSettled: true });
+  }
+  for (const one of lost) await note(context, one);
+  return lost;
+};
+
+/** A file counts while it is as it was written. */
+const isIntact = async ({ path }: FolderRequest, { file, bytes }: LoggedFile): Promise<boolean> => {
+  const found = await stat(join(path, file)).catch(() => undefined);
+  return found?.isFile() === true && found.size === bytes;
+};
+
+/** Whether a file has what this run would write. */
+const isDone = ({ run, span }: Context, { day, to, isSettled, run: writtenBy }: LoggedFile): boolean =>
+  (isSettled || writtenBy === run) && to >= Math.min(endOf(day), span.to);
+
+const findStart = async (context: Context, feedId: FeedId): Promise<number> => {
+  const { request, span, files } = context;
+  let start = span.from;
+  const days = [...(files.get(feedId)?.values() ?? [])].sort((a, b) => a.day - b.day);
+  for (const one of days) {
+    if (!isDone(context, one) || !(await isIntact(request, one))) return Math.max(span.from, one.day);
+    start = Math.min(endOf(one.day), span.to) + 1;
+  }
+  return start;
+};
+
+const openDayFile = async (context: Context, stream: LoggedStream, day: number): Promise<DayFile> => {
+  const { request, run, span } = context;
+  const file = `${stream.file}_${formatDay(day)}.${request.extension}`;
+  const partial = join(request.path, `.${file}.${process.pid}-${run}${partialSuffix}`);
+  const handle: FileHandle = await open(partial, 'w');
+  let [bytes, reports, first, isOpen] = [0, 0, 0, true];
+  const close = async (): Promise<void> => {
+    if (isOpen) await handle.close();
+    isOpen = false;
+  };
+  const discard = async (): Promise<void> => {
+    await close().catch(() => {}); // what is discarded need not be whole
+    await rm(partial, { force: true });
+  };
+  return {
+    day,
+    write: async (data, count, second) => {
+      if (reports === 0) first = second;
+      reports += count;
+      const chunk = typeof data === 'string' ? Buffer.from(data) : data;
+      await writeWhole(handle, chunk, join(request.path, file));
+      bytes += chunk.length;
+    },
+    complete: async () => {
+      if (reports === 0) return discard();
+      await handle.sync();
+      await close();
+      await rename(partial, join(request.path, file));
+      await syncFolder(request.path);
+      const to = Math.min(endOf(day), span.to);
+      const isSettled = to + lateSeconds <= request.nowSeconds;
+      const line: LoggedFile = { feedId: stream.feedId, day, to, run, first, reports, bytes, file, isSettled };
+      await note(context, line);
+      context.written += 1;
+    },
+    discard,
+  };
+};
+
+/** Writes all bytes; a failure names the file, which the system's own error does not. */
+const writeWhole = async (handle: FileHandle, chunk: Uint8Array, path: string): Promise<void> => {
+  try {
+    for (let at = 0; at < chunk.length; ) at += (await handle.write(chunk, at)).bytesWritten;
+  } catch (error) {
+    throw Object.assign(error as Error, { path }); // of the file system
+  }
+};
+
+const syncFolder = async (path: string): Promise<void> => {
+  const folder = await open(path, 'r');
+  try {
+    await folder.sync();
+  } finally {
+    await folder.close();
+  }
+};

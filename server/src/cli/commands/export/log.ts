@@ -1,0 +1,131 @@
+// The log of an export folder, `_sealpost-export.log`: what is exported, and which files are complete. Lines are only appended, each is on the
+// disk before the next file is begun, and a line that was cut off counts as not written (D188).
+import { type FileHandle, open, readFile } from 'node:fs/promises';
+import { daySeconds, type FeedId } from '@sealpost/protocol';
+import { CommandError, exitCodes } from '../../failure.ts';
+import type { ExportStream } from './columns.ts';
+import type { ExportSpan } from './source.ts';
+
+export const logName = '_sealpost-export.log';
+
+/** The version of the log's lines. */
+export const logVersion = 1;
+
+/** What must be the same to continue an export: argument → value. */
+export type LoggedArguments = Readonly<Record<string, string | boolean | readonly string[] | null>>;
+
+/** A stream with the name that its files begin with. */
+export type LoggedStream = ExportStream & { readonly file: string };
+
+/** A complete file: the reports of a stream and a day in UTC, observed up to a second. */
+export type LoggedFile = {
+  readonly feedId: FeedId;
+  /** First second of the day. */
+  readonly day: number;
+  readonly to: number;
+  /** The run that wrote it, counted from 1. */
+  readonly run: number;
+  /** When its first report was observed, in seconds. */
+  readonly first: number;
+  readonly reports: number;
+  readonly bytes: number;
+  readonly file: string;
+  /** `to` was long enough ago for late reports: it is not written again for the same time range. */
+  readonly isSettled: boolean;
+};
+
+type Line =
+  | { readonly arguments: LoggedArguments; readonly log: typeof logVersion }
+  | { readonly span: ExportSpan }
+  | { readonly stream: LoggedStream }
+  | { readonly file: LoggedFile }
+  | { readonly complete: true };
+
+export type ExportLog = {
+  readonly arguments: LoggedArguments | undefined;
+  /** The time range of the last run; undefined before the first. */
+  readonly span: ExportSpan | undefined;
+  readonly runs: number;
+  readonly isComplete: boolean;
+  readonly streams: readonly LoggedStream[];
+  /** By stream, then by day; the last line of a day counts. */
+  readonly files: ReadonlyMap<FeedId, ReadonlyMap<number, LoggedFile>>;
+  /** Bytes of whole lines. */
+  readonly bytes: number;
+};
+
+/** Reads the log of a folder; an empty one if there is none. */
+export const readLog = async (path: string): Promise<ExportLog> => {
+  const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return '';
+    throw error;
+  });
+  const whole = text.slice(0, text.lastIndexOf('\n') + 1);
+  const lines = whole
+    .split('\n')
+    .slice(0, -1)
+    .map((line, i) => parseLine(path, line, i + 1));
+  return { ...fold(lines), bytes: Buffer.byteLength(whole) };
+};
+
+const parseLine = (path: string, line: string, number: number): Line => {
+  try {
+    const parsed = Object(JSON.parse(line)) as Line; // written by `openExportLog`
+    if (!('arguments' in parsed) || parsed.log === logVersion) return parsed;
+  } catch (cause) {
+    const text = `Line ${number} of ${path} is not JSON. Export into another folder.`;
+    throw new CommandError(exitCodes.refused, text, { cause });
+  }
+  throw new CommandError(exitCodes.refused, `${path} was written by another release. Export into another folder.`);
+};
+
+const fold = (lines: readonly Line[]): Omit<ExportLog, 'bytes'> => {
+  const files = new Map<FeedId, Map<number, LoggedFile>>();
+  const streams = new Map<FeedId, LoggedStream>();
+  let [args, span, runs, isComplete]: [LoggedArguments | undefined, ExportSpan | undefined, number, boolean] = [
+    undefined,
+    undefined,
+    0,
+    false,
+  ];
+  for (const line of lines) {
+    if ('arguments' in line) args = line.arguments;
+    if ('span' in line) [span, runs, isComplete] = [line.span, runs + 1, false];
+    if ('complete' in line) isComplete = true;
+    if ('stream' in line) streams.set(line.stream.feedId, line.stream);
+    if ('file' in line) {
+      const { feedId, day } = line.file;
+      const days = files.get(feedId) ?? new Map<number, LoggedFile>();
+      files.set(feedId, days.set(day, line.file));
+    }
+  }
+  return { arguments: args, span, runs, isComplete, streams: [...streams.values()], files };
+};
+
+/** Appends lines; each call resolves when its line is on the disk. */
+export type LogWriter = {
+  readonly append: (...lines: readonly Line[]) => Promise<void>;
+  readonly close: () => Promise<void>;
+};
+
+/** Opens the log for appending, behind its last whole line. */
+export const openExportLog = async (path: string, { bytes }: ExportLog): Promise<LogWriter> => {
+  const file: FileHandle = await open(path, bytes === 0 ? 'w' : 'r+');
+  let at = bytes;
+  await file.truncate(bytes);
+  return {
+    append: async (...lines) => {
+      const text = Buffer.from(lines.map((line) => `${JSON.stringify(line)}\n`).join(''));
+      await file.write(text, 0, text.length, at);
+      at += text.length;
+      await file.datasync();
+    },
+    close: () => file.close(),
+  };
+};
+
+/** The last second of a day that begins at a second. */
+export const endOf = (day: number): number => day + daySeconds - 1;
+
+/** The first second of the day of a second, in UTC. */
+export const dayStartOf = (second: number): number => Math.floor(second / daySeconds) * daySeconds;
