@@ -24,6 +24,7 @@ import { createAddressSet } from './runtime/ip-address.ts';
 import type { StartWatch } from './runtime/start-watch.ts';
 import { readTlsFiles, type TlsFiles } from './runtime/tls-files.ts';
 import { hidePassword } from './runtime/urls.ts';
+import type { FaultHooks } from './sandbox/faults/faults.ts';
 import type { SandboxParts } from './sandbox/parts.ts';
 import { type AdminView, openAdminView } from './store/admin-snapshot.ts';
 import { openStore } from './store/open.ts';
@@ -147,6 +148,7 @@ export const openReadPath = async (
   const load = watchLoad(settings.eventLoopLagMaxMs, monotonicMs);
   const longWork = createLongWork(monotonicMs);
   const shown = viewOfNetwork(view, settings.network);
+  const hooks = sandbox?.faults?.attach({ reports: store.reports, view: shown, monotonicMs });
   const live = await openLive({
     store,
     view: shown,
@@ -156,6 +158,7 @@ export const openReadPath = async (
     monotonicMs,
     observe,
     shared: limiters?.connections,
+    openTap: hooks?.openTap,
     onTrouble: (error) =>
       observe({
         kind: 'warning',
@@ -171,9 +174,10 @@ export const openReadPath = async (
     onTrouble: (message, error) => observe({ kind: 'warning', code: 'usage_not_stored', message, error }),
   });
   try {
-    const parts = { load, longWork, usage, live, signIn, sandbox };
+    const parts = { load, longWork, usage, live, signIn, sandbox, hooks };
     return await openListener(settings, store, shown, box, observe, parts, limiters);
   } catch (error) {
+    hooks?.drain();
     await live.drain(0);
     load.stop();
     await usage.stop();
@@ -188,6 +192,7 @@ type ReadParts = {
   readonly live: Live;
   readonly signIn: SignIn | undefined;
   readonly sandbox: SandboxParts | undefined;
+  readonly hooks: FaultHooks | undefined;
 };
 
 const openListener = async (
@@ -196,7 +201,7 @@ const openListener = async (
   view: AdminView,
   box: SecretBox,
   observe: Observe,
-  { load, longWork, usage, live, signIn, sandbox }: ReadParts,
+  { load, longWork, usage, live, signIn, sandbox, hooks }: ReadParts,
   limiters: SharedLimits | undefined,
 ): Promise<ReadPath> => {
   let draining = false;
@@ -219,6 +224,7 @@ const openListener = async (
     onSigned: usage.noteSecret,
     live: live.handlers,
     findFile: settings.explorer ? openExplorer(explorerFolder, (error) => observe(missingExplorer(error))) : undefined,
+    intercept: hooks?.intercept,
     ...(limiters && { limiters }),
   });
   const readTls = (): ListenOptions['tls'] => tlsFiles && readTlsFiles(tlsFiles);
@@ -240,6 +246,7 @@ const openListener = async (
     stopListening: listener.stopListening,
     drain: async () => {
       draining = true;
+      hooks?.drain();
       // Stop listening first: a client that is sent away must not reconnect here.
       await Promise.all([listener.close(settings.drainMs), live.drain(settings.drainMs)]);
       load.stop();

@@ -10,7 +10,14 @@ import type { AdminView } from '../store/admin-snapshot.ts';
 import type { Store } from '../store/store.ts';
 import type { FindFile } from './explorer.ts';
 import { createGate, type GateRules } from './gate.ts';
-import { createPipeline, type Handlers, type LiveHandlers, type Pipeline, type RequestEvent } from './pipeline.ts';
+import {
+  createPipeline,
+  type Handlers,
+  type Intercept,
+  type LiveHandlers,
+  type Pipeline,
+  type RequestEvent,
+} from './pipeline.ts';
 import { createQueryReader, type QueryRules } from './query.ts';
 import { createDiscoveryRoute } from './routes/discovery.ts';
 import { createDocsRoute } from './routes/docs.ts';
@@ -62,6 +69,8 @@ export type ApiParts = {
   readonly live: LiveHandlers;
   /** The explorer's files; none when absent. */
   readonly findFile?: FindFile | undefined;
+  /** In a sandbox alone. */
+  readonly intercept?: Intercept | undefined;
   /** Those that this process shares with others; its own when absent. */
   readonly limiters?: Limiters;
 };
@@ -141,6 +150,7 @@ export const createApi = (parts: ApiParts): Pipeline & { readonly newRequestId: 
     }),
     observe: parts.observe,
     isTls: parts.isTls ?? false,
+    intercept: parts.intercept,
   });
   return { ...pipeline, newRequestId };
 };

@@ -62,7 +62,15 @@ export type PipelineParts = {
   readonly observe: (event: RequestEvent) => void;
   /** Does this process terminate TLS? */
   readonly isTls: boolean;
+  /** In a sandbox alone. */
+  readonly intercept?: Intercept | undefined;
 };
+
+/** What a sandbox puts around the life of a request: `pass` answers it as everywhere else, by a clock that is off by so many ms. */
+export type Intercept = (
+  exchange: Pick<Exchange, 'request' | 'response' | 'requestId' | 'route'>,
+  pass: (clockOffsetMs: number) => Answer | Promise<Answer>,
+) => Answer | Promise<Answer>;
 
 export type Pipeline = {
   /** An upgrade that is rejected, or sent to a route without one, is answered like any other request. */
@@ -85,12 +93,12 @@ type Exchange = {
 };
 
 export const createPipeline = (parts: PipelineParts): Pipeline => {
-  const { gate, readQuery, handlers } = parts;
+  const { gate, readQuery, handlers, intercept } = parts;
 
-  const pass = (exchange: Exchange): Answer | Promise<Answer> => {
+  const pass = (exchange: Exchange, clockOffsetMs = 0): Answer | Promise<Answer> => {
     const { method = '', url = '', rawHeaders, socket } = exchange.request;
     parts.load.count();
-    const times: RequestTimes = { nowMs: parts.nowMs(), reportNowMs: parts.reportNowMs() };
+    const times: RequestTimes = { nowMs: parts.nowMs() + clockOffsetMs, reportNowMs: parts.reportNowMs() };
     const headers = readHeaders(rawHeaders);
     exchange.headers = headers;
     if (headers.isChunked) noteChunked(socket);
@@ -116,6 +124,8 @@ export const createPipeline = (parts: PipelineParts): Pipeline => {
     return handler(query, isLive(route) ? { ...context, live: liveContext(exchange, gate, headers) } : context);
   };
 
+  const begin: typeof pass =
+    intercept === undefined ? pass : (exchange) => intercept(exchange, (offsetMs) => pass(exchange, offsetMs));
   let active = 0;
   const replies = createReplies(parts, () => {
     active -= 1;
@@ -134,7 +144,7 @@ export const createPipeline = (parts: PipelineParts): Pipeline => {
       headers: undefined,
     };
     try {
-      const answer = pass(exchange);
+      const answer = begin(exchange);
       // The hot path answers at once: a promise for it would cost as much as the look-up.
       const sent =
         answer instanceof Promise

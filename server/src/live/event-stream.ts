@@ -11,6 +11,7 @@ import type { Hub } from './hub.ts';
 import { renderEvent } from './message.ts';
 import type { SocketRules } from './sockets.ts';
 import type { Tally } from './tally.ts';
+import type { Tap, TapTarget } from './tap.ts';
 
 /** Reports that a stream may be behind and still be resumed; further back the client reads pages, which costs the server less. */
 const resumeReportsMax = 100_000;
@@ -45,6 +46,7 @@ export const holdEventStream = (
   { userId, feedIds, after }: EventReader,
   tally: Tally,
   onClose: () => void,
+  openTap?: (target: TapTarget) => Tap,
 ): LiveConnection => {
   const { hub, rules, monotonicMs } = parts;
   let position = typeof after === 'number' ? after : hub.position();
@@ -57,11 +59,14 @@ export const holdEventStream = (
     if (why === 'going_away' || why === 'access_ended') response.end();
     else response.destroy();
   };
-  const write = (text: Buffer | string): void => {
+  const send = (text: Buffer | string): void => {
     if (response.writableEnded || response.destroyed) return;
     response.write(text, 'latin1');
     tally.bytes += text.length;
   };
+  const close = (code: number): void => void (code === 1006 ? response.destroy() : response.end());
+  const tap = openTap?.({ send, end, close });
+  const write = tap?.write ?? send;
   const writeReport = (event: Buffer, at: number): void => {
     if (at <= position) return; // it came while catching up
     position = at;
@@ -74,6 +79,7 @@ export const holdEventStream = (
   };
   response.once('close', () => {
     unsubscribe();
+    tap?.closed();
     onClose();
   });
   response.on('error', () => response.destroy());
@@ -101,6 +107,7 @@ export const holdEventStream = (
     end,
     destroy: () => response.destroy(),
     tend: (now) => {
+      tap?.tend();
       if (response.writableLength > rules.liveBufferBytesMax) return end('too_slow');
       if (stalls?.isStalled(now)) return end('silent');
       if (now - commentedMs < rules.keepAliveMs) return;

@@ -14,8 +14,9 @@ import { type EventStreamParts, holdEventStream } from './event-stream.ts';
 import { type Hub, openHub } from './hub.ts';
 import type { LiveForm } from './message.ts';
 import type { SharedCounts } from './shared-counts.ts';
-import { checkHandshake, createWebSockets, type SocketRules } from './sockets.ts';
+import { checkHandshake, createWebSockets, type SocketConnection, type SocketRules } from './sockets.ts';
 import type { LiveEvent, Tally } from './tally.ts';
+import type { OpenTap, Tap, TapTarget } from './tap.ts';
 
 export type LiveRules = SocketRules & {
   /** Connections of one account at once. */
@@ -35,6 +36,8 @@ export type LiveOptions = {
   readonly onTrouble: (error: unknown) => void;
   /** The connections of other processes, where there are some. */
   readonly shared?: SharedCounts | undefined;
+  /** In a sandbox alone. */
+  readonly openTap?: OpenTap | undefined;
 };
 
 export type Live = {
@@ -52,7 +55,7 @@ const routeOfForm = { seconds: 'socket', milliseconds: 'socketMs', event: 'repor
 >;
 
 export const openLive = async (options: LiveOptions): Promise<Live> => {
-  const { store, view, rules, longWork, nowMs, monotonicMs, observe, onTrouble } = options;
+  const { store, view, rules, longWork, nowMs, monotonicMs, observe, onTrouble, openTap } = options;
   const connections = createConnections({
     perAccountMax: rules.socketsPerAccount,
     accessOf: (userId) => accessOf(view, userId),
@@ -74,13 +77,14 @@ export const openLive = async (options: LiveOptions): Promise<Live> => {
   const accept = createWebSockets(rules, monotonicMs);
   return {
     handlers: {
-      socket: createSocketRoute('seconds', connections, hub, accept, register),
-      socketMs: createSocketRoute('milliseconds', connections, hub, accept, register),
+      socket: createSocketRoute('seconds', connections, hub, accept, register, openTap),
+      socketMs: createSocketRoute('milliseconds', connections, hub, accept, register, openTap),
       reportStream: createEventRoute(
         { reports: store.reports, hub, eventIds, longWork, rules, monotonicMs, oldestMs },
         eventIds,
         connections,
         register,
+        openTap,
       ),
     },
     opened: connections.opened,
@@ -158,6 +162,7 @@ const createSocketRoute =
     hub: Hub,
     accept: ReturnType<typeof createWebSockets>,
     register: Register,
+    openTap: OpenTap | undefined,
   ): Handler<'socket' | 'socketMs'> =>
   ({ feedIds }, { origin, origins, live }) => {
     checkOrigin(origin, origins);
@@ -173,15 +178,51 @@ const createSocketRoute =
         if (!upgrade.socket.readable || !upgrade.socket.writable) return void upgrade.socket.destroy(); // it is gone already
         let unsubscribe = (): void => {};
         const connection = register(opened, (tally, onClose) =>
-          accept(upgrade, headers, tally, (code) => {
-            unsubscribe();
-            onClose(code);
-          }),
+          withTap(openTap && ((target) => openTap({ ...opened, form, origin }, target)), (isSilent, onOver) =>
+            accept(
+              upgrade,
+              headers,
+              tally,
+              (code) => {
+                unsubscribe();
+                onOver();
+                onClose(code);
+              },
+              isSilent,
+            ),
+          ),
         );
         unsubscribe = hub.subscribe({ ...connection, feedIds, form });
       },
     };
   };
+
+/** Opens a WebSocket with a tap before it, where there is one. */
+const withTap = (
+  openTap: ((target: TapTarget) => Tap) | undefined,
+  open: (isSilent: (() => boolean) | undefined, onOver: () => void) => SocketConnection,
+): SocketConnection => {
+  if (openTap === undefined) return open(undefined, () => {});
+  let tap: Tap | undefined;
+  const connection = open(
+    () => tap?.isSilent() ?? false,
+    () => tap?.closed(),
+  );
+  const send = (message: Buffer | string): void => {
+    connection.write(Buffer.isBuffer(message) ? message : Buffer.from(message, 'latin1'));
+    connection.flush();
+  };
+  const opened = openTap({ send, end: connection.end, close: connection.close });
+  tap = opened;
+  return {
+    ...connection,
+    write: opened.write,
+    tend: (now) => {
+      opened.tend();
+      connection.tend(now);
+    },
+  };
+};
 
 const eventHeaders = ['X-Accel-Buffering', 'no'] as const;
 
@@ -191,8 +232,9 @@ const createEventRoute =
     eventIds: EventIds,
     connections: Connections,
     register: Register,
+    openTap: OpenTap | undefined,
   ): Handler<'reportStream'> =>
-  ({ feedIds }, { live }) => {
+  ({ feedIds }, { live, origin }) => {
     const context = required(live);
     const after = eventIds.parse(context.lastEventId);
     connections.check(context.userId);
@@ -204,7 +246,14 @@ const createEventRoute =
       headers: eventHeaders,
       takeOver: (response) => {
         register(opened, (tally, onClose) =>
-          holdEventStream(parts, response, { userId: context.userId, feedIds, after }, tally, () => onClose(null)),
+          holdEventStream(
+            parts,
+            response,
+            { userId: context.userId, feedIds, after },
+            tally,
+            () => onClose(null),
+            openTap && ((target) => openTap({ ...opened, form: 'event', origin }, target)),
+          ),
         );
       },
     };

@@ -30,6 +30,8 @@ export type SocketConnection = LiveConnection & {
   readonly collect: () => void;
   readonly write: (frame: Buffer) => void;
   readonly flush: () => void;
+  /** Closes with any code; 1006 cuts the connection. */
+  readonly close: (code: number) => void;
 };
 
 /** Rejects a handshake that no WebSocket client sends. */
@@ -92,11 +94,12 @@ export const createWebSockets = (rules: SocketRules, monotonicMs: () => number) 
     headers: readonly string[],
     tally: Tally,
     onClose: (code: number) => void,
+    isSilent: () => boolean = () => false,
   ): SocketConnection => {
     let connection: SocketConnection | undefined;
     extra = headers; // used within the next call
     server.handleUpgrade(request, socket, head, (webSocket) => {
-      connection = holdSocket(webSocket, socket, rules, monotonicMs, tally, onClose);
+      connection = holdSocket(webSocket, socket, rules, monotonicMs, tally, onClose, isSilent);
     });
     if (connection !== undefined) return connection;
     throw new Error('A handshake that was checked was not completed.'); // the connection is gone, or our check is not ws's
@@ -110,6 +113,7 @@ const holdSocket = (
   monotonicMs: () => number,
   tally: Tally,
   onClose: (code: number) => void,
+  isSilent: () => boolean,
 ): SocketConnection => {
   let heardMs = monotonicMs();
   let pingedMs: number | undefined;
@@ -130,6 +134,7 @@ const holdSocket = (
       pingedMs = undefined;
     },
     onTooMuch: () => end('too_many_frames'),
+    isSilent,
   });
   let isBroken = false;
   webSocket.on('error', () => {
@@ -145,6 +150,7 @@ const holdSocket = (
   return {
     end,
     destroy: () => webSocket.terminate(),
+    close: (code) => (code === 1006 ? webSocket.terminate() : webSocket.close(code)),
     collect: () => socket.cork(),
     write: (frame) => {
       if (webSocket.readyState !== webSocket.OPEN) return;
@@ -157,7 +163,7 @@ const holdSocket = (
       checkBuffer();
     },
     tend: (now) => {
-      if (ended !== undefined) return;
+      if (ended !== undefined || isSilent()) return;
       checkBuffer();
       if (pingedMs !== undefined) {
         if (now - pingedMs >= keepAliveMs) end('silent');
@@ -169,14 +175,14 @@ const holdSocket = (
   };
 };
 
-type Incoming = { readonly onFrame: () => void; readonly onTooMuch: () => void };
+type Incoming = { readonly onFrame: () => void; readonly onTooMuch: () => void; readonly isSilent: () => boolean };
 
 /** Reports every frame, answers pings, and counts frames and, because parts of a message are not frames yet, bytes. */
 const watchIncoming = (
   webSocket: WebSocket,
   socket: Upgrade['socket'],
   monotonicMs: () => number,
-  { onFrame, onTooMuch }: Incoming,
+  { onFrame, onTooMuch, isSilent }: Incoming,
 ): void => {
   const takeFrame = createAllowance(frames, monotonicMs);
   const takeBytes = createAllowance(bytes, monotonicMs);
@@ -188,7 +194,7 @@ const watchIncoming = (
     return false;
   };
   // While earlier bytes wait for the client no pong is added: only the newest ping needs an answer, and it will ask again.
-  webSocket.on('ping', (payload) => isFine() && socket.writableLength === 0 && webSocket.pong(payload));
+  webSocket.on('ping', (payload) => isFine() && !isSilent() && socket.writableLength === 0 && webSocket.pong(payload));
   webSocket.on('pong', isFine);
   webSocket.on('message', isFine);
   socket.on('data', (chunk: Buffer) => takeBytes(chunk.length) || onTooMuch());

@@ -1,7 +1,7 @@
 // Explains a 404: why no report is valid at a timestamp, and which reports are before and after it (D7).
 import { ApiError, type FeedId } from '@sealpost/protocol';
 import { retentionEdgeMs } from '../../store/retention.ts';
-import type { Neighbours, Window } from '../../store/store.ts';
+import type { Neighbours, ReportStore, Window } from '../../store/store.ts';
 import type { RouteContext } from './context.ts';
 
 export type MissReason = 'not_yet' | 'gap' | 'before_first' | 'no_reports' | 'damaged';
@@ -13,8 +13,11 @@ const texts: Readonly<Record<Exclude<MissReason, 'no_reports'>, string>> = {
   damaged: 'The report for this time is damaged in the store and cannot be served. Other times are not affected.',
 };
 
+/** What an explanation is made from. */
+type MissContext = Pick<RouteContext, 'admin' | 'retentionDays'> & { readonly reports: Pick<ReportStore, 'latest'> };
+
 /** Why a stream has no visible report, so that the caller can tell whether to retry. */
-const explainNoReports = ({ reports, admin, retentionDays }: RouteContext, feedId: FeedId): string => {
+const explainNoReports = ({ reports, admin, retentionDays }: MissContext, feedId: FeedId): string => {
   const decommissionedAt = admin.streams.get(feedId)?.decommissionedAt;
   if (decommissionedAt) return `The stream was decommissioned on ${decommissionedAt.slice(0, 10)} and has no reports.`;
   if (reports.latest(feedId) !== undefined) return `The stream has no report in the last ${retentionDays} days.`;
@@ -52,7 +55,7 @@ const toSeconds = (window: Window | undefined) =>
       };
 
 /** The 404 that explains itself. */
-export const missError = (context: RouteContext, feedId: FeedId, neighbours: Neighbours): ApiError => {
+export const missError = (context: MissContext, feedId: FeedId, neighbours: Neighbours): ApiError => {
   const reason = reasonOf(neighbours);
   const text = reason === 'no_reports' ? explainNoReports(context, feedId) : texts[reason];
   return new ApiError('report_not_found', text, {

@@ -62,6 +62,8 @@ export type DecisionOptions = {
   readonly objection: (fault: Fault) => FaultError | undefined;
 };
 
+export type Decisions = ReturnType<typeof createDecisions>;
+
 /** More faults are rejected; those that are over make way first. */
 export const faultsMax = 100;
 
@@ -90,41 +92,43 @@ export const createDecisions = (options: DecisionOptions) => {
     draw: (what) => uniform(seed, entry.id, entry.matched, what),
     isFor: (feedId) => isFor(entry, feedId),
   });
-  const active = (kind: FaultKind, subject: FaultSubject): readonly Entry[] =>
+  const covering = (kind: FaultKind, subject: FaultSubject, states: readonly FaultState[] = ['active']) =>
     [...entries.values()].filter(
-      (entry) => entry.fault.kind === kind && stateOf(entry, nowMs()) === 'active' && covers(entry, subject),
+      (entry) => entry.fault.kind === kind && states.includes(stateOf(entry, nowMs())) && covers(entry, subject),
     );
   return {
     ...set,
-    /** Whether any fault of these kinds is set; costs next to nothing. */
-    has: (kinds?: readonly FaultKind[]): boolean => {
-      if (kinds === undefined || entries.size === 0) return entries.size > 0;
-      for (const { fault } of entries.values()) if (kinds.includes(fault.kind)) return true;
-      return false;
-    },
+    /** Whether any fault of these kinds is set. */
+    has: (kinds?: readonly FaultKind[]): boolean =>
+      entries.size > 0 &&
+      (kinds === undefined || [...entries.values()].some(({ fault }) => kinds.includes(fault.kind))),
     /** The first active fault of a kind that acts on the subject. `everyOther`: it acts every second time at most. */
     first: <K extends FaultKind>(kind: K, subject: FaultSubject, everyOther = false): AppliedFault<K> | undefined => {
-      const acting = active(kind, subject).find((entry) => take(entry, everyOther));
+      const acting = covering(kind, subject).find((entry) => take(entry, everyOther));
       return acting && appliedOf<K>(acting);
     },
     /** All active faults of a kind that act on the subject. */
     all: <K extends FaultKind>(kind: K, subject: FaultSubject): readonly AppliedFault<K>[] =>
-      active(kind, subject)
+      covering(kind, subject)
         .filter((entry) => take(entry))
         .map((entry) => appliedOf<K>(entry)),
-    /** The active faults of a kind that cover the subject; `decide` counts one, and says whether it acts. */
+    /** The faults of a kind that cover the subject at this time; `decide` counts one, and says whether it acts. `key` is the same each time. */
     pending: <K extends FaultKind>(kind: K, subject: FaultSubject) =>
-      active(kind, subject).map((entry) => ({ ...appliedOf<K>(entry), decide: (): boolean => take(entry) })),
+      covering(kind, subject, ['active', 'exhausted']).map((entry) => ({
+        ...appliedOf<K>(entry),
+        key: entry as object, // nothing of it is for others
+        decide: (): boolean => stateOf(entry, nowMs()) === 'active' && take(entry),
+      })),
     /** The fault that leaves out a report: the same report is always left out, or never. */
     hiding: (subject: FaultSubject, feedId: FeedId, observationsMs: number): HidingFault | undefined => {
       for (const entry of entries.values()) {
         const { id, fault, fromMs, toMs } = entry;
-        if (!isHiding(fault.kind) || observationsMs < fromMs || observationsMs >= toMs) continue;
-        if (!covers(entry, subject) || !isFor(entry, feedId)) continue;
+        const isThen = observationsMs >= fromMs && observationsMs < toMs;
+        if (!isHiding(fault.kind) || !isThen || !covers(entry, subject) || !isFor(entry, feedId)) continue;
         entry.matched += 1;
         if (fault.probability !== undefined && uniform(seed, id, feedId, observationsMs) >= fault.probability) continue;
         entry.applied += 1;
-        return { id, fromMs, toMs };
+        return { ...appliedOf(entry), fromMs, toMs };
       }
       return undefined;
     },
@@ -134,14 +138,14 @@ export const createDecisions = (options: DecisionOptions) => {
 };
 
 /** A fault that leaves out reports of a time; `toMs` may be infinite. */
-export type HidingFault = { readonly id: string; readonly fromMs: number; readonly toMs: number };
+export type HidingFault = AppliedFault & { readonly fromMs: number; readonly toMs: number };
 
 /** Such a fault outlasts its own time: it is about reports of that time. */
 const isHiding = (kind: FaultKind): boolean => kind === 'stop' || kind === 'gap';
 
 const stateOf = ({ fault, fromMs, toMs, applied }: Entry, nowMs: number): FaultState => {
-  if (fault.count !== undefined && applied >= fault.count) return 'exhausted';
-  return nowMs < fromMs ? 'waiting' : nowMs < toMs ? 'active' : 'over';
+  if (nowMs < fromMs || nowMs >= toMs) return nowMs < fromMs ? 'waiting' : 'over';
+  return fault.count !== undefined && applied >= fault.count ? 'exhausted' : 'active';
 };
 
 /** The faults that are set, by ID, and how they are set. */

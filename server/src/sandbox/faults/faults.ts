@@ -1,15 +1,19 @@
 // All faults of a sandbox: set, listed and removed here, and applied by the hooks that a node gets from it.
-import type { Hex } from '@sealpost/protocol';
+import type { Intercept } from '../../http/pipeline.ts';
+import type { OpenTap } from '../../live/tap.ts';
+import type { AdminView } from '../../store/admin-snapshot.ts';
+import type { ReportStore } from '../../store/store.ts';
+import { createAnswerChanges } from './answers.ts';
+import { createBadReports, type SignReport } from './bad-reports.ts';
 import { createDecisions, type ListedFault } from './decisions.ts';
+import { createIntercept } from './intercept.ts';
 import { createJournal, type JournaledRequest } from './journal.ts';
 import type { Fault } from './kinds.ts';
+import { createPacing } from './pacing.ts';
 import { FaultError } from './parse.ts';
+import { createTaps } from './taps.ts';
 
-/**
- * Signs a body as the oracles of a config digest do, and returns the full report; undefined for a digest whose keys it does not have. `sign` of a
- * simulated network is one.
- */
-export type SignReport = (body: Hex, epochAndRound: number, configDigest: Hex) => Hex | undefined;
+export type { SignReport } from './bad-reports.ts';
 
 export type FaultsOptions = {
   /** Decides together with the requests which ones are faulted. */
@@ -31,6 +35,21 @@ export type Faults = {
   /** The last requests, oldest first. */
   readonly requests: () => readonly JournaledRequest[];
   readonly clearRequests: () => void;
+  /** Makes the hooks of a node, which apply the faults to it. The node calls this when it opens. */
+  readonly attach: (node: FaultedNode) => FaultHooks;
+};
+
+export type FaultedNode = {
+  readonly reports: ReportStore;
+  readonly view: Pick<AdminView, 'current'>;
+  readonly monotonicMs: () => number;
+};
+
+export type FaultHooks = {
+  readonly intercept: Intercept;
+  readonly openTap: OpenTap;
+  /** Ends everything that a fault keeps waiting. */
+  readonly drain: () => void;
 };
 
 const signedKinds: readonly Fault['kind'][] = ['wrong-window', 'two-reports'];
@@ -52,5 +71,22 @@ export const createFaults = ({ seed, nowMs, sign }: FaultsOptions): Faults => {
     list: decisions.list,
     requests: journal.list,
     clearRequests: journal.clear,
+    attach: ({ reports, view, monotonicMs }) => {
+      const { current } = view;
+      decisions.useCatalog(() => current().streams);
+      const toleratedOf = (configDigest: string) => current().signerSets.get(configDigest)?.f;
+      const badReports = createBadReports({ decisions, sign, toleratedOf });
+      const changeAnswer = createAnswerChanges({ decisions, badReports, reports, admin: current });
+      const pacing = createPacing();
+      const taps = createTaps({ decisions, badReports, monotonicMs });
+      return {
+        intercept: createIntercept({ decisions, journal, changeAnswer, pacing, nowMs }),
+        openTap: taps.openTap,
+        drain: () => {
+          pacing.drain();
+          taps.drain();
+        },
+      };
+    },
   };
 };

@@ -170,7 +170,7 @@ const faultKinds = {
   },
   delay: {
     acts: 'message',
-    about: 'Delays live messages, in their order.',
+    about: 'Delays live messages; those of a stream stay in order.',
     main: 'delay',
     fields: {
       delay: required(duration('How late a message is, in real time.', '0ms', delayMax)),
@@ -190,22 +190,22 @@ const faultKinds = {
   },
   'wrong-signer': {
     acts: 'report',
-    about: 'Reports are signed by keys outside of the signer set.',
+    about: 'One signature of a report is by a key outside of the signer set.',
     fields: none,
   },
   'few-signatures': {
     acts: 'report',
-    about: 'Reports have f signatures, one fewer than a quorum.',
+    about: 'A report has f signatures, one fewer than a quorum.',
     fields: none,
   },
   'altered-body': {
     acts: 'report',
-    about: 'The price of reports is changed without signing them again.',
+    about: 'The price of a report is changed by 1 % without signing it again.',
     fields: none,
   },
   'wrong-window': {
     acts: 'report',
-    about: 'Reports are properly signed for another time than the one asked for.',
+    about: 'A report is properly signed, for another time than the one asked for.',
     main: 'shift',
     fields: { shift: duration('How far the window is moved; -60s where absent.', '-31d', '31d') },
   },

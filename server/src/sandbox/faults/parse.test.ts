@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { faultKindNames } from './kinds.ts';
+import { readText } from '../../../../tests/support/source-tree.ts';
+import { commonFields, faultKindNames, kindRow } from './kinds.ts';
 import { FaultError, faultSchema, fieldsOf, formatFault, parseFault } from './parse.ts';
 
 const account = '11111111-2222-4333-8444-555555555555';
@@ -83,4 +84,25 @@ test('faults: the schema has one alternative for each kind, with its fields, and
     expect(Object.keys(oneOf[i]?.properties ?? {})).toEqual(['kind', ...Object.keys(fieldsOf(kind))]);
     expect(oneOf[i]?.additionalProperties).toBe(false);
   }
+});
+
+const code = (names: readonly string[]): string => names.map((name) => `\`${name}\``).join(', ');
+
+test('faults: docs/sandbox.md lists exactly the kinds and fields of the table', () => {
+  const text = readText('docs/sandbox.md');
+  const kinds = faultKindNames.map((kind) => {
+    const { acts, about, main, fields } = kindRow(kind);
+    const own = Object.entries(fields).map(
+      ([name, { about: what, expected }]) =>
+        `\`${name}\`${name === main ? ` (\`${kind}=…\`)` : ''}: ${what} Expected: ${expected}.`,
+    );
+    return `| \`${kind}\` | ${acts} | ${about} | ${own.join('<br>')} |`.replace(/ +\|/g, ' |');
+  });
+  const common = Object.entries(commonFields).map(([name, { about }]) => {
+    const not = faultKindNames.filter((kind) => !Object.hasOwn(fieldsOf(kind), name));
+    return `| \`${name}\` | ${about}${not.length === 0 ? '' : ` Not for ${code(not)}.`} |`;
+  });
+  const rows = text.split('\n').map((line) => line.replace(/ +\|/g, ' |'));
+  expect(rows.filter((line) => kinds.includes(line))).toEqual(kinds);
+  expect(rows.filter((line) => common.includes(line))).toEqual(common);
 });

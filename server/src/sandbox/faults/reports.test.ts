@@ -1,0 +1,215 @@
+// Every fault that acts on reports, on a real node: the store keeps good reports, and clients that verify notice.
+import { createClient, verify } from '@sealpost/client';
+import { decodeFullReport, decodeReportBody, type FeedId, type ReportJson } from '@sealpost/protocol';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { openEvents, openSocket } from '../../../../tests/support/live-clients.ts';
+import { at } from '../../../../tests/support/running-api.ts';
+import {
+  btc,
+  bulk,
+  eth,
+  type FaultedNode,
+  latest,
+  openFaultedNode,
+  page,
+  startSecond,
+} from './faulted-node.fixture.ts';
+
+let node: FaultedNode;
+let second = startSecond;
+beforeAll(async () => {
+  node = await openFaultedNode();
+});
+afterAll(() => node?.stop());
+afterEach(() => node.faults.clear());
+
+const push = async (): Promise<number> => {
+  second += 1;
+  node.clock.ms = second * 1_000;
+  await node.append(...[eth, btc].map((feedId) => node.signed.report(feedId, second, second)));
+  return second;
+};
+
+const read = async (target: string): Promise<readonly ReportJson[]> => {
+  const body = (await (await node.get(target)).json()) as { report?: ReportJson; reports?: readonly ReportJson[] };
+  return body.reports ?? (body.report ? [body.report] : []);
+};
+const verdictOf = (report: ReportJson): string => {
+  const verdict = verify(report, node.signed.signerSets);
+  return verdict.ok ? 'ok' : verdict.reason;
+};
+const priceOf = ({ fullReport }: ReportJson): unknown => {
+  const body = decodeReportBody(decodeFullReport(fullReport).body);
+  return 'price' in body && body.price;
+};
+/** Every way to read the report of a second that has a single one. */
+const readings = (feedId: FeedId, when: number): Readonly<Record<string, string>> => ({
+  latest: latest(feedId),
+  latestMany: `/api/v1/reports/latest?feedIDs=${feedId}`,
+  at: at(feedId, when),
+  bulk: bulk([feedId], when),
+  page: page(feedId, when),
+});
+
+test.each([
+  ['wrong-signer', 'unregistered_signer'],
+  ['few-signatures', 'wrong_signature_count'],
+  ['altered-body', 'altered_report'],
+])('%s: reports fail verification as %s on every route, for this stream alone', async (kind, verdict) => {
+  const when = await push();
+  const good = await read(latest(eth));
+  node.faults.add({ kind, stream: 'ETH/USD' });
+  for (const [name, target] of Object.entries(readings(eth, when))) {
+    const reports = await read(target);
+    expect([name, reports.map(verdictOf)]).toEqual([name, [verdict]]);
+  }
+  expect((await read(bulk([eth, btc], when))).map(verdictOf)).toEqual([verdict, 'ok']);
+  const spoiled = await node.get(latest(eth));
+  expect(spoiled.headers.get('ETag')).not.toBeNull();
+  expect(((await spoiled.json()) as { report: ReportJson }).report).toMatchObject({
+    feedID: eth,
+    observationsTimestamp: when,
+  });
+  node.faults.clear();
+  expect(await read(latest(eth))).toEqual(good);
+});
+
+test.each(['wrong-signer', 'few-signatures', 'altered-body'])('%s: live messages have it too', async (kind) => {
+  const socket = await openSocket(node.url, `/api/v1/ws?feedIDs=${eth},${btc}`, node.reader);
+  const events = await openEvents(node.url, `/api/v1/reports/stream?feedIDs=${eth}`, node.reader);
+  node.faults.add({ kind, stream: 'ETH/USD' });
+  await push();
+  await expect.poll(() => [socket.reports().length, events.reports().length]).toEqual([2, 1]);
+  const verdicts = socket.reports().map((report) => [report.feedID, verdictOf(report as ReportJson) === 'ok']);
+  expect(new Map(verdicts as [string, boolean][])).toEqual(
+    new Map([
+      [eth, false],
+      [btc, true],
+    ]),
+  );
+  expect(verdictOf(events.reports()[0] as ReportJson)).not.toBe('ok');
+  socket.webSocket.terminate();
+  events.close();
+});
+
+test('altered-body: the SDK decodes another price than the one signed', async () => {
+  await push();
+  const client = createClient({ baseUrl: node.url, ...node.reader });
+  const good = (await client.latest(eth)).report;
+  node.faults.add('altered-body');
+  const altered = (await client.latest(eth)).report;
+  expect([priceOf(good), priceOf(altered)]).toEqual([10n ** 18n, 10n ** 18n - 10n ** 16n - 1n]);
+  expect(verify(altered, (await client.signers()).signers)).toMatchObject({ ok: false });
+});
+
+test('wrong-window: reports verify, and are of another time than asked for', async () => {
+  const when = await push();
+  node.faults.add('wrong-window=-2m,stream=ETH/USD');
+  for (const [name, target] of Object.entries(readings(eth, when))) {
+    const reports = await read(target);
+    const shown = reports.map((report) => [verdictOf(report), report.validFromTimestamp, report.observationsTimestamp]);
+    expect([name, shown]).toEqual([name, [['ok', when - 120, when - 120]]]);
+  }
+  const socket = await openSocket(node.url, `/api/v2/ws?feedIDs=${eth}`, node.reader);
+  const next = await push();
+  await expect.poll(() => socket.reports().length).toBe(1);
+  expect(socket.reports()[0]).toMatchObject({ observationsTimestampMs: (next - 120) * 1_000 });
+  socket.webSocket.terminate();
+});
+
+test('two-reports: answers alternate between two prices of one window, and live connections get both', async () => {
+  const when = await push();
+  node.faults.add('two-reports,stream=ETH/USD');
+  const seen = [];
+  for (let i = 0; i < 4; i += 1) seen.push(...(await read(at(eth, when))));
+  expect(seen.map(verdictOf)).toEqual(['ok', 'ok', 'ok', 'ok']);
+  expect(
+    new Set(
+      seen.map(({ validFromTimestamp, observationsTimestamp }) => `${validFromTimestamp} ${observationsTimestamp}`),
+    ).size,
+  ).toBe(1);
+  const [first, second] = seen.map(priceOf);
+  expect(first).not.toBe(second);
+  expect(seen.map(priceOf)).toEqual([first, second, first, second]);
+  const socket = await openSocket(node.url, `/api/v1/ws?feedIDs=${eth}`, node.reader);
+  const next = await push();
+  await expect.poll(() => socket.reports().length).toBe(2);
+  const both = socket.reports() as readonly ReportJson[];
+  expect(both.map((report) => [verdictOf(report), report.observationsTimestamp])).toEqual([
+    ['ok', next],
+    ['ok', next],
+  ]);
+  expect(priceOf(both[0] as ReportJson)).not.toBe(priceOf(both[1] as ReportJson));
+  socket.webSocket.terminate();
+});
+
+test('stop: the last report stays the latest, later ones are nowhere, and all are back once it is removed', async () => {
+  const last = await push();
+  const socket = await openSocket(node.url, `/api/v1/ws?feedIDs=${eth},${btc}`, node.reader);
+  node.clock.ms += 500;
+  node.faults.add('stop,stream=ETH/USD');
+  const [, end] = [await push(), await push()];
+  expect((await read(latest(eth)))[0]?.observationsTimestamp).toBe(last);
+  expect(
+    (await read(`/api/v1/reports/latest?feedIDs=${eth},${btc}`)).map(
+      ({ observationsTimestamp }) => observationsTimestamp,
+    ),
+  ).toEqual([last, end]);
+  const gone = await node.get(at(eth, end));
+  expect([gone.status, await gone.json()]).toMatchObject([
+    404,
+    { reason: 'not_yet', previous: { observationsTimestamp: last }, next: null },
+  ]);
+  const partial = await node.get(`${bulk([eth, btc], end)}&missing=true`);
+  expect([partial.status, ((await partial.json()) as { missing: unknown }).missing]).toEqual([
+    206,
+    [{ feedID: eth, reason: 'not_yet' }],
+  ]);
+  expect((await read(page(eth, last))).map(({ observationsTimestamp }) => observationsTimestamp)).toEqual([last]);
+  const coverage = await node.get(`/api/v1/reports/coverage?feedID=${eth}&from=${last}&to=${end}`);
+  expect(await coverage.json()).toMatchObject({ gaps: [{ from: last + 1, to: end }] });
+  await expect.poll(() => socket.reports().length).toBe(2);
+  expect(socket.reports().map(({ feedID }) => feedID)).toEqual([btc, btc]);
+  socket.webSocket.terminate();
+  node.faults.clear();
+  expect((await read(latest(eth)))[0]?.observationsTimestamp).toBe(end);
+});
+
+test('gap: reports of its time are left out, also later and for clients that catch up', async () => {
+  const before = await push();
+  const events = await openEvents(node.url, `/api/v1/reports/stream?feedIDs=${eth}`, node.reader);
+  node.clock.ms += 500;
+  node.faults.add('gap,for=1s,stream=ETH/USD');
+  const [within, after, end] = [await push(), await push(), await push()];
+  expect((await read(page(eth, before))).map(({ observationsTimestamp }) => observationsTimestamp)).toEqual([
+    before,
+    after,
+    end,
+  ]);
+  expect(await (await node.get(at(eth, within))).json()).toMatchObject({
+    reason: 'gap',
+    previous: { observationsTimestamp: before },
+    next: { observationsTimestamp: after },
+  });
+  await expect.poll(() => events.reports().map((report) => report.observationsTimestamp)).toEqual([after, end]);
+  events.close();
+  const [first] = events.events;
+  const again = await openEvents(node.url, `/api/v1/reports/stream?feedIDs=${eth}`, node.reader, Date.now(), first?.id);
+  await expect.poll(() => again.reports().map((report) => report.observationsTimestamp)).toEqual([end]);
+  again.close();
+});
+
+test('gap: with a probability, the same reports are missing from every answer', async () => {
+  const from = second + 1;
+  node.clock.ms = from * 1_000;
+  node.faults.add('gap,for=1h,probability=0.5,stream=ETH/USD');
+  for (let i = 0; i < 20; i += 1) await push();
+  const paged = (await read(page(eth, from, 50))).map(({ observationsTimestamp }) => observationsTimestamp);
+  expect(paged.length).toBeGreaterThan(2);
+  expect(paged.length).toBeLessThan(18);
+  const single: number[] = [];
+  for (let when = from; when <= second; when += 1)
+    if ((await node.get(at(eth, when))).status === 200) single.push(when);
+  expect(single).toEqual(paged);
+  expect((await read(latest(eth)))[0]?.observationsTimestamp).toBe(paged.at(-1));
+});
