@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 
 const root = fileURLToPath(new URL('.', import.meta.url));
-const packages = ['protocol', 'client', 'simulator', 'server'];
+const packages = ['protocol', 'client', 'simulator', 'server', 'testing'];
 
 /** Its modification time is when the last complete build began. */
 const stamp = join(root, 'server/dist/.built');
@@ -53,6 +53,7 @@ const buildPackages = async () => {
   await compile('protocol');
   await Promise.all([compile('client'), compile('simulator')]);
   await compile('server');
+  await compile('testing');
   (await import('./packaging/commonjs.mjs')).writeCommonJsEntries();
   for (const file of packages.flatMap(outputs)) if (modifiedMs(file) < startedMs - clockStepMs) rmSync(file);
   writeFileSync(stamp, '');

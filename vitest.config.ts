@@ -36,7 +36,7 @@ class LongestFirst extends BaseSequencer {
 
 /** Beside the code, without a browser, a database or a server process: `npm run test:unit`. */
 const units = [
-  '{client,explorer,protocol,simulator}/src/**',
+  '{client,explorer,protocol,simulator,testing}/src/**',
   'server/src/{access,config,connections,http,ingest,live,observe,ops,runtime}/**',
   'server/src/store',
   'server/src/store/format',

@@ -11,6 +11,8 @@ const readManifest = (folder) => JSON.parse(readFileSync(join(root, folder, 'pac
 const { workspaces } = readManifest('.');
 const names = new Map(workspaces.map((folder) => [folder, readManifest(folder).name]));
 
+const serverPackages = ['@sealpost/protocol', '@sealpost/client', '@sealpost/simulator', 'sealpost'];
+
 const run = (command, args, cwd) =>
   execFileSync(command, args, { cwd, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
 
@@ -64,9 +66,11 @@ try {
   process.stdout.write(`Packed ${tarballs.size} packages into ${target}.
 
 Install the server, with the command sealpost:
-  npm install -g ${list(...tarballs.keys())}
+  npm install -g ${list(...serverPackages)}
 Install the client in a project:
   npm install ${list('@sealpost/protocol', '@sealpost/client')}
+Install the sandbox for tests in a project:
+  npm install --save-dev ${list(...serverPackages, '@sealpost/testing')}
 `);
 } catch (error) {
   process.stderr.write(`error: ${error.message}\n${error.stdout ?? ''}${error.stderr ?? ''}`);

@@ -51,6 +51,7 @@ test('package: pack replaces earlier tarballs, touches nothing else, and says ho
   ).toEqual([join(tarballs, 'notes.txt'), ...[...published.values()].map(tarballOf)].sort());
   expect(packed).toContain(`Packed ${published.size} packages into ${tarballs}.`);
   expect(packed).toMatch(/^ {2}npm install -g (?:\S+\.tgz ?){4}$/m);
+  expect(packed).toMatch(/^ {2}npm install --save-dev (?:\S+\.tgz ?){5}$/m);
 });
 
 /** Every file below a folder, relative to it. */
@@ -84,6 +85,7 @@ test('package: a stranger imports them and the values come out', () => {
     import { verifyCalldata } from '@sealpost/client/onchain';
     import { createNetwork, generateHistory } from '@sealpost/simulator';
     import { openStore } from 'sealpost';
+    import { startSandbox } from '@sealpost/testing';
     createClient({ baseUrl: 'http://127.0.0.1:7401' });
     decode(vectors.reports[0].fullReport);
     verifyCalldata(vectors.reports[0].fullReport);
@@ -92,9 +94,18 @@ test('package: a stranger imports them and the values come out', () => {
     const headers = signRequest({ method: 'GET', target: '/', userId: 'u', timestampMs: 1 }, 's');
     const store = await openStore('./a-store', 'write'); // its writer is a thread, and so are the simulator's signers
     await store.close();
+    const sandbox = await startSandbox({ streams: ['ETH/USD'] });
+    const pushed = decode(await sandbox.push('ETH/USD', '4200.55')).priceText === decode((await sandbox.client.latest('ETH/USD')).report).priceText;
+    await sandbox.close();
     for await (const reports of generateHistory({ seed: 's', from: 1_763_200_000, to: 1_763_200_001, workers: 1 })) reports.at(0);
-    console.log(JSON.stringify([version, vectors.reports.length, network.signerSet.addresses.length, Object.keys(headers).length]));`;
-  expect(JSON.parse(run('node', ['--no-warnings', '--input-type=module', '--eval', script]))).toEqual([3, 16, 4, 3]);
+    console.log(JSON.stringify([version, vectors.reports.length, network.signerSet.addresses.length, Object.keys(headers).length, pushed]));`;
+  expect(JSON.parse(run('node', ['--no-warnings', '--input-type=module', '--eval', script]))).toEqual([
+    3,
+    16,
+    4,
+    3,
+    true,
+  ]);
 });
 
 test('package: require() gives the same classes as import', () => {
@@ -106,8 +117,10 @@ test('package: require() gives the same classes as import', () => {
     const { reports } = require('@sealpost/protocol/vectors/reports.json');
     const { createNetwork } = require('@sealpost/simulator');
     const { openStore } = require('sealpost');
+    const { openEmbeddedSandbox } = require('sealpost/sandbox');
+    const { startSandbox } = require('@sealpost/testing');
     decode(reports[0].fullReport);
-    const types = [createClient, verifyCalldata, parseFeedId, signRequest, createNetwork, openStore].map((value) => typeof value);
+    const types = [createClient, verifyCalldata, parseFeedId, signRequest, createNetwork, openStore, openEmbeddedSandbox, startSandbox].map((value) => typeof value);
     import('@sealpost/client').then((module) => console.log(JSON.stringify([new Set(types).size, types[0], module.SealpostError === SealpostError])));`;
   writeFileSync(join(stranger, 'required.cjs'), script);
   expect(JSON.parse(run('node', ['required.cjs']))).toEqual([1, 'function', true]);
@@ -246,11 +259,18 @@ test('package: a program names the type of every argument and result of the clie
   );
 });
 
-test('package: the types of simulator and server compile beside Node’s', () => {
+test('package: the types of simulator, server and testing compile beside Node’s', () => {
   compile(
     'on-node',
     `import { createNetwork } from '@sealpost/simulator';
      import { openStore, type Store } from 'sealpost';
+     import { type Sandbox, SandboxError, startSandbox } from '@sealpost/testing';
+     export const sandbox: Promise<Sandbox> = startSandbox({ streams: ['ETH/USD', { name: 'FOO/USD', schema: 11 }] });
+     export const price = async () => (await (await sandbox).push('ETH/USD', 4200n, { bid: '1' })).fullReport satisfies string;
+     export const outage = async () => (await sandbox).fault({ kind: 'status', status: 503 }).applied satisfies number;
+     export const argument = (error: unknown) => (error instanceof SandboxError ? error.argument : undefined);
+     // @ts-expect-error there is no such status
+     void sandbox.then(({ fault }) => fault({ kind: 'status', status: 'high' }));
      export const network: Promise<{ signerSet: { f: number } }> = createNetwork({ seed: 's' });
      export const store: Promise<Store> = openStore('./a-store', 'read');`,
     ['node'],

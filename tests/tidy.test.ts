@@ -88,6 +88,16 @@ const layers: Readonly<Record<string, readonly string[]>> = {
     'server/src/sandbox',
     'server/src/store',
   ],
+  'server/src/embedded': [
+    'protocol',
+    'server/src/access',
+    'server/src/config',
+    'server/src/ingest',
+    'server/src/node',
+    'server/src/sandbox',
+    'server/src/store',
+  ],
+  testing: ['client', 'protocol', 'simulator', 'server'],
   'server/src/index': ['server/src/config', 'server/src/node', 'server/src/store'],
   'server/src/cli': [
     'client',

@@ -42,12 +42,16 @@ export type WritePath = {
   readonly close: () => Promise<void>;
 };
 
+/** Who is connected for live reports, and how far they got them. */
+export type LiveView = Pick<Live, 'opened' | 'position'>;
+
 /** The reading half: the public listener over a store. */
 export type ReadPath = {
   readonly url: string;
   readonly lagMs: () => number;
   /** Requests that are not answered yet. */
   readonly activeRequests: () => number;
+  readonly live: LiveView;
   /** Accepts no new connections; open ones continue. */
   readonly stopListening: () => void;
   /** Completes running requests, rejects new ones, closes. */
@@ -243,6 +247,7 @@ const openListener = async (
     url: listener.url,
     lagMs: load.lagMs,
     activeRequests,
+    live,
     stopListening: listener.stopListening,
     drain: async () => {
       draining = true;

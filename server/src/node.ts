@@ -5,7 +5,7 @@ import { createSharedLimiters } from './access/limit-exchange.ts';
 import { createMissingKeys } from './access/missing-keys.ts';
 import { createLimitSharing, type ShareLimits } from './access/node-limits.ts';
 import type { SecretBox } from './access/secrets.ts';
-import { type NodeSettings, openReadPath, openWritePath, type ReadPath, type WritePath } from './app.ts';
+import { type LiveView, type NodeSettings, openReadPath, openWritePath, type ReadPath, type WritePath } from './app.ts';
 import { openWorkers } from './cluster/primary.ts';
 import type { Settings } from './config/config.ts';
 import type { SignIn } from './http/sign-in.ts';
@@ -25,6 +25,8 @@ export type Node = {
   readonly url: string;
   readonly opsUrl: string;
   readonly write: WritePath;
+  /** Undefined with workers. */
+  readonly live: LiveView | undefined;
   readonly reloadTls: () => void;
   /** Drains and closes everything; resolves when nothing is left. */
   readonly stop: (reason: string) => Promise<void>;
@@ -109,8 +111,8 @@ export const openNode = async (options: NodeOptions): Promise<Node> => {
       observe({ kind: 'stopped', clean: true });
       log.close();
     };
-    const { url, reloadTls } = listening;
-    return { url, opsUrl: ops.url, write: opened, reloadTls, stop: (reason) => (stopping ??= stop(reason)) };
+    const { url, live, reloadTls } = listening;
+    return { url, opsUrl: ops.url, write: opened, live, reloadTls, stop: (reason) => (stopping ??= stop(reason)) };
   };
   try {
     return await open();
@@ -172,6 +174,7 @@ const opsOptionsOf = (
 /** The public listener, wherever it runs. */
 type Front = {
   readonly url: string;
+  readonly live: LiveView | undefined;
   readonly activeRequests: () => number;
   readonly check: () => string | undefined;
   /** What is wrong with other processes that still answer. */
@@ -212,7 +215,7 @@ const openFront = async (
     writeLog: log.pass,
     starting,
   });
-  return { ...workers, activeRequests: () => 0 };
+  return { ...workers, live: undefined, activeRequests: () => 0 };
 };
 
 /** The read path in this process. */

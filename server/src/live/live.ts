@@ -44,6 +44,8 @@ export type Live = {
   readonly handlers: LiveHandlers;
   /** Who opened the connections that are open now, with which secret. */
   readonly opened: () => Iterable<Opened>;
+  /** The position of the last report that was handed to live connections. */
+  readonly position: () => number;
   /** Ends all connections within a time, and then everything else. */
   readonly drain: (deadlineMs: number) => Promise<void>;
 };
@@ -88,6 +90,7 @@ export const openLive = async (options: LiveOptions): Promise<Live> => {
       ),
     },
     opened: connections.opened,
+    position: hub.position,
     drain: async (deadlineMs) => {
       await connections.drain(deadlineMs);
       stopReviews();

@@ -1,0 +1,173 @@
+// The entry `sealpost/sandbox`: a sandbox inside of another program, which @sealpost/testing uses. One process, no threads with a store in memory, nothing
+// on standard output. Time stands still but for steps.
+import { randomBytes, randomUUID } from 'node:crypto';
+import { type FeedId, formatDate, type SignerSet, type Stream } from '@sealpost/protocol';
+import { createSecret, createSecretBox, parseKey } from './access/secrets.ts';
+import { resolveSettings, type Settings } from './config/config.ts';
+import type { LineResult } from './ingest/report-line.ts';
+import { type Node, openNode } from './node.ts';
+import { createSandboxClock, type SandboxClock } from './sandbox/clock.ts';
+import { createFaults, type Faults, type SignReport } from './sandbox/faults/faults.ts';
+import { createStoreMemory } from './store/open.ts';
+import type { Account, Act, RegisteredSignerSet } from './store/store.ts';
+
+export { stepMaxMs } from './sandbox/clock.ts';
+export type { ListedFault } from './sandbox/faults/decisions.ts';
+export { durationMs } from './sandbox/faults/fields.ts';
+export type { JournaledRequest } from './sandbox/faults/journal.ts';
+export type { Fault } from './sandbox/faults/kinds.ts';
+export { FaultError } from './sandbox/faults/parse.ts';
+export type { Faults, LineResult, SandboxClock, SignReport };
+
+export type EmbeddedOptions = {
+  readonly streams: readonly Stream[];
+  readonly signerSet: SignerSet;
+  /** Decides with the requests which of them are faulted. */
+  readonly seed: string;
+  /** Sandbox time at the start, in ms. */
+  readonly startMs: number;
+  readonly sign: SignReport;
+  /** A folder for an LMDB store; in memory when absent. */
+  readonly folder?: string | undefined;
+  /** Per account and route; 0 is no limit. */
+  readonly requestsPerSecond: number;
+  readonly origins: readonly string[];
+};
+
+export type EmbeddedSandbox = {
+  readonly url: string;
+  /** The private listener: probes and metrics. */
+  readonly opsUrl: string;
+  readonly userId: string;
+  readonly secret: string;
+  readonly clock: SandboxClock;
+  readonly faults: Faults;
+  /** Ingests lines as a sender would; resolves once every one is readable, and handed to the live connections of its stream. */
+  readonly ingest: (lines: readonly string[]) => Promise<readonly LineResult[]>;
+  /** When a stream was last observed; undefined when it has no report. */
+  readonly newestMs: (feedId: FeedId) => number | undefined;
+  /** Live connections to a stream. */
+  readonly subscribers: (feedId: FeedId) => number;
+  /** Ends connections, listeners and timers. */
+  readonly close: () => Promise<void>;
+};
+
+/** Starts a sandbox; it serves when this resolves, and nothing is left if this rejects. */
+export const openEmbeddedSandbox = async (options: EmbeddedOptions): Promise<EmbeddedSandbox> => {
+  const { seed, startMs, sign, folder } = options;
+  const clock = createSandboxClock({ startMs, paused: true, monotonicMs: () => performance.now() });
+  const faults = createFaults({ seed, nowMs: clock.nowMs, sign });
+  const key = randomBytes(32).toString('hex');
+  const node = await openNode({
+    settings: settingsOf(options, key),
+    version: 'sandbox',
+    ingestToken: undefined,
+    logTo: { write: () => {} },
+    sandbox: {
+      reportNowMs: clock.nowMs,
+      faults,
+      ...(folder === undefined && { memory: createStoreMemory() }),
+    },
+  });
+  const account = { userId: randomUUID(), secret: createSecret() };
+  try {
+    await register(node, options, key, account);
+  } catch (error) {
+    await node.stop('the sandbox failed to start');
+    throw error;
+  }
+  const { ingest, store } = node.write;
+  let isClosed = false;
+  return {
+    url: node.url,
+    opsUrl: node.opsUrl,
+    ...account,
+    clock,
+    faults,
+    ingest: async (lines) => {
+      const results = await ingest.submit(lines, 1);
+      await delivered(node, await store.reports.position(), () => isClosed);
+      return results;
+    },
+    newestMs: store.reports.newestMs,
+    subscribers: (feedId) => [...(node.live?.opened() ?? [])].filter(({ feedIds }) => feedIds.includes(feedId)).length,
+    close: () => {
+      isClosed = true;
+      return node.stop('closed');
+    },
+  };
+};
+
+/** How long open requests and connections have to end. */
+const drainMs = 20;
+/** Whatever the clock says: a report may be pushed for any time, also one in the future. */
+const aheadMaxMs = 86_400_000;
+
+/** The store is read again after a failure every 200 ms. */
+const deliveryMaxMs = 5_000;
+
+const settingsOf = ({ folder, requestsPerSecond, origins }: EmbeddedOptions, key: string): Settings => {
+  const flags = {
+    store: folder === undefined ? 'memory:' : `lmdb:${folder}`,
+    key,
+    listen: '127.0.0.1:0',
+    opsListen: '127.0.0.1:0',
+    explorer: 'off',
+    verifierThreads: '0',
+    drainMs: String(drainMs),
+    aheadMaxMs: String(aheadMaxMs),
+    logLevel: 'silent',
+    requestsPerSecond: String(requestsPerSecond),
+    anonymousRequestsPerSecond: '0',
+    publicRequestsPerSecond: '0',
+    failuresPerSecond: '0',
+    ...(origins.length > 0 && { origins: origins.join(',') }),
+  };
+  return resolveSettings({ flags, env: {}, file: undefined }).values;
+};
+
+const register = async (
+  { write: { store, view } }: Node,
+  { streams, signerSet, startMs }: EmbeddedOptions,
+  key: string,
+  { userId, secret }: { readonly userId: string; readonly secret: string },
+): Promise<void> => {
+  const createdAt = formatDate(startMs);
+  const sealed = createSecretBox(parseKey(key)).seal(userId, secret);
+  const signers: RegisteredSignerSet = { ...signerSet, addedAt: createdAt, retiredAt: null };
+  const account: Account = {
+    userId,
+    name: 'sandbox',
+    createdAt,
+    disabledAt: null,
+    secrets: [{ id: 'sandbox', sealed, createdAt, revokedAt: null }],
+    entitlements: ['public', ...streams.map(({ feedId }) => `feed:${feedId}`)],
+    rateLimits: {},
+  };
+  const act: Act = { atMs: startMs, actor: 'sandbox', action: 'sandbox set-up', detail: {} };
+  const isKnown = new Promise<void>((resolve) => {
+    const stop = view.onReload(() => {
+      if (!view.current().accounts.has(userId)) return;
+      stop();
+      resolve();
+    });
+  });
+  await store.admin.put(
+    [
+      ...streams.map((stream) => ({ kind: 'stream' as const, key: stream.feedId, record: stream })),
+      { kind: 'signerSet', key: signers.configDigest, record: signers },
+      { kind: 'account', key: userId, record: account },
+    ],
+    act,
+  );
+  await isKnown;
+};
+
+/** Resolves once live connections were handed everything up to a position. */
+const delivered = async ({ live }: Node, position: number, isClosed: () => boolean): Promise<void> => {
+  const deadlineMs = performance.now() + deliveryMaxMs;
+  while (live !== undefined && live.position() < position && !isClosed()) {
+    if (performance.now() > deadlineMs) throw new Error(`A report was not delivered within ${deliveryMaxMs} ms.`);
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+};

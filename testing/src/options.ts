@@ -1,0 +1,189 @@
+// The options of a sandbox: names, defaults, and the streams that they choose from the simulator's catalog.
+import { createHash } from 'node:crypto';
+import {
+  explainMatch,
+  type FeedId,
+  isSchemaVersion,
+  matchStreams,
+  parseFeedId,
+  type Stream,
+  schemaVersionOf,
+  timeResolutionOf,
+} from '@sealpost/protocol';
+import { createCatalog } from '@sealpost/simulator';
+import { SandboxError, unexpected } from './errors.ts';
+import { type Moment, parseMoment } from './times.ts';
+
+/**
+ * A stream: a pair such as `'ETH/USD'`, or a name of the simulated catalog; or one of your own, whose name need not be in it. Give `feedId`
+ * where your code has it built in; the schema version is in it. Otherwise `schema` is the version, 3 by default.
+ */
+export type StreamOption = string | { readonly name: string; readonly feedId?: string; readonly schema?: number };
+
+export type SandboxOptions = {
+  /** Streams whose reports you `push`. No report comes by itself. */
+  readonly streams?: readonly StreamOption[];
+  /** Streams that follow a simulated price: `advance` signs their reports. By pair or name of the simulated catalog. */
+  readonly simulated?: readonly string[];
+  /** Sandbox time at the start; now by default. It stands still but for `advance` and `push`. */
+  readonly at?: Moment;
+  /** Decides prices, keys and which requests a fault with a probability acts on; the same one gives the same. `'test'` by default. */
+  readonly seed?: string;
+  /** `'memory'` by default; `'folder'` is LMDB in a temporary folder, which `close` removes. */
+  readonly store?: 'memory' | 'folder';
+  /** Requests per second for each route; more get 429. 0, the default, is no limit. */
+  readonly requestsPerSecond?: number;
+  /** Origins for clients that connect to several, such as `['001', '002']`. */
+  readonly origins?: readonly string[];
+};
+
+/** A stream of the sandbox, and by which text it was asked for. */
+export type ChosenStream = { readonly stream: Stream; readonly asked: string; readonly isSimulated: boolean };
+
+export type Choices = {
+  readonly streams: readonly ChosenStream[];
+  readonly startMs: number;
+  readonly seed: string;
+  readonly store: 'memory' | 'folder';
+  readonly requestsPerSecond: number;
+  readonly origins: readonly string[];
+};
+
+const optionNames = ['streams', 'simulated', 'at', 'seed', 'store', 'requestsPerSecond', 'origins'] as const;
+const streamsMax = 1_000;
+
+/** Checks the options; throws a SandboxError that names the wrong one. */
+export const readOptions = (options: SandboxOptions, nowMs: number): Choices => {
+  const given: unknown = options;
+  if (typeof given !== 'object' || given === null)
+    throw unexpected('options', given, "an object, for example { streams: ['ETH/USD'] }");
+  const unknown = Object.keys(given).find((name) => !(optionNames as readonly string[]).includes(name)); // only widens it
+  if (unknown !== undefined)
+    throw new SandboxError(unknown, `${unknown} is not an option. Options: ${optionNames.join(', ')}.`);
+  const { at, seed = 'test', store = 'memory', requestsPerSecond = 0, origins = [] } = options;
+  if (typeof seed !== 'string') throw unexpected('seed', seed, 'a text');
+  if (store !== 'memory' && store !== 'folder') throw unexpected('store', store, "'memory' or 'folder'");
+  if (!Number.isInteger(requestsPerSecond) || requestsPerSecond < 0 || requestsPerSecond > 1_000_000)
+    throw unexpected('requestsPerSecond', requestsPerSecond, 'a whole number from 0, which means no limit, to 1000000');
+  const isOrigin = (origin: unknown): boolean => typeof origin === 'string' && /^[\w.:-]+$/.test(origin);
+  if (!Array.isArray(origins) || !origins.every(isOrigin))
+    throw unexpected('origins', origins, "a list of IDs such as ['001', '002']");
+  const startMs = at === undefined ? nowMs : parseMoment('at', at);
+  // Reports are of whole seconds.
+  return {
+    streams: readStreams(options),
+    startMs: Math.floor(startMs / 1_000) * 1_000,
+    seed,
+    store,
+    requestsPerSecond,
+    origins,
+  };
+};
+
+const readStreams = ({ streams = [], simulated = [] }: SandboxOptions): readonly ChosenStream[] => {
+  for (const [name, list] of Object.entries({ streams, simulated }))
+    if (!Array.isArray(list) || list.length > streamsMax)
+      throw unexpected(name, list, `a list of at most ${streamsMax} streams such as ['ETH/USD']`);
+  const catalog = createCatalog('testnet');
+  const chosen = [
+    ...streams.map((option, i) => chooseStream(`streams[${i}]`, option, catalog)),
+    ...simulated.map((name, i) => ({ ...chooseNamed(`simulated[${i}]`, name, catalog), isSimulated: true })),
+  ];
+  if (chosen.length === 0)
+    throw new SandboxError(
+      'streams',
+      "No stream is given. Set streams, for example { streams: ['ETH/USD'] }, or simulated.",
+    );
+  const seen = new Map<FeedId, string>();
+  for (const { stream, asked } of chosen) {
+    const before = seen.get(stream.feedId);
+    if (before !== undefined)
+      throw new SandboxError('streams', `${asked} and ${before} are the same stream, ${stream.feedId}. Name it once.`);
+    seen.set(stream.feedId, asked);
+  }
+  return chosen;
+};
+
+const chooseStream = (argument: string, option: unknown, catalog: readonly Stream[]): ChosenStream => {
+  if (typeof option === 'string') return chooseNamed(argument, option, catalog);
+  if (typeof option !== 'object' || option === null)
+    throw unexpected(argument, option, "a pair such as 'ETH/USD', or { name, feedId } for a stream of your own");
+  const { name, feedId, schema, ...others } = option as Record<string, unknown>; // each is checked
+  const [unknown] = Object.keys(others);
+  if (unknown !== undefined)
+    throw new SandboxError(
+      `${argument}.${unknown}`,
+      `${argument}.${unknown} is not a field. Fields: name, feedId, schema.`,
+    );
+  if (typeof name !== 'string' || !/^[\w.]{1,40}\/[\w.]{1,40}(-[\w.-]{1,80})?$/.test(name))
+    throw unexpected(`${argument}.name`, name, "a pair such as 'ETH/USD', or a name that begins with one");
+  return { stream: ownStream(name, readFeedId(argument, name, feedId, schema)), asked: name, isSimulated: false };
+};
+
+/** Schema versions that a report can be made of. */
+const schemaMin = 2;
+
+const readFeedId = (argument: string, name: string, feedId: unknown, schema: unknown): FeedId => {
+  const version = schema ?? (feedId === undefined ? 3 : undefined);
+  const isVersion = typeof version === 'number' && isSchemaVersion(version) && version >= schemaMin;
+  if (version !== undefined && !isVersion)
+    throw unexpected(`${argument}.schema`, schema, 'a schema version from 2 to 13');
+  if (feedId === undefined) {
+    const digest = createHash('sha256').update(`sealpost testing ${name}`).digest('hex');
+    return parseFeedId(`0x${Number(version).toString(16).padStart(4, '0')}${digest.slice(4)}`);
+  }
+  const field = `${argument}.feedId`;
+  if (typeof feedId !== 'string' || !/^0x[0-9a-f]{64}$/i.test(feedId))
+    throw unexpected(field, feedId, '0x and 64 hex digits');
+  const own = schemaVersionOf(feedId);
+  if (!isSchemaVersion(own) || own < schemaMin || timeResolutionOf(feedId) === undefined)
+    throw unexpected(field, feedId, 'a feed ID of a schema version from 2 to 13, such as 0x0003…');
+  if (version !== undefined && version !== own)
+    throw unexpected(`${argument}.schema`, schema, `${own}, as in the feed ID, or none`);
+  return parseFeedId(feedId);
+};
+
+const ownStream = (name: string, feedId: FeedId): Stream => {
+  const [baseAsset = '', quoteAsset = ''] = (name.split('-', 1)[0] ?? '').split('/');
+  return {
+    feedId,
+    name: name.includes('-') ? name : `${name}-Streams-Sandbox`,
+    assetName: baseAsset,
+    baseAsset,
+    quoteAsset,
+    assetClass: 'Crypto',
+    feedType: 'Crypto',
+    attributeType: 'Sandbox',
+    marketHours: '24/7',
+    serviceLevel: 'standard',
+    networkType: 'testnet',
+    status: 'live',
+    createdAt: '2024-01-01T00:00:00.000000Z',
+    expectedDecommissionAt: null,
+    decommissionedAt: null,
+    hidden: false,
+  };
+};
+
+/** A stream of the simulated catalog. Of several streams of a pair, the crypto price is meant. */
+const chooseNamed = (argument: string, name: unknown, catalog: readonly Stream[]): ChosenStream => {
+  if (typeof name !== 'string') throw unexpected(argument, name, "a pair such as 'ETH/USD', or a name of the catalog");
+  const match = matchStreams(name, catalog);
+  const several = match.found === 'several' ? match.streams : [];
+  const found =
+    match.found === 'one' ? match.stream : several.find(({ attributeType }) => attributeType === 'CexPrice');
+  if (found === undefined) {
+    const pairs = [...new Set(catalog.map(({ name: full }) => full.split('-', 1)[0]))].join(', ');
+    const own = argument.startsWith('streams') ? ` For a stream of your own: { name: ${JSON.stringify(name)} }.` : '';
+    const why = match.found === 'one' ? '' : explainMatch(name, match);
+    throw new SandboxError(argument, `${argument}: ${why} Pairs: ${pairs}.${own}`);
+  }
+  const stream: Stream = {
+    ...found,
+    status: 'live',
+    expectedDecommissionAt: null,
+    decommissionedAt: null,
+    hidden: false,
+  };
+  return { stream, asked: name, isSimulated: false };
+};

@@ -1,0 +1,329 @@
+import { existsSync, readdirSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { decode, verify } from '@sealpost/client';
+import { reportSchemas, type SchemaVersion } from '@sealpost/protocol';
+import { afterEach, expect, test } from 'vitest';
+import { type Sandbox, SandboxError, type SandboxOptions, startSandbox } from './index.ts';
+
+const open: Sandbox[] = [];
+const start = async (options: SandboxOptions): Promise<Sandbox> => {
+  const sandbox = await startSandbox(options);
+  open.push(sandbox);
+  return sandbox;
+};
+afterEach(async () => {
+  await Promise.all(open.splice(0).map(({ close }) => close()));
+});
+
+const at = '2026-03-13T14:30:00Z';
+const t0 = Date.parse(at) / 1_000;
+const windowOf = ({ validFromTimestamp, observationsTimestamp }: Awaited<ReturnType<Sandbox['push']>>) => [
+  validFromTimestamp - t0,
+  observationsTimestamp - t0,
+];
+
+test('sandbox: a pushed price is served, signed by the oracles of the sandbox', async () => {
+  const { push, client } = await start({ streams: ['ETH/USD'] });
+  const pushed = await push('ETH/USD', '4200.55', { bid: 4_200, ask: 4_201_000000000000000000n });
+  const { report } = await client.latest('ETH/USD');
+  expect(report).toEqual(pushed);
+  expect(decode(report)).toMatchObject({
+    price: 4_200_550000000000000000n,
+    bid: 4_200_000000000000000000n,
+    ask: 4_201_000000000000000000n,
+  });
+  expect(verify(report, (await client.signers()).signers).ok).toBe(true);
+});
+
+test('sandbox: time stands still; each push takes the next free second, and windows have no gap', async () => {
+  const { push, advance, now, client } = await start({ streams: ['ETH/USD', 'BTC/USD'], at });
+  expect(windowOf(await push('ETH/USD', 1))).toEqual([0, 0]);
+  expect(windowOf(await push('BTC/USD', 1))).toEqual([0, 0]);
+  expect(windowOf(await push('ETH/USD', 2))).toEqual([1, 1]);
+  expect(now()).toEqual(new Date((t0 + 1) * 1_000));
+  await advance('10s');
+  expect(windowOf(await push('ETH/USD', 3))).toEqual([2, 11]);
+  await advance(1_500);
+  expect(windowOf(await push('ETH/USD', 4))).toEqual([12, 12]);
+  expect(decode((await client.at('ETH/USD', t0 + 5)).report).price).toBe(3n * 10n ** 18n);
+  expect((await client.coverage('ETH/USD', { from: t0, to: t0 + 12 })).coverage.gaps).toEqual([]);
+});
+
+test('sandbox: a push may be late, ahead of time, or leave a gap', async () => {
+  const { push, now, client } = await start({ streams: ['ETH/USD'], at });
+  expect(windowOf(await push('ETH/USD', 1, { at: t0 + 60, validFrom: t0 + 50 }))).toEqual([50, 60]);
+  expect(now()).toEqual(new Date((t0 + 60) * 1_000));
+  expect(windowOf(await push('ETH/USD', 2, { at: t0 + 20 }))).toEqual([20, 20]);
+  await expect(client.at('ETH/USD', t0 + 30)).rejects.toMatchObject({ code: 'report_not_found' });
+  await expect(push('ETH/USD', 3, { at: t0 + 55 })).rejects.toThrow(/^The report of ETH\/USD was rejected: .*window/i);
+});
+
+test('sandbox: pushes at once keep the order of the calls', async () => {
+  const { push, client } = await start({ streams: ['ETH/USD'], at });
+  await Promise.all([1, 2, 3].map((price) => push('ETH/USD', price)));
+  const { reports } = await client.page('ETH/USD', t0);
+  expect(reports.map((report) => decode(report).price / 10n ** 18n)).toEqual([1n, 2n, 3n]);
+});
+
+test('sandbox: live connections have a report when push resolves', async () => {
+  const { push, client, subscribed } = await start({ streams: ['ETH/USD', 'BTC/USD'] });
+  const stream = client.stream(['ETH/USD']);
+  const first = stream.next();
+  await subscribed('ETH/USD');
+  await push('BTC/USD', 1);
+  const pushed = await push('ETH/USD', 2);
+  expect((await first).value).toEqual(pushed);
+});
+
+test('sandbox: simulated streams have a report at the start and get theirs as time advances; the others get none', async () => {
+  const { advance, client } = await start({ streams: ['ETH/USD'], simulated: ['BTC/USD', 'SOFR/USD'], at });
+  expect((await client.latest('BTC/USD')).report.observationsTimestamp).toBe(t0);
+  expect((await client.latest('SOFR/USD')).report.observationsTimestamp).toBeGreaterThan(t0 - 60);
+  await advance('2m');
+  expect((await client.page('BTC/USD', t0 + 1, 1_000)).reports).toHaveLength(120);
+  expect((await client.page('SOFR/USD', t0 + 1, 1_000)).reports).toHaveLength(2);
+  expect((await client.page('ETH/USD', t0, 1_000)).reports).toEqual([]);
+});
+
+test('sandbox: the same seed gives the same reports, another one others', async () => {
+  const reports = async (seed: string) => {
+    const { advance, push, client } = await start({ streams: ['ETH/USD'], simulated: ['BTC/USD'], at, seed });
+    await advance('3s');
+    await push('ETH/USD', 1);
+    return [(await client.page('BTC/USD', t0)).reports, (await client.latest('ETH/USD')).report];
+  };
+  const [first, same, other] = [await reports('a'), await reports('a'), await reports('b')];
+  expect(same).toEqual(first);
+  expect(other).not.toEqual(first);
+});
+
+test.each(
+  Object.keys(reportSchemas)
+    .map(Number)
+    .filter((schema) => schema > 1) as SchemaVersion[],
+)('sandbox: a price is pushed to a stream of schema %s, with fields of it', async (schema) => {
+  const { push, client } = await start({ streams: [{ name: 'FOO/USD', schema }], at });
+  await push('FOO/USD', '1.5', { fields: { nativeFee: '0.5', expiresAt: t0 + 60 } });
+  const { report } = await client.latest('FOO/USD');
+  const decoded = decode(report);
+  expect(decoded).toMatchObject({ version: schema, price: 15n * 10n ** 17n });
+  expect(decoded.fields).toMatchObject({ nativeFee: 5n * 10n ** 17n, expiresAt: t0 + 60 });
+});
+
+test('sandbox: a stream that counts milliseconds is pushed to at any of them', async () => {
+  const feedId = `0x1003${'ab'.repeat(30)}`;
+  const { push, client, advance } = await start({ streams: [{ name: 'FOO/USD', feedId }], at });
+  await push('FOO/USD', 1);
+  await advance('250ms');
+  await push('FOO/USD', 2, { fields: { expiresAt: t0 * 1_000 + 60_000 } });
+  expect(decode((await client.latest('FOO/USD')).report).fields).toMatchObject({
+    validFromTimestamp: t0 * 1_000 + 1,
+    observationsTimestamp: t0 * 1_000 + 250,
+  });
+});
+
+test('sandbox: a feed ID is found by what a test calls the stream', async () => {
+  const feedId = `0x0003${'cd'.repeat(30)}`;
+  const sandbox = await start({ streams: [{ name: 'ETH/USD', feedId }, 'ETH/USD-Streams-TWAP'] });
+  for (const name of ['ETH/USD', 'eth/usd', 'ETH/USD-Streams-Sandbox', feedId])
+    expect(sandbox.feedId(name)).toBe(feedId);
+  expect(() => sandbox.feedId('ETH/USDC')).toThrow(
+    /^No stream is named "ETH\/USDC"\. Similar: ETH\/USD.* This sandbox was started with: ETH\/USD, ETH\/USD-Streams-TWAP\.$/,
+  );
+});
+
+test.each<[string, (sandbox: Sandbox) => unknown, string, RegExp]>([
+  ['a stream', ({ push }) => push('LINK/USD', 1), 'stream', /This sandbox was started with: ETH\/USD, BTC\/USD\.$/],
+  [
+    'a simulated stream',
+    ({ push }) => push('BTC/USD', 1),
+    'stream',
+    /^BTC\/USD follows a simulated price: use advance\./,
+  ],
+  ['a price', ({ push }) => push('ETH/USD', 'high'), 'price', /^price is "high", expected a decimal/],
+  [
+    'an option',
+    ({ push }) => push('ETH/USD', 1, { time: 1 } as never),
+    'time',
+    /^time is not an option\. Options: at, validFrom, bid, ask, fields\./,
+  ],
+  [
+    'a field',
+    ({ push }) => push('ETH/USD', 1, { fields: { marketStatus: 1 } }),
+    'fields.marketStatus',
+    /^fields\.marketStatus is not a field of ETH\/USD-Streams-CexPrice \(schema 3\)\. Fields: nativeFee, linkFee, expiresAt, price, bid, ask\.$/,
+  ],
+  [
+    'a value',
+    ({ push }) => push('ETH/USD', 1, { fields: { expiresAt: -1 } }),
+    'fields.expiresAt',
+    /^fields\.expiresAt is -1, expected a whole number/,
+  ],
+  [
+    'the price twice',
+    ({ push }) => push('ETH/USD', 1, { bid: 1, fields: { bid: 2 } }),
+    'fields.bid',
+    /^fields\.bid is given twice, as bid too\.$/,
+  ],
+  ['half a second', ({ push }) => push('ETH/USD', 1, { at: t0 + 0.5 }), 'at', /expected a whole second/],
+  [
+    'a time too far ahead',
+    ({ push }) => push('ETH/USD', 1, { at: t0 + 32 * 86_400 }),
+    'at',
+    /at most 31 days ahead of sandbox time\.$/,
+  ],
+  [
+    'a window that ends before it begins',
+    ({ push }) => push('ETH/USD', 1, { validFrom: t0 + 1 }),
+    'validFrom',
+    /^validFrom is 1773412201, expected 2026-03-13T14:30:00\.000Z/,
+  ],
+  [
+    'a duration',
+    ({ advance }) => advance('soon'),
+    'duration',
+    /^duration is "soon", expected a duration up to 31 days such as '10s'/,
+  ],
+  ['a negative duration', ({ advance }) => advance(-1), 'duration', /^duration is -1/],
+  [
+    'too many reports',
+    ({ advance }) => advance('2d'),
+    'duration',
+    /^duration would make 172800 reports, expected at most 100000\./,
+  ],
+  ['a fault', ({ fault }) => fault('explode'), 'fault.kind', /^kind is "explode", expected one of status, /],
+  [
+    'a route',
+    ({ requestsTo }) => requestsTo('latest' as never),
+    'route',
+    /^route is "latest", expected one of discovery, /,
+  ],
+  [
+    'a count',
+    ({ subscribed }) => subscribed('ETH/USD', 0),
+    'count',
+    /^count is 0, expected a whole number from 1 on\.$/,
+  ],
+])('sandbox: %s that cannot be is rejected, and the error names the argument', async (_, act, argument, message) => {
+  const sandbox = await start({ streams: ['ETH/USD'], simulated: ['BTC/USD'], at });
+  const thrown = await Promise.resolve()
+    .then(() => act(sandbox))
+    .catch((error: unknown) => error);
+  expect(thrown).toBeInstanceOf(SandboxError);
+  const { argument: named, message: text } = thrown as SandboxError;
+  expect([named, text]).toEqual([argument, expect.stringMatching(message)]);
+  // Nothing of it was done.
+  expect(sandbox.now()).toEqual(new Date(at));
+});
+
+test('sandbox: there is no rate limit unless one is set', async () => {
+  const { client, push } = await start({ streams: ['ETH/USD'] });
+  await push('ETH/USD', 1);
+  await Promise.all(Array.from({ length: 50 }, () => client.latest('ETH/USD')));
+  const limited = await start({ streams: ['ETH/USD'], requestsPerSecond: 1 });
+  const calls = await Promise.allSettled(Array.from({ length: 5 }, () => limited.client.feeds()));
+  expect(calls.filter(({ status }) => status === 'rejected').length).toBeGreaterThan(2);
+});
+
+test('sandbox: in a folder, reports are kept in LMDB, and closing removes the folder', async () => {
+  const folders = () => readdirSync(tmpdir()).filter((name) => name.startsWith('sealpost-testing-'));
+  const before = new Set(folders());
+  const sandbox = await start({ streams: ['ETH/USD'], store: 'folder' });
+  const [own] = folders().filter((name) => !before.has(name));
+  expect(existsSync(`${tmpdir()}/${own}/reports`)).toBe(true);
+  await sandbox.push('ETH/USD', 1);
+  expect(decode((await sandbox.client.latest('ETH/USD')).report).price).toBe(10n ** 18n);
+  await sandbox.close();
+  expect(folders()).not.toContain(own);
+});
+
+test('sandbox: closing ends live streams of its clients, waits for nothing, and may be repeated', async () => {
+  const sandbox = await start({ streams: ['ETH/USD'] });
+  const read = (async () => {
+    const reports = [];
+    for await (const report of sandbox.client.stream(['ETH/USD'])) reports.push(report);
+    return reports;
+  })();
+  await sandbox.subscribed('ETH/USD');
+  await sandbox.push('ETH/USD', 1);
+  await Promise.all([sandbox.close(), sandbox[Symbol.asyncDispose]()]);
+  expect((await read).length).toBeLessThanOrEqual(1);
+  await expect(sandbox.push('ETH/USD', 1)).rejects.toThrow('The sandbox is closed. Start another one.');
+  await expect(fetch(sandbox.url)).rejects.toThrow();
+});
+
+test('sandbox: a push that is under way when the sandbox closes settles', async () => {
+  const sandbox = await start({ streams: ['ETH/USD'], simulated: ['BTC/USD'] });
+  const calls = [sandbox.advance('5m'), sandbox.push('ETH/USD', 1), sandbox.push('ETH/USD', 2)];
+  await sandbox.close();
+  expect(await Promise.allSettled(calls)).toHaveLength(3);
+});
+
+test('sandbox: twenty run in parallel and share nothing', async () => {
+  const all = await Promise.all(Array.from({ length: 20 }, () => start({ streams: ['ETH/USD'] })));
+  await Promise.all(all.map(({ push }, i) => push('ETH/USD', i + 1)));
+  const prices = await Promise.all(
+    all.map(async ({ client }) => decode((await client.latest('ETH/USD')).report).price),
+  );
+  expect(prices).toEqual(all.map((_, i) => BigInt(i + 1) * 10n ** 18n));
+  expect(new Set(all.map(({ url, userId, secret }) => `${url} ${userId} ${secret}`)).size).toBe(20);
+  await expect(
+    all[0]?.createClient({ userId: all[1]?.userId, secret: all[1]?.secret }).latest('ETH/USD'),
+  ).rejects.toMatchObject({ status: 401 });
+});
+
+test('sandbox: a fault acts until it is cleared, counts, and is seen on the requests', async () => {
+  const sandbox = await start({ streams: ['ETH/USD'], at });
+  await sandbox.push('ETH/USD', 1);
+  const client = sandbox.createClient({ retries: 0 });
+  const feedId = sandbox.feedId('ETH/USD');
+  const fault = sandbox.fault({ kind: 'status', status: 503, route: 'reportLatest', stream: 'ETH/USD' });
+  await expect(client.latest(feedId)).rejects.toMatchObject({ status: 503 });
+  expect((await client.at(feedId, t0)).report.observationsTimestamp).toBe(t0);
+  fault.clear();
+  await client.latest(feedId);
+  expect([fault.matched, fault.applied]).toEqual([1, 1]);
+  const { userId: account } = sandbox;
+  const row = { atMs: t0 * 1_000, method: 'GET', account, query: { feedID: feedId } };
+  expect(sandbox.requests).toEqual([
+    { ...row, route: 'reportLatest', path: '/api/v1/reports/latest', status: 503, faults: [fault.id] },
+    {
+      ...row,
+      route: 'reportAt',
+      path: '/api/v1/reports',
+      query: { ...row.query, timestamp: `${t0}` },
+      status: 200,
+      faults: [],
+    },
+    { ...row, route: 'reportLatest', path: '/api/v1/reports/latest', status: 200, faults: [] },
+  ]);
+  expect(sandbox.requestsTo('reportLatest')).toHaveLength(2);
+  sandbox.clearRequests();
+  expect(sandbox.requests).toEqual([]);
+});
+
+test('sandbox: a fault with a probability acts on the same requests for the same seed', async () => {
+  const statuses = async (seed: string) => {
+    const sandbox = await start({ streams: ['ETH/USD'], seed });
+    await sandbox.push('ETH/USD', 1);
+    const client = sandbox.createClient({ retries: 0 });
+    sandbox.fault('status=500,probability=0.5');
+    for (let i = 0; i < 20; i += 1) await client.latest(sandbox.feedId('ETH/USD')).catch(() => {});
+    return sandbox.requests.map(({ status }) => status).join(' ');
+  };
+  const first = await statuses('a');
+  expect(first).toContain('500');
+  expect(first).toContain('200');
+  expect([await statuses('a'), (await statuses('b')) === first]).toEqual([first, false]);
+});
+
+test('sandbox: closing does not wait for what a fault keeps waiting', async () => {
+  const sandbox = await start({ streams: ['ETH/USD'] });
+  await sandbox.push('ETH/USD', 1);
+  sandbox.fault('latency=60s');
+  sandbox.fault('silent');
+  const call = fetch(`${sandbox.url}/status.json`).catch(() => 'cut');
+  await expect.poll(() => sandbox.requests.length).toBe(1);
+  await sandbox.close();
+  await call;
+});

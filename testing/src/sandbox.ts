@@ -1,0 +1,229 @@
+// A sandbox inside of a test: a node of its own, with a client, an account, and control over reports, time and faults.
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type Client, type ClientOptions, createClient } from '@sealpost/client';
+import { type FeedId, type ReportJson, type RouteName, routes } from '@sealpost/protocol';
+import { createNetwork, createSimulation, type Network, type Simulation } from '@sealpost/simulator';
+import {
+  type EmbeddedSandbox,
+  type Fault,
+  FaultError,
+  type JournaledRequest,
+  type ListedFault,
+  openEmbeddedSandbox,
+} from 'sealpost/sandbox';
+import { advanceTime, startSimulated } from './advance.ts';
+import { SandboxError, unexpected } from './errors.ts';
+import { type Choices, type ChosenStream, readOptions, type SandboxOptions } from './options.ts';
+import type { Price } from './prices.ts';
+import { type PushOptions, pushReport } from './push.ts';
+import { createStreamNames } from './stream-names.ts';
+import type { Duration } from './times.ts';
+
+/** A fault that is set. `matched` and `applied` count: how often it could have acted, and how often it did. */
+export type SandboxFault = {
+  readonly id: string;
+  readonly matched: number;
+  readonly applied: number;
+  /** Removes the fault. */
+  readonly clear: () => void;
+  readonly [Symbol.dispose]: () => void;
+};
+
+export type Sandbox = {
+  /** Base URL of the API, `http://127.0.0.1:PORT`. */
+  readonly url: string;
+  /** The same for WebSockets, `ws://127.0.0.1:PORT`. */
+  readonly wsUrl: string;
+  readonly userId: string;
+  readonly secret: string;
+  /** A client with these credentials. Its live streams end when the sandbox closes. */
+  readonly client: Client;
+  /** Another one, with options of your own. */
+  readonly createClient: (options?: Omit<ClientOptions, 'baseUrl' | 'baseUrls'>) => Client;
+  readonly feedId: (stream: string) => FeedId;
+  /** Sandbox time. */
+  readonly now: () => Date;
+  /** Signs and serves a report. Resolves, with the report, once it can be read and was sent to live connections. */
+  readonly push: (stream: string, price: Price, options?: PushOptions) => Promise<ReportJson>;
+  /** Moves sandbox time, and signs and serves the reports of simulated streams up to then. Streams that you push to get none. */
+  readonly advance: (duration: Duration) => Promise<void>;
+  /** Sets a fault: a line such as `'status=503,count=2'`, or the same as an object. */
+  readonly fault: (fault: string | Fault) => SandboxFault;
+  /** Removes all faults. */
+  readonly clearFaults: () => void;
+  /** The last 1,000 requests, oldest first. */
+  readonly requests: readonly JournaledRequest[];
+  /** Those of one route, such as `reportLatest`. */
+  readonly requestsTo: (route: RouteName) => readonly JournaledRequest[];
+  readonly clearRequests: () => void;
+  /** Resolves once so many live connections (1 by default) are subscribed to a stream; rejects after 5 s. */
+  readonly subscribed: (stream: string, count?: number) => Promise<void>;
+  /** Ends everything; resolves when nothing is left. */
+  readonly close: () => Promise<void>;
+  readonly [Symbol.asyncDispose]: () => Promise<void>;
+};
+
+/** Starts a sandbox; it serves when this resolves, and nothing is left if this rejects. */
+export const startSandbox = async (options: SandboxOptions): Promise<Sandbox> => {
+  const choices = readOptions(options, Date.now());
+  const simulation = await simulate(choices);
+  const network = simulation?.network ?? (await createNetwork({ seed: choices.seed }));
+  const folder = choices.store === 'folder' ? await mkdtemp(join(tmpdir(), 'sealpost-testing-')) : undefined;
+  const removeFolder = async (): Promise<void> => {
+    if (folder !== undefined) await rm(folder, { recursive: true, force: true });
+  };
+  let node: EmbeddedSandbox | undefined;
+  try {
+    node = await openNode(choices, network, folder);
+    if (simulation !== undefined) await startSimulated(node, simulation, choices.startMs);
+    return composeSandbox(node, choices.streams, network, simulation, removeFolder);
+  } catch (error) {
+    await node?.close();
+    await removeFolder();
+    throw error;
+  }
+};
+
+const simulate = async ({ streams, seed }: Choices): Promise<Simulation | undefined> => {
+  const feedIds = streams.filter(({ isSimulated }) => isSimulated).map(({ stream }) => stream.feedId);
+  return feedIds.length === 0 ? undefined : createSimulation({ seed, feedIds });
+};
+
+const openNode = (choices: Choices, { signerSet, sign }: Network, folder: string | undefined) =>
+  openEmbeddedSandbox({
+    ...choices,
+    streams: choices.streams.map(({ stream }) => stream),
+    signerSet,
+    sign,
+    folder,
+  });
+
+const composeSandbox = (
+  node: EmbeddedSandbox,
+  streams: readonly ChosenStream[],
+  network: Network,
+  simulation: Simulation | undefined,
+  removeFolder: () => Promise<void>,
+): Sandbox => {
+  const { url, userId, secret, clock, faults } = node;
+  const names = createStreamNames(streams);
+  const closing = new AbortController();
+  const inTurn = createTurns(closing.signal);
+  let closed: Promise<void> | undefined;
+  const close = (): Promise<void> => {
+    closed ??= (async () => {
+      closing.abort();
+      await node.close();
+      await removeFolder();
+    })();
+    return closed;
+  };
+  const newClient: Sandbox['createClient'] = (own = {}) =>
+    endingWith(closing.signal, createClient({ userId, secret, ...own, baseUrl: url }));
+  return {
+    url,
+    wsUrl: url.replace(/^http/, 'ws'),
+    userId,
+    secret,
+    client: newClient(),
+    createClient: newClient,
+    feedId: (stream) => names.find('stream', stream).stream.feedId,
+    now: () => new Date(clock.nowMs()),
+    push: (stream, price, options = {}) =>
+      inTurn(() => pushReport(node, network, names.findPushed('stream', stream), price, options)),
+    advance: (duration) => inTurn(() => advanceTime(node, simulation, duration)),
+    fault: (fault) => setFault(node, fault),
+    clearFaults: faults.clear,
+    get requests() {
+      return faults.requests();
+    },
+    requestsTo: (route) => {
+      if (!Object.hasOwn(routes, route)) throw unexpected('route', route, `one of ${Object.keys(routes).join(', ')}`);
+      return faults.requests().filter((request) => request.route === route);
+    },
+    clearRequests: faults.clearRequests,
+    subscribed: (stream, count = 1) => waitForSubscribers(node, names.find('stream', stream), count, closing.signal),
+    close,
+    [Symbol.asyncDispose]: close,
+  };
+};
+
+/** One at a time, in the order of the calls. */
+const createTurns = (closing: AbortSignal) => {
+  let last: Promise<unknown> = Promise.resolve();
+  return <T>(act: () => Promise<T>): Promise<T> => {
+    const turn = last.then(() => {
+      if (closing.aborted) throw new SandboxError('sandbox', 'The sandbox is closed. Start another one.');
+      return act();
+    });
+    last = turn.catch(() => {});
+    return turn;
+  };
+};
+
+/** A client whose live streams end with the sandbox: a stream reconnects for as long as it is read, and would keep the process alive. */
+const endingWith = (closing: AbortSignal, client: Client): Client => ({
+  ...client,
+  stream: (feedIds, options = {}) => {
+    const signal = options.signal === undefined ? closing : AbortSignal.any([closing, options.signal]);
+    return client.stream(feedIds, { ...options, signal });
+  },
+});
+
+const setFault = ({ faults }: EmbeddedSandbox, fault: unknown): SandboxFault => {
+  const added = addFault(faults, fault);
+  const { id } = added;
+  let last = added;
+  const current = (): ListedFault => {
+    last = faults.list().find((one) => one.id === id) ?? last;
+    return last;
+  };
+  const clear = (): void => {
+    current();
+    faults.remove(id);
+  };
+  return {
+    id,
+    get matched() {
+      return current().matched;
+    },
+    get applied() {
+      return current().applied;
+    },
+    clear,
+    [Symbol.dispose]: clear,
+  };
+};
+
+const addFault = (faults: EmbeddedSandbox['faults'], fault: unknown): ListedFault => {
+  try {
+    return faults.add(fault);
+  } catch (error) {
+    if (error instanceof FaultError) throw new SandboxError(`fault.${error.field}`, error.message, { cause: error });
+    throw error;
+  }
+};
+
+const subscribedMaxMs = 5_000;
+const subscribedLookMs = 5;
+
+const waitForSubscribers = async (
+  node: EmbeddedSandbox,
+  { stream, asked }: ChosenStream,
+  count: number,
+  closing: AbortSignal,
+): Promise<void> => {
+  if (!Number.isInteger(count) || count < 1) throw unexpected('count', count, 'a whole number from 1 on');
+  const deadlineMs = performance.now() + subscribedMaxMs;
+  while (node.subscribers(stream.feedId) < count) {
+    if (closing.aborted) throw new SandboxError('sandbox', 'The sandbox was closed.');
+    if (performance.now() > deadlineMs)
+      throw new SandboxError(
+        'stream',
+        `${asked} has ${node.subscribers(stream.feedId)} live connections after ${subscribedMaxMs / 1_000} s, expected ${count}.`,
+      );
+    await new Promise((resolve) => setTimeout(resolve, subscribedLookMs));
+  }
+};

@@ -1,0 +1,37 @@
+// `@sealpost/testing` as built, with node:test as the runner, on every Node release: it runs the example, leaves nothing behind, and the runner exits.
+import { execFile } from 'node:child_process';
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, expect, test } from 'vitest';
+import { downloadMs, getNode, nodeReleases } from './support/runtimes.ts';
+import { root } from './support/source-tree.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'sealpost-runner-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+/** Runs a file by node:test; a process that does not exit by itself is ended, and fails. */
+const runTests = async (binary: string, file: string): Promise<string> => {
+  const ended = await promisify(execFile)(binary, ['--test', '--test-reporter=tap', file], {
+    cwd: root,
+    env: { PATH: process.env.PATH, TMPDIR: folder },
+    timeout: 60_000,
+  }).catch((error: unknown) => error as { readonly stdout: string; readonly stderr: string }); // a test failed, or it did not exit
+  return `${ended.stdout}${ended.stderr}`;
+};
+
+const own = Number.parseInt(process.versions.node, 10);
+
+test.for([own, ...nodeReleases])(
+  'testing on node %i: the settlement job passes its tests by node:test, which exits by itself and leaves no file',
+  { timeout: downloadMs + 70_000, retry: 1 },
+  async (major, { skip }) => {
+    const runtime = major === own ? { version: process.version, binary: process.execPath } : await getNode(major);
+    if ('missing' in runtime) return skip(runtime.missing);
+    const printed = await runTests(runtime.binary, 'examples/testing/settlement-job.test.mjs');
+    expect(printed).toMatch(/^# pass 4$/m);
+    expect(printed).toMatch(/^# fail 0$/m);
+    expect(readdirSync(folder)).toEqual([]);
+  },
+);
