@@ -68,7 +68,7 @@ export type PipelineParts = {
 
 /** What a sandbox puts around the life of a request: `pass` answers it as everywhere else, by a clock that is off by so many ms. */
 export type Intercept = (
-  exchange: Pick<Exchange, 'request' | 'response' | 'requestId' | 'route'>,
+  exchange: Pick<Exchange, 'request' | 'response' | 'upgrade' | 'requestId' | 'route'>,
   pass: (clockOffsetMs: number) => Answer | Promise<Answer>,
 ) => Answer | Promise<Answer>;
 

@@ -10,6 +10,7 @@ import {
   type ReportBody,
   reportSchemas,
   type Signature,
+  secondsMax,
   timeResolutionOf,
   windowOf,
 } from '@sealpost/protocol';
@@ -125,7 +126,8 @@ const withOtherPrice = (body: ReportBody): ReportBody => {
 const withOtherWindow = (body: ReportBody, shiftMs: number): ReportBody => {
   const unitMs = timeResolutionOf(body.feedId) === 'milliseconds' ? 1 : 1_000;
   const shift = Math.sign(shiftMs) * Math.max(1, Math.floor(Math.abs(shiftMs) / unitMs));
-  const move = (time: number): number => Math.max(0, time + shift);
+  const latest = unitMs === 1 ? secondsMax * 1_000 : secondsMax;
+  const move = (time: number): number => Math.min(latest, Math.max(0, time + shift));
   const observationsTimestamp = move(body.observationsTimestamp);
   if (body.version === 1) return { ...body, observationsTimestamp };
   const { validFromTimestamp, expiresAt } = body;

@@ -86,10 +86,10 @@ export const createDecisions = (options: DecisionOptions) => {
     entry.applied += 1;
     return true;
   };
-  const appliedOf = <K extends FaultKind>(entry: Entry): AppliedFault<K> => ({
+  const appliedOf = <K extends FaultKind>(entry: Entry, nth = entry.matched): AppliedFault<K> => ({
     id: entry.id,
     fault: entry.fault as FaultOf<K>, // the caller asked for this kind
-    draw: (what) => uniform(seed, entry.id, entry.matched, what),
+    draw: (what) => uniform(seed, entry.id, nth, what),
     isFor: (feedId) => isFor(entry, feedId),
   });
   const covering = (kind: FaultKind, subject: FaultSubject, states: readonly FaultState[] = ['active']) =>
@@ -235,6 +235,9 @@ const spanOf = (
   );
 };
 
+/** Names that are remembered: more than faults can have at once. */
+const foundMax = 20_000;
+
 /** Looks stream names up in a catalog, once for each state of it. */
 const createStreamNames = () => {
   let catalog: (() => ReadonlyMap<FeedId, NamedStream>) | undefined;
@@ -242,7 +245,7 @@ const createStreamNames = () => {
   let found = new Map<string, ReadonlySet<string>>();
   const lookUp = (name: string): ReadonlySet<string> => {
     const current = catalog?.();
-    if (current !== known) {
+    if (current !== known || found.size > foundMax) {
       known = current;
       found = new Map();
     }

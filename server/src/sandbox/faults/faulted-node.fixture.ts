@@ -10,7 +10,7 @@ import { resolveSettings } from '../../config/config.ts';
 import { openNode } from '../../node.ts';
 import { createStoreMemory } from '../../store/open.ts';
 import type { StoredReport } from '../../store/store.ts';
-import { createFaults, type Faults } from './faults.ts';
+import { createFaults, type Faults, type SignReport } from './faults.ts';
 
 /** The second at which sandbox time begins. */
 export const startSecond = 1_763_200_000;
@@ -29,18 +29,23 @@ export type FaultedNode = {
   readonly append: (...reports: readonly StoredReport[]) => Promise<void>;
   /** A signed GET, on a connection of its own. */
   readonly get: (target: string, who?: Credentials, headers?: Readonly<Record<string, string>>) => Promise<Response>;
+  /** Requests that are not answered yet. */
+  readonly activeRequests: () => Promise<number>;
   readonly stop: () => Promise<void>;
 };
 
 const seed = 'faults';
 
 /** Opens it with one report of each stream, a second before sandbox time begins. */
-export const openFaultedNode = async (flags: Readonly<Record<string, string>> = {}): Promise<FaultedNode> => {
+export const openFaultedNode = async (
+  flags: Readonly<Record<string, string>> = {},
+  signBy?: SignReport,
+): Promise<FaultedNode> => {
   const key = randomBytes(32);
   const clock = { ms: startSecond * 1_000 };
   const { sign } = await createNetwork({ seed });
   const signed = await createSignedReports(seed);
-  const faults = createFaults({ seed, nowMs: () => clock.ms, sign });
+  const faults = createFaults({ seed, nowMs: () => clock.ms, sign: signBy ?? sign });
   const { values } = resolveSettings({
     flags: {
       ...{ store: 'memory:', listen: '127.0.0.1:0', opsListen: '127.0.0.1:0', logLevel: 'silent', explorer: 'off' },
@@ -91,6 +96,10 @@ export const openFaultedNode = async (flags: Readonly<Record<string, string>> = 
     get: (target, who = reader, headers = {}) => {
       const auth = signRequest({ method: 'GET', target, userId: who.userId, timestampMs: Date.now() }, who.secret);
       return fetch(`${node.url}${target}`, { headers: { ...auth, ...headers } as Record<string, string> });
+    },
+    activeRequests: async () => {
+      const metrics = await (await fetch(`${node.opsUrl}/metrics`)).text();
+      return Number(/^\S*active_requests\S* (\d+)$/m.exec(metrics)?.[1]);
     },
     stop: () => node.stop('test'),
   };

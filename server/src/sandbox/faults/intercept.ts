@@ -97,7 +97,7 @@ const fault = async (
   const waitMs = late.reduce((sum, one) => sum + delayOf(one), 0);
   // Answered first: a signature that was in time must not expire while it waits.
   const made = cutBy === undefined ? await settle(answer) : answer;
-  await pacing.wait(waitMs, response);
+  await pacing.wait(waitMs, response, exchange.upgrade?.socket);
   return made();
 };
 

@@ -15,6 +15,7 @@ beforeAll(async () => {
 afterAll(() => node?.stop());
 afterEach(() => {
   node.faults.clear();
+  node.faults.clearRequests();
   for (const close of open.splice(0)) close();
 });
 
@@ -201,6 +202,38 @@ test('faults: the SDK delivers every report once and in order, whatever happens 
   while (got.length < sent.length) got.push((await reports.next()).value?.observationsTimestamp ?? 0);
   expect(got).toEqual(sent);
   reports.close();
+});
+
+test('origin-down: the SDK with a connection to each origin misses nothing', async () => {
+  const client = createClient({ baseUrl: node.url, ...node.reader, onWarning: () => {} });
+  const reports = client.stream([eth], { transport: 'websocket', ha: true, reconnect: { minMs: 10, maxMs: 20 } });
+  await expect
+    .poll(() => node.faults.requests().filter(({ status }) => status === 101).length)
+    .toBeGreaterThanOrEqual(2);
+  await expect.poll(() => reports.state.phase).toBe('live');
+  const sent = [await push()];
+  node.faults.add('origin-down=a.example');
+  for (let i = 0; i < 5; i += 1) sent.push(await push());
+  const got: number[] = [];
+  while (got.length < sent.length) got.push((await reports.next()).value?.observationsTimestamp ?? 0);
+  expect(got).toEqual(sent);
+  reports.close();
+});
+
+test('faults: an error on the way to one connection ends that one, and the others are served', async () => {
+  const broken = await openFaultedNode({}, () => {
+    throw new Error('The oracles are gone.');
+  });
+  const [first, second] = [
+    await openSocket(broken.url, `/api/v1/ws?feedIDs=${eth}`, broken.reader),
+    await openSocket(broken.url, `/api/v1/ws?feedIDs=${eth}`, broken.other),
+  ];
+  broken.faults.add({ kind: 'two-reports', account: broken.reader.userId });
+  await broken.append(broken.signed.report(eth, startSecond, startSecond));
+  expect(await first.closed).toMatchObject({ code: 1006 });
+  await broken.append(broken.signed.report(eth, startSecond + 1, startSecond + 1));
+  await expect.poll(() => second.reports().map(observed)).toEqual([startSecond, startSecond + 1]);
+  await broken.stop();
 });
 
 test('faults: what waits for a connection is sent when the node drains, and nothing is left', async () => {

@@ -1,5 +1,6 @@
 // Makes answers late, slow or short. Whatever waits here ends when its client leaves, and when the node drains.
 import type { ServerResponse } from 'node:http';
+import type { Duplex } from 'node:stream';
 import { ClientGoneError } from '../../access/long-work.ts';
 import type { Answer } from '../../http/answer.ts';
 
@@ -23,6 +24,26 @@ const withBody = (answer: Answer, body: Buffer, takeOver: (response: ServerRespo
     ...(tag !== undefined && { tag }),
     headers: [...headers, 'Content-Length', String(body.length)],
     takeOver,
+  };
+};
+
+/** Bytes that a client may send before it is upgraded. */
+const earlyBytesMax = 65_536;
+
+/** Reads a connection that nobody reads, to learn when its client leaves. Returns the way to stop, which puts back what came. */
+const readMeanwhile = (connection: Duplex): (() => void) => {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  const end = (): void => void connection.destroy();
+  const take = (chunk: Buffer): void => {
+    chunks.push(chunk);
+    bytes += chunk.length;
+    if (bytes > earlyBytesMax) end();
+  };
+  connection.on('data', take).once('end', end);
+  return () => {
+    connection.off('data', take).off('end', end).pause();
+    if (bytes > 0 && !connection.destroyed) connection.unshift(Buffer.concat(chunks));
   };
 };
 
@@ -51,14 +72,19 @@ export const createPacing = () => {
     if (isDraining) hurry();
   };
   return {
-    /** Resolves after so many ms; rejects with ClientGoneError when the client leaves before. */
-    wait: (ms: number, response: ServerResponse): Promise<void> =>
+    /** Resolves after so many ms; rejects with ClientGoneError when the client leaves before. `upgraded` is a connection that its parser released. */
+    wait: (ms: number, response: ServerResponse, upgraded?: Duplex): Promise<void> =>
       new Promise((resolve, reject) => {
-        const gone = (): void => reject(new ClientGoneError('The client has left.'));
+        const giveBack = upgraded && readMeanwhile(upgraded);
+        const gone = (): void => {
+          giveBack?.();
+          reject(new ClientGoneError('The client has left.'));
+        };
         if (response.destroyed) return gone();
         response.once('close', gone);
         const done = (): void => {
           response.off('close', gone);
+          giveBack?.();
           resolve();
         };
         const end = (stop: () => void): void => {

@@ -77,6 +77,13 @@ test.each([
   expect(text.length).toBeLessThan(600);
 });
 
+test('faults: what JSON cannot have is an error like others', () => {
+  expect(refusal({ kind: 'reset', count: 10n })).toEqual([
+    'count',
+    'count is [object BigInt], expected a whole number from 1 to 1000000.',
+  ]);
+});
+
 test('faults: the schema has one alternative for each kind, with its fields, and nothing else', () => {
   const { oneOf } = faultSchema() as { readonly oneOf: readonly Record<string, Record<string, unknown>>[] };
   expect(oneOf.map(({ properties }) => properties?.kind)).toEqual(faultKindNames.map((kind) => ({ const: kind })));

@@ -19,8 +19,17 @@ const textMax = 4_096;
 const shownMax = 80;
 
 const show = (value: unknown): string => {
-  const json = oneLine(JSON.stringify(value) ?? String(value));
+  const json = oneLine(toText(value));
   return json.length > shownMax ? `${json.slice(0, shownMax)}…` : json;
+};
+
+/** Programs may give what JSON cannot have. */
+const toText = (value: unknown): string => {
+  try {
+    return JSON.stringify(value) ?? String(value);
+  } catch {
+    return Object.prototype.toString.call(value);
+  }
 };
 
 const kebab = (name: string): string => name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);

@@ -4,6 +4,7 @@ import { connect } from 'node:net';
 import { createClient, SealpostError } from '@sealpost/client';
 import { signRequest } from '@sealpost/protocol';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { WebSocket } from 'ws';
 import { openSocket, RefusedError } from '../../../../tests/support/live-clients.ts';
 import { at } from '../../../../tests/support/running-api.ts';
 import {
@@ -144,14 +145,27 @@ test('latency: a client that leaves frees its request', async () => {
     node.reader.secret,
   );
   const asked = fetch(`${node.url}${target}`, { headers: headers as Record<string, string>, signal: leaving.signal });
-  const active = async () =>
-    /sealpost_active_requests (\d+)|active_requests (\d+)/.exec(
-      await (await fetch(`${node.opsUrl}/metrics`)).text(),
-    )?.[0];
   await expect.poll(() => node.faults.list()[0]?.applied).toBe(1);
   leaving.abort();
   await asked.catch(() => {});
-  await expect.poll(active).toMatch(/ 0$/);
+  await expect.poll(() => node.activeRequests()).toBe(0);
+});
+
+test('latency: a WebSocket opens late, and one whose client leaves before never opens', async () => {
+  node.faults.add('latency=50ms,count=1,route=socket');
+  const { webSocket } = await openSocket(node.url, `/api/v1/ws?feedIDs=${eth}`, node.reader);
+  webSocket.terminate();
+  node.faults.add('latency=60s,route=socket');
+  const opening = new WebSocket(`${node.url.replace('http', 'ws')}/api/v1/ws?feedIDs=${eth}`, {
+    headers: signRequest(
+      { method: 'GET', target: `/api/v1/ws?feedIDs=${eth}`, userId: node.reader.userId, timestampMs: Date.now() },
+      node.reader.secret,
+    ),
+  });
+  opening.on('error', () => {});
+  await expect.poll(() => node.faults.list()[1]?.applied).toBe(1);
+  opening.terminate();
+  await expect.poll(() => node.activeRequests()).toBe(0);
 });
 
 test('reset: the connection is reset, for this stream alone', async () => {

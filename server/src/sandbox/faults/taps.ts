@@ -60,6 +60,10 @@ const createTap = (parts: TapParts, connection: TappedConnection, target: TapTar
     over();
     target.close(code);
   };
+  const cut = (): void => {
+    over();
+    target.close(1_006);
+  };
   const isSilent = (): boolean =>
     decisions.has(['silent']) && decisions.pending('silent', subject).some(({ key, decide }) => isDecided(key, decide));
   /** Ends the connection where a fault says so: each fault is asked once. */
@@ -94,7 +98,11 @@ const createTap = (parts: TapParts, connection: TappedConnection, target: TapTar
   return {
     write: (message) => {
       if (!decisions.has() && queue.isEmpty()) return target.send(message);
-      for (const block of blocksOf(connection, message)) deliver(block);
+      try {
+        for (const block of blocksOf(connection, message)) deliver(block);
+      } catch {
+        cut(); // delivery to others goes on: an error here would repeat for all
+      }
     },
     isSilent,
     tend: () => {
