@@ -163,17 +163,18 @@ test('explorer: a route comes before a file of the same path, and methods are th
   }
 });
 
+const browser = { headers: { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' } };
+const program = { headers: { accept: '*/*' } };
+
 test('explorer: a browser at an address that nothing answers gets the page with 404, a program an error', () => {
   const ask = (path: string, isBrowser: boolean, find: FindFile | undefined) =>
-    matchRoute('GET', { path, query: '' }, find, () => isBrowser);
+    matchRoute('GET', { path, query: '' }, find, isBrowser ? browser : program);
   for (const path of ['/stream', '/Status', `/streams/${feedId}0`, '/..', '/%2e', '//status', '/index.html']) {
     expect(ask(path, true, open())).toMatchObject({ file: { whole: { status: 404, cacheControl: 'no-store' } } });
     expect(() => ask(path, false, open())).toThrow(errorOf('route_not_found'));
   }
   expect(() => ask('/api/v1/report', true, open())).toThrow(errorOf('route_not_found'));
-  expect(() => matchRoute('POST', { path: '/stream', query: '' }, open(), () => true)).toThrow(
-    errorOf('route_not_found'),
-  );
+  expect(() => matchRoute('POST', { path: '/stream', query: '' }, open(), browser)).toThrow(errorOf('route_not_found'));
   const notBuilt = openExplorer(join(folderWith({}), 'missing'), () => {});
   for (const find of [undefined, notBuilt])
     expect(() => ask('/stream', true, find)).toThrow(errorOf('route_not_found'));
@@ -191,7 +192,7 @@ test.each([
     ['', location],
     ['range=1d', `${location}?range=1d`],
   ] as const)
-    expect(matchRoute('GET', { path, query }, open(), () => true)).toMatchObject({
+    expect(matchRoute('GET', { path, query }, open(), browser)).toMatchObject({
       file: { whole: { status: 308, headers: expect.arrayContaining(['Location', to]) } },
     });
 });

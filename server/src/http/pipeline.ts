@@ -104,7 +104,7 @@ export const createPipeline = (parts: PipelineParts): Pipeline => {
     if (headers.isChunked) noteChunked(socket);
     const target = parseTarget(url);
     checkFraming(headers, exchange.request.httpVersion);
-    const matched = matchRoute(method, target, parts.findFile, () => isBrowser(exchange.request));
+    const matched = matchRoute(method, target, parts.findFile, exchange.request);
     const address = gate.addressOf(socket.remoteAddress, headers.forwardedFor);
     if (!('name' in matched)) {
       gate.limitPublic(address, exchange.startedMs);
@@ -157,9 +157,6 @@ export const createPipeline = (parts: PipelineParts): Pipeline => {
   };
   return { handle, activeRequests: () => active };
 };
-
-/** Does a person look at the answer? Programs ask for JSON, or for anything. */
-const isBrowser = ({ headers }: IncomingMessage): boolean => headers.accept?.includes('text/html') === true;
 
 const answerOther = (exchange: Exchange, matched: OtherTarget, headers: RequestHeaders): Answer => {
   if ('allow' in matched) return preflightAnswer(matched.allow);

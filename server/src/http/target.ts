@@ -86,7 +86,7 @@ export const matchRoute = (
   method: string,
   { path, query }: Target,
   findFile?: FindFile,
-  isBrowser: () => boolean = () => false,
+  request: Asking = nobody,
 ): Known | OtherTarget => {
   const known = byPath.get(path) ?? [];
   const match = known.find(
@@ -100,7 +100,7 @@ export const matchRoute = (
   const methods = known.flatMap(({ route }) => (route.method === 'GET' ? ['GET', 'HEAD'] : [route.method]));
   if (file !== undefined) methods.unshift('GET', 'HEAD');
   if (methods.length === 0) {
-    const page = isRead && isBrowser() ? findPage(path, query, findFile) : undefined;
+    const page = isRead && isBrowser(request) ? findPage(path, query, findFile) : undefined;
     if (page === undefined) throw errorOf('route_not_found');
     return { file: page };
   }
@@ -108,6 +108,13 @@ export const matchRoute = (
   if (method === 'OPTIONS') return { allow };
   throw new ApiError('method_not_allowed', `This path answers ${allow}.`, { allow });
 };
+
+/** Who asks. Their headers are parsed only for addresses that nothing answers. */
+type Asking = { readonly headers: { readonly accept?: string | undefined } };
+const nobody: Asking = { headers: {} };
+
+/** Does a person look at the answer? Programs ask for JSON, or for anything. */
+const isBrowser = ({ headers }: Asking): boolean => headers.accept?.includes('text/html') === true;
 
 /**
  * What a person gets at an address that nothing answers: the same one without a slash at its end where that is answered, or else the page. Paths of
