@@ -85,6 +85,7 @@ export const createProbe = (parts: ProbeParts): Probe => {
   const handshake: Probe['handshake'] = async (target, changes = {}) => {
     const request: RequestToSend = { method: 'GET', target, signed: {}, headers: {}, ...changes, isUpgrade: true };
     await parts.pace.turn(target.split('?', 1)[0] ?? target, signal);
+    signal.throwIfAborted(); // a connection that opens after the run would stay open
     const watch = openWatch(parts, request);
     watches.push(watch);
     await watch.opened;

@@ -9,6 +9,7 @@ import {
   type ReceivedAnswer,
   type RequestToSend,
 } from './exchange.ts';
+import { createOutage } from './outage.ts';
 import type { Pace } from './pace.ts';
 import { SkipError } from './verdict.ts';
 
@@ -51,13 +52,12 @@ export type RequesterParts = {
   readonly nowMs: () => number;
   readonly pace: Pace;
   readonly timeoutMs: number;
+  /** Why no more requests may be sent, whatever the deployment does; undefined while they may. */
+  readonly stopped: () => string | undefined;
   readonly signal: AbortSignal;
 };
 
 const retriesMax = 2;
-/** Failed attempts in a row after which the deployment counts as down; fewer of those that take longest. */
-const failuresMax = 6;
-const longMax = 3;
 const longReasons: readonly (NoAnswerReason | undefined)[] = ['timed out', 'too large'];
 /** After this many failed attempts of a run no more is retried: each has been seen often enough. */
 const retriedMax = 12;
@@ -80,17 +80,16 @@ const isTransient = ({ answer, failure }: Attempt): boolean =>
 export const createRequester = (parts: RequesterParts): Requester => {
   const { url, pace, timeoutMs, signal } = parts;
   const attempts: Attempt[] = [];
-  const state = { offsetMs: 0, failuresInRow: 0, longInRow: 0, failures: 0 };
+  const state = { offsetMs: 0, failures: 0 };
+  const outage = createOutage();
+  const stopped = (path: string): string | undefined => parts.stopped() ?? outage.ofPath(path);
   const headersOf = (request: RequestToSend): Readonly<Record<string, string>> => {
     const offsetMs = Math.abs(state.offsetMs) < offsetNoticedMs ? 0 : state.offsetMs;
     return buildHeaders(request, parts, Math.round(parts.nowMs() + offsetMs));
   };
-  const outage = (): string | undefined => {
-    if (state.longInRow >= longMax) return `${longMax} requests in a row timed out, or their answers were too large.`;
-    return state.failuresInRow >= failuresMax ? `${failuresMax} requests in a row failed.` : undefined;
-  };
   const attempt = async (request: RequestToSend): Promise<Attempt> => {
-    await pace.turn(pathOf(request.target), signal);
+    const path = pathOf(request.target);
+    await pace.turn(path, signal);
     const bounds = { deadlineMs: timeoutMs, bytesMax: answerBytesMax, signal };
     const made = await exchange(url, request, headersOf(request), bounds).then(
       (answer): Attempt => ({ request, answer }),
@@ -100,20 +99,20 @@ export const createRequester = (parts: RequesterParts): Requester => {
       },
     );
     attempts.push(made);
-    if (made.answer !== undefined) pace.note(pathOf(request.target), made.answer);
+    if (made.answer !== undefined) pace.note(path, made.answer);
     const failed = made.answer === undefined || isTransient(made);
-    state.failuresInRow = failed ? state.failuresInRow + 1 : 0;
-    state.longInRow = longReasons.includes(made.failure?.reason) ? state.longInRow + 1 : 0;
+    outage.note(path, failed, longReasons.includes(made.failure?.reason));
     state.failures += failed ? 1 : 0;
     return made;
   };
   const ask: Ask = async (target, { method = 'GET', signed = {}, headers = {}, ...rest } = {}) => {
     const request: RequestToSend = { method, target, signed, headers, ...rest };
+    const why = (): string | undefined => stopped(pathOf(target));
     for (let retry = 0; ; retry += 1) {
-      const down = outage();
-      if (down !== undefined) throw new SkipError(`The deployment is down: ${down}`);
+      const reason = why();
+      if (reason !== undefined) throw new SkipError(reason);
       const made = await attempt(request);
-      if (!isTransient(made) || retry >= retriesMax || state.failures > retriedMax || outage() !== undefined) {
+      if (!isTransient(made) || retry >= retriesMax || state.failures > retriedMax || why() !== undefined) {
         if (made.answer !== undefined) return made.answer;
         throw made.failure;
       }
@@ -128,7 +127,7 @@ export const createRequester = (parts: RequesterParts): Requester => {
     setClockOffset: (offsetMs) => {
       state.offsetMs = offsetMs;
     },
-    outage,
+    outage: () => parts.stopped() ?? outage.ofDeployment(),
   };
 };
 

@@ -45,7 +45,8 @@ export type RunOptions = {
   /** Also look for extensions. */
   readonly withExtensions: boolean;
   readonly signal: AbortSignal;
-  readonly onResult: (result: CheckOutcome, done: number) => void;
+  /** Called after each check with the number of those that are done. */
+  readonly onResult: (done: number) => void;
 };
 
 export type RunReport = {
@@ -62,25 +63,26 @@ export type RunReport = {
 
 /** Makes a run. Rejects only if the signal aborts, or on a bug. */
 export const runChecks = async (options: RunOptions): Promise<RunReport> => {
-  const { checks, signal, timeLimitMs } = options;
+  const { checks, timeLimitMs } = options;
+  const over = new AbortController();
+  const signal = AbortSignal.any([options.signal, over.signal]);
   const endMs = performance.now() + timeLimitMs;
+  const stopped = (): string | undefined =>
+    performance.now() > endMs ? `The time limit of ${timeLimitMs / 1_000} s was reached.` : undefined;
   const pace = createPace(options.requestsPerSecond);
-  const requester = createRequester({ ...options, pace });
-  const probe = createProbe({ ...options, requester, pace });
-  const isLate = (): boolean => performance.now() > endMs;
+  const requester = createRequester({ ...options, signal, pace, stopped });
+  const probe = createProbe({ ...options, signal, requester, pace });
   const results: CheckOutcome[] = [];
+  let live: Promise<void> = Promise.resolve();
   try {
     await measureClock(probe, options.nowMs);
-    startLive(probe, checks);
+    live = startLive(probe, checks);
     for (const check of checks) {
       signal.throwIfAborted();
-      const result = isLate()
-        ? skip(check, `The time limit of ${timeLimitMs / 1_000} s was reached.`)
-        : await runCheck(check, probe);
-      results.push(result);
-      options.onResult(result, results.length);
+      results.push(await runCheck(check, probe));
+      options.onResult(results.length);
     }
-    const canLook = options.withExtensions && requester.outage() === undefined && !isLate();
+    const canLook = options.withExtensions && requester.outage() === undefined;
     const extensions = canLook ? await findExtensions(probe) : [];
     const { attempts } = requester;
     return {
@@ -89,10 +91,12 @@ export const runChecks = async (options: RunOptions): Promise<RunReport> => {
       requests: attempts.length,
       isAnswered: attempts.some(({ answer }) => answer !== undefined),
       failureCode: attempts[0]?.failure?.code ?? '',
-      isComplete: requester.outage() === undefined && !isLate(),
+      isComplete: requester.outage() === undefined,
     };
   } finally {
+    over.abort();
     probe.close();
+    await live;
   }
 };
 
@@ -113,16 +117,14 @@ const measureClock = async ({ ask, requester }: Probe, nowMs: () => number): Pro
 };
 
 /** Opens the shared connections early, so that frames and pings arrive while other checks run. */
-const startLive = ({ watch, sample }: Probe, checks: readonly Check[]): void => {
+const startLive = async ({ watch, sample }: Probe, checks: readonly Check[]): Promise<void> => {
   if (!checks.some((check) => ['websocket', 'origins'].includes(groupOf(check)))) return;
   const open = async (): Promise<void> => {
     await sample.streams();
     await Promise.all([watch(1), watch(2)]);
   };
-  open().catch(() => {}); // each check asks for the connection again, and tells
+  await open().catch(() => {}); // each check asks for the connection again, and tells
 };
-
-const skip = (check: Check, reason: string): CheckOutcome => ({ check, durationMs: 0, result: 'skipped', reason });
 
 const runCheck = async (check: Check, probe: Probe): Promise<CheckOutcome> => {
   const startedMs = performance.now();

@@ -22,11 +22,15 @@ export const requireNewReport = async ({ newReport, rules }: Probe): Promise<Fre
   return found;
 };
 
+/** What is left of the time that a connection is watched; all checks share it, so that a silent server does not cost each of them all of it. */
+const leftMs = ({ rules }: Probe, watch: Watch): number =>
+  Math.max(0, (watch.openedMs() ?? 0) + rules.liveMs - performance.now());
+
 /** Waits for frames of any one stream; fails if there are none although REST has a new report. */
 const requireFrames = async (probe: Probe, version: 1 | 2, wanted = framesWanted): Promise<Watch> => {
   const watch = await probe.watch(version);
   const hasEnough = () => watch.frames.some(({ feedId }) => countOf(watch, feedId) >= wanted);
-  await probe.until(() => hasEnough() || watch.closed() !== undefined, probe.rules.liveMs);
+  await probe.until(() => hasEnough() || watch.closed() !== undefined, leftMs(probe, watch));
   if (watch.frames.length > 0) return watch;
   const { report } = await requireNewReport(probe);
   const actual = `none, although REST has a new report, observed at ${report.observationsTimestamp}`;
@@ -152,7 +156,7 @@ const answersPing: Check['run'] = async (probe) => {
 /** The connection is silent on our side but for one ping. */
 const pings: Check['run'] = async (probe) => {
   const watch = await probe.watch(2);
-  await probe.until(() => watch.pings.length > 0, probe.rules.liveMs);
+  await probe.until(() => watch.pings.length > 0, leftMs(probe, watch));
   const openMs = Math.round(performance.now() - (watch.openedMs() ?? 0));
   demand(watch.pings.length > 0, `a ping within ${probe.rules.liveMs} ms`, () => `none in ${openMs} ms`, watch);
 };

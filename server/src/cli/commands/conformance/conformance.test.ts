@@ -1,10 +1,14 @@
+// Deployments to check: a node, a server that is not Sealpost, and a node with every fault of the sandbox.
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { readText } from '../../../../../tests/support/source-tree.ts';
 import { groupOf } from '../../../conformance/check.ts';
 import { extensionTable } from '../../../conformance/extensions.ts';
 import { checkTable } from '../../../conformance/table.ts';
+import { btc, eth, type FaultedNode, link, openFaultedNode } from '../../../sandbox/faults/faulted-node.fixture.ts';
+import { faultKindNames } from '../../../sandbox/faults/kinds.ts';
 import { runCommand } from '../../sample-session.fixture.ts';
 import { openBareServer } from './bare-server.fixture.ts';
 import { openLiveSample } from './live-sample.fixture.ts';
@@ -70,3 +74,73 @@ test('conformance: what the specification does not mention is skipped where it i
     await bare.close();
   }
 }, 60_000);
+
+type Row = { readonly fault: string; readonly id: string; readonly options: readonly string[] };
+
+const table = readText('docs/conformance.md').split('<!-- faults -->')[1] ?? '';
+const rows: readonly Row[] = [...table.matchAll(/^\| `([^`]+)` +\| `([^`]+)` +\| (?:`([^`]*)`)? *\|/gm)].map(
+  ([, fault = '', id = '', options = '']) => ({ fault, id, options: options.split(' ').filter(Boolean) }),
+);
+
+describe('with faults', () => {
+  let node: FaultedNode;
+  let feeding: NodeJS.Timeout;
+  let appended: Promise<void> = Promise.resolve();
+
+  /** The next second of sandbox time, with a report of each stream. */
+  const push = (): Promise<void> => {
+    appended = appended.then(async () => {
+      node.clock.ms += 1_000;
+      const second = node.clock.ms / 1_000 - 1;
+      await node.append(...[eth, btc, link].map((feedId) => node.signed.report(feedId, second, second)));
+    });
+    return appended;
+  };
+  const pushSeveral = async (): Promise<void> => {
+    for (let i = 0; i < 8; i += 1) await push();
+  };
+
+  beforeAll(async () => {
+    node = await openFaultedNode({ origins: '001,002' });
+    await pushSeveral();
+    feeding = setInterval(push, 300);
+  });
+  afterEach(() => node.faults.clear());
+  afterAll(async () => {
+    clearInterval(feeding);
+    await appended;
+    await node.stop();
+  });
+
+  /** The results of these checks only. */
+  const checkFaulted = async (only: readonly string[], ...options: readonly string[]) => {
+    const { userId, secret } = node.reader;
+    const env = { SEALPOST_USER_ID: userId, SEALPOST_SECRET: secret };
+    const { code, report } = await check({ url: node.url, env }, ...only.flatMap((id) => ['--only', id]), ...options);
+    return { code, results: report.checks.map(({ id, result }: Listed) => [id, result]) };
+  };
+
+  test('conformance: the document has a row for every fault of the sandbox, and no other', () => {
+    const kinds = rows.map(({ fault }) => fault.split(/[=,]/, 1)[0]);
+    expect([...new Set(kinds)].sort()).toEqual([...faultKindNames].sort());
+  });
+
+  test('conformance: without faults these checks pass', async () => {
+    const ids = [...new Set(rows.map(({ id }) => id))];
+    const { code, results } = await checkFaulted(ids, '--slow-after', '5000');
+    expect(results.filter(([, result]: readonly string[]) => result !== 'passed')).toEqual([]);
+    expect([code, results.length]).toEqual([0, ids.length]);
+  }, 30_000);
+
+  test.each(rows)(
+    'conformance: $fault fails $id',
+    async ({ fault, id, options }) => {
+      node.faults.add(fault.replace('ETH/USD', eth));
+      await pushSeveral();
+      const { code, results } = await checkFaulted([id], ...options);
+      expect(results).toEqual([[id, 'failed']]);
+      expect(code).toBe(fault === 'reset' || fault.startsWith('truncate') ? 3 : 1);
+    },
+    30_000,
+  );
+});

@@ -158,7 +158,7 @@ const checkServer = async ({ session, options }: Call, rawUrl: string | undefine
     nowMs: session.nowMs,
     withExtensions: collected(options.only) === undefined,
     signers: fixed === undefined ? publishedSigners() : async () => fixed,
-    onResult: (_, done) => progress.update({ fraction: done / checks.length, count: done, label: 'checks' }),
+    onResult: (done) => progress.update({ fraction: done / checks.length, count: done, label: 'checks' }),
   })
     .catch((error: unknown) => {
       throw signal.aborted ? new CommandError(interruptedCode(signal), 'Interrupted.', { cause: error }) : error;
