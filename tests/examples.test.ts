@@ -5,7 +5,9 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { createClient, decode, formatDecimal, verify } from '@sealpost/client';
+import { parseSignerSets } from '@sealpost/protocol';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { startChain } from '../server/src/sandbox/chain/chain.ts';
 import { openBrowser, openBrowserTimeoutMs } from './support/browser.ts';
 import { type Demo, runWithTsx, startDemo } from './support/running-demo.ts';
 import { readText, root } from './support/source-tree.ts';
@@ -28,6 +30,7 @@ test('examples: each says first what it does and how it is run', () => {
     expect.arrayContaining([
       'latest.ts',
       'history-to-csv.ts',
+      'settle-on-chain.ts',
       'settlement.ts',
       'live-ticker.ts',
       'verify-in-browser.ts',
@@ -82,6 +85,28 @@ test('examples: settlement refuses a second without a price instead of taking an
     stderr: expect.stringMatching(/^No price at \d+: .*\{\s+reason: 'not_yet'/),
   });
   expect(failure.stderr).not.toMatch(/^ +at /m); // what is to be expected needs no stack trace
+});
+
+test('examples: a trade is settled on-chain by the report of its second', async () => {
+  const signerSets = [...parseSignerSets((await client.signers()).signers).values()];
+  const chain = await startChain({ port: 0, signerSets });
+  try {
+    const [, buyer, seller] = chain.accounts;
+    const env = {
+      ...demo.env,
+      SEALPOST_RPC_URL: chain.rpcUrl,
+      SEALPOST_CONSUMER: chain.consumer,
+      SEALPOST_BUYER_KEY: buyer?.privateKey ?? '',
+      SEALPOST_SELLER_KEY: seller?.privateKey ?? '',
+    };
+    const printed = await runWithTsx('examples/settle-on-chain.ts', env, [feedId]);
+    const [, time, strike, price, winner] =
+      /^Trade 0 at (\d+): strike (\S+), price (\S+), the (buyer|seller) wins\.$/m.exec(printed) ?? [];
+    expect(decode((await client.at(feedId, Number(time))).report).priceText).toBe(price);
+    expect(winner).toBe(Number(price) > Number(strike) ? 'buyer' : 'seller');
+  } finally {
+    await chain.close();
+  }
 });
 
 test('examples: the live ticker prints a line for every report when piped, and Ctrl-C ends it', async () => {
