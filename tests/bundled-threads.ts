@@ -9,6 +9,7 @@ import { readJson, root } from './support/source-tree.ts';
 export const threadModules = [
   'server/src/cli/commands/demo/thread.ts',
   'server/src/ingest/verifier-thread.ts',
+  'server/src/sandbox/network-thread.ts',
   'server/src/store/lmdb/write/writer-thread.ts',
   'simulator/src/worker.ts',
 ];

@@ -50,6 +50,7 @@ const layers: Readonly<Record<string, readonly string[]>> = {
     'server/src/access',
     'server/src/http',
     'server/src/live',
+    'server/src/ingest',
     'server/src/runtime',
     'server/src/store',
   ],

@@ -62,6 +62,8 @@ type Row = {
 export type PlainCommand = Row & {
   readonly settings?: undefined;
   readonly run: (call: Call, ...args: never[]) => Promise<void>;
+  /** Commands under its name, besides what it does itself. */
+  readonly subcommands?: readonly CommandRow[];
 };
 
 /** A command whose settings have flags, and are read before it runs. */
@@ -85,6 +87,7 @@ export const addCommands = (parent: Command, rows: readonly CommandRow[], sessio
     const command = parent.command(row.name).description(row.summary);
     if ('commands' in row) addCommands(command, row.commands, session);
     else describeCommand(command, row).action(createAction(row, session));
+    if ('subcommands' in row) addCommands(command, row.subcommands ?? [], session);
   }
 };
 

@@ -19,6 +19,7 @@ import { initCommand } from './commands/init.ts';
 import { loginCommands } from './commands/login.ts';
 import { quarantineCommands } from './commands/quarantine.ts';
 import { reportCommands } from './commands/report/report.ts';
+import { sandboxCommand } from './commands/sandbox/sandbox.ts';
 import { serveCommand } from './commands/serve.ts';
 import { signCommand } from './commands/sign.ts';
 import { signersCommands } from './commands/signers.ts';
@@ -52,6 +53,7 @@ Examples:
 /** Every command but completion, in the order of the help. */
 const commandTable: readonly CommandRow[] = [
   demoCommand,
+  sandboxCommand,
   serveCommand,
   simulateCommand,
   initCommand,

@@ -34,13 +34,14 @@ const hourSeconds = 3_600;
 /** The path of effects that are in the order of their start. */
 export const createPricePath = (natural: NaturalPrice, effects: readonly PriceEffect[]): PricePath => {
   const regimes = createRegimes(natural, effects);
-  const ends = effects.flatMap(({ kind, from }) => (kind === 'natural' ? [from] : []));
-  const endOf = (from: number): number => ends.find((end) => end >= from) ?? Number.POSITIVE_INFINITY;
-  const excursions = effects.flatMap((one) =>
-    one.kind === 'crash' || one.kind === 'depeg' ? [{ ...one, end: endOf(one.from) }] : [],
+  // What is set in the same second, after everything was ended, goes on.
+  const endOf = (index: number): number =>
+    effects.find(({ kind }, i) => kind === 'natural' && i > index)?.from ?? Number.POSITIVE_INFINITY;
+  const excursions = effects.flatMap((one, i) =>
+    one.kind === 'crash' || one.kind === 'depeg' ? [{ ...one, end: endOf(i) }] : [],
   );
-  const freezes = effects.flatMap((one) =>
-    one.kind === 'freeze' ? [{ from: one.from, to: Math.min(one.to, endOf(one.from)) }] : [],
+  const freezes = effects.flatMap((one, i) =>
+    one.kind === 'freeze' ? [{ from: one.from, to: Math.min(one.to, endOf(i)) }] : [],
   );
   // The first freeze decides: one within another changes nothing.
   const stillAt = (second: number): number =>

@@ -31,13 +31,16 @@ export type MarketEffect = Span & { readonly kind: 'market'; readonly state: 'op
 /** Without reports; where `backfill` is set, they are all delivered at the end. */
 export type SilenceEffect = Span & { readonly kind: 'silence'; readonly backfill: boolean };
 
+/** Ends silences that began before it. */
+export type ResumptionEffect = Start & { readonly kind: 'resumption' };
+
 /** The stream's last observation is before `from`. */
 export type EndEffect = Start & { readonly kind: 'end' };
 
 /** From `from` on another signer set signs. */
 export type RotationEffect = { readonly kind: 'rotation'; readonly from: number };
 
-export type Effect = PriceEffect | MarketEffect | SilenceEffect | EndEffect | RotationEffect;
+export type Effect = PriceEffect | MarketEffect | SilenceEffect | ResumptionEffect | EndEffect | RotationEffect;
 
 const priceKinds: readonly string[] = [
   'level',

@@ -19,6 +19,7 @@ import {
   effectsOn,
   isPriceEffect,
   type MarketEffect,
+  type ResumptionEffect,
   type RotationEffect,
   type SilenceEffect,
 } from './effects.ts';
@@ -108,12 +109,20 @@ const createCourse = (seed: string, simulated: SimulatedStream, effects: readonl
       effectsOn(effects, feedId, isPriceEffect),
       effectsOn(effects, feedId, isMarket),
     ),
-    silences: effectsOn(effects, feedId, isSilence),
+    silences: silencesOf(effectsOn(effects, feedId, isSilenceOrEnd)),
     endsAt: effectsOn(effects, feedId, isEnd)[0]?.from ?? Number.POSITIVE_INFINITY,
   };
 };
 
+const silencesOf = (effects: readonly (SilenceEffect | ResumptionEffect)[]): readonly SilenceEffect[] =>
+  effects.flatMap((one, index) => {
+    if (one.kind === 'resumption') return [];
+    const end = effects.find(({ kind }, i) => kind === 'resumption' && i > index)?.from ?? Number.POSITIVE_INFINITY;
+    return end > one.from ? [{ ...one, to: Math.min(one.to, end) }] : [];
+  });
+
 const isRotation = (effect: Effect): effect is RotationEffect => effect.kind === 'rotation';
 const isMarket = (effect: Effect): effect is MarketEffect => effect.kind === 'market';
-const isSilence = (effect: Effect): effect is SilenceEffect => effect.kind === 'silence';
+const isSilenceOrEnd = (effect: Effect): effect is SilenceEffect | ResumptionEffect =>
+  effect.kind === 'silence' || effect.kind === 'resumption';
 const isEnd = (effect: Effect): effect is EndEffect => effect.kind === 'end';

@@ -242,5 +242,5 @@ const describeReports = (streams: readonly Stream[], feedIds: readonly FeedId[])
 };
 
 /** Signs in once by a code in the fragment: the address in a browser's history is useless (D154). */
-const signInLink = (url: string, secret: string, nowMs: number): string =>
+export const signInLink = (url: string, secret: string, nowMs: number): string =>
   `${url}/#sign-in=${createSignInCode(secret, nowMs)}`;

@@ -2,7 +2,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type FeedId, formatDate, type Stream, schemaVersionOf } from '@sealpost/protocol';
+import { type FeedId, formatDate, type SignerSet, type Stream, schemaVersionOf } from '@sealpost/protocol';
 import { createNetwork, createStreams } from '@sealpost/simulator';
 import { createSecret, createSecretBox, parseKey } from '../../../access/secrets.ts';
 import type { Account, Act, RegisteredSignerSet, Store } from '../../../store/store.ts';
@@ -60,16 +60,34 @@ export const writeDemoProfile = (folder: string, url: string, { userId, secret }
     `${JSON.stringify({ [demoFiles.profile]: { url, userId, secret } }, null, 2)}\n`,
   );
 
-/** Registers catalog, signers and account, where they are not yet. */
+/** Registers the demo's catalog, signers and account, where they are not yet. */
 export const registerDemo = async (store: Store, folder: string, world: DemoWorld, nowMs: number): Promise<void> => {
+  if ((await store.admin.get('account', world.userId)) !== undefined) return;
   const { signerSet } = await createNetwork({ seed: world.seed });
   const streams = createStreams('testnet').map(({ stream }) => stream);
-  const act: Act = { atMs: nowMs, actor: 'demo', action: 'demo set-up', detail: {} };
+  const key = readFileSync(demoKeyFile(folder), 'utf8');
+  await registerNetwork(store, { ...world, name: 'demo', key, signerSet, streams, nowMs });
+};
+
+/** A catalog, the oracles that sign for it, and an account that reads all of it. */
+export type RegisteredNetwork = Pick<DemoWorld, 'userId' | 'secret'> & {
+  /** Of the account, and of who acts. */
+  readonly name: string;
+  /** The key that seals the secret, in hex. */
+  readonly key: string;
+  readonly signerSet: SignerSet;
+  readonly streams: readonly Stream[];
+  readonly nowMs: number;
+};
+
+/** Registers what is not registered yet. */
+export const registerNetwork = async (store: Store, network: RegisteredNetwork): Promise<void> => {
+  const { userId, name, signerSet, streams, nowMs } = network;
+  const act: Act = { atMs: nowMs, actor: name, action: `${name} set-up`, detail: {} };
   const keep =
     <T>(wanted: readonly T[]) =>
     (current: readonly (T | undefined)[]) =>
       wanted.map((one, i) => current[i] ?? one);
-  if ((await store.admin.get('account', world.userId)) !== undefined) return;
   await store.admin.update(
     'stream',
     streams.map(({ feedId }) => feedId),
@@ -82,21 +100,16 @@ export const registerDemo = async (store: Store, folder: string, world: DemoWorl
     keep<RegisteredSignerSet>([{ ...signerSet, addedAt: formatDate(nowMs), retiredAt: null }]),
     act,
   );
-  await store.admin.update('account', [world.userId], keep([createAccount(folder, world, streams, nowMs)]), act);
+  await store.admin.update('account', [userId], keep([createAccount(network)]), act);
 };
 
-const createAccount = (
-  folder: string,
-  { userId, secret }: DemoWorld,
-  streams: readonly Stream[],
-  nowMs: number,
-): Account => {
-  const box = createSecretBox(parseKey(readFileSync(demoKeyFile(folder), 'utf8')));
+const createAccount = ({ userId, secret, name, key, streams, nowMs }: RegisteredNetwork): Account => {
+  const box = createSecretBox(parseKey(key));
   const hidden = streams.filter((stream) => stream.hidden).map(({ feedId }) => `feed:${feedId}`);
-  const secrets = [{ id: 'demo', sealed: box.seal(userId, secret), createdAt: formatDate(nowMs), revokedAt: null }];
+  const secrets = [{ id: name, sealed: box.seal(userId, secret), createdAt: formatDate(nowMs), revokedAt: null }];
   return {
     userId,
-    name: 'demo',
+    name,
     createdAt: formatDate(nowMs),
     disabledAt: null,
     secrets,

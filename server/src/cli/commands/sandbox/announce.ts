@@ -1,0 +1,70 @@
+// What a sandbox prints when it is ready.
+import type { Node } from '../../../node.ts';
+import type { SandboxState } from '../../../sandbox/director.ts';
+import { formatNumberOf } from '../../formats.ts';
+import { printJson, type Session } from '../../session.ts';
+import { signInLink } from '../demo/demo.ts';
+import { demoFeedIds } from '../demo/world.ts';
+import { type SandboxCredentials, type SandboxFolder, sandboxProfile } from './folder.ts';
+import { planDefaults, type SandboxPlan } from './plan.ts';
+
+export type Announcement = {
+  readonly node: Node;
+  readonly credentials: SandboxCredentials;
+  readonly folder: SandboxFolder;
+  readonly plan: SandboxPlan;
+  readonly state: SandboxState;
+  readonly hasExplorer: boolean;
+  readonly json: boolean;
+};
+
+/** Prints where it is, how to read from it and how to control it; as one line of JSON if asked for. */
+export const announceSandbox = async (session: Session, announced: Announcement): Promise<void> => {
+  const { node, credentials, folder, state, hasExplorer } = announced;
+  const { userId, secret } = credentials;
+  const streams = [...node.write.view.current().streams.values()];
+  const feedIds = demoFeedIds(node.write.store, streams);
+  const wsUrl = node.url.replace(/^http/, 'ws');
+  if (announced.json) {
+    const { seed, start, speed } = state;
+    return printJson(session, {
+      url: node.url,
+      wsUrl,
+      opsUrl: node.opsUrl,
+      userId,
+      secret,
+      feedIds,
+      seed,
+      start,
+      speed,
+    });
+  }
+  const sealpost = session.env.npm_command === undefined ? 'sealpost' : 'npx sealpost';
+  const isDefault = node.opsUrl.endsWith(`:${Number(planDefaults.port) + 1}`);
+  const at = isDefault ? '' : ` --url ${node.opsUrl}`;
+  const profile = ` --profile ${sandboxProfile} --profiles ${folder.profilesFile}`;
+  await session.write(`
+The sandbox is ready: ${formatNumberOf(streams.length, 'stream')}, sandbox time ${state.time.slice(0, 19)}Z, speed ${state.speed}.
+${hasExplorer ? `\nOpen the explorer, signed in:\n\n  ${signInLink(node.url, secret, session.nowMs())}\n` : ''}
+  API      ${node.url}
+  private  ${node.opsUrl}  (/sandbox /readyz /metrics)
+
+Read reports, in another terminal:
+
+  ${sealpost} watch${profile}
+
+Control it:
+
+  ${sealpost} sandbox show${at}
+  ${sealpost} sandbox set crash 30 streams=${streams[0]?.baseAsset}/${streams[0]?.quoteAsset} over=1m recover=5m${at}
+  ${sealpost} sandbox set fault status=503,probability=0.2${at}
+  ${sealpost} sandbox clear${at}
+
+For your program:
+
+  export SEALPOST_URL=${node.url}
+  export SEALPOST_USER_ID=${userId}
+  export SEALPOST_SECRET=${secret}
+
+`);
+};

@@ -1,0 +1,84 @@
+// The folder of a sandbox and what is in it: key, credentials and store. Without --dir it is a temporary one that is removed at the end. Credentials are
+// derived from the seed, so that they are the same at every start.
+import { createHash } from 'node:crypto';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { usageError } from '../../failure.ts';
+
+export type SandboxFolder = {
+  readonly path: string;
+  readonly keyFile: string;
+  readonly profilesFile: string;
+  /** Removes it, unless it was named. */
+  readonly remove: () => void;
+};
+
+export type SandboxCredentials = {
+  readonly userId: string;
+  readonly secret: string;
+  readonly ingestToken: string;
+  /** The key-encryption key, in hex. */
+  readonly key: string;
+};
+
+/** The profile that is written for the printed commands. */
+export const sandboxProfile = 'sandbox';
+
+const markerFile = 'sandbox.json';
+
+const digestOf = (seed: string, what: string): Buffer =>
+  createHash('sha256').update(`sealpost sandbox ${what} ${seed}`).digest();
+
+/** Not secret to anyone who knows the seed: a sandbox has only simulated reports, and listens on this machine. */
+export const deriveCredentials = (seed: string): SandboxCredentials => {
+  const bytes = digestOf(seed, 'user');
+  bytes[6] = ((bytes[6] ?? 0) & 0x0f) | 0x40; // a version 4 UUID
+  bytes[8] = ((bytes[8] ?? 0) & 0x3f) | 0x80;
+  const hex = bytes.toString('hex');
+  const userId = [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20, 32)].join('-');
+  return {
+    userId,
+    secret: digestOf(seed, 'secret').toString('base64url'),
+    ingestToken: digestOf(seed, 'ingest token').toString('base64url'),
+    key: digestOf(seed, 'key').toString('hex'),
+  };
+};
+
+/** Makes the folder. One that was a sandbox before is emptied; one that has anything else is rejected. */
+export const openSandboxFolder = (cwd: string, dir: string | undefined, { key }: SandboxCredentials): SandboxFolder => {
+  const path = dir === undefined ? mkdtempSync(join(tmpdir(), 'sealpost-sandbox-')) : claimFolder(resolve(cwd, dir));
+  const folder: SandboxFolder = {
+    path,
+    keyFile: join(path, 'sealpost.key'),
+    profilesFile: join(path, 'profiles.json'),
+    remove: () => {
+      if (dir === undefined) rmSync(path, { recursive: true, force: true, maxRetries: 3 });
+    },
+  };
+  writeFileSync(join(path, markerFile), `${JSON.stringify({ pid: process.pid })}\n`, { mode: 0o600 });
+  writeFileSync(folder.keyFile, `${key}\n`, { mode: 0o600 });
+  return folder;
+};
+
+const claimFolder = (path: string): string => {
+  mkdirSync(path, { recursive: true, mode: 0o700 });
+  const entries = readdirSync(path);
+  if (entries.length > 0 && !existsSync(join(path, markerFile)))
+    throw usageError(`${path} is not empty, and not a sandbox's folder. Use another one: --dir FOLDER.`);
+  return path;
+};
+
+/** Removes the reports of the sandbox before. The store must not be open. */
+export const emptyStore = ({ path }: SandboxFolder): void =>
+  rmSync(join(path, 'store'), { recursive: true, force: true });
+
+/** Lets commands read as the sandbox's account. */
+export const writeSandboxProfile = (
+  { profilesFile }: SandboxFolder,
+  url: string,
+  { userId, secret }: SandboxCredentials,
+): void =>
+  writeFileSync(profilesFile, `${JSON.stringify({ [sandboxProfile]: { url, userId, secret } }, null, 2)}\n`, {
+    mode: 0o600,
+  });

@@ -1,0 +1,110 @@
+// What a sandbox is to be, from flags and a scenario file. Flags take precedence.
+import { allSpecs, defaultSpecs, type StreamSpec } from '@sealpost/simulator';
+import { speedBounds } from '../../../sandbox/clock.ts';
+import { FaultError, parseFault } from '../../../sandbox/faults/parse.ts';
+import { durationSeconds } from '../../../sandbox/scenario/event-table.ts';
+import {
+  parseScenario,
+  parseStreams,
+  type Scenario,
+  ScenarioError,
+  startField,
+} from '../../../sandbox/scenario/parse.ts';
+import { collected, parseCount, type RawOptions, readJsonFile } from '../../command-options.ts';
+import { usageError } from '../../failure.ts';
+import { parseTime } from '../../time-arguments.ts';
+
+export type SandboxPlan = {
+  readonly seed: string;
+  /** Undefined starts at the present. */
+  readonly startSecond: number | undefined;
+  readonly speed: number;
+  readonly isPaused: boolean;
+  readonly past: string;
+  readonly specs: readonly StreamSpec[];
+  readonly scenario: Scenario;
+  readonly port: number;
+};
+
+export const planDefaults = { seed: 'sandbox', past: '5m', port: '7411' } as const;
+
+const portMax = 65_534; // the private listener has the next one
+
+/** Reads flags and scenario. Errors name the flag, or the file and the field. */
+export const readPlan = async (options: RawOptions, nowSeconds: number): Promise<SandboxPlan> => {
+  const file = typeof options.scenario === 'string' ? options.scenario : undefined;
+  const scenario = file === undefined ? { events: [] } : inFile(file, parseScenario, await readJsonFile(file));
+  const faults = (collected(options.fault) ?? []).map(parseFaultFlag);
+  return {
+    seed: parseSeed(options.seed) ?? scenario.seed ?? planDefaults.seed,
+    startSecond: parseStart(options.at, nowSeconds) ?? scenario.at,
+    speed: parseSpeed(options.speed) ?? scenario.speed ?? 1,
+    isPaused: options.paused === true,
+    past: parsePast(options.past) ?? scenario.past ?? planDefaults.past,
+    specs: parseCatalog(options.streams) ?? scenario.streams ?? defaultSpecs,
+    scenario: { ...scenario, events: [...faults, ...scenario.events] },
+    port: parseCount('--port', String(options.port), 0, portMax),
+  };
+};
+
+/** Reads what a file has; an error names the file. */
+const inFile = <T>(file: string, parse: (value: unknown) => T, value: unknown): T => {
+  try {
+    return parse(value);
+  } catch (error) {
+    throw error instanceof ScenarioError ? usageError(`${file}: ${error.message}`) : error;
+  }
+};
+
+const parseSeed = (raw: unknown): string | undefined => {
+  if (raw === undefined) return undefined;
+  if (/^[^\p{Cc}]{1,200}$/u.test(String(raw))) return String(raw);
+  throw usageError('--seed is empty or longer than 200 characters.');
+};
+
+const parseStart = (raw: unknown, nowSeconds: number): number | undefined => {
+  if (raw === undefined) return undefined;
+  const seconds = startField.parse(parseTime('--at', String(raw), nowSeconds));
+  if (seconds !== undefined) return seconds;
+  throw usageError(`--at has the value "${raw}", expected ${startField.expected}.`);
+};
+
+const parseSpeed = (raw: unknown): number | undefined => {
+  if (raw === undefined) return undefined;
+  const speed = /^\d{1,5}(\.\d{1,6})?$/.test(String(raw)) ? Number(raw) : Number.NaN;
+  if (speed >= speedBounds.min && speed <= speedBounds.max) return speed;
+  throw usageError(`--speed has the value "${raw}", expected a number from ${speedBounds.min} to ${speedBounds.max}.`);
+};
+
+const pastMaxSeconds = 7 * 86_400;
+
+const parsePast = (raw: unknown): string | undefined => {
+  if (raw === undefined) return undefined;
+  const text = raw === '0' ? '0s' : String(raw);
+  const seconds = durationSeconds(text);
+  if (seconds !== undefined && seconds <= pastMaxSeconds) return text;
+  throw usageError(`--past has the value "${raw}", expected a duration from 0s to 7d such as 10m or 1h.`);
+};
+
+const parseCatalog = (raw: unknown): readonly StreamSpec[] | undefined => {
+  if (raw === undefined) return undefined;
+  if (raw === 'all') return allSpecs();
+  const names = String(raw)
+    .split(',')
+    .map((name) => name.trim());
+  try {
+    return parseStreams(names, '--streams');
+  } catch (error) {
+    if (error instanceof ScenarioError) throw usageError(`${error.message} Or use --streams all.`);
+    throw error;
+  }
+};
+
+const parseFaultFlag = (line: string) => {
+  try {
+    return { type: 'fault', at: '0s', fault: parseFault(line) } as const;
+  } catch (error) {
+    if (error instanceof FaultError) throw usageError(`--fault ${line}: ${error.message}`);
+    throw error;
+  }
+};

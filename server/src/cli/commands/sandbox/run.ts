@@ -1,0 +1,188 @@
+// Runs a sandbox until it is interrupted: node, simulated network, history, director. What was opened is closed in reverse, whatever fails.
+import { join } from 'node:path';
+import { createSpecStream, type ScenarioOptions } from '@sealpost/simulator';
+import { createSignInCodes } from '../../../access/sign-in-code.ts';
+import type { Settings } from '../../../config/config.ts';
+import { type Node, openNode } from '../../../node.ts';
+import { watchStart } from '../../../runtime/start-watch.ts';
+import { createAdministration, createOracles } from '../../../sandbox/administration.ts';
+import { createSandboxClock, type SandboxClock } from '../../../sandbox/clock.ts';
+import { createControl } from '../../../sandbox/control.ts';
+import { compileScenario, type Director, startDirector } from '../../../sandbox/director.ts';
+import { createFaults, type Faults } from '../../../sandbox/faults/faults.ts';
+import { openNetwork } from '../../../sandbox/network.ts';
+import { durationSeconds } from '../../../sandbox/scenario/event-table.ts';
+import { ScenarioError } from '../../../sandbox/scenario/parse.ts';
+import { CommandError, exitCodes, usageError } from '../../failure.ts';
+import type { Session } from '../../session.ts';
+import { readVersion } from '../../version.ts';
+import { createQuietLog } from '../demo/demo.ts';
+import { registerNetwork } from '../demo/world.ts';
+import { announceSandbox } from './announce.ts';
+import {
+  deriveCredentials,
+  emptyStore,
+  openSandboxFolder,
+  type SandboxCredentials,
+  type SandboxFolder,
+  writeSandboxProfile,
+} from './folder.ts';
+import type { SandboxPlan } from './plan.ts';
+
+export type SandboxRun = {
+  readonly plan: SandboxPlan;
+  readonly settings: Settings;
+  readonly dir: string | undefined;
+  readonly json: boolean;
+  readonly isLogAsked: boolean;
+};
+
+/** What is to be closed, last opened first. */
+type Closing = { readonly add: (close: () => unknown) => void; readonly all: () => Promise<void> };
+
+const createClosing = (): Closing => {
+  const closers: (() => unknown)[] = [];
+  return {
+    add: (close) => void closers.unshift(close),
+    all: async () => {
+      for (const close of closers.splice(0)) await close();
+    },
+  };
+};
+
+/** Runs until interrupted. */
+export const runSandbox = async (session: Session, run: SandboxRun): Promise<void> => {
+  const signal = session.interruption();
+  const interrupted = new Promise<void>((resolve) => {
+    if (signal.aborted) resolve();
+    signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+  const closing = createClosing();
+  try {
+    const started = await startSandbox(session, run, closing, signal);
+    if (started !== undefined) await Promise.race([started.failed, interrupted]);
+  } finally {
+    await closing.all();
+  }
+};
+
+const startSandbox = async (
+  session: Session,
+  run: SandboxRun,
+  closing: Closing,
+  signal: AbortSignal,
+): Promise<Director | undefined> => {
+  const { plan } = run;
+  const { seed, specs, scenario } = plan;
+  const startSecond = plan.startSecond ?? Math.floor(session.nowMs() / 1_000);
+  const simulated = specs.map((spec) =>
+    createSpecStream('testnet', spec, startSecond - (durationSeconds(plan.past) ?? 0)),
+  );
+  const streams = simulated.map(({ stream }) => stream);
+  const reportsPerSecond = simulated.reduce((sum, { intervalSeconds }) => sum + 1 / intervalSeconds, 0);
+  const effects = asUsageOf(() => compileScenario({ scenario, startSecond, streams, specs })).flatMap(
+    (one) => one.effects,
+  );
+  const options: ScenarioOptions = { seed, streams: specs, startSecond, effects };
+  const source = openNetwork(options, reportsPerSecond);
+  source.catch(() => {}); // thrown below
+  closing.add(async () => (await source.catch(() => undefined))?.close());
+  const clock = createSandboxClock({
+    startMs: startSecond * 1_000,
+    speed: plan.speed,
+    paused: true,
+    monotonicMs: () => performance.now(),
+  });
+  const oracles = createOracles(seed);
+  const { signerSet } = await oracles.after(0);
+  const faults = createFaults({ seed, nowMs: clock.nowMs, sign: oracles.sign });
+  const credentials = deriveCredentials(seed);
+  const folder = openSandboxFolder(session.cwd, run.dir, credentials);
+  closing.add(folder.remove);
+  let director: Director | undefined;
+  const opened = await openSandboxNode(session, run, folder, credentials, { clock, faults, director: () => director });
+  closing.add(() => opened.stop('the sandbox ended'));
+  const { store, view, ingest } = opened.write;
+  await registerNetwork(store, { ...credentials, name: 'sandbox', signerSet, streams, nowMs: startSecond * 1_000 });
+  const past = { from: startSecond - (durationSeconds(plan.past) ?? 0), to: startSecond };
+  await (await source).signHistory(past, store.reports.append, signal);
+  if (signal.aborted) return undefined;
+  director = await startDirector({
+    clock,
+    source: await source,
+    faults,
+    submit: (lines) => ingest.submit(lines, 1),
+    administer: createAdministration(store, view, oracles),
+    seed,
+    startSecond,
+    past: plan.past,
+    speed: plan.speed,
+    specs,
+    streams,
+    reportsPerSecond,
+    scenario,
+    monotonicMs: () => performance.now(),
+  });
+  closing.add(director.stop);
+  if (plan.startSecond === undefined) clock.step(Math.max(0, session.nowMs() - startSecond * 1_000));
+  if (!plan.isPaused) clock.resume();
+  writeSandboxProfile(folder, opened.url, credentials);
+  await announceSandbox(session, {
+    node: opened,
+    credentials,
+    folder,
+    plan,
+    state: director.state(),
+    hasExplorer: run.settings.explorer,
+    json: run.json,
+  });
+  return director;
+};
+
+const asUsageOf = <T>(read: () => T): T => {
+  try {
+    return read();
+  } catch (error) {
+    throw error instanceof ScenarioError ? usageError(error.message) : error;
+  }
+};
+
+type NodeParts = {
+  readonly clock: SandboxClock;
+  readonly faults: Faults;
+  readonly director: () => Director | undefined;
+};
+
+const openSandboxNode = async (
+  session: Session,
+  { settings, isLogAsked }: SandboxRun,
+  folder: SandboxFolder,
+  { userId, secret, ingestToken }: SandboxCredentials,
+  { clock, faults, director }: NodeParts,
+): Promise<Node> => {
+  const toStderr = (line: string): void => void session.stderr.write(line);
+  const starting = watchStart((text) => toStderr(`${text}\n`));
+  emptyStore(folder);
+  try {
+    return await openNode({
+      settings: { ...settings, store: `lmdb:${join(folder.path, 'store')}`, keyFile: folder.keyFile },
+      version: readVersion(),
+      ingestToken,
+      logTo: { write: isLogAsked ? toStderr : createQuietLog(toStderr) },
+      starting,
+      signIn: { codes: createSignInCodes(secret, session.nowMs), credentials: { userId, secret } },
+      sandbox: { reportNowMs: clock.nowMs, faults, control: createControl(director) },
+    });
+  } catch (error) {
+    throw explainStart(error);
+  } finally {
+    starting.end();
+  }
+};
+
+const explainStart = (error: unknown): unknown => {
+  const { code, port } = Object(error);
+  if (code !== 'EADDRINUSE') return error;
+  const text = `Port ${port} is in use by another program. Stop it, or use free ports: sealpost sandbox --port 0.`;
+  return new CommandError(exitCodes.unavailable, text, { cause: error });
+};

@@ -1,0 +1,71 @@
+// The command `sealpost sandbox`: the whole service with a simulated network under control, and the commands that control a running one.
+import type { Settings } from '../../../config/config.ts';
+import { type PlainCommand, settingOptions } from '../../command.ts';
+import { type RawOptions, readSettings } from '../../command-options.ts';
+import type { Session } from '../../session.ts';
+import { planDefaults, readPlan } from './plan.ts';
+import { remoteCommands } from './remote.ts';
+import { runSandbox } from './run.ts';
+
+const logLevelDefault = 'warn';
+const sandboxBytesMax = 2 * 2 ** 30;
+
+export const sandboxCommand: PlainCommand = {
+  name: 'sandbox',
+  summary: 'Run the whole service for tests: set time, prices, outages and faults.',
+  options: [
+    { flag: '--at <time>', help: 'when sandbox time starts, such as 2026-03-13T14:30:00Z; now by default' },
+    { flag: '--speed <factor>', help: 'sandbox seconds per second, 0.01 to 10000' },
+    { flag: '--paused', help: 'start with time paused' },
+    { flag: '--past <duration>', help: `history before the start, such as 1h (default: ${planDefaults.past})` },
+    {
+      flag: '--streams <list>',
+      help: 'pairs such as ETH/USD,BTC/USD; FOO/USD=1.5 makes one up; all for the whole catalog',
+    },
+    { flag: '--scenario <file>', help: 'JSON file with what happens when' },
+    { flag: '--fault <fault>', help: 'a fault from the start, such as status=503,probability=0.1', repeatable: true },
+    {
+      flag: '--seed <text>',
+      help: `what prices, keys and credentials are derived from (default: ${planDefaults.seed})`,
+    },
+    { flag: '--dir <folder>', help: 'folder to keep; by default a temporary one that is removed at the end' },
+    {
+      flag: '--port <port>',
+      help: 'API port; the private listener uses the next one. 0 picks free ports',
+      default: planDefaults.port,
+    },
+    { flag: '--json', help: 'print one line of JSON when ready, and nothing else' },
+    ...settingOptions(['requestsPerSecond', 'origins', 'logLevel'], { logLevel: logLevelDefault }),
+  ],
+  examples: [
+    ['Start a sandbox', 'sealpost sandbox'],
+    [
+      'Two streams from a Friday afternoon on, sixty times as fast',
+      'sealpost sandbox --streams ETH/USD,BTC/USD --at 2026-03-13T14:30:00Z --speed 60',
+    ],
+    ['Every tenth request fails', 'sealpost sandbox --fault status=503,probability=0.1'],
+    ['Crash ETH by 30 %, in another terminal', 'sealpost sandbox set crash 30 streams=ETH/USD over=1m'],
+    ['For tests: free ports, no rate limits', 'sealpost sandbox --json --port 0 --past 0 --requests-per-second 0'],
+  ],
+  run: ({ session, options }) => sandbox(session, options),
+  subcommands: remoteCommands,
+};
+
+const sandbox = async (session: Session, options: RawOptions): Promise<void> => {
+  const plan = await readPlan(options, Math.floor(session.nowMs() / 1_000));
+  const { values, sources } = await readSettings(session, options);
+  const isLogAsked = sources.logLevel !== 'default';
+  const { port } = plan;
+  const settings: Settings = {
+    ...values,
+    key: undefined,
+    network: 'testnet',
+    workers: 0,
+    listen: { host: '127.0.0.1', port },
+    opsListen: { host: '127.0.0.1', port: port === 0 ? 0 : port + 1 },
+    retentionBytes: sandboxBytesMax,
+    logLevel: isLogAsked ? values.logLevel : logLevelDefault,
+  };
+  const dir = typeof options.dir === 'string' ? options.dir : undefined;
+  await runSandbox(session, { plan, settings, dir, json: options.json === true, isLogAsked });
+};

@@ -1,0 +1,88 @@
+// What the events of a sandbox change in its catalog and signer sets. Ingest knows of a change when this resolves.
+import { formatDate, moveStream, type Stream } from '@sealpost/protocol';
+import { createNetwork, type Network, rotatedSeed } from '@sealpost/simulator';
+import type { AdminSnapshot, AdminView } from '../store/admin-snapshot.ts';
+import type { Act as AuditedAct, RegisteredSignerSet, Store } from '../store/store.ts';
+import type { SignReport } from './faults/faults.ts';
+import type { ScenarioAct } from './scenario/compile.ts';
+
+export type Oracles = {
+  /** The network after so many rotations. */
+  readonly after: (rotations: number) => Promise<Network>;
+  /** Signs as the network of a config digest does. */
+  readonly sign: SignReport;
+};
+
+/** The keys of a sandbox's oracles, each network made when it is asked for. */
+export const createOracles = (seed: string): Oracles => {
+  const networks: Network[] = [];
+  return {
+    after: async (rotations) => {
+      while (networks.length <= rotations)
+        networks.push(await createNetwork({ seed: rotatedSeed(seed, networks.length) }));
+      return networks[rotations] as Network; // just made
+    },
+    sign: (body, epochAndRound, configDigest) =>
+      networks.find(({ signerSet }) => signerSet.configDigest === configDigest)?.sign(body, epochAndRound),
+  };
+};
+
+type AdministeredAct = Extract<ScenarioAct, { kind: 'rotate' | 'announce' | 'decommission' }>;
+
+/** Does what rotations and decommissioning change, each at its second. */
+export const createAdministration = (
+  store: Pick<Store, 'admin'>,
+  view: AdminView,
+  oracles: Oracles,
+): ((act: AdministeredAct) => Promise<void>) => {
+  let rotations = 0;
+  const auditOf = ({ second, kind }: AdministeredAct): AuditedAct => ({
+    atMs: second * 1_000,
+    actor: 'sandbox',
+    action: `sandbox ${kind}`,
+    detail: {},
+  });
+  return async (act) => {
+    const at = formatDate(act.second * 1_000);
+    if (act.kind === 'rotate') {
+      const old = (await oracles.after(rotations)).signerSet;
+      const { signerSet } = await oracles.after(rotations + 1);
+      rotations += 1;
+      const added: RegisteredSignerSet = { ...signerSet, addedAt: at, retiredAt: null };
+      await store.admin.update(
+        'signerSet',
+        [old.configDigest, signerSet.configDigest],
+        ([current]) => [{ ...(current ?? { ...old, addedAt: at }), retiredAt: at }, added],
+        auditOf(act),
+      );
+      return seenBy(view, ({ signerSets }) => signerSets.has(signerSet.configDigest));
+    }
+    const updated = (stream: Stream): Stream => {
+      if (stream.status === 'decommissioned') return stream;
+      if (act.kind === 'announce') return { ...stream, expectedDecommissionAt: formatDate(act.endSecond * 1_000) };
+      return moveStream(stream, 'decommissioned', act.second * 1_000);
+    };
+    await store.admin.update(
+      'stream',
+      [...act.feedIds],
+      (streams) => streams.map((stream) => updated(stream as Stream)), // registered when the sandbox started
+      auditOf(act),
+    );
+    const isSeen = (stream: Stream | undefined): boolean =>
+      stream?.status === 'decommissioned' || (act.kind === 'announce' && stream?.expectedDecommissionAt !== null);
+    return seenBy(view, ({ streams }) => act.feedIds.every((feedId) => isSeen(streams.get(feedId))));
+  };
+};
+
+/** Resolves once the view has a change. */
+const seenBy = (view: AdminView, isSeen: (snapshot: AdminSnapshot) => boolean): Promise<void> =>
+  new Promise((resolve) => {
+    let stop = (): void => {};
+    const look = (): void => {
+      if (!isSeen(view.current())) return;
+      stop();
+      resolve();
+    };
+    stop = view.onReload(look);
+    look();
+  });

@@ -1,0 +1,110 @@
+import { expect, test } from 'vitest';
+import { sampleStart, startSampleDirector } from './director.fixture.ts';
+
+const secondsOf = (lines: readonly string[]): readonly number[] =>
+  lines.map((line) => JSON.parse(line).observationsTimestamp - sampleStart);
+
+test('director: the record of what happened, run as a scenario, gives the same bytes', async () => {
+  const live = await startSampleDirector({ events: [{ at: '3s', type: 'jump', streams: 'ETH/USD', percent: 10 }] });
+  await live.advance(5);
+  await live.director.set([
+    { type: 'crash', streams: 'ETH/USD', percent: 30, over: '5s' },
+    { type: 'rotate' },
+    { type: 'outage', for: '3s', recovery: 'backfill', at: '20s' },
+  ]);
+  await live.director.set([{ type: 'fault', fault: { kind: 'status', status: 503 } }]);
+  await live.advance(10);
+  await live.director.set([{ type: 'clear' }]);
+  await live.advance(15);
+  const record = JSON.parse(JSON.stringify(live.director.record()));
+  expect(record).toEqual({
+    seed: 'test',
+    at: '2026-03-13T14:30:00Z',
+    speed: 1,
+    past: '0s',
+    streams: [{ pair: 'ETH/USD', kind: 'CexPrice' }],
+    events: [
+      { at: '3s', type: 'jump', streams: 'ETH/USD', percent: 10 },
+      { at: '6s', type: 'crash', streams: 'ETH/USD', percent: 30, over: '5s' },
+      { at: '6s', type: 'rotate' },
+      { at: '6s', type: 'fault', fault: { kind: 'status', status: 503 } },
+      { at: '16s', type: 'clear' },
+      { at: '20s', type: 'outage', for: '3s', recovery: 'backfill' },
+    ],
+  });
+  const again = await startSampleDirector(record);
+  await again.advance(30);
+  await Promise.all([live.director.stop(), again.director.stop()]);
+  expect(again.lines).toEqual(live.lines);
+  expect(live.acts).toMatchObject([{ kind: 'rotate', second: sampleStart + 6 }]);
+  expect(again.acts).toEqual(live.acts);
+  expect(secondsOf(live.lines).slice(17, 25)).toEqual([18, 19, 20, 21, 22, 23, 24, 25]);
+});
+
+test('director: what is set at once is in force from the next second on, faults also while time is paused', async () => {
+  const { director, clock, advance, lines } = await startSampleDirector({ events: [] });
+  await advance(2);
+  const before = lines.length;
+  expect(await director.set([{ type: 'level', streams: ['ETH/USD'], price: 1 }])).toMatchObject([
+    { type: 'level', time: '2026-03-13T14:30:03Z' },
+  ]);
+  await director.set([{ type: 'fault', fault: { kind: 'reset', id: 'mine' } }]);
+  expect(director.state()).toMatchObject({ paused: true, faults: [{ id: 'mine', state: 'active' }] });
+  expect(lines.length).toBe(before);
+  await director.set([{ type: 'speed', speed: 100 }, { type: 'resume' }]);
+  expect(director.state()).toMatchObject({ paused: false, speed: 100 });
+  await clock.waitUntil((sampleStart + 40) * 1_000);
+  await director.set([{ type: 'pause' }]);
+  expect(director.state().paused).toBe(true);
+  expect(director.removeFault('mine')).toBe(true);
+  await director.stop();
+});
+
+test('director: events of a scenario happen at their second, and a fault that cannot be set then is a problem, no failure', async () => {
+  const { director, advance, acts } = await startSampleDirector({
+    name: 'Three things',
+    events: [
+      { at: '2s', type: 'fault', fault: { kind: 'reset', id: 'one' } },
+      { at: '3s', type: 'fault', fault: { kind: 'reset', id: 'one' } },
+      { at: '5s', type: 'decommission', streams: 'ETH/USD', in: '3s' },
+      { at: '2026-03-13T15:00:00Z', type: 'speed', speed: 2 },
+    ],
+  });
+  expect(director.state().scenario).toMatchObject({
+    name: 'Three things',
+    events: 4,
+    done: 0,
+    next: { type: 'fault' },
+  });
+  await advance(10);
+  const { scenario, faults, problems } = director.state();
+  expect(scenario).toMatchObject({ done: 3, next: { type: 'speed', time: '2026-03-13T15:00:00Z' } });
+  expect(faults.map(({ id }) => id)).toEqual(['one']);
+  expect(problems[0]).toContain('2026-03-13T14:30:03Z: id is "one", expected one that no other fault has.');
+  expect(acts.map(({ kind, second }) => [kind, second - sampleStart])).toEqual([
+    ['announce', 5],
+    ['decommission', 8],
+  ]);
+  await director.stop();
+});
+
+test('director: an event that cannot be changes nothing, and the error names its field', async () => {
+  const { director, advance } = await startSampleDirector({ events: [] });
+  await advance(5);
+  const rejected = async (events: Parameters<typeof director.set>[0]) =>
+    director.set(events).then(
+      () => 'accepted',
+      (error: Error) => error.message,
+    );
+  expect(await rejected([{ type: 'jump', streams: ['ETH/USD', 'DOGE/USD'], percent: 1 }])).toBe(
+    'streams[1]: is "DOGE/USD", which is no stream of this sandbox: ETH/USD-Streams-CexPrice.',
+  );
+  expect(await rejected([{ type: 'rotate' }, { type: 'rotate', at: '2s' }])).toBe(
+    '[1].at: is 2s, expected 2026-03-13T14:30:06Z or later.',
+  );
+  expect(await rejected([{ type: 'rotate', at: '2020-01-01T00:00:00Z' }])).toContain('which is before the start');
+  expect(director.state().set).toEqual([]);
+  await director.set([{ type: 'fault', fault: { kind: 'reset', id: 'one' } }]);
+  expect(await rejected([{ type: 'fault', fault: { kind: 'reset', id: 'one' } }])).toContain('fault.id: id is "one"');
+  await director.stop();
+});

@@ -1,0 +1,149 @@
+// From an event to what it does: effects on the simulated network, which threads sign by, and acts of the sandbox itself.
+import { type FeedId, matchStreams, type Stream } from '@sealpost/protocol';
+import type { Effect } from '@sealpost/simulator';
+import type { Fault } from '../faults/kinds.ts';
+import { dateSeconds, durationSeconds, type ScenarioEvent } from './event-table.ts';
+import { ScenarioError } from './parse.ts';
+
+/** Done by the sandbox when its time gets to `second`, before the reports of that second. */
+export type ScenarioAct = { readonly second: number } & (
+  | { readonly kind: 'rotate' }
+  | { readonly kind: 'announce'; readonly feedIds: readonly FeedId[]; readonly endSecond: number }
+  | { readonly kind: 'decommission'; readonly feedIds: readonly FeedId[] }
+  | { readonly kind: 'fault'; readonly fault: Fault }
+  | { readonly kind: 'clearFaults' }
+  | { readonly kind: 'speed'; readonly speed: number }
+  | { readonly kind: 'pause' }
+);
+
+export type CompiledEvent = { readonly effects: readonly Effect[]; readonly acts: readonly ScenarioAct[] };
+
+/** The catalog that an event's streams are looked up in. */
+export type Catalog = readonly Pick<Stream, 'feedId' | 'name' | 'baseAsset' | 'quoteAsset'>[];
+
+const forever = Number.POSITIVE_INFINITY;
+const secondsOr = (text: string | undefined, fallback: number): number =>
+  text === undefined ? fallback : (durationSeconds(text) ?? fallback);
+
+/** The second of an event in a scenario that starts at one. */
+export const secondOfEvent = ({ at }: ScenarioEvent, startSecond: number, path: string): number => {
+  const after = at === undefined ? 0 : durationSeconds(at);
+  const second = after === undefined ? dateSeconds(at ?? '') : startSecond + after;
+  if (second === undefined || second < startSecond)
+    throw new ScenarioError(`${path}.at`, `is ${at}, which is before the start.`);
+  return second;
+};
+
+/** The feed IDs of streams that are named by pair, name or feed ID; a pair names all its streams. */
+const findStreams = (
+  given: string | readonly string[] | undefined,
+  catalog: Catalog,
+  path: string,
+): readonly FeedId[] => {
+  if (given === undefined) return catalog.map(({ feedId }) => feedId);
+  const list = typeof given === 'string' ? [given] : given;
+  return [
+    ...new Set(
+      list.flatMap((name, i) => {
+        const found = findStream(name, catalog);
+        if (found.length > 0) return found;
+        const where = typeof given === 'string' ? path : `${path}[${i}]`;
+        throw new ScenarioError(where, `is "${name}", which is no stream of this sandbox: ${namesOf(catalog)}.`);
+      }),
+    ),
+  ];
+};
+
+const findStream = (name: string, catalog: Catalog): readonly FeedId[] => {
+  const isPair = ({ baseAsset, quoteAsset }: Catalog[number]) =>
+    `${baseAsset}/${quoteAsset}`.toLowerCase() === name.toLowerCase();
+  const ofPair = catalog.filter(isPair);
+  if (ofPair.length > 0) return ofPair.map(({ feedId }) => feedId);
+  const match = matchStreams(name, catalog);
+  return match.found === 'one' ? [match.stream.feedId] : [];
+};
+
+const namesMax = 10;
+const namesOf = (catalog: Catalog): string => {
+  const names = catalog.slice(0, namesMax).map(({ name }) => name);
+  return catalog.length > namesMax ? `${names.join(', ')} and ${catalog.length - namesMax} more` : names.join(', ');
+};
+
+/** What an event at a second does. Throws where it names a stream that there is not. */
+export const compileEvent = (event: ScenarioEvent, second: number, catalog: Catalog, path = ''): CompiledEvent => {
+  const field = path === '' ? 'streams' : `${path}.streams`;
+  const feedIds = 'streams' in event ? findStreams(event.streams, catalog, field) : catalog.map((one) => one.feedId);
+  return { effects: effectsOf(event, second, feedIds), acts: actsOf(event, second, feedIds) };
+};
+
+const effectsOf = (event: ScenarioEvent, from: number, feedIds: readonly FeedId[]): readonly Effect[] => {
+  const start = { from, feedIds };
+  const span = { ...start, to: from + ('for' in event ? secondsOr(event.for, forever) : forever) };
+  switch (event.type) {
+    case 'level':
+      return [{ kind: 'level', ...start, price: event.price }];
+    case 'jump':
+      return [{ kind: 'jump', ...start, percent: event.percent }];
+    case 'drift':
+      return [{ kind: 'drift', ...span, percentPerHour: event.percentPerHour }];
+    case 'volatility':
+      return [{ kind: 'volatility', ...span, factor: event.factor }];
+    case 'crash':
+      return [{ kind: 'crash', ...start, percent: event.percent, ...excursionOf(event) }];
+    case 'depeg':
+      return [{ kind: 'depeg', ...start, price: event.price, ...excursionOf(event) }];
+    case 'freeze':
+      return [{ kind: 'freeze', ...span }];
+    case 'market':
+      return [{ kind: 'market', ...span, state: event.state as 'open' | 'closed' | 'hours' }]; // the table's choices
+    case 'decommission':
+      return [{ kind: 'end', feedIds, from: from + secondsOr(event.in, 0) }];
+    case 'rotate':
+      return [{ kind: 'rotation', from }];
+    case 'outage':
+      return [{ kind: 'silence', ...span, backfill: event.recovery === 'backfill' }];
+    case 'stop':
+    case 'gap':
+      return [{ kind: 'silence', ...span, backfill: false }];
+    case 'clear':
+      return event.what === 'faults'
+        ? []
+        : [
+            { kind: 'natural', ...start },
+            { kind: 'market', ...start, to: forever, state: 'hours' },
+            { kind: 'resumption', ...start },
+          ];
+    default:
+      return [];
+  }
+};
+
+type ExcursionTexts = { readonly over?: string; readonly hold?: string; readonly recover?: string };
+
+const excursionOf = ({ over, hold, recover }: ExcursionTexts) => ({
+  overSeconds: secondsOr(over, 0),
+  holdSeconds: secondsOr(hold, 0),
+  recoverSeconds: secondsOr(recover, forever),
+});
+
+const actsOf = (event: ScenarioEvent, second: number, feedIds: readonly FeedId[]): readonly ScenarioAct[] => {
+  switch (event.type) {
+    case 'decommission': {
+      const endSecond = second + secondsOr(event.in, 0);
+      const end: ScenarioAct = { kind: 'decommission', second: endSecond, feedIds };
+      return event.in === undefined ? [end] : [{ kind: 'announce', second, feedIds, endSecond }, end];
+    }
+    case 'rotate':
+      return [{ kind: 'rotate', second }];
+    case 'fault':
+      return [{ kind: 'fault', second, fault: event.fault as Fault }]; // parsed by the faults' own table
+    case 'clear':
+      return event.what === 'streams' ? [] : [{ kind: 'clearFaults', second }];
+    case 'speed':
+      return [{ kind: 'speed', second, speed: event.speed }];
+    case 'pause':
+      return [{ kind: 'pause', second }];
+    default:
+      return []; // resume and step are commands, not events of a time line
+  }
+};

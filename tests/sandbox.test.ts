@@ -1,0 +1,94 @@
+// The real program `sealpost sandbox`: started, read from, controlled, recorded and started again from the record.
+import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, expect, test } from 'vitest';
+import { fetchSigned, type Program, startCommand } from './support/real-program.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'sealpost-sandbox-test-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+type Sandbox = {
+  readonly url: string;
+  readonly opsUrl: string;
+  readonly userId: string;
+  readonly secret: string;
+  readonly feedIds: readonly string[];
+  readonly program: Program;
+};
+
+const start = async (...args: string[]): Promise<Sandbox> => {
+  const env = { SEALPOST_EXPLORER: 'off', TMPDIR: folder };
+  const program = startCommand(
+    ['sandbox', '--json', '--port', '0', '--requests-per-second', '0', ...args],
+    folder,
+    env,
+  );
+  const [line] = await program.printed(/^\{.*\}$/m);
+  return { ...JSON.parse(line), program };
+};
+const stop = async ({ program }: Sandbox): Promise<number | null> => {
+  program.child.kill('SIGINT');
+  return (await program.finished).code;
+};
+const sealpost = async (...args: string[]) => startCommand(args, folder).finished;
+const reportsOf = async (sandbox: Sandbox): Promise<readonly string[]> => {
+  const answers = await Promise.all(
+    sandbox.feedIds.map((feedId) =>
+      fetchSigned(sandbox.url, `/api/v1/reports/page?feedID=${feedId}&startTimestamp=1773412170&limit=500`, sandbox),
+    ),
+  );
+  return Promise.all(answers.map((answer) => answer.text()));
+};
+
+test('sandbox: what is set by flag and at runtime is served, shown, and reproduced by its record to the byte', async () => {
+  const first = await start(
+    '--at',
+    '2026-03-13T14:30:00Z',
+    '--paused',
+    '--past',
+    '30s',
+    '--streams',
+    'ETH/USD,USDC/USD',
+    '--seed',
+    'mine',
+  );
+  const control = (...args: string[]) => sealpost('sandbox', ...args, '--url', first.opsUrl);
+  expect((await control('set', 'step', '10s')).stdout).toContain('time        2026-03-13T14:30:10.000Z');
+  await control('set', 'level', '4200.55', 'streams=ETH/USD');
+  await control('set', 'depeg', '0.87', 'streams=USDC/USD');
+  await control('set', 'rotate');
+  const wrong = await control('set', 'jump', 'streams=ETH/USD');
+  expect([wrong.code, wrong.stderr]).toEqual([
+    2,
+    'error: percent: is missing, expected a number from -99.9 to 10000.\n',
+  ]);
+  await control('set', 'step', '20s');
+  const shown = await control('show');
+  expect(shown.stdout).toContain('2026-03-13T14:30:11Z level streams=ETH/USD price=4200.55');
+  expect(shown.stdout).toMatch(/reports {5}\d+ since the start\n/);
+  expect((await fetch(`${first.opsUrl}/readyz`)).status).toBe(200);
+  const recordFile = join(folder, 'record.json');
+  expect((await control('record', '--out', recordFile)).code).toBe(0);
+  const reports = await reportsOf(first);
+  expect(await stop(first)).toBe(0);
+  expect(readdirSync(folder).filter((name) => name.startsWith('sealpost-sandbox-'))).toEqual([]); // its folder is gone
+
+  const again = await start('--scenario', recordFile, '--paused', '--dir', 'kept');
+  await sealpost('sandbox', 'set', 'step', '30s', '--url', again.opsUrl);
+  expect([again.userId, again.secret]).toEqual([first.userId, first.secret]);
+  expect(await reportsOf(again)).toEqual(reports);
+  expect(await stop(again)).toBe(0);
+  expect(existsSync(join(folder, 'kept/store'))).toBe(true);
+});
+
+test('sandbox: a folder that is not a sandbox’s, and a scenario with an error, start nothing', async () => {
+  writeFileSync(join(folder, 'bad.json'), '{"events":[{"at":"1m","type":"jump","streams":"DOGE/USD","percent":1}]}');
+  const bad = await sealpost('sandbox', '--port', '0', '--scenario', 'bad.json');
+  expect([bad.code, bad.stderr]).toEqual([
+    2,
+    expect.stringContaining('events[0].streams: is "DOGE/USD", which is no stream of this sandbox'),
+  ]);
+  const taken = await sealpost('sandbox', '--port', '0', '--dir', folder);
+  expect([taken.code, taken.stderr]).toEqual([2, expect.stringContaining("is not empty, and not a sandbox's folder")]);
+});
