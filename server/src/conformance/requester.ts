@@ -60,7 +60,7 @@ export type RequesterParts = {
 const retriesMax = 2;
 const longReasons: readonly (NoAnswerReason | undefined)[] = ['timed out', 'too large'];
 /** After this many failed attempts of a run no more is retried: each has been seen often enough. */
-const retriedMax = 12;
+const retriedMax = 60;
 /** A clock that is less wrong than this signs well enough; Date headers are only good to a second. */
 const offsetNoticedMs = 2_500;
 

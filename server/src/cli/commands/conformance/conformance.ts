@@ -39,8 +39,10 @@ const defaults = {
   timeLimit: 300,
   slowAfter: 2_000,
   liveSeconds: 15,
-  staleAfter: 60,
+  staleAfter: 15,
 };
+
+const groups = [...new Set(checkTable.map(groupOf))];
 
 export const conformanceCommand: PlainCommand = {
   name: 'conformance',
@@ -48,7 +50,12 @@ export const conformanceCommand: PlainCommand = {
     'Check any deployment against every promise of the API. It only reads. The exit code is 1 if a promise is broken.',
   arguments: [{ name: '[URL]', help: `server ($${serverVariables.url}, else the profile’s, default: ${urlDefault})` }],
   options: [
-    { flag: '--only <group|id>', help: 'make only these checks; can be repeated', repeatable: true },
+    {
+      flag: '--only <group|id>',
+      help: 'make only these checks; can be repeated',
+      repeatable: true,
+      choices: groups,
+    },
     { flag: '--list', help: 'list the checks with their sentences, without a server' },
     { flag: '--strict', help: 'fail if a check was skipped, too' },
     {
@@ -128,9 +135,8 @@ const selectChecks = ({ only }: RawOptions): typeof checkTable => {
   if (names === undefined) return checkTable;
   const unknown = names.find((name) => !checkTable.some((check) => check.id === name || groupOf(check) === name));
   if (unknown !== undefined) {
-    const groups = [...new Set(checkTable.map(groupOf))].join(', ');
     throw usageError(
-      `--only has the value "${unknown}", expected the ID of a check or one of ${groups}. See: sealpost conformance --list.`,
+      `--only has the value "${unknown}", expected the ID of a check or one of ${groups.join(', ')}. See: sealpost conformance --list.`,
     );
   }
   return checkTable.filter((check) => names.includes(check.id) || names.includes(groupOf(check)));
