@@ -225,7 +225,8 @@ const openListener = async (
     longWork,
     isTls: tlsFiles !== undefined,
     observe: createObserver([observe, usage.observe]),
-    onSigned: usage.noteSecret,
+    // A fault may set the clock off that signatures are compared with; what is stored stays right.
+    onSigned: hooks ? (userId, secretId) => usage.noteSecret(userId, secretId, Date.now()) : usage.noteSecret,
     live: live.handlers,
     findFile: settings.explorer ? openExplorer(explorerFolder, (error) => observe(missingExplorer(error))) : undefined,
     intercept: hooks?.intercept,

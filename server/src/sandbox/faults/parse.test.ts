@@ -1,3 +1,4 @@
+import { Ajv2020 } from 'ajv/dist/2020.js';
 import { expect, test } from 'vitest';
 import { readText } from '../../../../tests/support/source-tree.ts';
 import { commonFields, faultKindNames, kindRow } from './kinds.ts';
@@ -14,6 +15,8 @@ const refusal = (value: unknown): readonly [string, string] => {
   }
   throw new Error(`${JSON.stringify(value)} was accepted.`);
 };
+
+const isValid = new Ajv2020({ strict: true, allowUnionTypes: true }).compile(faultSchema());
 
 test.each([
   [
@@ -35,6 +38,11 @@ test.each([
   expect(fault).toEqual(json);
   expect(parseFault(json)).toEqual(fault);
   expect(parseFault(formatFault(fault))).toEqual(fault);
+  expect([isValid(fault), isValid({ ...fault, probability: 2 }), isValid({ ...fault, odd: 1 })]).toEqual([
+    true,
+    false,
+    false,
+  ]);
 });
 
 test.each([

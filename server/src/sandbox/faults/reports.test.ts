@@ -213,3 +213,28 @@ test('gap: with a probability, the same reports are missing from every answer', 
   expect(single).toEqual(paged);
   expect((await read(latest(eth)))[0]?.observationsTimestamp).toBe(paged.at(-1));
 });
+
+test('faults: the same seed, faults and requests give the same statuses and the same bytes', async () => {
+  const run = async (): Promise<readonly string[]> => {
+    const fresh = await openFaultedNode();
+    for (const line of [
+      'status=503,probability=0.2',
+      'wrong-signer,probability=0.3',
+      'two-reports,probability=0.8',
+      'wrong-window,probability=0.2',
+      'truncate,probability=0.2',
+    ])
+      fresh.faults.add(line);
+    const answers: string[] = [];
+    for (let i = 0; i < 30; i += 1) {
+      const answer = await fresh.get(latest(i % 3 === 0 ? btc : eth));
+      const text = await answer.text().catch(() => 'cut');
+      answers.push(`${answer.status} ${answer.status === 200 ? text : ''}`);
+    }
+    await fresh.stop();
+    return answers;
+  };
+  const first = await run();
+  expect(await run()).toEqual(first);
+  expect(new Set(first).size).toBeGreaterThan(4);
+});

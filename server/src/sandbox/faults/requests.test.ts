@@ -1,10 +1,15 @@
 // Every fault that acts on requests and answers, on a real node, as a client sees it.
 import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { get } from 'node:https';
 import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { createClient, SealpostError } from '@sealpost/client';
 import { signRequest } from '@sealpost/protocol';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { WebSocket } from 'ws';
+import { createCertificate } from '../../../../tests/support/certificates.ts';
 import { openSocket, RefusedError } from '../../../../tests/support/live-clients.ts';
 import { at } from '../../../../tests/support/running-api.ts';
 import {
@@ -177,6 +182,27 @@ test('reset: the connection is reset, for this stream alone', async () => {
     [null, ['f1']],
   ]);
   expect(await statusOf(latest(eth))).toBe(200);
+});
+
+test('reset: a connection over TLS is cut', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'sealpost-faults-'));
+  const { cert, key } = createCertificate('localhost');
+  const [tlsCert, tlsKey] = [join(folder, 'cert.pem'), join(folder, 'key.pem')];
+  writeFileSync(tlsCert, cert);
+  writeFileSync(tlsKey, key, { mode: 0o600 });
+  const secure = await openFaultedNode({ tlsCert, tlsKey });
+  secure.faults.add('reset,count=1');
+  const ask = (): Promise<number | string> =>
+    new Promise((resolve) => {
+      const asked = get(`${secure.url}/time`, { rejectUnauthorized: false, agent: false }, (response) => {
+        response.resume();
+        resolve(response.statusCode ?? 0);
+      });
+      asked.on('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? ''));
+    });
+  expect([await ask(), await ask()]).toEqual(['ECONNRESET', 200]);
+  await secure.stop();
+  rmSync(folder, { recursive: true });
 });
 
 test.each([
