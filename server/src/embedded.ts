@@ -64,6 +64,7 @@ export const openEmbeddedSandbox = async (options: EmbeddedOptions): Promise<Emb
     ingestToken: undefined,
     logTo: { write: () => {} },
     sandbox: {
+      isEmbedded: true,
       reportNowMs: clock.nowMs,
       faults,
       ...(folder === undefined && { memory: createStoreMemory() }),

@@ -75,6 +75,7 @@ export const openNode = async (options: NodeOptions): Promise<Node> => {
       reportNowMs,
     ),
     staleAfterSeconds,
+    ofProcess: sandbox?.isEmbedded !== true,
   });
   const observe = createObserver([log.observe, metrics.observe]);
   const closing = new AbortController();

@@ -1,5 +1,7 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { decode, verify } from '@sealpost/client';
 import { reportSchemas, type SchemaVersion } from '@sealpost/protocol';
 import { afterEach, expect, test } from 'vitest';
@@ -326,4 +328,22 @@ test('sandbox: closing does not wait for what a fault keeps waiting', async () =
   await expect.poll(() => sandbox.requests.length).toBe(1);
   await sandbox.close();
   await call;
+});
+
+test('sandbox: closed ones are not kept in memory', async () => {
+  setFlagsFromString('--expose-gc');
+  const collect: () => void = runInNewContext('gc');
+  const heapBytesAfter = async (sandboxes: number): Promise<number> => {
+    for (let i = 0; i < sandboxes; i += 1) {
+      const sandbox = await startSandbox({ streams: ['ETH/USD'] });
+      await sandbox.push('ETH/USD', 1);
+      await sandbox.close();
+    }
+    collect();
+    await new Promise((resolve) => setImmediate(resolve));
+    collect();
+    return process.memoryUsage().heapUsed;
+  };
+  const before = await heapBytesAfter(5);
+  expect((await heapBytesAfter(30)) - before).toBeLessThan(2_000_000); // one that is kept takes 150 kB
 });

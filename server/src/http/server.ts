@@ -183,6 +183,7 @@ const closeServer = (server: Server, guard: ConnectionGuard, deadlineMs: number)
       clearInterval(sweep);
       clearTimeout(deadline);
       guard.destroyAll();
+      server.close(); // its own, which ends the timer that looks at connections; it would keep the server in memory
       resolve();
     };
     server.once('close', finish);

@@ -26,6 +26,8 @@ export type MetricsOptions = {
   readonly readings: Readings;
   /** A stream counts as stale when it is staler than this. */
   readonly staleAfterSeconds: number;
+  /** Also those of the process itself, such as its memory, by default. prom-client cannot end their observers, so they stay in memory until it exits. */
+  readonly ofProcess?: boolean;
 };
 
 type Labels = Readonly<Record<string, string | number>>;
@@ -50,7 +52,7 @@ export type Metrics = {
 export const metricsContentType = Registry.PROMETHEUS_CONTENT_TYPE;
 
 /** Creates the metrics of this process, with their own registry. */
-export const createMetrics = ({ readings, staleAfterSeconds }: MetricsOptions): Metrics => {
+export const createMetrics = ({ readings, staleAfterSeconds, ofProcess = true }: MetricsOptions): Metrics => {
   const registry = new Registry();
   const requests = createRequestMetrics(registry);
   const countReports = createCounts(
@@ -77,7 +79,7 @@ export const createMetrics = ({ readings, staleAfterSeconds }: MetricsOptions): 
   const database = createDatabaseMetrics(registry);
   const live = createLiveMetrics(registry);
   registerReadings(registry, readings, staleAfterSeconds);
-  collectDefaultMetrics({ register: registry });
+  if (ofProcess) collectDefaultMetrics({ register: registry });
   return {
     observe: (observation) => {
       switch (observation.kind) {

@@ -6,6 +6,8 @@ import type { Faults } from './faults/faults.ts';
 export type SandboxParts = {
   /** The time of everything about reports: checks on ingest, retention, freshness, queries. Signatures, limits, /time and the log keep the real clock. */
   readonly reportNowMs: () => number;
+  /** One of many nodes in another program: it leaves nothing in the process when it stops. */
+  readonly isEmbedded?: true;
   /** Where the store `memory:` is. */
   readonly memory?: StoreMemory;
   /** Applied to everything that the public listener serves. */
