@@ -1,56 +1,40 @@
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Field, reportSchemas } from '@sealpost/protocol';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type DuckDb, openDuckDb } from '../../../../../tests/support/exports/duckdb.ts';
 import {
-  createSchemaReports,
   type SchemaReport,
   schemaVersions,
   streamOfSchema,
 } from '../../../../../tests/support/exports/schema-reports.ts';
-import { act, openRunningIngest, type RunningIngest, testStream } from '../../../../../tests/support/running-ingest.ts';
-import { runCommand, type SampleOptions } from '../../sample-session.fixture.ts';
+import { openRunningIngest, testStream } from '../../../../../tests/support/running-ingest.ts';
+import { runCommand } from '../../sample-session.fixture.ts';
+import {
+  fast,
+  fastSample,
+  filesOf,
+  midnight,
+  nameOf,
+  now,
+  oddName,
+  openExportSample,
+  report,
+  samples,
+  signerSets,
+  wide,
+} from './export-sample.fixture.ts';
 
-const { report, signerSets } = await createSchemaReports();
-const midnight = 1_763_164_800; // 2025-11-15
-const now = midnight + 86_400 + 7_200; // a day later, after late reports
-const folder = mkdtempSync(join(tmpdir(), 'sealpost-export-'));
-const fast = streamOfSchema(3, 1);
-const wide = streamOfSchema(3);
-const nameOf = (version: number): string => `V${version}/USD`;
-
-const samples = schemaVersions.map((version) =>
-  Array.from({ length: 8 }, (_, i) => report(streamOfSchema(version), version, midnight - 2 + i, i)),
-);
-const fastSample = Array.from({ length: 3 }, (_, i) => report(fast, 3, (midnight + 5) * 1_000 + 123 * i, i));
-let running: RunningIngest;
+const { folder, running, run, newFolder, close } = await openExportSample();
 let duck: DuckDb;
-
 beforeAll(async () => {
-  const streams = schemaVersions.map((version) =>
-    testStream(streamOfSchema(version), { name: version === 2 ? '=V2,"x"/USD' : nameOf(version) }),
-  );
-  running = await openRunningIngest(
-    [...streams, testStream(fast, { name: 'FAST/USD' })],
-    signerSets,
-    () => now * 1_000,
-  );
-  await running.store.reports.append([...samples.flat(), ...fastSample]);
   duck = await openDuckDb();
 });
 afterAll(async () => {
   duck.close();
-  await running.close();
-  rmSync(folder, { recursive: true, force: true });
+  await close();
 });
-
-const run = (args: readonly string[], options: SampleOptions = {}) =>
-  runCommand(['export', ...args, '--store', running.folder], { nowMs: now * 1_000, ...options });
-let folders = 0;
-const newFolder = (): string => join(folder, `out-${++folders}`);
-const filesOf = (path: string): readonly string[] => readdirSync(path).filter((name) => !name.startsWith('_'));
 
 /** What a table has for a field, computed from the signed value alone. */
 const expected = ({ body }: SchemaReport, unitMs = 1_000): Readonly<Record<string, unknown>> => {
@@ -86,7 +70,7 @@ describe('parquet', () => {
     for (const [i, version] of schemaVersions.entries()) {
       const files = join(out, version === 2 ? 'V2-x-*.parquet' : `V${version}-*.parquet`);
       const rows = await duck.rows(`FROM '${files}' ORDER BY observationsTimestamp`);
-      const name = version === 2 ? '=V2,"x"/USD' : nameOf(version);
+      const name = nameOf(version);
       expect(rows, `version ${version}`).toEqual((samples[i] ?? []).map((one) => ({ name, ...expected(one) })));
     }
     const rows = await duck.rows(`FROM '${join(out, 'FAST-*.parquet')}' ORDER BY observationsTimestampUTC`);
@@ -110,6 +94,29 @@ describe('parquet', () => {
       `SELECT fullReport FROM ${all} WHERE name = 'V13/USD' AND observationsTimestamp = ${midnight}`,
     );
     expect(row?.fullReport).toBe(`0x${Buffer.from(samples[12]?.[2]?.fullReport ?? []).toString('hex')}`);
+  });
+
+  test('filters that skip row groups by their statistics find what a full scan finds', async () => {
+    const out = newFolder();
+    await run(['--all', '--to', `${midnight + 50}`, '--format', 'parquet', '--out', out]);
+    const files = `read_parquet('${join(out, 'V11-*.parquet')}', union_by_name = true)`;
+    for (const filter of [
+      'lastSeenTimestampNs >= 9223372036854775808',
+      'lastSeenTimestampNs = 18446744073709551615',
+      'bid < 0',
+      'bid = 99999999999999999999.999999999999999999',
+      'ask <= -99999999999999999999.999999999999999999',
+      'mid BETWEEN -1 AND 0',
+      "observationsTimestampUTC >= TIMESTAMPTZ '2025-11-15 00:00:00Z'",
+      'observationsTimestamp < 1763164800',
+      'marketStatus = 4294967295',
+      "name = 'V11/USD'",
+      `feedID = '${streamOfSchema(11)}'`,
+    ]) {
+      const [pushed] = await duck.rows(`SELECT count(*) AS n FROM ${files} WHERE ${filter}`);
+      const [scanned] = await duck.rows(`SELECT count(*) FILTER (${filter}) AS n FROM ${files}`);
+      expect([pushed?.n, Number(pushed?.n) > 0], filter).toEqual([scanned?.n, true]);
+    }
   });
 
   test('several compressed row groups hold what one would', async () => {
@@ -188,7 +195,7 @@ describe('csv and ndjson', () => {
     expect(rows.map(({ price, nativeFee, linkFee }) => [price, nativeFee, linkFee])).toEqual(
       both.map((expected_) => [expected(expected_).price, expected(expected_).nativeFee, expected(expected_).linkFee]),
     );
-    expect(rows[0]?.name).toBe(`'=V2,"x"/USD`);
+    expect(rows[0]?.name).toBe(`'${oddName}`);
     expect(rows.map(({ marketStatus }) => marketStatus === null)).toEqual(both.map(({ body }) => body.version === 2));
     expect(rows.map(({ observationsTimestampUTC }) => observationsTimestampUTC)).toEqual(
       both.map((one) => expected(one).observationsTimestampUTC),
@@ -278,195 +285,5 @@ describe('csv and ndjson', () => {
       await other.close();
       rmSync(path, { recursive: true, force: true });
     }
-  });
-});
-
-describe('folder', () => {
-  const long = streamOfSchema(7);
-  const days = 3;
-  const perDay = 1_200; // more than a page
-  const oldest = midnight - days * 86_400;
-  const one = report(long, 7, oldest, 1);
-  // The bytes are those of one report: signed export does not look into them, and signing thousands takes long.
-  const copies = Array.from({ length: days * perDay }, (_, i) => {
-    const ms = (oldest + Math.floor(i / perDay) * 86_400 + (i % perDay)) * 1_000;
-    return { ...one, validFromMs: ms, observationsMs: ms };
-  });
-  const args = (out: string): readonly string[] => ['V7/USD', '--to', `${midnight - 10}`, '--out', out];
-  const contents = (out: string): string =>
-    filesOf(out)
-      .toSorted()
-      .map((name) => readFileSync(join(out, name), 'utf8'))
-      .join('');
-  let whole: string;
-
-  beforeAll(async () => {
-    await running.store.reports.append(copies);
-    whole = (await run(['V7/USD', '--to', `${midnight - 10}`])).stdout;
-  });
-
-  /** A signal that is aborted when it has been looked at so often. */
-  const abortAfter = (looks: number): AbortSignal => {
-    const controller = new AbortController();
-    let seen = 0;
-    return Object.create(controller.signal, {
-      aborted: {
-        get: () => {
-          seen += 1;
-          if (seen === looks) controller.abort('SIGINT');
-          return controller.signal.aborted;
-        },
-      },
-      reason: { get: () => controller.signal.reason },
-    });
-  };
-
-  test.each([1, 2, 4, 6, 8])('interrupted at look %i and run again, it has no duplicates or holes', async (looks) => {
-    const out = newFolder();
-    const first = await run(args(out), { interruption: abortAfter(looks) });
-    expect([first.code, first.stderr]).toEqual([130, 'error: Interrupted. Run the command again to resume.\n']);
-    expect(readdirSync(out).filter((name) => name.includes('partial'))).toEqual([]);
-    const before = filesOf(out).length;
-    const second = await run(args(out));
-    expect(second.stderr).toMatch(
-      new RegExp(`^Resuming the export in ${out}\\.\n[\\d,]+ reports of 1 stream in ${days - before} files?, `),
-    );
-    expect(contents(out) === whole).toBe(true);
-    expect(filesOf(out)).toHaveLength(days);
-  });
-
-  test('an export with other arguments is rejected, each by name; a folder with other files too', async () => {
-    const out = newFolder();
-    await run(args(out));
-    const changed = (...more: string[]) => run([...args(out).filter((_, i) => i > 0), ...more]);
-    for (const [given, text] of [
-      [['V7/USD', '--format', 'csv'], '--format was ndjson, now it is csv'],
-      [['V7/USD', '--decoded'], '--decoded was not set, now it is set'],
-      [['V7/USD', '--from', '1'], '--from was not set, now it is 1'],
-      [['V8/USD'], 'streams was V7/USD, now it is V8/USD'],
-      [['--all'], 'streams was V7/USD, now it is all streams'],
-    ] as const)
-      expect(await changed(...given), given.join(' ')).toMatchObject({
-        code: 1,
-        stderr: expect.stringContaining(text),
-      });
-    expect(contents(out) === whole).toBe(true);
-    const foreign = newFolder();
-    await run([wide, '--to', '5', '--out', foreign]);
-    rmSync(join(foreign, '_sealpost-export.log'));
-    writeFileSync(join(foreign, 'thesis.txt'), 'mine');
-    expect(await run([wide, '--out', foreign])).toMatchObject({
-      code: 1,
-      stderr: expect.stringContaining('is not empty'),
-    });
-    expect(readdirSync(foreign)).toEqual(['thesis.txt']);
-  });
-
-  test('a file that is missing or was cut is written again, and a cut log counts up to its last whole line', async () => {
-    const out = newFolder();
-    await run(args(out));
-    const [first, second] = filesOf(out).toSorted();
-    rmSync(join(out, second ?? ''));
-    expect((await run(args(out))).stderr).toContain(`in ${days - 1} files`);
-    truncateSync(join(out, first ?? ''), 10);
-    await run(args(out));
-    expect(contents(out) === whole).toBe(true);
-    const log = join(out, '_sealpost-export.log');
-    truncateSync(log, readFileSync(log).length - 25);
-    await run(args(out));
-    expect(contents(out) === whole).toBe(true);
-    writeFileSync(log, 'not a log\n');
-    expect(await run(args(out))).toMatchObject({ code: 1, stderr: expect.stringContaining('is not JSON') });
-  });
-
-  test('run again after it was complete, it adds newer reports and leaves complete days alone', async () => {
-    const out = newFolder();
-    const stream = streamOfSchema(9);
-    const read = (nowSeconds: number) => run(['V9/USD', '--out', out], { nowMs: nowSeconds * 1_000 });
-    await read(midnight);
-    expect(filesOf(out)).toEqual(['V9-USD_2025-11-14.ndjson', 'V9-USD_2025-11-15.ndjson']);
-    expect(contents(out).split('\n')).toHaveLength(3 + 1); // up to midnight, and the end
-    await read(midnight + 7_200);
-    expect(contents(out).split('\n')).toHaveLength(8 + 1);
-    await running.store.reports.append([report(stream, 9, now - 5, 3)]);
-    expect((await read(now)).stderr).toContain('in 2 files'); // the day that was not over, and the new one
-    expect(contents(out).split('\n')).toHaveLength(9 + 1);
-    expect((await read(now + 2 * 86_400)).stderr).toContain('in 1 file,');
-    expect((await read(now + 2 * 86_400)).stderr).toContain('0 reports of 1 stream in 0 files');
-  });
-
-  test('a renamed stream is continued under its first name', async () => {
-    const out = newFolder();
-    const stream = streamOfSchema(10);
-    const csv = ['V10/USD', '--format', 'csv', '--out', out];
-    expect((await run(csv, { interruption: abortAfter(1) })).code).toBe(130);
-    const rename = (name: string) =>
-      running.store.admin.update('stream', [stream], () => [testStream(stream, { name })], act);
-    await rename('RENAMED/USD');
-    try {
-      expect((await run(csv)).code).toBe(0);
-      expect(filesOf(out)).toEqual(['V10-USD_2025-11-14.csv', 'V10-USD_2025-11-15.csv']);
-      expect(contents(out)).not.toContain('RENAMED');
-    } finally {
-      await rename('V10/USD');
-    }
-  });
-
-  test('a second export into a folder is rejected while one runs; the lock of a dead one is not', async () => {
-    const out = newFolder();
-    await run([wide, '--to', '5', '--out', out]);
-    const lock = join(out, '_sealpost-export.lock');
-    expect(existsSync(lock)).toBe(false);
-    const { hostname } = await import('node:os');
-    writeFileSync(lock, JSON.stringify({ pid: process.ppid, host: hostname(), token: 'x' }));
-    expect(await run([wide, '--to', '5', '--out', out])).toMatchObject({
-      code: 1,
-      stderr: expect.stringContaining(`is running: process ${process.ppid}`),
-    });
-    writeFileSync(lock, JSON.stringify({ pid: 2 ** 22 + 1, host: hostname(), token: 'x' }));
-    expect((await run([wide, '--to', '5', '--out', out])).code).toBe(0);
-    expect(existsSync(lock)).toBe(false);
-  });
-
-  test('retention that deletes between two runs loses no exported report', async () => {
-    const stream = streamOfSchema(12);
-    const other = await openRunningIngest([testStream(stream, { name: 'V12/USD' })], signerSets, () => now * 1_000);
-    const out = newFolder();
-    const read = (nowSeconds: number) =>
-      runCommand(['export', 'V12/USD', '--out', out, '--store', other.folder], { nowMs: nowSeconds * 1_000 });
-    try {
-      const one = report(stream, 12, midnight, 0);
-      const at = (second: number) => ({ ...one, validFromMs: second * 1_000, observationsMs: second * 1_000 });
-      await other.store.reports.append(Array.from({ length: 400 }, (_, i) => at(midnight + i)));
-      await other.store.reports.append([at(midnight + 86_400)]);
-      expect((await read(midnight + 250)).code).toBe(0);
-      const before = contents(out);
-      while ((await other.store.reports.trim({ beforeMs: (midnight + 200) * 1_000, bytesMax: 1e12 })).more);
-      const { code, stderr } = await read(midnight + 86_500);
-      expect([code, stderr]).toEqual([
-        1,
-        `error: The source has lost reports of V12-USD_2025-11-15.ndjson since it was written. It is kept as it was, without later reports of that day.\n1 report of 1 stream in 1 file, ${out}.\n`,
-      ]);
-      expect(contents(out).startsWith(before)).toBe(true);
-      expect((await read(midnight + 86_500 + 7_200)).code).toBe(0);
-    } finally {
-      await other.close();
-    }
-  });
-
-  test('while reports are written, an export has a whole stretch of them', async () => {
-    const stream = streamOfSchema(6);
-    const out = newFolder();
-    const added = Array.from({ length: 90 }, (_, i) => report(stream, 6, midnight + 1_000 + i, i));
-    const writing = (async () => {
-      for (let i = 0; i < added.length; i += 30) await running.store.reports.append(added.slice(i, i + 30));
-    })();
-    const [{ code }] = await Promise.all([run(['V6/USD', '--out', out]), writing]);
-    const seconds = contents(out)
-      .trim()
-      .split('\n')
-      .map((line) => JSON.parse(line).observationsTimestamp as number)
-      .filter((second) => second >= midnight + 1_000);
-    expect([code, seconds]).toEqual([0, seconds.map((_, i) => midnight + 1_000 + i)]);
   });
 });

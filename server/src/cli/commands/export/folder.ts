@@ -18,6 +18,7 @@ import {
   logVersion,
   openExportLog,
   readLog,
+  writeWhole,
 } from './log.ts';
 import type { ExportSpan } from './source.ts';
 
@@ -218,7 +219,7 @@ const openDayFile = async (context: Context, stream: LoggedStream, day: number):
   const { request, run, span } = context;
   const file = `${stream.file}_${formatDay(day)}.${request.extension}`;
   const partial = join(request.path, `.${file}.${process.pid}-${run}${partialSuffix}`);
-  const handle: FileHandle = await open(partial, 'w');
+  const handle: FileHandle = await open(partial, 'wx'); // what lies there is not ours
   let [bytes, reports, first, isOpen] = [0, 0, 0, true];
   const close = async (): Promise<void> => {
     if (isOpen) await handle.close();
@@ -251,15 +252,6 @@ const openDayFile = async (context: Context, stream: LoggedStream, day: number):
     },
     discard,
   };
-};
-
-/** Writes all bytes; a failure names the file, which the system's own error does not. */
-const writeWhole = async (handle: FileHandle, chunk: Uint8Array, path: string): Promise<void> => {
-  try {
-    for (let at = 0; at < chunk.length; ) at += (await handle.write(chunk, at)).bytesWritten;
-  } catch (error) {
-    throw Object.assign(error as Error, { path }); // of the file system
-  }
 };
 
 const syncFolder = async (path: string): Promise<void> => {

@@ -116,12 +116,29 @@ export const openExportLog = async (path: string, { bytes }: ExportLog): Promise
   return {
     append: async (...lines) => {
       const text = Buffer.from(lines.map((line) => `${JSON.stringify(line)}\n`).join(''));
-      await file.write(text, 0, text.length, at);
+      await writeWhole(file, text, path, at);
       at += text.length;
       await file.datasync();
     },
     close: () => file.close(),
   };
+};
+
+/** Writes all bytes, at a position or where the file is; a failure names the file, which the system's own error does not. */
+export const writeWhole = async (
+  handle: FileHandle,
+  chunk: Uint8Array,
+  path: string,
+  position?: number,
+): Promise<void> => {
+  try {
+    for (let done = 0; done < chunk.length; ) {
+      const place = position === undefined ? null : position + done;
+      done += (await handle.write(chunk, done, chunk.length - done, place)).bytesWritten;
+    }
+  } catch (error) {
+    throw Object.assign(error as Error, { path }); // of the file system
+  }
 };
 
 /** The last second of a day that begins at a second. */

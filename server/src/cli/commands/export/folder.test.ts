@@ -1,0 +1,228 @@
+import { existsSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import { hostname } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { streamOfSchema } from '../../../../../tests/support/exports/schema-reports.ts';
+import { act, openRunningIngest, testStream } from '../../../../../tests/support/running-ingest.ts';
+import { runCommand } from '../../sample-session.fixture.ts';
+import { filesOf, midnight, now, openExportSample, report, signerSets, wide } from './export-sample.fixture.ts';
+
+const { running, run, newFolder, close } = await openExportSample();
+afterAll(close);
+
+const long = streamOfSchema(7);
+const days = 3;
+const perDay = 1_200; // more than a page
+const oldest = midnight - days * 86_400;
+const one = report(long, 7, oldest, 1);
+// The bytes are those of one report: signed export does not look into them, and signing thousands takes long.
+const copies = Array.from({ length: days * perDay }, (_, i) => {
+  const ms = (oldest + Math.floor(i / perDay) * 86_400 + (i % perDay)) * 1_000;
+  return { ...one, validFromMs: ms, observationsMs: ms };
+});
+const args = (out: string): readonly string[] => ['V7/USD', '--to', `${midnight - 10}`, '--out', out];
+const contents = (out: string): string =>
+  filesOf(out)
+    .toSorted()
+    .map((name) => readFileSync(join(out, name), 'utf8'))
+    .join('');
+let whole: string;
+
+beforeAll(async () => {
+  await running.store.reports.append(copies);
+  whole = (await run(['V7/USD', '--to', `${midnight - 10}`])).stdout;
+});
+
+/** A signal that is aborted when it has been looked at so often. */
+const abortAfter = (looks: number): AbortSignal => {
+  const controller = new AbortController();
+  let seen = 0;
+  return Object.create(controller.signal, {
+    aborted: {
+      get: () => {
+        seen += 1;
+        if (seen === looks) controller.abort('SIGINT');
+        return controller.signal.aborted;
+      },
+    },
+    reason: { get: () => controller.signal.reason },
+  });
+};
+
+test.each([1, 2, 4, 6, 8])('interrupted at look %i and run again, it has no duplicates or holes', async (looks) => {
+  const out = newFolder();
+  const first = await run(args(out), { interruption: abortAfter(looks) });
+  expect([first.code, first.stderr]).toEqual([130, 'error: Interrupted. Run the command again to resume.\n']);
+  expect(readdirSync(out).filter((name) => name.includes('partial'))).toEqual([]);
+  const before = filesOf(out).length;
+  const second = await run(args(out));
+  expect(second.stderr).toMatch(
+    new RegExp(`^Resuming the export in ${out}\\.\n[\\d,]+ reports of 1 stream in ${days - before} files?, `),
+  );
+  expect(contents(out) === whole).toBe(true);
+  expect(filesOf(out)).toHaveLength(days);
+});
+
+test('an export with other arguments is rejected, each by name; a folder with other files too', async () => {
+  const out = newFolder();
+  await run(args(out));
+  const changed = (...more: string[]) => run([...args(out).filter((_, i) => i > 0), ...more]);
+  for (const [given, text] of [
+    [['V7/USD', '--format', 'csv'], '--format was ndjson, now it is csv'],
+    [['V7/USD', '--decoded'], '--decoded was not set, now it is set'],
+    [['V7/USD', '--from', '1'], '--from was not set, now it is 1'],
+    [['V8/USD'], 'streams was V7/USD, now it is V8/USD'],
+    [['--all'], 'streams was V7/USD, now it is all streams'],
+  ] as const)
+    expect(await changed(...given), given.join(' ')).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining(text),
+    });
+  expect(contents(out) === whole).toBe(true);
+  const foreign = newFolder();
+  await run([wide, '--to', '5', '--out', foreign]);
+  rmSync(join(foreign, '_sealpost-export.log'));
+  writeFileSync(join(foreign, 'thesis.txt'), 'mine');
+  expect(await run([wide, '--out', foreign])).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('is not empty'),
+  });
+  expect(readdirSync(foreign)).toEqual(['thesis.txt']);
+});
+
+test('a file that is missing or was cut is written again, and a cut log counts up to its last whole line', async () => {
+  const out = newFolder();
+  await run(args(out));
+  const [first, second] = filesOf(out).toSorted();
+  rmSync(join(out, second ?? ''));
+  expect((await run(args(out))).stderr).toContain(`in ${days - 1} files`);
+  truncateSync(join(out, first ?? ''), 10);
+  await run(args(out));
+  expect(contents(out) === whole).toBe(true);
+  const log = join(out, '_sealpost-export.log');
+  truncateSync(log, readFileSync(log).length - 25);
+  await run(args(out));
+  expect(contents(out) === whole).toBe(true);
+  writeFileSync(log, 'not a log\n');
+  expect(await run(args(out))).toMatchObject({ code: 1, stderr: expect.stringContaining('is not JSON') });
+});
+
+test('run again after it was complete, it adds newer reports and leaves complete days alone', async () => {
+  const out = newFolder();
+  const stream = streamOfSchema(9);
+  const read = (nowSeconds: number) => run(['V9/USD', '--out', out], { nowMs: nowSeconds * 1_000 });
+  await read(midnight);
+  expect(filesOf(out)).toEqual(['V9-USD_2025-11-14.ndjson', 'V9-USD_2025-11-15.ndjson']);
+  expect(contents(out).split('\n')).toHaveLength(3 + 1); // up to midnight, and the end
+  await read(midnight + 7_200);
+  expect(contents(out).split('\n')).toHaveLength(8 + 1);
+  await running.store.reports.append([report(stream, 9, now - 5, 3)]);
+  expect((await read(now)).stderr).toContain('in 2 files'); // the day that was not over, and the new one
+  expect(contents(out).split('\n')).toHaveLength(9 + 1);
+  expect((await read(now + 2 * 86_400)).stderr).toContain('in 1 file,');
+  expect((await read(now + 2 * 86_400)).stderr).toContain('0 reports of 1 stream in 0 files');
+});
+
+test('a renamed stream is continued under its first name', async () => {
+  const out = newFolder();
+  const stream = streamOfSchema(10);
+  const csv = ['V10/USD', '--format', 'csv', '--out', out];
+  expect((await run(csv, { interruption: abortAfter(1) })).code).toBe(130);
+  const rename = (name: string) =>
+    running.store.admin.update('stream', [stream], () => [testStream(stream, { name })], act);
+  await rename('RENAMED/USD');
+  try {
+    expect((await run(csv)).code).toBe(0);
+    expect(filesOf(out)).toEqual(['V10-USD_2025-11-14.csv', 'V10-USD_2025-11-15.csv']);
+    expect(contents(out)).not.toContain('RENAMED');
+  } finally {
+    await rename('V10/USD');
+  }
+});
+
+test('a second export into a folder is rejected while one runs; the lock of a dead one is not', async () => {
+  const out = newFolder();
+  await run([wide, '--to', '5', '--out', out]);
+  const lock = join(out, '_sealpost-export.lock');
+  expect(existsSync(lock)).toBe(false);
+  writeFileSync(lock, JSON.stringify({ pid: process.ppid, host: hostname(), token: 'x' }));
+  expect(await run([wide, '--to', '5', '--out', out])).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining(`is running: process ${process.ppid}`),
+  });
+  writeFileSync(lock, JSON.stringify({ pid: 2 ** 22 + 1, host: hostname(), token: 'x' }));
+  expect((await run([wide, '--to', '5', '--out', out])).code).toBe(0);
+  expect(existsSync(lock)).toBe(false);
+});
+
+test('retention that deletes between two runs loses no exported report', async () => {
+  const stream = streamOfSchema(12);
+  const other = await openRunningIngest([testStream(stream, { name: 'V12/USD' })], signerSets, () => now * 1_000);
+  const out = newFolder();
+  const read = (nowSeconds: number) =>
+    runCommand(['export', 'V12/USD', '--out', out, '--store', other.folder], { nowMs: nowSeconds * 1_000 });
+  try {
+    const one = report(stream, 12, midnight, 0);
+    const at = (second: number) => ({ ...one, validFromMs: second * 1_000, observationsMs: second * 1_000 });
+    await other.store.reports.append(Array.from({ length: 400 }, (_, i) => at(midnight + i)));
+    await other.store.reports.append([at(midnight + 86_400)]);
+    expect((await read(midnight + 250)).code).toBe(0);
+    const before = contents(out);
+    while ((await other.store.reports.trim({ beforeMs: (midnight + 200) * 1_000, bytesMax: 1e12 })).more);
+    const { code, stderr } = await read(midnight + 86_500);
+    expect([code, stderr]).toEqual([
+      1,
+      `error: The source has lost reports of V12-USD_2025-11-15.ndjson since it was written. It is kept as it was, without later reports of that day.\n1 report of 1 stream in 1 file, ${out}.\n`,
+    ]);
+    expect(contents(out).startsWith(before)).toBe(true);
+    expect((await read(midnight + 86_500 + 7_200)).code).toBe(0);
+  } finally {
+    await other.close();
+  }
+});
+
+test('while retention deletes, an export has a whole stretch of reports', async () => {
+  const stream = streamOfSchema(12);
+  const other = await openRunningIngest([testStream(stream, { name: 'V12/USD' })], signerSets, () => now * 1_000);
+  const out = newFolder();
+  try {
+    const one = report(stream, 12, midnight, 0);
+    const seconds = Array.from({ length: 5_000 }, (_, i) => midnight + i);
+    await other.store.reports.append(
+      seconds.map((second) => ({ ...one, validFromMs: second * 1_000, observationsMs: second * 1_000 })),
+    );
+    const deleting = (async () => {
+      for (let i = 0; i < 5_000; i += 250) {
+        const retention = { beforeMs: (midnight + i) * 1_000, bytesMax: 1e12 };
+        while ((await other.store.reports.trim(retention)).more);
+      }
+    })();
+    const reading = runCommand(['export', '--all', '--out', out, '--store', other.folder], { nowMs: now * 1_000 });
+    const [{ code }] = await Promise.all([reading, deleting]);
+    const found = contents(out)
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line).observationsTimestamp as number);
+    expect([code, new Set(found).size]).toEqual([0, found.length]);
+    expect(found).toEqual(found.toSorted());
+    expect(found.at(-1)).toBe(midnight + 4_999);
+  } finally {
+    await other.close();
+  }
+});
+
+test('while reports are written, an export has a whole stretch of them', async () => {
+  const stream = streamOfSchema(6);
+  const out = newFolder();
+  const added = Array.from({ length: 90 }, (_, i) => report(stream, 6, midnight + 1_000 + i, i));
+  const writing = (async () => {
+    for (let i = 0; i < added.length; i += 30) await running.store.reports.append(added.slice(i, i + 30));
+  })();
+  const [{ code }] = await Promise.all([run(['V6/USD', '--out', out]), writing]);
+  const seconds = contents(out)
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line).observationsTimestamp as number)
+    .filter((second) => second >= midnight + 1_000);
+  expect([code, seconds]).toEqual([0, seconds.map((_, i) => midnight + 1_000 + i)]);
+});
