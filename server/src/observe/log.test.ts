@@ -70,6 +70,14 @@ test('log: a damaged record is an error that names it; an unexpected end says wh
   ]);
 });
 
+test('log: a 5xx that a sandbox answers on purpose is a warning without an error', () => {
+  const log = open();
+  log.observe(request({ status: 503, code: null }));
+  const [line] = log.parsed();
+  expect(line).toMatchObject({ level: 'warn', status: 503 });
+  expect(line).not.toHaveProperty('error');
+});
+
 test('log: a request that is shed is a warning without a stack', () => {
   const log = open();
   log.observe(request({ status: 503, code: 'overloaded', error: new Error('overloaded') }));

@@ -273,10 +273,10 @@ const liveLine = (ended: Extract<Observation, { kind: 'liveEnded' }>): Line => {
 
 const shedCodes: readonly string[] = countedCodes.shed;
 
-// Shedding is meant to be cheap and has no cause worth a stack; any other 5xx has.
+// Shedding is meant to be cheap and has no cause worth a stack, and a sandbox answers 5xx on purpose; any other 5xx has a cause.
 const requestLine = (event: RequestEvent, slowMs: number): Line => {
   const { requestId, userId, route, method, status, durationMs, bytes, code, error } = event;
-  const failed = status >= 500 && !(code !== null && shedCodes.includes(code));
+  const failed = status >= 500 && error !== undefined && !(code !== null && shedCodes.includes(code));
   const slow = durationMs >= slowMs;
   const fields = {
     event: event.kind,
