@@ -1,5 +1,5 @@
 // Packs every package, installs the tarballs together in an empty project, and uses them as a stranger would: with types.
-import { execFileSync, spawn } from 'node:child_process';
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -367,6 +367,14 @@ test('package: only packages that work without them have install scripts', () =>
 
 test('package: the command runs from its tarball', () => {
   expect(run(join(stranger, 'node_modules/.bin/sealpost'), ['--help'])).toContain('sealpost config shows them');
+});
+
+test('package: the EVM is not installed with the server, and a chain says how to install it', () => {
+  const sandbox = spawnSync(join(stranger, 'node_modules/.bin/sealpost'), ['sandbox', '--chain'], { encoding: 'utf8' });
+  expect([sandbox.status, sandbox.stdout]).toEqual([3, '']);
+  expect(sandbox.stderr).toMatch(
+    /which is not installed\. Install it next to sealpost: npm install @nomicfoundation\/edr@\d/,
+  );
 });
 
 /** Reads the newest price of a demo with the client that was installed alone, by import and by require(). */

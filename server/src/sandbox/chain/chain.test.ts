@@ -123,7 +123,7 @@ test('chain: blocks have the time of the clock that it was given', async () => {
   expect(await timeOf()).toBe(start + 5);
   now = start + 3_600; // a read gets a new block if the newest one is older than 12 s
   expect(await timeOf()).toBe(start + 3_600);
-  await rpc(chain, 'evm_mine'); // time stands still
+  await rpc(chain, 'evm_mine', start + 1_000_000); // time stands still, and is not set by callers
   expect(await timeOf()).toBe(start + 3_600);
 });
 
@@ -149,5 +149,40 @@ test('chain: malformed, long and foreign requests are rejected', async () => {
   ])
     expect((await rpc(chain, method)).error?.code, method).toBe(-32_601);
   expect((await fetch(chain.rpcUrl)).status).toBe(405);
-  expect((await fetch(chain.rpcUrl, { method: 'OPTIONS' })).headers.get('access-control-allow-origin')).toBe('*');
+});
+
+test('chain: pages of this machine may call it, pages of others may not', async () => {
+  const chain = await open();
+  const call = async (origin: string) => {
+    const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'eth_chainId' });
+    const { status, headers } = await fetch(chain.rpcUrl, { method: 'POST', body, headers: { origin } });
+    const preflight = await fetch(chain.rpcUrl, { method: 'OPTIONS', headers: { origin } });
+    const name = 'access-control-allow-origin';
+    return [status, headers.get(name), preflight.headers.get(name)];
+  };
+  for (const origin of ['http://localhost:5173', 'http://127.0.0.1', 'https://[::1]:3000'])
+    expect(await call(origin)).toEqual([200, origin, origin]);
+  for (const origin of [
+    'https://example.com',
+    'http://localhost.example.com',
+    'null',
+    'http://127.0.0.1.example.com:80',
+  ])
+    expect(await call(origin)).toEqual([403, null, null]);
+});
+
+test('chain: a call that does not end stops at 8 million gas, whatever gas it asks for', async () => {
+  const chain = await open();
+  const data = '0x5a60005260206000f3'; // returns the gas that is left
+  for (const gas of ['0xffffffffffffff', '0x7a1201', '1e9', 8e9, undefined]) {
+    const { result } = await rpc(chain, 'eth_call', { data, ...(gas !== undefined && { gas }) }, 'latest');
+    expect(Number(result), String(gas)).toBeGreaterThan(7_900_000);
+    expect(Number(result), String(gas)).toBeLessThan(8_000_000);
+  }
+  expect(Number((await rpc(chain, 'eth_call', { data, gas: '0x186a0' }, 'latest')).result)).toBeLessThan(100_000);
+  const [, from] = chain.accounts;
+  const lowered = await rpc(chain, 'eth_sendTransaction', { from: from?.address, data, gas: '0x7a1201' });
+  expect(lowered.result).toBeDefined();
+  const { result: block } = await rpc(chain, 'eth_getBlockByNumber', 'latest', false);
+  expect(Number(Object(block).gasLimit)).toBe(8_000_000);
 });

@@ -45,10 +45,11 @@ export type EvmOptions = {
 /** As on Ethereum: if the newest block is older than this, a read gets a new one first. */
 const blockSecondsMax = 12;
 const etherOfAccount = 10_000n * 10n ** 18n;
-/** Gas of a block, as on Ethereum. */
-const blockGasLimit = 60_000_000n;
-/** EIP-7825. */
-const transactionGasLimit = 16_777_216n;
+/**
+ * Gas of a block, a transaction and a call. EDR records every step of a call: an endless loop takes 0.2 GB of memory per million gas until it ends. The largest
+ * contract that can be deployed takes 6 million.
+ */
+const gasMax = 8_000_000;
 
 /** Methods that make a block, or change which is the newest. */
 const mining = /^(eth_send|evm_)/;
@@ -57,7 +58,8 @@ const mining = /^(eth_send|evm_)/;
 export const openEvm = async (options: EvmOptions): Promise<Evm> => {
   const provider = await createProvider(options);
   const ask = async (method: string, params: unknown): Promise<RpcOutcome> => {
-    const { data } = await provider.handleRequest(JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }));
+    const call = { jsonrpc: '2.0', id: 1, method, params: capGas(params) };
+    const { data } = await provider.handleRequest(JSON.stringify(call));
     return toOutcome(typeof data === 'string' ? JSON.parse(data) : data);
   };
   const seconds = () => Math.floor(options.nowMs() / 1_000);
@@ -90,6 +92,15 @@ export const openEvm = async (options: EvmOptions): Promise<Evm> => {
     return outcome.result;
   };
   return { answer, request };
+};
+
+/** EDR runs a call with any gas that is asked for; other nodes lower it to their limit, as this does. */
+const capGas = (params: unknown): unknown => {
+  if (!Array.isArray(params) || typeof params[0] !== 'object' || params[0] === null) return params;
+  const [{ gas, ...call }, ...others] = params;
+  if (gas === undefined) return params;
+  const isSmall = typeof gas === 'string' && /^0x0*[0-9a-f]{1,6}$/i.test(gas) && Number(gas) <= gasMax;
+  return [{ ...call, gas: isSmall ? gas : `0x${gasMax.toString(16)}` }, ...others];
 };
 
 /** Errors as other nodes return them: what a call reverted with is `data` itself, not a field of it. */
@@ -145,14 +156,14 @@ const createProvider = async ({ chainId, privateKeys, addresses, nowMs }: EvmOpt
       chainId: BigInt(chainId),
       networkId: BigInt(chainId),
       coinbase: new Uint8Array(20),
-      defaultTransactionGasLimit: transactionGasLimit,
+      defaultTransactionGasLimit: BigInt(gasMax),
       genesisState: [...edr.l1GenesisState(edr.l1HardforkFromString(hardfork)), ...funded],
       hardfork,
       initialParentBeaconBlockRoot: new Uint8Array(32),
       minGasPrice: 0n,
       mining: { autoMine: true, memPool: { order: edr.MineOrdering.Priority } },
       network: {
-        genesisBlockGasLimit: blockGasLimit,
+        genesisBlockGasLimit: BigInt(gasMax),
         genesisBlobGas: { gasUsed: 0n, excessGas: 0n },
         genesisBlockTime: BigInt(Math.floor(nowMs() / 1_000)),
       },

@@ -17,9 +17,29 @@ const batchMax = 100;
 const connectionsMax = 100;
 const requestMaxMs = 30_000;
 
-/** `hardhat_` and `debug_` methods can make requests to other hosts, or answer with gigabytes; subscriptions need a WebSocket. */
-const offered = /^(?:(?:eth|net|web3)_\w+|evm_(?:mine|snapshot|revert))$/;
-const notOffered = /^eth_(?:un)?subscribe$/;
+/** What programs and wallets call. Others of EDR can make requests to other hosts, or answer with gigabytes; subscriptions need a WebSocket. */
+const offered: ReadonlySet<string> = new Set(
+  [
+    ...['accounts', 'blockNumber', 'call', 'chainId', 'coinbase', 'estimateGas', 'feeHistory', 'gasPrice'],
+    ...['getBalance', 'getBlockByHash', 'getBlockByNumber', 'getBlockTransactionCountByHash'],
+    ...['getBlockTransactionCountByNumber', 'getCode', 'getFilterChanges', 'getFilterLogs', 'getLogs', 'getStorageAt'],
+    ...['getTransactionByBlockHashAndIndex', 'getTransactionByBlockNumberAndIndex', 'getTransactionByHash'],
+    ...['getTransactionCount', 'getTransactionReceipt', 'maxPriorityFeePerGas', 'newBlockFilter', 'newFilter'],
+    ...['newPendingTransactionFilter', 'pendingTransactions', 'sendRawTransaction', 'sendTransaction', 'sign'],
+    ...['signTypedData_v4', 'syncing', 'uninstallFilter'],
+  ]
+    .map((name) => `eth_${name}`)
+    .concat([
+      'evm_mine',
+      'evm_revert',
+      'evm_snapshot',
+      'net_listening',
+      'net_version',
+      'web3_clientVersion',
+      'web3_sha3',
+      'personal_sign',
+    ]),
+);
 
 const codes = { parse: -32_700, invalidRequest: -32_600, methodNotFound: -32_601, internal: -32_603 } as const;
 
@@ -44,20 +64,30 @@ export const openRpcServer = async ({ port, answer }: RpcServerOptions): Promise
   };
 };
 
-/** Pages of local development servers may call the chain; there is nothing of value on it. */
-const headers = {
-  'access-control-allow-origin': '*',
-  'access-control-allow-methods': 'POST, OPTIONS',
-  'access-control-allow-headers': 'content-type',
-};
+/** Pages of this machine may call the chain, as a page under development does. Every browser sends the origin of a page with a POST. */
+const localOrigin = /^https?:\/\/(?:localhost|127\.0\.0\.1|\[::1\])(?::\d+)?$/;
+
+const corsHeaders = (origin: string | undefined): Readonly<Record<string, string>> =>
+  origin === undefined
+    ? {}
+    : {
+        'access-control-allow-origin': origin,
+        'access-control-allow-methods': 'POST, OPTIONS',
+        'access-control-allow-headers': 'content-type',
+        vary: 'origin',
+      };
 
 const handle = async (request: IncomingMessage, response: ServerResponse, answer: RpcServerOptions['answer']) => {
+  const { origin } = request.headers;
+  const isLocal = origin === undefined || localOrigin.test(origin);
+  const headers = corsHeaders(isLocal ? origin : undefined);
   if (request.method === 'OPTIONS') return void response.writeHead(204, headers).end();
   const send = (status: number, body: unknown) => {
     const bytes = Buffer.from(JSON.stringify(body));
     response.writeHead(status, { ...headers, 'content-type': 'application/json', 'content-length': bytes.length });
     response.end(bytes);
   };
+  if (!isLocal) return send(403, failure(null, codes.invalidRequest, 'Only pages of this machine may call the chain.'));
   if (request.method !== 'POST') return send(405, failure(null, codes.invalidRequest, 'Send JSON-RPC by POST.'));
   const text = await readBody(request);
   if (text === undefined) {
@@ -100,7 +130,7 @@ const answerOne = async (raw: unknown, answer: RpcServerOptions['answer']): Prom
   const { id = null, method, params = [] } = Object(raw);
   if (typeof method !== 'string' || typeof params !== 'object')
     return failure(id, codes.invalidRequest, 'A call has a method and a list of params.');
-  if (!offered.test(method) || notOffered.test(method))
+  if (!offered.has(method))
     return failure(id, codes.methodNotFound, `The method ${method.slice(0, 64)} is not offered.`);
   try {
     return { jsonrpc: '2.0', id, ...(await answer(method, params)) };

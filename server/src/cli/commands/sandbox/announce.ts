@@ -1,5 +1,6 @@
 // What a sandbox prints when it is ready.
 import type { Node } from '../../../node.ts';
+import type { Chain } from '../../../sandbox/chain/chain.ts';
 import type { SandboxState } from '../../../sandbox/director.ts';
 import { formatNumberOf } from '../../formats.ts';
 import { printJson, type Session } from '../../session.ts';
@@ -14,13 +15,14 @@ export type Announcement = {
   readonly folder: SandboxFolder;
   readonly plan: SandboxPlan;
   readonly state: SandboxState;
+  readonly chain: Chain | undefined;
   readonly hasExplorer: boolean;
   readonly json: boolean;
 };
 
 /** Prints where it is, how to read from it and how to control it; as one line of JSON if asked for. */
 export const announceSandbox = async (session: Session, announced: Announcement): Promise<void> => {
-  const { node, credentials, folder, state, hasExplorer } = announced;
+  const { node, credentials, folder, state, chain, hasExplorer } = announced;
   const { userId, secret } = credentials;
   const streams = [...node.write.view.current().streams.values()];
   const feedIds = demoFeedIds(node.write.store, streams);
@@ -37,6 +39,7 @@ export const announceSandbox = async (session: Session, announced: Announcement)
       seed,
       start,
       speed,
+      ...(chain && { chain: toChainJson(chain) }),
     });
   }
   const sealpost = session.env.npm_command === undefined ? 'sealpost' : 'npx sealpost';
@@ -48,7 +51,7 @@ The sandbox is ready: ${formatNumberOf(streams.length, 'stream')}, sandbox time 
 ${hasExplorer ? `\nOpen the explorer, signed in:\n\n  ${signInLink(node.url, secret, session.nowMs())}\n` : ''}
   API      ${node.url}
   private  ${node.opsUrl}  (/sandbox /readyz /metrics)
-
+${chain === undefined ? '' : `  chain    ${chain.rpcUrl}  (JSON-RPC, chain ID ${chain.chainId})\n`}
 Read reports, in another terminal:
 
   ${sealpost} watch${profile}
@@ -65,6 +68,23 @@ For your program:
   export SEALPOST_URL=${node.url}
   export SEALPOST_USER_ID=${userId}
   export SEALPOST_SECRET=${secret}
-
+${chain === undefined ? '' : chainExports(chain)}
 `);
 };
+
+const toChainJson = ({ rpcUrl, chainId, verifier, consumer, accounts }: Chain) => ({
+  rpcUrl,
+  chainId,
+  verifier,
+  consumer,
+  accounts,
+});
+
+/** The first account owns the verifier; the next two trade. */
+const chainExports = ({ rpcUrl, verifier, consumer, accounts: [, buyer, seller] }: Chain): string =>
+  `  export SEALPOST_RPC_URL=${rpcUrl}
+  export SEALPOST_VERIFIER=${verifier}
+  export SEALPOST_CONSUMER=${consumer}
+  export SEALPOST_BUYER_KEY=${buyer?.privateKey}
+  export SEALPOST_SELLER_KEY=${seller?.privateKey}
+`;

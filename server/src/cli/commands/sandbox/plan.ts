@@ -24,11 +24,12 @@ export type SandboxPlan = {
   readonly specs: readonly StreamSpec[];
   readonly scenario: Scenario;
   readonly port: number;
+  readonly hasChain: boolean;
 };
 
 export const planDefaults = { seed: 'sandbox', past: '5m', port: '7411' } as const;
 
-const portMax = 65_534; // the private listener has the next one
+const portMax = 65_533; // the private listener and the chain have the next two
 
 /** Reads flags and scenario. Errors name the flag, or the file and the field. */
 export const readPlan = async (options: RawOptions, nowSeconds: number): Promise<SandboxPlan> => {
@@ -44,6 +45,7 @@ export const readPlan = async (options: RawOptions, nowSeconds: number): Promise
     specs: parseCatalog(options.streams) ?? scenario.streams ?? defaultSpecs,
     scenario: { ...scenario, events: [...faults, ...scenario.events] },
     port: parseCount('--port', String(options.port), 0, portMax),
+    hasChain: options.chain === true,
   };
 };
 

@@ -27,6 +27,7 @@ import {
   type SandboxFolder,
   writeSandboxProfile,
 } from './folder.ts';
+import { openSandboxChain, requireEvm, type SandboxChain } from './local-chain.ts';
 import type { SandboxPlan } from './plan.ts';
 
 export type SandboxRun = {
@@ -73,6 +74,7 @@ const startSandbox = async (
   signal: AbortSignal,
 ): Promise<Director | undefined> => {
   const { plan } = run;
+  if (plan.hasChain) await requireEvm();
   const { seed, specs, scenario } = plan;
   const startSecond = plan.startSecond ?? Math.floor(session.nowMs() / 1_000);
   const simulated = specs.map((spec) =>
@@ -107,12 +109,18 @@ const startSandbox = async (
   const past = { from: startSecond - (durationSeconds(plan.past) ?? 0), to: startSecond };
   await (await source).signHistory(past, store.reports.append, signal);
   if (signal.aborted) return undefined;
+  const chainPort = plan.port === 0 ? 0 : plan.port + 2;
+  const chain = plan.hasChain ? await startChainOf({ port: chainPort, view, nowMs: clock.nowMs }, closing) : undefined;
+  const administer = createAdministration(store, view, oracles);
   director = await startDirector({
     clock,
     source: await source,
     faults,
     submit: (lines) => ingest.submit(lines, 1),
-    administer: createAdministration(store, view, oracles),
+    administer: async (act) => {
+      await administer(act);
+      await chain?.update();
+    },
     seed,
     startSecond,
     past: plan.past,
@@ -133,10 +141,21 @@ const startSandbox = async (
     folder,
     plan,
     state: director.state(),
+    chain,
     hasExplorer: run.settings.explorer,
     json: run.json,
   });
   return director;
+};
+
+const startChainOf = async (parts: Parameters<typeof openSandboxChain>[0], closing: Closing): Promise<SandboxChain> => {
+  try {
+    const chain = await openSandboxChain(parts);
+    closing.add(chain.close);
+    return chain;
+  } catch (error) {
+    throw explainStart(error);
+  }
 };
 
 const asUsageOf = <T>(read: () => T): T => {

@@ -34,6 +34,10 @@ export const sandboxCommand: PlainCommand = {
       help: 'API port; the private listener uses the next one. 0 picks free ports',
       default: planDefaults.port,
     },
+    {
+      flag: '--chain',
+      help: 'run a local chain too, with a verifier contract; on the port after the private listener',
+    },
     { flag: '--json', help: 'print one line of JSON when ready, and nothing else' },
     ...settingOptions(['requestsPerSecond', 'origins', 'logLevel'], { logLevel: logLevelDefault }),
   ],
@@ -45,6 +49,7 @@ export const sandboxCommand: PlainCommand = {
     ],
     ['Every tenth request fails', 'sealpost sandbox --fault status=503,probability=0.1'],
     ['Crash ETH by 30 %, in another terminal', 'sealpost sandbox set crash 30 streams=ETH/USD over=1m'],
+    ['With a chain to verify reports and settle trades on', 'sealpost sandbox --chain'],
     ['For tests: free ports, no rate limits', 'sealpost sandbox --json --port 0 --past 0 --requests-per-second 0'],
   ],
   run: ({ session, options }) => sandbox(session, options),
