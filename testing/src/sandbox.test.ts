@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { decode, verify } from '@sealpost/client';
-import { reportSchemas, type SchemaVersion } from '@sealpost/protocol';
+import { reportSchemas } from '@sealpost/protocol';
 import { afterEach, expect, test } from 'vitest';
 import { type Sandbox, SandboxError, type SandboxOptions, startSandbox } from './index.ts';
 
@@ -99,17 +99,17 @@ test('sandbox: the same seed gives the same reports, another one others', async 
   expect(other).not.toEqual(first);
 });
 
-test.each(
-  Object.keys(reportSchemas)
+test('sandbox: a price is pushed to a stream of any schema, with fields of it', async () => {
+  const schemas = Object.keys(reportSchemas)
     .map(Number)
-    .filter((schema) => schema > 1) as SchemaVersion[],
-)('sandbox: a price is pushed to a stream of schema %s, with fields of it', async (schema) => {
-  const { push, client } = await start({ streams: [{ name: 'FOO/USD', schema }], at });
-  await push('FOO/USD', '1.5', { fields: { nativeFee: '0.5', expiresAt: t0 + 60 } });
-  const { report } = await client.latest('FOO/USD');
-  const decoded = decode(report);
-  expect(decoded).toMatchObject({ version: schema, price: 15n * 10n ** 17n });
-  expect(decoded.fields).toMatchObject({ nativeFee: 5n * 10n ** 17n, expiresAt: t0 + 60 });
+    .filter((schema) => schema > 1);
+  const { push, client } = await start({ streams: schemas.map((schema) => ({ name: `V${schema}/USD`, schema })), at });
+  for (const schema of schemas) {
+    await push(`V${schema}/USD`, '1.5', { fields: { nativeFee: '0.5', expiresAt: t0 + 60 } });
+    const decoded = decode((await client.latest(`V${schema}/USD`)).report);
+    expect(decoded).toMatchObject({ version: schema, price: 15n * 10n ** 17n });
+    expect(decoded.fields).toMatchObject({ nativeFee: 5n * 10n ** 17n, expiresAt: t0 + 60 });
+  }
 });
 
 test('sandbox: a stream that counts milliseconds is pushed to at any of them', async () => {
@@ -252,6 +252,16 @@ test('sandbox: closing ends live streams of its clients, waits for nothing, and 
   expect((await read).length).toBeLessThanOrEqual(1);
   await expect(sandbox.push('ETH/USD', 1)).rejects.toThrow('The sandbox is closed. Start another one.');
   await expect(fetch(sandbox.url)).rejects.toThrow();
+});
+
+test('sandbox: await using closes it', async () => {
+  let url = '';
+  {
+    await using sandbox = await startSandbox({ streams: ['ETH/USD'] });
+    url = sandbox.url;
+    expect((await fetch(`${url}/status.json`)).status).toBe(200);
+  }
+  await expect(fetch(url)).rejects.toThrow();
 });
 
 test('sandbox: a push that is under way when the sandbox closes settles', async () => {

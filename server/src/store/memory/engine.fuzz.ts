@@ -10,4 +10,4 @@ const createEngine = async () => {
   };
 };
 
-testStoreModel('memory', createEngine, 4);
+testStoreModel('memory', createEngine, 2);
