@@ -10,6 +10,7 @@ export const threadModules = [
   'server/src/cli/commands/demo/thread.ts',
   'server/src/ingest/verifier-thread.ts',
   'server/src/sandbox/network-thread.ts',
+  'server/src/sandbox/replay/replay-thread.ts',
   'server/src/store/lmdb/write/writer-thread.ts',
   'simulator/src/worker.ts',
 ];

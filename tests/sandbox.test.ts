@@ -2,8 +2,11 @@
 import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { decodeFullReport, decodeReportBody, encodeReportBody } from '@sealpost/protocol';
+import { createNetwork } from '@sealpost/simulator';
 import { afterAll, expect, test } from 'vitest';
 import { fetchSigned, type Program, startCommand } from './support/real-program.ts';
+import { secondStream } from './support/signed-reports.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'sealpost-sandbox-test-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -80,7 +83,36 @@ test('sandbox: what is set by flag and at runtime is served, shown, and reproduc
   expect(await reportsOf(again)).toEqual(reports);
   expect(await stop(again)).toBe(0);
   expect(existsSync(join(folder, 'kept/store'))).toBe(true);
-});
+}, 180_000);
+
+test('sandbox: recorded reports are replayed from the start on, signed again', async () => {
+  const { signerSet, sign } = await createNetwork({ seed: 'elsewhere' });
+  const feedId = secondStream(7);
+  const lines = [100, 101, 102].map((observationsTimestamp) => {
+    const times = {
+      validFromTimestamp: observationsTimestamp,
+      observationsTimestamp,
+      expiresAt: observationsTimestamp + 99,
+    };
+    const fees = { nativeFee: 1n, linkFee: 2n };
+    const body = encodeReportBody({ version: 3, feedId, ...times, ...fees, price: 5n, bid: 4n, ask: 6n });
+    return JSON.stringify({ fullReport: sign(body, 1) });
+  });
+  writeFileSync(join(folder, 'reports.ndjson'), `${lines.join('\n')}\n`);
+  const sandbox = await start('--replay', 'reports.ndjson', '--at', '2026-03-13T14:30:00Z', '--paused');
+  expect((await sealpost('sandbox', 'set', 'step', '5s', '--url', sandbox.opsUrl)).stdout).toContain(
+    'reports     3 since the start\n',
+  );
+  const answer = await fetchSigned(sandbox.url, `/api/v1/reports/latest?feedID=${feedId}`, sandbox);
+  const { report } = (await answer.json()) as { report: { observationsTimestamp: number; fullReport: `0x${string}` } };
+  expect(report.observationsTimestamp).toBe(1_773_412_203);
+  const { body, context } = decodeFullReport(report.fullReport);
+  expect(decodeReportBody(body)).toMatchObject({ price: 5n, expiresAt: 1_773_412_203 + 99 });
+  expect(context.configDigest).not.toBe(signerSet.configDigest);
+  const price = await sealpost('sandbox', 'set', 'jump', '5', `streams=${feedId}`, '--url', sandbox.opsUrl);
+  expect(price.stderr).toContain('type: is "jump", which replayed reports cannot have');
+  expect(await stop(sandbox)).toBe(0);
+}, 180_000);
 
 test('sandbox: a folder that is not a sandbox’s, and a scenario with an error, start nothing', async () => {
   writeFileSync(join(folder, 'bad.json'), '{"events":[{"at":"1m","type":"jump","streams":"DOGE/USD","percent":1}]}');

@@ -61,8 +61,14 @@ test('clock: a step as long as a day waits for its reports, whatever else happen
     real.ms += 1_000;
     expect(clock.nowMs()).toBe(start + ms);
   }
+  clock.setSpeed(5);
   clock.holdAt(Number.POSITIVE_INFINITY);
   expect(clock.nowMs()).toBe(target);
+  clock.holdAt(target + 1_000);
+  clock.step(10_000);
+  clock.pause(); // ends the step
+  clock.holdAt(Number.POSITIVE_INFINITY);
+  expect(clock.nowMs()).toBe(target + 1_000);
 });
 
 test('clock: time never goes back, not by a lower bound nor by a machine whose time does', () => {

@@ -76,12 +76,12 @@ export const createSandboxClock = ({
     const atMs = nowMs();
     apply();
     anchorAt(atMs);
-    steppedToMs = Math.min(steppedToMs, atMs); // what was not reached yet of a step is dropped
     changed();
   };
   const setPaused = (wanted: boolean): void =>
     change(() => {
       paused = wanted;
+      if (wanted) steppedToMs = Math.min(steppedToMs, nowMs()); // a pause ends the step that is under way
     });
   return {
     nowMs,

@@ -88,6 +88,19 @@ test('director: events of a scenario happen at their second, and a fault that ca
   await director.stop();
 });
 
+test('director: a pause of the scenario ends a step there, and a speed does not', async () => {
+  const { director, advance } = await startSampleDirector({
+    events: [
+      { at: '5s', type: 'speed', speed: 3 },
+      { at: '20s', type: 'pause' },
+    ],
+  });
+  await advance(60);
+  expect(director.state()).toMatchObject({ speed: 3, paused: true });
+  expect(director.state().timeMs).toBeLessThan((sampleStart + 59) * 1_000);
+  await director.stop();
+});
+
 test('director: an event that cannot be changes nothing, and the error names its field', async () => {
   const { director, advance } = await startSampleDirector({ events: [] });
   await advance(5);

@@ -93,12 +93,16 @@ export const startDirector = async (parts: DirectorParts): Promise<Director> => 
   const recorded: Recorded[] = [];
   let anchor = { timeMs: clock.nowMs(), realMs: parts.monotonicMs() };
   const problems: string[] = [];
+  let steps = new AbortController();
   const perform = async (act: ScenarioAct): Promise<void> => {
     if (act.kind === 'fault') faults.add(act.fault);
     else if (act.kind === 'clearFaults') faults.clear();
     else if (act.kind === 'speed') clock.setSpeed(act.speed);
-    else if (act.kind === 'pause') clock.pause();
-    else await parts.administer(act);
+    else if (act.kind === 'pause') {
+      clock.pause();
+      steps.abort(); // who waits for a step waits no longer
+      steps = new AbortController();
+    } else await parts.administer(act);
     if (act.kind === 'speed' || act.kind === 'pause') anchor = { timeMs: clock.nowMs(), realMs: parts.monotonicMs() };
   };
   const compiled = compileScenario(parts);
@@ -122,7 +126,7 @@ export const startDirector = async (parts: DirectorParts): Promise<Director> => 
       for (const act of acts)
         if (isNow && isImmediate(act)) await perform(act).catch(asScenarioError);
         else feed.schedule(act);
-      await command(clock, feed, event);
+      await command(clock, feed, event, steps.signal);
       if (eventRow(event.type).runtime === undefined) recorded.push({ event, second, isSet: true });
     }
     await added;
@@ -156,7 +160,10 @@ export const compileScenario = ({
 
 const simulatedOnly: readonly string[] = ['level', 'jump', 'drift', 'volatility', 'crash', 'depeg', 'freeze', 'market'];
 
-const checkReplayed = (specs: DirectorParts['specs'], { type }: ScenarioEvent, path: string): void => {
+const checkReplayed = (specs: DirectorParts['specs'], event: ScenarioEvent, path: string): void => {
+  const { type } = event;
+  if (specs === undefined && type === 'outage' && event.recovery === 'backfill')
+    throw new ScenarioError(path === '' ? 'recovery' : `${path}.recovery`, 'is "backfill", which a replay cannot do.');
   if (specs === undefined && simulatedOnly.includes(type))
     throw new ScenarioError(
       path === '' ? 'type' : `${path}.type`,
@@ -176,11 +183,11 @@ const plan = ({ streams, startSecond, specs }: DirectorParts, event: ScenarioEve
 const isImmediate = ({ kind }: ScenarioAct): boolean => ['fault', 'clearFaults', 'speed', 'pause'].includes(kind);
 
 /** Does what only a running sandbox can be told. */
-const command = async (clock: SandboxClock, feed: Feed, event: ScenarioEvent): Promise<void> => {
+const command = async (clock: SandboxClock, feed: Feed, event: ScenarioEvent, ended: AbortSignal): Promise<void> => {
   if (event.type === 'resume') clock.resume();
   if (event.type !== 'step') return;
   const target = clock.step((durationSeconds(event.by) ?? 0) * 1_000);
-  const signal = AbortSignal.timeout(stepWaitMs);
+  const signal = AbortSignal.any([ended, AbortSignal.timeout(stepWaitMs)]);
   await clock.waitUntil(target, signal);
   await feed.storedUpTo(Math.floor(target / 1_000), signal);
 };

@@ -4,6 +4,7 @@ import type { Effect, ScenarioOptions } from '@sealpost/simulator';
 import { openChannel, startThread, type ThreadChannel } from '../runtime/threads.ts';
 import type { NewReport } from '../store/store.ts';
 import type { NetworkRequest } from './network-thread.ts';
+import type { ReplayOptions } from './replay/replay.ts';
 
 /** Where the reports of a sandbox come from. */
 export type SandboxSource = {
@@ -22,6 +23,22 @@ const openThread = (options: ScenarioOptions): Channel =>
     failure: (why) => new Error(`The simulated network has stopped: ${why}`),
   });
 
+/** Starts the thread of a replay. */
+export const openReplaySource = async (options: ReplayOptions): Promise<SandboxNetwork> => {
+  const thread: Channel = openChannel({
+    start: () => startThread('./replay/replay-thread', import.meta.url, options),
+    failure: (why) => new Error(`The replay has stopped: ${why}`),
+  });
+  await thread.ready();
+  return { ...sourceOf(thread), signHistory: async () => {} };
+};
+
+const sourceOf = (thread: Channel): SandboxSource => ({
+  deliver: (from, to) => thread.ask({ act: 'lines', from, to }) as Promise<readonly string[]>, // as the thread answers
+  add: async (effects) => void (await thread.ask({ act: 'add', effects })),
+  close: () => thread.close(),
+});
+
 export type SandboxNetwork = SandboxSource & {
   /** Signs the reports of a time span, both ends included, and appends them in order. Nothing is verified: they were just signed here. */
   readonly signHistory: (
@@ -36,8 +53,7 @@ export const openNetwork = async (options: ScenarioOptions, reportsPerSecond: nu
   const thread = openThread(options);
   await thread.ready();
   return {
-    deliver: (from, to) => thread.ask({ act: 'lines', from, to }) as Promise<readonly string[]>, // as the thread answers
-    add: async (effects) => void (await thread.ask({ act: 'add', effects })),
+    ...sourceOf(thread),
     signHistory: async ({ from, to }, append, signal) => {
       const sliceSeconds = Math.max(1, Math.ceil(reportsPerSlice / reportsPerSecond));
       const slices = Math.ceil((to - from + 1) / sliceSeconds);
@@ -50,7 +66,6 @@ export const openNetwork = async (options: ScenarioOptions, reportsPerSecond: nu
         await Promise.all(others.map((other) => other.close()));
       }
     },
-    close: () => thread.close(),
   };
 };
 

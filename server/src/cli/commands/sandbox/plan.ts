@@ -1,4 +1,5 @@
 // What a sandbox is to be, from flags and a scenario file. Flags take precedence.
+import { parseCatalog, type Stream } from '@sealpost/protocol';
 import { allSpecs, defaultSpecs, type StreamSpec } from '@sealpost/simulator';
 import { speedBounds } from '../../../sandbox/clock.ts';
 import { FaultError, parseFault } from '../../../sandbox/faults/parse.ts';
@@ -11,7 +12,7 @@ import {
   startField,
 } from '../../../sandbox/scenario/parse.ts';
 import { collected, parseCount, type RawOptions, readJsonFile } from '../../command-options.ts';
-import { usageError } from '../../failure.ts';
+import { asUsage, usageError } from '../../failure.ts';
 import { parseTime } from '../../time-arguments.ts';
 
 export type SandboxPlan = {
@@ -22,9 +23,19 @@ export type SandboxPlan = {
   readonly isPaused: boolean;
   readonly past: string;
   readonly specs: readonly StreamSpec[];
+  /** A file of reports to replay instead of simulating some. */
+  readonly replay: ReplayPlan | undefined;
   readonly scenario: Scenario;
   readonly port: number;
   readonly hasChain: boolean;
+};
+
+export type ReplayPlan = {
+  readonly file: string;
+  /** At the times they had, or from the start of the sandbox on. */
+  readonly isOriginal: boolean;
+  /** Names of the streams. */
+  readonly catalog: readonly Stream[];
 };
 
 export const planDefaults = { seed: 'sandbox', past: '5m', port: '7411' } as const;
@@ -42,11 +53,30 @@ export const readPlan = async (options: RawOptions, nowSeconds: number): Promise
     speed: parseSpeed(options.speed) ?? scenario.speed ?? 1,
     isPaused: options.paused === true,
     past: parsePast(options.past) ?? scenario.past ?? planDefaults.past,
-    specs: parseCatalog(options.streams) ?? scenario.streams ?? defaultSpecs,
+    specs: parseStreamList(options.streams) ?? scenario.streams ?? defaultSpecs,
+    replay: await readReplay(options),
     scenario: { ...scenario, events: [...faults, ...scenario.events] },
     port: parseCount('--port', String(options.port), 0, portMax),
     hasChain: options.chain === true,
   };
+};
+
+const readReplay = async (options: RawOptions): Promise<ReplayPlan | undefined> => {
+  const { replay, replayTimes = 'now', catalog, streams, past } = options;
+  if (replay === undefined) {
+    const flag =
+      catalog === undefined ? (options.replayTimes === undefined ? undefined : '--replay-times') : '--catalog';
+    if (flag !== undefined) throw usageError(`${flag} is for --replay FILE.`);
+    return undefined;
+  }
+  if (streams !== undefined || past !== undefined)
+    throw usageError(`${streams === undefined ? '--past' : '--streams'} is for simulated reports, not for --replay.`);
+  if (replayTimes !== 'now' && replayTimes !== 'original')
+    throw usageError(`--replay-times has the value "${replayTimes}", expected now or original.`);
+  const file = typeof catalog === 'string' ? catalog : undefined;
+  const json = file === undefined ? [] : await readJsonFile(file);
+  const named = file === undefined ? [] : asUsage(() => parseCatalog(json, file));
+  return { file: String(replay), isOriginal: replayTimes === 'original', catalog: named };
 };
 
 /** Reads what a file has; an error names the file. */
@@ -88,7 +118,7 @@ const parsePast = (raw: unknown): string | undefined => {
   throw usageError(`--past has the value "${raw}", expected a duration from 0s to 7d such as 10m or 1h.`);
 };
 
-const parseCatalog = (raw: unknown): readonly StreamSpec[] | undefined => {
+const parseStreamList = (raw: unknown): readonly StreamSpec[] | undefined => {
   if (raw === undefined) return undefined;
   if (raw === 'all') return allSpecs();
   const names = String(raw)

@@ -1,6 +1,5 @@
 // Runs a sandbox until it is interrupted: node, simulated network, history, director. What was opened is closed in reverse, whatever fails.
 import { join } from 'node:path';
-import { createSpecStream, type ScenarioOptions } from '@sealpost/simulator';
 import { createSignInCodes } from '../../../access/sign-in-code.ts';
 import type { Settings } from '../../../config/config.ts';
 import { type Node, openNode } from '../../../node.ts';
@@ -10,8 +9,6 @@ import { createSandboxClock, type SandboxClock } from '../../../sandbox/clock.ts
 import { createControl } from '../../../sandbox/control.ts';
 import { compileScenario, type Director, startDirector } from '../../../sandbox/director.ts';
 import { createFaults, type Faults } from '../../../sandbox/faults/faults.ts';
-import { openNetwork } from '../../../sandbox/network.ts';
-import { durationSeconds } from '../../../sandbox/scenario/event-table.ts';
 import { ScenarioError } from '../../../sandbox/scenario/parse.ts';
 import { CommandError, exitCodes, usageError } from '../../failure.ts';
 import type { Session } from '../../session.ts';
@@ -19,6 +16,7 @@ import { readVersion } from '../../version.ts';
 import { createQuietLog } from '../demo/demo.ts';
 import { registerNetwork } from '../demo/world.ts';
 import { announceSandbox } from './announce.ts';
+import { castOf } from './cast.ts';
 import {
   deriveCredentials,
   emptyStore,
@@ -75,18 +73,13 @@ const startSandbox = async (
 ): Promise<Director | undefined> => {
   const { plan } = run;
   if (plan.hasChain) await requireEvm();
-  const { seed, specs, scenario } = plan;
-  const startSecond = plan.startSecond ?? Math.floor(session.nowMs() / 1_000);
-  const simulated = specs.map((spec) =>
-    createSpecStream('testnet', spec, startSecond - (durationSeconds(plan.past) ?? 0)),
-  );
-  const streams = simulated.map(({ stream }) => stream);
-  const reportsPerSecond = simulated.reduce((sum, { intervalSeconds }) => sum + 1 / intervalSeconds, 0);
+  const { seed, scenario } = plan;
+  const cast = await castOf(plan, Math.floor(session.nowMs() / 1_000));
+  const { startSecond, streams, specs, reportsPerSecond } = cast;
   const effects = asUsageOf(() => compileScenario({ scenario, startSecond, streams, specs })).flatMap(
     (one) => one.effects,
   );
-  const options: ScenarioOptions = { seed, streams: specs, startSecond, effects };
-  const source = openNetwork(options, reportsPerSecond);
+  const source = cast.open(effects);
   source.catch(() => {}); // thrown below
   closing.add(async () => (await source.catch(() => undefined))?.close());
   const clock = createSandboxClock({
@@ -106,7 +99,7 @@ const startSandbox = async (
   closing.add(() => opened.stop('the sandbox ended'));
   const { store, view, ingest } = opened.write;
   await registerNetwork(store, { ...credentials, name: 'sandbox', signerSet, streams, nowMs: startSecond * 1_000 });
-  const past = { from: startSecond - (durationSeconds(plan.past) ?? 0), to: startSecond };
+  const past = { from: startSecond - cast.pastSeconds, to: startSecond };
   await (await source).signHistory(past, store.reports.append, signal);
   if (signal.aborted) return undefined;
   const chainPort = plan.port === 0 ? 0 : plan.port + 2;
@@ -123,7 +116,7 @@ const startSandbox = async (
     },
     seed,
     startSecond,
-    past: plan.past,
+    past: `${cast.pastSeconds}s`,
     speed: plan.speed,
     specs,
     streams,
@@ -132,7 +125,7 @@ const startSandbox = async (
     monotonicMs: () => performance.now(),
   });
   closing.add(director.stop);
-  if (plan.startSecond === undefined) clock.step(Math.max(0, session.nowMs() - startSecond * 1_000));
+  if (cast.isNow) clock.step(Math.max(0, session.nowMs() - startSecond * 1_000));
   if (!plan.isPaused) clock.resume();
   writeSandboxProfile(folder, opened.url, credentials);
   await announceSandbox(session, {

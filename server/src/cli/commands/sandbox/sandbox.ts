@@ -23,6 +23,13 @@ export const sandboxCommand: PlainCommand = {
       help: 'pairs such as ETH/USD,BTC/USD; FOO/USD=1.5 makes one up; all for the whole catalog',
     },
     { flag: '--scenario <file>', help: 'JSON file with what happens when' },
+    { flag: '--replay <file>', help: 'NDJSON file of reports to replay, as sealpost export writes it, signed again' },
+    {
+      flag: '--replay-times <times>',
+      help: 'now moves replayed reports to the start of the sandbox; original keeps their times (default: now)',
+      choices: ['now', 'original'],
+    },
+    { flag: '--catalog <file>', help: 'JSON file with the names of replayed streams' },
     { flag: '--fault <fault>', help: 'a fault from the start, such as status=503,probability=0.1', repeatable: true },
     {
       flag: '--seed <text>',
@@ -50,6 +57,7 @@ export const sandboxCommand: PlainCommand = {
     ['Every tenth request fails', 'sealpost sandbox --fault status=503,probability=0.1'],
     ['Crash ETH by 30 %, in another terminal', 'sealpost sandbox set crash 30 streams=ETH/USD over=1m'],
     ['With a chain to verify reports and settle trades on', 'sealpost sandbox --chain'],
+    ['Replay a file of reports ten times as fast', 'sealpost sandbox --replay reports.ndjson --speed 10'],
     ['For tests: free ports, no rate limits', 'sealpost sandbox --json --port 0 --past 0 --requests-per-second 0'],
   ],
   run: ({ session, options }) => sandbox(session, options),
