@@ -66,9 +66,12 @@ export type PipelineParts = {
   readonly intercept?: Intercept | undefined;
 };
 
+/** The code of answers that a sandbox made or changed on purpose. */
+export const sandboxFault = 'sandbox_fault';
+
 /** What a sandbox puts around the life of a request: `pass` answers it as everywhere else, by a clock that is off by so many ms. */
 export type Intercept = (
-  exchange: Pick<Exchange, 'request' | 'response' | 'upgrade' | 'requestId' | 'route'>,
+  exchange: Pick<Exchange, 'request' | 'response' | 'upgrade' | 'requestId' | 'route' | 'code'>,
   pass: (clockOffsetMs: number) => Answer | Promise<Answer>,
 ) => Answer | Promise<Answer>;
 
@@ -90,6 +93,8 @@ type Exchange = {
   caller: Caller | undefined;
   rate: RateDecision | undefined;
   headers: RequestHeaders | undefined;
+  /** What the log says of an answer that is no error. */
+  code: typeof sandboxFault | null;
 };
 
 export const createPipeline = (parts: PipelineParts): Pipeline => {
@@ -142,6 +147,7 @@ export const createPipeline = (parts: PipelineParts): Pipeline => {
       caller: undefined,
       rate: undefined,
       headers: undefined,
+      code: null,
     };
     try {
       const answer = begin(exchange);
@@ -232,8 +238,8 @@ const createReplies = ({ gate, isDraining, isTls, monotonicMs, observe }: Pipeli
     /** At once, unless the answer is compressed. */
     send: (exchange: Exchange, answer: Answer): Promise<void> | undefined => {
       const bytes = sendAnswer(exchange.response, answer, contextOf(exchange));
-      if (typeof bytes !== 'number') return bytes.then((sent) => finish(exchange, answer.status, sent, null));
-      finish(exchange, answer.status, bytes, null);
+      if (typeof bytes !== 'number') return bytes.then((sent) => finish(exchange, answer.status, sent, exchange.code));
+      finish(exchange, answer.status, bytes, exchange.code);
       return undefined;
     },
     fail: (exchange: Exchange, thrown: unknown): void => {

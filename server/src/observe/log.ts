@@ -2,7 +2,7 @@
 // raw path is logged. A flood of warnings becomes a few lines and a count.
 import { type Logger, pino } from 'pino';
 import type { LogLevel } from '../config/values.ts';
-import type { RequestEvent } from '../http/pipeline.ts';
+import { type RequestEvent, sandboxFault } from '../http/pipeline.ts';
 import { type ServedName, servedLabels } from '../http/target.ts';
 import { countedCodes, type Listener, type Observation } from './observe.ts';
 
@@ -276,7 +276,8 @@ const shedCodes: readonly string[] = countedCodes.shed;
 // Shedding is meant to be cheap and has no cause worth a stack, and a sandbox answers 5xx on purpose; any other 5xx has a cause.
 const requestLine = (event: RequestEvent, slowMs: number): Line => {
   const { requestId, userId, route, method, status, durationMs, bytes, code, error } = event;
-  const failed = status >= 500 && error !== undefined && !(code !== null && shedCodes.includes(code));
+  const isMeant = code === sandboxFault;
+  const failed = status >= 500 && !isMeant && !(code !== null && shedCodes.includes(code));
   const slow = durationMs >= slowMs;
   const fields = {
     event: event.kind,
@@ -291,7 +292,8 @@ const requestLine = (event: RequestEvent, slowMs: number): Line => {
     ...(slow && { slow }),
     ...(failed && { error: describeError(error) }),
   };
-  return { level: failed ? 'error' : slow || status >= 500 ? 'warn' : 'info', fields };
+  const isBad = !isMeant && (slow || status >= 500);
+  return { level: failed ? 'error' : isBad ? 'warn' : 'info', fields };
 };
 
 // The table's path, as the metrics show it; never the one that was sent.

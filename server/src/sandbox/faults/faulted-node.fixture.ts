@@ -24,6 +24,8 @@ export type FaultedNode = {
   readonly signed: SignedReports;
   readonly reader: Credentials;
   readonly other: Credentials;
+  /** Lines of the log. */
+  readonly logged: readonly string[];
   /** Sandbox time. */
   readonly clock: { ms: number };
   readonly append: (...reports: readonly StoredReport[]) => Promise<void>;
@@ -48,7 +50,7 @@ export const openFaultedNode = async (
   const faults = createFaults({ seed, nowMs: () => clock.ms, sign: signBy ?? sign });
   const { values } = resolveSettings({
     flags: {
-      ...{ store: 'memory:', listen: '127.0.0.1:0', opsListen: '127.0.0.1:0', logLevel: 'silent', explorer: 'off' },
+      ...{ store: 'memory:', listen: '127.0.0.1:0', opsListen: '127.0.0.1:0', logLevel: 'info', explorer: 'off' },
       ...{ requestsPerSecond: '0', publicRequestsPerSecond: '0', eventLoopLagMaxMs: '60000', verifierThreads: '0' },
       ...{ network: 'testnet', drainMs: '5000', ...flags },
     },
@@ -56,7 +58,9 @@ export const openFaultedNode = async (
     file: undefined,
   });
   const sandbox = { reportNowMs: () => clock.ms, memory: createStoreMemory(), faults };
-  const node = await openNode({ settings: values, version: '1.2.3', ingestToken: undefined, sandbox });
+  const logged: string[] = [];
+  const logTo = { write: (line: string) => void logged.push(line) };
+  const node = await openNode({ settings: values, version: '1.2.3', ingestToken: undefined, logTo, sandbox });
   const { store, view } = node.write;
   const names = ['ETH/USD', 'BTC/USD', 'LINK/USD'] as const;
   const streams = [eth, btc, link].map((feedId, i) => testStream(feedId, { name: `${names[i]}-Streams-CexPrice` }));
@@ -91,6 +95,7 @@ export const openFaultedNode = async (
     signed,
     reader,
     other,
+    logged,
     clock,
     append,
     get: (target, who = reader, headers = {}) => {

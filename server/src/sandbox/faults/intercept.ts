@@ -5,7 +5,7 @@ import { ApiError, errorOf, type FeedId, parseFeedId, type RouteName, splitQuery
 import { ClientGoneError } from '../../access/long-work.ts';
 import type { Answer } from '../../http/answer.ts';
 import { hasAuth, readHeaders } from '../../http/headers.ts';
-import type { Intercept } from '../../http/pipeline.ts';
+import { type Intercept, sandboxFault } from '../../http/pipeline.ts';
 import { toApiError, toProblem } from '../../http/problem.ts';
 import { matchRoute, parseTarget } from '../../http/target.ts';
 import type { AnsweredRequest, createAnswerChanges } from './answers.ts';
@@ -76,6 +76,7 @@ const fault = async (
   changeHead(response, head);
   const noted: Noted = ({ id, fault: { mark } }) => {
     note(id);
+    exchange.code = sandboxFault;
     if (mark === true && !head.marks.includes(id)) head.marks.push(id);
   };
   const late = decisions.all('latency', about);

@@ -83,6 +83,15 @@ test('status: the SDK retries until the fault is exhausted, and the journal has 
   );
 });
 
+test('status: the log has the request with its route, at level info', async () => {
+  node.faults.add('status=500,count=1');
+  const id = (await node.get(latest(eth))).headers.get('X-Request-Id') ?? '';
+  await expect.poll(() => node.logged.find((line) => line.includes(id))).toBeDefined();
+  expect(JSON.parse(node.logged.find((line) => line.includes(id)) ?? '')).toMatchObject({
+    ...{ level: 'info', route: '/api/v1/reports/latest', status: 500, code: 'sandbox_fault' },
+  });
+});
+
 test('status: a WebSocket handshake is rejected with it', async () => {
   node.faults.add('status=503,route=socket');
   const refused = await openSocket(node.url, `/api/v1/ws?feedIDs=${eth}`, node.reader).catch((error) => error);
