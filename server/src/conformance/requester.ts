@@ -38,8 +38,8 @@ export type Requester = {
   readonly headersOf: (request: RequestToSend) => Readonly<Record<string, string>>;
   /** Every attempt so far. */
   readonly attempts: readonly Attempt[];
-  /** The server's clock less this one, as far as it is known. */
-  readonly clockOffsetMs: () => number;
+  /** The server's clock less this one; undefined while it is not known. */
+  readonly clockOffsetMs: () => number | undefined;
   readonly setClockOffset: (offsetMs: number) => void;
   /** Why no more requests are sent; undefined while they are. */
   readonly outage: () => string | undefined;
@@ -80,12 +80,16 @@ const isTransient = ({ answer, failure }: Attempt): boolean =>
 export const createRequester = (parts: RequesterParts): Requester => {
   const { url, pace, timeoutMs, signal } = parts;
   const attempts: Attempt[] = [];
-  const state = { offsetMs: 0, failures: 0 };
+  const state: { offsetMs?: number; failures: number } = { failures: 0 };
   const outage = createOutage();
   const stopped = (path: string): string | undefined => parts.stopped() ?? outage.ofPath(path);
   const headersOf = (request: RequestToSend): Readonly<Record<string, string>> => {
-    const offsetMs = Math.abs(state.offsetMs) < offsetNoticedMs ? 0 : state.offsetMs;
-    return buildHeaders(request, parts, Math.round(parts.nowMs() + offsetMs));
+    const { offsetMs = 0 } = state;
+    return buildHeaders(
+      request,
+      parts,
+      Math.round(parts.nowMs() + (Math.abs(offsetMs) < offsetNoticedMs ? 0 : offsetMs)),
+    );
   };
   const attempt = async (request: RequestToSend): Promise<Attempt> => {
     const path = pathOf(request.target);
