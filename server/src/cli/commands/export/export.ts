@@ -45,7 +45,7 @@ export const exportCommand: PlainCommand = {
     ['Everything, for DuckDB or pandas', 'sealpost export --all --format parquet --out ./prices'],
     [
       'Last day of two streams from a server',
-      'sealpost export BTC/USD ETH/USD --url https://streams.example.com --from -1d --format parquet --out ./day',
+      'sealpost export LINK/USD SOL/USD --url https://streams.example.com --from -1d --format parquet --out ./day',
     ],
   ],
   run: async ({ session, options }, feeds: readonly string[]) => {
