@@ -62,8 +62,10 @@ const compileOnce = (input: string): Output => {
 
 /** Compiles everything; throws on an error, and on a warning about our own contracts. */
 export const compileAll = () => {
+  const reentrant = 'tests/contracts/ReentrantVerifier.sol';
   const sources = {
     ...readOurs(),
+    [reentrant]: readFileSync(join(root, reentrant), 'utf8'),
     ...readPublished(`${published}/Verifier.sol`),
     ...readPublished(`${published}/VerifierProxy.sol`),
   };
@@ -91,6 +93,7 @@ export const compileAll = () => {
   return {
     verifier: contract('contracts/ReportVerifier.sol', 'ReportVerifier'),
     settlement: contract('contracts/TradeSettlement.sol', 'TradeSettlement'),
+    reentrantVerifier: contract(reentrant, 'ReentrantVerifier'),
     publishedVerifier: contract(`${published}/Verifier.sol`, 'Verifier'),
     publishedProxy: contract(`${published}/VerifierProxy.sol`, 'VerifierProxy'),
   };

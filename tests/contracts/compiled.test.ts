@@ -1,4 +1,4 @@
-// Holds what ships, and what the documents say, against the contracts as compiled.
+// Holds what ships, and what the documents say, against the contracts as compiled. One file, so that a run without a cache compiles once.
 import { verifyBulkCalldata, verifyCalldata } from '@sealpost/client/onchain';
 import { encodeReportBody, type Hex } from '@sealpost/protocol';
 import * as AbiItem from 'ox/AbiItem';
@@ -6,12 +6,12 @@ import { expect, test } from 'vitest';
 import { verifierSelectors } from '../../server/src/sandbox/chain/chain.ts';
 import { secondStream } from '../support/signed-reports.ts';
 import { readText } from '../support/source-tree.ts';
-import { openVerifiers } from './agreement.ts';
+import { alterations, openVerifiers, runAgreement } from './agreement.ts';
 import { compileAll, compilerVersion } from './compile.ts';
 import { createBody, createRandom } from './reports.ts';
-import { accounts, settlementErrors, start } from './world.ts';
+import { accounts, openWorld, settlementErrors, start } from './world.ts';
 
-const { verifier, settlement } = compileAll();
+const { verifier, settlement, reentrantVerifier } = compileAll();
 
 test('contracts: the bytecode that ships is compiled from the sources', async () => {
   const text = [
@@ -99,4 +99,41 @@ test('on-chain.md: the gas table is what the contracts use', async () => {
   );
   const hint = 'Out of date. To write the table again: npx vitest run tests/contracts/compiled -u';
   await expect(renewed, hint).toMatchFileSnapshot('../../docs/on-chain.md');
+});
+
+test('contracts: a verifier that settles the trade again from within settles it once', async () => {
+  const world = await openWorld();
+  const evil = await world.deploy(reentrantVerifier.bytecode);
+  const consumer = await world.deploy(settlement.bytecode, evil);
+  const [, buyer, seller] = accounts;
+  const [feedId, time, value] = [secondStream(1), start + 60, 5n];
+  const offer = 'function offer(address,bytes32,uint32,int192) payable';
+  await world.send(consumer, offer, [seller, feedId, time, 0n], { from: buyer, value });
+  await world.send(consumer, 'function accept(uint256) payable', [0n], { from: seller, value });
+  const words = [BigInt(feedId), time, time, 0n, 0n, time + 60, 1n, 1n, 1n].map((word) => BigInt(word).toString(16));
+  const body = `0x${words.map((word) => word.padStart(64, '0')).join('')}`;
+  await world.send(consumer, 'function settle(uint256,bytes)', [0n, body]);
+  expect(await world.call(evil, 'function succeeded() returns (bool)')).toBe(false);
+  expect(await world.call(consumer, 'function balanceOf(address) returns (uint256)', [buyer])).toBe(2n * value);
+});
+
+/** `npm run bar -- onchain` compares 10,000. */
+const count = 200;
+
+test('agreement: our contract accepts exactly what verify accepts, and so do the published contracts, but for the encoding', async () => {
+  const { reports, accepted, publishedOnly, disagreements } = await runAgreement(count, 1);
+  expect(disagreements).toEqual([]);
+  expect(reports).toBe(count);
+  expect(accepted).toBeGreaterThan(count / 4);
+  expect(accepted).toBeLessThan(count / 2);
+  // D179: these have bytes that ABI decoders skip.
+  const loose = [
+    'extended',
+    'extended by other bytes',
+    'fee token inside',
+    'tail moved to the end',
+    'vs with bytes after its signatures',
+  ];
+  expect(Object.keys(publishedOnly)).toEqual(expect.arrayContaining(loose));
+  expect(Object.keys(alterations).length).toBeGreaterThan(20);
 });

@@ -205,7 +205,9 @@ test(
     const { page, expectAccessible } = await world.openPage({ path: '/inspect', viewport: 'phone' });
     await page.getByRole('textbox').fill(fullReport);
     const card = page.locator('.payload');
-    await card.getByText(`cast call "$VERIFIER" 'verify(bytes,bytes)(bytes)' ${fullReport} 0x --rpc-url`).waitFor();
+    await card
+      .getByText(`cast call "$SEALPOST_VERIFIER" 'verify(bytes,bytes)(bytes)' ${fullReport} 0x --rpc-url`)
+      .waitFor();
     await card.getByText(verifyCalldata(fullReport), { exact: true }).waitFor();
     await card.getByRole('radio').first().focus();
     await page.keyboard.press('ArrowDown');

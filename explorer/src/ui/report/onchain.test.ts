@@ -14,7 +14,9 @@ test('on-chain: verify has the calldata of the client, both arguments, and a cas
   const call = createOnchainCall(fullReport, 'verify', undefined);
   expect(hexOf(call, 'calldata')).toBe(verifyCalldata(fullReport));
   expect([hexOf(call, 'payload'), hexOf(call, 'parameterPayload')]).toEqual([fullReport, '0x']);
-  expect(call.cast).toBe(`cast call "$VERIFIER" 'verify(bytes,bytes)(bytes)' ${fullReport} 0x --rpc-url "$RPC_URL"`);
+  expect(call.cast).toBe(
+    `cast call "$SEALPOST_VERIFIER" 'verify(bytes,bytes)(bytes)' ${fullReport} 0x --rpc-url "$SEALPOST_RPC_URL"`,
+  );
 });
 
 test('on-chain: verifyBulk has a list of one report', () => {
@@ -22,7 +24,7 @@ test('on-chain: verifyBulk has a list of one report', () => {
   expect(hexOf(call, 'calldata')).toBe(verifyBulkCalldata([fullReport], token));
   const parameter = feeTokenArgument(token);
   expect(call.cast).toBe(
-    `cast call "$VERIFIER" 'verifyBulk(bytes[],bytes)(bytes[])' '[${fullReport}]' ${parameter} --rpc-url "$RPC_URL"`,
+    `cast call "$SEALPOST_VERIFIER" 'verifyBulk(bytes[],bytes)(bytes[])' '[${fullReport}]' ${parameter} --rpc-url "$SEALPOST_RPC_URL"`,
   );
 });
 
@@ -31,7 +33,9 @@ test('on-chain: older contracts get one argument, with the token inside', () => 
   expect(call.values).toHaveLength(1);
   const payload = hexOf(call, 'payload') ?? '';
   expect(payload).toContain(token.slice(2));
-  expect(call.cast).toBe(`cast call "$VERIFIER" 'verify(bytes)(bytes)' ${payload} --rpc-url "$RPC_URL"`);
+  expect(call.cast).toBe(
+    `cast call "$SEALPOST_VERIFIER" 'verify(bytes)(bytes)' ${payload} --rpc-url "$SEALPOST_RPC_URL"`,
+  );
 });
 
 test('on-chain: every fee token of the client can be chosen, each once', () => {

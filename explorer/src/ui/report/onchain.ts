@@ -36,7 +36,8 @@ export type OnchainCall = {
   readonly cast: string;
 };
 
-const placeholders = { to: '"$VERIFIER"', rpc: '--rpc-url "$RPC_URL"' } as const;
+/** Variables of the environment, as `sealpost sandbox --chain` prints them. */
+const placeholders = { to: '"$SEALPOST_VERIFIER"', rpc: '--rpc-url "$SEALPOST_RPC_URL"' } as const;
 
 /** The call for a report. Throws `malformed_argument` if the fee token is not an address, for older contracts also if it is missing. */
 export const createOnchainCall = (

@@ -136,8 +136,9 @@ const CastCommand = ({ text }: { readonly text: string }) => (
     </pre>
     <div class="code-foot">
       <p class="muted small">
-        Set <code>VERIFIER</code> to the address of the verifier proxy and <code>RPC_URL</code> to a node of its chain.
-        If the proxy takes a fee, add <code>--from</code> and <code>--value</code>.
+        Set <code>SEALPOST_VERIFIER</code> to the address of the verifier proxy and <code>SEALPOST_RPC_URL</code> to a
+        node of its chain; <code>sealpost sandbox --chain</code> prints both. If the proxy takes a fee, add{' '}
+        <code>--from</code> and <code>--value</code>.
       </p>
       <Copy text={text} label="Copy cast command">
         Copy
