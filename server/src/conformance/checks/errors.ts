@@ -1,6 +1,7 @@
 // Errors: what they look like, that they stay what they are, and what is never answered.
 import type { Check } from '../check.ts';
 import type { ReceivedAnswer } from '../exchange.ts';
+import type { AskChanges } from '../requester.ts';
 import { targets } from '../sample.ts';
 import { demand, demandStatus, excerpt } from '../verdict.ts';
 
@@ -38,9 +39,9 @@ const repeatable: Check['run'] = async ({ ask }) => {
 };
 
 const isClientError =
-  (target: string, expected: string, method = 'GET'): Check['run'] =>
+  (target: string, expected: string, changes: AskChanges = {}): Check['run'] =>
   async ({ ask }) => {
-    const answer = await ask(target, { method });
+    const answer = await ask(target, changes);
     demand(
       answer.status >= 400 && answer.status < 500,
       expected,
@@ -49,10 +50,11 @@ const isClientError =
     );
   };
 
+/** Without credentials, so that it cannot change anything on a server that has such an operation. */
 const readOnly: Check['run'] = async (probe) => {
   const [{ feedId }] = await probe.sample.reporting();
   for (const method of ['POST', 'DELETE'])
-    await isClientError(targets.latest(feedId), '405 (or another 4xx)', method)(probe);
+    await isClientError(targets.latest(feedId), '405 (or another 4xx)', { method, signed: false })(probe);
 };
 
 export const errorChecks: readonly Check[] = [
