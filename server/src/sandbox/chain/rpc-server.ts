@@ -56,11 +56,11 @@ export const openRpcServer = async ({ port, answer }: RpcServerOptions): Promise
   const { port: bound } = server.address() as AddressInfo; // it listens on TCP
   return {
     url: `http://127.0.0.1:${bound}`,
-    close: async () => {
-      server.close();
-      server.closeAllConnections();
-      if (server.listening) await once(server, 'close');
-    },
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve()); // calls back with an error if it is closed already
+        server.closeAllConnections();
+      }),
   };
 };
 
