@@ -131,7 +131,7 @@ test('pages show that the server is down, and recover when it is back', {
   await status.page.getByText(/Last known: (not )?ready/).waitFor({ timeout: waitMs });
   await status.screenshot('status-unreachable');
   await world.startServer();
-  await stream.page.getByText('Connected').waitFor({ timeout: 60_000 });
+  await stream.page.getByText('Connected', { exact: true }).waitFor({ timeout: 60_000 });
   await stream.page.locator('.stream-price-figure:not(.is-old)').waitFor({ timeout: 60_000 });
   await status.page.locator('.status-head', { hasText: /Ready|Not ready/ }).waitFor({ timeout: 60_000 });
   await expect.poll(async () => (await listed(stream.page)).at(-1), { timeout: 60_000 }).toBeGreaterThan(before);

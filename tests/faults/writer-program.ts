@@ -9,7 +9,16 @@ import { createSignedReports, secondStream } from '../support/signed-reports.ts'
 const [folder = '', mode = 'honest', startText = '0', countText = '1000000'] = process.argv.slice(2);
 const { report } = await createSignedReports();
 const streams = [secondStream(1), secondStream(2), secondStream(3)];
-const print = (line: string): void => void writeSync(1, `${line}\n`);
+/** At once, whatever the pipe takes at a time: a parent that is held up may leave it full. */
+const print = (line: string): void => {
+  for (let rest = Buffer.from(`${line}\n`); rest.length > 0; ) {
+    try {
+      rest = rest.subarray(writeSync(1, rest));
+    } catch (error) {
+      if (Object(error).code !== 'EAGAIN') throw error;
+    }
+  }
+};
 
 const writeUnsynced = async (): Promise<never> => {
   const root = open({ path: folder, noSync: true });
