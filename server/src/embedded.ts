@@ -6,18 +6,23 @@ import { createSecret, createSecretBox, parseKey } from './access/secrets.ts';
 import { resolveSettings, type Settings } from './config/config.ts';
 import type { LineResult } from './ingest/report-line.ts';
 import { type Node, openNode } from './node.ts';
+import { createAdministration, createOracles } from './sandbox/administration.ts';
 import { createSandboxClock, type SandboxClock } from './sandbox/clock.ts';
 import { createFaults, type Faults, type SignReport } from './sandbox/faults/faults.ts';
+import type { ScenarioAct } from './sandbox/scenario/compile.ts';
 import { createStoreMemory } from './store/open.ts';
 import type { Account, Act, RegisteredSignerSet } from './store/store.ts';
 
 export { stepMaxMs } from './sandbox/clock.ts';
+export { compileScenario } from './sandbox/director.ts';
 export type { ListedFault } from './sandbox/faults/decisions.ts';
 export { durationMs } from './sandbox/faults/fields.ts';
 export type { JournaledRequest } from './sandbox/faults/journal.ts';
 export type { Fault } from './sandbox/faults/kinds.ts';
 export { FaultError } from './sandbox/faults/parse.ts';
-export type { Faults, LineResult, SandboxClock, SignReport };
+export { durationSeconds } from './sandbox/scenario/event-table.ts';
+export { parseScenario, type Scenario, ScenarioError } from './sandbox/scenario/parse.ts';
+export type { Faults, LineResult, SandboxClock, ScenarioAct, SignReport };
 
 export type EmbeddedOptions = {
   readonly streams: readonly Stream[];
@@ -44,6 +49,8 @@ export type EmbeddedSandbox = {
   readonly faults: Faults;
   /** Ingests lines as a sender would; resolves once every one is readable, and handed to the live connections of its stream. */
   readonly ingest: (lines: readonly string[]) => Promise<readonly LineResult[]>;
+  /** Does what a scenario has for a second. */
+  readonly perform: (act: ScenarioAct) => Promise<void>;
   /** When a stream was last observed; undefined when it has no report. */
   readonly newestMs: (feedId: FeedId) => number | undefined;
   /** Live connections to a stream. */
@@ -77,7 +84,8 @@ export const openEmbeddedSandbox = async (options: EmbeddedOptions): Promise<Emb
     await node.stop('the sandbox failed to start');
     throw error;
   }
-  const { ingest, store } = node.write;
+  const { ingest, store, view } = node.write;
+  const administer = createAdministration(store, view, createOracles(seed));
   let isClosed = false;
   return {
     url: node.url,
@@ -89,6 +97,12 @@ export const openEmbeddedSandbox = async (options: EmbeddedOptions): Promise<Emb
       const results = await ingest.submit(lines, 1);
       await delivered(node, await store.reports.position(), () => isClosed);
       return results;
+    },
+    perform: async (act) => {
+      if (act.kind === 'fault') faults.add(act.fault);
+      else if (act.kind === 'clearFaults') faults.clear();
+      // Time stands still here, so that speed and pause mean nothing.
+      else if (act.kind !== 'speed' && act.kind !== 'pause') await administer(act);
     },
     newestMs: store.reports.newestMs,
     subscribers: (feedId) => [...(node.live?.opened() ?? [])].filter(({ feedIds }) => feedIds.includes(feedId)).length,

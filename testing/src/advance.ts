@@ -1,8 +1,19 @@
 // Moves sandbox time, and delivers what the simulated network signs meanwhile.
-import type { DeliveredReport, Simulation } from '@sealpost/simulator';
-import { type EmbeddedSandbox, stepMaxMs } from 'sealpost/sandbox';
+import type { DeliveredReport, Network, SimulatedStream } from '@sealpost/simulator';
+import { type EmbeddedSandbox, type ScenarioAct, stepMaxMs } from 'sealpost/sandbox';
 import { SandboxError } from './errors.ts';
 import { type Duration, parseDuration } from './times.ts';
+
+/** The simulated network of a sandbox. */
+export type Source = {
+  readonly streams: readonly SimulatedStream[];
+  readonly deliverAt: (second: number) => Iterable<DeliveredReport>;
+  readonly networkAt: (second: number) => Network;
+  /** What a scenario has to be done, in the order of its seconds; what is done is taken out. */
+  readonly acts: ScenarioAct[];
+  /** History that it starts with. */
+  readonly pastSeconds: number;
+};
 
 /** Reports that one call signs: some 20 s of work. */
 const reportsMax = 100_000;
@@ -16,52 +27,65 @@ const ingest = async (node: EmbeddedSandbox, reports: readonly DeliveredReport[]
     throw new SandboxError('simulated', `A simulated report was rejected: ${rejected.message} (${rejected.code})`);
 };
 
-/** Gives every simulated stream the report that is the newest at the start. */
-export const startSimulated = async (
-  node: EmbeddedSandbox,
-  { streams, deliverAt }: Simulation,
-  startMs: number,
-): Promise<void> => {
+/** Gives every simulated stream the report that is the newest at the start, and history where a scenario has some. */
+export const startSimulated = async (node: EmbeddedSandbox, source: Source, startMs: number): Promise<void> => {
+  const { streams, deliverAt, pastSeconds } = source;
+  requireFew(source, pastSeconds * 1_000);
+  await performDue(node, source, startMs / 1_000);
   const start = startMs / 1_000;
   const intervals = new Map<string, number>(
     streams.map(({ stream, intervalSeconds }) => [stream.feedId, intervalSeconds]),
   );
   const first: DeliveredReport[] = [];
-  for (let second = start - Math.max(...intervals.values()) + 1; second <= start; second += 1)
+  for (let second = start - Math.max(pastSeconds, ...intervals.values()) + 1; second <= start; second += 1)
     for (const delivered of deliverAt(second)) {
       const { feedID, observationsTimestamp } = delivered.report;
-      if (observationsTimestamp > start - (intervals.get(feedID) ?? 0)) first.push(delivered);
+      if (observationsTimestamp > start - Math.max(pastSeconds, intervals.get(feedID) ?? 0)) first.push(delivered);
     }
   await ingest(node, first);
 };
 
-/** Moves time by a duration. Reports of a second can be read before time gets past it by more than a batch. */
-export const advanceTime = async (
-  node: EmbeddedSandbox,
-  simulation: Simulation | undefined,
-  duration: Duration,
-): Promise<void> => {
-  const { clock } = node;
-  const ms = parseDuration('duration', duration, stepMaxMs, '31 days');
-  const toMs = clock.nowMs() + ms;
-  if (simulation !== undefined) {
-    requireFew(simulation, ms);
-    let batch: DeliveredReport[] = [];
-    const deliver = async (untilMs: number): Promise<void> => {
-      clock.step(Math.max(0, untilMs - clock.nowMs()));
-      if (batch.length > 0) await ingest(node, batch);
-      batch = [];
-    };
-    for (let second = Math.floor(clock.nowMs() / 1_000) + 1; second * 1_000 <= toMs; second += 1) {
-      batch.push(...simulation.deliverAt(second));
-      if (batch.length >= batchReports) await deliver(second * 1_000);
-    }
-    await deliver(toMs);
+/** Does what a scenario has up to a second. */
+const performDue = async (node: EmbeddedSandbox, { acts }: Source, second: number): Promise<void> => {
+  for (let act = acts[0]; act !== undefined && act.second <= second; act = acts[0]) {
+    acts.shift();
+    await node.perform(act);
   }
-  clock.step(Math.max(0, toMs - clock.nowMs()));
 };
 
-const requireFew = ({ streams }: Simulation, ms: number): void => {
+/** Moves time by a duration. */
+export const advanceTime = async (
+  node: EmbeddedSandbox,
+  source: Source | undefined,
+  duration: Duration,
+): Promise<void> => {
+  const ms = parseDuration('duration', duration, stepMaxMs, '31 days');
+  if (source !== undefined) requireFew(source, ms);
+  await moveTime(node, source, node.clock.nowMs() + ms);
+};
+
+/** Moves time to a moment, with what simulated streams and a scenario have until then. Reports of a second can be read before time is past its batch. */
+export const moveTime = async (node: EmbeddedSandbox, source: Source | undefined, toMs: number): Promise<void> => {
+  const { clock } = node;
+  let batch: DeliveredReport[] = [];
+  const deliver = async (untilMs: number): Promise<void> => {
+    clock.step(Math.max(0, untilMs - clock.nowMs()));
+    if (batch.length > 0) await ingest(node, batch);
+    batch = [];
+  };
+  const first = Math.floor(clock.nowMs() / 1_000) + 1;
+  for (let second = first; source !== undefined && second * 1_000 <= toMs; second += 1) {
+    if ((source.acts[0]?.second ?? Number.POSITIVE_INFINITY) <= second) {
+      await deliver(second * 1_000); // what was signed before
+      await performDue(node, source, second);
+    }
+    batch.push(...source.deliverAt(second));
+    if (batch.length >= batchReports) await deliver(second * 1_000);
+  }
+  await deliver(toMs);
+};
+
+const requireFew = ({ streams }: Source, ms: number): void => {
   const reports = streams.reduce((sum, { intervalSeconds }) => sum + ms / 1_000 / intervalSeconds, 0);
   if (reports > reportsMax)
     throw new SandboxError(

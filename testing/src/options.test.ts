@@ -48,7 +48,7 @@ describe.each<[unknown, string, string | RegExp]>([
   [
     { stream: 'ETH/USD' },
     'stream',
-    'stream is not an option. Options: streams, simulated, at, seed, store, requestsPerSecond, origins.',
+    'stream is not an option. Options: streams, simulated, scenario, at, seed, store, requestsPerSecond, origins.',
   ],
   [
     { streams: 'ETH/USD' },

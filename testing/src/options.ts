@@ -10,7 +10,8 @@ import {
   schemaVersionOf,
   timeResolutionOf,
 } from '@sealpost/protocol';
-import { createCatalog } from '@sealpost/simulator';
+import { createCatalog, createSpecStream, defaultSpecs, type StreamSpec } from '@sealpost/simulator';
+import { parseScenario, type Scenario, ScenarioError } from 'sealpost/sandbox';
 import { SandboxError, unexpected } from './errors.ts';
 import { type Moment, parseMoment } from './times.ts';
 
@@ -25,6 +26,8 @@ export type SandboxOptions = {
   readonly streams?: readonly StreamOption[];
   /** Streams that follow a simulated price: `advance` signs their reports. By pair or name of the simulated catalog. */
   readonly simulated?: readonly string[];
+  /** A scenario of `sealpost sandbox`, parsed from its JSON: its streams are simulated, and its events happen as time advances. */
+  readonly scenario?: unknown;
   /** Sandbox time at the start; now by default. It stands still but for `advance` and `push`. */
   readonly at?: Moment;
   /** Decides prices, keys and which requests a fault with a probability acts on; the same one gives the same. `'test'` by default. */
@@ -47,9 +50,22 @@ export type Choices = {
   readonly store: 'memory' | 'folder';
   readonly requestsPerSecond: number;
   readonly origins: readonly string[];
+  /** With the streams that it simulates. */
+  readonly scenario: ChosenScenario | undefined;
 };
 
-const optionNames = ['streams', 'simulated', 'at', 'seed', 'store', 'requestsPerSecond', 'origins'] as const;
+export type ChosenScenario = { readonly scenario: Scenario; readonly specs: readonly StreamSpec[] };
+
+const optionNames = [
+  'streams',
+  'simulated',
+  'scenario',
+  'at',
+  'seed',
+  'store',
+  'requestsPerSecond',
+  'origins',
+] as const;
 const streamsMax = 1_000;
 
 /** Checks the options; throws a SandboxError that names the wrong one. */
@@ -60,7 +76,14 @@ export const readOptions = (options: SandboxOptions, nowMs: number): Choices => 
   const unknown = Object.keys(given).find((name) => !(optionNames as readonly string[]).includes(name)); // only widens it
   if (unknown !== undefined)
     throw new SandboxError(unknown, `${unknown} is not an option. Options: ${optionNames.join(', ')}.`);
-  const { at, seed = 'test', store = 'memory', requestsPerSecond = 0, origins = [] } = options;
+  const scenario = readScenario(options);
+  const {
+    seed = scenario?.scenario.seed ?? 'test',
+    at = scenario?.scenario.at,
+    store = 'memory',
+    requestsPerSecond = 0,
+    origins = [],
+  } = options;
   if (typeof seed !== 'string') throw unexpected('seed', seed, 'a text');
   if (store !== 'memory' && store !== 'folder') throw unexpected('store', store, "'memory' or 'folder'");
   if (!Number.isInteger(requestsPerSecond) || requestsPerSecond < 0 || requestsPerSecond > 1_000_000)
@@ -68,19 +91,47 @@ export const readOptions = (options: SandboxOptions, nowMs: number): Choices => 
   const isOrigin = (origin: unknown): boolean => typeof origin === 'string' && /^[\w.:-]+$/.test(origin);
   if (!Array.isArray(origins) || !origins.every(isOrigin))
     throw unexpected('origins', origins, "a list of IDs such as ['001', '002']");
-  const startMs = at === undefined ? nowMs : parseMoment('at', at);
-  // Reports are of whole seconds.
+  const momentMs = at === undefined ? nowMs : parseMoment('at', at);
+  const startMs = Math.floor(momentMs / 1_000) * 1_000; // reports are of whole seconds
   return {
-    streams: readStreams(options),
-    startMs: Math.floor(startMs / 1_000) * 1_000,
+    streams: readStreams(options, scenario, startMs),
+    startMs,
     seed,
     store,
     requestsPerSecond,
     origins,
+    scenario,
   };
 };
 
-const readStreams = ({ streams = [], simulated = [] }: SandboxOptions): readonly ChosenStream[] => {
+const readScenario = ({ scenario, simulated }: SandboxOptions): ChosenScenario | undefined => {
+  if (scenario === undefined) return undefined;
+  if (simulated !== undefined)
+    throw new SandboxError(
+      'simulated',
+      'simulated is given, but the streams of a scenario are in the scenario. Drop one of both.',
+    );
+  try {
+    const parsed = parseScenario(scenario);
+    return { scenario: parsed, specs: parsed.streams ?? defaultSpecs };
+  } catch (error) {
+    throw asSandboxError(error);
+  }
+};
+
+/** The error about a scenario, with the place in it as the argument. */
+export const asSandboxError = (error: unknown): unknown =>
+  error instanceof ScenarioError
+    ? new SandboxError(error.path === '' ? 'scenario' : `scenario.${error.path}`, `scenario: ${error.message}`, {
+        cause: error,
+      })
+    : error;
+
+const readStreams = (
+  { streams = [], simulated = [] }: SandboxOptions,
+  scenario: ChosenScenario | undefined,
+  startMs: number,
+): readonly ChosenStream[] => {
   for (const [name, list] of Object.entries({ streams, simulated }))
     if (!Array.isArray(list) || list.length > streamsMax)
       throw unexpected(name, list, `a list of at most ${streamsMax} streams such as ['ETH/USD']`);
@@ -88,6 +139,10 @@ const readStreams = ({ streams = [], simulated = [] }: SandboxOptions): readonly
   const chosen = [
     ...streams.map((option, i) => chooseStream(`streams[${i}]`, option, catalog)),
     ...simulated.map((name, i) => ({ ...chooseNamed(`simulated[${i}]`, name, catalog), isSimulated: true })),
+    ...(scenario?.specs ?? []).map((spec) => {
+      const { stream } = createSpecStream('testnet', spec, startMs / 1_000);
+      return { stream, asked: stream.name, isSimulated: true };
+    }),
   ];
   if (chosen.length === 0)
     throw new SandboxError(

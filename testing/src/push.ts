@@ -156,10 +156,17 @@ export const createBody = (
   } as ReportBody; // a value for each field of the version's row
 };
 
+export type PushParts = {
+  /** Who signs at a second. */
+  readonly networkAt: (second: number) => Network;
+  /** Moves sandbox time. */
+  readonly moveTo: (ms: number) => Promise<void>;
+};
+
 /** Signs a report of a stream and has the node serve it. Time moves to the observation where that is ahead. */
 export const pushReport = async (
   node: EmbeddedSandbox,
-  network: Network,
+  { networkAt, moveTo }: PushParts,
   { stream, asked }: ChosenStream,
   price: Price,
   options: PushOptions,
@@ -170,9 +177,10 @@ export const pushReport = async (
   const body = createBody(stream, scaled, window, options);
   const aheadMs = window.observationsMs - node.clock.nowMs();
   if (aheadMs > stepMaxMs) throw unexpected('at', options.at, 'a time at most 31 days ahead of sandbox time');
+  if (aheadMs > 0) await moveTo(window.observationsMs);
+  const network = networkAt(Math.floor(node.clock.nowMs() / 1_000));
   const round = Math.floor(window.observationsMs / 1_000);
   const report = toReportJson(stream.feedId, window, network.sign(encodeReportBody(body), round));
-  if (aheadMs > 0) node.clock.step(aheadMs);
   const [result] = await node.ingest([JSON.stringify(report)]);
   if (result?.result === 'refused')
     throw new SandboxError('at', `The report of ${asked} was rejected: ${result.message} (${result.code})`);

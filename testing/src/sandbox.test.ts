@@ -357,3 +357,56 @@ test('sandbox: closed ones are not kept in memory', async () => {
   const before = await heapBytesAfter(5);
   expect((await heapBytesAfter(30)) - before).toBeLessThan(2_000_000); // one that is kept takes 150 kB
 });
+
+test('sandbox: a push that moves time leaves no gap in simulated streams', async () => {
+  const { push, advance, client } = await start({ streams: ['ETH/USD'], simulated: ['BTC/USD'], at });
+  for (const price of [1, 2, 3]) await push('ETH/USD', price);
+  await advance('2s');
+  expect((await client.page('BTC/USD', t0)).reports.map((report) => report.observationsTimestamp - t0)).toEqual([
+    0, 1, 2, 3, 4,
+  ]);
+});
+
+test('sandbox: a scenario’s prices, faults and rotation happen as time advances', async () => {
+  const scenario = {
+    at,
+    past: '5s',
+    streams: ['BTC/USD'],
+    events: [
+      { type: 'level', at: '10s', streams: 'BTC/USD', price: 50_000 },
+      { type: 'fault', at: '20s', fault: 'status=503,route=latest' },
+      { type: 'clear', at: '30s', what: 'faults' },
+      { type: 'rotate', at: '40s' },
+    ],
+  };
+  const sandbox = await start({ scenario, streams: ['ETH/USD'] });
+  const client = sandbox.createClient({ retries: 0 });
+  const [btc, eth] = [sandbox.feedId('BTC/USD'), sandbox.feedId('ETH/USD')];
+  expect((await client.page(btc, t0 - 60)).reports).toHaveLength(5);
+  await sandbox.advance('20s');
+  await expect(client.latest(btc)).rejects.toMatchObject({ status: 503 });
+  await sandbox.advance('10s');
+  const before = (await client.latest(btc)).report;
+  expect(Number(decode(before).price / 10n ** 18n) / 50_000).toBeCloseTo(1, 1);
+  await sandbox.advance('15s');
+  await sandbox.push('ETH/USD', 1);
+  const { signers } = await client.signers();
+  const after = [(await client.latest(btc)).report, (await client.latest(eth)).report];
+  expect(after.map((report) => verify(report, signers).ok)).toEqual([true, true]);
+  expect(new Set([...after, before].map((report) => decode(report).configDigest)).size).toBe(2);
+});
+
+test('sandbox: a scenario that cannot be is rejected with its place in it', async () => {
+  const refused = async (options: unknown) => startSandbox(options as SandboxOptions).catch((error: unknown) => error);
+  expect(await refused({ scenario: { events: [{ type: 'explode' }] } })).toMatchObject({
+    name: 'SandboxError',
+    argument: 'scenario.events[0].type',
+  });
+  expect(
+    await refused({ scenario: { streams: ['BTC/USD'], events: [{ type: 'freeze', at: '1s', streams: 'ETH/USD' }] } }),
+  ).toMatchObject({
+    name: 'SandboxError',
+    argument: 'scenario.events[0].streams',
+  });
+  expect(await refused({ scenario: { events: [] }, simulated: ['BTC/USD'] })).toMatchObject({ argument: 'simulated' });
+});

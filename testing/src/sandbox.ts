@@ -4,18 +4,28 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Client, type ClientOptions, createClient } from '@sealpost/client';
 import { type FeedId, type ReportJson, type RouteName, routes } from '@sealpost/protocol';
-import { createNetwork, createSimulation, type Network, type Simulation } from '@sealpost/simulator';
+import { createNetwork, createScenarioSimulation, createSimulation, type Network } from '@sealpost/simulator';
 import {
+  compileScenario,
+  durationSeconds,
   type EmbeddedSandbox,
   type Fault,
   FaultError,
   type JournaledRequest,
   type ListedFault,
   openEmbeddedSandbox,
+  type SignReport,
 } from 'sealpost/sandbox';
-import { advanceTime, startSimulated } from './advance.ts';
+import { advanceTime, moveTime, type Source, startSimulated } from './advance.ts';
 import { SandboxError, unexpected } from './errors.ts';
-import { type Choices, type ChosenStream, readOptions, type SandboxOptions } from './options.ts';
+import {
+  asSandboxError,
+  type Choices,
+  type ChosenScenario,
+  type ChosenStream,
+  readOptions,
+  type SandboxOptions,
+} from './options.ts';
 import type { Price } from './prices.ts';
 import { type PushOptions, pushReport } from './push.ts';
 import { createStreamNames } from './stream-names.ts';
@@ -68,17 +78,19 @@ export type Sandbox = {
 /** Starts a sandbox; it serves when this resolves, and nothing is left if this rejects. */
 export const startSandbox = async (options: SandboxOptions): Promise<Sandbox> => {
   const choices = readOptions(options, Date.now());
-  const simulation = await simulate(choices);
-  const network = simulation?.network ?? (await createNetwork({ seed: choices.seed }));
+  const simulated = await simulate(choices);
+  const network = await createNetwork({ seed: choices.seed });
+  const source = simulated?.source;
+  const networkAt = source?.networkAt ?? (() => network);
   const folder = choices.store === 'folder' ? await mkdtemp(join(tmpdir(), 'sealpost-testing-')) : undefined;
   const removeFolder = async (): Promise<void> => {
     if (folder !== undefined) await rm(folder, { recursive: true, force: true });
   };
   let node: EmbeddedSandbox | undefined;
   try {
-    node = await openNode(choices, network, folder);
-    if (simulation !== undefined) await startSimulated(node, simulation, choices.startMs);
-    return composeSandbox(node, choices.streams, network, simulation, removeFolder);
+    node = await openNode(choices, network, simulated?.sign ?? network.sign, folder);
+    if (source !== undefined) await startSimulated(node, source, choices.startMs);
+    return composeSandbox(node, choices.streams, networkAt, source, removeFolder);
   } catch (error) {
     await node?.close();
     await removeFolder();
@@ -86,12 +98,46 @@ export const startSandbox = async (options: SandboxOptions): Promise<Sandbox> =>
   }
 };
 
-const simulate = async ({ streams, seed }: Choices): Promise<Simulation | undefined> => {
+type Simulated = { readonly source: Source; readonly sign: SignReport };
+
+const simulate = async ({ streams, seed, scenario, startMs }: Choices): Promise<Simulated | undefined> => {
+  if (scenario !== undefined) return simulateScenario(scenario, seed, startMs / 1_000);
   const feedIds = streams.filter(({ isSimulated }) => isSimulated).map(({ stream }) => stream.feedId);
-  return feedIds.length === 0 ? undefined : createSimulation({ seed, feedIds });
+  if (feedIds.length === 0) return undefined;
+  const simulation = await createSimulation({ seed, feedIds });
+  const { network } = simulation;
+  return { source: { ...simulation, networkAt: () => network, acts: [], pastSeconds: 0 }, sign: network.sign };
 };
 
-const openNode = (choices: Choices, { signerSet, sign }: Network, folder: string | undefined) =>
+const simulateScenario = async (
+  { scenario, specs }: ChosenScenario,
+  seed: string,
+  startSecond: number,
+): Promise<Simulated> => {
+  const simulation = await createScenarioSimulation({ seed, streams: specs, startSecond, effects: [] });
+  const streams = simulation.streams.map(({ stream }) => stream);
+  const compiled = compile({ scenario, startSecond, streams, specs });
+  await simulation.add(compiled.flatMap(({ effects }) => effects));
+  const acts = compiled.flatMap((event) => event.acts).sort((a, b) => a.second - b.second);
+  return {
+    source: { ...simulation, acts, pastSeconds: durationSeconds(scenario.past ?? '0s') ?? 0 },
+    sign: (body, epochAndRound, configDigest) =>
+      simulation
+        .networks()
+        .find(({ signerSet }) => signerSet.configDigest === configDigest)
+        ?.sign(body, epochAndRound),
+  };
+};
+
+const compile = (parts: Parameters<typeof compileScenario>[0]) => {
+  try {
+    return compileScenario(parts);
+  } catch (error) {
+    throw asSandboxError(error);
+  }
+};
+
+const openNode = (choices: Choices, { signerSet }: Network, sign: SignReport, folder: string | undefined) =>
   openEmbeddedSandbox({
     ...choices,
     streams: choices.streams.map(({ stream }) => stream),
@@ -103,12 +149,13 @@ const openNode = (choices: Choices, { signerSet, sign }: Network, folder: string
 const composeSandbox = (
   node: EmbeddedSandbox,
   streams: readonly ChosenStream[],
-  network: Network,
-  simulation: Simulation | undefined,
+  networkAt: (second: number) => Network,
+  source: Source | undefined,
   removeFolder: () => Promise<void>,
 ): Sandbox => {
   const { url, userId, secret, clock, faults } = node;
   const names = createStreamNames(streams);
+  const pushParts = { networkAt, moveTo: (ms: number) => moveTime(node, source, ms) };
   const closing = new AbortController();
   const inTurn = createTurns(closing.signal);
   let closed: Promise<void> | undefined;
@@ -132,8 +179,8 @@ const composeSandbox = (
     feedId: (stream) => names.find('stream', stream).stream.feedId,
     now: () => new Date(clock.nowMs()),
     push: (stream, price, options = {}) =>
-      inTurn(() => pushReport(node, network, names.findPushed('stream', stream), price, options)),
-    advance: (duration) => inTurn(() => advanceTime(node, simulation, duration)),
+      inTurn(() => pushReport(node, pushParts, names.findPushed('stream', stream), price, options)),
+    advance: (duration) => inTurn(() => advanceTime(node, source, duration)),
     fault: (fault) => setFault(node, fault),
     clearFaults: faults.clear,
     get requests() {
