@@ -71,6 +71,12 @@ test('sandbox: what is set by flag and at runtime is served, shown, and reproduc
   expect(shown.stdout).toContain('2026-03-13T14:30:11Z level streams=ETH/USD price=4200.55');
   expect(shown.stdout).toMatch(/reports {5}\d+ since the start\n/);
   expect((await fetch(`${first.opsUrl}/readyz`)).status).toBe(200);
+  await control('set', 'fault', 'latency=1ms,route=origins');
+  expect(await (await fetchSigned(first.url, '/status.json', first)).json()).toMatchObject({
+    ready: true,
+    ingestLagSeconds: 0,
+    sandbox: { timeMs: 1_773_412_230_000, speed: 1, paused: true, faults: ['latency=1ms,route=origins'] },
+  });
   const recordFile = join(folder, 'record.json');
   expect((await control('record', '--out', recordFile)).code).toBe(0);
   const reports = await reportsOf(first);

@@ -11,6 +11,7 @@ import { StatusPage } from './status/page.tsx';
 import { StreamPage } from './stream/page.tsx';
 import { Account } from './ui/account.tsx';
 import { Empty, Loading, Notice, useTitle } from './ui/components.tsx';
+import { SandboxBanner } from './ui/sandbox-banner.tsx';
 import { SignInButton, SignInDialog } from './ui/sign-in-dialog.tsx';
 import './styles/app.css';
 
@@ -234,18 +235,20 @@ const useFocusOnPage = () => {
 };
 
 export const App = () => {
-  const { router, session } = useExplorer();
+  const { router, session, sandbox } = useExplorer();
   const main = useFocusOnPage();
   const { route } = router.address.value;
+  const timeOf = sandbox.value === undefined ? 'clock' : 'sandbox'; // what a page read for another time is read again
   return (
     <>
       <a class="skip-link" href="#main">
         Skip to content
       </a>
+      <SandboxBanner />
       <Header route={route} />
       <Announcements />
       <main id="main" class="page" tabIndex={-1} ref={main}>
-        {session.isPending.value ? <Loading label="Signing in" lines={6} /> : <Page route={route} />}
+        {session.isPending.value ? <Loading label="Signing in" lines={6} /> : <Page key={timeOf} route={route} />}
       </main>
       <Footer />
       <SignInDialog />

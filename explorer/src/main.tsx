@@ -8,6 +8,7 @@ import { createClock } from './state/clock.ts';
 import { ExplorerContext } from './state/explorer.ts';
 import { createLive } from './state/live.ts';
 import { createRouter } from './state/router.ts';
+import { watchSandbox } from './state/sandbox.ts';
 import { createSession } from './state/session.ts';
 import { createSignIn } from './state/sign-in.ts';
 import { createTheme } from './ui/theme.ts';
@@ -16,6 +17,7 @@ const theme = createTheme(window);
 const clock = createClock(window);
 const session = createSession(window);
 clock.follow(async () => (await session.client.peek().time()).serverTimeMs);
+const sandbox = watchSandbox(session, clock, window);
 const signIn = createSignIn();
 const router = createRouter(window);
 const catalog = createCatalog(session);
@@ -24,7 +26,7 @@ const live = createLive(session, catalog, clock);
 const root = document.getElementById('app');
 if (root !== null)
   render(
-    <ExplorerContext.Provider value={{ session, router, clock, catalog, live, theme, signIn }}>
+    <ExplorerContext.Provider value={{ session, router, clock, catalog, live, theme, sandbox, signIn }}>
       <App />
     </ExplorerContext.Provider>,
     root,

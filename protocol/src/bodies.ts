@@ -277,6 +277,7 @@ export const bodies = {
         description: 'Age of the newest observation of all streams; null before the first.',
       },
       streams: { $ref: '#/components/schemas/StreamCounts' },
+      sandbox: { $ref: '#/components/schemas/SandboxStatus' },
     },
     required: [
       'ready',
@@ -299,6 +300,18 @@ export const bodies = {
       behindFeedIDs: { type: 'array', items: feedId, description: 'The first 20 of them.' },
     },
     required: ['total', 'live', 'behind', 'behindFeedIDs'],
+    additionalProperties: false,
+  },
+  SandboxStatus: {
+    type: 'object',
+    description: 'Of a sandbox only: its time, which everything about reports follows, and what is set to fail.',
+    properties: {
+      timeMs: { type: 'integer', minimum: 0, description: 'Sandbox time.' },
+      speed: { type: 'number', minimum: 0, description: 'Sandbox seconds per second.' },
+      paused: { type: 'boolean', description: 'Whether time is paused.' },
+      faults: { type: 'array', items: text, description: 'Active faults, the first 20.' },
+    },
+    required: ['timeMs', 'speed', 'paused', 'faults'],
     additionalProperties: false,
   },
   OpenApi: {

@@ -300,6 +300,7 @@ const examples: { readonly [N in BodyName]: Body<N> } = {
     streams,
   },
   StreamCounts: streams,
+  SandboxStatus: { timeMs: 1_773_412_200_000, speed: 60, paused: false, faults: ['status=503,probability=0.1'] },
   OpenApi: document as unknown as Body<'OpenApi'>, // the type of a document says more than its schema
 };
 

@@ -218,7 +218,7 @@ const openListener = async (
     rules,
     url: () => listener.url,
     nowMs: Date.now,
-    ...(sandbox && { reportNowMs: sandbox.reportNowMs }),
+    ...(sandbox && { reportNowMs: sandbox.reportNowMs, sandbox: sandbox.status }),
     monotonicMs: () => performance.now(),
     isDraining: () => draining,
     load,

@@ -58,3 +58,18 @@ test('clock: follows the server once its time is known, halfway between request 
   tick();
   expect(clock.nowMs.value).toBe(50_700);
 });
+
+test('clock: in a sandbox it runs by sandbox time, at its speed, and stands still while that is paused', () => {
+  const { timers, tick } = openTimers();
+  let machineMs = 1_000;
+  const clock = createClock(timers, () => machineMs);
+  clock.runFrom(5_000_000, 60);
+  expect(clock.nowMs.value).toBe(5_000_000);
+  machineMs += 500;
+  tick();
+  expect(clock.nowMs.value).toBe(5_030_000);
+  clock.runFrom(5_030_000, 0);
+  machineMs += 500;
+  tick();
+  expect(clock.nowMs.value).toBe(5_030_000);
+});

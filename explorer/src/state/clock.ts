@@ -6,6 +6,8 @@ export type Clock = {
   readonly nowMs: ReadonlySignal<number>;
   /** Reads the server's time now, and again whenever the page becomes visible. */
   readonly follow: (ask: () => Promise<number>) => void;
+  /** Runs from this time on at this speed, as the time of a sandbox does; 0 stands still. */
+  readonly runFrom: (timeMs: number, speed: number) => void;
 };
 
 const everyMs = 500;
@@ -15,9 +17,12 @@ export type Timers = Pick<Window, 'setInterval'> & { readonly document: Pick<Doc
 
 export const createClock = ({ document, setInterval }: Timers, machineMs: () => number = Date.now): Clock => {
   let offsetMs = 0;
+  let sandbox: { readonly timeMs: number; readonly readMs: number; readonly speed: number } | undefined;
   const nowMs = signal(machineMs());
   const tick = (): void => {
-    if (!document.hidden) nowMs.value = machineMs() + offsetMs;
+    if (document.hidden) return;
+    nowMs.value =
+      sandbox === undefined ? machineMs() + offsetMs : sandbox.timeMs + (machineMs() - sandbox.readMs) * sandbox.speed;
   };
   setInterval(tick, everyMs);
   const correct = async (ask: () => Promise<number>): Promise<void> => {
@@ -30,6 +35,10 @@ export const createClock = ({ document, setInterval }: Timers, machineMs: () => 
   };
   return {
     nowMs,
+    runFrom: (timeMs, speed) => {
+      sandbox = { timeMs, readMs: machineMs(), speed };
+      tick();
+    },
     follow: (ask) => {
       void correct(ask);
       document.addEventListener('visibilitychange', () => {

@@ -6,6 +6,7 @@ import type { Catalog } from './catalog.ts';
 import type { Clock } from './clock.ts';
 import type { Live } from './live.ts';
 import type { Router } from './router.ts';
+import type { SandboxWatch } from './sandbox.ts';
 import type { Session } from './session.ts';
 import type { SignIn } from './sign-in.ts';
 
@@ -16,6 +17,7 @@ export type Explorer = {
   readonly catalog: Catalog;
   readonly live: Live;
   readonly theme: Theme;
+  readonly sandbox: SandboxWatch;
   /** The sign-in dialog; any page may open it, for example with `<SignInButton />`. */
   readonly signIn: SignIn;
 };

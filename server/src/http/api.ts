@@ -32,7 +32,7 @@ import { reportLatest } from './routes/report-latest.ts';
 import { reportLatestMany } from './routes/report-latest-many.ts';
 import { reportPage } from './routes/report-page.ts';
 import { signers } from './routes/signers.ts';
-import { createStatusRoute } from './routes/status.ts';
+import { createStatusRoute, type StatusParts } from './routes/status.ts';
 import { time } from './routes/time.ts';
 import type { Load } from './shedding.ts';
 
@@ -58,6 +58,8 @@ export type ApiParts = {
   /** The time of reports, where it is not the clock's. */
   readonly reportNowMs?: () => number;
   readonly monotonicMs: () => number;
+  /** What /status.json says of a sandbox. */
+  readonly sandbox?: StatusParts['sandbox'];
   readonly isDraining: () => boolean;
   readonly load: Load;
   readonly longWork: LongWork;
@@ -92,13 +94,13 @@ const fixedHandlers = {
   signers,
 } satisfies Partial<Handlers>;
 
-const createHandlers = ({ rules, url, isDraining, monotonicMs, live }: ApiParts): Handlers => {
+const createHandlers = ({ rules, url, isDraining, monotonicMs, live, sandbox }: ApiParts): Handlers => {
   const document = documentOf(rules);
   return {
     ...fixedHandlers,
     discovery: createDiscoveryRoute(),
     reportBulk: createBulkRoute(),
-    status: createStatusRoute({ rules, isDraining, monotonicMs }),
+    status: createStatusRoute({ rules, isDraining, monotonicMs, sandbox }),
     openapi: createOpenApiRoute(document),
     docs: createDocsRoute(document, url),
     ...live,

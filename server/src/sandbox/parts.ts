@@ -1,5 +1,6 @@
 // What a sandbox replaces in a node. Every other deployment runs without it.
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Body } from '@sealpost/protocol';
 import type { StoreMemory } from '../store/open.ts';
 import type { Faults } from './faults/faults.ts';
 
@@ -12,6 +13,8 @@ export type SandboxParts = {
   readonly memory?: StoreMemory;
   /** Applied to everything that the public listener serves. */
   readonly faults?: Pick<Faults, 'attach'>;
+  /** What /status.json says of it. */
+  readonly status?: () => Body<'SandboxStatus'>;
   /** Answers /sandbox and below on the private listener. */
   readonly control?: (request: IncomingMessage, response: ServerResponse) => Promise<void>;
 };

@@ -8,6 +8,8 @@ export type StatusParts = {
   readonly rules: { readonly network: NetworkType; readonly version: string };
   readonly isDraining: () => boolean;
   readonly monotonicMs: () => number;
+  /** In a sandbox alone. */
+  readonly sandbox?: (() => Body<'SandboxStatus'>) | undefined;
 };
 
 const everyMs = 1_000;
@@ -25,7 +27,7 @@ export const createStatusRoute = (parts: StatusParts): Handler<'status'> => {
 };
 
 const render = async (
-  { rules: { network, version }, isDraining }: StatusParts,
+  { rules: { network, version }, isDraining, sandbox }: StatusParts,
   { reports, admin, nowMs, reportNowMs }: RouteContext,
   uptimeSeconds: number,
 ): Promise<string> => {
@@ -47,6 +49,7 @@ const render = async (
       behind: behind.length,
       behindFeedIDs: behind.slice(0, feedIdsMax).map(({ feedId }) => feedId),
     },
+    ...(sandbox && { sandbox: sandbox() }),
   };
   return JSON.stringify(status);
 };

@@ -10,6 +10,7 @@ import { createControl } from '../../../sandbox/control.ts';
 import { compileScenario, type Director, startDirector } from '../../../sandbox/director.ts';
 import { createFaults, type Faults } from '../../../sandbox/faults/faults.ts';
 import { ScenarioError } from '../../../sandbox/scenario/parse.ts';
+import { sandboxStatus } from '../../../sandbox/status.ts';
 import { CommandError, exitCodes, usageError } from '../../failure.ts';
 import type { Session } from '../../session.ts';
 import { readVersion } from '../../version.ts';
@@ -183,7 +184,12 @@ const openSandboxNode = async (
       logTo: { write: isLogAsked ? toStderr : createQuietLog(toStderr) },
       starting,
       signIn: { codes: createSignInCodes(secret, session.nowMs), credentials: { userId, secret } },
-      sandbox: { reportNowMs: clock.nowMs, faults, control: createControl(director) },
+      sandbox: {
+        reportNowMs: clock.nowMs,
+        faults,
+        status: () => sandboxStatus(clock, faults),
+        control: createControl(director),
+      },
     });
   } catch (error) {
     throw explainStart(error);

@@ -1,0 +1,26 @@
+// The banner of a sandbox: its time, speed and active faults.
+import { useExplorer } from '../state/explorer.ts';
+
+const shownMax = 3;
+
+const describeFaults = (faults: readonly string[]): string => {
+  if (faults.length === 0) return 'no faults';
+  const more = faults.length > shownMax ? ` and ${faults.length - shownMax} more` : '';
+  return `${faults.length} ${faults.length === 1 ? 'fault' : 'faults'}: ${faults.slice(0, shownMax).join(' · ')}${more}`;
+};
+
+/** Shown above every page of a sandbox; nothing elsewhere. */
+export const SandboxBanner = () => {
+  const { sandbox, clock } = useExplorer();
+  const shown = sandbox.value;
+  if (shown === undefined) return null;
+  const time = new Date(clock.nowMs.value).toISOString().slice(0, 19).replace('T', ' ');
+  return (
+    <aside class="sandbox-banner" aria-label="Sandbox">
+      <strong>Sandbox</strong>
+      <span class="sandbox-time">{time} UTC</span>
+      <span>{shown.paused ? 'paused' : `speed ${shown.speed}`}</span>
+      <span class={shown.faults.length > 0 ? 'sandbox-faults' : undefined}>{describeFaults(shown.faults)}</span>
+    </aside>
+  );
+};
