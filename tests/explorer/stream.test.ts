@@ -26,7 +26,7 @@ test.each([
   ['phone', 'dark'],
 ] as const)('stream page on a %s, %s: price in the title, chart, figures, no overflow', async (viewport, theme) => {
   const { page, screenshot, expectAccessible } = await world.openPage({ path, viewport, theme, signedIn: true });
-  await page.getByText('Connected').waitFor({ timeout: waitMs });
+  await page.getByText('Connected', { exact: true }).waitFor({ timeout: waitMs });
   await page.locator('.report-table tbody tr').nth(3).waitFor({ timeout: waitMs });
   await page.locator('.strip').waitFor({ timeout: waitMs });
   await expect.poll(() => page.title(), { timeout: waitMs }).toMatch(/^[0-9,]+\.?[0-9]* \w+\/\w+ · Sealpost$/);

@@ -83,6 +83,7 @@ export type CommandRow = PlainCommand | SettingsCommand | CommandGroup;
 
 /** Adds the commands of rows to a program or a group. */
 export const addCommands = (parent: Command, rows: readonly CommandRow[], session: Session): void => {
+  parent.enablePositionalOptions(); // after the name of a command, an option is its own: `sandbox` and `sandbox show` both have --json
   for (const row of rows) {
     const command = parent.command(row.name).description(row.summary);
     if ('commands' in row) addCommands(command, row.commands, session);

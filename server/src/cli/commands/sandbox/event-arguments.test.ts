@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { against } from '../../reading-sample.fixture.ts';
 import { runCommand } from '../../sample-session.fixture.ts';
 import { readEventArguments } from './event-arguments.ts';
 
@@ -50,4 +51,15 @@ test('sandbox: without a running one, show says how to start it', async () => {
     3,
     'error: No sandbox answers at http://127.0.0.1:1. Start one with: sealpost sandbox. For another address, use --url.\n',
   ]);
+});
+
+test('sandbox: options after the name of a subcommand are its own', async () => {
+  const state = { speed: 1, faults: [] };
+  const shown = await against(
+    (_, response) => response.end(JSON.stringify(state)),
+    (url) => runCommand(['sandbox', 'show', '--json', '--url', url]),
+  );
+  expect(shown).toEqual({ code: 0, stdout: `${JSON.stringify(state)}\n`, stderr: '' });
+  const { code, stderr } = await runCommand(['sandbox', 'show', '--speed', '2']);
+  expect([code, stderr]).toEqual([2, expect.stringContaining("unknown option '--speed'")]);
 });
