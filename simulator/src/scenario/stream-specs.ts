@@ -55,10 +55,10 @@ const emptyAsset = (pair: string): Asset => {
 export const defaultSpecs: readonly StreamSpec[] = [
   { pair: 'ETH/USD', kind: 'CexPrice' },
   { pair: 'BTC/USD', kind: 'CexPrice' },
-  { pair: 'LINK/USD', kind: 'CexPrice' },
-  { pair: 'USDC/USD', kind: 'CexPrice', intervalSeconds: 5 },
-  { pair: 'AAPL/USD', kind: 'EquityPrice', intervalSeconds: 5 },
-  { pair: 'EUR/USD', kind: 'ForexPrice', intervalSeconds: 5 },
+  { pair: 'LINK/USD', kind: 'CexPrice', intervalSeconds: 5 },
+  { pair: 'USDC/USD', kind: 'CexPrice', intervalSeconds: 10 },
+  { pair: 'AAPL/USD', kind: 'EquityPrice', intervalSeconds: 10 },
+  { pair: 'EUR/USD', kind: 'ForexPrice', intervalSeconds: 10 },
 ];
 
 /** Streams of one sandbox at most. */
