@@ -54,11 +54,11 @@ const emptyAsset = (pair: string): Asset => {
 /** The catalog of a sandbox that names none: one of each market that behaves differently, at few reports per second. */
 export const defaultSpecs: readonly StreamSpec[] = [
   { pair: 'ETH/USD', kind: 'CexPrice' },
-  { pair: 'BTC/USD', kind: 'CexPrice' },
-  { pair: 'LINK/USD', kind: 'CexPrice', intervalSeconds: 5 },
-  { pair: 'USDC/USD', kind: 'CexPrice', intervalSeconds: 10 },
-  { pair: 'AAPL/USD', kind: 'EquityPrice', intervalSeconds: 10 },
-  { pair: 'EUR/USD', kind: 'ForexPrice', intervalSeconds: 10 },
+  { pair: 'BTC/USD', kind: 'CexPrice', intervalSeconds: 5 },
+  { pair: 'LINK/USD', kind: 'CexPrice', intervalSeconds: 10 },
+  { pair: 'USDC/USD', kind: 'CexPrice', intervalSeconds: 15 },
+  { pair: 'AAPL/USD', kind: 'EquityPrice', intervalSeconds: 15 },
+  { pair: 'EUR/USD', kind: 'ForexPrice', intervalSeconds: 15 },
 ];
 
 /** Streams of one sandbox at most. */
