@@ -66,7 +66,10 @@ export type TimedEvent = ScenarioEvent & { readonly time: string };
 
 export type Director = {
   readonly state: () => SandboxState;
-  /** Applies events; without `at` they are at once, which for reports is the next second. All of them or, where one is wrong, none. */
+  /**
+   * Applies events; without `at` they are at once, which for reports is the next second. If one is malformed, none; a fault whose ID is taken ends
+   * the list there.
+   */
   readonly set: (events: readonly ScenarioEvent[]) => Promise<readonly TimedEvent[]>;
   readonly removeFault: (id: string) => boolean;
   /** The last requests to the public API, oldest first. */
