@@ -30,8 +30,8 @@ const start = async (...args: string[]): Promise<Sandbox> => {
   const [line] = await program.printed(/^\{.*\}$/m);
   return { ...JSON.parse(line), program };
 };
-const stop = async ({ program }: Sandbox): Promise<number | null> => {
-  program.child.kill('SIGINT');
+const stop = async ({ program }: Sandbox, signal: NodeJS.Signals = 'SIGINT'): Promise<number | null> => {
+  program.child.kill(signal);
   return (await program.finished).code;
 };
 const sealpost = async (...args: string[]) => startCommand(args, folder).finished;
@@ -84,6 +84,8 @@ test('sandbox: what is set by flag and at runtime is served, shown, and reproduc
   expect(readdirSync(folder).filter((name) => name.startsWith('sealpost-sandbox-'))).toEqual([]); // its folder is gone
 
   const again = await start('--scenario', recordFile, '--paused', '--dir', 'kept');
+  const second = await sealpost('sandbox', '--port', '0', '--dir', 'kept');
+  expect([second.code, second.stderr]).toEqual([3, expect.stringContaining('A sandbox is running in')]);
   await sealpost('sandbox', 'set', 'step', '30s', '--url', again.opsUrl);
   expect([again.userId, again.secret]).toEqual([first.userId, first.secret]);
   expect(await reportsOf(again)).toEqual(reports);
@@ -117,7 +119,8 @@ test('sandbox: recorded reports are replayed from the start on, signed again', a
   expect(context.configDigest).not.toBe(signerSet.configDigest);
   const price = await sealpost('sandbox', 'set', 'jump', '5', `streams=${feedId}`, '--url', sandbox.opsUrl);
   expect(price.stderr).toContain('type: is "jump", which replayed reports cannot have');
-  expect(await stop(sandbox)).toBe(0);
+  expect(await stop(sandbox, 'SIGHUP')).toBe(0); // as when its terminal is closed
+  expect(readdirSync(folder).filter((name) => name.startsWith('sealpost-sandbox-'))).toEqual([]);
 }, 180_000);
 
 test('sandbox: a folder that is not a sandbox’s, and a scenario with an error, start nothing', async () => {
@@ -127,6 +130,7 @@ test('sandbox: a folder that is not a sandbox’s, and a scenario with an error,
     2,
     expect.stringContaining('events[0].streams: is "DOGE/USD", which is no stream of this sandbox'),
   ]);
+  writeFileSync(join(folder, 'sandbox.json'), '{"name":"a scenario","events":[]}'); // named like the marker of a sandbox's folder
   const taken = await sealpost('sandbox', '--port', '0', '--dir', folder);
   expect([taken.code, taken.stderr]).toEqual([2, expect.stringContaining("is not empty, and not a sandbox's folder")]);
 });

@@ -60,13 +60,13 @@ export const advanceTime = async (
   duration: Duration,
 ): Promise<void> => {
   const ms = parseDuration('duration', duration, stepMaxMs, '31 days');
-  if (source !== undefined) requireFew(source, ms);
   await moveTime(node, source, node.clock.nowMs() + ms);
 };
 
 /** Moves time to a moment, with what simulated streams and a scenario have until then. Reports of a second can be read before time is past its batch. */
 export const moveTime = async (node: EmbeddedSandbox, source: Source | undefined, toMs: number): Promise<void> => {
   const { clock } = node;
+  if (source !== undefined) requireFew(source, toMs - clock.nowMs());
   let batch: DeliveredReport[] = [];
   const deliver = async (untilMs: number): Promise<void> => {
     clock.step(Math.max(0, untilMs - clock.nowMs()));
@@ -90,6 +90,6 @@ const requireFew = ({ streams }: Source, ms: number): void => {
   if (reports > reportsMax)
     throw new SandboxError(
       'duration',
-      `duration would make ${Math.round(reports)} reports, expected at most ${reportsMax}. Advance less, or simulate fewer streams.`,
+      `The simulated streams would make ${Math.round(reports)} reports until then, expected at most ${reportsMax}. Advance less, or simulate fewer streams.`,
     );
 };

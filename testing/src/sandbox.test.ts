@@ -191,7 +191,13 @@ test.each<[string, (sandbox: Sandbox) => unknown, string, RegExp]>([
     'too many reports',
     ({ advance }) => advance('2d'),
     'duration',
-    /^duration would make 172800 reports, expected at most 100000\./,
+    /^The simulated streams would make 172800 reports until then, expected at most 100000\./,
+  ],
+  [
+    'a push so far ahead that simulated streams make too many reports',
+    ({ push }) => push('ETH/USD', 1, { at: t0 + 2 * 86_400 }),
+    'duration',
+    /^The simulated streams would make 172800 reports until then/,
   ],
   ['a fault', ({ fault }) => fault('explode'), 'fault.kind', /^kind is "explode", expected one of status, /],
   [

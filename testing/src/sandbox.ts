@@ -162,8 +162,11 @@ const composeSandbox = (
   const close = (): Promise<void> => {
     closed ??= (async () => {
       closing.abort();
-      await node.close();
-      await removeFolder();
+      try {
+        await node.close();
+      } finally {
+        await removeFolder();
+      }
     })();
     return closed;
   };

@@ -33,8 +33,8 @@ export type Session = {
   readonly write: (text: string) => Promise<void>;
   /** Completes the commands that a text suggests with the flags of this run: see hints.ts. */
   readonly hint: (text: string) => string;
-  /** From the first call on, SIGINT and SIGTERM abort this instead of ending the process. */
-  readonly interruption: () => AbortSignal;
+  /** From the first call on, SIGINT, SIGTERM and those named abort this instead of ending the process. */
+  readonly interruption: (others?: readonly NodeJS.Signals[]) => AbortSignal;
   /** The code to end with once everything is done; 0 when never called. */
   readonly exitWith: (code: number) => void;
 };
@@ -77,7 +77,7 @@ const writeTo = (stream: Writable, text: string): Promise<void> =>
 // Within this time a second signal is the same key press, which reaches the launcher and, through it, this process again.
 const sameSignalMs = 1_000;
 
-const createInterruption = (host: NodeJS.Process): (() => AbortSignal) => {
+const createInterruption = (host: NodeJS.Process): Session['interruption'] => {
   const controller = new AbortController();
   let listening = false;
   let firstMs: number | undefined;
@@ -86,8 +86,8 @@ const createInterruption = (host: NodeJS.Process): (() => AbortSignal) => {
     firstMs ??= performance.now();
     controller.abort(name);
   };
-  return () => {
-    if (!listening) for (const name of ['SIGINT', 'SIGTERM'] as const) host.on(name, interrupt);
+  return (others = []) => {
+    if (!listening) for (const name of ['SIGINT', 'SIGTERM', ...others] as const) host.on(name, interrupt);
     listening = true;
     return controller.signal;
   };

@@ -165,7 +165,10 @@ test('scenario: streams are chosen by pair, kind and price, in any case, and oth
   ]);
   expect(() => parseSpecName('FOO/USD')).toThrow('FOO/USD is not a simulated asset. Give it a price: FOO/USD=1.');
   expect(() => parseSpecName('ETH')).toThrow('"ETH" is not a pair such as ETH/USD');
-  expect(() => parseSpecName('ETH/USD=x')).toThrow('"ETH/USD=x" has the price "x", expected a number above 0.');
+  expect(() => parseSpecName('ETH/USD=x')).toThrow(
+    '"ETH/USD=x" has the price "x", expected a number from 1e-9 to 1000000000.',
+  );
+  expect(() => parseSpecName('ETH/USD=2000000000')).toThrow('expected a number from 1e-9 to 1000000000.');
   expect(() => parseSpecName('ETH/USD-Streams-No')).toThrow('has the kind No, expected one of CexPrice');
   const custom = await simulate(names('FOO/USD=0.5'));
   expect(pricesOf(custom, start, 1)[0]).toBeCloseTo(0.5, 0);

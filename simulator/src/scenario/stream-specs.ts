@@ -86,8 +86,8 @@ export const parseSpecName = (name: string): StreamSpec => {
 
 const parsePrice = (name: string, text: string): number => {
   const price = /^[0-9]{1,12}(\.[0-9]{1,18})?$/.test(text) ? Number(text) : Number.NaN;
-  if (price > 0) return price;
-  throw new RangeError(`"${name}" has the price "${text}", expected a number above 0.`);
+  if (price >= 1e-9 && price <= 1e9) return price; // as in a scenario file
+  throw new RangeError(`"${name}" has the price "${text}", expected a number from 1e-9 to 1000000000.`);
 };
 
 const isKind = (kind: string): kind is KindName => (kindNames as readonly string[]).includes(kind); // only widens it

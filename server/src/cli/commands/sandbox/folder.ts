@@ -1,10 +1,10 @@
 // The folder of a sandbox and what is in it: key, credentials and store. Without --dir it is a temporary one that is removed at the end. Credentials are
 // derived from the seed, so that they are the same at every start.
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { usageError } from '../../failure.ts';
+import { CommandError, exitCodes, usageError } from '../../failure.ts';
 
 export type SandboxFolder = {
   readonly path: string;
@@ -54,19 +54,50 @@ export const openSandboxFolder = (cwd: string, dir: string | undefined, { key }:
     profilesFile: join(path, 'profiles.json'),
     remove: () => {
       if (dir === undefined) rmSync(path, { recursive: true, force: true, maxRetries: 3 });
+      else writeMarker(path, null);
     },
   };
-  writeFileSync(join(path, markerFile), `${JSON.stringify({ pid: process.pid })}\n`, { mode: 0o600 });
+  writeMarker(path, process.pid);
   writeFileSync(folder.keyFile, `${key}\n`, { mode: 0o600 });
   return folder;
 };
 
+/** Says that a folder is a sandbox's, and whose: its store is deleted at the next start, so nothing else may be taken for one. */
+type Marker = { readonly isSealpostSandbox: true; readonly pid: number | null };
+
+const writeMarker = (path: string, pid: number | null): void => {
+  const marker: Marker = { isSealpostSandbox: true, pid };
+  writeFileSync(join(path, markerFile), `${JSON.stringify(marker)}\n`, { mode: 0o600 });
+};
+
+const readMarker = (path: string): Marker | undefined => {
+  try {
+    const marker = Object(JSON.parse(readFileSync(join(path, markerFile), 'utf8'))) as Partial<Marker>; // checked here
+    return marker.isSealpostSandbox === true ? { isSealpostSandbox: true, pid: marker.pid ?? null } : undefined;
+  } catch {
+    return undefined; // there is none, or it is another program's file
+  }
+};
+
 const claimFolder = (path: string): string => {
   mkdirSync(path, { recursive: true, mode: 0o700 });
-  const entries = readdirSync(path);
-  if (entries.length > 0 && !existsSync(join(path, markerFile)))
+  const marker = readMarker(path);
+  if (marker === undefined && readdirSync(path).length > 0)
     throw usageError(`${path} is not empty, and not a sandbox's folder. Use another one: --dir FOLDER.`);
+  if (marker?.pid != null && isRunning(marker.pid))
+    throw new CommandError(
+      exitCodes.unavailable,
+      `A sandbox is running in ${path} (process ${marker.pid}). Stop it, or use another folder: --dir FOLDER.`,
+    );
   return path;
+};
+
+const isRunning = (pid: number): boolean => {
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    return Object(error).code === 'EPERM'; // another user's
+  }
 };
 
 /** Removes the reports of the sandbox before. The store must not be open. */

@@ -45,14 +45,22 @@ const createClosing = (): Closing => {
   return {
     add: (close) => void closers.unshift(close),
     all: async () => {
-      for (const close of closers.splice(0)) await close();
+      const failures: unknown[] = [];
+      for (const close of closers.splice(0)) {
+        try {
+          await close();
+        } catch (error) {
+          failures.push(error); // the others are closed all the same
+        }
+      }
+      if (failures.length > 0) throw failures[0];
     },
   };
 };
 
 /** Runs until interrupted. */
 export const runSandbox = async (session: Session, run: SandboxRun): Promise<void> => {
-  const signal = session.interruption();
+  const signal = session.interruption(['SIGHUP']); // of a terminal that is closed: the temporary folder must not stay
   const interrupted = new Promise<void>((resolve) => {
     if (signal.aborted) resolve();
     signal.addEventListener('abort', () => resolve(), { once: true });
