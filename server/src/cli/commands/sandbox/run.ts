@@ -121,7 +121,7 @@ const startSandbox = async (
     submit: (lines) => ingest.submit(lines, 1),
     administer: async (act) => {
       await administer(act);
-      await chain?.update();
+      await chain?.update().catch((error: unknown) => session.stderr.write(chainWarning(error)));
     },
     seed,
     startSecond,
@@ -149,6 +149,10 @@ const startSandbox = async (
   });
   return director;
 };
+
+/** A test may take the owner's rights or ether away: its chain is behind then, and the rest of the sandbox goes on. */
+const chainWarning = (error: unknown): string =>
+  `warning: the signer sets of the local chain are not up to date: ${error instanceof Error ? error.message : error} Start the sandbox again to repair it.\n`;
 
 const startChainOf = async (parts: Parameters<typeof openSandboxChain>[0], closing: Closing): Promise<SandboxChain> => {
   try {
