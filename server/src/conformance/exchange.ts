@@ -1,5 +1,5 @@
 // One raw HTTP request: nothing is corrected, followed or retried, so that no leniency hides a fault. Bounded in time and in bytes.
-import { type IncomingHttpHeaders, type IncomingMessage, request as requestHttp } from 'node:http';
+import { type ClientRequest, type IncomingHttpHeaders, type IncomingMessage, request as requestHttp } from 'node:http';
 import { request as requestHttps } from 'node:https';
 
 /** How a request is signed, if not as it is sent. */
@@ -67,6 +67,24 @@ export type ExchangeBounds = { readonly deadlineMs: number; readonly bytesMax: n
 /** Larger than a page of a thousand reports and than a catalog of ten thousand streams. */
 export const answerBytesMax = 16 * 2 ** 20;
 
+/** Starts a request. Throws a `NoAnswerError` if Node refuses to send it, for example for a target with a space. */
+const send = (
+  url: URL,
+  request: RequestToSend,
+  headers: Readonly<Record<string, string>>,
+  signal: AbortSignal,
+): ClientRequest => {
+  const { target: path, method } = request;
+  const hostname = url.hostname.replace(/^\[|\]$/g, '');
+  try {
+    const start = url.protocol === 'https:' ? requestHttps : requestHttp;
+    return start({ hostname, port: url.port, path, method, headers, agent: false, signal });
+  } catch (error) {
+    const failure: NodeJS.ErrnoException = Object(error);
+    throw new NoAnswerError('not HTTP', `not sent: ${describeError(failure)}`, failure.code ?? '', request);
+  }
+};
+
 /** Sends a request and reads the answer. Rejects with a `NoAnswerError`, or when the signal aborts. */
 export const exchange = (
   url: URL,
@@ -82,16 +100,7 @@ export const exchange = (
       outgoing.destroy();
       reject(signal.aborted ? signal.reason : new NoAnswerError(reason, message, code, request));
     };
-    const send = url.protocol === 'https:' ? requestHttps : requestHttp;
-    const outgoing = send({
-      hostname: url.hostname.replace(/^\[|\]$/g, ''),
-      port: url.port,
-      path: request.target,
-      method: request.method,
-      headers,
-      agent: false,
-      signal,
-    });
+    const outgoing = send(url, request, headers, signal);
     const deadline = setTimeout(() => {
       const got = received.bytes === 0 ? 'no answer' : `only ${received.bytes} bytes of the body`;
       fail('timed out', `${got} within ${deadlineMs} ms`);

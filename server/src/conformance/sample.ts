@@ -57,6 +57,9 @@ export const feedIdsOf = (json: unknown): readonly string[] => {
   return Array.isArray(feeds) ? feeds.map((feed) => Object(feed).feedID).filter((id) => typeof id === 'string') : [];
 };
 
+/** Only these are sent: the checks of the lists report the others. */
+export const isFeedId = (id: string): boolean => /^0x[0-9a-f]{64}$/i.test(id);
+
 /** Reads once. A request without an answer counts once too, in the checks of the whole run; what depends on it is skipped. */
 const memo = <T>(read: () => Promise<T>): (() => Promise<T>) => {
   let reading: Promise<T> | undefined;
@@ -77,8 +80,10 @@ export const createSample = (ask: Ask, named: readonly string[]): Sample => {
     if (named.length > 0) return named;
     const answer = await ask(targets.feeds);
     // Not part of the specification: without it, what is listed may be readable.
-    const found = answer.status === 404 ? await listedIds(ask) : requireOk(answer, feedIdsOf(answer.json));
-    if (found.length === 0) throw new SkipError('This account may not read any stream.');
+    const listed = answer.status === 404 ? await listedIds(ask) : requireOk(answer, feedIdsOf(answer.json));
+    if (listed.length === 0) throw new SkipError('This account may not read any stream.');
+    const found = listed.filter(isFeedId);
+    if (found.length === 0) throw new SkipError('Every feed ID that the deployment lists is malformed.');
     return found;
   });
   const streams = memo(async () => {

@@ -2,7 +2,7 @@
 import { dateFilters, nameFilters } from '@sealpost/protocol';
 import type { Check } from '../check.ts';
 import type { Probe } from '../probe.ts';
-import { entriesOf, feedIdsOf, type SampleEntry, targets } from '../sample.ts';
+import { entriesOf, feedIdsOf, isFeedId, type SampleEntry, targets } from '../sample.ts';
 import { demand, demandStatus, excerpt, SkipError } from '../verdict.ts';
 
 const anonymous = { signed: false } as const;
@@ -151,7 +151,7 @@ const hiddenForEntitled: Check['run'] = async (probe) => {
     hidden.answer,
   );
   const extra = idsOf(hidden.entries).filter((id) => !idsOf(plain.entries).includes(id));
-  for (const id of extra.slice(0, 2)) {
+  for (const id of extra.filter(isFeedId).slice(0, 2)) {
     const latest = await probe.ask(targets.latest(id));
     demand(latest.status !== 401, `a readable stream, because ${id} is hidden and listed`, () => '401', latest);
   }
@@ -254,7 +254,7 @@ export const feedsChecks: readonly Check[] = [
     source: 'SDKs',
     sentence: 'SDKs read the streams that /api/v1/feeds lists.',
     run: async (probe) => {
-      const ids = feedIdsOf((await requireFeeds(probe)).json);
+      const ids = feedIdsOf((await requireFeeds(probe)).json).filter(isFeedId);
       for (const id of ids.slice(0, 3)) {
         const answer = await probe.ask(targets.latest(id));
         demand(answer.status !== 401, 'a readable stream', () => `401 for ${id}`, answer);

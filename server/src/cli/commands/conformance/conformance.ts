@@ -1,7 +1,5 @@
 // The command `sealpost conformance`: every promise of the API, checked against any deployment by requests that only read.
-import { constants } from 'node:fs';
-import { access, writeFile } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { lstat, open, rm, writeFile } from 'node:fs/promises';
 import { authHeaders, parseFeedId, parseSignerSets, type SignerSets, skewMaxMs } from '@sealpost/protocol';
 import { groupOf } from '../../../conformance/check.ts';
 import type { Ask } from '../../../conformance/requester.ts';
@@ -145,7 +143,7 @@ const selectChecks = ({ only }: RawOptions): typeof checkTable => {
 const checkServer = async ({ session, options }: Call, rawUrl: string | undefined): Promise<void> => {
   const run = readRunOptions(options);
   const checks = selectChecks(options);
-  await requireFolder(options.junit);
+  await requireWritable(options.junit);
   const given = rawUrl === undefined ? undefined : parseServerUrl('URL', rawUrl);
   const user = await readUser(session, options, given);
   const url = given ?? user.server ?? readServer(session, {}, user.url);
@@ -191,12 +189,19 @@ const readRunOptions = (options: RawOptions) => {
 };
 
 /** Before a run that takes a minute, not after it. */
-const requireFolder = async (junit: unknown): Promise<void> => {
+const requireWritable = async (junit: unknown): Promise<void> => {
   if (junit === undefined || junit === '-') return;
-  const folder = dirname(String(junit));
-  await access(folder, constants.W_OK).catch((error: NodeJS.ErrnoException) => {
-    throw usageError(`--junit: ${describeFileFailure(folder, error)}`, { cause: error });
-  });
+  const file = String(junit);
+  const exists = await lstat(file).then(
+    () => true,
+    () => false,
+  );
+  try {
+    await (await open(file, 'a')).close();
+    if (!exists) await rm(file); // a run that is interrupted leaves no empty file
+  } catch (error) {
+    throw usageError(`--junit: ${describeFileFailure(file, error)}`, { cause: error });
+  }
 };
 
 /** The signer sets that the deployment publishes, read once. */
@@ -248,12 +253,12 @@ const printReport = async (
   const { results, extensions, isAnswered, isComplete, failureCode } = report;
   const has = (result: CheckOutcome['result']): boolean => results.some((one) => one.result === result);
   const isOk = isAnswered && isComplete && !has('failed') && !(options.strict && has('skipped'));
+  if (options.json) await printJson(session, toRunJson(url, report, isOk, curl));
+  else if (options.junit !== '-') await session.write(renderRun(report, session.paint, curl));
   if (options.junit !== undefined) {
     const xml = renderJunit(url, results, extensions, (result) => renderDetail(result, curl));
     await (options.junit === '-' ? session.write(xml) : writeFile(String(options.junit), xml));
   }
-  if (options.json) await printJson(session, toRunJson(url, report, isOk, curl));
-  else if (options.junit !== '-') await session.write(renderRun(report, session.paint, curl));
   if (!isAnswered) throw new CommandError(exitCodes.unavailable, explainConnection(url, failureCode));
   if (isOk) return;
   session.exitWith(has('failed') || isComplete ? exitCodes.refused : exitCodes.unavailable);

@@ -14,7 +14,7 @@ const colored = (paint: Paint, result: CheckOutcome['result']): ((text: string) 
 export const renderResult = (result: CheckOutcome, width: number, paint: Paint, curl: CurlOptions): string => {
   const { check } = result;
   const mark = colored(paint, result.result)(marks[result.result]);
-  const reason = result.result === 'skipped' ? paint.dim(` (${result.reason})`) : '';
+  const reason = result.result === 'skipped' ? paint.dim(` (${oneLine(result.reason)})`) : '';
   const line = `  ${mark} ${check.id.padEnd(width)}  ${check.title}${reason}\n`;
   return result.result === 'failed' ? `${line}${renderDetail(result, curl, '      ')}` : line;
 };

@@ -14,6 +14,7 @@ import { testStream } from '../../../../../tests/support/running-ingest.ts';
 import { createSignedReports, secondStream } from '../../../../../tests/support/signed-reports.ts';
 import { readText } from '../../../../../tests/support/source-tree.ts';
 import { groupOf } from '../../../conformance/check.ts';
+import { exchange } from '../../../conformance/exchange.ts';
 import { checkTable } from '../../../conformance/table.ts';
 import { against } from '../../reading-sample.fixture.ts';
 import { runCommand } from '../../sample-session.fixture.ts';
@@ -74,7 +75,8 @@ test.each([
   [['--requests-per-second', '0'], '--requests-per-second has the value "0", expected a whole number from 1 to 1000.'],
   [['--timeout', 'long'], '--timeout has the value "long", expected a whole number from 1 to 300.'],
   [['--signers', '/nowhere/signers.json'], 'No such file: /nowhere/signers.json'],
-  [['--junit', '/nowhere/report.xml'], '--junit: No such file: /nowhere'],
+  [['--junit', '/nowhere/report.xml'], '--junit: No such file: /nowhere/report.xml'],
+  [['--junit', folder], `--junit: Not a file but a folder: ${folder}`],
 ])('conformance: %s is rejected before any request', async (args, message) => {
   let requests = 0;
   const { code, stderr } = await against(
@@ -265,6 +267,40 @@ test('conformance: a web page is not JSON, and what the server repeats has no se
   expect(row('discovery.anonymous')?.result).toBe('failed');
   expect(stdout).not.toContain('\u001b');
 }, 30_000);
+
+test('conformance: malformed feed IDs fail the check of the list, and are not sent', async () => {
+  const targets: string[] = [];
+  const { code, row, failed } = await against(
+    ({ url = '' }, response) => {
+      targets.push(url);
+      const feeds = ['0x1 2\u20ac\n', '../admin', `0x${'a'.repeat(64)}`].map((id) => ({ feedID: id, feedId: id }));
+      response.writeHead(200, { 'Content-Type': 'application/json' }).end(JSON.stringify({ feeds }));
+    },
+    (url) => check(url, '--only', 'feeds', '--only', 'latest', '--only', 'discovery', '--only', 'service'),
+  );
+  expect(code).toBe(1);
+  expect(failed).toContain('discovery.entry');
+  expect(row('feeds.shape')?.actual).toContain('0x1 2');
+  expect([row('feeds.readable')?.result, row('service.answers')?.result]).toEqual(['passed', 'passed']);
+  expect(targets.filter((target) => target.includes('admin'))).toEqual([]);
+}, 30_000);
+
+test('conformance: a request that Node refuses to send gets no answer', async () => {
+  const request = { method: 'GET', target: '/a b', signed: false, headers: {} } as const;
+  const bounds = { deadlineMs: 1_000, bytesMax: 1, signal: new AbortController().signal };
+  await expect(exchange(new URL('http://127.0.0.1:9'), request, {}, bounds)).rejects.toMatchObject({
+    name: 'NoAnswerError',
+    code: 'ERR_UNESCAPED_CHARACTERS',
+  });
+});
+
+test('conformance: the reason of a skipped check has no control characters of the server', async () => {
+  const { stdout } = await against(
+    (_, response) => void response.writeHead(403).end('\u001b[31mred\u0007'),
+    (url) => runCommand(['conformance', url, ...fast, '--only', 'latest'], { env }),
+  );
+  expect(stdout).toContain('/api/v1/feeds returned 403 \ufffd[31mred\ufffd)');
+});
 
 test('conformance: a self-signed certificate is an error that says what to do', async () => {
   const server = createTlsServer(createCertificate('localhost'), (_, response) => void response.end('{}'));
