@@ -1,5 +1,7 @@
+import { decodeFullReport } from '@sealpost/protocol';
 import { expect, test } from 'vitest';
 import { sampleStart, startSampleDirector } from './director.fixture.ts';
+import { parseFault } from './faults/parse.ts';
 
 const secondsOf = (lines: readonly string[]): readonly number[] =>
   lines.map((line) => JSON.parse(line).observationsTimestamp - sampleStart);
@@ -119,5 +121,79 @@ test('director: an event that cannot be changes nothing, and the error names its
   expect(director.state().set).toEqual([]);
   await director.set([{ type: 'fault', fault: { kind: 'reset', id: 'one' } }]);
   expect(await rejected([{ type: 'fault', fault: { kind: 'reset', id: 'one' } }])).toContain('fault.id: id is "one"');
+  await director.stop();
+});
+
+const messageOf = (work: Promise<unknown>): Promise<string> =>
+  work.then(
+    () => 'accepted',
+    (error: Error) => error.message,
+  );
+const faultOf = (line: string) => ({ type: 'fault', fault: parseFault(line) }) as const;
+
+test('director: a list with a fault that cannot be set changes nothing, also not the signers', async () => {
+  const { director, advance, lines, acts } = await startSampleDirector({ events: [] });
+  await advance(2);
+  await director.set([faultOf('reset,id=one')]);
+  const { set, faults } = director.state();
+  const rejected = [
+    await messageOf(director.set([faultOf('status=503,stream=NOPE/USD'), { type: 'rotate' }])),
+    await messageOf(director.set([{ type: 'rotate' }, faultOf('reset,id=two'), faultOf('reset,id=one')])),
+    await messageOf(director.set([{ type: 'clear' }, faultOf('reset,id=two'), faultOf('reset,id=two')])),
+    await messageOf(director.set([{ ...faultOf('reset,stream=NOPE/USD'), at: '50s' }])),
+  ];
+  const paths = ['[0].fault.stream: ', '[2].fault.id: ', '[2].fault.id: ', 'fault.stream: '];
+  expect(rejected.map((message, i) => message.slice(0, paths[i]?.length))).toEqual(paths);
+  expect(director.state()).toMatchObject({ set, faults });
+  await director.set([{ type: 'clear' }, faultOf('reset,id=one')]);
+  expect(director.state().faults.map(({ id }) => id)).toEqual(['one']);
+  await advance(3);
+  await director.stop();
+  const digests = lines.map((line) => decodeFullReport(JSON.parse(line).fullReport).context.configDigest);
+  expect([digests.length, new Set(digests).size, acts]).toEqual([5, 1, []]);
+});
+
+test('director: a step is alone in its list, since what is after it would be late', async () => {
+  const { director, clock, acts } = await startSampleDirector({ events: [] });
+  expect(await messageOf(director.set([{ type: 'rotate' }, { type: 'step', by: '10s' }]))).toBe(
+    '[1].type: is "step", which cannot be in a list with other events. Send it alone.',
+  );
+  expect([clock.nowMs(), director.state().set, acts]).toEqual([sampleStart * 1_000, [], []]);
+  await director.stop();
+});
+
+test('director: what is at the start is done when it has started, and a later fault begins at its second', async () => {
+  const { director, clock, advance, acts } = await startSampleDirector({
+    events: [
+      { at: '0s', type: 'fault', fault: 'reset,id=first,for=10s' },
+      { at: '0s', type: 'rotate' },
+      { at: '7s', type: 'fault', fault: 'reset,id=later,from=1s,for=2s' },
+    ],
+  });
+  const start = sampleStart * 1_000;
+  expect(clock.nowMs()).toBe(start);
+  expect(director.state().faults).toMatchObject([{ id: 'first', fromMs: start, toMs: start + 10_000 }]);
+  expect(acts).toEqual([{ kind: 'rotate', second: sampleStart }]);
+  await advance(30);
+  expect(director.state().faults[1]).toMatchObject({ id: 'later', fromMs: start + 8_000, toMs: start + 10_000 });
+  expect(acts.length).toBe(1);
+  await director.stop();
+});
+
+test('director: a scenario with a moment, stream or ID that cannot be does not start, and the error names the field', async () => {
+  const started = (...events: readonly unknown[]) => messageOf(startSampleDirector({ events }));
+  const fault = (line: string, at = '0s') => ({ at, type: 'fault', fault: line });
+  expect(await started({ at: '999999999d', type: 'rotate' })).toContain('events[0].at: is 999999999d, expected a time');
+  expect(await started(fault('reset,from=999999999d'))).toContain('events[0].fault.from: from is "999999999d"');
+  expect(await started(fault('status=500,stream=NOPE/USD', '9s'))).toContain('events[0].fault.stream: stream is "NOPE');
+  expect(await started(fault('reset,id=a'), fault('status=500,id=a'))).toContain(
+    'events[1].fault.id: is "a", expected',
+  );
+  const { director } = await startSampleDirector({ events: [] });
+  expect(await messageOf(director.set([{ type: 'rotate', at: '999999999d' }]))).toContain(
+    'at: is 999999999d, expected',
+  );
+  expect(await messageOf(director.set([faultOf('reset,from=999999999d')]))).toContain('fault.from: from is');
+  expect(director.state().set).toEqual([]);
   await director.stop();
 });

@@ -2,7 +2,7 @@
 import type { Stream } from '@sealpost/protocol';
 import type { StreamSpec } from '@sealpost/simulator';
 import type { SandboxClock } from './clock.ts';
-import type { ListedFault } from './faults/decisions.ts';
+import { checkFault, type ListedFault } from './faults/decisions.ts';
 import type { Faults } from './faults/faults.ts';
 import { FaultError } from './faults/parse.ts';
 import { type Feed, type FeedCounts, startSandboxFeed } from './feed.ts';
@@ -12,7 +12,7 @@ import { durationSeconds, eventRow, type ScenarioEvent } from './scenario/event-
 import { type Scenario, ScenarioError } from './scenario/parse.ts';
 
 /** What a director needs of the faults. */
-export type FaultControls = Pick<Faults, 'add' | 'remove' | 'clear' | 'list' | 'requests'>;
+export type FaultControls = Pick<Faults, 'add' | 'remove' | 'clear' | 'mark' | 'list' | 'requests'>;
 
 export type DirectorParts = {
   readonly clock: SandboxClock;
@@ -67,8 +67,7 @@ export type TimedEvent = ScenarioEvent & { readonly time: string };
 export type Director = {
   readonly state: () => SandboxState;
   /**
-   * Applies events; without `at` they are at once, which for reports is the next second. If one is malformed, none; a fault whose ID is taken ends
-   * the list there.
+   * Applies events; without `at` they are at once, which for reports is the next second. If one of them cannot be, none is applied.
    */
   readonly set: (events: readonly ScenarioEvent[]) => Promise<readonly TimedEvent[]>;
   readonly removeFault: (id: string) => boolean;
@@ -97,16 +96,19 @@ export const startDirector = async (parts: DirectorParts): Promise<Director> => 
   let anchor = { timeMs: clock.nowMs(), realMs: parts.monotonicMs() };
   const problems: string[] = [];
   let steps = new AbortController();
-  const perform = async (act: ScenarioAct): Promise<void> => {
-    if (act.kind === 'fault') faults.add(act.fault);
-    else if (act.kind === 'clearFaults') faults.clear();
-    else if (act.kind === 'speed') clock.setSpeed(act.speed);
-    else if (act.kind === 'pause') {
+  const setClock = (act: ClockAct): void => {
+    if (act.kind === 'speed') clock.setSpeed(act.speed);
+    else {
       clock.pause();
       steps.abort(); // who waits for a step waits no longer
       steps = new AbortController();
-    } else await parts.administer(act);
-    if (act.kind === 'speed' || act.kind === 'pause') anchor = { timeMs: clock.nowMs(), realMs: parts.monotonicMs() };
+    }
+    anchor = { timeMs: clock.nowMs(), realMs: parts.monotonicMs() };
+  };
+  const perform = async (act: ScenarioAct): Promise<void> => {
+    if (isFaultAct(act)) setFaults(faults, act, act.second * 1_000);
+    else if (isClockAct(act)) setClock(act);
+    else await parts.administer(act);
   };
   const compiled = compileScenario(parts);
   for (const { event, second } of compiled) recorded.push({ event, second, isSet: false });
@@ -116,23 +118,30 @@ export const startDirector = async (parts: DirectorParts): Promise<Director> => 
       if (!(error instanceof FaultError)) throw error;
       problems.push(`${isoOf(act.second)}: ${error.message}`);
     });
+  const acts = compiled.flatMap((one) => one.acts);
+  // Whoever starts the sandbox lets time run afterwards: a pause at the start has to wait for that.
+  const isFirst = ({ kind, second }: ScenarioAct): boolean => second <= parts.startSecond && kind !== 'pause';
+  for (const act of acts.filter(isFirst)) await performLater(act);
   const feed = startSandboxFeed({ ...parts, perform: performLater });
-  for (const { acts } of compiled) for (const act of acts) feed.schedule(act);
+  for (const act of acts) if (!isFirst(act)) feed.schedule(act);
   const set: Director['set'] = async (events) => {
     if (recorded.length + events.length > recordedMax)
       throw new ScenarioError('', `This sandbox has ${recordedMax} events. Start another one.`);
+    checkSteps(events);
     const next = Math.max(feed.nextSecond(), Math.floor(clock.nowMs() / 1_000) + 1);
     const planned = events.map((event, i) => plan(parts, event, next, events.length === 1 ? '' : `[${i}]`));
-    // Nothing awaits between here and the request to the thread: what was asked for before has earlier seconds.
+    // Nothing awaits from here on until everything is scheduled: what was asked for before has earlier seconds.
+    setFaultsNow(faults, planned);
     const added = source.add(planned.flatMap(({ effects }) => effects));
     for (const { event, second, acts, isNow } of planned) {
       for (const act of acts)
-        if (isNow && isImmediate(act)) await perform(act).catch(asScenarioError);
-        else feed.schedule(act);
-      await command(clock, feed, event, steps.signal);
+        if (!isNow || !(isFaultAct(act) || isClockAct(act))) feed.schedule(act);
+        else if (isClockAct(act)) setClock(act);
+      if (event.type === 'resume') clock.resume();
       if (eventRow(event.type).runtime === undefined) recorded.push({ event, second, isSet: true });
     }
     await added;
+    for (const { event } of planned) if (event.type === 'step') await step(clock, feed, event.by, steps.signal);
     return planned.map(({ event, second }) => ({ ...event, time: isoOf(second) }));
   };
   return {
@@ -146,20 +155,31 @@ export const startDirector = async (parts: DirectorParts): Promise<Director> => 
   };
 };
 
-/** The events of a scenario with what they do; faults are checked by adding them to none. */
+/** The events of a scenario with what they do. Throws where one cannot be, such as a fault of a stream that there is not. */
 export const compileScenario = ({
   scenario,
   startSecond,
   streams,
   specs,
-}: Pick<DirectorParts, 'scenario' | 'startSecond' | 'streams' | 'specs'>) =>
-  scenario.events.map((event, i) => {
+}: Pick<DirectorParts, 'scenario' | 'startSecond' | 'streams' | 'specs'>) => {
+  const firstIds = new Set<string>();
+  return scenario.events.map((event, i) => {
     const path = `events[${i}]`;
     const second = secondOfEvent(event, startSecond, path);
     const { effects, acts } = compileEvent(event, second, streams, path);
     checkReplayed(specs, event, path);
+    checkFaults(acts, streams, path);
+    // Later, the fault with this ID may have been removed.
+    for (const act of acts.filter(() => second === startSecond)) {
+      if (act.kind === 'clearFaults') firstIds.clear();
+      if (act.kind !== 'fault' || act.fault.id === undefined) continue;
+      if (firstIds.has(act.fault.id))
+        throw new ScenarioError(`${path}.fault.id`, `is "${act.fault.id}", expected one that no other fault has.`);
+      firstIds.add(act.fault.id);
+    }
     return { event, second, effects, acts };
   });
+};
 
 const simulatedOnly: readonly string[] = ['level', 'jump', 'drift', 'volatility', 'crash', 'depeg', 'freeze', 'market'];
 
@@ -179,17 +199,49 @@ const plan = ({ streams, startSecond, specs }: DirectorParts, event: ScenarioEve
   if (second < next)
     throw new ScenarioError(`${path}${path === '' ? '' : '.'}at`, `is ${event.at}, expected ${isoOf(next)} or later.`);
   checkReplayed(specs, event, path);
-  return { event, second, isNow: event.at === undefined, ...compileEvent(event, second, streams, path) };
+  const compiled = compileEvent(event, second, streams, path);
+  checkFaults(compiled.acts, streams, path);
+  return { event, second, path, isNow: event.at === undefined, ...compiled };
 };
 
-/** Acts that do not concern reports need not wait for the next second, which may never come while time is paused. */
-const isImmediate = ({ kind }: ScenarioAct): boolean => ['fault', 'clearFaults', 'speed', 'pause'].includes(kind);
+const checkFaults = (acts: readonly ScenarioAct[], streams: readonly Stream[], path: string): void => {
+  for (const act of acts)
+    if (act.kind === 'fault') namingFault(path, () => checkFault(act.fault, act.second * 1_000, streams));
+};
 
-/** Does what only a running sandbox can be told. */
-const command = async (clock: SandboxClock, feed: Feed, event: ScenarioEvent, ended: AbortSignal): Promise<void> => {
-  if (event.type === 'resume') clock.resume();
-  if (event.type !== 'step') return;
-  const target = clock.step((durationSeconds(event.by) ?? 0) * 1_000);
+// Acts that do not concern reports need not wait for the next second, which may never come while time is paused.
+type FaultAct = Extract<ScenarioAct, { kind: 'fault' | 'clearFaults' }>;
+type ClockAct = Extract<ScenarioAct, { kind: 'speed' | 'pause' }>;
+const isFaultAct = (act: ScenarioAct): act is FaultAct => act.kind === 'fault' || act.kind === 'clearFaults';
+const isClockAct = (act: ScenarioAct): act is ClockAct => act.kind === 'speed' || act.kind === 'pause';
+
+const setFaults = (faults: FaultControls, act: FaultAct, addedMs?: number): void => {
+  if (act.kind === 'fault') faults.add(act.fault, addedMs);
+  else faults.clear();
+};
+
+/** Sets and clears the faults of a list, or none where one of them cannot be set. */
+const setFaultsNow = (faults: FaultControls, planned: readonly ReturnType<typeof plan>[]): void => {
+  const undo = faults.mark();
+  try {
+    for (const { acts, path } of planned.filter(({ isNow }) => isNow))
+      for (const act of acts.filter(isFaultAct)) namingFault(path, () => setFaults(faults, act));
+  } catch (error) {
+    undo();
+    throw error;
+  }
+};
+
+/** A step waits: what is after it in a list would be late. */
+const checkSteps = (events: readonly ScenarioEvent[]): void => {
+  const i = events.findIndex(({ type }) => type === 'step');
+  if (i !== -1 && events.length > 1)
+    throw new ScenarioError(`[${i}].type`, 'is "step", which cannot be in a list with other events. Send it alone.');
+};
+
+/** Advances time, and resolves when the reports are there. */
+const step = async (clock: SandboxClock, feed: Feed, by: string, ended: AbortSignal): Promise<void> => {
+  const target = clock.step((durationSeconds(by) ?? 0) * 1_000);
   const signal = AbortSignal.any([ended, AbortSignal.timeout(stepWaitMs)]);
   await clock.waitUntil(target, signal);
   await feed.storedUpTo(Math.floor(target / 1_000), signal);
@@ -232,9 +284,13 @@ const stateOf = (
   };
 };
 
-const asScenarioError = (error: unknown): never => {
-  if (error instanceof FaultError) throw new ScenarioError(`fault.${error.field}`, error.message);
-  throw error;
+const namingFault = (path: string, act: () => void): void => {
+  try {
+    act();
+  } catch (error) {
+    if (!(error instanceof FaultError)) throw error;
+    throw new ScenarioError(`${path}${path === '' ? '' : '.'}fault.${error.field}`, error.message);
+  }
 };
 
 const round = (value: number): number => Math.round(value * 10) / 10;

@@ -66,6 +66,31 @@ test('faults: from, to and for are sandbox time', () => {
   );
 });
 
+test('faults: times are relative to when a fault was scheduled, and none is later than a sandbox gets', () => {
+  const { clock, decisions } = sample();
+  expect(decisions.add({ kind: 'reset', for: '5s' }, 999_000)).toMatchObject({ fromMs: 999_000, toMs: 1_004_000 });
+  expect(decisions.add({ kind: 'reset', from: '2s' })).toMatchObject({ fromMs: clock.ms + 2_000 });
+  for (const field of ['from', 'to'])
+    for (const far of ['999999999d', '9999-12-31T23:59:59Z'])
+      expect(() => decisions.add({ kind: 'reset', [field]: far })).toThrow(
+        `${field} is "${far}", expected a time up to 2106-`,
+      );
+  expect(decisions.list().length).toBe(2);
+});
+
+test('faults: the way back restores those that were set, with their counts and IDs', () => {
+  const { decisions } = sample();
+  decisions.add('reset,id=one');
+  outcomes(decisions, 3);
+  const before = decisions.list();
+  const undo = decisions.mark();
+  decisions.clear();
+  decisions.add('latency=1ms');
+  undo();
+  expect(decisions.list()).toEqual(before);
+  expect(decisions.add('latency=1ms').id).toBe('f1');
+});
+
 test('faults: a fault acts on its routes, accounts and streams alone', () => {
   const { decisions } = sample();
   const streams = new Map<never, Stream>([

@@ -2,6 +2,7 @@
 // same requests in the same order get the same faults.
 import { createHash } from 'node:crypto';
 import { explainMatch, type FeedId, matchStreams, type NamedStream, type RouteName } from '@sealpost/protocol';
+import { clockMaxMs } from '../clock.ts';
 import { momentMs, parsedMs } from './fields.ts';
 import type { Fault, FaultKind, FaultOf } from './kinds.ts';
 import { FaultError, formatFault, parseFault } from './parse.ts';
@@ -148,6 +149,12 @@ const stateOf = ({ fault, fromMs, toMs, applied }: Entry, nowMs: number): FaultS
   return fault.count !== undefined && applied >= fault.count ? 'exhausted' : 'active';
 };
 
+const listedAt = (entry: Entry, nowMs: number): ListedFault => {
+  const { id, fault, fromMs, matched, applied } = entry;
+  const toMs = Number.isFinite(entry.toMs) ? entry.toMs : null;
+  return { id, fault, text: formatFault(fault), state: stateOf(entry, nowMs), fromMs, toMs, matched, applied };
+};
+
 /** The faults that are set, by ID, and how they are set. */
 const createEntries = ({ nowMs, objection }: DecisionOptions, checkStreams: (names: readonly string[]) => void) => {
   const entries = new Map<string, Entry>();
@@ -169,21 +176,18 @@ const createEntries = ({ nowMs, objection }: DecisionOptions, checkStreams: (nam
     while (entries.has(`f${count}`));
     return `f${count}`;
   };
-  const listed = (entry: Entry): ListedFault => {
-    const { id, fault, fromMs, matched, applied } = entry;
-    const toMs = Number.isFinite(entry.toMs) ? entry.toMs : null;
-    return { id, fault, text: formatFault(fault), state: stateOf(entry, nowMs()), fromMs, toMs, matched, applied };
-  };
+  const listed = (entry: Entry): ListedFault => listedAt(entry, nowMs());
   return {
     entries,
-    add: (value: unknown): ListedFault => {
+    /** `addedMs` is what its times are relative to: now, or the time that it was scheduled for. */
+    add: (value: unknown, addedMs = nowMs()): ListedFault => {
       const fault = parseFault(value);
       const why = objection(fault);
       if (why !== undefined) throw why;
       if (fault.id !== undefined && entries.has(fault.id))
         throw new FaultError('id', `id is "${fault.id}", expected one that no other fault has. Remove that one first.`);
       checkStreams(listOf(fault.stream) ?? []);
-      const span = spanOf(fault, nowMs());
+      const span = spanOf(fault, addedMs);
       makeRoom();
       const scope = { routes: setOf(fault.route), accounts: setOf(fault.account), streams: listOf(fault.stream) };
       const entry: Entry = { id: fault.id ?? newId(), fault, ...span, ...scope, matched: 0, applied: 0 };
@@ -203,6 +207,16 @@ const createEntries = ({ nowMs, objection }: DecisionOptions, checkStreams: (nam
       count = 0;
       tell();
     },
+    /** Returns the way back to the faults that are set now. */
+    mark: (): (() => void) => {
+      const [before, countBefore] = [[...entries], count];
+      return () => {
+        entries.clear();
+        for (const [id, entry] of before) entries.set(id, entry);
+        count = countBefore;
+        tell();
+      };
+    },
     list: (): readonly ListedFault[] => [...entries.values()].map(listed),
     /** Calls back after faults were added or removed. Returns the way to stop. */
     onChange: (listener: () => void): (() => void) => {
@@ -221,10 +235,9 @@ const setOf = (names: string | readonly string[] | undefined): ReadonlySet<strin
 const uniform = (...words: readonly (string | number)[]): number =>
   createHash('sha256').update(JSON.stringify(words)).digest().readUInt32BE(0) / 2 ** 32;
 
-const spanOf = (
-  { from, to, for: lasts }: Fault,
-  addedMs: number,
-): { readonly fromMs: number; readonly toMs: number } => {
+const spanOf = (fault: Fault, addedMs: number): { readonly fromMs: number; readonly toMs: number } => {
+  checkMoments(fault, addedMs);
+  const { from, to, for: lasts } = fault;
   const fromMs = from === undefined ? addedMs : (momentMs(from, addedMs) ?? addedMs);
   if (lasts !== undefined) return { fromMs, toMs: fromMs + parsedMs(lasts) };
   const toMs = to === undefined ? Number.POSITIVE_INFINITY : (momentMs(to, addedMs) ?? Number.POSITIVE_INFINITY);
@@ -233,6 +246,31 @@ const spanOf = (
     'to',
     `to is "${to}", expected a time after ${new Date(fromMs).toISOString()}, when the fault starts.`,
   );
+};
+
+/** Rejects times that no sandbox gets to. */
+const checkMoments = ({ from, to }: Pick<Fault, 'from' | 'to'>, addedMs: number): void => {
+  for (const [field, moment] of Object.entries({ from, to }))
+    if (moment !== undefined && (momentMs(moment, addedMs) ?? 0) > clockMaxMs)
+      throw new FaultError(
+        field,
+        `${field} is "${moment}", expected a time up to ${new Date(clockMaxMs).toISOString()}.`,
+      );
+};
+
+/** Rejects names that no stream has, or several have. */
+const checkStreamNames = (names: readonly string[], streams: readonly NamedStream[]): void => {
+  for (const name of names) {
+    const match = matchStreams(name, streams);
+    if (match.found !== 'one')
+      throw new FaultError('stream', `stream is ${JSON.stringify(name)}: ${explainMatch(name, match)}`);
+  }
+};
+
+/** Rejects a fault that is to be set later, and then could not be with these streams. */
+export const checkFault = (fault: Fault, addedMs: number, streams: readonly NamedStream[]): void => {
+  checkStreamNames(listOf(fault.stream) ?? [], streams);
+  checkMoments(fault, addedMs);
 };
 
 /** Names that are remembered: more than faults can have at once. */
@@ -264,12 +302,7 @@ const createStreamNames = () => {
     isNamed: (name: string, feedId: FeedId): boolean => lookUp(name).has(feedId),
     /** Rejects names that no stream of the catalog has, or several have. Without a catalog, they take effect once there is one. */
     check: (names: readonly string[]): void => {
-      if (catalog === undefined) return;
-      for (const name of names) {
-        const match = matchStreams(name, [...catalog().values()]);
-        if (match.found !== 'one')
-          throw new FaultError('stream', `stream is ${JSON.stringify(name)}: ${explainMatch(name, match)}`);
-      }
+      if (catalog !== undefined) checkStreamNames(names, [...catalog().values()]);
     },
   };
 };

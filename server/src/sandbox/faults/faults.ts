@@ -25,11 +25,13 @@ export type FaultsOptions = {
 };
 
 export type Faults = {
-  /** Sets a fault: an object, or a line such as `status=503,count=2`. Throws a FaultError that names the field. */
-  readonly add: (fault: Fault | string | unknown) => ListedFault;
+  /** Sets a fault: an object, or a line such as `status=503,count=2`. Throws a FaultError that names the field. Its times are relative to `addedMs`, or to now. */
+  readonly add: (fault: Fault | string | unknown, addedMs?: number) => ListedFault;
   /** False when there is no such fault. */
   readonly remove: (id: string) => boolean;
   readonly clear: () => void;
+  /** Returns the way back to the faults that are set now. */
+  readonly mark: () => () => void;
   /** In the order in which they were set. */
   readonly list: () => readonly ListedFault[];
   /** The last requests, oldest first. */
@@ -68,6 +70,7 @@ export const createFaults = ({ seed, nowMs, sign }: FaultsOptions): Faults => {
     add: decisions.add,
     remove: decisions.remove,
     clear: decisions.clear,
+    mark: decisions.mark,
     list: decisions.list,
     requests: journal.list,
     clearRequests: journal.clear,

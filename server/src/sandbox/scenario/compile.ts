@@ -1,6 +1,7 @@
 // From an event to what it does: effects on the simulated network, which threads sign by, and acts of the sandbox itself.
 import { type FeedId, matchStreams, type Stream } from '@sealpost/protocol';
 import type { Effect } from '@sealpost/simulator';
+import { clockMaxMs } from '../clock.ts';
 import type { Fault } from '../faults/kinds.ts';
 import { dateSeconds, durationSeconds, type ScenarioEvent } from './event-table.ts';
 import { ScenarioError } from './parse.ts';
@@ -27,10 +28,13 @@ const secondsOr = (text: string | undefined, fallback: number): number =>
 
 /** The second of an event in a scenario that starts at one. */
 export const secondOfEvent = ({ at }: ScenarioEvent, startSecond: number, path: string): number => {
+  const field = path === '' ? 'at' : `${path}.at`;
   const after = at === undefined ? 0 : durationSeconds(at);
   const second = after === undefined ? dateSeconds(at ?? '') : startSecond + after;
   if (second === undefined || second < startSecond)
-    throw new ScenarioError(`${path}.at`, `is ${at}, which is before the start.`);
+    throw new ScenarioError(field, `is ${at}, which is before the start.`);
+  if (second * 1_000 > clockMaxMs)
+    throw new ScenarioError(field, `is ${at}, expected a time up to ${new Date(clockMaxMs).toISOString()}.`);
   return second;
 };
 
