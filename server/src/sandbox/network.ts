@@ -59,7 +59,7 @@ export const openNetwork = async (options: ScenarioOptions, reportsPerSecond: nu
       const slices = Math.ceil((to - from + 1) / sliceSeconds);
       // A thread takes longer to start than a few slices to sign.
       const helpers = Math.min(availableParallelism() - 1, threadsMax, Math.floor(slices / slicesPerHelper));
-      const others = Array.from({ length: helpers }, () => openThread({ ...options, effects: [] }));
+      const others = Array.from({ length: helpers }, () => openThread(options));
       try {
         await signSlices([thread, ...others], { from, to, sliceSeconds }, append, signal);
       } finally {

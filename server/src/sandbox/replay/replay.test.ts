@@ -94,6 +94,23 @@ test('replay: millisecond streams keep their milliseconds, silences leave report
   await replay.close();
 });
 
+test('replay: effects are in force by their time, whatever the order in which they were set', async () => {
+  const { report } = await createSignedReports();
+  const feedId = millisecondStream(3);
+  const lines = [0, 1, 2, 3, 4].map((second) => {
+    const { fullReport } = report(feedId, (start + second) * 1_000, (start + second) * 1_000);
+    return { fullReport: `0x${Buffer.from(fullReport).toString('hex')}` };
+  });
+  const file = write('order.ndjson', lines);
+  const { runs } = await scanRecording(file);
+  const replay = await openReplay({ file, runs, seed: 'mine', shiftSeconds: 0, effects: [] });
+  await replay.add([{ kind: 'resumption', from: start + 3, feedIds: [feedId] }]);
+  await replay.add([{ kind: 'silence', from: start + 1, to: start + 9, feedIds: [feedId], backfill: false }]);
+  const seconds = (await replay.linesOf(start, start + 4)).map((line) => bodyOf(line).observationsTimestamp);
+  expect(seconds).toEqual([0, 3, 4].map((second) => (start + second) * 1_000));
+  await replay.close();
+});
+
 test('replay: runs are merged by time, whatever their number, and a file that is no recording is named with its line', async () => {
   const { report } = await createSignedReports();
   const feedId = millisecondStream(2);

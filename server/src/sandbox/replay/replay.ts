@@ -31,7 +31,7 @@ export const openReplay = async ({
   let effects: readonly Effect[] = [];
   let head: RecordedReport | undefined;
   const add = async (added: readonly Effect[]): Promise<void> => {
-    effects = [...effects, ...added];
+    effects = [...effects, ...added].sort((a, b) => a.from - b.from);
     const rotations = effects.filter(({ kind }) => kind === 'rotation').length;
     while (networks.length <= rotations)
       networks.push(await createNetwork({ seed: rotatedSeed(seed, networks.length) }));

@@ -103,6 +103,8 @@ test('scenario: an error names the path of the field and what may be there', () 
   ];
   for (const [value, message] of cases) expect(errorOf(value)).toContain(message);
   expect(parseEvent({ type: 'step', by: '10s' })).toEqual({ type: 'step', by: '10s' });
+  expect(() => parseEvent({ type: 'step', by: '10s', at: '5s' })).toThrow('at: is not a field here. Fields: by.');
+  expect(() => parseEvent({ type: 'resume', at: '5s' }, '[1]')).toThrow('[1].at: is not a field here. Fields: none.');
   expect(errorOf(JSON.parse('{"__proto__":{"events":1}}'))).toContain('__proto__: is not a field here');
 });
 

@@ -67,7 +67,10 @@ const readFields = (
 ): Record<string, unknown> => {
   for (const name of Object.keys(given))
     if (!Object.hasOwn(rows, name))
-      throw new ScenarioError(below(path, name), `is not a field here. Fields: ${Object.keys(rows).join(', ')}.`);
+      throw new ScenarioError(
+        below(path, name),
+        `is not a field here. Fields: ${Object.keys(rows).join(', ') || 'none'}.`,
+      );
   const read: Record<string, unknown> = {};
   for (const [name, field] of Object.entries(rows)) {
     if (given[name] === undefined && !field.required) continue;
@@ -99,7 +102,8 @@ export const parseEvent = (value: unknown, path = '', isRuntime = true): Scenari
     throw new ScenarioError(below(path, 'type'), `${what}, expected one of ${allowed.join(', ')}.`);
   }
   const known = type as EventType; // just looked up
-  const rows = { at: isRuntime ? at : { ...at, required: true }, ...eventRow(known).fields };
+  const { fields, runtime } = eventRow(known);
+  const rows = runtime ? fields : { at: isRuntime ? at : { ...at, required: true }, ...fields };
   return { type: known, ...readFields(given, rows, path) } as ScenarioEvent; // every field was parsed by the row that its type is derived from
 };
 
