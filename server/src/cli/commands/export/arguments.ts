@@ -15,7 +15,6 @@ export type ExportArguments = ColumnOptions & {
   readonly format: FormatName;
   /** The folder for files; undefined for stdout. */
   readonly out: string | undefined;
-  /** Up to now at most: later days are not over. */
   readonly span: ExportSpan;
   /** Times as given; null for the oldest and the newest. */
   readonly times: { readonly from: string | null; readonly to: string | null };
@@ -42,7 +41,7 @@ export const parseArguments = (feeds: readonly string[], options: RawOptions, no
     isDecoded,
     isRaw: options.raw === true,
     hasFullReport: options.fullReport === true,
-    span: { from, to: Math.min(to, out === undefined ? to : nowSeconds) },
+    span: { from, to },
     times: { from: textOf(options.from), to: textOf(options.to) },
   };
 };

@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -110,17 +110,72 @@ test('a file that is missing or was cut is written again, and a cut log counts u
 test('run again after it was complete, it adds newer reports and leaves complete days alone', async () => {
   const out = newFolder();
   const stream = streamOfSchema(9);
-  const read = (nowSeconds: number) => run(['V9/USD', '--out', out], { nowMs: nowSeconds * 1_000 });
-  await read(midnight);
+  const read = () => run(['V9/USD', '--out', out]);
+  const lines = () => contents(out).split('\n').length - 1;
+  await read();
   expect(filesOf(out)).toEqual(['V9-USD_2025-11-14.ndjson', 'V9-USD_2025-11-15.ndjson']);
-  expect(contents(out).split('\n')).toHaveLength(3 + 1); // up to midnight, and the end
-  await read(midnight + 7_200);
-  expect(contents(out).split('\n')).toHaveLength(8 + 1);
+  expect(lines()).toBe(8);
+  await running.store.reports.append([report(stream, 9, midnight + 7_200, 3)]);
+  expect((await read()).stderr).toContain('in 2 files'); // late reports of the first day could have come
+  expect((await read()).stderr).toContain('in 1 file,');
   await running.store.reports.append([report(stream, 9, now - 5, 3)]);
-  expect((await read(now)).stderr).toContain('in 2 files'); // the day that was not over, and the new one
-  expect(contents(out).split('\n')).toHaveLength(9 + 1);
-  expect((await read(now + 2 * 86_400)).stderr).toContain('in 1 file,');
-  expect((await read(now + 2 * 86_400)).stderr).toContain('0 reports of 1 stream in 0 files');
+  expect((await read()).stderr).toContain('in 2 files'); // the day that was not over, and the new one
+  expect(lines()).toBe(10);
+  expect((await read()).stderr).toContain('1 report of 1 stream in 1 file,');
+});
+
+test.each([
+  ['lag behind', midnight + 30 * 86_400],
+  ['are ahead of', midnight - 30 * 86_400],
+])('reports that %s the clock are added by the next run', async (_, nowSeconds) => {
+  const stream = streamOfSchema(12);
+  const other = await openRunningIngest([testStream(stream, { name: 'V12/USD' })], signerSets, () => now * 1_000);
+  const out = newFolder();
+  const one = report(stream, 12, midnight, 0);
+  const add = (...seconds: readonly number[]) =>
+    other.store.reports.append(
+      seconds.map((second) => {
+        const ms = (midnight + second) * 1_000;
+        return { ...one, validFromMs: ms, observationsMs: ms };
+      }),
+    );
+  const read = async (options: { readonly interruption?: AbortSignal } = {}): Promise<readonly number[]> => {
+    const command = ['export', 'V12/USD', '--out', out, '--store', other.folder];
+    await runCommand(command, { nowMs: nowSeconds * 1_000, ...options });
+    const lines = contents(out).split('\n').slice(0, -1);
+    return lines.map((line) => JSON.parse(line).observationsTimestamp - midnight);
+  };
+  try {
+    await add(0, 10);
+    expect(await read()).toEqual([0, 10]);
+    await add(20, 86_400);
+    expect(await read({ interruption: abortAfter(1) })).toEqual([0, 10]);
+    expect(await read()).toEqual([0, 10, 20, 86_400]);
+    await add(86_399, 86_410);
+    expect(await read()).toEqual([0, 10, 20, 86_399, 86_400, 86_410]);
+  } finally {
+    await other.close();
+  }
+});
+
+test('a log that was cut before it had all streams is begun again', async () => {
+  const [out, cut] = [newFolder(), newFolder()];
+  const both = (path: string) => run(['V7/USD', 'V8/USD', '--out', path]);
+  await both(out);
+  const [first, second] = readFileSync(join(out, '_sealpost-export.log'), 'utf8').split('\n');
+  for (const text of [`${first}\n`, `${first}\n${second?.slice(0, 9)}`]) {
+    mkdirSync(cut);
+    writeFileSync(join(cut, '_sealpost-export.log'), text);
+    expect((await both(cut)).code).toBe(0);
+    expect(contents(cut) === contents(out)).toBe(true);
+    rmSync(cut, { recursive: true });
+  }
+});
+
+test('an export that fails before it begins leaves no folder', async () => {
+  const out = newFolder();
+  expect((await run(['NOPE/USD', '--out', join(out, 'a', 'b')])).code).not.toBe(0);
+  expect(existsSync(out)).toBe(false);
 });
 
 test('a renamed stream is continued under its first name', async () => {
@@ -165,8 +220,8 @@ test('retention that deletes between two runs loses no exported report', async (
     const one = report(stream, 12, midnight, 0);
     const at = (second: number) => ({ ...one, validFromMs: second * 1_000, observationsMs: second * 1_000 });
     await other.store.reports.append(Array.from({ length: 400 }, (_, i) => at(midnight + i)));
-    await other.store.reports.append([at(midnight + 86_400)]);
     expect((await read(midnight + 250)).code).toBe(0);
+    await other.store.reports.append([at(midnight + 86_400)]);
     const before = contents(out);
     while ((await other.store.reports.trim({ beforeMs: (midnight + 200) * 1_000, bytesMax: 1e12 })).more);
     const { code, stderr } = await read(midnight + 86_500);

@@ -1,7 +1,7 @@
 // The folder of an export: one file per stream and day in UTC. A file is written under a temporary name and gets its own when it is complete and on
 // the disk; the log says which ones are, so that an interrupted export continues without duplicates or holes (D188).
-import { type FileHandle, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
-import { join } from 'node:path';
+import { type FileHandle, mkdir, open, readdir, rename, rm, rmdir, stat } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
 import type { FeedId } from '@sealpost/protocol';
 import { CommandError, exitCodes, usageError } from '../../failure.ts';
 import type { ExportStream } from './columns.ts';
@@ -22,8 +22,8 @@ import {
 } from './log.ts';
 import type { ExportSpan } from './source.ts';
 
-/** Reports may come in this long after a day is over: until then its file is written again by the next run. */
-const lateSeconds = 3_600;
+/** Reports may come in this long after a day is over: a file is written again by the next run until its stream has a report so much later. */
+export const lateSeconds = 3_600;
 
 const formatDay = (second: number): string => new Date(second * 1_000).toISOString().slice(0, 10);
 
@@ -32,10 +32,10 @@ const partialSuffix = '.partial';
 /** One file that is being written. */
 export type DayFile = {
   readonly day: number;
-  /** Appends what an encoder gives for so many reports; `second` is the observation of the first of them. */
-  readonly write: (bytes: Uint8Array | string, reports: number, second: number) => Promise<void>;
-  /** Gives the file its name; without reports there is none. */
-  readonly complete: () => Promise<void>;
+  /** Appends what an encoder gives for reports that were observed at these seconds. */
+  readonly write: (bytes: Uint8Array | string, seconds: readonly number[]) => Promise<void>;
+  /** Gives the file its name; without reports there is none. `isPassed`: a report of a later day was read. */
+  readonly complete: (isPassed: boolean) => Promise<void>;
   readonly discard: () => Promise<void>;
 };
 
@@ -63,7 +63,8 @@ export type FolderRequest = {
   readonly extension: string;
   readonly arguments: LoggedArguments;
   readonly span: ExportSpan;
-  readonly nowSeconds: number;
+  /** Whether the span ends at a fixed time that is long enough ago for late reports. */
+  readonly isPast: boolean;
   /** The streams to export; called with those of an earlier run. */
   readonly find: (known: readonly LoggedStream[]) => Promise<readonly ExportStream[]>;
 };
@@ -71,7 +72,7 @@ export type FolderRequest = {
 /** Opens a new folder or one with an earlier run of the same export. */
 export const openFolder = async (request: FolderRequest): Promise<ExportFolder> => {
   const { path } = request;
-  await mkdir(path, { recursive: true }).catch((error: NodeJS.ErrnoException) => {
+  const created = await mkdir(path, { recursive: true }).catch((error: NodeJS.ErrnoException) => {
     throw ['EEXIST', 'ENOTDIR'].includes(String(error.code))
       ? usageError(`${path} is a file, expected a folder.`)
       : error;
@@ -90,8 +91,19 @@ export const openFolder = async (request: FolderRequest): Promise<ExportFolder> 
     }
   } catch (error) {
     await release();
+    if (created !== undefined) await removeEmpty(resolve(path), resolve(created));
     throw error;
   }
+};
+
+/** Removes a folder and those above it up to one, as far as they are empty. */
+const removeEmpty = async (path: string, top: string): Promise<void> => {
+  try {
+    await rmdir(path);
+  } catch {
+    return; // something was written into it
+  }
+  if (path !== top) await removeEmpty(dirname(path), top);
 };
 
 /** Rejects a folder with anything but an earlier run of this export, and removes what a killed one left. */
@@ -126,12 +138,13 @@ const createFolder = async (
   const run = isResumed ? log.runs : log.runs + 1;
   const streams = nameFiles(found, log.streams);
   await writer.append(
-    ...(log.arguments === undefined ? [{ arguments: request.arguments, log: logVersion } as const] : []),
-    ...(isResumed ? [] : [{ span }]),
     ...streams.filter((one) => !log.streams.includes(one)).map((stream) => ({ stream })),
+    ...(isResumed ? [] : [{ span }]),
+    // Last, so that a log with arguments has all streams.
+    ...(log.arguments === undefined ? [{ arguments: request.arguments, log: logVersion } as const] : []),
   );
   const files = new Map([...log.files].map(([feedId, days]) => [feedId, new Map(days)]));
-  const context: Context = { request, run, span, writer, files, written: 0 };
+  const context: Context = { request, run, span, writer, files, written: new Set() };
   return {
     span,
     streams,
@@ -143,7 +156,7 @@ const createFolder = async (
     },
     openDay: (stream, day) => openDayFile(context, stream, day),
     endStream: (feedId, start) => keepLost(context, feedId, start),
-    written: () => context.written,
+    written: () => context.written.size,
     complete: () => writer.append({ complete: true }),
     close: async () => {
       await writer.close();
@@ -158,7 +171,8 @@ type Context = {
   readonly span: ExportSpan;
   readonly writer: LogWriter;
   readonly files: Map<FeedId, Map<number, LoggedFile>>;
-  written: number;
+  /** Names of the files that this process has completed. */
+  readonly written: Set<string>;
 };
 
 /** Names streams for files: what a file system allows, and none alike. Streams of earlier runs keep theirs, whatever they are called now. */
@@ -177,20 +191,27 @@ const nameFiles = (found: readonly ExportStream[], known: readonly LoggedStream[
   });
 };
 
-const note = async ({ writer, files }: Context, file: LoggedFile): Promise<void> => {
-  await writer.append({ file });
-  files.set(file.feedId, (files.get(file.feedId) ?? new Map()).set(file.day, file));
+const note = async ({ writer, files }: Context, noted: readonly LoggedFile[]): Promise<void> => {
+  await writer.append(...noted.map((file) => ({ file })));
+  for (const file of noted) files.set(file.feedId, (files.get(file.feedId) ?? new Map()).set(file.day, file));
 };
+
+/** Files of a stream that are settled by a report observed at a second, which was read after them: what an earlier process wrote is older. */
+const settledBy = ({ files, written }: Context, feedId: FeedId, second: number): readonly LoggedFile[] =>
+  [...(files.get(feedId)?.values() ?? [])]
+    .filter(({ file, to, isSettled }) => !isSettled && written.has(file) && to + lateSeconds <= second)
+    .map((one) => ({ ...one, isSettled: true }));
 
 /** Files of earlier runs that this one could not replace, because the source has lost reports of them: they stay, and count as complete. */
 const keepLost = async (context: Context, feedId: FeedId, start: number): Promise<readonly LoggedFile[]> => {
-  const { request, run, span, files } = context;
+  const { request, run, span, files, written } = context;
   const lost: LoggedFile[] = [];
   for (const one of files.get(feedId)?.values() ?? []) {
-    if (one.day < dayStartOf(start) || isDone(context, one) || !(await isIntact(request, one))) continue;
+    if (written.has(one.file) || one.day < dayStartOf(start) || isDone(context, one) || !(await isIntact(request, one)))
+      continue;
     lost.push({ ...one, run, to: Math.min(endOf(one.day), span.to), isSettled: true });
   }
-  for (const one of lost) await note(context, one);
+  await note(context, lost);
   return lost;
 };
 
@@ -220,7 +241,7 @@ const openDayFile = async (context: Context, stream: LoggedStream, day: number):
   const file = `${stream.file}_${formatDay(day)}.${request.extension}`;
   const partial = join(request.path, `.${file}.${process.pid}-${run}${partialSuffix}`);
   const handle: FileHandle = await open(partial, 'wx'); // what lies there is not ours
-  let [bytes, reports, first, isOpen] = [0, 0, 0, true];
+  let [bytes, reports, first, last, isOpen] = [0, 0, 0, 0, true];
   const close = async (): Promise<void> => {
     if (isOpen) await handle.close();
     isOpen = false;
@@ -231,24 +252,25 @@ const openDayFile = async (context: Context, stream: LoggedStream, day: number):
   };
   return {
     day,
-    write: async (data, count, second) => {
-      if (reports === 0) first = second;
-      reports += count;
+    write: async (data, seconds) => {
+      if (reports === 0) first = seconds[0] ?? 0;
+      last = seconds.at(-1) ?? last;
+      reports += seconds.length;
       const chunk = typeof data === 'string' ? Buffer.from(data) : data;
       await writeWhole(handle, chunk, join(request.path, file));
       bytes += chunk.length;
     },
-    complete: async () => {
+    complete: async (isPassed) => {
       if (reports === 0) return discard();
       await handle.sync();
       await close();
       await rename(partial, join(request.path, file));
       await syncFolder(request.path);
-      const to = Math.min(endOf(day), span.to);
-      const isSettled = to + lateSeconds <= request.nowSeconds;
-      const line: LoggedFile = { feedId: stream.feedId, day, to, run, first, reports, bytes, file, isSettled };
-      await note(context, line);
-      context.written += 1;
+      const to = isPassed || request.isPast ? Math.min(endOf(day), span.to) : last;
+      const { feedId } = stream;
+      const line: LoggedFile = { feedId, day, to, run, first, reports, bytes, file, isSettled: request.isPast };
+      await note(context, [line, ...settledBy(context, feedId, last)]);
+      context.written.add(file);
     },
     discard,
   };

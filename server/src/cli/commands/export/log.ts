@@ -30,7 +30,7 @@ export type LoggedFile = {
   readonly reports: number;
   readonly bytes: number;
   readonly file: string;
-  /** `to` was long enough ago for late reports: it is not written again for the same time range. */
+  /** Late reports are in: it is not written again for the same time range. */
   readonly isSettled: boolean;
 };
 
@@ -65,7 +65,9 @@ export const readLog = async (path: string): Promise<ExportLog> => {
     .split('\n')
     .slice(0, -1)
     .map((line, i) => parseLine(path, line, i + 1));
-  return { ...fold(lines), bytes: Buffer.byteLength(whole) };
+  const log = fold(lines);
+  // The arguments end the first entry: without them its streams may have been cut off.
+  return log.arguments === undefined ? { ...fold([]), bytes: 0 } : { ...log, bytes: Buffer.byteLength(whole) };
 };
 
 const parseLine = (path: string, line: string, number: number): Line => {

@@ -7,7 +7,7 @@ import { createProgress, type Progress } from '../../progress.ts';
 import type { Session } from '../../session.ts';
 import type { ExportArguments, FormatName } from './arguments.ts';
 import { columnsOf, type ExportColumn, type ExportRow, type ExportStream, exportRowOf } from './columns.ts';
-import { type DayFile, type ExportFolder, openFolder } from './folder.ts';
+import { type DayFile, type ExportFolder, lateSeconds, openFolder } from './folder.ts';
 import { dayStartOf, type LoggedArguments } from './log.ts';
 import type { ExportSource, ExportSpan } from './source.ts';
 import { createCsv, createNdjson, type Encoder } from './text-formats.ts';
@@ -179,6 +179,9 @@ const loggedArguments = ({ args, origin }: Run): LoggedArguments => ({
   '--full-report': args.hasFullReport,
 });
 
+/** Whether a time is given and does not move on with the clock, as `-1h` does. */
+const isFixed = (time: string | null): boolean => time !== null && !time.startsWith('-');
+
 const writeFolder = async (run: Run, path: string): Promise<void> => {
   const { args, session, source } = run;
   const folder = await openFolder({
@@ -186,7 +189,7 @@ const writeFolder = async (run: Run, path: string): Promise<void> => {
     extension: args.format,
     arguments: loggedArguments(run),
     span: args.span,
-    nowSeconds: Math.floor(session.nowMs() / 1_000),
+    isPast: isFixed(args.times.to) && args.span.to + lateSeconds <= Math.floor(session.nowMs() / 1_000),
     // Streams that were named keep the name that they had, so that a renamed one is continued; all streams may be more by now.
     find: async (known) =>
       known.length > 0 && args.feeds.length > 0 ? known : decodable(run, unique(await source.find(args.feeds))),
@@ -222,10 +225,10 @@ const writeStream = async (run: Run, folder: ExportFolder, index: number): Promi
   const start = await folder.startOf(stream.feedId);
   const columns = columnsOf(versionsOf([stream]), args);
   let day: { readonly file: DayFile; readonly encoder: Encoder } | undefined;
-  const endDay = async (): Promise<void> => {
+  const endDay = async (isPassed: boolean): Promise<void> => {
     if (day === undefined) return;
-    await day.file.write(day.encoder.end(), 0, 0);
-    await day.file.complete();
+    await day.file.write(day.encoder.end(), []);
+    await day.file.complete(isPassed);
     day = undefined;
   };
   const span = { ...folder.span, from: start };
@@ -233,14 +236,14 @@ const writeStream = async (run: Run, folder: ExportFolder, index: number): Promi
     for await (const page of readPages(run, stream, span, index / folder.streams.length, folder.streams.length)) {
       const { rows, seconds } = readRows(run, stream, columns, page);
       for (const { at, from, to } of splitByDay(seconds)) {
-        if (day?.file.day !== at) await endDay();
+        if (day?.file.day !== at) await endDay(true);
         if (day === undefined && (await folder.hasMore(stream.feedId, at, seconds[from] ?? at))) continue;
         day ??= { file: await folder.openDay(stream, at), encoder: format.create(columns) };
-        await day.file.write(day.encoder.add(rows.slice(from, to)), to - from, seconds[from] ?? at);
+        await day.file.write(day.encoder.add(rows.slice(from, to)), seconds.slice(from, to));
         run.reports += to - from;
       }
     }
-    await endDay();
+    await endDay(false);
   } catch (error) {
     await day?.file.discard();
     throw error;
