@@ -82,7 +82,7 @@ export const createRequester = (parts: RequesterParts): Requester => {
   const attempts: Attempt[] = [];
   const state: { offsetMs?: number; failures: number } = { failures: 0 };
   const outage = createOutage();
-  const stopped = (path: string): string | undefined => parts.stopped() ?? outage.ofPath(path);
+  const stopped = (path: string): string | undefined => parts.stopped() ?? outage.ofPath(path) ?? pace.refusal(path);
   const headersOf = (request: RequestToSend): Readonly<Record<string, string>> => {
     const { offsetMs = 0 } = state;
     return buildHeaders(

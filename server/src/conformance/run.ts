@@ -57,7 +57,7 @@ export type RunReport = {
   readonly isAnswered: boolean;
   /** Node's code of the first failed connection, if no request was answered. */
   readonly failureCode: string;
-  /** Whether every check could be made: neither an outage nor the time limit ended the run early. */
+  /** Whether every check could be made: neither an outage nor a time or rate limit ended the run early. */
   readonly isComplete: boolean;
 };
 
@@ -91,7 +91,7 @@ export const runChecks = async (options: RunOptions): Promise<RunReport> => {
       requests: attempts.length,
       isAnswered: attempts.some(({ answer }) => answer !== undefined),
       failureCode: attempts[0]?.failure?.code ?? '',
-      isComplete: requester.outage() === undefined,
+      isComplete: requester.outage() === undefined && !pace.hasRefused(),
     };
   } finally {
     over.abort();

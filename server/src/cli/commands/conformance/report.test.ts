@@ -15,6 +15,7 @@ import { createSignedReports, secondStream } from '../../../../../tests/support/
 import { readText } from '../../../../../tests/support/source-tree.ts';
 import { groupOf } from '../../../conformance/check.ts';
 import { exchange } from '../../../conformance/exchange.ts';
+import { createPace } from '../../../conformance/pace.ts';
 import { checkTable } from '../../../conformance/table.ts';
 import { against } from '../../reading-sample.fixture.ts';
 import { runCommand } from '../../sample-session.fixture.ts';
@@ -144,6 +145,44 @@ test('conformance: the run stays within the rate limit that the headers give, wh
     await service.close();
   }
 }, 30_000);
+
+test('conformance: a rate limit per minute that is used up skips the other checks, and blames nobody', async () => {
+  let remaining = 3;
+  const { code, stdout } = await against(
+    (_, response) => {
+      remaining -= 1;
+      response.setHeader('Content-Type', 'application/json');
+      const headers = { 'RateLimit-Limit': 3, 'RateLimit-Remaining': 0, 'RateLimit-Reset': 60 };
+      response.writeHead(remaining < 0 ? 429 : 200, remaining > 0 ? {} : headers).end('{"feeds":[]}');
+    },
+    (url) => runCommand(['conformance', url, ...fast, '--json', '--only', 'discovery', '--only', 'service'], { env }),
+  );
+  const { checks, complete, requests } = JSON.parse(stdout);
+  const row = (id: string) => checks.find((one: { id: string }) => one.id === id);
+  expect([code, complete, requests]).toEqual([3, false, 3]);
+  expect(row('service.rate-limit').result).toBe('passed');
+  expect(row('discovery.signed').reason).toMatch(/^The rate limit allows the next request in \d+ s\.$/);
+});
+
+test('conformance: what remains of a rate limit is spread over the time until it is reset', () => {
+  const pace = createPace(1_000);
+  const note = (remaining: number, reset: number) =>
+    pace.note('/', {
+      status: 200,
+      headers: { 'ratelimit-limit': '100', 'ratelimit-remaining': `${remaining}`, 'ratelimit-reset': `${reset}` },
+    });
+  note(80, 60);
+  expect(pace.rate()).toBeCloseTo(40 / 60);
+  note(100, 1);
+  expect(pace.rate()).toBeCloseTo(50);
+  note(80, Math.ceil(Date.now() / 1_000) + 60);
+  expect(pace.rate()).toBeCloseTo(40 / 60, 1);
+  note(1, 1e12);
+  expect(pace.rate()).toBeCloseTo(1 / 5);
+  expect(pace.refusal('/')).toBeUndefined();
+  note(0, 1e12);
+  expect(pace.refusal('/other')).toContain('The rate limit allows');
+});
 
 const bounds = ['--requests-per-second', '1000', '--timeout', '1', '--live-seconds', '1', '--time-limit', '30'];
 
