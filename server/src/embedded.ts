@@ -99,7 +99,7 @@ export const openEmbeddedSandbox = async (options: EmbeddedOptions): Promise<Emb
       return results;
     },
     perform: async (act) => {
-      if (act.kind === 'fault') faults.add(act.fault);
+      if (act.kind === 'fault') faults.add(act.fault, act.second * 1_000);
       else if (act.kind === 'clearFaults') faults.clear();
       // Time stands still here, so that speed and pause mean nothing.
       else if (act.kind !== 'speed' && act.kind !== 'pause') await administer(act);

@@ -9,7 +9,7 @@ import { type Feed, type FeedCounts, startSandboxFeed } from './feed.ts';
 import type { SandboxSource } from './network.ts';
 import { compileEvent, type ScenarioAct, secondOfEvent } from './scenario/compile.ts';
 import { durationSeconds, eventRow, type ScenarioEvent } from './scenario/event-table.ts';
-import { type Scenario, ScenarioError } from './scenario/parse.ts';
+import { eventsMax, type Scenario, ScenarioError } from './scenario/parse.ts';
 
 /** What a director needs of the faults. */
 export type FaultControls = Pick<Faults, 'add' | 'remove' | 'clear' | 'mark' | 'list' | 'requests'>;
@@ -79,8 +79,6 @@ export type Director = {
   readonly stop: () => Promise<void>;
 };
 
-/** Events that a sandbox records while it runs. */
-const recordedMax = 10_000;
 const shownMax = 20;
 /** A step is answered after this long, done or not. */
 const stepWaitMs = 25_000;
@@ -125,8 +123,11 @@ export const startDirector = async (parts: DirectorParts): Promise<Director> => 
   const feed = startSandboxFeed({ ...parts, perform: performLater });
   for (const act of acts) if (!isFirst(act)) feed.schedule(act);
   const set: Director['set'] = async (events) => {
-    if (recorded.length + events.length > recordedMax)
-      throw new ScenarioError('', `This sandbox has ${recordedMax} events. Start another one.`);
+    if (recorded.length + events.length > eventsMax)
+      throw new ScenarioError(
+        '',
+        `This sandbox has ${eventsMax} events, as many as a scenario may have. Start another one.`,
+      );
     checkSteps(events);
     const next = Math.max(feed.nextSecond(), Math.floor(clock.nowMs() / 1_000) + 1);
     const planned = events.map((event, i) => plan(parts, event, next, events.length === 1 ? '' : `[${i}]`));

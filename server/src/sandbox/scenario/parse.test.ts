@@ -87,7 +87,7 @@ test('scenario: an error names the path of the field and what may be there', () 
       { streams: [{ pair: 'FOO/USD', price: -1 }] },
       'streams[0].price: is -1, expected a number from 1e-9 to 1000000000.',
     ],
-    [{ events: {} }, 'events: is {}, expected a list of up to 1000 events.'],
+    [{ events: {} }, 'events: is {}, expected a list of up to 10000 events.'],
     [{ events: [{ at: '1s', type: 'pause' }, 7] }, 'events[1]: is 7, expected an object with the field type.'],
     [{ events: [{ at: '1s', type: 'step', by: '1s' }] }, 'events[0].type: is "step", expected one of level, jump, '],
     [{ events: [{ at: '1.5s', type: 'pause' }] }, 'events[0].at: is "1.5s", expected a duration after the start'],

@@ -28,7 +28,7 @@ export class ScenarioError extends Error {
 }
 
 /** Events of one scenario at most. */
-export const eventsMax = 1_000;
+export const eventsMax = 10_000;
 
 /** A scenario, in its JSON form. */
 export type Scenario = {
