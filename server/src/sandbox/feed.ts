@@ -74,8 +74,7 @@ export const startSandboxFeed = (parts: SandboxFeedParts): Feed => {
     for (let i = 0; i < lines.length; i += linesPerSubmit)
       count(counts, await parts.submit(lines.slice(i, i + linesPerSubmit)));
     stored = to;
-    for (const resolve of waiting) resolve();
-    waiting.clear();
+    for (const resolve of [...waiting]) resolve();
   };
   const run = async (): Promise<void> => {
     while (!stopping.signal.aborted) {
@@ -120,8 +119,13 @@ const insertInOrder = (acts: ScenarioAct[], act: ScenarioAct): void => {
 /** Resolves when those who wait are called, or the signal is aborted. */
 const nextOf = (waiting: Set<() => void>, signal: AbortSignal): Promise<void> =>
   new Promise((resolve) => {
-    waiting.add(resolve);
-    signal.addEventListener('abort', () => resolve(), { once: true });
+    const end = (): void => {
+      waiting.delete(end);
+      signal.removeEventListener('abort', end); // the signal outlives those who wait
+      resolve();
+    };
+    waiting.add(end);
+    signal.addEventListener('abort', end);
   });
 
 const count = (
