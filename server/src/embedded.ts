@@ -13,7 +13,7 @@ import type { ScenarioAct } from './sandbox/scenario/compile.ts';
 import { createStoreMemory } from './store/open.ts';
 import type { Account, Act, RegisteredSignerSet } from './store/store.ts';
 
-export { stepMaxMs } from './sandbox/clock.ts';
+export { clockMaxMs, stepMaxMs } from './sandbox/clock.ts';
 export { compileScenario } from './sandbox/director.ts';
 export type { ListedFault } from './sandbox/faults/decisions.ts';
 export { durationMs } from './sandbox/faults/fields.ts';

@@ -1,5 +1,5 @@
 // Durations and moments as tests write them.
-import { durationMs } from 'sealpost/sandbox';
+import { clockMaxMs, durationMs } from 'sealpost/sandbox';
 import { unexpected } from './errors.ts';
 
 /** `'500ms'`, `'10s'`, `'5m'`, `'2h'`, `'1d'`, or a number of milliseconds. */
@@ -18,9 +18,6 @@ export const parseDuration = (argument: string, value: unknown, maxMs: number, m
   throw unexpected(argument, value, durationExpected(max));
 };
 
-/** As far as reports go: 30 days before 2106-02-07. */
-const momentMaxMs = (2 ** 32 - 1 - 30 * 86_400) * 1_000;
-
 const dated = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?(Z|[+-]\d{2}:\d{2}))?$/;
 
 const msOf = (value: unknown): number => {
@@ -32,6 +29,6 @@ const msOf = (value: unknown): number => {
 /** A moment in ms. */
 export const parseMoment = (argument: string, value: unknown): number => {
   const ms = msOf(value);
-  if (Number.isInteger(ms) && ms >= 0 && ms <= momentMaxMs) return ms;
+  if (Number.isInteger(ms) && ms >= 0 && ms <= clockMaxMs) return ms;
   throw unexpected(argument, value, "a Date, a date such as '2026-03-13T14:30:00Z', or Unix seconds, before 2106");
 };

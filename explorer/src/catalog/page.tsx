@@ -6,6 +6,7 @@ import type { CatalogState } from '../state/catalog.ts';
 import { useExplorer } from '../state/explorer.ts';
 import { Empty, Failure, Loading, Notice, Pill, useTitle } from '../ui/components.tsx';
 import { formatCount } from '../ui/format.ts';
+import { liveTexts } from '../ui/live-texts.ts';
 import {
   activeFilters,
   filterValuesOf,
@@ -149,12 +150,6 @@ const SignInHint = () => {
     </p>
   );
 };
-
-const liveTexts = {
-  connecting: ['neutral', 'Connecting…'],
-  live: ['ok', 'Connected'],
-  reconnecting: ['warn', 'Reconnecting…'],
-} as const;
 
 /** Whether the prices in view are live. */
 const LivePill = () => {

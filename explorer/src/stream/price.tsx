@@ -6,6 +6,7 @@ import { useExplorer } from '../state/explorer.ts';
 import { Exact, Freshness, Loading, Pill, Time, useTitle } from '../ui/components.tsx';
 import { formatAge, formatPrice, splitPrice } from '../ui/format.ts';
 import { intervalMsOf } from '../ui/interval.ts';
+import { liveTexts } from '../ui/live-texts.ts';
 import { marketStatusOf } from '../ui/market-status.ts';
 import { describeOldPrice, isMarketClosed } from '../ui/price-age.ts';
 import { unitTextOf } from '../ui/price-unit.ts';
@@ -19,17 +20,10 @@ import {
   type Span,
 } from './chart-spans.ts';
 
-const stateTexts = {
-  off: ['neutral', 'Not connected'],
-  connecting: ['neutral', 'Connecting…'],
-  live: ['ok', 'Connected'],
-  reconnecting: ['warn', 'Reconnecting…'],
-} as const;
-
 /** The state of the live connection; screen readers announce changes. */
 export const LivePill = () => {
   const { live } = useExplorer();
-  const [kind, text] = stateTexts[live.state.value];
+  const [kind, text] = liveTexts[live.state.value];
   const title =
     live.state.value === 'reconnecting' ? 'Connection lost. Missed reports are loaded after reconnecting.' : undefined;
   return (

@@ -93,6 +93,13 @@ const createInterruption = (host: NodeJS.Process): Session['interruption'] => {
   };
 };
 
+/** Resolves when a signal is aborted, or at once if it is. */
+export const untilAborted = (signal: AbortSignal): Promise<void> =>
+  new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+
 /** A session whose output has no terminal control sequences except the program's own. */
 export const withCleanOutput = (session: Session): Session => {
   const { stderr, write } = session;

@@ -11,7 +11,7 @@ import { StoreError } from '../../store/store.ts';
 import type { SettingsCommand } from '../command.ts';
 import type { RawOptions } from '../command-options.ts';
 import { usageError } from '../failure.ts';
-import { printJson, type Session } from '../session.ts';
+import { printJson, type Session, untilAborted } from '../session.ts';
 import { withStore } from '../store-access.ts';
 import { readVersion } from '../version.ts';
 import { readIngestToken } from './ingest/token.ts';
@@ -53,10 +53,7 @@ export const serveCommand: SettingsCommand = {
     }
     const reload = (): void => node.reloadTls();
     process.on('SIGHUP', reload);
-    await new Promise<void>((resolve) => {
-      if (signal.aborted) resolve();
-      signal.addEventListener('abort', () => resolve(), { once: true });
-    });
+    await untilAborted(signal);
     process.off('SIGHUP', reload);
     await node.stop(String(signal.reason));
   },

@@ -1,25 +1,10 @@
 // The operation that returns the reports of several streams at a timestamp: complete, partial, and too many.
 import { randomBytes } from 'node:crypto';
 import type { Check } from '../check.ts';
-import type { ReceivedAnswer } from '../exchange.ts';
 import type { Probe } from '../probe.ts';
-import { reportsOf, shapeProblem } from '../reports.ts';
 import { targets } from '../sample.ts';
 import { demand, demandStatus, excerpt, SkipError } from '../verdict.ts';
-import { argumentChecks, unknownFeedId } from './reads.ts';
-
-/** The reports of an answer with exactly one key, `reports`. */
-const requireReports = (answer: ReceivedAnswer) => {
-  const keys = Object.keys(Object(answer.json));
-  demand(keys.join() === 'reports', 'an object with one key, reports', () => excerpt(answer.text), answer);
-  const { reports } = Object(answer.json);
-  demand(Array.isArray(reports), 'a list of reports', () => excerpt(answer.text), answer);
-  for (const report of reports) {
-    const problem = shapeProblem(report);
-    demand(problem === undefined, 'reports with the four fields', () => String(problem), answer);
-  }
-  return reportsOf(answer.json);
-};
+import { argumentChecks, requireReports, unknownFeedId } from './reads.ts';
 
 /** The sampled streams, divided by whether they have a report at a second when the first one has. */
 const streamsAt = async ({ ask, sample }: Probe) => {

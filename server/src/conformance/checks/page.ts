@@ -3,10 +3,10 @@ import type { ReportJson } from '@sealpost/protocol';
 import type { Check } from '../check.ts';
 import type { ReceivedAnswer } from '../exchange.ts';
 import type { Probe } from '../probe.ts';
-import { reportsOf, shapeProblem } from '../reports.ts';
+import { reportsOf } from '../reports.ts';
 import { targets } from '../sample.ts';
-import { demand, demandStatus, excerpt, SkipError } from '../verdict.ts';
-import { argumentChecks } from './reads.ts';
+import { demand, demandStatus, SkipError } from '../verdict.ts';
+import { argumentChecks, requireReports } from './reads.ts';
 
 /** How far back pages begin: a few windows, in seconds. */
 const backSeconds = 30;
@@ -18,16 +18,11 @@ const readPage = async ({ ask }: Probe, feedId: string, start: number, limit?: n
 
 const requirePage = (answer: ReceivedAnswer, feedId: string): readonly ReportJson[] => {
   demandStatus(answer, [200]);
-  const keys = Object.keys(Object(answer.json));
-  demand(keys.join() === 'reports', 'an object with one key, reports', () => excerpt(answer.text), answer);
-  const { reports } = Object(answer.json);
-  demand(Array.isArray(reports), 'a list of reports', () => excerpt(answer.text), answer);
+  const reports = requireReports(answer);
   for (const report of reports) {
-    const problem = shapeProblem(report);
-    demand(problem === undefined, 'reports with the four fields', () => String(problem), answer);
     demand(report.feedID === feedId, `reports of ${feedId}`, () => report.feedID, answer);
   }
-  return reportsOf(answer.json);
+  return reports;
 };
 
 /** A stream with a start at which there are several reports. */

@@ -1,8 +1,9 @@
 // The operations that return one report: the latest, and the one at a timestamp.
+import type { ReportJson } from '@sealpost/protocol';
 import type { Check } from '../check.ts';
 import type { ReceivedAnswer } from '../exchange.ts';
 import type { Probe } from '../probe.ts';
-import { shapeProblem } from '../reports.ts';
+import { reportsOf, shapeProblem } from '../reports.ts';
 import { targets } from '../sample.ts';
 import { demand, demandStatus, excerpt } from '../verdict.ts';
 
@@ -21,6 +22,19 @@ const requireReport = (answer: ReceivedAnswer, feedId: string) => {
   );
   demand(report.feedID === feedId, `feedID ${feedId}`, () => report.feedID, answer);
   return report;
+};
+
+/** The reports of an answer with exactly one key, `reports`. */
+export const requireReports = (answer: ReceivedAnswer): readonly ReportJson[] => {
+  const keys = Object.keys(Object(answer.json));
+  demand(keys.join() === 'reports', 'an object with one key, reports', () => excerpt(answer.text), answer);
+  const { reports } = Object(answer.json);
+  demand(Array.isArray(reports), 'a list of reports', () => excerpt(answer.text), answer);
+  for (const report of reports) {
+    const problem = shapeProblem(report);
+    demand(problem === undefined, 'reports with the four fields', () => String(problem), answer);
+  }
+  return reportsOf(answer.json);
 };
 
 const readAt = async ({ ask }: Probe, feedId: string, timestamp: number) => {

@@ -12,6 +12,17 @@ export type FaultField<T = unknown, R extends boolean = boolean> = {
   readonly schema: JsonSchema;
 };
 
+/** The values of some fields: those that are required, and those that may be absent. */
+export type FieldValues<F extends Readonly<Record<string, FaultField>>> = {
+  readonly [K in keyof F as F[K] extends FaultField<unknown, true> ? K : never]: F[K] extends FaultField<infer T>
+    ? T
+    : never;
+} & {
+  readonly [K in keyof F as F[K] extends FaultField<unknown, true> ? never : K]?: F[K] extends FaultField<infer T>
+    ? T
+    : never;
+};
+
 /** Makes a field that a fault cannot be without. */
 export const required = <T>(field: FaultField<T, false>): FaultField<T, true> => ({ ...field, required: true });
 

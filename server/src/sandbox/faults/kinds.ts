@@ -1,7 +1,19 @@
 // The table of fault kinds: what each does, where it acts, and its fields. Parsers, the JSON Schema, the text form and the documentation are derived
 // from it or compared with it.
 import { ApiError, parseFeedId, parseUserId, type RouteName, routes } from '@sealpost/protocol';
-import { duration, type FaultField, flag, integer, moment, names, number, numberOf, required, text } from './fields.ts';
+import {
+  duration,
+  type FaultField,
+  type FieldValues,
+  flag,
+  integer,
+  moment,
+  names,
+  number,
+  numberOf,
+  required,
+  text,
+} from './fields.ts';
 
 /**
  * Where a fault acts, which is also what it counts: a `request` before it is answered (opening a live connection is one), the `answer` to one,
@@ -238,21 +250,11 @@ export const faultKindNames = Object.keys(faultKinds) as readonly FaultKind[]; /
 /** A row without its exact type. */
 export const kindRow = (kind: FaultKind): KindRow => faultKinds[kind];
 
-type Values<F extends Readonly<Record<string, FaultField>>> = {
-  readonly [K in keyof F as F[K] extends FaultField<unknown, true> ? K : never]: F[K] extends FaultField<infer T>
-    ? T
-    : never;
-} & {
-  readonly [K in keyof F as F[K] extends FaultField<unknown, true> ? never : K]?: F[K] extends FaultField<infer T>
-    ? T
-    : never;
-};
-
 /** The fields that every fault may have. */
-export type CommonValues = Values<typeof commonFields>;
+export type CommonValues = FieldValues<typeof commonFields>;
 
 /** A fault of one kind, in its JSON form. */
-export type FaultOf<K extends FaultKind> = { readonly kind: K } & Values<(typeof faultKinds)[K]['fields']> &
+export type FaultOf<K extends FaultKind> = { readonly kind: K } & FieldValues<(typeof faultKinds)[K]['fields']> &
   CommonValues;
 
 /** A fault, in its JSON form. */

@@ -1,6 +1,14 @@
 // The table of scenario events: what each does, and its fields. The parser, the JSON Schema, `sealpost sandbox set` and the documentation are derived
 // from it or compared with it.
-import { type FaultField, type JsonSchema, names, number, required } from '../faults/fields.ts';
+import {
+  durationMs,
+  type FaultField,
+  type FieldValues,
+  type JsonSchema,
+  names,
+  number,
+  required,
+} from '../faults/fields.ts';
 import { FaultError, faultSchema, parseFault } from '../faults/parse.ts';
 
 export type EventRow = {
@@ -25,12 +33,11 @@ export class FieldError extends Error {
 }
 
 const durationPattern = /^(\d{1,9})([smhd])$/;
-const unitSeconds: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3_600, d: 86_400 };
 
 /** Reads `90s`, `10m`, `2h` or `1d` as seconds; undefined for anything else. */
 export const durationSeconds = (text: string): number | undefined => {
-  const [, count, unit = ''] = durationPattern.exec(text) ?? [];
-  return count === undefined ? undefined : Number(count) * (unitSeconds[unit] ?? Number.NaN);
+  const ms = durationPattern.test(text) ? durationMs(text) : undefined;
+  return ms === undefined ? undefined : ms / 1_000;
 };
 
 const datePattern = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.0+)?(?:Z|[+-]\d{2}:\d{2})$/;
@@ -226,18 +233,8 @@ export const eventTypes = Object.keys(eventTable) as readonly EventType[]; // th
 /** A row without its exact type. */
 export const eventRow = (type: EventType): EventRow => eventTable[type];
 
-type Values<F extends Readonly<Record<string, FaultField>>> = {
-  readonly [K in keyof F as F[K] extends FaultField<unknown, true> ? K : never]: F[K] extends FaultField<infer T>
-    ? T
-    : never;
-} & {
-  readonly [K in keyof F as F[K] extends FaultField<unknown, true> ? never : K]?: F[K] extends FaultField<infer T>
-    ? T
-    : never;
-};
-
 /** An event of one type, in its JSON form; without `at` it is at once. */
-export type EventOf<T extends EventType> = { readonly type: T; readonly at?: string } & Values<
+export type EventOf<T extends EventType> = { readonly type: T; readonly at?: string } & FieldValues<
   (typeof eventTable)[T]['fields']
 >;
 

@@ -11,7 +11,7 @@ import { parseCount, type RawOptions, readSettings } from '../../command-options
 import { CommandError, exitCodes } from '../../failure.ts';
 import { formatNumberOf } from '../../formats.ts';
 import { demoFiles, findProfile } from '../../profiles.ts';
-import { printJson, type Session } from '../../session.ts';
+import { printJson, type Session, untilAborted } from '../../session.ts';
 import { readVersion } from '../../version.ts';
 import { type FeedOptions, startFeed } from './feed.ts';
 import {
@@ -172,10 +172,7 @@ const runDemo = async (node: Node, run: DemoRun, onReady: () => Promise<void>): 
 
 const feedUntilInterrupted = async (node: Node, run: DemoRun, onReady: () => Promise<void>): Promise<void> => {
   const { session, signal, starting, folder, world } = run;
-  const interrupted = new Promise<void>((resolve) => {
-    if (signal.aborted) resolve();
-    signal.addEventListener('abort', () => resolve(), { once: true });
-  });
+  const interrupted = untilAborted(signal);
   await starting.part('the demo account', () => registerDemo(node.write.store, folder, world, session.nowMs()));
   writeDemoProfile(folder, node.url, world);
   const feed = await startFeed(node, run);

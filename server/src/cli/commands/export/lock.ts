@@ -4,6 +4,7 @@ import { randomUUID } from 'node:crypto';
 import { readFile, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
+import { processExists } from '../../../runtime/process-exists.ts';
 import { CommandError, exitCodes } from '../../failure.ts';
 
 export const lockName = '_sealpost-export.lock';
@@ -65,10 +66,5 @@ const isAlive = async (path: string, held: Holder | undefined): Promise<boolean>
   const { pid, host } = held;
   if (host !== hostname()) return true;
   if (pid === process.pid) return false; // a process before this one in the same container, or this one in a test
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM'; // someone else's process
-  }
+  return processExists(pid);
 };

@@ -4,6 +4,7 @@ import { createHash } from 'node:crypto';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { processExists } from '../../../runtime/process-exists.ts';
 import { CommandError, exitCodes, usageError } from '../../failure.ts';
 
 export type SandboxFolder = {
@@ -84,20 +85,12 @@ const claimFolder = (path: string): string => {
   const marker = readMarker(path);
   if (marker === undefined && readdirSync(path).length > 0)
     throw usageError(`${path} is not empty, and not a sandbox's folder. Use another one: --dir FOLDER.`);
-  if (marker?.pid != null && isRunning(marker.pid))
+  if (marker?.pid != null && processExists(marker.pid))
     throw new CommandError(
       exitCodes.unavailable,
       `A sandbox is running in ${path} (process ${marker.pid}). Stop it, or use another folder: --dir FOLDER.`,
     );
   return path;
-};
-
-const isRunning = (pid: number): boolean => {
-  try {
-    return process.kill(pid, 0);
-  } catch (error) {
-    return Object(error).code === 'EPERM'; // another user's
-  }
 };
 
 /** Removes the reports of the sandbox before. The store must not be open. */

@@ -12,7 +12,7 @@ import { createFaults, type Faults } from '../../../sandbox/faults/faults.ts';
 import { ScenarioError } from '../../../sandbox/scenario/parse.ts';
 import { sandboxStatus } from '../../../sandbox/status.ts';
 import { CommandError, exitCodes, usageError } from '../../failure.ts';
-import type { Session } from '../../session.ts';
+import { type Session, untilAborted } from '../../session.ts';
 import { readVersion } from '../../version.ts';
 import { createQuietLog } from '../demo/demo.ts';
 import { registerNetwork } from '../demo/world.ts';
@@ -61,10 +61,7 @@ const createClosing = (): Closing => {
 /** Runs until interrupted. */
 export const runSandbox = async (session: Session, run: SandboxRun): Promise<void> => {
   const signal = session.interruption(['SIGHUP']); // of a terminal that is closed: the temporary folder must not stay
-  const interrupted = new Promise<void>((resolve) => {
-    if (signal.aborted) resolve();
-    signal.addEventListener('abort', () => resolve(), { once: true });
-  });
+  const interrupted = untilAborted(signal);
   const closing = createClosing();
   try {
     const started = await startSandbox(session, run, closing, signal);

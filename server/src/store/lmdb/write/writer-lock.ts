@@ -4,6 +4,7 @@
 import { readFileSync, readlinkSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { utimes } from 'node:fs/promises';
 import { join } from 'node:path';
+import { processExists } from '../../../runtime/process-exists.ts';
 import type { DamageLog } from '../../damage.ts';
 import { StoreError } from '../../store.ts';
 import type { Environment } from '../environment.ts';
@@ -115,7 +116,7 @@ const createBeat = (path: string) => {
 
 /** When a process started, in the kernel's ticks; undefined when there is no such process. Without /proc: whether it exists. */
 const startOf = (pid: number): string | undefined => {
-  if (process.platform !== 'linux') return exists(pid) ? 'running' : undefined;
+  if (process.platform !== 'linux') return processExists(pid) ? 'running' : undefined;
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
     // The name may hold spaces and parentheses: fields are counted after the last one.
@@ -123,14 +124,6 @@ const startOf = (pid: number): string | undefined => {
     return fields[0] === 'Z' ? undefined : fields[19];
   } catch {
     return undefined;
-  }
-};
-
-const exists = (pid: number): boolean => {
-  try {
-    return process.kill(pid, 0);
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM'; // of the system call
   }
 };
 
