@@ -5,6 +5,7 @@ import type { CatalogEntry } from '@sealpost/protocol';
 import type { ComponentChildren } from 'preact';
 import { useExplorer } from '../state/explorer.ts';
 import { Exact, Freshness, StatusPill } from '../ui/components.tsx';
+import { StreamStateMark, streamStateOf } from '../ui/price/stream-state.tsx';
 import { isMarketClosed, isOldPrice } from '../ui/price-age.ts';
 import { unitTextOf } from '../ui/price-unit.ts';
 
@@ -12,24 +13,33 @@ type One = { readonly stream: CatalogEntry };
 
 const noAccess = 'Your account does not include this stream. Ask the server’s operator for access.';
 
-export const PriceCell = ({ stream: { feedId, quoteAsset }, isReadable }: One & { readonly isReadable: boolean }) => {
+export const PriceCell = ({ stream, isReadable }: One & { readonly isReadable: boolean }) => {
   const { live } = useExplorer();
-  const report = live.latest(feedId).value;
+  const { feedId, quoteAsset } = stream;
+  const decoded = live.latest(feedId).value?.decoded;
   if (!isReadable)
     return (
       <span class="muted small" title={noAccess}>
         no access
       </span>
     );
-  if (report === undefined) return <span class="muted">–</span>;
+  const state = streamStateOf(stream, decoded, live.isEmpty(feedId).value);
   return (
-    <Muted
-      feedId={feedId}
-      title={`${report.decoded.priceText} ${unitTextOf(report.decoded.version, report.decoded.price, quoteAsset)}`}
-      decoded={report.decoded}
-    >
-      <Exact value={report.decoded.price} />
-    </Muted>
+    <span class="price-lines">
+      {decoded === undefined ? (
+        state === 'loading' && <span class="muted">–</span>
+      ) : (
+        <Muted
+          feedId={feedId}
+          title={`${decoded.priceText} ${unitTextOf(decoded.version, decoded.price, quoteAsset)}`}
+          decoded={decoded}
+          isEnded={state === 'ended'}
+        >
+          <Exact value={decoded.price} digits={live.digits(feedId).value} />
+        </Muted>
+      )}
+      <StreamStateMark state={state} />
+    </span>
   );
 };
 
@@ -37,16 +47,18 @@ type MutedProps = {
   readonly feedId: string;
   readonly title: string;
   readonly decoded: DecodedReport;
+  readonly isEnded: boolean;
   readonly children: ComponentChildren;
 };
 
 /** Mutes an old price. A component of its own, because only it needs the clock; it renders again when the price grows old. */
-const Muted = ({ feedId, title, decoded, children }: MutedProps) => {
+const Muted = ({ feedId, title, decoded, isEnded, children }: MutedProps) => {
   const { live, clock } = useExplorer();
   const isOld = useComputed(
     () =>
-      !(live.state.value === 'live' && isMarketClosed(decoded)) &&
-      isOldPrice(clock.nowMs.value - decoded.observationsMs, live.intervalMs(feedId).value),
+      isEnded ||
+      (!(live.state.value === 'live' && isMarketClosed(decoded)) &&
+        isOldPrice(clock.nowMs.value - decoded.observationsMs, live.intervalMs(feedId).value)),
   ).value;
   return (
     <span class={isOld ? 'is-old' : ''} title={title}>

@@ -1,7 +1,7 @@
 import { SealpostError } from '@sealpost/client';
 import type { ReportJson } from '@sealpost/protocol';
 import { expect, test } from 'vitest';
-import { type FirstParts, readFirst } from './first-prices.ts';
+import { createFirstPrices, type FirstParts } from './first-prices.ts';
 
 const report = (feedID: string): ReportJson => ({
   feedID,
@@ -13,12 +13,14 @@ const details = { status: 200, requestId: undefined, rateLimit: undefined, serve
 
 /** Streams called `none…` have no report. */
 const createBench = (refuse: () => SealpostError | undefined = () => undefined) => {
-  const asked: number[] = [];
+  const asked: (readonly string[])[] = [];
   const told: string[] = [];
+  const empty: string[] = [];
+  const ended = new AbortController();
   const parts: FirstParts = {
     client: {
       latestMany: async (feedIds) => {
-        asked.push(feedIds.length);
+        asked.push(feedIds);
         const refusal = refuse();
         if (refusal !== undefined) throw refusal;
         const isThere = (feedId: string): boolean => !feedId.startsWith('none');
@@ -27,24 +29,54 @@ const createBench = (refuse: () => SealpostError | undefined = () => undefined) 
       },
     },
     onReport: ({ feedID }) => told.push(feedID),
-    signal: new AbortController().signal,
+    onEmpty: (feedIds) => empty.push(...feedIds),
+    signal: ended.signal,
+    pauseMs: 1,
   };
-  return { asked, told, parts };
+  return { asked, told, empty, ended, first: createFirstPrices(parts) };
 };
 
-test('streams are requested together, and those without a report are skipped', async () => {
-  const { asked, told, parts } = createBench();
-  await readFirst(['one', 'none', 'two'], parts);
-  expect([asked, told]).toEqual([[3], ['one', 'two']]);
-  await readFirst([], parts);
-  expect(asked).toEqual([3]);
+const many = (count: number, prefix = 'one') => Array.from({ length: count }, (_, i) => `${prefix}${i}`);
+
+test('streams are requested together, and those without a report are named', async () => {
+  const { asked, told, empty, first } = createBench();
+  first.load([]);
+  first.load(['one', 'none', 'two']);
+  await expect.poll(() => empty).toEqual(['none']);
+  expect([asked, told]).toEqual([[['one', 'none', 'two']], ['one', 'two']]);
 });
 
-test('more streams than fit take several requests, delivered after each response', async () => {
-  const { asked, told, parts } = createBench(() =>
-    asked.length === 3 ? new SealpostError('network_error', 'gone') : undefined,
+test('more streams than fit take several requests; those asked for last come first, and none twice', async () => {
+  const { asked, told, first } = createBench();
+  first.load(many(230));
+  first.load(['urgent', 'one0', 'one150']);
+  await expect.poll(() => told.length).toBe(231);
+  expect(asked.map(({ length }) => length)).toEqual([100, 100, 31]);
+  expect(asked[1]?.slice(0, 2)).toEqual(['urgent', 'one150']);
+});
+
+test('a failed request gives up what waits; the next call loads again', async () => {
+  const { asked, told, first } = createBench(() =>
+    asked.length === 2 ? new SealpostError('network_error', 'gone') : undefined,
   );
-  const many = Array.from({ length: 230 }, (_, i) => `one${i}`);
-  await expect(readFirst(many, parts)).rejects.toThrow('gone');
-  expect([asked, told.length]).toEqual([[100, 100, 30], 200]);
+  first.load(many(230));
+  await expect.poll(() => asked.length).toBe(2);
+  await expect
+    .poll(() => {
+      first.load(['later']);
+      return told.includes('later');
+    })
+    .toBe(true);
+  expect(told.slice(0, 100)).toEqual(many(100));
+  expect(told.slice(100).every((feedId) => feedId === 'later')).toBe(true);
+});
+
+test('nothing is requested after the session has ended', async () => {
+  const { asked, told, ended, first } = createBench();
+  first.load(many(230));
+  ended.abort();
+  await expect.poll(() => asked.length).toBe(1);
+  first.load(['later']);
+  await new Promise((resolve) => setTimeout(resolve, 0));
+  expect([asked.length, told]).toEqual([1, []]);
 });

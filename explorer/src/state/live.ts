@@ -4,9 +4,10 @@ import { effect, type ReadonlySignal, type Signal, signal } from '@preact/signal
 import { type DecodedReport, decode } from '@sealpost/client';
 import { limits, type ReportJson } from '@sealpost/protocol';
 import { intervalMsOf, windowsMax } from '../ui/interval.ts';
+import { type PriceDigits, widenDigits } from '../ui/price/digits.ts';
 import type { Catalog } from './catalog.ts';
 import type { Clock } from './clock.ts';
-import { readFirst } from './first-prices.ts';
+import { createFirstPrices, type FirstPrices } from './first-prices.ts';
 import { createLiveConnection, type LiveConnection, type LiveState, type Plan } from './live-connection.ts';
 import type { Session } from './session.ts';
 
@@ -21,6 +22,12 @@ export type Live = {
   readonly latest: (feedId: string) => ReadonlySignal<LiveReport | undefined>;
   /** The stream's interval in milliseconds, the median of its recent windows; undefined until one is known. */
   readonly intervalMs: (feedId: string) => ReadonlySignal<number | undefined>;
+  /** The digits of the stream's prices, the widest seen; undefined until a report is known. */
+  readonly digits: (feedId: string) => ReadonlySignal<PriceDigits | undefined>;
+  /** Whether the server has said that the stream has no report. */
+  readonly isEmpty: (feedId: string) => ReadonlySignal<boolean>;
+  /** Loads the newest report of streams of which none is known yet, 100 per request; skips those that the user may not read. */
+  readonly load: (feedIds: readonly string[]) => void;
   /**
    * Keeps these streams live until the returned function is called; skips those that the user may not read. Calls `onReport` for every
    * report, once and in order, across reconnects, from the second `from` on; by default from now on.
@@ -32,6 +39,8 @@ export type Live = {
 type StreamPrices = {
   readonly latest: Signal<LiveReport | undefined>;
   readonly intervalMs: Signal<number | undefined>;
+  readonly digits: Signal<PriceDigits | undefined>;
+  readonly isEmpty: Signal<boolean>;
   windows: readonly DecodedReport[];
 };
 
@@ -65,10 +74,18 @@ const read = (report: ReportJson): LiveReport | undefined => {
   }
 };
 
+const createStream = (): StreamPrices => ({
+  latest: signal(undefined),
+  intervalMs: signal(undefined),
+  digits: signal(undefined),
+  isEmpty: signal(false),
+  windows: [],
+});
+
 const createPrices = () => {
   const streams = new Map<string, StreamPrices>();
   const of = (feedId: string): StreamPrices => {
-    const known = streams.get(feedId) ?? { latest: signal(undefined), intervalMs: signal(undefined), windows: [] };
+    const known = streams.get(feedId) ?? createStream();
     streams.set(feedId, known);
     return known;
   };
@@ -83,13 +100,28 @@ const createPrices = () => {
       known.windows = [...known.windows.slice(1 - windowsMax), next.decoded];
       known.latest.value = next;
       known.intervalMs.value = intervalMsOf(known.windows);
+      known.isEmpty.value = false;
+      const { price, bid, ask } = next.decoded;
+      known.digits.value = widenDigits(
+        known.digits.peek(),
+        [price, bid, ask].filter((value) => value !== undefined),
+      );
       return next;
+    },
+    /** Those of which no report is known. */
+    without: (feedIds: readonly string[]): readonly string[] =>
+      feedIds.filter((feedId) => of(feedId).latest.peek() === undefined),
+    /** Marks the streams of which a response had no report. */
+    markEmpty: (feedIds: readonly string[]): void => {
+      for (const known of feedIds.map(of)) known.isEmpty.value = known.latest.peek() === undefined;
     },
     forget: (): void => {
       for (const known of streams.values()) {
         known.windows = [];
         known.latest.value = undefined;
         known.intervalMs.value = undefined;
+        known.digits.value = undefined;
+        known.isEmpty.value = false;
       }
     },
   };
@@ -104,18 +136,16 @@ export const createLive = (session: Reader, catalog: Pick<Catalog, 'state'>, clo
   const [state, problem] = [signal<LiveState>('off'), signal<unknown>(undefined)];
   let readable: ReadonlySet<string> = new Set();
   let connection: LiveConnection | undefined;
+  let first: FirstPrices | undefined;
   effect(() => {
     const client = session.client.value;
     if (session.userId.value === undefined) return;
     const ended = new AbortController();
-    const first = { client, onReport: known.take, signal: ended.signal };
+    first = createFirstPrices({ client, onReport: known.take, onEmpty: known.markEmpty, signal: ended.signal });
     connection = createLiveConnection({
       stream: client.stream,
       plan: () => planOf(watches, readable),
-      onOpen: ({ feedIds }) => {
-        const unknown = feedIds.filter((feedId) => known.of(feedId).latest.peek() === undefined);
-        readFirst(unknown, first).catch(() => {}); // the next live report has the value too
-      },
+      onOpen: ({ feedIds }) => first?.load(known.without(feedIds)),
       onReport: (report) => {
         const next = known.take(report);
         if (next !== undefined) for (const watch of watches) tell(watch, next);
@@ -133,6 +163,7 @@ export const createLive = (session: Reader, catalog: Pick<Catalog, 'state'>, clo
       ended.abort();
       connection?.close();
       connection = undefined;
+      first = undefined;
       readable = new Set();
       known.forget();
     };
@@ -148,6 +179,9 @@ export const createLive = (session: Reader, catalog: Pick<Catalog, 'state'>, clo
     problem,
     latest: (feedId) => known.of(feedId).latest,
     intervalMs: (feedId) => known.of(feedId).intervalMs,
+    digits: (feedId) => known.of(feedId).digits,
+    isEmpty: (feedId) => known.of(feedId).isEmpty,
+    load: (feedIds) => first?.load(known.without(feedIds.filter((feedId) => readable.has(feedId)))),
     watch: (feedIds, onReport, from) => {
       const watch = createWatch(feedIds, onReport, from ?? Math.floor(clock.nowMs.peek() / 1_000));
       watches.add(watch);

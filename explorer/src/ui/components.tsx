@@ -4,6 +4,7 @@ import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { explainError } from '../state/session.ts';
 import { allowedAgeMs, formatAge, formatInterval, formatLocal, formatUtc, freshnessOf, splitPrice } from './format.ts';
+import { type PriceDigits, splitFixed } from './price/digits.ts';
 
 /** Sets the title of the tab and the history entry. */
 export const useTitle = (title: string): void => {
@@ -194,9 +195,17 @@ export const Time = ({ ms, both = false }: { readonly ms: number; readonly both?
   );
 };
 
-/** An exact number; digits beyond the first eight significant ones are dimmed. */
-export const Exact = ({ value, decimals = 18 }: { readonly value: bigint; readonly decimals?: number }) => {
-  const { head, tail } = splitPrice(value, decimals);
+/** An exact number; digits beyond the first eight significant ones are dimmed. With `digits`, those of its stream, it always has as many. */
+export const Exact = ({
+  value,
+  decimals = 18,
+  digits,
+}: {
+  readonly value: bigint;
+  readonly decimals?: number;
+  readonly digits?: PriceDigits | undefined;
+}) => {
+  const { head, tail } = digits === undefined ? splitPrice(value, decimals) : splitFixed(value, digits);
   return (
     <span class="exact">
       {head}
