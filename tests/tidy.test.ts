@@ -175,9 +175,21 @@ test('tidy: only store/open.ts imports an engine', () => {
 
 test('tidy: pages of the explorer do not import each other', () => {
   offenders(
-    importsAcross('explorer/src', ['catalog', 'inspect', 'report', 'status', 'stream'], ['explorer/src/app.tsx']),
+    importsAcross(
+      'explorer/src',
+      ['alerts', 'catalog', 'docs', 'inspect', 'report', 'status', 'stream'],
+      ['explorer/src/app.tsx'],
+    ),
     'What two pages share belongs in ui/ or state/.',
   );
+});
+
+test('tidy: the explorer shows times in the zone that the user chose', () => {
+  const others = product
+    .filter(({ path }) => path.startsWith('explorer/') && !/\/(ui\/format|settings\/times)\.ts$/.test(path))
+    .filter(({ text }) => /\bformat(Utc|Local)\b/.test(text))
+    .map(({ path }) => path);
+  offenders(others, 'One switch for all times: call `times.format` (state/settings/times.ts) or render `<Time>`.');
 });
 
 test('tidy: no folder holds more than 20 source files', () => {

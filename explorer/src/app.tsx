@@ -92,6 +92,18 @@ const ThemeButton = () => {
   );
 };
 
+/** One switch for the times on all pages. */
+const ZoneButton = () => {
+  const { times } = useExplorer();
+  const isLocal = times.zone.value === 'local';
+  const label = isLocal ? 'Times are local. Switch to UTC' : 'Times are in UTC. Switch to local time';
+  return (
+    <button type="button" class="quiet zone-button" aria-label={label} title={`${label} (T)`} onClick={times.toggle}>
+      {isLocal ? 'Local' : 'UTC'}
+    </button>
+  );
+};
+
 const Header = ({ route }: { readonly route: PageRoute }) => (
   <header class="site-header">
     <div class="site-bar">
@@ -108,6 +120,7 @@ const Header = ({ route }: { readonly route: PageRoute }) => (
         <a href="/docs">API docs</a>
       </nav>
       <div class="site-acts">
+        <ZoneButton />
         <ThemeButton />
         <Account />
       </div>

@@ -10,10 +10,18 @@ import { createLive } from './state/live.ts';
 import { createRouter } from './state/router.ts';
 import { watchSandbox } from './state/sandbox.ts';
 import { createSession } from './state/session.ts';
+import { createTimes } from './state/settings/times.ts';
+import { createShortcuts } from './state/shortcuts.ts';
 import { createSignIn } from './state/sign-in.ts';
 import { createTheme } from './ui/theme.ts';
 
 const theme = createTheme(window);
+const times = createTimes(window);
+const shortcuts = createShortcuts(window);
+shortcuts.add({
+  title: 'On all pages',
+  shortcuts: [{ keys: ['t'], text: 'Switch between UTC and local time', run: times.toggle }],
+});
 const clock = createClock(window);
 const session = createSession(window);
 clock.follow(async () => (await session.client.peek().time()).serverTimeMs);
@@ -26,7 +34,9 @@ const live = createLive(session, catalog, clock);
 const root = document.getElementById('app');
 if (root !== null)
   render(
-    <ExplorerContext.Provider value={{ session, router, clock, catalog, live, theme, sandbox, signIn }}>
+    <ExplorerContext.Provider
+      value={{ session, router, clock, catalog, live, theme, times, shortcuts, sandbox, signIn }}
+    >
       <App />
     </ExplorerContext.Provider>,
     root,

@@ -4,6 +4,8 @@ import type { RefObject } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { useExplorer } from '../state/explorer.ts';
 import { streamHref } from '../state/router.ts';
+import type { Shortcut } from '../state/shortcuts.ts';
+import { useShortcuts } from '../ui/shortcuts.ts';
 import type { RowScroll } from './scroll.ts';
 
 /** Rows are watched once the list has not scrolled for this long, so that scrolling past a row loads no price. */
@@ -57,6 +59,12 @@ const nextRow = (key: string, active: number, count: number): number | undefined
   return undefined;
 };
 
+const listKeys: readonly Shortcut[] = [
+  { keys: ['/'], text: 'Search' },
+  { keys: ['ArrowDown', 'ArrowUp'], text: 'Move between streams' },
+  { keys: ['Enter'], text: 'Open the stream' },
+];
+
 /** `/` focuses the search, arrows move between rows, Enter opens one. Returns the row with the keyboard focus. */
 export const useCatalogKeys = (
   streams: readonly CatalogEntry[],
@@ -64,6 +72,7 @@ export const useCatalogKeys = (
   searchBox: RefObject<HTMLInputElement | null>,
 ): number => {
   const { router, signIn } = useExplorer();
+  useShortcuts('In the list of streams', listKeys);
   const [active, setActive] = useState(0);
   const at = useRef(0); // keys may come faster than the page renders
   const moving = useRef<number | undefined>(undefined); // the frame that will move the focus to the row

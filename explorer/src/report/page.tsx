@@ -4,8 +4,8 @@ import type { ReportJson } from '@sealpost/protocol';
 import { useMemo } from 'preact/hooks';
 import { useExplorer } from '../state/explorer.ts';
 import { reportHref, streamHref } from '../state/router.ts';
-import { Copy, Failure, Loading, Notice, useTitle } from '../ui/components.tsx';
-import { formatAge, formatPrice, formatUtc } from '../ui/format.ts';
+import { Copy, Failure, Loading, Notice, Time, useTitle } from '../ui/components.tsx';
+import { formatAge, formatPrice } from '../ui/format.ts';
 import { type Loaded, useLoaded } from '../ui/loaded.ts';
 import { LookupAnswer, PriceAt } from '../ui/price-at.tsx';
 import { lookUp, type WindowJson } from '../ui/price-lookup.ts';
@@ -17,10 +17,10 @@ import '../styles/report.css';
 type PageProps = { readonly feedId: string; readonly timestamp: number };
 
 export const ReportPage = ({ feedId, timestamp }: PageProps) => {
-  const { session, catalog } = useExplorer();
+  const { session, catalog, times } = useExplorer();
   const stream = catalog.find(feedId);
   const pair = stream === undefined ? undefined : `${stream.baseAsset}/${stream.quoteAsset}`;
-  useTitle(`${pair ?? 'Report'} at ${formatUtc(timestamp * 1_000)}`);
+  useTitle(`${pair ?? 'Report'} at ${times.format(timestamp * 1_000)}`);
   return (
     <div class="stack report-page">
       <nav class="row small" aria-label="Path">
@@ -48,7 +48,10 @@ type NamedProps = PageProps & { readonly pair: string | undefined };
 const Heading = ({ feedId, timestamp, pair }: NamedProps) => (
   <header class="report-heading">
     <h1>
-      {pair ?? 'Report'} <span class="muted">at</span> <span class="whole">{formatUtc(timestamp * 1_000)}</span>
+      {pair ?? 'Report'} <span class="muted">at</span>{' '}
+      <span class="whole">
+        <Time ms={timestamp * 1_000} />
+      </span>
     </h1>
     <p class="row small muted">
       <code class="feed-id">{feedId}</code>
@@ -131,6 +134,7 @@ const toSpan = ({ validFromTimestamp, observationsTimestamp }: WindowJson) => ({
 type FoundProps = NamedProps & { readonly report: ReportJson; readonly client: Client };
 
 const Found = ({ feedId, timestamp, pair, report, client }: FoundProps) => {
+  const { times } = useExplorer();
   const read = useMemo(() => readReport(report.fullReport), [report]);
   const [neighbors, reload] = useLoaded((signal) => readNeighbors(client, feedId, report, signal), [client, report]);
   const around: ReportAround | undefined =
@@ -141,7 +145,7 @@ const Found = ({ feedId, timestamp, pair, report, client }: FoundProps) => {
           next: neighbors.value.next && toSpan(neighbors.value.next),
         };
   const price = read.decoded === undefined ? '' : ` ${formatPrice(read.decoded.price)}`;
-  useTitle(`${pair ?? 'Report'}${price} at ${formatUtc(timestamp * 1_000)}`);
+  useTitle(`${pair ?? 'Report'}${price} at ${times.format(timestamp * 1_000)}`);
   const permalink = `${window.location.origin}${reportHref(feedId, report.observationsTimestamp)}`;
   return (
     <>
@@ -170,6 +174,7 @@ type StepProps = {
 
 /** A link to an adjacent report; it shows the gap between the two, if any. */
 const Step = ({ direction, feedId, own, neighbors, reload }: StepProps) => {
+  const { times } = useExplorer();
   const text = direction === 'previous' ? '← Previous' : 'Next →';
   if (neighbors.phase === 'loading')
     return (
@@ -197,7 +202,7 @@ const Step = ({ direction, feedId, own, neighbors, reload }: StepProps) => {
     <a
       class="button"
       href={reportHref(feedId, found.observationsTimestamp)}
-      title={`Valid to ${formatUtc(found.observationsTimestamp * 1_000)}${over}`}
+      title={`Valid to ${times.format(found.observationsTimestamp * 1_000)}${over}`}
     >
       {text}
       {gap > 0 && <span class="warn small"> gap {formatAge(gap * 1_000)}</span>}

@@ -8,6 +8,8 @@ import type { Live } from './live.ts';
 import type { Router } from './router.ts';
 import type { SandboxWatch } from './sandbox.ts';
 import type { Session } from './session.ts';
+import type { Times } from './settings/times.ts';
+import type { Shortcuts } from './shortcuts.ts';
 import type { SignIn } from './sign-in.ts';
 
 export type Explorer = {
@@ -17,6 +19,10 @@ export type Explorer = {
   readonly catalog: Catalog;
   readonly live: Live;
   readonly theme: Theme;
+  /** Formats times in the zone that the user chose. */
+  readonly times: Times;
+  /** Register with `useShortcuts` (ui/shortcuts.ts). */
+  readonly shortcuts: Shortcuts;
   readonly sandbox: SandboxWatch;
   /** The sign-in dialog; any page may open it, for example with `<SignInButton />`. */
   readonly signIn: SignIn;

@@ -3,8 +3,9 @@ import type { Candle } from '@sealpost/client';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { useExplorer } from '../state/explorer.ts';
 import { reportHref } from '../state/router.ts';
+import type { Times } from '../state/settings/times.ts';
 import { Failure, Loading } from '../ui/components.tsx';
-import { formatAge, formatPrice, formatUtc } from '../ui/format.ts';
+import { formatAge, formatPrice } from '../ui/format.ts';
 import { type Renewed, useRenewed } from '../ui/polling.ts';
 import type { Theme } from '../ui/theme.ts';
 import type { ChartCanvas, ChartColors, ChartTime } from './chart-canvas.ts';
@@ -167,8 +168,8 @@ const ChartWait = () => (
 
 const captionOf = (resolution: number | undefined): string =>
   resolution === undefined
-    ? 'Times in UTC. Each bar covers the seconds in which a report is valid; the band behind it spans bid to ask. No bar means no report. Click a bar to open its report.'
-    : `Times in UTC. ${resolution / 60} min candles; no candle means no report.`;
+    ? 'Axis in UTC. Each bar covers the seconds in which a report is valid; the band behind it spans bid to ask. No bar means no report. Click a bar to open its report.'
+    : `Axis in UTC. ${resolution / 60} min candles; no candle means no report.`;
 
 const Legend = ({
   spans,
@@ -198,28 +199,38 @@ const Value = ({ name, value }: { readonly name: string; readonly value: bigint 
     </span>
   );
 
-const SpanLegend = ({ span, second }: { readonly span: Span | undefined; readonly second: number | undefined }) => (
-  <p class="legend small">
-    {span === undefined ? (
-      <span class="muted">
-        {second === undefined ? 'No report in this range' : `${formatUtc(second * 1_000)} · no valid report`}
-      </span>
-    ) : (
-      <>
-        <span class="legend-value">{windowText(span)}</span>
-        <Value name="Price" value={span.price} />
-        <Value name="Bid" value={span.bid} />
-        <Value name="Ask" value={span.ask} />
-      </>
-    )}
-  </p>
-);
+const SpanLegend = ({ span, second }: { readonly span: Span | undefined; readonly second: number | undefined }) => {
+  const { times } = useExplorer();
+  return (
+    <p class="legend small">
+      {span === undefined ? (
+        <span class="muted">
+          {second === undefined ? 'No report in this range' : `${times.format(second * 1_000)} · no valid report`}
+        </span>
+      ) : (
+        <>
+          <span class="legend-value">{windowText(span, times)}</span>
+          <Value name="Price" value={span.price} />
+          <Value name="Bid" value={span.bid} />
+          <Value name="Ask" value={span.ask} />
+        </>
+      )}
+    </p>
+  );
+};
 
 /** `2026-11-15 09:28:17 UTC`, or the first and the last second of a longer window. */
-const windowText = ({ startMs, observedMs }: Span): string =>
-  startMs === observedMs
-    ? formatUtc(observedMs)
-    : `${formatUtc(startMs).slice(0, -4)} – ${formatUtc(observedMs).slice(11)}`;
+const windowText = ({ startMs, observedMs }: Span, times: Times): string => {
+  if (startMs === observedMs) return times.format(observedMs);
+  const [start, end] = [times.split(startMs), times.split(observedMs)];
+  return `${start.day} ${start.clock} – ${end.clock} ${end.zone}`;
+};
+
+/** `2026-11-15 09:28 – 09:29 UTC`. */
+const bucketText = (start: number, resolution: number, times: Times): string => {
+  const [from, to] = [times.split(start * 1_000), times.split((start + resolution) * 1_000)];
+  return `${from.day} ${from.clock.slice(0, 5)} – ${to.clock.slice(0, 5)} ${to.zone}`;
+};
 
 const CandleLegend = ({
   candle,
@@ -230,14 +241,11 @@ const CandleLegend = ({
   readonly second: number | undefined;
   readonly resolution: number;
 }) => {
+  const { times } = useExplorer();
   const start = candle?.timestamp ?? second;
   return (
     <p class="legend small">
-      {start !== undefined && (
-        <span class="legend-value">
-          {formatUtc(start * 1_000).slice(0, 16)} – {formatUtc((start + resolution) * 1_000).slice(11, 16)} UTC
-        </span>
-      )}
+      {start !== undefined && <span class="legend-value">{bucketText(start, resolution, times)}</span>}
       {candle === undefined ? (
         <span class="muted">No report in this bucket</span>
       ) : (

@@ -4,7 +4,7 @@ import { limits } from '@sealpost/protocol';
 import { useExplorer } from '../state/explorer.ts';
 import { reportHref } from '../state/router.ts';
 import { Failure, Loading, Pill, Time } from '../ui/components.tsx';
-import { formatAge, formatCount, formatInterval, formatUtc } from '../ui/format.ts';
+import { formatAge, formatCount, formatInterval } from '../ui/format.ts';
 import { medianOf, windowsMax } from '../ui/interval.ts';
 import { useRenewed } from '../ui/polling.ts';
 import type { Span } from './chart-spans.ts';
@@ -150,27 +150,30 @@ const Figures = ({
   );
 };
 
-const Strip = ({ day: { whole, span } }: { readonly day: Day }) => (
-  <div class="strip-frame">
-    <div
-      class="strip"
-      role="img"
-      aria-label={`The last 24 hours in 15-minute steps: ${shareOf(whole)} complete, ${whole.gapCount} gaps`}
-    >
-      {cellsOf(whole, span, cellCount).map(({ from, covered }) => (
-        <span
-          key={from}
-          class={`cell ${gradeOf(covered)}`}
-          title={`${formatUtc(from * 1_000)}: ${covered === undefined ? 'before the first report' : `${formatShare(covered * 10_000, 10_000)} complete`}`}
-        />
-      ))}
+const Strip = ({ day: { whole, span } }: { readonly day: Day }) => {
+  const { times } = useExplorer();
+  return (
+    <div class="strip-frame">
+      <div
+        class="strip"
+        role="img"
+        aria-label={`The last 24 hours in 15-minute steps: ${shareOf(whole)} complete, ${whole.gapCount} gaps`}
+      >
+        {cellsOf(whole, span, cellCount).map(({ from, covered }) => (
+          <span
+            key={from}
+            class={`cell ${gradeOf(covered)}`}
+            title={`${times.format(from * 1_000)}: ${covered === undefined ? 'before the first report' : `${formatShare(covered * 10_000, 10_000)} complete`}`}
+          />
+        ))}
+      </div>
+      <div class="strip-scale small muted" aria-hidden="true">
+        <span>24 h ago</span>
+        <span>now</span>
+      </div>
     </div>
-    <div class="strip-scale small muted" aria-hidden="true">
-      <span>24 h ago</span>
-      <span>now</span>
-    </div>
-  </div>
-);
+  );
+};
 
 const GapList = ({ feedId, whole: { gaps, gapCount } }: { readonly feedId: string; readonly whole: Completeness }) => {
   const more = gapCount - Math.min(gapsShown, gaps.length);

@@ -3,8 +3,9 @@ import type { Candle } from '@sealpost/client';
 import type { CatalogEntry } from '@sealpost/protocol';
 import { useExplorer } from '../state/explorer.ts';
 import { reportHref } from '../state/router.ts';
+import type { Times } from '../state/settings/times.ts';
 import { Exact, Time } from '../ui/components.tsx';
-import { formatInterval, formatPrice, formatUtc } from '../ui/format.ts';
+import { formatInterval, formatPrice } from '../ui/format.ts';
 import { type Span, spanOf } from './chart-spans.ts';
 
 const reportsShown = 12;
@@ -47,6 +48,7 @@ export const StreamReports = ({
 };
 
 const ReportTable = ({ feedId, spans }: { readonly feedId: string; readonly spans: readonly Span[] }) => {
+  const { times } = useExplorer();
   const hasSides = spans.some(({ bid, ask }) => bid !== undefined && ask !== undefined);
   const digits = digitsOf(spans.flatMap(({ price, bid, ask }) => [price, bid, ask]));
   return (
@@ -77,8 +79,8 @@ const ReportTable = ({ feedId, spans }: { readonly feedId: string; readonly span
           {spans.map((span) => (
             <tr key={span.endMs}>
               <td>
-                <a href={reportHref(feedId, span.timestamp)} title={formatUtc(span.timestamp * 1_000)}>
-                  {timeOf(span)}
+                <a href={reportHref(feedId, span.timestamp)} title={times.formatOther(span.observedMs)}>
+                  {timeOf(span, times)}
                 </a>
               </td>
               <td class="number">{formatInterval(span.endMs - span.startMs)}</td>
@@ -122,7 +124,10 @@ const digitsOf = (values: readonly (bigint | undefined)[]): number =>
   Math.max(0, ...values.map((value) => (value === undefined ? 0 : fractionDigits(value))));
 
 /** The time of day of the observation: `09:28:17 UTC`. */
-const timeOf = ({ observedMs }: Span): string => formatUtc(observedMs).slice(11);
+const timeOf = ({ observedMs }: Span, times: Times): string => {
+  const { clock, zone } = times.split(observedMs);
+  return `${clock} ${zone}`;
+};
 
 const CandleTable = ({ candles }: { readonly candles: readonly Candle[] }) => {
   const digits = digitsOf(candles.flatMap(({ open, high, low, close }) => [open, high, low, close]));

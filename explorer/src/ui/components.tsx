@@ -2,8 +2,9 @@
 import { dayMs, type StreamStatus } from '@sealpost/protocol';
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
+import { useExplorer } from '../state/explorer.ts';
 import { explainError } from '../state/session.ts';
-import { allowedAgeMs, formatAge, formatInterval, formatLocal, formatUtc, freshnessOf, splitPrice } from './format.ts';
+import { allowedAgeMs, formatAge, formatInterval, freshnessOf, splitPrice } from './format.ts';
 import { type PriceDigits, splitFixed } from './price/digits.ts';
 
 /** Sets the title of the tab and the history entry. */
@@ -104,18 +105,19 @@ export const StatusPill = ({
   readonly expectedDecommissionAt: string | null;
   readonly nowMs: number;
 }) => {
+  const { times } = useExplorer();
   if (status === 'decommissioned' || expectedDecommissionAt === null)
     return <Pill kind={statusKinds[status]}>{status}</Pill>;
   const endMs = Date.parse(expectedDecommissionAt);
   if (endMs - nowMs > soonMs)
     return (
-      <Pill kind={statusKinds[status]} title={`Decommission expected ${formatUtc(endMs)}`}>
+      <Pill kind={statusKinds[status]} title={`Decommission expected ${times.format(endMs)}`}>
         {status}
       </Pill>
     );
   const left = endMs > nowMs ? `${countdown(endMs - nowMs)} left` : 'end overdue';
   return (
-    <Pill kind="warn" title={`Decommission expected ${formatUtc(endMs)}, ${formatLocal(endMs)} local time`}>
+    <Pill kind="warn" title={`Decommission expected ${times.format(endMs)}, ${times.formatOther(endMs)}`}>
       {status} · {left}
     </Pill>
   );
@@ -184,13 +186,14 @@ export const Failure = ({ error, retry }: { readonly error: unknown; readonly re
   );
 };
 
-/** A time in UTC; local time in the tooltip, or next to it with `both`. */
+/** A time in the zone that the user chose; the other zone in the tooltip, or next to it with `both`. */
 export const Time = ({ ms, both = false }: { readonly ms: number; readonly both?: boolean }) => {
-  const local = `${formatLocal(ms)} local time`;
+  const { times } = useExplorer();
+  const other = times.formatOther(ms);
   return (
-    <time dateTime={new Date(ms).toISOString()} title={local}>
-      {formatUtc(ms)}
-      {both && <span class="time-local"> · {local}</span>}
+    <time dateTime={new Date(ms).toISOString()} title={other}>
+      {times.format(ms)}
+      {both && <span class="time-other"> · {other}</span>}
     </time>
   );
 };

@@ -57,7 +57,7 @@ const pad = (value: number, digits = 2): string => String(value).padStart(digits
 
 const fractionOf = (ms: number): string => (ms % 1_000 === 0 ? '' : `.${pad(((ms % 1_000) + 1_000) % 1_000, 3)}`);
 
-/** A time in UTC: `2026-11-15 09:28:17 UTC`, with milliseconds if not zero. */
+/** A time in UTC, for `times` (state/settings/times.ts), which all pages use: `2026-11-15 09:28:17 UTC`, with milliseconds if not zero. */
 export const formatUtc = (ms: number): string => {
   const iso = new Date(ms).toISOString();
   return `${iso.slice(0, 10)} ${iso.slice(11, 19)}${fractionOf(ms)} UTC`;

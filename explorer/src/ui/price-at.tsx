@@ -2,8 +2,9 @@
 import { useRef, useState } from 'preact/hooks';
 import { useExplorer } from '../state/explorer.ts';
 import { reportHref } from '../state/router.ts';
+import type { Times } from '../state/settings/times.ts';
 import { Exact, Failure, Loading, Notice, Time } from './components.tsx';
-import { formatAge, formatLocal, formatUtc } from './format.ts';
+import { formatAge } from './format.ts';
 import { explainMiss, explainTooOld, type Lookup, lookUp, type Neighbor } from './price-lookup.ts';
 import { parseTime, toInputValue, type Zone } from './time-input.ts';
 import '../styles/price-at.css';
@@ -42,7 +43,7 @@ const useLookup = (feedId: string) => {
 };
 
 export const PriceAt = ({ feedId, seconds }: PriceAtProps) => {
-  const { clock } = useExplorer();
+  const { clock, times } = useExplorer();
   const { asked, ask, refuse } = useLookup(feedId);
   const [zone, setZone] = useState<Zone>('utc');
   const [text, setText] = useState(() => toInputValue(seconds ?? Math.floor(clock.nowMs.peek() / 1_000) - 60, 'utc'));
@@ -70,7 +71,7 @@ export const PriceAt = ({ feedId, seconds }: PriceAtProps) => {
           Look up
         </button>
       </form>
-      <p class="small muted price-at-echo">{'seconds' in time ? echoOf(time.seconds) : time.problem}</p>
+      <p class="small muted price-at-echo">{'seconds' in time ? echoOf(time.seconds, times) : time.problem}</p>
       <div aria-live="polite">
         <Answer feedId={feedId} asked={asked} retry={(again) => void ask(again)} />
       </div>
@@ -78,8 +79,8 @@ export const PriceAt = ({ feedId, seconds }: PriceAtProps) => {
   );
 };
 
-const echoOf = (seconds: number): string =>
-  `${formatUtc(seconds * 1_000)} · ${formatLocal(seconds * 1_000)} · Unix ${seconds}`;
+const echoOf = (seconds: number, times: Times): string =>
+  `${times.format(seconds * 1_000)} · ${times.formatOther(seconds * 1_000)} · Unix ${seconds}`;
 
 const TimeBox = ({
   text,
@@ -169,18 +170,18 @@ const Answer = ({
 
 /** The report that was found, or why there is none. */
 export const LookupAnswer = ({ feedId, lookup }: { readonly feedId: string; readonly lookup: Lookup }) => {
-  const { clock } = useExplorer();
+  const { clock, times } = useExplorer();
   if (lookup.kind === 'too-old')
     return (
       <Notice kind="warning" title="Before retained history">
-        {explainTooOld(lookup)}
+        {explainTooOld(lookup, times.format)}
       </Notice>
     );
   if (lookup.kind === 'miss')
     return (
       <div class="stack price-at-answer">
         <Notice kind="warning" title="No report at that time">
-          {explainMiss(lookup, Math.floor(clock.nowMs.peek() / 1_000))}
+          {explainMiss(lookup, Math.floor(clock.nowMs.peek() / 1_000), times.format)}
         </Notice>
         <div class="price-at-neighbors">
           <NeighborCard feedId={feedId} title="Before" neighbor={lookup.previous} asked={lookup.seconds} />

@@ -1,5 +1,6 @@
 import { SealpostError } from '@sealpost/client';
 import { expect, test } from 'vitest';
+import { formatUtc } from './format.ts';
 import { explainMiss, explainTooOld, type Lookup, lookUp } from './price-lookup.ts';
 
 const { signal } = new AbortController();
@@ -36,7 +37,7 @@ test('a time before the retention is explained with the oldest second', async ()
   const error = new SealpostError('timestamp_out_of_bounds', 'Old.', { details: { oldestTimestamp: 1_794_734_897 } });
   const lookup = await lookUp(refusing(error), '0x', 7, signal);
   expect(lookup).toEqual({ kind: 'too-old', seconds: 7, oldestTimestamp: 1_794_734_897 });
-  expect(explainTooOld({ kind: 'too-old', seconds: 7, oldestTimestamp: 1_794_734_897 })).toBe(
+  expect(explainTooOld({ kind: 'too-old', seconds: 7, oldestTimestamp: 1_794_734_897 }, formatUtc)).toBe(
     'This server keeps reports from 2026-11-15 09:28:17 UTC. Enter a later time.',
   );
 });
@@ -48,24 +49,24 @@ test('other errors than a miss are thrown', async () => {
 
 test('a gap is explained with its first and last second', () => {
   const between = miss({ previous: window(1, 1_794_734_890), next: window(1_794_734_911, 1_794_734_911) });
-  expect(explainMiss(between, 1_794_735_000)).toBe(
+  expect(explainMiss(between, 1_794_735_000, formatUtc)).toBe(
     'Nothing was observed from 2026-11-15 09:28:11 UTC to 2026-11-15 09:28:30 UTC, a gap of 20 s. A price is never carried over a gap.',
   );
 });
 
 test('a time after the newest report is in the future, or its report has not arrived', () => {
   const after = miss({ reason: 'not_yet', previous: window(1_794_734_890, 1_794_734_890) });
-  expect(explainMiss(after, 1_794_734_899)).toBe(
+  expect(explainMiss(after, 1_794_734_899, formatUtc)).toBe(
     'That time is in the future. The newest report is valid to 2026-11-15 09:28:10 UTC.',
   );
-  expect(explainMiss(after, 1_794_734_901)).toBe(
+  expect(explainMiss(after, 1_794_734_901, formatUtc)).toBe(
     'The newest report is valid to 2026-11-15 09:28:10 UTC; no later one has arrived. Try again in a moment.',
   );
 });
 
 test('a time before the first report, and a stream without reports, are explained', () => {
-  expect(explainMiss(miss({ reason: 'before_first', next: window(1_794_734_911, 1_794_734_911) }), 0)).toBe(
+  expect(explainMiss(miss({ reason: 'before_first', next: window(1_794_734_911, 1_794_734_911) }), 0, formatUtc)).toBe(
     'The first report kept for this stream is valid from 2026-11-15 09:28:31 UTC.',
   );
-  expect(explainMiss(miss({ reason: 'no_reports' }), 0)).toBe('This stream has no reports.');
+  expect(explainMiss(miss({ reason: 'no_reports' }), 0, formatUtc)).toBe('This stream has no reports.');
 });

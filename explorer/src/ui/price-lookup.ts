@@ -1,7 +1,7 @@
 // Looks up the price at a time: the report that was valid, or the nearest two and why there is none.
 import { type Client, type DecodedReport, decode, SealpostError } from '@sealpost/client';
 import type { Body } from '@sealpost/protocol';
-import { formatAge, formatUtc } from './format.ts';
+import { formatAge } from './format.ts';
 
 export type WindowJson = Body<'Window'>;
 export type MissReason = Body<'ReportMiss'>['reason'];
@@ -64,7 +64,8 @@ const readNeighbor = async (
   }
 };
 
-const at = (seconds: number): string => formatUtc(seconds * 1_000);
+/** Writes a time, in the zone that the user chose. */
+type FormatTime = (ms: number) => string;
 
 const lengthOf = (from: number, to: number): string => formatAge((to - from + 1) * 1_000);
 
@@ -72,7 +73,9 @@ const lengthOf = (from: number, to: number): string => formatAge((to - from + 1)
 export const explainMiss = (
   { seconds, reason, previous, next }: Extract<Lookup, { kind: 'miss' }>,
   nowSeconds: number,
+  format: FormatTime,
 ): string => {
+  const at = (second: number): string => format(second * 1_000);
   if (reason === 'no_reports') return 'This stream has no reports.';
   if (reason === 'damaged') return 'The report for this time is damaged on the server and cannot be shown.';
   if (reason === 'before_first' && next !== undefined)
@@ -89,7 +92,7 @@ export const explainMiss = (
 };
 
 /** Why a time is before the retained history. */
-export const explainTooOld = ({ oldestTimestamp }: Extract<Lookup, { kind: 'too-old' }>): string =>
+export const explainTooOld = ({ oldestTimestamp }: Extract<Lookup, { kind: 'too-old' }>, format: FormatTime): string =>
   oldestTimestamp === undefined
     ? 'That time is before this server’s retained history. Enter a later one.'
-    : `This server keeps reports from ${at(oldestTimestamp)}. Enter a later time.`;
+    : `This server keeps reports from ${format(oldestTimestamp * 1_000)}. Enter a later time.`;

@@ -11,14 +11,14 @@ const describeFaults = (faults: readonly string[]): string => {
 
 /** Shown above every page of a sandbox; nothing elsewhere. */
 export const SandboxBanner = () => {
-  const { sandbox, clock } = useExplorer();
+  const { sandbox, clock, times } = useExplorer();
   const shown = sandbox.value;
   if (shown === undefined) return null;
-  const time = new Date(clock.nowMs.value).toISOString().slice(0, 19).replace('T', ' ');
+  const time = times.format(Math.floor(clock.nowMs.value / 1_000) * 1_000);
   return (
     <aside class="sandbox-banner" aria-label="Sandbox">
       <strong>Sandbox</strong>
-      <span class="sandbox-time">{time} UTC</span>
+      <span class="sandbox-time">{time}</span>
       <span>{shown.paused ? 'paused' : `speed ${shown.speed}`}</span>
       <span class={shown.faults.length > 0 ? 'sandbox-faults' : undefined}>{describeFaults(shown.faults)}</span>
     </aside>

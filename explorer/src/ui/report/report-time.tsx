@@ -1,11 +1,12 @@
-// A time in a report: UTC with local time below, to the nanosecond if the field has them.
-import { formatLocal, formatUtc } from '../format.ts';
+// A time in a report, with the other time zone below, to the nanosecond if the field has them.
+import { useExplorer } from '../../state/explorer.ts';
 
 /** The latest time of a Date; a field may hold a later one. */
 const dateMaxMs = 8.64e15;
 
 /** `fraction`: the digits below the millisecond, which a Date cannot hold. */
 export const ReportTime = ({ ms, fraction = '' }: { readonly ms: number; readonly fraction?: string }) => {
+  const { times } = useExplorer();
   if (ms > dateMaxMs) return <span>{ms} ms, too large for a date</span>;
   const precise = (format: (ms: number) => string): string =>
     fraction === ''
@@ -16,8 +17,8 @@ export const ReportTime = ({ ms, fraction = '' }: { readonly ms: number; readonl
         );
   return (
     <time class="two-times" dateTime={new Date(ms).toISOString()}>
-      {precise(formatUtc)}
-      <span class="time-local">{precise(formatLocal)} local</span>
+      {precise(times.format)}
+      <span class="time-other">{precise(times.formatOther)}</span>
     </time>
   );
 };
