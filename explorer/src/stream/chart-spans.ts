@@ -138,17 +138,6 @@ export const rangeNames = Object.keys(ranges) as readonly RangeName[]; // keys o
 export const parseRange = (text: string | null): RangeName =>
   text !== null && Object.hasOwn(ranges, text) ? (text as RangeName) : 'live'; // it is a key
 
-/** The change of a price: exactly, and in millionths of a percent rounded toward zero; undefined if the first price is 0. */
-export const changeOf = (
-  first: bigint,
-  last: bigint,
-): { readonly difference: bigint; readonly percent: bigint | undefined } => ({
-  difference: last - first,
-  percent: first === 0n ? undefined : ((last - first) * 100n * percentUnit) / (first < 0n ? -first : first),
-});
-
-const percentUnit = 1_000_000n;
-
 /** Where a change starts. */
 export type RangeStart = {
   readonly price: bigint;
@@ -176,16 +165,6 @@ export const rangeStartOf = (
   if (span === undefined) return undefined;
   const lengthSeconds = Math.ceil((span.endMs - span.startMs) / 1_000);
   return { price: span.price, second: span.timestamp, isWhole: span.timestamp <= from + lengthSeconds + 1 };
-};
-
-/** `+1.25 %`, always with its sign; a small change has as many digits as show it: `−0.0036 %`. */
-export const formatPercent = (percent: bigint, difference: bigint): string => {
-  const size = percent < 0n ? -percent : percent;
-  const sign = difference === 0n ? '' : difference < 0n ? '−' : '+';
-  if (size === 0n) return `${sign}${difference === 0n ? '0.00' : 'less than 0.000001'} %`;
-  const fraction = String(size % percentUnit).padStart(6, '0');
-  const digits = size >= percentUnit / 100n ? 2 : Math.min(6, fraction.search(/[1-9]/) + 2);
-  return `${sign}${size / percentUnit}.${fraction.slice(0, digits)} %`;
 };
 
 /** Digits after the decimal point on an axis of this height, enough for its labels to differ. */

@@ -8,17 +8,10 @@ import { formatAge, formatPrice, splitPrice } from '../ui/format.ts';
 import { intervalMsOf } from '../ui/interval.ts';
 import { liveTexts } from '../ui/live-texts.ts';
 import { marketStatusOf } from '../ui/market-status.ts';
+import { changeOf, formatPercent } from '../ui/price/change.ts';
 import { describeOldPrice, isMarketClosed } from '../ui/price-age.ts';
 import { unitTextOf } from '../ui/price-unit.ts';
-import {
-  changeOf,
-  formatPercent,
-  type RangeName,
-  type RangeStart,
-  rangeStartOf,
-  ranges,
-  type Span,
-} from './chart-spans.ts';
+import { type RangeName, type RangeStart, rangeStartOf, ranges, type Span } from './chart-spans.ts';
 
 /** The state of the live connection; screen readers announce changes. */
 export const LivePill = () => {
