@@ -1,13 +1,13 @@
 // The live prices in view: which streams are watched, and the newest report of each. One connection delivers them all
-// (live-connection.ts); streams that come into view get a first value at once (first-prices.ts). Needs a signed-in user.
+// (live-connection.ts); streams that come into view get a first value at once (batches.ts). Needs a signed-in user.
 import { effect, type ReadonlySignal, type Signal, signal } from '@preact/signals';
-import { type DecodedReport, decode } from '@sealpost/client';
+import { type Client, type DecodedReport, decode } from '@sealpost/client';
 import { limits, type ReportJson } from '@sealpost/protocol';
 import { intervalMsOf, windowsMax } from '../ui/interval.ts';
 import { type PriceDigits, widenDigits } from '../ui/price/digits.ts';
+import { type Batches, createBatches } from './batches.ts';
 import type { Catalog } from './catalog.ts';
 import type { Clock } from './clock.ts';
-import { createFirstPrices, type FirstPrices } from './first-prices.ts';
 import { createLiveConnection, type LiveConnection, type LiveState, type Plan } from './live-connection.ts';
 import type { Session } from './session.ts';
 
@@ -136,12 +136,12 @@ export const createLive = (session: Reader, catalog: Pick<Catalog, 'state'>, clo
   const [state, problem] = [signal<LiveState>('off'), signal<unknown>(undefined)];
   let readable: ReadonlySet<string> = new Set();
   let connection: LiveConnection | undefined;
-  let first: FirstPrices | undefined;
+  let first: Batches | undefined;
   effect(() => {
     const client = session.client.value;
     if (session.userId.value === undefined) return;
     const ended = new AbortController();
-    first = createFirstPrices({ client, onReport: known.take, onEmpty: known.markEmpty, signal: ended.signal });
+    first = createFirstPrices(client, known, ended.signal);
     connection = createLiveConnection({
       stream: client.stream,
       plan: () => planOf(watches, readable),
@@ -193,6 +193,25 @@ export const createLive = (session: Reader, catalog: Pick<Catalog, 'state'>, clo
     },
   };
 };
+
+const firstPauseMs = 150;
+
+/** Loads the newest report of streams. */
+const createFirstPrices = (
+  client: Pick<Client, 'latestMany'>,
+  known: ReturnType<typeof createPrices>,
+  signal: AbortSignal,
+): Batches =>
+  createBatches({
+    load: async (feedIds) => {
+      const { reports, missing } = await client.latestMany(feedIds, { signal });
+      if (signal.aborted) return;
+      reports.forEach(known.take);
+      known.markEmpty(missing.map(({ feedID }) => feedID));
+    },
+    signal,
+    pauseMs: firstPauseMs,
+  });
 
 const createWatch = (feedIds: readonly string[], onReport: Watch['onReport'], from: number): Watch => ({
   feedIds,
