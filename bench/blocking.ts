@@ -76,6 +76,12 @@ const candles = (resolution: number) => (target: Target) => {
   return `/api/v1/reports/candles?feedID=${feedId}&resolution=${resolution}&from=${from}&to=${target.now - 1}`;
 };
 
+/** A day of 100 streams, as the explorer's list asks for it, or in more and finer buckets. */
+const candlesMany = (resolution: number, streams: number) => (target: Target) => {
+  const from = target.now - daySeconds;
+  return `/api/v1/reports/candles/bulk?feedIDs=${target.feedIds.slice(2, 2 + streams).join(',')}&resolution=${resolution}&from=${from}&to=${target.now - 1}`;
+};
+
 const many = ({ feedIds }: Target): string => feedIds.slice(2, 232).join(',');
 
 const batch = ({ now, feedIds }: Target): string =>
@@ -112,6 +118,8 @@ const asked: readonly Asked[] = [
   read('candles, 1,440 of 5 minutes', candles(300)),
   read('candles, 1,440 of an hour', candles(3_600)),
   read('candles, 60 of a day', candles(daySeconds)),
+  read('candles of 100 streams, a day of hours', candlesMany(3_600, 100)),
+  read('candles of 100 streams, a day of 15 minutes', candlesMany(900, 100)),
   read('discovery of 2,000 streams', () => '/api/v1/discovery'),
   open('discovery of 2,000 streams, anonymous', '/api/v1/discovery'),
   read('feeds of 2,000 streams', () => '/api/v1/feeds'),

@@ -126,6 +126,11 @@ const singles: readonly Asked[] = [
     target: (id) => `/api/v1/reports/candles?feedID=${id}&from=${now - 60}&to=${now}&resolution=60`,
     without: 200,
   },
+  {
+    route: 'candles of several',
+    target: (id) => `/api/v1/reports/candles/bulk?feedIDs=${id}&from=${now - 60}&to=${now}&resolution=60`,
+    without: 200,
+  },
 ];
 
 let service: Service;

@@ -202,7 +202,7 @@ test('package: a program names the type of every argument and result of the clie
     'named',
     `import { createClient, decode, formatDecimal, SealpostError, signRequest, verify, withFeeToken } from '@sealpost/client';
      import type {
-       AnswerDetails, AnyReport, BulkReports, CallOptions, Candle, CandleRange, CandlesResult, CatalogEntry, CatalogResult, Client, ClientEvent,
+       AnswerDetails, AnyReport, BulkReports, CallOptions, Candle, CandleRange, CandlesManyResult, CandlesResult, CatalogEntry, CatalogResult, Client, ClientEvent,
        ClientOptions, ClientWarning, Coverage, CoverageResult, Credentials, CredentialsSource, DecodedReport, DiscoveryFilters, FeedsResult,
        FeeTokenEncoding, Hex, MissingReport, OneReport, PagesOptions, ReconnectRules, ReportBody, ReportJson, ReportPage, ReportStream,
        RequestToSign, SealpostErrorCode, SecretSource, ServiceStatus, SignerSet, SignerSets, SignerSetsJson, SignersResult, Sleep, TimeRange, StatusResult,
@@ -225,6 +225,7 @@ test('package: a program names the type of every argument and result of the clie
        feeds: true satisfies Same<Result<'feeds'>, FeedsResult>,
        coverage: true satisfies Same<Result<'coverage'>, CoverageResult>,
        candles: true satisfies Same<Result<'candles'>, CandlesResult>,
+       candlesMany: true satisfies Same<Result<'candlesMany'>, CandlesManyResult>,
        signers: true satisfies Same<Result<'signers'>, SignersResult>,
        time: true satisfies Same<Result<'time'>, TimeResult>,
        status: true satisfies Same<Result<'status'>, StatusResult>,

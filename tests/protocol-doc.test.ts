@@ -292,6 +292,10 @@ const queries: Readonly<Record<RouteName, readonly (readonly [number, string])[]
   ],
   reportCoverage: [[200, `feedID=${live}&from=${now - 60}&to=${now}`]],
   reportCandles: [[200, `feedID=${live}&from=${now - 60}&to=${now}&resolution=60`]],
+  reportCandlesMany: [
+    [200, `feedIDs=${live},${silent}&from=${now - 60}&to=${now}&resolution=60`],
+    [401, `feedIDs=${live},${unreadable}&from=${now - 60}&to=${now}&resolution=60`],
+  ],
   // A 200 of it does not end; tests/live.test.ts reads one.
   reportStream: [
     [400, ''],

@@ -116,6 +116,31 @@ test('candles: prices are exact integers', async () => {
   expect(candles).toEqual([{ timestamp: 60, open: 10n ** 18n + 1n, high: 2n, low: -1n, close: 0n, reports: 4 }]);
 });
 
+test('candlesMany: streams are in the order of the request, whatever the order of the response', async () => {
+  const other = `0x0003${'0'.repeat(59)}9`;
+  const candle = { timestamp: 60, open: '1', high: '2', low: '-1', close: '0', reports: 4 };
+  const entries = [
+    { feedID: feedId, candles: [candle] },
+    { feedID: other, candles: [] },
+  ];
+  const { client, targets } = scripted([{ status: 200, body: { streams: entries } }]);
+  const { streams } = await client.candlesMany([other, feedId, other], { from: 60, to: 119, resolution: 60 });
+  expect(streams).toEqual([
+    { feedID: other, candles: [] },
+    { feedID: feedId, candles: [{ timestamp: 60, open: 1n, high: 2n, low: -1n, close: 0n, reports: 4 }] },
+  ]);
+  expect(targets()).toEqual([`/api/v1/reports/candles/bulk?feedIDs=${other}%2C${feedId}&from=60&to=119&resolution=60`]);
+});
+
+test.each([[undefined], [[]], [[null]], [[{ feedID: feedId }]], [[{ feedID: feedId, candles: [{ open: '1' }] }]]])(
+  'candlesMany: %j is unexpected_answer',
+  async (streams) => {
+    const { client } = scripted([{ status: 200, body: { streams } }]);
+    const call = client.candlesMany([feedId], { from: 60, to: 119, resolution: 60 });
+    await expect(call).rejects.toMatchObject({ name: 'SealpostError', code: 'unexpected_answer' });
+  },
+);
+
 test('arguments: invalid ones throw before anything is sent', async () => {
   const { client, asked } = scripted([]);
   const wrong: readonly [Promise<unknown>, RegExp][] = [

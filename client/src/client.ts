@@ -9,6 +9,7 @@ import {
   bulk,
   type CandleRange,
   candles,
+  candlesMany,
   coverage,
   feeds,
   latest,
@@ -78,6 +79,9 @@ export const createClient = (options: ClientOptions) => {
     /** Open, high, low and close, in buckets of 1, 60, 300, 900, 3600, 14400 or 86400 seconds. */
     candles: (feedId: string, span: CandleRange, call?: CallOptions) =>
       ofOne(feedId, call, (id, rest) => candles(requester, id, span, rest)),
+    /** The candles of several streams in one request, in the order given; at most 20,000 buckets in all. */
+    candlesMany: (feedIds: readonly string[], span: CandleRange, call?: CallOptions) =>
+      ofAll(feedIds, call, (ids, rest) => candlesMany(requester, ids, span, rest)),
     /** The signer sets that reports verify against. Works without credentials. */
     signers: (call?: CallOptions) => signers(requester, call),
     /** The server's clock. Works without credentials. */

@@ -25,6 +25,7 @@ export type {
   BulkReports,
   Candle,
   CandleRange,
+  CandlesManyResult,
   CandlesResult,
   Coverage,
   CoverageResult,

@@ -50,6 +50,10 @@ export type ServiceStatus = Body<'Status'>;
 
 export type CoverageResult = WithDetails & { readonly coverage: Coverage };
 export type CandlesResult = WithDetails & { readonly candles: readonly Candle[] };
+export type CandlesManyResult = WithDetails & {
+  /** In the order of the request. */
+  readonly streams: readonly { readonly feedID: string; readonly candles: readonly Candle[] }[];
+};
 export type FeedsResult = WithDetails & { readonly feeds: readonly { readonly feedID: string }[] };
 export type SignersResult = WithDetails & { readonly signers: SignerSetsJson };
 export type TimeResult = WithDetails & { readonly serverTimeMs: number };
@@ -190,8 +194,7 @@ export const page = async (
 ): Promise<ReportPage> =>
   toReportPage(await readPage(requester, feedId, startTimestamp, limit, options), startTimestamp);
 
-const spanQuery = (feedId: string, { from, to }: TimeRange) => ({
-  feedID: readFeedId(feedId),
+const spanQuery = ({ from, to }: TimeRange) => ({
   from: readSeconds(from, 'from'),
   to: readSeconds(to, 'to'),
 });
@@ -203,7 +206,7 @@ export const coverage = async (
   span: TimeRange,
   options?: CallOptions,
 ): Promise<CoverageResult> => {
-  const target = targetOf(paths.reportCoverage, spanQuery(feedId, span));
+  const target = targetOf(paths.reportCoverage, { feedID: readFeedId(feedId), ...spanQuery(span) });
   const { body, details } = await readExtension(
     'coverage',
     'Read the time range with pages() and compare the windows.',
@@ -232,6 +235,20 @@ const isCandle = (raw: unknown): boolean => {
   return [open, high, low, close].every(isWhole) && [timestamp, reports].every(Number.isSafeInteger);
 };
 
+/** Validates candles of a response, and makes their prices exact. */
+const readCandles = (raw: unknown, details: AnswerDetails): readonly Candle[] => {
+  if (!Array.isArray(raw) || !raw.every(isCandle)) throw strange(details);
+  return raw.map((one) => ({
+    ...one,
+    open: BigInt(one.open),
+    high: BigInt(one.high),
+    low: BigInt(one.low),
+    close: BigInt(one.close),
+  }));
+};
+
+const candleAdvice = 'Read the time range with pages() and decode the prices.';
+
 /** Candles of 1, 60, 300, 900, 3600, 14400 or 86400 seconds. */
 export const candles = async (
   requester: Get,
@@ -239,21 +256,30 @@ export const candles = async (
   { resolution, ...span }: CandleRange,
   options?: CallOptions,
 ): Promise<CandlesResult> => {
-  const query = { ...spanQuery(feedId, span), resolution: readResolution(resolution) };
-  const { body, details } = await readExtension(
-    'candles',
-    'Read the time range with pages() and decode the prices.',
-    () => requester.get<Partial<Body<'Candles'>>>(targetOf(paths.reportCandles, query), options),
+  const query = { feedID: readFeedId(feedId), ...spanQuery(span), resolution: readResolution(resolution) };
+  const { body, details } = await readExtension('candles', candleAdvice, () =>
+    requester.get<Partial<Body<'Candles'>>>(targetOf(paths.reportCandles, query), options),
   );
-  if (!Array.isArray(body.candles) || !body.candles.every(isCandle)) throw strange(details);
-  const exact = body.candles.map((one) => ({
-    ...one,
-    open: BigInt(one.open),
-    high: BigInt(one.high),
-    low: BigInt(one.low),
-    close: BigInt(one.close),
-  }));
-  return { candles: exact, details };
+  return { candles: readCandles(body.candles, details), details };
+};
+
+/** Candles of several streams, in the order of the request; a stream without reports has none. */
+export const candlesMany = async (
+  requester: Get,
+  feedIds: readonly string[],
+  { resolution, ...span }: CandleRange,
+  options?: CallOptions,
+): Promise<CandlesManyResult> => {
+  const asked = readFeedIds(feedIds);
+  const query = { feedIDs: asked.join(','), ...spanQuery(span), resolution: readResolution(resolution) };
+  const { body, details } = await readExtension('candles of several streams', 'Read each stream with candles().', () =>
+    requester.get<Partial<Body<'CandlesMany'>>>(targetOf(paths.reportCandlesMany, query), options),
+  );
+  const received = new Map<unknown, unknown>(
+    Array.isArray(body.streams) ? body.streams.map((one) => [Object(one).feedID, Object(one).candles]) : [],
+  );
+  const streams = asked.map((feedID) => ({ feedID, candles: readCandles(received.get(feedID), details) }));
+  return { streams, details };
 };
 
 /** The streams that this account may read. */

@@ -62,6 +62,16 @@ const missing = {
   about: 'List the streams without data in a 206.',
 } as const;
 const seconds = <A extends string>(as: A, about: string) => ({ kind: 'seconds', as, required: true, about }) as const;
+const candleRange = {
+  from: seconds('from', 'First second of the range; buckets begin at multiples of the resolution.'),
+  to: seconds('to', 'Last second of the range.'),
+  resolution: {
+    kind: 'resolution',
+    as: 'resolution',
+    required: true,
+    about: 'Seconds of a bucket: 1, 60, 300, 900, 3600, 14400 or 86400.',
+  },
+} as const;
 const names = <A extends string>(as: A, about: string) => ({ kind: 'names', as, about }) as const;
 const day = <A extends string>(as: A, about: string) => ({ kind: 'day', as, about }) as const;
 
@@ -186,18 +196,18 @@ export const routes = {
     auth: 'required',
     about:
       'Open, high, low and close as exact integers; empty buckets are absent. Costs a token per 1,440 roll-ups, or 6 minutes of seconds. Sealpost extension.',
-    query: {
-      feedID: feedId,
-      from: seconds('from', 'First second of the range; buckets begin at multiples of the resolution.'),
-      to: seconds('to', 'Last second of the range.'),
-      resolution: {
-        kind: 'resolution',
-        as: 'resolution',
-        required: true,
-        about: 'Seconds of a bucket: 1, 60, 300, 900, 3600, 14400 or 86400.',
-      },
-    },
+    query: { feedID: feedId, ...candleRange },
     answers: { 200: 'Candles' },
+  },
+  reportCandlesMany: {
+    method: 'GET',
+    path: '/api/v1/reports/candles/bulk',
+    transport: 'http',
+    auth: 'required',
+    about:
+      'Candles of several streams, in the order asked for; at most 20,000 buckets in all. Costs a token per 1,440 roll-ups, or 6 minutes of seconds, of all streams together. Sealpost extension.',
+    query: { feedIDs: feedIds, ...candleRange },
+    answers: { 200: 'CandlesMany' },
   },
   reportStream: {
     method: 'GET',

@@ -257,6 +257,27 @@ export const bodies = {
     required: ['candles'],
     additionalProperties: false,
   },
+  CandlesMany: {
+    type: 'object',
+    properties: {
+      streams: {
+        type: 'array',
+        items: { $ref: '#/components/schemas/StreamCandles' },
+        description: 'One entry for each feed ID, in the order asked for.',
+      },
+    },
+    required: ['streams'],
+    additionalProperties: false,
+  },
+  StreamCandles: {
+    type: 'object',
+    properties: {
+      feedID: feedId,
+      candles: { type: 'array', items: { $ref: '#/components/schemas/Candle' } },
+    },
+    required: ['feedID', 'candles'],
+    additionalProperties: false,
+  },
   ServerTime: {
     type: 'object',
     properties: { serverTimeMs: { type: 'integer', minimum: 0 } },

@@ -12,6 +12,8 @@ export const limits = {
   coverageSecondsMax: 86_400,
   /** Candles per response: a day of minutes, 24 minutes of seconds. */
   candlesMax: 1_440,
+  /** Candles of several streams per response: buckets of the range, for each stream. 100 streams can have 8 days of hours. */
+  candlesManyMax: 20_000,
   /** Requests per second, per account and route; configurable. */
   requestsPerSecond: 10,
   /** Anonymous requests per second, per address; configurable. */

@@ -288,6 +288,8 @@ const examples: { readonly [N in BodyName]: Body<N> } = {
   Gap: gap,
   Candle: candle,
   Candles: { candles: [candle] },
+  CandlesMany: { streams: [{ feedID: feedId, candles: [candle] }] },
+  StreamCandles: { feedID: feedId, candles: [candle] },
   ServerTime: { serverTimeMs: 1_763_200_000_123 },
   Status: {
     ready: false,

@@ -30,6 +30,18 @@ test('cost: candles cost a token per 1,440 roll-ups', () => {
   expect([cost(14_400, 360), cost(14_400, 361), cost(14_400, 10 ** 6)]).toEqual([1, 2, 4]);
 });
 
+test('cost: candles of several streams cost what all of them read', () => {
+  const cost = (streams: number, resolution: CandleResolution, candles: number) =>
+    costOf('reportCandlesMany', {
+      feedIds: Array.from({ length: streams }, () => feedId),
+      from: t0,
+      to: t0 + candles * resolution - 1,
+      resolution,
+    });
+  expect([cost(1, 60, 1_440), cost(57, 3_600, 25), cost(58, 3_600, 25), cost(100, 3_600, 25)]).toEqual([1, 1, 2, 2]);
+  expect([cost(100, 900, 96), cost(100, 900, 10 ** 6), cost(2, 1, 360)]).toEqual([100, 209, 2]);
+});
+
 test('cost: candles of a second cost a token per six minutes', () => {
   const cost = (seconds: number) => costOf('reportCandles', { feedId, from: t0, to: t0 + seconds - 1, resolution: 1 });
   expect([1, 360, 362, 1_440, 10 ** 6].map(cost)).toEqual([1, 1, 2, 4, 4]);

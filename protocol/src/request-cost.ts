@@ -21,17 +21,28 @@ export const isRolledUp = (resolution: number): boolean => resolution >= 60;
 export const rollupSecondsOf = (resolution: number): number =>
   rollupSeconds.find((seconds) => resolution % seconds === 0) ?? 60;
 
+type CandleQuery = Pick<QueryOf<'reportCandles'>, 'from' | 'to' | 'resolution'>;
+
+/** The tokens of candles of some streams, which have at most so many buckets each. */
+const candleTokens = ({ from, to, resolution }: CandleQuery, streams: number, bucketsMax: number): number => {
+  if (!isRolledUp(resolution))
+    return tokens((to - from) * streams, candleSecondsPerToken, bucketsMax * resolution * streams);
+  const perCandle = (resolution / rollupSecondsOf(resolution)) * streams;
+  return tokens(Math.ceil((to - from) / resolution) * perCandle, rollupsPerToken, bucketsMax * perCandle);
+};
+
 const tokens = (amount: number, perToken: number, most: number): number =>
   Math.max(1, Math.ceil(Math.min(amount, most) / perToken));
+
+/** Buckets that a range may have when candles of so many streams are asked for. */
+export const candleBucketsMax = (streams: number): number =>
+  Math.min(limits.candlesMax, Math.floor(limits.candlesManyMax / streams));
 
 /** Routes whose cost depends on their arguments; every other request costs one token. */
 const costs: { readonly [R in RouteName]?: (query: QueryOf<R>) => number } = {
   reportCoverage: ({ from, to }) => tokens(to - from, coverageSecondsPerToken, limits.coverageSecondsMax),
-  reportCandles: ({ from, to, resolution }) => {
-    if (!isRolledUp(resolution)) return tokens(to - from, candleSecondsPerToken, limits.candlesMax * resolution);
-    const perCandle = resolution / rollupSecondsOf(resolution);
-    return tokens(Math.ceil((to - from) / resolution) * perCandle, rollupsPerToken, limits.candlesMax * perCandle);
-  },
+  reportCandles: (query) => candleTokens(query, 1, limits.candlesMax),
+  reportCandlesMany: (query) => candleTokens(query, query.feedIds.length, candleBucketsMax(query.feedIds.length)),
 };
 
 /** The tokens that a request costs: a whole number, at least 1. */

@@ -154,6 +154,7 @@ describe.each(['our server', 'a server without our extensions'] as const)('clien
     const client = clientOf();
     if (!isOurs) {
       const span = { from: now - 60, to: now - 1, resolution: 60 };
+      await expect(client.candlesMany([first], span)).rejects.toMatchObject({ code: 'not_supported' });
       for (const call of [client.coverage(first, span), client.candles(first, span)])
         await expect(call).rejects.toMatchObject({ code: 'not_supported', advice: expect.stringContaining('pages()') });
       return;
@@ -163,6 +164,11 @@ describe.each(['our server', 'a server without our extensions'] as const)('clien
     const { candles } = await client.candles(first, { from: now - 60, to: now - 1, resolution: 3_600 });
     expect(candles.reduce((sum, { reports }) => sum + reports, 0)).toBe(50);
     expect(candles.at(-1)?.close).toBe(60n * 10n ** 18n);
+    const many = await client.candlesMany([empty, first], { from: now - 60, to: now - 1, resolution: 3_600 });
+    expect(many.streams).toEqual([
+      { feedID: empty, candles: [] },
+      { feedID: first, candles },
+    ]);
   });
 
   test('without credentials, what is open to everyone', async () => {

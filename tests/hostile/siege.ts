@@ -146,6 +146,7 @@ const targetsOf = (feedId: string): Targets => {
     events: `/api/v1/reports/stream?feedIDs=${feedId}`,
     expensive: [
       `/api/v1/reports/candles?feedID=${feedId}&resolution=3600&from=${now - 29 * 86_400}&to=${now}`,
+      `/api/v1/reports/candles/bulk?feedIDs=${feedId}&resolution=900&from=${now - 14 * 86_400}&to=${now}`,
       `/api/v1/reports/coverage?feedID=${feedId}&from=${now - 86_400}&to=${now}`,
       `/api/v1/reports/page?feedID=${feedId}&startTimestamp=${now - 29 * 86_400}&limit=1000`,
     ],

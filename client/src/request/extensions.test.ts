@@ -158,6 +158,7 @@ test.each([
   ['feeds', [], 'List the catalog with discovery(), and keep your own list of readable streams.'],
   ['coverage', [feedId, { from: 1, to: 2 }], 'Read the time range with pages() and compare the windows.'],
   ['candles', [feedId, { from: 1, to: 2, resolution: 60 }], 'Read the time range with pages() and decode the prices.'],
+  ['candlesMany', [[feedId], { from: 1, to: 2, resolution: 60 }], 'Read each stream with candles().'],
 ] as const)('%s: a server without it is an error that says what to do', async (name, args, advice) => {
   for (const answer of [notFound, { status: 405 }, { status: 404, body: errorBody('route_not_found') }]) {
     const { client } = scripted([answer]);

@@ -13,6 +13,7 @@ export const paths = {
   reportPage: '/api/v1/reports/page',
   reportCoverage: '/api/v1/reports/coverage',
   reportCandles: '/api/v1/reports/candles',
+  reportCandlesMany: '/api/v1/reports/candles/bulk',
   reportStream: '/api/v1/reports/stream',
   origins: '/',
   socket: '/api/v1/ws',

@@ -122,6 +122,18 @@ export const extensionTable: readonly Extension[] = [
       ).status === 200,
   },
   {
+    id: 'candles-many',
+    title: '/api/v1/reports/candles/bulk',
+    isPresent: async (probe) =>
+      (
+        await isExtended(
+          probe,
+          (feedId, second) =>
+            `/api/v1/reports/candles/bulk?feedIDs=${feedId}&from=${second - 60}&to=${second}&resolution=60`,
+        )
+      ).status === 200,
+  },
+  {
     id: 'event-stream',
     title: '/api/v1/reports/stream, server-sent events',
     // HEAD answers like GET, without events.

@@ -27,6 +27,7 @@ import { origins } from './routes/origins.ts';
 import { reportAt } from './routes/report-at.ts';
 import { createBulkRoute } from './routes/report-bulk.ts';
 import { reportCandles } from './routes/report-candles.ts';
+import { createCandlesManyRoute } from './routes/report-candles-many.ts';
 import { reportCoverage } from './routes/report-coverage.ts';
 import { reportLatest } from './routes/report-latest.ts';
 import { reportLatestMany } from './routes/report-latest-many.ts';
@@ -100,6 +101,7 @@ const createHandlers = ({ rules, url, isDraining, monotonicMs, live, sandbox }: 
     ...fixedHandlers,
     discovery: createDiscoveryRoute(),
     reportBulk: createBulkRoute(),
+    reportCandlesMany: createCandlesManyRoute(monotonicMs),
     status: createStatusRoute({ rules, isDraining, monotonicMs, sandbox }),
     openapi: createOpenApiRoute(document),
     docs: createDocsRoute(document, url),

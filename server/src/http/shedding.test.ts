@@ -44,6 +44,8 @@ test('shedding: the clock and the status are never shed, single reports last', (
   expect(shedAt(0)).toEqual([]);
   expect(shedAt(1)).not.toContain('reportLatest');
   expect(shedAt(1)).not.toContain('reportAt');
-  expect(shedAt(1)).toEqual(expect.arrayContaining(['reportCandles', 'reportCoverage', 'reportPage', 'reportBulk']));
+  expect(shedAt(1)).toEqual(
+    expect.arrayContaining(['reportCandles', 'reportCandlesMany', 'reportCoverage', 'reportPage', 'reportBulk']),
+  );
   expect(Object.keys(routes).filter((route) => !shedAt(2).includes(route as RouteName))).toEqual(['time', 'status']); // as above
 });

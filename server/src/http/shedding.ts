@@ -14,6 +14,7 @@ export type Load = {
 /** Shed first: they read many reports, or render much. */
 const expensive: ReadonlySet<RouteName> = new Set<RouteName>([
   'reportCandles',
+  'reportCandlesMany',
   'reportCoverage',
   'reportPage',
   'reportBulk',

@@ -1,6 +1,6 @@
 // GET /api/v1/reports/candles: prices rolled up at ingest, merged into the resolution asked for, in slices; candles of a second are read from
 // reports. Sealpost extension.
-import { type FeedId, isRolledUp, limits, malformedArgument } from '@sealpost/protocol';
+import { type FeedId, isRolledUp, limits, malformedArgument, type QueryOf } from '@sealpost/protocol';
 import { type LongWork, runForClient } from '../../access/long-work.ts';
 import { type Candle, type CandleRange, mergeCandles } from '../../store/candle-rollup.ts';
 import { retentionEdgeMs } from '../../store/retention.ts';
@@ -11,24 +11,44 @@ import { checkRange } from './time-range.ts';
 /** Reports that candles of a second are read from in one answer: 24 minutes of 69 per second, and a second of the loop in slices. */
 const reportsMax = 100_000;
 
-export const reportCandles: Handler<'reportCandles'> = async ({ feedId, from, to, resolution }, context) => {
+export const reportCandles: Handler<'reportCandles'> = async (query, context) => {
+  const range = candleRangeOf(query, limits.candlesMax, context);
+  const { longWork, userId, client } = context;
+  const candles = await runForClient(longWork, userId, client, (slice) =>
+    createCandleReader(context, query, slice)(query.feedId, range),
+  );
+  return { status: 200, body: `{"candles":[${renderCandles(candles)}]}`, cacheControl: 'no-store' };
+};
+
+type CandleQuery = Pick<QueryOf<'reportCandles'>, 'from' | 'to' | 'resolution'>;
+
+/** The whole buckets of a range; rejects one with more than `bucketsMax`. Ends before it begins where all of it is before retention. */
+export const candleRangeOf = (
+  { from, to, resolution }: CandleQuery,
+  bucketsMax: number,
+  { reportNowMs, retentionDays }: Pick<RouteContext, 'reportNowMs' | 'retentionDays'>,
+): CandleRange => {
   const start = Math.floor(from / resolution) * resolution;
-  const end = Math.floor(to / resolution) * resolution + resolution - 1;
-  checkRange(from, to, start + limits.candlesMax * resolution - from);
+  checkRange(from, to, start + bucketsMax * resolution - from);
   // A bucket that began before retention would show prices that no other route answers any more, or a part of itself as the whole.
-  const oldest =
-    Math.ceil(retentionEdgeMs(context.reportNowMs, context.retentionDays) / 1_000 / resolution) * resolution;
-  const range = { from: Math.max(start, oldest), to: end, resolution };
-  const { reports, longWork, userId, client } = context;
-  const candles =
-    oldest > end
-      ? []
-      : await runForClient(longWork, userId, client, (slice) =>
-          isRolledUp(resolution)
-            ? readInSlices(reports, slice, feedId, range)
-            : readSecondCandles(reports, feedId, range, slice, createBound(to)),
-        );
-  return { status: 200, body: `{"candles":[${candles.map(renderCandle).join(',')}]}`, cacheControl: 'no-store' };
+  const oldest = Math.ceil(retentionEdgeMs(reportNowMs, retentionDays) / 1_000 / resolution) * resolution;
+  const end = Math.floor(to / resolution) * resolution + resolution - 1;
+  return { from: Math.max(start, oldest), to: end, resolution };
+};
+
+/** Reads candles of streams for one answer, which bounds the reports that candles of a second are read from. */
+export const createCandleReader = (
+  { reports }: Pick<RouteContext, 'reports'>,
+  { to }: CandleQuery,
+  slice: LongWork['slice'],
+): ((feedId: FeedId, range: CandleRange) => Promise<readonly Candle[]>) => {
+  const bound = createBound(to);
+  return async (feedId, range) => {
+    if (range.from > range.to) return [];
+    return isRolledUp(range.resolution)
+      ? readInSlices(reports, slice, feedId, range)
+      : readSecondCandles(reports, feedId, range, slice, bound);
+  };
 };
 
 /** Counts reports, up to `reportsMax`. */
@@ -60,6 +80,9 @@ const readInSlices = async (
   }
   return candles;
 };
+
+/** Candles as the API sends them, without the brackets around them. */
+export const renderCandles = (candles: readonly Candle[]): string => candles.map(renderCandle).join(',');
 
 const renderCandle = ({ start, open, high, low, close, reports }: Candle): string =>
   `{"timestamp":${start},"open":"${open}","high":"${high}","low":"${low}","close":"${close}","reports":${reports}}`;

@@ -34,6 +34,7 @@ const forms = {
   reportPage: 'page',
   reportCoverage: 'coverage',
   reportCandles: 'candles',
+  reportCandlesMany: 'streamCandles',
 } as const satisfies Partial<Record<RouteName, string>>;
 
 /** What was looked back for at most, in reports that are hidden. */
@@ -203,20 +204,39 @@ const changeCoverage: Change = async (parts, asked) => {
   return withText(asked.answer, JSON.stringify(coverage));
 };
 
-/** Buckets all of whose reports a fault hides; one that began before it still has the reports after. */
-const changeCandles: Change = async ({ decisions }, asked) => {
-  const [feedId] = asked.feedIds;
-  const isAll = feedId !== undefined && asked.isMissing(feedId);
-  if (feedId === undefined || !(isAll || decisions.has(hidingKinds))) return asked.answer;
-  const { candles } = JSON.parse(textOf(asked.answer.body)) as { candles: { readonly timestamp: number }[] }; // our own answer
+type SentCandle = { readonly timestamp: number };
+
+/** Without the buckets all of whose reports a fault hides; one that began before it still has the reports after. */
+const visibleCandles = (
+  { decisions }: AnswerParts,
+  asked: Asked,
+  feedId: FeedId,
+  candles: readonly SentCandle[],
+): readonly SentCandle[] => {
+  if (asked.isMissing(feedId)) return [];
   const endMs = (timestamp: number): number => (timestamp + Number(asked.query.resolution)) * 1_000;
-  const left = candles.filter(({ timestamp }) => {
-    const hidden = isAll ? undefined : decisions.hiding(asked, feedId, timestamp * 1_000);
-    return (
-      !isAll && !(hidden !== undefined && hidden.fault.probability === undefined && hidden.toMs >= endMs(timestamp))
-    );
+  return candles.filter(({ timestamp }) => {
+    const hidden = decisions.hiding(asked, feedId, timestamp * 1_000);
+    return !(hidden !== undefined && hidden.fault.probability === undefined && hidden.toMs >= endMs(timestamp));
   });
-  return withText(asked.answer, JSON.stringify({ candles: left }));
+};
+
+const changeCandles: Change = async (parts, asked) => {
+  const [feedId] = asked.feedIds;
+  if (feedId === undefined || !(asked.isMissing(feedId) || parts.decisions.has(hidingKinds))) return asked.answer;
+  const { candles } = JSON.parse(textOf(asked.answer.body)) as { candles: SentCandle[] }; // our own answer
+  return withText(asked.answer, JSON.stringify({ candles: visibleCandles(parts, asked, feedId, candles) }));
+};
+
+const changeStreamCandles: Change = async (parts, asked) => {
+  if (!(asked.feedIds.some(asked.isMissing) || parts.decisions.has(hidingKinds))) return asked.answer;
+  type Entry = { readonly feedID: FeedId; readonly candles: SentCandle[] };
+  const { streams } = JSON.parse(textOf(asked.answer.body)) as { streams: Entry[] }; // our own answer
+  const left = streams.map(({ feedID, candles }) => ({
+    feedID,
+    candles: visibleCandles(parts, asked, feedID, candles),
+  }));
+  return withText(asked.answer, JSON.stringify({ streams: left }));
 };
 
 const change: Readonly<Record<(typeof forms)[keyof typeof forms], Change>> = {
@@ -225,4 +245,5 @@ const change: Readonly<Record<(typeof forms)[keyof typeof forms], Change>> = {
   page: changePage,
   coverage: changeCoverage,
   candles: changeCandles,
+  streamCandles: changeStreamCandles,
 };
