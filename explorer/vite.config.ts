@@ -10,6 +10,8 @@ export default defineConfig({
     outDir: '../server/public',
     emptyOutDir: true,
     target: 'es2022',
+    // One stylesheet for all pages, about 8 KB gzipped: a page that is loaded later has its styles already.
+    cssCodeSplit: false,
     // Inline scripts and data: URLs are what the page's policy refuses.
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },

@@ -178,7 +178,7 @@ test('tidy: pages of the explorer do not import each other', () => {
     importsAcross(
       'explorer/src',
       ['alerts', 'catalog', 'docs', 'inspect', 'report', 'status', 'stream'],
-      ['explorer/src/app.tsx'],
+      ['explorer/src/pages.tsx'],
     ),
     'What two pages share belongs in ui/ or state/.',
   );

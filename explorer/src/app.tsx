@@ -1,55 +1,15 @@
-// The frame around every page: the header, the footer, and which page is shown.
+// The frame around every page: the header, the footer, and the announcements between them.
 import { effect } from '@preact/signals';
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { CatalogPage } from './catalog/page.tsx';
-import { InspectPage } from './inspect/page.tsx';
-import { ReportPage } from './report/page.tsx';
+import { Page, type PageCode, usePreloading } from './pages.tsx';
 import { useExplorer } from './state/explorer.ts';
 import type { PageRoute } from './state/router.ts';
 import { explainError } from './state/session.ts';
-import { StatusPage } from './status/page.tsx';
-import { StreamPage } from './stream/page.tsx';
 import { Account } from './ui/account.tsx';
-import { Empty, Loading, Notice, useTitle } from './ui/components.tsx';
+import { Loading, Notice } from './ui/components.tsx';
 import { SandboxBanner } from './ui/sandbox-banner.tsx';
 import { SignInButton, SignInDialog } from './ui/sign-in-dialog.tsx';
 import './styles/app.css';
-
-const Page = ({ route }: { readonly route: PageRoute }) => {
-  switch (route.page) {
-    case 'catalog':
-      return <CatalogPage />;
-    case 'stream':
-      return <StreamPage key={route.feedId} feedId={route.feedId} />;
-    case 'report':
-      return (
-        <ReportPage key={`${route.feedId} ${route.timestamp}`} feedId={route.feedId} timestamp={route.timestamp} />
-      );
-    case 'inspect':
-      return <InspectPage />;
-    case 'status':
-      return <StatusPage />;
-    case 'unknown':
-      return <UnknownPage />;
-  }
-};
-
-const UnknownPage = () => {
-  useTitle('Page not found');
-  return (
-    <Empty
-      title="Page not found"
-      level={1}
-      action={
-        <a class="button" href="/">
-          See all streams
-        </a>
-      }
-    >
-      The address of a stream is /streams/FEED_ID. The address of a report is /streams/FEED_ID/at/UNIX_SECONDS.
-    </Empty>
-  );
-};
 
 const links = [
   { href: '/', text: 'Streams', pages: ['catalog', 'stream', 'report'] },
@@ -247,7 +207,8 @@ const useFocusOnPage = () => {
   return main;
 };
 
-export const App = () => {
+export const App = ({ code }: { readonly code: PageCode }) => {
+  usePreloading(code);
   const { router, session, sandbox } = useExplorer();
   const main = useFocusOnPage();
   const { route } = router.address.value;
@@ -261,7 +222,11 @@ export const App = () => {
       <Header route={route} />
       <Announcements />
       <main id="main" class="page" tabIndex={-1} ref={main}>
-        {session.isPending.value ? <Loading label="Signing in" lines={6} /> : <Page key={timeOf} route={route} />}
+        {session.isPending.value ? (
+          <Loading label="Signing in" lines={6} />
+        ) : (
+          <Page key={timeOf} route={route} code={code} />
+        )}
       </main>
       <Footer />
       <SignInDialog />

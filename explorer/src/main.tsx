@@ -3,7 +3,9 @@
 import './styles/base.css';
 import { render } from 'preact';
 import { App } from './app.tsx';
+import { createPageCode } from './pages.tsx';
 import { createCatalog } from './state/catalog.ts';
+import { createChunks } from './state/chunks.ts';
 import { createClock } from './state/clock.ts';
 import { ExplorerContext } from './state/explorer.ts';
 import { createLive } from './state/live.ts';
@@ -15,6 +17,7 @@ import { createShortcuts } from './state/shortcuts.ts';
 import { createSignIn } from './state/sign-in.ts';
 import { createTheme } from './ui/theme.ts';
 
+const chunks = createChunks(window);
 const theme = createTheme(window);
 const times = createTimes(window);
 const shortcuts = createShortcuts(window);
@@ -35,9 +38,9 @@ const root = document.getElementById('app');
 if (root !== null)
   render(
     <ExplorerContext.Provider
-      value={{ session, router, clock, catalog, live, theme, times, shortcuts, sandbox, signIn }}
+      value={{ session, router, chunks, clock, catalog, live, theme, times, shortcuts, sandbox, signIn }}
     >
-      <App />
+      <App code={createPageCode(chunks)} />
     </ExplorerContext.Provider>,
     root,
   );

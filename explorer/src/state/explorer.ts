@@ -3,6 +3,7 @@ import { createContext } from 'preact';
 import { useContext } from 'preact/hooks';
 import type { Theme } from '../ui/theme.ts';
 import type { Catalog } from './catalog.ts';
+import type { Chunks } from './chunks.ts';
 import type { Clock } from './clock.ts';
 import type { Live } from './live.ts';
 import type { Router } from './router.ts';
@@ -15,6 +16,8 @@ import type { SignIn } from './sign-in.ts';
 export type Explorer = {
   readonly session: Session;
   readonly router: Router;
+  /** Loads code on demand: `chunks.load(() => import('./part.ts'))`. */
+  readonly chunks: Chunks;
   readonly clock: Clock;
   readonly catalog: Catalog;
   readonly live: Live;

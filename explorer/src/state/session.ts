@@ -2,6 +2,7 @@
 // The secret is never sent. A demo's sign-in link has a one-time code, which is removed from the address bar first.
 import { batch, computed, type ReadonlySignal, signal } from '@preact/signals';
 import { type Client, type Credentials, createClient, SealpostError } from '@sealpost/client';
+import { LoadingError } from './chunks.ts';
 import { createKeptCredentials, type Found, type Place } from './kept-credentials.ts';
 import type { Platform } from './platform.ts';
 import { createRateLimits, type RateLimit } from './rate-limits.ts';
@@ -140,6 +141,8 @@ export type Explanation = { readonly problem: string; readonly advice: string };
 
 /** What went wrong and what to do, in words for users. */
 export const explainError = (error: unknown): Explanation => {
+  if (error instanceof LoadingError)
+    return { problem: error.message, advice: 'Check your connection, then try again. The server may be restarting.' };
   if (!(error instanceof SealpostError)) return { problem: 'Something went wrong.', advice: 'Reload the page.' };
   const known = error.advice === newLinkAdvice ? undefined : explanations[error.code]?.(error.details);
   return known ?? { problem: error.message, advice: error.advice };

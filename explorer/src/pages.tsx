@@ -1,0 +1,149 @@
+// The pages and their code: the list of streams comes with the first load, every other page when it is opened, or before when the browser
+// is idle or a link to it is about to be followed.
+import type { JSX } from 'preact';
+import { useEffect, useState } from 'preact/hooks';
+import { CatalogPage } from './catalog/page.tsx';
+import type { Chunks } from './state/chunks.ts';
+import { type PageRoute, parseRoute } from './state/router.ts';
+import { Empty, Failure, Loading, useTitle } from './ui/components.tsx';
+
+type Show = (route: PageRoute) => JSX.Element | null;
+
+const loaders = {
+  stream: async (): Promise<Show> => {
+    const { StreamPage } = await import('./stream/page.tsx');
+    return (route) => (route.page === 'stream' ? <StreamPage key={route.feedId} feedId={route.feedId} /> : null);
+  },
+  report: async (): Promise<Show> => {
+    const { ReportPage } = await import('./report/page.tsx');
+    return (route) =>
+      route.page === 'report' ? (
+        <ReportPage key={`${route.feedId} ${route.timestamp}`} feedId={route.feedId} timestamp={route.timestamp} />
+      ) : null;
+  },
+  inspect: async (): Promise<Show> => {
+    const { InspectPage } = await import('./inspect/page.tsx');
+    return () => <InspectPage />;
+  },
+  status: async (): Promise<Show> => {
+    const { StatusPage } = await import('./status/page.tsx');
+    return () => <StatusPage />;
+  },
+} as const satisfies Partial<Record<PageRoute['page'], () => Promise<Show>>>;
+
+type LazyName = keyof typeof loaders;
+
+const isLazy = (name: string): name is LazyName => Object.hasOwn(loaders, name);
+
+/** The code of the pages that are loaded on demand. */
+export type PageCode = {
+  /** Undefined until it is loaded. */
+  readonly find: (name: LazyName) => Show | undefined;
+  readonly load: (name: LazyName) => Promise<void>;
+  /** The same without retries; failures are for `load` to report. */
+  readonly preload: (name: LazyName) => Promise<void>;
+};
+
+export const createPageCode = (chunks: Chunks): PageCode => {
+  const loaded = new Map<LazyName, Show>();
+  return {
+    find: (name) => loaded.get(name),
+    load: async (name) => void loaded.set(name, loaded.get(name) ?? (await chunks.load(loaders[name]))),
+    preload: async (name) => {
+      if (loaded.has(name)) return;
+      const show = await loaders[name]().catch(() => undefined);
+      if (show !== undefined) loaded.set(name, show);
+    },
+  };
+};
+
+/** How long after the first page the others are loaded where the browser does not say when it is idle. */
+const idleMs = 2_000;
+
+/** Loads pages before they are opened: one after the other when the browser is idle, at once when a link has the pointer or the focus. */
+export const usePreloading = (code: PageCode): void => {
+  useEffect(() => {
+    const preloadLink = ({ target }: Event): void => {
+      const link = target instanceof Element ? target.closest('a') : null;
+      if (link === null || link.origin !== window.location.origin) return;
+      const { page } = parseRoute(link.pathname);
+      if (isLazy(page)) void code.preload(page);
+    };
+    document.addEventListener('pointerover', preloadLink);
+    document.addEventListener('focusin', preloadLink);
+    const stopIdle = onIdle(async () => {
+      for (const name of Object.keys(loaders)) if (isLazy(name)) await code.preload(name);
+    });
+    return () => {
+      document.removeEventListener('pointerover', preloadLink);
+      document.removeEventListener('focusin', preloadLink);
+      stopIdle();
+    };
+  }, [code]);
+};
+
+/** Safari has no requestIdleCallback. */
+const onIdle = (act: () => Promise<void>): (() => void) => {
+  if (window.requestIdleCallback === undefined) {
+    const timer = setTimeout(() => void act(), idleMs);
+    return () => clearTimeout(timer);
+  }
+  const id = window.requestIdleCallback(() => void act());
+  return () => window.cancelIdleCallback(id);
+};
+
+export const Page = ({ route, code }: { readonly route: PageRoute; readonly code: PageCode }) => {
+  const { page } = route;
+  if (page === 'catalog') return <CatalogPage />;
+  return isLazy(page) ? <LazyPage key={page} name={page} route={route} code={code} /> : <UnknownPage />;
+};
+
+const LazyPage = ({
+  name,
+  route,
+  code,
+}: {
+  readonly name: LazyName;
+  readonly route: PageRoute;
+  readonly code: PageCode;
+}) => {
+  const [attempt, setAttempt] = useState<{ readonly count: number; readonly error: unknown }>({
+    count: 0,
+    error: undefined,
+  });
+  const show = code.find(name);
+  useEffect(() => {
+    if (code.find(name) !== undefined) return undefined;
+    let isOver = false;
+    const end = (error: unknown): void => {
+      if (!isOver) setAttempt((last) => ({ ...last, error }));
+    };
+    code.load(name).then(() => end(undefined), end);
+    return () => {
+      isOver = true;
+    };
+  }, [code, name, attempt.count]);
+  if (show !== undefined) return show(route);
+  return attempt.error === undefined ? (
+    <Loading label="Loading the page" lines={6} />
+  ) : (
+    <Failure error={attempt.error} retry={() => setAttempt(({ count }) => ({ count: count + 1, error: undefined }))} />
+  );
+};
+
+const UnknownPage = () => {
+  useTitle('Page not found');
+  return (
+    <Empty
+      title="Page not found"
+      level={1}
+      action={
+        <a class="button" href="/">
+          See all streams
+        </a>
+      }
+    >
+      The address of a stream is /streams/FEED_ID. The address of a report is /streams/FEED_ID/at/UNIX_SECONDS.
+    </Empty>
+  );
+};
