@@ -4,7 +4,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { openSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { signRequest } from '@sealpost/protocol';
-import type { Measurement } from './measure.ts';
+import { type Measurement, median } from './measure.ts';
 import type { Blocked, BlockingRequest, BlockingWorld } from './programs/blocking-target.ts';
 import { rekeyedReports } from './rekeyed-reports.ts';
 
@@ -142,9 +142,6 @@ const asked: readonly Asked[] = [
       }),
   },
 ];
-
-const median = (values: readonly number[]): number =>
-  values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] as number; // there is one at least
 
 const measure = async (target: Target, { name, ask }: Asked): Promise<Measurement> => {
   const blocked: number[] = [];

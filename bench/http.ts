@@ -1,11 +1,11 @@
 // CPU per request of the whole node against a bare node:http server that gets the same requests and answers the same bytes, alternating
 // in one run.
 import { type ChildProcess, spawn } from 'node:child_process';
-import { openSync, readFileSync } from 'node:fs';
+import { openSync } from 'node:fs';
 import { connect } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { signRequest } from '@sealpost/protocol';
-import type { Measurement } from './measure.ts';
+import { anonymousMegabytes, type Measurement, median } from './measure.ts';
 import type { BareAnswer, TargetRequest } from './programs/http-target.ts';
 
 type Target = { readonly child: ChildProcess; readonly url: string };
@@ -33,9 +33,6 @@ const ask = <T>({ child }: Target, request: TargetRequest): Promise<T> =>
     child.once('message', (told) => resolve(told as T));
     child.send(request);
   });
-
-const rssAnonMegabytes = ({ child }: Target): number =>
-  Number(/RssAnon:\s+(\d+)/.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8'))?.[1] ?? 0) / 1_024;
 
 const render = ({ userId, secret }: Account, path: string): Buffer => {
   const auth = signRequest({ method: 'GET', target: path, userId, timestampMs: Date.now() }, secret);
@@ -101,9 +98,6 @@ const cpuPerRequest = async (target: Target, count: number, requests: () => Buff
   await load(target, requests);
   return ((await ask<number>(target, { ask: 'cpu' })) - before) / count;
 };
-
-export const median = (values: readonly number[]): number =>
-  [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0;
 
 /** What node adds by itself, on either side. */
 const ownHeaders = new Set(['date', 'connection', 'keep-alive']);
@@ -210,7 +204,10 @@ export const benchHttp = async (): Promise<readonly Measurement[]> => {
       })),
     ];
     await load(api, repeat(api, latestPath(first), requestsBeforeMemory));
-    return [...figures, { name: 'RssAnon after a million requests', value: rssAnonMegabytes(api), unit: 'MB' }];
+    return [
+      ...figures,
+      { name: 'RssAnon after a million requests', value: anonymousMegabytes(api.child.pid), unit: 'MB' },
+    ];
   } finally {
     for (const { child } of [api, bare]) child.kill('SIGTERM');
   }

@@ -1,18 +1,15 @@
 // Reports that come late, as a backfill beside live reports brings them: how fast they are stored, and what the next live append takes.
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { FeedId } from '@sealpost/protocol';
 import { openStore } from '../server/src/store/open.ts';
 import type { Store, StoredReport } from '../server/src/store/store.ts';
-import type { Measurement } from './measure.ts';
+import { anonymousMegabytes, type Measurement } from './measure.ts';
 import { benchStreams, firstSecond, rekeyedReports } from './rekeyed-reports.ts';
 
 const batchReports = 240;
 const lateReports = 9_600;
-
-const anonymousMegabytes = (): number =>
-  Number(/RssAnon:\s+(\d+)/.exec(readFileSync('/proc/self/status', 'utf8'))?.[1] ?? 0) / 1_024;
 
 const batchesOf = (feedIds: readonly FeedId[], from: number, seconds: number): readonly StoredReport[][] => {
   const all = [...rekeyedReports(from, seconds, feedIds)].flat();

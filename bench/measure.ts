@@ -1,4 +1,5 @@
 // Measures work in CPU time, which says more than wall time on a busy machine. Warm-up first, then at least a second.
+import { readFileSync } from 'node:fs';
 
 export type Measurement = {
   readonly name: string;
@@ -29,3 +30,10 @@ export const cpuPerCall = (act: () => unknown, forMs = 1_000): number => {
 
 /** Calls per second of one busy core. */
 export const perSecond = (microseconds: number): number => 1_000_000 / microseconds;
+
+/** Memory of a process, by default this one, that no file stands behind. */
+export const anonymousMegabytes = (pid: number | 'self' = 'self'): number =>
+  Number(/RssAnon:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) / 1_024;
+
+export const median = (values: readonly number[]): number =>
+  [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0;

@@ -13,9 +13,9 @@ import { createReportReads } from '../server/src/store/postgres/reads.ts';
 import { tablesOf } from '../server/src/store/postgres/schema.ts';
 import type { Store } from '../server/src/store/store.ts';
 import { startPostgres } from '../tests/support/running-postgres.ts';
-import { benchLatestOn, median } from './http.ts';
+import { benchLatestOn } from './http.ts';
 import { createIngestLoad, linesOf, secondsToTakeIn, warmUp } from './ingest.ts';
-import { cpuPerCall, type Measurement } from './measure.ts';
+import { cpuPerCall, type Measurement, median } from './measure.ts';
 import { benchStreams, firstSecond, rekeyedReports } from './rekeyed-reports.ts';
 
 const filledSeconds = 4_000;

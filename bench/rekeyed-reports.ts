@@ -2,9 +2,11 @@
 // pages and blocks as real ones do and cost nothing to make; nothing that checks a signature may see them.
 import { type FeedId, parseFeedId } from '@sealpost/protocol';
 import vectors from '../protocol/src/vectors/verification.json' with { type: 'json' };
-import type { StoredReport } from '../server/src/store/store.ts';
+import type { Store, StoredReport } from '../server/src/store/store.ts';
 
 const template = Buffer.from((vectors.cases[0] as { fullReport: string }).fullReport.slice(2), 'hex');
+/** Bytes of each of them. */
+export const reportBytes = template.length;
 const word = 32;
 /** Words of a two-signature version 3 report: epoch and round, feed id, validFrom, observations, fees, expiry, three prices, r and s. */
 const places = {
@@ -26,8 +28,8 @@ export const benchStreams: readonly FeedId[] = Array.from({ length: 24 }, (_, i)
 export const firstSecond = 1_700_000_000;
 
 // xorshift: fast, and even enough that signatures do not compress.
-const createNoise = () => {
-  let state = 0x9e3779b9;
+const createNoise = (seed: number) => {
+  let state = 0x9e3779b9 ^ seed;
   return (): number => {
     state ^= state << 13;
     state ^= state >>> 17;
@@ -42,7 +44,7 @@ export function* rekeyedReports(
   seconds: number,
   feedIds: readonly FeedId[] = benchStreams,
 ): Generator<readonly StoredReport[]> {
-  const noise = createNoise();
+  const noise = createNoise(from);
   for (let second = from; second < from + seconds; second++) {
     yield feedIds.map((feedId) => {
       const fullReport = Buffer.from(template);
@@ -58,3 +60,17 @@ export function* rekeyedReports(
     });
   }
 }
+
+const batchSeconds = 10;
+
+/** Appends `seconds` of every stream from `from` on, in durable batches. */
+export const fill = async (store: Store, from: number, seconds: number): Promise<void> => {
+  let batch: StoredReport[] = [];
+  for (const reports of rekeyedReports(from, seconds)) {
+    batch.push(...reports);
+    if (batch.length < batchSeconds * benchStreams.length) continue;
+    await store.reports.append(batch);
+    batch = [];
+  }
+  if (batch.length > 0) await store.reports.append(batch);
+};

@@ -2,6 +2,7 @@
 import { benchBlocking } from './blocking.ts';
 import { benchClient } from './client.ts';
 import { benchExplorer } from './explorer.ts';
+import { benchGrowth } from './growth.ts';
 import { benchHttp } from './http.ts';
 import { benchBackfill, benchIngest } from './ingest.ts';
 import { benchLate } from './late.ts';
@@ -11,9 +12,9 @@ import { benchMirror } from './mirror.ts';
 import { benchPostgres } from './postgres.ts';
 import { benchProtocol } from './protocol.ts';
 import { benchSimulator } from './simulator.ts';
-import { benchGrowth, benchStore } from './store.ts';
+import { benchStore } from './store.ts';
 
-const workloads: Readonly<Record<string, () => Promise<readonly Measurement[]>>> = {
+const workloads: Readonly<Record<string, (args: readonly string[]) => Promise<readonly Measurement[]>>> = {
   protocol: benchProtocol,
   client: benchClient,
   simulator: benchSimulator,
@@ -38,7 +39,9 @@ const print = (line: string) => process.stdout.write(`${line}\n`);
 
 const args = process.argv.slice(2);
 const json = args.includes('--json');
-const wanted = args.filter((arg) => !arg.startsWith('--'));
+/** Options that have a value: those of `growth`. */
+const valued = ['--to', '--dir'];
+const wanted = args.filter((arg, i) => !arg.startsWith('--') && !valued.includes(args[i - 1] ?? ''));
 const unknown = wanted.filter((name) => !Object.hasOwn({ ...workloads, ...namedOnly }, name));
 if (unknown.length > 0) {
   process.stderr.write(
@@ -50,7 +53,7 @@ if (unknown.length > 0) {
 const chosen = wanted.length === 0 ? workloads : { ...workloads, ...namedOnly };
 for (const [name, run] of Object.entries(chosen).filter(([key]) => wanted.length === 0 || wanted.includes(key))) {
   if (!json) print(`\n${name}`);
-  for (const figure of await run()) {
+  for (const figure of await run(args)) {
     const value = figure.value >= 100 ? figure.value.toFixed(0) : figure.value.toPrecision(3);
     print(
       json

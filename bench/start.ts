@@ -7,6 +7,7 @@ const { programOf, remove } = await bundle('data-bench-', [
   'bench/programs/recovery-thread.ts',
   'bench/programs/http-target.ts',
   'bench/programs/live-target.ts',
+  'bench/programs/growth-writer.ts',
   'bench/programs/explorer-target.ts',
   'bench/programs/blocking-target.ts',
 ]);
