@@ -45,26 +45,80 @@ test('stream page: the price and the list update live, each report once', async 
   expect(seconds).toEqual([...new Set(seconds)].sort((one, other) => one - other));
 });
 
-test('stream page: a range is in the address, and restored from it', async () => {
-  const { page } = await world.openPage({ path, signedIn: true });
-  await page.getByRole('button', { name: '1 h' }).click();
-  await page.waitForURL((url) => url.search === '?range=1h', { timeout: waitMs });
+type OpenedPage = Awaited<ReturnType<ExplorerWorld['openPage']>>['page'];
+
+/** The chart once it has bars, and how to point at a share of its width. */
+const openChart = async (query = '') => {
+  const { page, ...rest } = await world.openPage({ path: `${path}${query}`, signedIn: true });
+  const chart = page.getByRole('application', { name: /^Price chart of/ });
+  await chart.locator('canvas').first().waitFor({ timeout: waitMs });
+  await page.locator('.legend-value').nth(1).waitFor({ timeout: waitMs });
+  const { x, y, width, height } = (await chart.boundingBox()) ?? { x: 0, y: 0, width: 0, height: 0 };
+  // Without the price axis, which is about 60 pixels wide.
+  const place = (share: number) => [x + (width - 60) * share, y + height / 2] as const;
+  return { page, chart, place, ...rest };
+};
+
+const legendOf = (page: OpenedPage) => page.locator('.legend-value').first().innerText();
+const secondsOf = (text: string): number => Date.parse(text.replace(' UTC', 'Z').replace(' ', 'T')) / 1_000;
+
+test('chart: it stands still while pointed at, and a click opens the report in its legend', async () => {
+  const { page, place } = await openChart();
+  await page.locator('.report-table tbody tr').nth(10).waitFor({ timeout: waitMs });
+  await page.mouse.move(...place(0.7));
+  await page.getByText(/^Paused · [3-9] new reports$/).waitFor({ timeout: waitMs });
+  const pointed = await legendOf(page);
+  await page.getByText('Click to open the report').waitFor();
+  await page.mouse.click(...place(0.7));
+  await page.waitForURL(new RegExp(`/at/${secondsOf(pointed)}$`), { timeout: waitMs });
+  await page.goBack();
+  await page.locator('.chart-canvas canvas').first().waitFor({ timeout: waitMs });
+  await page.mouse.move(0, 0);
+  await expect.poll(() => page.getByText(/^Paused/).count(), { timeout: waitMs }).toBe(0);
+});
+
+test('chart: keys move the crosshair by one bar, zoom, and open the report', async () => {
+  const { page, chart } = await openChart();
+  await chart.focus();
+  await chart.press('End');
+  const newest = secondsOf(await legendOf(page));
+  await chart.press('ArrowLeft');
+  await expect.poll(async () => secondsOf(await legendOf(page))).toBeLessThan(newest);
+  const pointed = secondsOf(await legendOf(page));
+  await chart.press('+');
+  await page.waitForURL(/view=|range=150s/, { timeout: waitMs });
+  expect(secondsOf(await legendOf(page))).toBe(pointed);
+  await chart.press('Enter');
+  await page.waitForURL(new RegExp(`/at/${pointed}$`), { timeout: waitMs });
+});
+
+test('chart: range and type are in the address, and restored from it', async () => {
+  const { page, expectAccessible } = await openChart();
+  await page.getByRole('button', { name: '1h', exact: true }).click();
+  await page.getByRole('button', { name: 'Line' }).click();
+  await page.waitForURL((url) => url.search === '?range=1h&kind=line', { timeout: waitMs });
   await page.locator('.legend', { hasText: 'Open' }).waitFor({ timeout: waitMs });
   await page.reload();
   await page.locator('.legend', { hasText: 'Open' }).waitFor({ timeout: waitMs });
-  expect(new URL(page.url()).search).toBe('?range=1h');
+  expect(new URL(page.url()).search).toBe('?range=1h&kind=line');
+  await expectAccessible();
 });
 
-test('stream page: a click on a bar opens its report', async () => {
-  const { page } = await world.openPage({ path: `${path}?range=5m`, signedIn: true });
-  await page.locator('.report-table tbody tr').nth(10).waitFor({ timeout: waitMs });
-  const canvas = page.locator('.chart-canvas');
-  await canvas.locator('canvas').first().waitFor();
-  const { width, height } = (await canvas.boundingBox()) ?? { width: 0, height: 0 };
-  // The demo’s last two minutes exist from the start; a click may hit a gap.
-  for (let share = 0.8; share > 0.4 && !page.url().includes('/at/'); share -= 0.01)
-    await canvas.click({ position: { x: width * share, y: height / 2 }, timeout: 5_000 });
-  await page.waitForURL(/\/at\/[0-9]+$/, { timeout: waitMs });
+test('chart: a click on a candle zooms into it, a drag moves in time, and Now returns to the newest report', async () => {
+  const { page, place } = await openChart('?range=1h');
+  await page.mouse.move(...place(0.97));
+  await page.getByText('Click to zoom into these 1 min').waitFor({ timeout: waitMs });
+  await page.mouse.click(...place(0.97));
+  await page.waitForURL(/view=\d+-\d+$/, { timeout: waitMs });
+  await page.getByText('Each bar covers the seconds').waitFor();
+  const before = page.url();
+  await page.mouse.move(...place(0.3));
+  await page.mouse.down();
+  await page.mouse.move(...place(0.6), { steps: 4 });
+  await page.mouse.up();
+  await page.waitForURL((url) => url.href !== before && url.search.includes('view='), { timeout: waitMs });
+  await page.getByRole('button', { name: 'Now' }).click();
+  await page.waitForURL((url) => url.search === '?range=1m', { timeout: waitMs });
 });
 
 test('stream page: anonymous users see the stream’s details and how to sign in', async () => {

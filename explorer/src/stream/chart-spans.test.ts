@@ -1,17 +1,6 @@
 import type { Candle } from '@sealpost/client';
 import { expect, test } from 'vitest';
-import {
-  addSpans,
-  addToCandles,
-  axisDigits,
-  candlePoints,
-  parseRange,
-  rangeStartOf,
-  type Span,
-  secondsOf,
-  spanAt,
-  widenFlat,
-} from './chart-spans.ts';
+import { addSpans, addToCandles, axisDigits, type Span, secondsOf, widenFlat } from './chart-spans.ts';
 
 const one = 10n ** 18n;
 
@@ -36,11 +25,9 @@ const candle = (timestamp: number, open: bigint, high: bigint, low: bigint, clos
   reports: 1,
 });
 
-test('every second has a point, and those without a report are blank', () => {
+test('seconds without a report have no point', () => {
   const points = secondsOf([span(11, 12), span(15, 15)], 10, 16);
-  expect(points.map(({ time }) => time)).toEqual([10, 11, 12, 13, 14, 15, 16]);
-  expect(points.map(({ pieces }) => pieces?.length ?? 0)).toEqual([0, 1, 1, 0, 0, 1, 0]);
-  expect(points[0]).toEqual({ time: 10 });
+  expect(points.map(({ time }) => time)).toEqual([11, 12, 15]);
 });
 
 test('a span that reaches beyond the range is cut to it', () => {
@@ -68,23 +55,6 @@ test('a duplicate report is kept once, a late one is sorted in, an old one is dr
   expect(spans.map(({ timestamp }) => timestamp)).toEqual([10, 11, 12]);
 });
 
-test('the span at a time is the one that contains it, and none in a gap', () => {
-  const spans = [span(10, 11), span(14, 14)];
-  expect(spanAt(spans, 11_999)?.timestamp).toBe(11);
-  expect(spanAt(spans, 12_000)).toBeUndefined();
-  expect(spanAt(spans, 14_000)?.timestamp).toBe(14);
-});
-
-test('buckets without reports stay blank, so that time is linear', () => {
-  const points = candlePoints([candle(120, one, 2n * one, one, one)], 61, 245, 60);
-  expect(points).toEqual([
-    { time: 60 },
-    { time: 120, open: 1, high: 2, low: 1, close: 1 },
-    { time: 180 },
-    { time: 240 },
-  ]);
-});
-
 test('a live report goes into the candle of its bucket, exactly', () => {
   const wide = 123_456_789_012_345_678_901n;
   const [first] = addToCandles([candle(60, one, one, one, one)], { price: wide, timestamp: 119 }, 60);
@@ -95,23 +65,6 @@ test('the first report of a bucket opens a candle, and one of an earlier bucket 
   const known = [candle(60, one, one, one, one)];
   expect(addToCandles(known, { price: 7n, timestamp: 120 }, 60).at(-1)).toEqual(candle(120, 7n, 7n, 7n, 7n));
   expect(addToCandles(known, { price: 7n, timestamp: 59 }, 60)).toEqual(known);
-});
-
-test('an unknown range is live', () => {
-  expect(parseRange('1h')).toBe('1h');
-  expect(parseRange('toString')).toBe('live');
-  expect(parseRange(null)).toBe('live');
-});
-
-test('a range starts with its first report, or with the opening of its first candle, and says if that is late', () => {
-  const spans = [span(10, 10, 1n), span(20, 20, 2n), span(30, 30, 3n)];
-  expect(rangeStartOf('live', spans, undefined, 105)).toEqual({ price: 2n, second: 20, isWhole: false });
-  expect(rangeStartOf('live', spans, undefined, 108)).toEqual({ price: 2n, second: 20, isWhole: true });
-  expect(rangeStartOf('live', spans, undefined, 500)).toBeUndefined();
-  const candles = [candle(3_600, 7n, 9n, 5n, 8n)];
-  expect(rangeStartOf('1h', spans, candles, 7_190)).toEqual({ price: 7n, second: 3_600, isWhole: true });
-  expect(rangeStartOf('1h', spans, candles, 3_700)).toEqual({ price: 7n, second: 3_600, isWhole: false });
-  expect(rangeStartOf('1h', spans, undefined, 105)).toBeUndefined();
 });
 
 test('the axis has enough digits for its labels to differ', () => {

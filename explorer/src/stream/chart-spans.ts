@@ -1,5 +1,5 @@
-// The values that the price chart draws: reports over seconds, candles over buckets. Gaps stay blank. Coordinates are floats; printed
-// values come from the exact integers.
+// Reports and candles as the stream page uses them, the change of a price, and the price axis. Coordinates are floats; printed values come
+// from the exact integers.
 import type { Candle, DecodedReport } from '@sealpost/client';
 import { windowEndMs } from '../ui/interval.ts';
 
@@ -38,10 +38,10 @@ export const addSpans = (spans: readonly Span[], added: readonly Span[], keepFro
 /** The part of a span that lies in one second; `from` and `to` are shares of that second. */
 export type Piece = { readonly span: Span; readonly from: number; readonly to: number };
 
-/** One second of the chart; without pieces it is blank, and keeps time linear. */
-export type SecondPoint = { readonly time: number; readonly pieces?: readonly Piece[] };
+/** A second of the chart, with the reports that are valid in it. */
+export type SecondPoint = { readonly time: number; readonly pieces: readonly Piece[] };
 
-/** Every second of a range, both ends included, with the reports that are valid in it. */
+/** The seconds of a range, both ends included, in which a report is valid; spans are in order. */
 export const secondsOf = (spans: readonly Span[], from: number, to: number): readonly SecondPoint[] => {
   const pieces = new Map<number, Piece[]>();
   for (const span of spans) {
@@ -50,54 +50,16 @@ export const secondsOf = (spans: readonly Span[], from: number, to: number): rea
     for (let second = first; second <= last; second += 1) {
       const share = (ms: number): number => Math.min(1, Math.max(0, ms / 1_000 - second));
       const piece = { span, from: share(span.startMs), to: share(span.endMs) };
-      pieces.set(second, [...(pieces.get(second) ?? []), piece]);
+      const found = pieces.get(second);
+      if (found === undefined) pieces.set(second, [piece]);
+      else found.push(piece);
     }
   }
-  return Array.from({ length: Math.max(0, to - from + 1) }, (_, i): SecondPoint => {
-    const found = pieces.get(from + i);
-    return found === undefined ? { time: from + i } : { time: from + i, pieces: found };
-  });
+  return [...pieces].sort(([a], [b]) => a - b).map(([time, found]) => ({ time, pieces: found }));
 };
-
-/** The report that is valid at a time; undefined in a gap. */
-export const spanAt = (spans: readonly Span[], ms: number): Span | undefined =>
-  spans.find(({ startMs, endMs }) => startMs <= ms && ms < endMs);
 
 /** A value with 18 decimals as a float coordinate, only for drawing. */
 export const toCoordinate = (value: bigint): number => Number(value) / 1e18;
-
-/** A bucket of the chart; without prices it is blank. */
-export type CandlePoint = {
-  readonly time: number;
-  readonly open?: number;
-  readonly high?: number;
-  readonly low?: number;
-  readonly close?: number;
-};
-
-/** Every bucket of a range; those without reports are blank. */
-export const candlePoints = (
-  candles: readonly Candle[],
-  from: number,
-  to: number,
-  resolution: number,
-): readonly CandlePoint[] => {
-  const start = Math.floor(from / resolution) * resolution;
-  const byTime = new Map(candles.map((candle) => [candle.timestamp, candle]));
-  return Array.from({ length: Math.max(0, Math.floor((to - start) / resolution) + 1) }, (_, i): CandlePoint => {
-    const time = start + i * resolution;
-    const candle = byTime.get(time);
-    if (candle === undefined) return { time };
-    const { open, high, low, close } = candle;
-    return {
-      time,
-      open: toCoordinate(open),
-      high: toCoordinate(high),
-      low: toCoordinate(low),
-      close: toCoordinate(close),
-    };
-  });
-};
 
 /** Adds a stream's newest report to its candles, by the server's rule, so that the page need not reload them. */
 export const addToCandles = (
@@ -118,53 +80,6 @@ export const addToCandles = (
     reports: last.reports + 1,
   };
   return [...candles.slice(0, -1), next];
-};
-
-/** The ranges of the chart; without a resolution, a range is drawn from reports, else from candles. */
-export const ranges = {
-  live: { label: '90 s', words: '90 seconds', seconds: 90, resolution: undefined },
-  '5m': { label: '5 min', words: '5 minutes', seconds: 300, resolution: undefined },
-  '1h': { label: '1 h', words: 'hour', seconds: 3_600, resolution: 60 },
-  '1d': { label: '1 day', words: 'day', seconds: 86_400, resolution: 300 },
-} as const satisfies Record<
-  string,
-  { readonly label: string; readonly words: string; readonly seconds: number; readonly resolution: number | undefined }
->;
-
-export type RangeName = keyof typeof ranges;
-export const rangeNames = Object.keys(ranges) as readonly RangeName[]; // keys of its own
-
-/** The range in the address's query; `live` by default. */
-export const parseRange = (text: string | null): RangeName =>
-  text !== null && Object.hasOwn(ranges, text) ? (text as RangeName) : 'live'; // it is a key
-
-/** Where a change starts. */
-export type RangeStart = {
-  readonly price: bigint;
-  /** When that price was observed. */
-  readonly second: number;
-  /** Does it cover the range? False if the first report is later than the range's start. */
-  readonly isWhole: boolean;
-};
-
-/** The first report in a range, or the opening of its first candle. */
-export const rangeStartOf = (
-  range: RangeName,
-  spans: readonly Span[],
-  candles: readonly Candle[] | undefined,
-  nowSeconds: number,
-): RangeStart | undefined => {
-  const { seconds, resolution } = ranges[range];
-  const from = nowSeconds - seconds;
-  if (resolution !== undefined) {
-    const [candle] = candles ?? [];
-    if (candle === undefined) return undefined;
-    return { price: candle.open, second: candle.timestamp, isWhole: candle.timestamp <= from + resolution };
-  }
-  const span = spans.find(({ timestamp }) => timestamp > from);
-  if (span === undefined) return undefined;
-  const lengthSeconds = Math.ceil((span.endMs - span.startMs) / 1_000);
-  return { price: span.price, second: span.timestamp, isWhole: span.timestamp <= from + lengthSeconds + 1 };
 };
 
 /** Digits after the decimal point on an axis of this height, enough for its labels to differ. */

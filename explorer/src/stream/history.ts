@@ -2,21 +2,23 @@
 import { type ReadonlySignal, signal } from '@preact/signals';
 import { useEffect, useMemo } from 'preact/hooks';
 import type { Explorer } from '../state/explorer.ts';
-import { addSpans, ranges, type Span, spanOf } from './chart-spans.ts';
+import { reportsSecondsMax } from './chart/resolution.ts';
+import { addSpans, type Span, spanOf } from './chart-spans.ts';
 
-/** The longest range that is drawn from reports. */
-const keptSeconds = ranges['5m'].seconds;
+/** A minute longer than the chart needs, so that nothing disappears from it while older reports are loading. */
+const keptSeconds = reportsSecondsMax + 60;
 /** Past reports arrive by the hundred: they are added in batches. */
 const gatherMs = 100;
 
-/** Keeps the history of a stream while a component is shown; empty while signed out. */
+/** Keeps the history of a stream while a component is shown; empty while signed out, and without a stream. */
 export const useHistory = (
   { live, clock, session }: Pick<Explorer, 'live' | 'clock' | 'session'>,
-  feedId: string,
+  feedId: string | undefined,
 ): ReadonlySignal<readonly Span[]> => {
-  const spans = useMemo(() => signal<readonly Span[]>([]), [feedId]);
+  const spans = useMemo(() => signal<readonly Span[]>([]), []);
   const userId = session.userId.value;
   useEffect(() => {
+    if (feedId === undefined) return undefined;
     let waiting: Span[] = [];
     let timer: ReturnType<typeof setTimeout> | undefined;
     const flush = (): void => {
@@ -30,7 +32,7 @@ export const useHistory = (
         waiting.push(spanOf(decoded));
         timer ??= setTimeout(flush, gatherMs);
       },
-      Math.floor(clock.nowMs.peek() / 1_000) - keptSeconds,
+      Math.floor(clock.nowMs.peek() / 1_000) - reportsSecondsMax,
     );
     return () => {
       stop();

@@ -4,8 +4,8 @@ import { useExplorer } from '../state/explorer.ts';
 import { Empty, Failure, Loading, Notice, StatusPill, useTitle } from '../ui/components.tsx';
 import { PriceAt } from '../ui/price-at.tsx';
 import { SignInButton } from '../ui/sign-in-dialog.tsx';
-import { Chart, useCandles } from './chart.tsx';
-import { parseRange, type RangeName, rangeNames, ranges } from './chart-spans.ts';
+import { Chart } from './chart/chart.tsx';
+import { useStreamChart } from './chart/hooks.ts';
 import { StreamCompleteness } from './completeness-card.tsx';
 import { StreamFacts } from './facts.tsx';
 import { useHistory } from './history.ts';
@@ -20,7 +20,7 @@ export const StreamPage = ({ feedId }: { readonly feedId: string }) => {
   if (state.phase === 'failed') return <Failure error={state.error} retry={catalog.reload} />;
   const stream = catalog.find(feedId);
   if (stream === undefined) return <UnknownStream feedId={feedId} />;
-  if (state.readable.has(feedId)) return <ReadableStreamPage stream={stream} />;
+  if (state.readable.has(feedId)) return <ReadableStreamPage key={feedId} stream={stream} />;
   return <ClosedStream stream={stream} isSignedIn={session.userId.value !== undefined} />;
 };
 
@@ -92,9 +92,10 @@ const ClosedStream = ({ stream, isSignedIn }: { readonly stream: CatalogEntry; r
 const ReadableStreamPage = ({ stream }: { readonly stream: CatalogEntry }) => {
   const explorer = useExplorer();
   const { feedId } = stream;
-  const range = parseRange(explorer.router.address.value.query.get('range'));
-  const spans = useHistory(explorer, feedId).value;
-  const candles = useCandles(feedId, range, spans);
+  const history = useHistory(explorer, feedId);
+  const chart = useStreamChart(feedId, history);
+  const { change, candles } = chart.viewed.value;
+  const spans = history.value;
   return (
     <div class="stack">
       <StreamHead stream={stream} isLive />
@@ -102,11 +103,10 @@ const ReadableStreamPage = ({ stream }: { readonly stream: CatalogEntry }) => {
       <div class="stream-columns">
         <div class="stack">
           <section class="card stack" aria-label="Price">
-            <StreamPrice stream={stream} range={range} spans={spans} candles={candles.candles} />
-            <RangeButtons range={range} />
-            <Chart feedId={feedId} name={pairOf(stream)} range={range} spans={spans} candles={candles} />
+            <StreamPrice stream={stream} change={change} />
+            <Chart feedId={feedId} name={pairOf(stream)} chart={chart} />
           </section>
-          <StreamReports feedId={feedId} status={stream.status} spans={spans} candles={candles.candles} />
+          <StreamReports feedId={feedId} status={stream.status} spans={spans} candles={candles} />
         </div>
         <div class="stack stream-side">
           <PriceAt feedId={feedId} />
@@ -122,23 +122,4 @@ const ReadableStreamPage = ({ stream }: { readonly stream: CatalogEntry }) => {
 const LiveTrouble = () => {
   const { live } = useExplorer();
   return live.problem.value === undefined ? null : <Failure error={live.problem.value} />;
-};
-
-const RangeButtons = ({ range }: { readonly range: RangeName }) => {
-  const { router } = useExplorer();
-  const choose = (next: RangeName): void => {
-    const query = new URLSearchParams(router.address.peek().query);
-    if (next === 'live') query.delete('range');
-    else query.set('range', next);
-    router.setQuery(query);
-  };
-  return (
-    <fieldset class="button-group" aria-label="Chart range">
-      {rangeNames.map((name) => (
-        <button key={name} type="button" aria-pressed={name === range} onClick={() => choose(name)}>
-          {ranges[name].label}
-        </button>
-      ))}
-    </fieldset>
-  );
 };

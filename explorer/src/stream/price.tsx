@@ -1,5 +1,5 @@
 // The current price of a stream, exactly, with bid, ask, age and market status.
-import type { Candle, DecodedReport } from '@sealpost/client';
+import type { DecodedReport } from '@sealpost/client';
 import type { CatalogEntry } from '@sealpost/protocol';
 import type { ComponentChildren } from 'preact';
 import { useExplorer } from '../state/explorer.ts';
@@ -11,7 +11,7 @@ import { marketStatusOf } from '../ui/market-status.ts';
 import { changeOf, formatPercent } from '../ui/price/change.ts';
 import { describeOldPrice, isMarketClosed } from '../ui/price-age.ts';
 import { unitTextOf } from '../ui/price-unit.ts';
-import { type RangeName, type RangeStart, rangeStartOf, ranges, type Span } from './chart-spans.ts';
+import type { ViewedChange } from './chart/viewed.ts';
 
 /** The state of the live connection; screen readers announce changes. */
 export const LivePill = () => {
@@ -30,12 +30,11 @@ export const LivePill = () => {
 
 type StreamPriceProps = {
   readonly stream: CatalogEntry;
-  readonly range: RangeName;
-  readonly spans: readonly Span[];
-  readonly candles: readonly Candle[] | undefined;
+  /** The change in the chart's range; undefined if not known. */
+  readonly change: ViewedChange | undefined;
 };
 
-export const StreamPrice = ({ stream, range, spans, candles }: StreamPriceProps) => {
+export const StreamPrice = ({ stream, change }: StreamPriceProps) => {
   const { live, clock } = useExplorer();
   const decoded = live.latest(stream.feedId).value?.decoded;
   const pair = `${stream.baseAsset}/${stream.quoteAsset}`;
@@ -56,12 +55,7 @@ export const StreamPrice = ({ stream, range, spans, candles }: StreamPriceProps)
           <Pill kind="warn">{old}</Pill>
         </p>
       )}
-      <Change
-        range={range}
-        start={rangeStartOf(range, spans, candles, Math.floor(nowMs / 1_000))}
-        price={decoded.price}
-        isOld={old !== undefined}
-      />
+      {change !== undefined && <Change change={change} price={decoded.price} isOld={old !== undefined} />}
       <PriceFacts decoded={decoded} nowMs={nowMs} />
     </div>
   );
@@ -80,18 +74,15 @@ const NoPrice = ({ stream }: { readonly stream: CatalogEntry }) => {
 };
 
 const Change = ({
-  range,
-  start,
+  change: { start, endPrice, words },
   price,
   isOld,
 }: {
-  readonly range: RangeName;
-  readonly start: RangeStart | undefined;
+  readonly change: ViewedChange;
   readonly price: bigint;
   readonly isOld: boolean;
 }) => {
-  if (start === undefined) return null;
-  const { difference, percent } = changeOf(start.price, price);
+  const { difference, percent } = changeOf(start.price, endPrice ?? price);
   const kind = isOld ? 'muted' : difference > 0n ? 'ok' : difference < 0n ? 'bad' : 'muted';
   return (
     <p class="stream-price-change">
@@ -101,8 +92,8 @@ const Change = ({
         {percent !== undefined && ` (${formatPercent(percent, difference)})`}
       </span>{' '}
       <span class="muted">
-        {start.isWhole ? (
-          `in the last ${ranges[range].words}`
+        {start.isWhole || endPrice !== undefined ? (
+          words
         ) : (
           <>
             since <Time ms={start.second * 1_000} />

@@ -48,3 +48,25 @@ test('nothing is reported after the end', async () => {
   );
   expect(told).toEqual([]);
 });
+
+test('waiting leaves no listener behind', async () => {
+  const abort = new AbortController();
+  const { signal } = abort;
+  let listeners = 0;
+  const [add, remove] = [signal.addEventListener.bind(signal), signal.removeEventListener.bind(signal)];
+  signal.addEventListener = (type: string, listener: EventListener) => {
+    listeners += 1;
+    add(type, listener);
+  };
+  signal.removeEventListener = (type: string, listener: EventListener) => {
+    listeners -= 1;
+    remove(type, listener);
+  };
+  const counts: number[] = [];
+  const tell = (): void => {
+    counts.push(listeners);
+    if (counts.length === 4) abort.abort();
+  };
+  await keepRenewing(async () => 1, 1, tell, signal);
+  expect(counts).toEqual([0, 0, 0, 0]);
+});

@@ -21,11 +21,13 @@ export const afterFailure = <T>({ value, failure }: Renewed<T>, error: unknown, 
 
 const sleep = (ms: number, signal: AbortSignal): Promise<void> =>
   new Promise((resolve) => {
-    const timer = setTimeout(resolve, ms);
-    signal.addEventListener('abort', () => {
+    const end = (): void => {
       clearTimeout(timer);
+      signal.removeEventListener('abort', end);
       resolve();
-    });
+    };
+    const timer = setTimeout(end, ms);
+    signal.addEventListener('abort', end);
   });
 
 /** Polls until the signal is aborted, `everyMs` after each response, or at most five seconds after a failure. */

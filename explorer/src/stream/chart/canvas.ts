@@ -1,0 +1,224 @@
+// The chart on its canvas. Loaded on demand by chart.tsx, because the chart library is as large as the rest of the page. It draws; pointer
+// and keys are gestures.ts.
+import {
+  type AutoscaleInfo,
+  type ChartOptions,
+  ColorType,
+  CrosshairMode,
+  type CustomSeriesOptions,
+  createChart,
+  customSeriesDefaultOptions,
+  type DeepPartial,
+  type IChartApi,
+  type ICustomSeriesPaneView,
+  type IPriceLine,
+  LineStyle,
+  PriceScaleMode,
+  TickMarkType,
+  type Time,
+  type UTCTimestamp,
+} from 'lightweight-charts';
+import { axisDigits, widenFlat } from '../chart-spans.ts';
+import type { ChartPoint } from './bars.ts';
+import { createPriceView, type SeriesColors, type SeriesPoint, type SeriesStyle } from './price-series.ts';
+import { type ChartGrid, type ChartWindow, stepOf } from './resolution.ts';
+
+export type ChartColors = SeriesColors & {
+  readonly text: string;
+  readonly grid: string;
+  readonly crosshair: string;
+  readonly label: string;
+  readonly other: string;
+};
+
+/** What is drawn. */
+export type ChartPicture = {
+  readonly grid: ChartGrid;
+  readonly points: readonly ChartPoint[];
+  /** Of the second stream, on a percent scale; undefined without one. */
+  readonly compared: readonly ChartPoint[] | undefined;
+  readonly drawAs: SeriesStyle['drawAs'];
+};
+
+export type SplitTime = (ms: number) => { readonly day: string; readonly clock: string };
+
+export type ChartCanvas = {
+  readonly show: (picture: ChartPicture, window: ChartWindow) => void;
+  readonly setWindow: (window: ChartWindow) => void;
+  /** The newest price; `isOld` mutes it. */
+  readonly setLastPrice: (price: number | undefined, isOld: boolean) => void;
+  /** Crosshair at a second, and at a price unless there is none. */
+  readonly setCrosshair: (at: { readonly second: number; readonly price: number | undefined } | undefined) => void;
+  readonly setColors: (colors: ChartColors) => void;
+  /** How the time axis writes a time: its day and its time of day. */
+  readonly setTimes: (split: SplitTime) => void;
+  /** Width in CSS pixels of the plot, without the price axis. */
+  readonly plotWidth: () => number;
+  /** The chart as it is, without crosshair; its background is transparent. */
+  readonly screenshot: () => HTMLCanvasElement;
+  readonly remove: () => void;
+};
+
+const optionsOf = ({ text, grid, crosshair, label }: ChartColors): DeepPartial<ChartOptions> => ({
+  layout: {
+    background: { type: ColorType.Solid, color: 'transparent' },
+    textColor: text,
+    fontFamily: 'system-ui, sans-serif',
+    fontSize: 11,
+    // The library's logo needs an inline style element, which the content security policy blocks; the footer has the attribution.
+    attributionLogo: false,
+  },
+  grid: { vertLines: { color: grid }, horzLines: { color: grid } },
+  timeScale: { borderColor: grid },
+  rightPriceScale: { borderColor: grid, entireTextOnly: true, scaleMargins: { top: 0.12, bottom: 0.12 } },
+  crosshair: {
+    mode: CrosshairMode.Normal,
+    vertLine: { color: crosshair, labelBackgroundColor: label },
+    horzLine: { color: crosshair, labelBackgroundColor: label },
+  },
+});
+
+/** Times are whole UTC seconds, as the library expects. */
+const toTime = (seconds: number): UTCTimestamp => seconds as UTCTimestamp; // a name for the same number
+
+const formatAxis = (value: number, height: number): string => {
+  const digits = axisDigits(value, height);
+  return value.toLocaleString('en-US', { minimumFractionDigits: digits, maximumFractionDigits: digits });
+};
+
+/** `09:28`, with seconds if marks are that close; where a day starts, its date. */
+const formatTick = (split: SplitTime, time: Time, type: TickMarkType): string => {
+  const { day, clock } = split(Number(time) * 1_000);
+  if (type === TickMarkType.TimeWithSeconds) return clock;
+  return clock.startsWith('00:00') ? day.slice(5) : clock.slice(0, 5);
+};
+
+const timeOptions = (split: SplitTime): DeepPartial<ChartOptions> => ({
+  localization: {
+    timeFormatter: (time: Time) => {
+      const { day, clock } = split(Number(time) * 1_000);
+      return `${day} ${clock}`;
+    },
+  },
+  timeScale: { tickMarkFormatter: (time: Time, type: TickMarkType) => formatTick(split, time, type) },
+});
+
+/** Draws nothing: it has a point for every bar, so that time is linear across gaps and before the first report. */
+const gridView: ICustomSeriesPaneView<Time, { time: Time }, CustomSeriesOptions> = {
+  renderer: () => ({ draw: () => {} }),
+  update: () => {},
+  priceValueBuilder: () => [0],
+  isWhitespace: (point): point is { time: Time } => point === undefined,
+  defaultOptions: () => customSeriesDefaultOptions,
+};
+
+const createSeries = (chart: IChartApi, style: () => SeriesStyle, comparedStyle: () => SeriesStyle) => {
+  let height = Number.POSITIVE_INFINITY;
+  const formatter = (value: number): string => formatAxis(value, height);
+  const autoscaleInfoProvider = (original: () => AutoscaleInfo | null): AutoscaleInfo | null => {
+    const found = original();
+    const priceRange = widenFlat(found?.priceRange ?? null);
+    if (priceRange !== null) height = priceRange.maxValue - priceRange.minValue;
+    return found === null ? null : { ...found, priceRange };
+  };
+  chart.applyOptions({ localization: { priceFormatter: formatter } });
+  const plain = { priceLineVisible: false, lastValueVisible: false };
+  const priceFormat = { type: 'custom', formatter, minMove: 1e-12 } as const;
+  const bars = chart.addCustomSeries(gridView, {
+    ...plain,
+    priceScaleId: 'bars',
+    autoscaleInfoProvider: () => null,
+  });
+  const prices = chart.addCustomSeries(createPriceView(style), { ...plain, priceFormat, autoscaleInfoProvider });
+  const compared = chart.addCustomSeries(createPriceView(comparedStyle), { ...plain, priceFormat });
+  return { bars, prices, compared };
+};
+
+/** The line at the newest price, with a label on the axis. */
+const createLastLine = (series: ReturnType<typeof createSeries>['prices']) => {
+  let line: IPriceLine | undefined;
+  return {
+    set: (price: number | undefined, color: string): void => {
+      if (price === undefined) {
+        if (line !== undefined) series.removePriceLine(line);
+        line = undefined;
+        return;
+      }
+      const options = { price, color, lineStyle: LineStyle.Dotted, lineWidth: 1 as const, axisLabelVisible: true };
+      if (line === undefined) line = series.createPriceLine(options);
+      else line.applyOptions(options);
+    },
+  };
+};
+
+const seriesPoints = (points: readonly ChartPoint[]): SeriesPoint[] =>
+  points.map((point) => ({ ...point, time: toTime(point.time) }));
+
+/** Every bar of a grid. */
+const barTimes = ({ start, end, resolution }: ChartGrid): { time: UTCTimestamp }[] => {
+  const step = stepOf(resolution);
+  return Array.from({ length: Math.round((end - start) / step) }, (_, i) => ({ time: toTime(start + i * step) }));
+};
+
+/** Draws into a container, which the chart fills. */
+export const createChartCanvas = (container: HTMLElement, initial: ChartColors): ChartCanvas => {
+  let colors = initial;
+  let grid: ChartGrid | undefined;
+  let drawAs: SeriesStyle['drawAs'] = 'candles';
+  const chart = createChart(container, {
+    ...optionsOf(colors),
+    autoSize: true,
+    handleScroll: false,
+    handleScale: false,
+  });
+  chart.applyOptions({ timeScale: { timeVisible: true, minBarSpacing: 0.05, lockVisibleTimeRangeOnResize: true } });
+  const { bars, prices, compared } = createSeries(
+    chart,
+    () => ({ colors, drawAs }),
+    () => ({ colors: { ...colors, line: colors.other }, drawAs: 'line' }),
+  );
+  const lastLine = createLastLine(prices);
+  // A bar reaches half a bar to both sides of its index.
+  const setWindow = ({ from, to }: ChartWindow): void => {
+    if (grid === undefined) return;
+    const [{ start }, step] = [grid, stepOf(grid.resolution)];
+    chart.timeScale().setVisibleLogicalRange({ from: (from - start) / step, to: (to - start) / step - 1 });
+  };
+  return {
+    setWindow,
+    show: (picture, window) => {
+      const isOtherGrid = JSON.stringify(grid) !== JSON.stringify(picture.grid);
+      ({ grid, drawAs } = picture);
+      if (isOtherGrid) {
+        // Emptied first: points of two grids would be mixed.
+        for (const series of [prices, compared]) series.setData([]);
+        bars.setData(barTimes(grid));
+        chart.applyOptions({ timeScale: { secondsVisible: stepOf(grid.resolution) === 1 } });
+      }
+      prices.setData(seriesPoints(picture.points));
+      compared.setData(seriesPoints(picture.compared ?? []));
+      const mode = picture.compared === undefined ? PriceScaleMode.Normal : PriceScaleMode.Percentage;
+      if (chart.priceScale('right').options().mode !== mode) chart.priceScale('right').applyOptions({ mode });
+      setWindow(window);
+    },
+    setLastPrice: (price, isOld) => lastLine.set(price, isOld ? colors.crosshair : colors.line),
+    setCrosshair: (at) => {
+      if (at === undefined) {
+        chart.clearCrosshairPosition();
+        return;
+      }
+      const isGap = at.price === undefined;
+      if (chart.options().crosshair.horzLine.visible === isGap)
+        chart.applyOptions({ crosshair: { horzLine: { visible: !isGap, labelVisible: !isGap } } });
+      chart.setCrosshairPosition(at.price ?? 0, toTime(at.second), prices);
+    },
+    setColors: (next) => {
+      colors = next;
+      chart.applyOptions(optionsOf(next));
+    },
+    setTimes: (split) => chart.applyOptions(timeOptions(split)),
+    plotWidth: () => chart.timeScale().width(),
+    screenshot: () => chart.takeScreenshot(),
+    remove: () => chart.remove(),
+  };
+};

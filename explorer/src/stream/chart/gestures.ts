@@ -1,0 +1,95 @@
+// Pointer and wheel on the chart: pointing, clicking, dragging and pinching. A plain wheel and a vertical swipe stay the page's.
+
+export type GestureHandlers = {
+  /** The pointer is at this share of the plot's width. */
+  readonly onPoint: (share: number) => void;
+  readonly onLeave: () => void;
+  /** A click without a drag. A finger points first; its second tap on the same bar clicks. */
+  readonly onClick: (share: number, isTouch: boolean) => void;
+  /** Dragged by this share of the width since the last call. */
+  readonly onPan: (share: number) => void;
+  /** `factor` less than 1 zooms in. */
+  readonly onZoom: (factor: number, share: number) => void;
+};
+
+/** A click may move by this much. */
+const dragPixels = 5;
+/** Wheel pixels that double the length of time in view. */
+const wheelPixels = 240;
+
+type Place = { readonly x: number; readonly y: number };
+
+const distanceOf = (a: Place, b: Place): number => Math.hypot(a.x - b.x, a.y - b.y);
+
+/** The two fingers of a pinch. */
+const pairOf = (places: ReadonlyMap<number, Place>): readonly [Place, Place] | undefined => {
+  const [one, other] = [...places.values()];
+  return one === undefined || other === undefined ? undefined : [one, other];
+};
+
+const placeIn = (element: HTMLElement, { clientX, clientY }: MouseEvent): Place => {
+  const { left, top } = element.getBoundingClientRect();
+  return { x: clientX - left, y: clientY - top };
+};
+
+/** Listens on an element until the returned function is called; `plotWidth` is the width that shares are of. */
+export const listenToGestures = (
+  element: HTMLElement,
+  plotWidth: () => number,
+  { onPoint, onLeave, onClick, onPan, onZoom }: GestureHandlers,
+): (() => void) => {
+  const down = new Map<number, Place>();
+  let pressed: Place | undefined;
+  let isDrag = false;
+  const listeners = new AbortController();
+  const options = { signal: listeners.signal };
+  const placeOf = (event: MouseEvent): Place => placeIn(element, event);
+  const shareOf = ({ x }: Place): number => Math.min(1, Math.max(0, x / Math.max(1, plotWidth())));
+  const drag = (id: number, place: Place): void => {
+    const before = down.get(id);
+    const pair = pairOf(down);
+    down.set(id, place);
+    if (before === undefined || pressed === undefined) return;
+    const next = pairOf(down);
+    if (pair !== undefined && next !== undefined) {
+      isDrag = true;
+      const factor = Math.max(1, distanceOf(...pair)) / Math.max(1, distanceOf(...next));
+      onZoom(factor, shareOf({ x: (next[0].x + next[1].x) / 2, y: 0 }));
+      return;
+    }
+    isDrag ||= Math.abs(place.x - pressed.x) > dragPixels;
+    if (isDrag) onPan((place.x - before.x) / Math.max(1, plotWidth()));
+  };
+  const up = (event: PointerEvent): void => {
+    if (!down.delete(event.pointerId)) return;
+    const place = placeOf(event);
+    if (down.size > 0) return;
+    const isClick = !isDrag && event.type === 'pointerup';
+    pressed = undefined;
+    isDrag = false;
+    if (isClick) onClick(shareOf(place), event.pointerType === 'touch');
+  };
+  const press = (event: PointerEvent): void => {
+    if (event.pointerType === 'mouse' && event.button !== 0) return;
+    pressed = placeOf(event);
+    down.set(event.pointerId, pressed);
+    element.setPointerCapture(event.pointerId);
+  };
+  const move = (event: PointerEvent): void => {
+    const place = placeOf(event);
+    if (down.has(event.pointerId)) drag(event.pointerId, place);
+    if (event.pointerType !== 'touch' && !isDrag) onPoint(shareOf(place));
+  };
+  element.addEventListener('pointerdown', press, options);
+  element.addEventListener('pointermove', move, options);
+  for (const type of ['pointerup', 'pointercancel'] as const) element.addEventListener(type, up, options);
+  element.addEventListener('pointerleave', ({ pointerType }) => pointerType !== 'touch' && onLeave(), options);
+  // Browsers report a pinch on a touchpad as a wheel with ctrl.
+  const onWheel = (event: WheelEvent): void => {
+    if (!event.ctrlKey && !event.metaKey) return;
+    event.preventDefault();
+    onZoom(2 ** (event.deltaY / wheelPixels), shareOf(placeOf(event)));
+  };
+  element.addEventListener('wheel', onWheel, { ...options, passive: false });
+  return () => listeners.abort();
+};

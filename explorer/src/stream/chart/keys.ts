@@ -1,0 +1,24 @@
+// The keys of the chart, while it has the focus.
+import type { ChartActions } from './actions.ts';
+
+const keys: Readonly<Record<string, (actions: ChartActions, isShift: boolean) => void>> = {
+  ArrowLeft: ({ step }, isShift) => step(-1, isShift),
+  ArrowRight: ({ step }, isShift) => step(1, isShift),
+  Home: ({ edge }) => edge('first'),
+  End: ({ edge }) => edge('last'),
+  PageUp: ({ pan }) => pan(-0.5),
+  PageDown: ({ pan }) => pan(0.5),
+  Enter: ({ open }) => open(),
+  '+': ({ zoom }) => zoom(0.5),
+  '=': ({ zoom }) => zoom(0.5),
+  '-': ({ zoom }) => zoom(2),
+  '0': ({ follow }) => follow(),
+  Escape: ({ release }) => release(),
+};
+
+/** Runs what a key does on the chart; false if it does nothing. */
+export const runKey = (actions: ChartActions, { key, ctrlKey, metaKey, altKey, shiftKey }: KeyboardEvent): boolean => {
+  const act = ctrlKey || metaKey || altKey || !Object.hasOwn(keys, key) ? undefined : keys[key];
+  act?.(actions, shiftKey);
+  return act !== undefined;
+};

@@ -1,0 +1,136 @@
+// The state of a stream's chart: view, data and crosshair. While someone points at a bar, the chart stands still, so that what they aim at is
+// what they get: new reports wait, and older data still loads.
+import { batch, computed, effect, type ReadonlySignal, type Signal, signal } from '@preact/signals';
+import type { Client } from '@sealpost/client';
+import type { Span } from '../chart-spans.ts';
+import { type Bar, barAt } from './bars.ts';
+import { type ChartGrid, gridOf, resolutionOf } from './resolution.ts';
+import { createChartSource } from './source.ts';
+import { type ChartView, windowOf } from './view.ts';
+
+export type ChartInputs = {
+  readonly client: Client;
+  readonly feedId: string;
+  readonly nowSeconds: ReadonlySignal<number>;
+  /** The stream's reports of the last five minutes. */
+  readonly spans: ReadonlySignal<readonly Span[]>;
+  /** Those of the compared stream. */
+  readonly comparedSpans: ReadonlySignal<readonly Span[]>;
+  readonly view: Signal<ChartView>;
+};
+
+type Frozen = { readonly nowSeconds: number; readonly spans: readonly Span[]; readonly compared: readonly Span[] };
+
+/** What is in view, at the time of the clock or, if frozen, of the freeze. */
+const createFrame = ({ nowSeconds, view }: ChartInputs, frozen: ReadonlySignal<Frozen | undefined>) => {
+  const now = computed(() => frozen.value?.nowSeconds ?? nowSeconds.value);
+  const window = computed(() => windowOf(view.value, now.value));
+  const resolution = computed(() => resolutionOf(view.value.seconds));
+  // As text, so that they change only with the chunks in view, not with every frame of a pan.
+  const gridText = computed(() => JSON.stringify(gridOf(window.value, resolution.value)));
+  const comparedText = computed(() =>
+    JSON.stringify(gridOf(window.value, resolution.value === 'reports' ? 1 : resolution.value)),
+  );
+  const parse = (text: string): ChartGrid => JSON.parse(text) as ChartGrid; // as written above
+  return {
+    now,
+    window,
+    resolution,
+    grid: computed(() => parse(gridText.value)),
+    comparedGrid: computed(() => parse(comparedText.value)),
+  };
+};
+
+/** The data of both streams. */
+const createBars = (
+  { client, feedId, spans, comparedSpans, view }: ChartInputs,
+  { now, window, grid, comparedGrid }: ReturnType<typeof createFrame>,
+  frozen: ReadonlySignal<Frozen | undefined>,
+) => {
+  const version = signal(0);
+  const changed = (): void => {
+    version.value += 1;
+  };
+  const compareId = computed(() => view.value.compare);
+  const source = createChartSource(client, feedId, changed);
+  const compared = computed(() =>
+    compareId.value === undefined ? undefined : createChartSource(client, compareId.value, changed),
+  );
+  const onChange = <T>(read: () => T): ReadonlySignal<T> =>
+    computed(() => {
+      void version.value;
+      return read();
+    });
+  return {
+    compareId,
+    bars: onChange(() => source.read(grid.value, frozen.value?.spans ?? spans.value, now.peek())),
+    comparedBars: onChange(() =>
+      compared.value?.read(comparedGrid.value, frozen.value?.compared ?? comparedSpans.value, now.peek()),
+    ),
+    isLoading: onChange(() => source.isLoading(grid.value, window.value, now.value)),
+    failure: onChange(() => source.failureOf(grid.value, window.value)),
+    comparedFailure: onChange(() => compared.value?.failureOf(comparedGrid.value, window.value)),
+    retry: () => {
+      source.retry();
+      compared.peek()?.retry();
+      changed();
+    },
+    /** Loads what is in view until the returned function is called. */
+    start: () => {
+      const stops = [
+        effect(() => {
+          void version.value;
+          source.want(grid.value, window.value, now.value);
+          compared.value?.want(comparedGrid.value, window.value, now.value);
+        }),
+        effect(() => {
+          const other = compared.value;
+          return () => other?.close();
+        }),
+      ];
+      return () => {
+        for (const stop of stops) stop();
+        source.close();
+      };
+    },
+  };
+};
+
+/** Nothing is loaded until `start`, which returns how to stop. */
+export const createChartModel = (inputs: ChartInputs) => {
+  const { nowSeconds, spans, comparedSpans, view } = inputs;
+  const frozen = signal<Frozen | undefined>(undefined);
+  const pointedMs = signal<number | undefined>(undefined);
+  const frame = createFrame(inputs, frozen);
+  const data = createBars(inputs, frame, frozen);
+  return {
+    ...frame,
+    ...data,
+    view,
+    /** The bar that is pointed at; undefined if none is, or it is not loaded. */
+    crosshair: computed((): Bar | undefined => {
+      const [bars, ms] = [data.bars.value, pointedMs.value];
+      return bars === undefined || ms === undefined ? undefined : barAt(bars, ms);
+    }),
+    isPaused: computed(() => frozen.value !== undefined),
+    /** Reports that came while the chart stands still. */
+    waiting: computed(() => {
+      const last = frozen.value?.spans.at(-1)?.endMs ?? 0;
+      return frozen.value === undefined ? 0 : spans.value.filter(({ endMs }) => endMs > last).length;
+    }),
+    /** Points at the bar at a time, and the chart stands still. */
+    point: (ms: number) =>
+      batch(() => {
+        frozen.value ??= { nowSeconds: nowSeconds.peek(), spans: spans.peek(), compared: comparedSpans.peek() };
+        pointedMs.value = ms;
+      }),
+    /** Points at nothing, and the chart moves on. */
+    release: () =>
+      batch(() => {
+        frozen.value = undefined;
+        pointedMs.value = undefined;
+      }),
+  };
+};
+
+export type ChartModel = ReturnType<typeof createChartModel>;

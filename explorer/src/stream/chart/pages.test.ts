@@ -1,0 +1,89 @@
+import { expect, test } from 'vitest';
+import { type ChunkKey, createChartPages } from './pages.ts';
+
+const chunk = (start: number): ChunkKey => ({ resolution: 60, start, seconds: 100 });
+
+/** Requests are answered by hand. */
+const scripted = () => {
+  const asked: {
+    readonly start: number;
+    readonly signal: AbortSignal;
+    readonly answer: (values: number[]) => void;
+    readonly fail: (error: unknown) => void;
+  }[] = [];
+  let changes = 0;
+  const pages = createChartPages<number>(
+    ({ start }, signal) => new Promise((answer, fail) => void asked.push({ start, signal, answer, fail })),
+    () => {
+      changes += 1;
+    },
+  );
+  const settle = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 0));
+  return { pages, asked, settle, changes: () => changes };
+};
+
+test('pages: a chunk is loaded once, and the one that is not over again after a minute', async () => {
+  const { pages, asked, settle, changes } = scripted();
+  pages.want([chunk(0), chunk(500)], 520);
+  pages.want([chunk(0), chunk(500)], 521);
+  expect(asked.map(({ start }) => start)).toEqual([0, 500]);
+  for (const { answer, start } of asked) answer([start]);
+  await settle();
+  expect(changes()).toBe(2);
+  expect(pages.read(chunk(500))).toEqual({ values: [500], atSecond: 520 });
+  pages.want([chunk(0), chunk(500)], 579);
+  expect(asked).toHaveLength(2);
+  pages.want([chunk(0), chunk(500)], 580);
+  expect(asked.slice(2).map(({ start }) => start)).toEqual([500]);
+  expect(pages.read(chunk(500))?.values).toEqual([500]);
+});
+
+test('pages: a chunk of the future is not loaded', () => {
+  const { pages, asked } = scripted();
+  pages.want([chunk(1_000)], 999);
+  expect(asked).toEqual([]);
+});
+
+test('pages: what is no longer wanted is cancelled, and its late answer ignored', async () => {
+  const { pages, asked, settle, changes } = scripted();
+  pages.want([chunk(0)], 5_000);
+  pages.want([chunk(100)], 5_000);
+  expect(asked[0]?.signal.aborted).toBe(true);
+  asked[0]?.answer([1]);
+  await settle();
+  expect(changes()).toBe(0);
+  expect(pages.read(chunk(0))).toBeUndefined();
+  pages.want([chunk(0)], 5_000);
+  expect(asked).toHaveLength(3);
+});
+
+test('pages: a failure is reported, and tried again after five seconds or on demand', async () => {
+  const { pages, asked, settle } = scripted();
+  pages.want([chunk(0)], 5_000);
+  asked[0]?.fail('broken');
+  await settle();
+  expect(pages.failureOf([chunk(0)])?.error).toBe('broken');
+  expect(pages.failureOf([chunk(100)])).toBeUndefined();
+  pages.want([chunk(0)], 5_004);
+  expect(asked).toHaveLength(1);
+  pages.want([chunk(0)], 5_005);
+  asked[1]?.fail('broken again');
+  await settle();
+  pages.retry();
+  pages.want([chunk(0)], 5_006);
+  asked[2]?.answer([7]);
+  await settle();
+  expect(pages.failureOf([chunk(0)])).toBeUndefined();
+  expect(pages.read(chunk(0))?.values).toEqual([7]);
+});
+
+test('pages: a bounded number of chunks is kept, the last wanted ones', async () => {
+  const { pages, asked, settle } = scripted();
+  for (let i = 0; i < 200; i++) {
+    pages.want([chunk(i * 100)], 50_000);
+    asked.at(-1)?.answer([i]);
+    await settle();
+  }
+  const kept = Array.from({ length: 200 }, (_, i) => pages.read(chunk(i * 100))).filter((one) => one !== undefined);
+  expect(kept.map(({ values }) => values[0])).toEqual(Array.from({ length: 96 }, (_, i) => 104 + i));
+});

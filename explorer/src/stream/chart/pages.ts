@@ -1,0 +1,100 @@
+// Loads the chart's data in chunks and keeps them: each is loaded once, and the one that is not over yet again every minute. Bounded.
+
+export type ChunkKey = { readonly resolution: number | 'reports'; readonly start: number; readonly seconds: number };
+
+export type LoadedChunk<T> = {
+  readonly values: readonly T[];
+  /** The second of the request: what came later may be missing. */
+  readonly atSecond: number;
+};
+
+export type ChartPages<T> = {
+  /** Loads what is missing of these; cancels what is loading and no longer wanted. */
+  readonly want: (chunks: readonly ChunkKey[], nowSeconds: number) => void;
+  /** Undefined until loaded. */
+  readonly read: (chunk: ChunkKey) => LoadedChunk<T> | undefined;
+  /** Why a wanted chunk could not be loaded; undefined if none failed. */
+  readonly failureOf: (chunks: readonly ChunkKey[]) => { readonly error: unknown } | undefined;
+  /** Tries failed ones again with the next `want`. */
+  readonly retry: () => void;
+  readonly close: () => void;
+};
+
+/** A chunk that is not over is loaded again after this; in between, live reports update it. */
+const renewSeconds = 60;
+/** Reports may be stored this much later than they were observed. */
+const settleSeconds = 30;
+const retryAfterSeconds = 5;
+const chunksMax = 96;
+
+type Entry<T> = {
+  loaded: LoadedChunk<T> | undefined;
+  loading: AbortController | undefined;
+  failure: { readonly error: unknown; readonly atSecond: number } | undefined;
+};
+
+const textOf = ({ resolution, start }: ChunkKey): string => `${resolution} ${start}`;
+
+const isDue = <T>({ loaded, loading, failure }: Entry<T>, { start, seconds }: ChunkKey, now: number): boolean => {
+  if (loading !== undefined || start > now) return false;
+  if (failure !== undefined) return now - failure.atSecond >= retryAfterSeconds;
+  if (loaded === undefined) return true;
+  return loaded.atSecond < start + seconds + settleSeconds && now - loaded.atSecond >= renewSeconds;
+};
+
+export const createChartPages = <T>(
+  load: (chunk: ChunkKey, signal: AbortSignal) => Promise<readonly T[]>,
+  onChange: () => void,
+): ChartPages<T> => {
+  const entries = new Map<string, Entry<T>>();
+  const start = (chunk: ChunkKey, entry: Entry<T>, nowSeconds: number): void => {
+    const controller = new AbortController();
+    entry.loading = controller;
+    const end = (change: Partial<Entry<T>>): void => {
+      if (entry.loading !== controller) return; // cancelled
+      Object.assign(entry, { loading: undefined, failure: undefined, ...change });
+      onChange();
+    };
+    load(chunk, controller.signal).then(
+      (values) => end({ loaded: { values, atSecond: nowSeconds } }),
+      (error: unknown) => end({ failure: { error, atSecond: nowSeconds } }),
+    );
+  };
+  const cancel = (entry: Entry<T>): void => {
+    const { loading } = entry;
+    entry.loading = undefined;
+    loading?.abort();
+  };
+  /** Newest wanted last, so that the first ones of the map are the ones to drop. */
+  const touch = (chunk: ChunkKey): Entry<T> => {
+    const text = textOf(chunk);
+    const entry = entries.get(text) ?? { loaded: undefined, loading: undefined, failure: undefined };
+    entries.delete(text);
+    entries.set(text, entry);
+    return entry;
+  };
+  return {
+    want: (chunks, nowSeconds) => {
+      const wanted = new Set(chunks.map(textOf));
+      for (const [text, entry] of entries) if (!wanted.has(text)) cancel(entry);
+      for (const chunk of chunks) {
+        const entry = touch(chunk);
+        if (isDue(entry, chunk, nowSeconds)) start(chunk, entry, nowSeconds);
+      }
+      for (const text of entries.keys()) {
+        if (entries.size <= Math.max(chunksMax, wanted.size)) break;
+        entries.delete(text);
+      }
+    },
+    read: (chunk) => entries.get(textOf(chunk))?.loaded,
+    failureOf: (chunks) =>
+      chunks.map((chunk) => entries.get(textOf(chunk))?.failure).find((failure) => failure !== undefined),
+    retry: () => {
+      for (const entry of entries.values()) entry.failure = undefined;
+    },
+    close: () => {
+      for (const entry of entries.values()) cancel(entry);
+      entries.clear();
+    },
+  };
+};

@@ -1,0 +1,78 @@
+// What other parts of the page show of the chart's view: the change of the price in it, and its candles. Updated once a pan or zoom is over.
+import { computed, type ReadonlySignal } from '@preact/signals';
+import type { Candle } from '@sealpost/client';
+import { type ChartBars, edgesOf } from './bars.ts';
+import type { ChartModel } from './model.ts';
+import { type ChartWindow, stepOf } from './resolution.ts';
+import { type ChartView, rangeWordsOf, windowOf } from './view.ts';
+
+/** Where a change starts. */
+export type RangeStart = {
+  readonly price: bigint;
+  /** When that price was observed. */
+  readonly second: number;
+  /** Does it cover the range? False if the first report is later than the range's start. */
+  readonly isWhole: boolean;
+};
+
+/** The first report in view, or the opening of its first candle. */
+export const rangeStartOf = (
+  { grid, spans, candles }: ChartBars,
+  { from, to }: ChartWindow,
+): RangeStart | undefined => {
+  if (grid.resolution !== 'reports') {
+    const candle = candles.find(({ timestamp }) => timestamp >= from && timestamp < to);
+    if (candle === undefined) return undefined;
+    const isWhole = candle.timestamp <= from + Math.max(stepOf(grid.resolution), (to - from) / 50);
+    return { price: candle.open, second: candle.timestamp, isWhole };
+  }
+  const span = spans.find(({ timestamp }) => timestamp >= from && timestamp < to);
+  if (span === undefined) return undefined;
+  const lengthSeconds = Math.ceil((span.endMs - span.startMs) / 1_000);
+  return { price: span.price, second: span.timestamp, isWhole: span.timestamp <= from + lengthSeconds };
+};
+
+export type ViewedChange = {
+  readonly start: RangeStart;
+  /** The last price in view; undefined while the chart follows the newest one. */
+  readonly endPrice: bigint | undefined;
+  readonly words: string;
+};
+
+export type ViewedRange = {
+  readonly change: ViewedChange | undefined;
+  /** Undefined until loaded, and in views that are drawn from reports. */
+  readonly candles: readonly Candle[] | undefined;
+};
+
+const endPriceOf = (bars: ChartBars, { from, to }: ChartWindow): bigint | undefined => {
+  const last = edgesOf(bars, from * 1_000, to * 1_000)?.last;
+  return last?.kind === 'report' ? last.span.price : last?.kind === 'candle' ? last.candle.close : undefined;
+};
+
+const changeIn = (bars: ChartBars, { seconds, end }: ChartView, window: ChartWindow): ViewedChange | undefined => {
+  const start = rangeStartOf(bars, window);
+  if (start === undefined) return undefined;
+  if (end === undefined) return { start, endPrice: undefined, words: `in the last ${rangeWordsOf(seconds)}` };
+  return { start, endPrice: endPriceOf(bars, window), words: 'in the time shown' };
+};
+
+export const createViewed = (
+  { view, bars, now }: Pick<ChartModel, 'view' | 'bars' | 'now'>,
+  settled: ReadonlySignal<ChartView>,
+): ReadonlySignal<ViewedRange> => {
+  let last: ViewedRange = { change: undefined, candles: undefined };
+  return computed(() => {
+    if (view.value !== settled.value || bars.value === undefined) return last;
+    const window = windowOf(view.value, now.value);
+    const { grid, candles } = bars.value;
+    last = {
+      change: changeIn(bars.value, view.value, window),
+      candles:
+        grid.resolution === 'reports'
+          ? undefined
+          : candles.filter(({ timestamp }) => timestamp >= window.from && timestamp < window.to),
+    };
+    return last;
+  });
+};
