@@ -1,6 +1,4 @@
 // The documents that the service serves of itself: its status, its OpenAPI document, its page; and what of them is nobody's business.
-import { createHash } from 'node:crypto';
-import { routes } from '@sealpost/protocol';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createOpenApi } from '../protocol/src/openapi.ts';
 import { openService, type Service } from './support/running-api.ts';
@@ -84,18 +82,12 @@ test('openapi.json: the document of the tables with the bounds of this deploymen
   expect(headers).toMatchObject({ 'content-type': 'application/json', 'cache-control': 'public, max-age=300' });
 });
 
-test('docs: one page, whose policy lets its own style through and nothing else, with examples for this address', async () => {
+test('docs: without the explorer, a page that loads nothing and names the document', async () => {
   const { status, headers, text } = await service.call('/docs', anonymous);
   expect(status).toBe(200);
   expect(headers).toMatchObject({ 'content-type': 'text/html; charset=utf-8', 'x-content-type-options': 'nosniff' });
-  const style = /<style>([\s\S]*?)<\/style>/.exec(text)?.[1] ?? '';
-  const hash = createHash('sha256').update(style).digest('base64');
   expect(headers['content-security-policy']).toMatch(/^default-src 'none'; /);
-  expect(headers['content-security-policy']).toContain(`style-src 'sha256-${hash}'`);
-  expect(text).toContain(`curl ${service.url}/time`);
-  const outside = [...text.matchAll(/(?:src|href)="([^"#]+)"/g)].map(([, target]) => target);
-  expect(outside).toEqual(['/openapi.json']);
-  for (const { path } of Object.values(routes)) expect(text).toContain(path.replaceAll('/', '/<wbr>'));
+  expect([...text.matchAll(/(?:src|href)="([^"#]+)"/g)].map(([, target]) => target)).toEqual(['/openapi.json']);
 });
 
 test.each(['/status.json', '/openapi.json', '/docs'])('%s answers HEAD, any origin, and GET alone', async (path) => {

@@ -15,6 +15,7 @@ const links = [
   { href: '/', text: 'Streams', pages: ['catalog', 'stream', 'report'] },
   { href: '/inspect', text: 'Inspect a report', pages: ['inspect'] },
   { href: '/status', text: 'Status', pages: ['status'] },
+  { href: '/docs', text: 'API docs', pages: ['docs'] },
 ] as const satisfies readonly {
   readonly href: string;
   readonly text: string;
@@ -77,7 +78,6 @@ const Header = ({ route }: { readonly route: PageRoute }) => (
             {text}
           </a>
         ))}
-        <a href="/docs">API docs</a>
       </nav>
       <div class="site-acts">
         <ZoneButton />

@@ -21,6 +21,10 @@ const loaders = {
         <ReportPage key={`${route.feedId} ${route.timestamp}`} feedId={route.feedId} timestamp={route.timestamp} />
       ) : null;
   },
+  docs: async (): Promise<Show> => {
+    const { DocsPage } = await import('./docs/page.tsx');
+    return () => <DocsPage />;
+  },
   inspect: async (): Promise<Show> => {
     const { InspectPage } = await import('./inspect/page.tsx');
     return () => <InspectPage />;

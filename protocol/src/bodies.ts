@@ -1,61 +1,22 @@
 // The shapes of JSON bodies as JSON Schema. TypeScript types are derived from them, and the OpenAPI document includes them (D5, D7, D11,
 // D15).
+import {
+  anyObject,
+  count,
+  date,
+  errorKeys,
+  exactInteger,
+  feedId,
+  hexPattern,
+  nullableDate,
+  type ObjectSchema,
+  seconds,
+  text,
+  textLike,
+} from './body-schemas.ts';
 
-type StringSchema = {
-  readonly type: 'string' | readonly ['string', 'null'];
-  readonly pattern?: string;
-  readonly format?: string;
-  readonly enum?: readonly string[];
-  readonly description?: string;
-};
-type IntegerSchema = {
-  readonly type: 'integer';
-  readonly minimum?: number;
-  readonly maximum?: number;
-  readonly description?: string;
-};
-type NumberSchema = {
-  readonly type: 'number' | readonly ['number', 'null'];
-  readonly minimum?: number;
-  readonly maximum?: number;
-  readonly description?: string;
-};
-type BooleanSchema = { readonly type: 'boolean'; readonly description?: string };
-type RefSchema = { readonly $ref: string };
-type ArraySchema = { readonly type: 'array'; readonly items: BodySchema; readonly description?: string };
-type ObjectSchema = {
-  readonly type: 'object';
-  readonly properties: Readonly<Record<string, BodySchema>>;
-  readonly required: readonly string[];
-  readonly additionalProperties?: boolean | BodySchema;
-  readonly description?: string;
-};
-type NullableSchema = { readonly oneOf: readonly [BodySchema, { readonly type: 'null' }] };
+export type { BodySchema } from './body-schemas.ts';
 
-export type BodySchema =
-  | StringSchema
-  | IntegerSchema
-  | NumberSchema
-  | BooleanSchema
-  | RefSchema
-  | ArraySchema
-  | ObjectSchema
-  | NullableSchema;
-
-const hexPattern = (bytes: number) => `^0x[0-9a-f]{${bytes * 2}}$`;
-
-const feedId = { type: 'string', pattern: hexPattern(32), description: 'Stream identifier, lower-case hex.' } as const;
-const seconds = (description: string) =>
-  ({ type: 'integer', minimum: 0, maximum: 4_294_967_295, description }) as const;
-const text = { type: 'string' } as const;
-const date = { type: 'string', format: 'date-time' } as const;
-const nullableDate = { type: ['string', 'null'], format: 'date-time' } as const;
-const exactInteger = {
-  type: 'string',
-  pattern: '^-?[0-9]+$',
-  description: 'An exact integer with 18 decimals.',
-} as const;
-const anyObject = { type: 'object', properties: {}, required: [], additionalProperties: true } as const;
 const missReason = {
   type: 'string',
   enum: ['not_yet', 'gap', 'before_first', 'no_reports', 'damaged'],
@@ -69,9 +30,14 @@ export const bodies = {
     type: 'object',
     properties: {
       feedID: feedId,
-      validFromTimestamp: seconds('Earliest second to which the price applies.'),
+      validFromTimestamp: seconds('Earliest second to which the price applies.', 1_763_199_999),
       observationsTimestamp: seconds('Latest second to which the price applies.'),
-      fullReport: { type: 'string', pattern: '^0x(?:[0-9a-f]{2})+$', description: 'Context, body and signatures.' },
+      fullReport: {
+        type: 'string',
+        pattern: '^0x(?:[0-9a-f]{2})+$',
+        description: 'Context, body and signatures.',
+        examples: ['0x0006f9b553e393ced311551efd30d1decedb63d76ad41737462e2cdbbdff1578'],
+      },
     },
     required: ['feedID', 'validFromTimestamp', 'observationsTimestamp', 'fullReport'],
     additionalProperties: false,
@@ -110,7 +76,7 @@ export const bodies = {
   Window: {
     type: 'object',
     properties: {
-      validFromTimestamp: seconds('Earliest second of the report.'),
+      validFromTimestamp: seconds('Earliest second of the report.', 1_763_199_999),
       observationsTimestamp: seconds('Latest second of the report.'),
     },
     required: ['validFromTimestamp', 'observationsTimestamp'],
@@ -118,17 +84,15 @@ export const bodies = {
   },
   Error: {
     type: 'object',
-    properties: { error: text, message: text, code: text, requestId: text },
+    properties: errorKeys,
     required: ['error', 'message', 'code', 'requestId'],
     additionalProperties: true,
   },
   ReportMiss: {
     type: 'object',
     properties: {
-      error: text,
-      message: text,
+      ...errorKeys,
       code: { type: 'string', enum: ['report_not_found'] },
-      requestId: text,
       reason: missReason,
       previous: { oneOf: [{ $ref: '#/components/schemas/Window' }, { type: 'null' }] },
       next: { oneOf: [{ $ref: '#/components/schemas/Window' }, { type: 'null' }] },
@@ -140,21 +104,35 @@ export const bodies = {
     type: 'object',
     properties: {
       feedId,
-      name: text,
-      assetName: text,
-      baseAsset: text,
-      quoteAsset: text,
-      assetClass: text,
-      feedType: text,
-      attributeType: text,
-      marketHours: text,
-      schemaVersion: { type: 'string', pattern: '^V[0-9]+$' },
-      serviceLevel: text,
-      networkType: { type: 'string', enum: ['mainnet', 'testnet'] },
-      status: { type: 'string', enum: ['testing', 'live', 'decommissioned'] },
-      createdAt: date,
-      expectedDecommissionAt: nullableDate,
-      decommissionedAt: nullableDate,
+      name: textLike('ETH/USD-Streams-CexPrice', 'Unique in the catalog.'),
+      assetName: textLike('Ether', 'Full name of the asset.'),
+      baseAsset: textLike('ETH', 'What is priced.'),
+      quoteAsset: textLike('USD', 'What it is priced in.'),
+      assetClass: textLike('Crypto', 'Broad asset category.'),
+      feedType: textLike('Crypto', 'Stream category.'),
+      attributeType: textLike('CexPrice', 'Kind of data reported.'),
+      marketHours: textLike('24/7', 'When the market is open.'),
+      schemaVersion: {
+        type: 'string',
+        pattern: '^V[0-9]+$',
+        description: 'Version of the report schema.',
+        examples: ['V3'],
+      },
+      serviceLevel: textLike('high', 'Service level of the stream.'),
+      networkType: {
+        type: 'string',
+        enum: ['mainnet', 'testnet'],
+        description: 'Type of the network that serves the stream.',
+      },
+      status: {
+        type: 'string',
+        enum: ['testing', 'live', 'decommissioned'],
+        description: 'Changes in this order, and never back.',
+        examples: ['live'],
+      },
+      createdAt: date('When the stream was added.', '2025-01-10T00:00:00.000000Z'),
+      expectedDecommissionAt: nullableDate('When it is scheduled to end; null if it is not.'),
+      decommissionedAt: nullableDate('When it ended; null before.'),
     },
     required: [
       'feedId',
@@ -192,8 +170,16 @@ export const bodies = {
   SignerSet: {
     type: 'object',
     properties: {
-      f: { type: 'integer', minimum: 0, description: 'f + 1 signatures make a quorum.' },
-      addresses: { type: 'array', items: { type: 'string', pattern: hexPattern(20) } },
+      f: count('f + 1 signatures make a quorum.', 1),
+      addresses: {
+        type: 'array',
+        items: {
+          type: 'string',
+          pattern: hexPattern(20),
+          examples: ['0x7e5f4552091a69125d5dfcb7b8c2659029395bdf'],
+        },
+        description: 'Addresses of the signers, lower-case hex.',
+      },
     },
     required: ['f', 'addresses'],
     additionalProperties: false,
@@ -209,20 +195,22 @@ export const bodies = {
     type: 'object',
     properties: {
       from: seconds('First second of the range.'),
-      to: seconds('Last second of the range.'),
-      reports: { type: 'integer', minimum: 0, description: 'Reports that are valid in the range.' },
-      coveredSeconds: { type: 'integer', minimum: 0, description: 'Seconds for which a report is valid.' },
+      to: seconds('Last second of the range.', 1_763_203_599),
+      reports: count('Reports that are valid in the range.', 3_540),
+      coveredSeconds: count('Seconds for which a report is valid.', 3_540),
       completeness: {
         type: 'number',
         minimum: 0,
         maximum: 1,
         description: 'Covered seconds divided by the seconds of the range.',
+        examples: [0.983],
       },
-      gapCount: { type: 'integer', minimum: 0 },
+      gapCount: count('Number of gaps.', 1),
       gaps: { type: 'array', items: { $ref: '#/components/schemas/Gap' }, description: 'The first 1,000.' },
       medianIntervalMs: {
         type: ['number', 'null'],
         description: 'Between successive observations; null with fewer than two.',
+        examples: [1_000],
       },
     },
     required: ['from', 'to', 'reports', 'coveredSeconds', 'completeness', 'gapCount', 'gaps', 'medianIntervalMs'],
@@ -231,9 +219,9 @@ export const bodies = {
   Gap: {
     type: 'object',
     properties: {
-      from: seconds('First second without a report.'),
-      to: seconds('Last second without a report.'),
-      seconds: { type: 'integer', minimum: 1 },
+      from: seconds('First second without a report.', 1_763_201_000),
+      to: seconds('Last second without a report.', 1_763_201_059),
+      seconds: { type: 'integer', minimum: 1, description: 'Length of the gap.', examples: [60] },
     },
     required: ['from', 'to', 'seconds'],
     additionalProperties: false,
@@ -241,12 +229,12 @@ export const bodies = {
   Candle: {
     type: 'object',
     properties: {
-      timestamp: seconds('First second of the bucket.'),
+      timestamp: seconds('First second of the bucket.', 1_763_199_960),
       open: exactInteger,
       high: exactInteger,
       low: exactInteger,
       close: exactInteger,
-      reports: { type: 'integer', minimum: 1 },
+      reports: { type: 'integer', minimum: 1, description: 'Reports in the bucket.', examples: [60] },
     },
     required: ['timestamp', 'open', 'high', 'low', 'close', 'reports'],
     additionalProperties: false,
@@ -280,7 +268,7 @@ export const bodies = {
   },
   ServerTime: {
     type: 'object',
-    properties: { serverTimeMs: { type: 'integer', minimum: 0 } },
+    properties: { serverTimeMs: count('Unix milliseconds.', 1_763_200_000_123) },
     required: ['serverTimeMs'],
     additionalProperties: false,
   },
@@ -289,13 +277,14 @@ export const bodies = {
     properties: {
       ready: { type: 'boolean', description: 'Whether the server is ready; reasons says why not.' },
       reasons: { type: 'array', items: text, description: 'Empty when ready.' },
-      network: { type: 'string', enum: ['mainnet', 'testnet'] },
-      version: { ...text, description: 'Release of the server.' },
-      serverTimeMs: { type: 'integer', minimum: 0, description: 'When this was computed, up to a second ago.' },
-      uptimeSeconds: { type: 'integer', minimum: 0, description: 'Since the server started.' },
+      network: { type: 'string', enum: ['mainnet', 'testnet'], description: 'Type of the network.' },
+      version: textLike('0.1.0', 'Release of the server.'),
+      serverTimeMs: count('When this was computed, up to a second ago.', 1_763_200_000_123),
+      uptimeSeconds: count('Since the server started.', 3_600),
       ingestLagSeconds: {
         type: ['number', 'null'],
         description: 'Age of the newest observation of all streams; null before the first.',
+        examples: [0.8],
       },
       streams: { $ref: '#/components/schemas/StreamCounts' },
       sandbox: { $ref: '#/components/schemas/SandboxStatus' },
@@ -315,9 +304,9 @@ export const bodies = {
   StreamCounts: {
     type: 'object',
     properties: {
-      total: { type: 'integer', minimum: 0, description: 'Public streams of the catalog, in any status.' },
-      live: { type: 'integer', minimum: 0, description: 'Streams that are live.' },
-      behind: { type: 'integer', minimum: 0, description: 'Live streams without an observation in the last minute.' },
+      total: count('Public streams of the catalog, in any status.', 24),
+      live: count('Streams that are live.', 22),
+      behind: count('Live streams without an observation in the last minute.', 0),
       behindFeedIDs: { type: 'array', items: feedId, description: 'The first 20 of them.' },
     },
     required: ['total', 'live', 'behind', 'behindFeedIDs'],
@@ -327,8 +316,8 @@ export const bodies = {
     type: 'object',
     description: 'Of a sandbox only: its time, which everything about reports follows, and what is set to fail.',
     properties: {
-      timeMs: { type: 'integer', minimum: 0, description: 'Sandbox time.' },
-      speed: { type: 'number', minimum: 0, description: 'Sandbox seconds per second.' },
+      timeMs: count('Sandbox time.', 1_773_412_200_000),
+      speed: { type: 'number', minimum: 0, description: 'Sandbox seconds per second.', examples: [1] },
       paused: { type: 'boolean', description: 'Whether time is paused.' },
       faults: { type: 'array', items: text, description: 'Active faults, the first 20.' },
     },

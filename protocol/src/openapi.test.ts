@@ -15,6 +15,7 @@ import { toReportJson } from './report-json.ts';
 import { parseSignerSets, toSignerSetsJson } from './report-signature.ts';
 import discoveryVectors from './vectors/discovery.json' with { type: 'json' };
 import reportVectors from './vectors/reports.json' with { type: 'json' };
+import signingVectors from './vectors/request-signing.json' with { type: 'json' };
 import verificationVectors from './vectors/verification.json' with { type: 'json' };
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
@@ -341,4 +342,26 @@ test('openapi: a deployment’s document has its address and limits', () => {
 
 test('openapi: the package’s main entry point does not include it', () => {
   expect(frontDoor).not.toHaveProperty('createOpenApi');
+});
+
+test('openapi: every example of a schema is valid by it', () => {
+  const schemas = Object.values<object>(bodies).flatMap(function within(part: unknown): readonly object[] {
+    if (typeof part !== 'object' || part === null) return [];
+    return [part, ...Object.values(part).flatMap(within)];
+  });
+  const given = schemas.filter((schema) => 'examples' in schema);
+  expect(given.length).toBeGreaterThan(30);
+  for (const schema of given)
+    for (const example of schema.examples as readonly unknown[]) expect(ajv.compile(schema)(example)).toBe(true);
+});
+
+test('openapi: the description has the guides, with the limits of the deployment and a request that is signed right', () => {
+  const { description } = createOpenApi({ bounds: { retentionDays: 3, requestsPerSecond: 7 } }).info;
+  const titles = [...description.matchAll(/^## (.+)$/gm)].map(([, title]) => title);
+  expect(titles).toEqual(['Requests', 'Authentication', 'Errors', 'Rate limits', 'Time and validity', 'Live reports']);
+  expect(description).toContain('7 requests per second');
+  expect(description).toContain('last 3 days');
+  const signed = signingVectors.cases.find(({ name }) => name === 'report at a timestamp');
+  expect(description).toContain(signed?.stringToSign);
+  expect(description).toContain(signed?.signature);
 });

@@ -6,6 +6,7 @@ import { type ErrorCode, errorTable } from './errors.ts';
 import { candleResolutions, limits } from './limits.ts';
 import type {
   ApiKey,
+  DocumentedBounds,
   Header,
   Headers,
   Method,
@@ -14,21 +15,20 @@ import type {
   OpenApiParameter,
   OpenApiResponse,
   ValueSchema,
-} from './openapi-document.ts';
-import { mergeForms } from './openapi-forms.ts';
+} from './openapi/document.ts';
+import { mergeForms } from './openapi/forms.ts';
+import { describeApi } from './openapi/guides.ts';
 import { secondsMax } from './parameters.ts';
 import { authHeaders } from './request-signing.ts';
 
 export type {
+  DocumentedBounds,
   OpenApiDocument,
   OpenApiOperation,
   OpenApiParameter,
   OpenApiResponse,
   ValueSchema,
-} from './openapi-document.ts';
-
-/** Limits that a deployment may set and its document states. */
-export type DocumentedBounds = { readonly [K in 'feedIdsMax' | 'retentionDays' | 'requestsPerSecond']: number };
+} from './openapi/document.ts';
 
 export type OpenApiOptions = {
   /** Address of the deployment; by default, the host that serves the document. */
@@ -47,7 +47,7 @@ export const createOpenApi = ({ serverUrl, bounds }: OpenApiOptions = {}): OpenA
     info: {
       title: 'Sealpost',
       version: '1.0.0', // the major is that of the path, the minor grows with additions (D32)
-      description: introduction,
+      description: describeApi(known),
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
     servers: [{ url: serverUrl === undefined ? '/' : serverUrl.replace(/\/+$/, '') }],
@@ -64,13 +64,6 @@ export const createOpenApi = ({ serverUrl, bounds }: OpenApiOptions = {}): OpenA
     'x-errors': errorCodes.map((code) => ({ code, ...errorTable[code] })),
   };
 };
-
-const introduction = [
-  'Signed price reports over a read-only HTTP API, with a catalog of streams.',
-  'A signed request carries three headers. The signature is the lower-case hex HMAC-SHA256, keyed by the UTF-8 bytes of the secret, of `METHOD target SHA256_HEX(body) userId timestampMs`, joined by single spaces; the target is path, `?` and query exactly as sent, and the body is empty.',
-  'Unknown arguments are ignored; a missing, malformed or repeated one is an error that names it. HEAD answers like GET, without the body. An unknown path is 404 `route_not_found`, another method 405 `method_not_allowed`, and OPTIONS returns 204 for browsers.',
-  'Branch on the `code` of an error. New codes and response fields may appear; ignore those you do not know.',
-].join('\n\n');
 
 const tags = {
   Reports: 'Signed reports of the streams that the caller may read.',

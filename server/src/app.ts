@@ -216,7 +216,6 @@ const openListener = async (
     view,
     box,
     rules,
-    url: () => listener.url,
     nowMs: Date.now,
     ...(sandbox && { reportNowMs: sandbox.reportNowMs, sandbox: sandbox.status }),
     monotonicMs: () => performance.now(),

@@ -185,26 +185,35 @@ test('explorer: requests for files are one route in the log and the metrics, wha
   expect(metrics).not.toContain('http_route="/inspect"');
 });
 
-test('explorer: switched off, there is no page, and / answers only HEAD', async () => {
+test('explorer: switched off, / answers only HEAD, and /docs names the API’s document', async () => {
   const other = await createWorld();
   const without = await startServer(other, ['--explorer', 'off', '--origins', '001']);
   try {
     const statusOf = async (path: string, method = 'GET') => (await ask(path, {}, method, without)).status;
     expect([await statusOf('/'), await statusOf('/inspect'), await statusOf('/', 'HEAD')]).toEqual([405, 404, 200]);
     expect((await ask('/', {}, 'POST', without)).headers.allow).toBe('HEAD, OPTIONS');
+    const docs = await ask('/docs', {}, 'GET', without);
+    expect([docs.status, docs.body.toString()]).toEqual([200, expect.stringContaining('href="/openapi.json"')]);
   } finally {
     await without.stop();
     other.remove();
   }
 });
 
-test('explorer: the API’s page and document are compressed once, and equal when decompressed', async () => {
-  for (const path of ['/docs', '/openapi.json']) {
-    const [plain, packed] = [await ask(path), await ask(path, gzip)];
-    expect(packed.headers).toMatchObject({ 'content-encoding': 'gzip', vary: 'Accept-Encoding' });
-    expect(gunzipSync(packed.body).equals(plain.body)).toBe(true);
-    expect((await ask(path, gzip)).body.equals(packed.body)).toBe(true);
-  }
+test('explorer: /docs is the page for browsers and programs alike, and HEAD answers like GET', async () => {
+  const [page, docs] = [await ask('/status'), await ask('/docs', { accept: '*/*' })];
+  expect([docs.status, docs.headers['content-type']]).toEqual([200, 'text/html; charset=utf-8']);
+  expect(docs.body.equals(page.body)).toBe(true);
+  expect(docs.body.toString()).toContain('<noscript>');
+  const head = await ask('/docs', {}, 'HEAD');
+  expect([head.status, head.headers['content-length']]).toEqual([200, docs.headers['content-length']]);
+});
+
+test('explorer: the API’s document is compressed once, and equal when decompressed', async () => {
+  const [plain, packed] = [await ask('/openapi.json'), await ask('/openapi.json', gzip)];
+  expect(packed.headers).toMatchObject({ 'content-encoding': 'gzip', vary: 'Accept-Encoding' });
+  expect(gunzipSync(packed.body).equals(plain.body)).toBe(true);
+  expect((await ask('/openapi.json', gzip)).body.equals(packed.body)).toBe(true);
 });
 
 test('explorer: a browser loads at most 100 KB of JavaScript before the first page', () => {

@@ -102,7 +102,6 @@ export const openService = async (
     view,
     box,
     rules: { ...defaultApiRules, ...rules },
-    url: () => listener.url,
     nowMs,
     monotonicMs,
     isDraining: () => false,

@@ -5,6 +5,7 @@ const feedId = `0x0003${'ab'.repeat(30)}`;
 
 test('router: paths map to pages', () => {
   expect(parseRoute('/')).toEqual({ page: 'catalog' });
+  expect(parseRoute('/docs')).toEqual({ page: 'docs' });
   expect(parseRoute('/inspect')).toEqual({ page: 'inspect' });
   expect(parseRoute('/status')).toEqual({ page: 'status' });
   expect(parseRoute(streamHref(feedId))).toEqual({ page: 'stream', feedId });
@@ -39,6 +40,9 @@ const openWindow = (start: string) => {
     },
     get search() {
       return new URL(entries.at(-1)?.url ?? '', 'http://127.0.0.1').search;
+    },
+    get hash() {
+      return new URL(entries.at(-1)?.url ?? '', 'http://127.0.0.1').hash;
     },
   };
   const listen = (name: string, listener: (event: object) => void) => void listeners.set(name, listener);
@@ -96,7 +100,7 @@ test('router: handles clicks on links within the explorer, and leaves others to 
   expect(click(link('/status?x=1'))).toBe(true);
   expect(address.value.route).toEqual({ page: 'status' });
   expect(address.value.query.get('x')).toBe('1');
-  expect(click(link('/docs'))).toBe(false);
+  expect(click(link('/openapi.json'))).toBe(false);
   expect(click(link('#main'))).toBe(false);
   expect(click(link('https://example.com/status'))).toBe(false);
   expect(click({ ...link('/'), target: '_blank' })).toBe(false);
@@ -114,6 +118,16 @@ test('router: going back restores the scroll position', () => {
   goBack();
   expect(address.value.route).toEqual({ page: 'catalog' });
   expect(address.value.query.get('q')).toBe('eth');
+  expect(window.scrollY).toBe(640);
+});
+
+test('router: a section is part of the address, and moving to it is left to the browser and the page', () => {
+  const { window, entries, click, goBack } = openWindow('/docs#time');
+  createRouter(window);
+  expect(click(link('/docs#errors'))).toBe(true);
+  window.scrollTo(0, 640);
+  goBack();
+  expect(entries.map(({ url }) => url)).toEqual(['/docs#time']);
   expect(window.scrollY).toBe(640);
 });
 

@@ -6,6 +6,7 @@ export type PageRoute =
   | { readonly page: 'catalog' }
   | { readonly page: 'stream'; readonly feedId: string }
   | { readonly page: 'report'; readonly feedId: string; readonly timestamp: number }
+  | { readonly page: 'docs' }
   | { readonly page: 'inspect' }
   | { readonly page: 'status' }
   | { readonly page: 'unknown' };
@@ -23,6 +24,7 @@ export type Router = {
 /** The page at a path. */
 export const parseRoute = (path: string): PageRoute => {
   if (path === '/') return { page: 'catalog' };
+  if (path === '/docs') return { page: 'docs' };
   if (path === '/inspect') return { page: 'inspect' };
   if (path === '/status') return { page: 'status' };
   const [, raw, timestamp] = /^\/streams\/([^/]+)(?:\/at\/([0-9]{1,10}))?$/.exec(path) ?? [];
@@ -62,7 +64,7 @@ export const createRouter = (window: Window): Router => {
     bar.write();
     const { history, location, scrollY } = window;
     // The scroll position is stored with the history entry, so that going back restores it.
-    history.replaceState({ scrollY }, '', `${location.pathname}${location.search}`);
+    history.replaceState({ scrollY }, '', `${location.pathname}${location.search}${location.hash}`);
     history.pushState(null, '', href);
     read();
     window.scrollTo(0, 0);
@@ -70,6 +72,7 @@ export const createRouter = (window: Window): Router => {
   window.history.scrollRestoration = 'manual'; // browsers restore before the page is rendered
   window.addEventListener('popstate', ({ state }) => {
     read();
+    if (window.location.hash !== '') return; // the browser or the page moves to the section
     const { scrollY } = Object(state) as { readonly scrollY?: unknown }; // may be another script's; checked below
     window.requestAnimationFrame(() => window.scrollTo(0, typeof scrollY === 'number' ? scrollY : 0));
   });
@@ -122,6 +125,6 @@ const ownHref = (event: MouseEvent, origin: string): string | undefined => {
   if (link.getAttribute('href')?.startsWith('#') ?? true) return undefined; // within the page
   const url = new URL(link.href, origin);
   return url.origin === origin && parseRoute(url.pathname).page !== 'unknown'
-    ? `${url.pathname}${url.search}`
+    ? `${url.pathname}${url.search}${url.hash}`
     : undefined;
 };

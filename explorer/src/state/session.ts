@@ -1,11 +1,12 @@
 // The signed-in user: credentials, kept for the tab or, if the user chooses, on the device (kept-credentials.ts), and the client that uses them.
 // The secret is never sent. A demo's sign-in link has a one-time code, which is removed from the address bar first.
-import { batch, computed, type ReadonlySignal, signal } from '@preact/signals';
+import { batch, computed, type ReadonlySignal, type Signal, signal } from '@preact/signals';
 import { type Client, type Credentials, createClient, SealpostError } from '@sealpost/client';
 import { LoadingError } from './chunks.ts';
 import { createKeptCredentials, type Found, type Place } from './kept-credentials.ts';
 import type { Platform } from './platform.ts';
 import { createRateLimits, type RateLimit } from './rate-limits.ts';
+import { createSend, type PlainRequest, type SentRequest } from './send.ts';
 import { followLinks, newLinkAdvice } from './sign-in-link.ts';
 
 export type Session = {
@@ -29,6 +30,8 @@ export type Session = {
   /** Checks the credentials with the server; rejects with its error. They stay until the tab is closed; `remember`: until sign-out. */
   readonly signIn: (credentials: Credentials, remember: boolean) => Promise<void>;
   readonly signOut: () => void;
+  /** Signs one request and sends it as it stands; see send.ts. */
+  readonly send: (request: PlainRequest) => Promise<SentRequest>;
 };
 
 export const createSession = (platform: Platform): Session => {
@@ -36,7 +39,8 @@ export const createSession = (platform: Platform): Session => {
   const refusal = signal<unknown>(undefined);
   const isPending = signal(false);
   const { credentials, place, kept, hold, forget } = createHolder(platform, limits.forget);
-  const open = createOpen(platform, limits.receive);
+  const observedFetch = observeFetch(platform, limits.receive);
+  const open = createOpen(platform, observedFetch);
   const accept = (given: Credentials, remember: boolean): void =>
     batch(() => {
       hold(given, remember);
@@ -66,21 +70,11 @@ export const createSession = (platform: Platform): Session => {
   const refuse = (error: unknown): void => {
     refusal.value = error;
   };
-  /** Sets `isPending` meanwhile, and `refusal` on failure. */
-  const attempt = async (act: () => Promise<void>): Promise<void> => {
-    isPending.value = true;
-    try {
-      await act();
-    } catch (error) {
-      refuse(error);
-    }
-    isPending.value = false;
-  };
   const links = followLinks(platform, {
     kept,
     tryKept,
     userId: () => credentials.value?.userId,
-    attempt,
+    attempt: createAttempt(isPending, refuse),
     tryOut,
   });
   return {
@@ -99,8 +93,22 @@ export const createSession = (platform: Platform): Session => {
       forget();
       kept.removeEverywhere();
     },
+    send: createSend(credentials, observedFetch, platform.location.origin),
   };
 };
+
+/** Sets `isPending` while an act runs, and refuses on failure. */
+const createAttempt =
+  (isPending: Signal<boolean>, refuse: (error: unknown) => void) =>
+  async (act: () => Promise<void>): Promise<void> => {
+    isPending.value = true;
+    try {
+      await act();
+    } catch (error) {
+      refuse(error);
+    }
+    isPending.value = false;
+  };
 
 /** The credentials in use, and where they are kept; forgotten too when the user signs out in another tab. */
 const createHolder = (platform: Platform, onForget: () => void) => {
@@ -121,17 +129,20 @@ const createHolder = (platform: Platform, onForget: () => void) => {
   return { credentials, place, kept, hold, forget };
 };
 
-/** Makes clients for this page's server; each response updates the rate limits. */
-const createOpen = (platform: Platform, receive: (path: string, headers: Headers) => void) => {
-  const { origin } = platform.location;
-  const observedFetch: typeof fetch = async (input, init) => {
+/** Each response updates the rate limits. */
+const observeFetch =
+  (platform: Platform, receive: (path: string, headers: Headers) => void): typeof fetch =>
+  async (input, init) => {
     const response = await platform.fetch(input, init);
-    receive(new URL(String(input), origin).pathname, response.headers);
+    receive(new URL(String(input), platform.location.origin).pathname, response.headers);
     return response;
   };
-  return (given: Credentials | undefined, options: { readonly retries?: number } = {}): Client =>
-    createClient({ baseUrl: origin, fetch: observedFetch, onWarning: () => {}, ...options, ...given });
-};
+
+/** Makes clients for this page's server. */
+const createOpen =
+  ({ location }: Platform, observedFetch: typeof fetch) =>
+  (given: Credentials | undefined, options: { readonly retries?: number } = {}): Client =>
+    createClient({ baseUrl: location.origin, fetch: observedFetch, onWarning: () => {}, ...options, ...given });
 
 const isOutage = (error: unknown): boolean =>
   error instanceof SealpostError &&

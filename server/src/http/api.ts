@@ -22,7 +22,7 @@ import { createQueryReader, type QueryRules } from './query.ts';
 import { createDiscoveryRoute } from './routes/discovery.ts';
 import { createDocsRoute } from './routes/docs.ts';
 import { feeds } from './routes/feeds.ts';
-import { createOpenApiRoute, documentOf } from './routes/openapi.ts';
+import { createOpenApiRoute } from './routes/openapi.ts';
 import { origins } from './routes/origins.ts';
 import { reportAt } from './routes/report-at.ts';
 import { createBulkRoute } from './routes/report-bulk.ts';
@@ -53,8 +53,6 @@ export type ApiParts = {
   readonly view: AdminView;
   readonly box: SecretBox;
   readonly rules: ApiRules;
-  /** Where this is reached, for the examples of /docs; asked when it is listening. */
-  readonly url: () => string;
   readonly nowMs: () => number;
   /** The time of reports, where it is not the clock's. */
   readonly reportNowMs?: () => number;
@@ -95,19 +93,16 @@ const fixedHandlers = {
   signers,
 } satisfies Partial<Handlers>;
 
-const createHandlers = ({ rules, url, isDraining, monotonicMs, live, sandbox }: ApiParts): Handlers => {
-  const document = documentOf(rules);
-  return {
-    ...fixedHandlers,
-    discovery: createDiscoveryRoute(),
-    reportBulk: createBulkRoute(),
-    reportCandlesMany: createCandlesManyRoute(monotonicMs),
-    status: createStatusRoute({ rules, isDraining, monotonicMs, sandbox }),
-    openapi: createOpenApiRoute(document),
-    docs: createDocsRoute(document, url),
-    ...live,
-  };
-};
+const createHandlers = ({ rules, isDraining, monotonicMs, live, sandbox, findFile }: ApiParts): Handlers => ({
+  ...fixedHandlers,
+  discovery: createDiscoveryRoute(),
+  reportBulk: createBulkRoute(),
+  reportCandlesMany: createCandlesManyRoute(monotonicMs),
+  status: createStatusRoute({ rules, isDraining, monotonicMs, sandbox }),
+  openapi: createOpenApiRoute(rules),
+  docs: createDocsRoute(findFile),
+  ...live,
+});
 
 /** Ids that are unique across processes without asking for randomness each time. */
 const createRequestIds = (): (() => string) => {

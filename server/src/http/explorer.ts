@@ -58,7 +58,7 @@ const bytesMax = 16 * 2 ** 20;
 export const explorerFolder = fileURLToPath(new URL('../../public', import.meta.url));
 
 /** The page itself, which then shows what its address names. */
-const pagePattern = /^\/(?:inspect|status|streams\/0x[0-9a-fA-F]{64}(?:\/at\/[0-9]{1,10})?)?$/;
+const pagePattern = /^\/(?:docs|inspect|status|streams\/0x[0-9a-fA-F]{64}(?:\/at\/[0-9]{1,10})?)?$/;
 
 /** Opens the files of a folder. Without a build the page's addresses say how to make one; `onTrouble` gets the cause. */
 export const openExplorer = (folder: string, onTrouble: (error: unknown) => void): FindFile => {
@@ -145,7 +145,7 @@ const createFile = (path: string, content: Buffer): ServedFile => {
 const notBuilt: ServedFile = {
   whole: {
     status: 404,
-    body: 'The explorer is not built here. In the folder of the project run "npm run build", then start the server again.\nThe API is described at /docs.\n',
+    body: 'The explorer is not built here. In the folder of the project run "npm run build", then start the server again.\nThe API is described at /openapi.json.\n',
     contentType: 'text/plain; charset=utf-8',
     cacheControl: 'no-store',
     headers,

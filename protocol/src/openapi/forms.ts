@@ -1,12 +1,5 @@
 // Merges two forms of one path and method into one operation: OpenAPI allows only one per path and method (D99).
-import type {
-  Header,
-  OneOf,
-  OpenApiOperation,
-  OpenApiParameter,
-  OpenApiResponse,
-  Reference,
-} from './openapi-document.ts';
+import type { Header, OneOf, OpenApiOperation, OpenApiParameter, OpenApiResponse, Reference } from './document.ts';
 
 /** Parameters of both forms stay as they are; those of only one form become optional. The name is the first form's. */
 export const mergeForms = (first: OpenApiOperation, second: OpenApiOperation): OpenApiOperation => ({

@@ -1,8 +1,12 @@
 // Types of the OpenAPI 3.1 document: the part of the standard that openapi.ts uses.
-import type { Route } from './api.ts';
-import type { BodyName, BodySchema } from './bodies.ts';
-import type { ErrorCode, errorTable } from './errors.ts';
-import type { authHeaders } from './request-signing.ts';
+import type { Route } from '../api.ts';
+import type { BodyName } from '../bodies.ts';
+import type { BodySchema } from '../body-schemas.ts';
+import type { ErrorCode, errorTable } from '../errors.ts';
+import type { authHeaders } from '../request-signing.ts';
+
+/** Limits that a deployment may set and its document states. */
+export type DocumentedBounds = { readonly [K in 'feedIdsMax' | 'retentionDays' | 'requestsPerSecond']: number };
 
 /** Schema of a query argument or a header. */
 export type ValueSchema = {

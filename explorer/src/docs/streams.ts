@@ -1,0 +1,19 @@
+// The streams that samples and forms use.
+import type { CatalogEntry } from '@sealpost/protocol';
+import type { CatalogState } from '../state/catalog.ts';
+import type { SampleStreams } from './sample-body.ts';
+
+const streamsMax = 50;
+
+/** Those that the user may read, or else the public ones; first those that have reports at any hour. */
+export const pickStreams = (state: CatalogState): SampleStreams => {
+  if (state.phase !== 'ready') return { feedIds: [], entries: [] };
+  const readable = state.streams.filter(({ feedId }) => state.readable.has(feedId));
+  const entries = (readable.length > 0 ? readable : state.streams)
+    .toSorted((a, b) => rankOf(a) - rankOf(b))
+    .slice(0, streamsMax);
+  return { feedIds: entries.map(({ feedId }) => feedId), entries };
+};
+
+const rankOf = ({ status, marketHours }: CatalogEntry): number =>
+  (status === 'live' ? 0 : 2) + (marketHours === '24/7' ? 0 : 1);

@@ -1,0 +1,117 @@
+// The form of an operation's arguments, filled with values that work.
+import type { OpenApiParameter } from '@sealpost/protocol/openapi';
+import type { JSX } from 'preact';
+import { Time } from '../../ui/components.tsx';
+import { type ArgumentValues, headersLast } from '../arguments.ts';
+import { useDocs } from '../docs-context.ts';
+import type { DocsOperation } from '../document.ts';
+import { limitTexts, typeText } from '../schema-rows.ts';
+
+type FieldProps = {
+  readonly id: string;
+  readonly parameter: OpenApiParameter;
+  readonly value: string;
+  readonly onChange: (value: string) => void;
+};
+
+/** The values to choose from; undefined for free text. */
+const choicesOf = ({ schema }: OpenApiParameter): readonly string[] | undefined => {
+  if (schema.type === 'boolean') return ['true', 'false'];
+  return schema.enum?.map(String);
+};
+
+const isTime = ({ schema }: OpenApiParameter): boolean => schema.format === 'int64';
+const isFeedId = ({ schema }: OpenApiParameter): boolean =>
+  (schema.pattern ?? schema.items?.pattern ?? '').startsWith('^0x');
+
+const hintOf = ({ schema }: OpenApiParameter): string =>
+  [
+    typeText(schema),
+    ...limitTexts(schema).filter((limit) => !limit.startsWith('^')),
+    ...(schema.type === 'array' ? ['separated by commas'] : []),
+  ].join(', ');
+
+const ArgumentField = ({ id, parameter, value, onChange }: FieldProps) => {
+  const { name, required } = parameter;
+  const choices = choicesOf(parameter);
+  const common = { id, name, value, required, 'aria-describedby': `${id}-hint` };
+  return (
+    <div class={`field ${isFeedId(parameter) ? 'is-wide' : ''}`}>
+      <label for={id}>
+        <code>{name}</code>
+        {required && <span class="docs-note is-required">required</span>}
+      </label>
+      {choices === undefined ? (
+        <input
+          {...common}
+          type="text"
+          class="mono"
+          autocomplete="off"
+          spellcheck={false}
+          list={isFeedId(parameter) ? 'docs-feed-ids' : undefined}
+          onInput={({ currentTarget }) => onChange(currentTarget.value)}
+        />
+      ) : (
+        <select {...common} onChange={({ currentTarget }) => onChange(currentTarget.value)}>
+          <option value="">not sent</option>
+          {choices.map((choice) => (
+            <option key={choice} value={choice}>
+              {choice}
+            </option>
+          ))}
+        </select>
+      )}
+      <p id={`${id}-hint`} class="muted small">
+        {isTime(parameter) && /^[0-9]{9,10}$/.test(value) ? <Time ms={Number(value) * 1_000} /> : hintOf(parameter)}
+      </p>
+    </div>
+  );
+};
+
+export const ArgumentForm = ({
+  operation,
+  values,
+  onChange,
+  onSubmit,
+  children,
+}: {
+  readonly operation: DocsOperation;
+  readonly values: ArgumentValues;
+  readonly onChange: (values: ArgumentValues) => void;
+  readonly onSubmit: () => void;
+  readonly children: JSX.Element;
+}) => {
+  const { streams } = useDocs();
+  const { id, parameters, transport } = operation;
+  // Browsers send no headers with a WebSocket.
+  const shown = headersLast(parameters.filter((parameter) => parameter.in === 'query' || transport !== 'websocket'));
+  const submit = (event: Event): void => {
+    event.preventDefault();
+    onSubmit();
+  };
+  return (
+    <form class="docs-form" noValidate onSubmit={submit}>
+      {shown.length > 0 && (
+        <div class="docs-form-fields">
+          {shown.map((parameter) => (
+            <ArgumentField
+              key={parameter.name}
+              id={`${id}-argument-${parameter.name}`}
+              parameter={parameter}
+              value={values[parameter.name] ?? ''}
+              onChange={(value) => onChange({ ...values, [parameter.name]: value })}
+            />
+          ))}
+        </div>
+      )}
+      <datalist id="docs-feed-ids">
+        {streams.entries.map(({ feedId, name }) => (
+          <option key={feedId} value={feedId}>
+            {name}
+          </option>
+        ))}
+      </datalist>
+      {children}
+    </form>
+  );
+};
