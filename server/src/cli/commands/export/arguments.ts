@@ -1,9 +1,10 @@
 // The arguments of an export: what is written of each report, in which format, and of which time range.
+
+import type { ColumnOptions } from '@sealpost/client/export';
 import { secondsMax } from '@sealpost/protocol';
 import type { RawOptions } from '../../command-options.ts';
 import { usageError } from '../../failure.ts';
 import { parseSpan } from '../../time-arguments.ts';
-import type { ColumnOptions } from './columns.ts';
 import type { ExportSpan } from './source.ts';
 
 export const formatNames = ['ndjson', 'csv', 'parquet'] as const;

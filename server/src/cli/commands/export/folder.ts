@@ -2,9 +2,9 @@
 // the disk; the log says which ones are, so that an interrupted export continues without duplicates or holes (D188).
 import { type FileHandle, mkdir, open, readdir, rename, rm, rmdir, stat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
+import type { ExportStream } from '@sealpost/client/export';
 import type { FeedId } from '@sealpost/protocol';
 import { CommandError, exitCodes, usageError } from '../../failure.ts';
-import type { ExportStream } from './columns.ts';
 import { lockFolder, lockName } from './lock.ts';
 import {
   dayStartOf,

@@ -1,9 +1,9 @@
 // The log of an export folder, `_sealpost-export.log`: what is exported, and which files are complete. Lines are only appended, each is on the
 // disk before the next file is begun, and a line that was cut off counts as not written (D188).
 import { type FileHandle, open, readFile } from 'node:fs/promises';
+import type { ExportStream } from '@sealpost/client/export';
 import { daySeconds, type FeedId } from '@sealpost/protocol';
 import { CommandError, exitCodes } from '../../failure.ts';
-import type { ExportStream } from './columns.ts';
 import type { ExportSpan } from './source.ts';
 
 export const logName = '_sealpost-export.log';

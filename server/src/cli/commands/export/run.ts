@@ -1,4 +1,14 @@
 // Runs an export: stream after stream, page after page, to stdout or into a folder. Holds one page of reports, and one group of rows for Parquet.
+import {
+  columnsOf,
+  createCsv,
+  type Encoder,
+  type ExportColumn,
+  type ExportRow,
+  type ExportStream,
+  exportRowOf,
+  requireFit,
+} from '@sealpost/client/export';
 import { isSchemaVersion, type ReportJson, type SchemaVersion, schemaVersionOf } from '@sealpost/protocol';
 import { describeFileFailure } from '../../../runtime/file-failure.ts';
 import { CommandError, exitCodes, interruptedCode, usageError } from '../../failure.ts';
@@ -6,11 +16,10 @@ import { formatNumberOf, formatSecond } from '../../formats.ts';
 import { createProgress, type Progress } from '../../progress.ts';
 import type { Session } from '../../session.ts';
 import type { ExportArguments, FormatName } from './arguments.ts';
-import { columnsOf, type ExportColumn, type ExportRow, type ExportStream, exportRowOf } from './columns.ts';
 import { type DayFile, type ExportFolder, lateSeconds, openFolder } from './folder.ts';
 import { dayStartOf, type LoggedArguments } from './log.ts';
+import { createNdjson } from './ndjson.ts';
 import type { ExportSource, ExportSpan } from './source.ts';
-import { createCsv, createNdjson, type Encoder } from './text-formats.ts';
 
 export type ExportParts = {
   readonly session: Session;
@@ -30,7 +39,7 @@ const openFormat = async (name: FormatName): Promise<Format> => {
   if (name === 'ndjson') return { create: createNdjson, check: () => {} };
   if (name === 'csv') return { create: createCsv, check: () => {} };
   // Loaded by those who use it.
-  const { createParquet, requireFit } = await import('./parquet.ts');
+  const { createParquet } = await import('./parquet.ts');
   return { create: createParquet, check: requireFit };
 };
 

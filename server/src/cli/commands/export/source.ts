@@ -1,6 +1,7 @@
 // Where an export reads from: a store, or a server through the client. Both give pages of reports in order of observation, and name what could not
 // be read.
 import { type Client, SealpostError } from '@sealpost/client';
+import type { ExportStream } from '@sealpost/client/export';
 import { type CatalogEntry, type FeedId, limits, parseFeedId, type ReportJson, toReportJson } from '@sealpost/protocol';
 import type { Damage, Store, StoredReport } from '../../../store/store.ts';
 import type { OpenClient } from '../../credentials.ts';
@@ -9,7 +10,6 @@ import { formatSecond } from '../../formats.ts';
 import { readRemoteFeeds } from '../../remote-client.ts';
 import type { Session } from '../../session.ts';
 import { findReadableStream } from '../../stream-argument.ts';
-import type { ExportStream } from './columns.ts';
 
 /** Seconds of observation, both included. */
 export type ExportSpan = { readonly from: number; readonly to: number };

@@ -1,6 +1,5 @@
-// Rows as text: NDJSON and CSV. Every value is exact: decimals are decimal text, times ISO 8601 in UTC.
-import { formatDecimal } from '@sealpost/client';
-import { toJsonLine } from '../../formats.ts';
+// Rows as CSV, and values as text, exactly: decimals are decimal text, times ISO 8601 in UTC.
+import { formatDecimal } from '../decode.ts';
 import type { ExportColumn, ExportRow, Value } from './columns.ts';
 
 /** Turns rows into bytes; what it holds back comes with later rows, or at the end. */
@@ -15,25 +14,12 @@ const formatMoment = (microseconds: bigint, isFine: boolean): string => {
   return isFine ? iso.replace('Z', `${microseconds % 1_000n}`.padStart(3, '0').concat('Z')) : iso;
 };
 
-const textOf = ({ kind, isFine = false }: ExportColumn, value: string | number | bigint): string => {
+/** A value as text, exactly. */
+export const exportTextOf = ({ kind, isFine = false }: ExportColumn, value: string | number | bigint): string => {
   if (kind === 'decimal') return formatDecimal(value as bigint); // by its kind
   if (kind === 'moment') return formatMoment(value as bigint, isFine); // by its kind
   return String(value);
 };
-
-const jsonOf = (column: ExportColumn, value: Value | undefined): string | number | null => {
-  if (value === null || value === undefined || typeof value === 'number') return value ?? null;
-  return textOf(column, value);
-};
-
-/** One JSON object per line; numbers above 2^53 and decimals are strings. */
-export const createNdjson = (columns: readonly ExportColumn[]): Encoder => ({
-  add: (rows) =>
-    rows
-      .map((row) => toJsonLine(Object.fromEntries(columns.map((one, i) => [one.name, jsonOf(one, row[i])]))))
-      .join(''),
-  end: () => '',
-});
 
 /** Characters that make a spreadsheet take a text for a formula. */
 const formula = /^[=+\-@\t\r]/;
@@ -46,7 +32,7 @@ const quote = (raw: string): string => {
 
 const cellOf = (column: ExportColumn, value: Value | undefined): string => {
   if (value === null || value === undefined) return '';
-  return column.kind === 'text' ? quote(String(value)) : textOf(column, value);
+  return column.kind === 'text' ? quote(String(value)) : exportTextOf(column, value);
 };
 
 /** A header, then one line per report; empty cells are values that a report does not have. */
