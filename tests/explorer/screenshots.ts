@@ -22,8 +22,7 @@ const patienceMs = 60_000;
 const hasLiveReports = (page: Page) => page.locator('.report-table tbody tr').nth(9).waitFor();
 
 const askAt = async (page: Page, second: number): Promise<void> => {
-  await page.getByRole('button', { name: 'Unix' }).click();
-  await page.getByLabel('Unix timestamp').fill(String(second));
+  await page.getByLabel('Date and time, Unix, or -5m').fill(String(second));
   await page.getByRole('button', { name: 'Look up' }).click();
 };
 

@@ -136,14 +136,17 @@ test('stream page: an unknown feed ID is explained', async () => {
 test('price at: a time shows its report, a future time why there is none, an old one the retention', async () => {
   const { page, allow, screenshot, expectAccessible } = await world.openPage({ path, signedIn: true });
   await page.locator('.report-table tbody tr').nth(3).waitFor({ timeout: waitMs });
-  const [second] = await listed(page);
-  await page.getByRole('button', { name: 'Unix' }).click();
-  const box = page.getByLabel('Unix timestamp');
+  const [second = 0] = await listed(page);
+  const box = page.getByLabel('Date and time, Unix, or -5m');
+  await box.fill('5 bananas');
+  await box.press('Enter');
+  await page.getByText('“5 bananas” is not a time. Examples: 2026-11-15 09:28:17').waitFor();
   await box.fill(String(second));
-  await page.getByRole('button', { name: 'Look up' }).click();
+  await page.getByText(`Unix seconds: ${new Date(second * 1_000).toISOString().slice(0, 10)}`).waitFor();
+  await box.press('Enter');
   await page.getByRole('link', { name: 'Open report and proof' }).waitFor();
   allow(/404/);
-  await box.fill(String((second ?? 0) + 86_400));
+  await box.fill(String(second + 86_400));
   await page.getByRole('button', { name: 'Look up' }).click();
   await page.getByText('That time is in the future.').waitFor();
   await page.getByRole('link', { name: 'Open report', exact: true }).waitFor();
@@ -153,6 +156,26 @@ test('price at: a time shows its report, a future time why there is none, an old
   await box.fill('1577836800');
   await page.getByRole('button', { name: 'Look up' }).click();
   await page.getByText('This server keeps reports from').waitFor();
+  expect(await page.evaluate(() => document.activeElement?.tagName)).toBe('BUTTON');
+});
+
+test('price at: the address has the time, so Back, a reload and a shared link show the same answer', async () => {
+  const { page } = await world.openPage({ path: `${path}?at=-1m`, signedIn: true });
+  const answer = page.locator('.price-at-answer');
+  await answer.getByRole('link', { name: 'Open report and proof' }).waitFor({ timeout: waitMs });
+  await page.waitForURL(/\?at=[0-9-]{10}T[0-9:]{8}Z$/, { timeout: waitMs });
+  const [first, address] = [await answer.innerText(), page.url()];
+  expect(first).toMatch(/ [A-Z]{3,4}\n/); // the currency after the price
+  const box = page.getByLabel('Date and time, Unix, or -5m');
+  await box.fill('-2m');
+  await page.getByText('2 min before now: ').waitFor();
+  await box.press('Enter');
+  await expect.poll(() => answer.innerText(), { timeout: waitMs }).not.toBe(first);
+  await page.goBack();
+  await expect.poll(() => answer.innerText(), { timeout: waitMs }).toBe(first);
+  expect(page.url()).toBe(address);
+  await page.reload();
+  await expect.poll(() => answer.innerText(), { timeout: waitMs }).toBe(first);
 });
 
 test.each([

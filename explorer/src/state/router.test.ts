@@ -149,3 +149,15 @@ test('router: a pending query is written to the address bar before navigating', 
   go('/status');
   expect(entries.map(({ url }) => url)).toEqual(['/?q=et', '/status']);
 });
+
+test('router: a pushed query is a history entry, and the page does not scroll', () => {
+  const { window, entries, goBack } = openWindow('/?q=eth');
+  const { address, pushQuery } = createRouter(window);
+  window.scrollTo(0, 640);
+  pushQuery(new URLSearchParams({ q: 'eth', at: '2026-11-15T09:28:17Z' }));
+  expect(entries.map(({ url }) => url)).toEqual(['/?q=eth', '/?q=eth&at=2026-11-15T09:28:17Z']);
+  expect(window.scrollY).toBe(640);
+  goBack();
+  expect(address.value.query.get('at')).toBeNull();
+  expect(window.scrollY).toBe(640);
+});

@@ -19,6 +19,8 @@ export type Router = {
   readonly go: (href: string) => void;
   /** Changes the query without a new history entry, so that typing does not fill the history. */
   readonly setQuery: (query: URLSearchParams) => void;
+  /** Changes the query with a new history entry, so that Back returns to the one before. The page does not scroll. */
+  readonly pushQuery: (query: URLSearchParams) => void;
 };
 
 /** The page at a path. */
@@ -89,7 +91,20 @@ export const createRouter = (window: Window): Router => {
       address.value = { route: address.peek().route, query };
       bar.writeLater();
     },
+    pushQuery: (query) => {
+      bar.write();
+      const { history, location, scrollY } = window;
+      history.replaceState({ scrollY }, '', `${location.pathname}${location.search}`);
+      history.pushState({ scrollY }, '', `${location.pathname}${searchOf(query)}`);
+      read();
+    },
   };
+};
+
+/** The query as the address bar shows it; empty without arguments. */
+const searchOf = (query: URLSearchParams): string => {
+  const text = query.toString().replaceAll('%2C', ',').replaceAll('%3A', ':');
+  return text === '' ? '' : `?${text}`;
 };
 
 const writeAfterMs = 150;
@@ -101,12 +116,8 @@ const createBar = (window: Window, address: ReadonlySignal<PageAddress>) => {
     if (timer === undefined) return;
     window.clearTimeout(timer);
     timer = undefined;
-    const text = address.peek().query.toString().replaceAll('%2C', ',');
-    window.history.replaceState(
-      window.history.state,
-      '',
-      `${window.location.pathname}${text === '' ? '' : `?${text}`}`,
-    );
+    const { history, location } = window;
+    history.replaceState(history.state, '', `${location.pathname}${searchOf(address.peek().query)}`);
   };
   return {
     write,

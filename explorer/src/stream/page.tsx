@@ -2,7 +2,7 @@
 import type { CatalogEntry } from '@sealpost/protocol';
 import { useExplorer } from '../state/explorer.ts';
 import { Empty, Failure, Loading, Notice, StatusPill, useTitle } from '../ui/components.tsx';
-import { PriceAt } from '../ui/price-at.tsx';
+import { PriceAt } from '../ui/price-at/price-at.tsx';
 import { SignInButton } from '../ui/sign-in-dialog.tsx';
 import { Chart } from './chart/chart.tsx';
 import { useStreamChart } from './chart/hooks.ts';

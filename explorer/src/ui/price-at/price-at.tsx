@@ -1,14 +1,14 @@
-// The form "What was the price at…": shows the report that was valid then, or the nearest two and why there is none.
-import { useRef, useState } from 'preact/hooks';
-import { useExplorer } from '../state/explorer.ts';
-import { reportHref } from '../state/router.ts';
-import type { Times } from '../state/settings/times.ts';
-import { Exact, Failure, Loading, Notice, Time } from './components.tsx';
-import { formatAge } from './format.ts';
+// The form "What was the price at…": shows the report that was valid then, or the nearest two and why there is none. The time is in the
+// address, in UTC, so that Back, a reload and a shared link show the same answer.
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { useExplorer } from '../../state/explorer.ts';
+import { reportHref } from '../../state/router.ts';
+import { Exact, Failure, Loading, Notice, Time } from '../components.tsx';
+import { formatAge } from '../format.ts';
 import { explainMiss, explainTooOld, type Lookup, lookUp, type Neighbor } from './price-lookup.ts';
-import { parseTime, toInputValue, type Zone } from './time-input.ts';
-import '../styles/price-at.css';
-import { Unit } from './unit.tsx';
+import { describeForm, type ParsedTime, parseTime, toAddressTime } from './time-input.ts';
+import '../../styles/price-at.css';
+import { Unit } from '../unit.tsx';
 
 type Asked =
   | { readonly phase: 'idle' }
@@ -19,7 +19,7 @@ type Asked =
 
 type PriceAtProps = {
   readonly feedId: string;
-  /** The initial time; a minute ago by default. */
+  /** The initial time; none by default. */
   readonly seconds?: number;
 };
 
@@ -28,50 +28,96 @@ const useLookup = (feedId: string) => {
   const { session } = useExplorer();
   const [asked, setAsked] = useState<Asked>({ phase: 'idle' });
   const abort = useRef<AbortController | undefined>(undefined);
-  const ask = async (seconds: number): Promise<void> => {
+  useEffect(() => () => abort.current?.abort(), []);
+  const set = (next: Asked): void => {
     abort.current?.abort();
+    setAsked(next);
+  };
+  const ask = async (seconds: number): Promise<void> => {
+    set({ phase: 'loading' });
     abort.current = new AbortController();
     const { signal } = abort.current;
-    setAsked({ phase: 'loading' });
     const next = await lookUp(session.client.peek(), feedId, seconds, signal).then(
       (lookup): Asked => ({ phase: 'answered', lookup }),
       (error: unknown): Asked => ({ phase: 'failed', error, seconds }),
     );
     if (!signal.aborted) setAsked(next);
   };
-  return { asked, ask, refuse: (problem: string) => setAsked({ phase: 'wrong', problem }) };
+  return {
+    asked,
+    ask,
+    refuse: (problem: string) => set({ phase: 'wrong', problem }),
+    forget: () => set({ phase: 'idle' }),
+  };
+};
+
+const argument = 'at';
+
+/** The time in the address, and a function that changes it. */
+const useAddressTime = () => {
+  const { router } = useExplorer();
+  const at = router.address.value.query.get(argument);
+  const withTime = (seconds: number): URLSearchParams => {
+    const query = new URLSearchParams(router.address.peek().query);
+    query.set(argument, toAddressTime(seconds));
+    return query;
+  };
+  return {
+    at,
+    push: (seconds: number) => router.pushQuery(withTime(seconds)),
+    replace: (seconds: number) => router.setQuery(withTime(seconds)),
+  };
 };
 
 export const PriceAt = ({ feedId, seconds }: PriceAtProps) => {
-  const { clock, times } = useExplorer();
-  const { asked, ask, refuse } = useLookup(feedId);
-  const [zone, setZone] = useState<Zone>('utc');
-  const [text, setText] = useState(() => toInputValue(seconds ?? Math.floor(clock.nowMs.peek() / 1_000) - 60, 'utc'));
-  const [isUnix, setUnix] = useState(false);
-  const time = parseTime(text, zone);
+  const { clock, times, session } = useExplorer();
+  const { asked, ask, refuse, forget } = useLookup(feedId);
+  const { at, push, replace } = useAddressTime();
+  const initial = at ?? (seconds === undefined ? '' : toAddressTime(seconds));
+  const [text, setText] = useState(initial);
+  const parse = (raw: string, nowMs: number): ParsedTime => parseTime(raw, times.zone.value, nowMs);
+  useEffect(() => {
+    setText(initial);
+    if (at === null) return forget();
+    const time = parse(at, clock.nowMs.peek());
+    if (time.problem !== undefined) return refuse(time.problem);
+    // A link with -5m, or without a zone, becomes one that means the same for everyone.
+    if (at !== toAddressTime(time.seconds)) replace(time.seconds);
+    else void ask(time.seconds);
+  }, [at, feedId, session.userId.value]);
   const submit = (event: Event): void => {
     event.preventDefault();
-    if ('problem' in time) refuse(time.problem);
-    else void ask(time.seconds);
-  };
-  // Keeps the time when the user switches its format.
-  const rewrite = (nextZone: Zone, nextUnix: boolean): void => {
-    if ('seconds' in time) setText(nextUnix ? String(time.seconds) : toInputValue(time.seconds, nextZone));
-    else setText('');
-    setZone(nextZone);
-    setUnix(nextUnix);
+    const time = parse(text, clock.nowMs.peek());
+    if (time.problem !== undefined) refuse(time.problem);
+    else if (at === toAddressTime(time.seconds)) void ask(time.seconds);
+    else push(time.seconds);
   };
   return (
     <section class="card price-at" aria-labelledby="price-at-title">
       <h2 id="price-at-title">What was the price at…</h2>
       <form class="price-at-form" onSubmit={submit}>
-        <TimeBox text={text} isUnix={isUnix} zone={zone} onText={setText} />
-        <ZoneSwitch zone={zone} isUnix={isUnix} onChange={rewrite} />
+        <div class="field price-at-box">
+          <label for="price-at-time">Date and time, Unix, or -5m</label>
+          <input
+            id="price-at-time"
+            autoComplete="off"
+            autoCapitalize="off"
+            spellcheck={false}
+            placeholder="2026-11-15 09:28:17"
+            aria-describedby="price-at-echo"
+            aria-invalid={asked.phase === 'wrong'}
+            value={text}
+            onInput={(event) => {
+              setText(event.currentTarget.value);
+              if (asked.phase === 'wrong') forget();
+            }}
+          />
+        </div>
         <button type="submit" class="primary">
           Look up
         </button>
       </form>
-      <p class="small muted price-at-echo">{'seconds' in time ? echoOf(time.seconds, times) : time.problem}</p>
+      {asked.phase !== 'wrong' && <Understood text={text} parse={parse} />}
       <div aria-live="polite">
         <Answer feedId={feedId} asked={asked} retry={(again) => void ask(again)} />
       </div>
@@ -79,67 +125,34 @@ export const PriceAt = ({ feedId, seconds }: PriceAtProps) => {
   );
 };
 
-const echoOf = (seconds: number, times: Times): string =>
-  `${times.format(seconds * 1_000)} · ${times.formatOther(seconds * 1_000)} · Unix ${seconds}`;
+type UnderstoodProps = { readonly text: string; readonly parse: (text: string, nowMs: number) => ParsedTime };
 
-const TimeBox = ({
-  text,
-  isUnix,
-  zone,
-  onText,
-}: {
-  readonly text: string;
-  readonly isUnix: boolean;
-  readonly zone: Zone;
-  readonly onText: (text: string) => void;
-}) => (
-  <div class="field price-at-box">
-    <label for="price-at-time">
-      {isUnix ? 'Unix timestamp' : `Date and time, ${zone === 'utc' ? 'UTC' : 'local'}`}
-    </label>
-    {isUnix ? (
-      <input
-        key="unix"
-        id="price-at-time"
-        inputMode="numeric"
-        autoComplete="off"
-        value={text}
-        onInput={(event) => onText(event.currentTarget.value)}
-      />
-    ) : (
-      <input
-        key="date"
-        id="price-at-time"
-        type="datetime-local"
-        step={1}
-        value={text}
-        onInput={(event) => onText(event.currentTarget.value)}
-      />
-    )}
-  </div>
-);
+/** How the text in the box is understood, in UTC and local time, while the user types. */
+const Understood = ({ text, parse }: UnderstoodProps) => {
+  const { clock, times } = useExplorer();
+  const first = parse(text, clock.nowMs.peek());
+  const nowMs = first.problem === undefined && first.form === 'relative' ? clock.nowMs.value : clock.nowMs.peek();
+  const time = parse(text, nowMs);
+  const said =
+    text.trim() === ''
+      ? `Without a zone, a time is read as ${times.zoneName()}. -2h30m and -1d count back from now.`
+      : time.problem;
+  return (
+    <p id="price-at-echo" class="small muted price-at-echo">
+      {said ?? (time.seconds !== undefined && <Echo {...time} nowMs={nowMs} />)}
+    </p>
+  );
+};
 
-const ZoneSwitch = ({
-  zone,
-  isUnix,
-  onChange,
-}: {
-  readonly zone: Zone;
-  readonly isUnix: boolean;
-  readonly onChange: (zone: Zone, isUnix: boolean) => void;
-}) => (
-  <fieldset class="button-group" aria-label="Time format">
-    <button type="button" aria-pressed={!isUnix && zone === 'utc'} onClick={() => onChange('utc', false)}>
-      UTC
-    </button>
-    <button type="button" aria-pressed={!isUnix && zone === 'local'} onClick={() => onChange('local', false)}>
-      Local
-    </button>
-    <button type="button" aria-pressed={isUnix} onClick={() => onChange(zone, true)}>
-      Unix
-    </button>
-  </fieldset>
-);
+const Echo = ({ seconds, form, nowMs }: Extract<ParsedTime, { seconds: number }> & { readonly nowMs: number }) => {
+  const { times } = useExplorer();
+  return (
+    <>
+      {describeForm(form, seconds, nowMs)}: <span>{times.format(seconds * 1_000)}</span> ·{' '}
+      <span>{times.formatOther(seconds * 1_000)}</span> · <span>Unix {seconds}</span>
+    </>
+  );
+};
 
 const Answer = ({
   feedId,
@@ -155,7 +168,7 @@ const Answer = ({
       return null;
     case 'wrong':
       return (
-        <Notice kind="warning" title="Invalid date or time">
+        <Notice kind="warning" title="Invalid time">
           {asked.problem}
         </Notice>
       );
@@ -170,7 +183,7 @@ const Answer = ({
 
 /** The report that was found, or why there is none. */
 export const LookupAnswer = ({ feedId, lookup }: { readonly feedId: string; readonly lookup: Lookup }) => {
-  const { clock, times } = useExplorer();
+  const { clock, times, live } = useExplorer();
   if (lookup.kind === 'too-old')
     return (
       <Notice kind="warning" title="Before retained history">
@@ -190,10 +203,11 @@ export const LookupAnswer = ({ feedId, lookup }: { readonly feedId: string; read
       </div>
     );
   const { decoded, seconds } = lookup;
+  const digits = live.digits(feedId).value;
   return (
     <div class="price-at-answer">
       <p class="price-at-price">
-        <Exact value={decoded.price} /> <Unit decoded={decoded} />
+        <Exact value={decoded.price} digits={digits} /> <Unit decoded={decoded} />
       </p>
       <p class="small muted">
         valid <WindowText fromMs={decoded.validFromMs} toMs={decoded.observationsMs} />

@@ -1,6 +1,6 @@
 import { SealpostError } from '@sealpost/client';
 import { expect, test } from 'vitest';
-import { formatUtc } from './format.ts';
+import { formatUtc } from '../format.ts';
 import { explainMiss, explainTooOld, type Lookup, lookUp } from './price-lookup.ts';
 
 const { signal } = new AbortController();
@@ -37,7 +37,7 @@ test('a time before the retention is explained with the oldest second', async ()
   const error = new SealpostError('timestamp_out_of_bounds', 'Old.', { details: { oldestTimestamp: 1_794_734_897 } });
   const lookup = await lookUp(refusing(error), '0x', 7, signal);
   expect(lookup).toEqual({ kind: 'too-old', seconds: 7, oldestTimestamp: 1_794_734_897 });
-  expect(explainTooOld({ kind: 'too-old', seconds: 7, oldestTimestamp: 1_794_734_897 }, formatUtc)).toBe(
+  expect(explainTooOld({ kind: 'too-old', oldestTimestamp: 1_794_734_897 }, formatUtc)).toBe(
     'This server keeps reports from 2026-11-15 09:28:17 UTC. Enter a later time.',
   );
 });

@@ -1,7 +1,7 @@
 // Looks up the price at a time: the report that was valid, or the nearest two and why there is none.
 import { type Client, type DecodedReport, decode, SealpostError } from '@sealpost/client';
 import type { Body } from '@sealpost/protocol';
-import { formatAge } from './format.ts';
+import { formatAge } from '../format.ts';
 
 export type WindowJson = Body<'Window'>;
 export type MissReason = Body<'ReportMiss'>['reason'];
@@ -18,7 +18,9 @@ export type Lookup =
       readonly previous: Neighbor | undefined;
       readonly next: Neighbor | undefined;
     }
-  | { readonly kind: 'too-old'; readonly seconds: number; readonly oldestTimestamp: number | undefined };
+  | (TooOld & { readonly seconds: number });
+
+export type TooOld = { readonly kind: 'too-old'; readonly oldestTimestamp: number | undefined };
 
 /** Looks up a second. Rejects with errors other than a miss, such as no network or no access. */
 export const lookUp = async (
@@ -32,7 +34,8 @@ export const lookUp = async (
     return { kind: 'found', seconds, decoded: decode(report) };
   } catch (error) {
     if (!(error instanceof SealpostError)) throw error;
-    if (error.code === 'timestamp_out_of_bounds') return tooOld(seconds, error);
+    const tooOld = readTooOld(error);
+    if (tooOld !== undefined) return { ...tooOld, seconds };
     if (error.code !== 'report_not_found') throw error;
     const { reason, previous, next } = error.details as Partial<Body<'ReportMiss'>>; // the details of a miss
     const [before, after] = await Promise.all([
@@ -43,11 +46,12 @@ export const lookUp = async (
   }
 };
 
-const tooOld = (seconds: number, { details: { oldestTimestamp } }: SealpostError): Lookup => ({
-  kind: 'too-old',
-  seconds,
-  oldestTimestamp: typeof oldestTimestamp === 'number' ? oldestTimestamp : undefined,
-});
+/** The oldest second that the server keeps, if that is why a request failed. */
+export const readTooOld = (error: unknown): TooOld | undefined => {
+  if (!(error instanceof SealpostError) || error.code !== 'timestamp_out_of_bounds') return undefined;
+  const { oldestTimestamp } = error.details;
+  return { kind: 'too-old', oldestTimestamp: typeof oldestTimestamp === 'number' ? oldestTimestamp : undefined };
+};
 
 const readNeighbor = async (
   client: Pick<Client, 'at'>,
@@ -92,7 +96,7 @@ export const explainMiss = (
 };
 
 /** Why a time is before the retained history. */
-export const explainTooOld = ({ oldestTimestamp }: Extract<Lookup, { kind: 'too-old' }>, format: FormatTime): string =>
+export const explainTooOld = ({ oldestTimestamp }: TooOld, format: FormatTime): string =>
   oldestTimestamp === undefined
     ? 'That time is before this server’s retained history. Enter a later one.'
     : `This server keeps reports from ${format(oldestTimestamp * 1_000)}. Enter a later time.`;
