@@ -12,6 +12,7 @@ import { createLive } from './state/live.ts';
 import { createRouter } from './state/router.ts';
 import { watchSandbox } from './state/sandbox.ts';
 import { createSession } from './state/session.ts';
+import { createKept } from './state/settings/kept.ts';
 import { createTimes } from './state/settings/times.ts';
 import { createShortcuts } from './state/shortcuts.ts';
 import { createSignIn } from './state/sign-in.ts';
@@ -20,6 +21,7 @@ import { createTheme } from './ui/theme.ts';
 const chunks = createChunks(window);
 const theme = createTheme(window);
 const times = createTimes(window);
+const sampleLanguage = createKept(window, 'sealpost-sample-language', (stored) => String(stored ?? '').slice(0, 20));
 const shortcuts = createShortcuts(window);
 shortcuts.add({
   title: 'On all pages',
@@ -38,7 +40,20 @@ const root = document.getElementById('app');
 if (root !== null)
   render(
     <ExplorerContext.Provider
-      value={{ session, router, chunks, clock, catalog, live, theme, times, shortcuts, sandbox, signIn }}
+      value={{
+        session,
+        router,
+        chunks,
+        clock,
+        catalog,
+        live,
+        theme,
+        times,
+        shortcuts,
+        sampleLanguage,
+        sandbox,
+        signIn,
+      }}
     >
       <App code={createPageCode(chunks)} />
     </ExplorerContext.Provider>,

@@ -9,6 +9,7 @@ import type { Live } from './live.ts';
 import type { Router } from './router.ts';
 import type { SandboxWatch } from './sandbox.ts';
 import type { Session } from './session.ts';
+import type { Kept } from './settings/kept.ts';
 import type { Times } from './settings/times.ts';
 import type { Shortcuts } from './shortcuts.ts';
 import type { SignIn } from './sign-in.ts';
@@ -26,6 +27,8 @@ export type Explorer = {
   readonly times: Times;
   /** Register with `useShortcuts` (ui/shortcuts.ts). */
   readonly shortcuts: Shortcuts;
+  /** The language of programs to copy (ui/code-samples.ts); any text, because the browser may hold anything. */
+  readonly sampleLanguage: Kept<string>;
   readonly sandbox: SandboxWatch;
   /** The sign-in dialog; any page may open it, for example with `<SignInButton />`. */
   readonly signIn: SignIn;

@@ -54,8 +54,9 @@ const readDay = async (
 };
 
 export const StreamCompleteness = ({ feedId, spans }: { readonly feedId: string; readonly spans: readonly Span[] }) => {
-  const { session, clock, live } = useExplorer();
+  const { session, clock, live, catalog } = useExplorer();
   const client = session.client.value;
+  const isEnded = catalog.find(feedId)?.status === 'decommissioned';
   const interval =
     medianOf(spans.slice(-windowsMax).map(({ startMs, endMs }) => endMs - startMs)) ?? live.intervalMs(feedId).value;
   const isKnown = interval !== undefined;
@@ -75,7 +76,11 @@ export const StreamCompleteness = ({ feedId, spans }: { readonly feedId: string;
       {value === undefined && failure !== undefined && <Failure error={failure.error} />}
       {value === undefined &&
         failure === undefined &&
-        (isMeasuring ? <Loading label="Measuring" lines={3} /> : <p class="muted">No data yet.</p>)}
+        (isMeasuring ? (
+          <Loading label="Measuring" lines={3} />
+        ) : (
+          <p class="muted">{isEnded ? 'No reports are left.' : 'No data yet.'}</p>
+        ))}
       {value !== undefined && isOld && (
         <p>
           <Pill kind="warn">Disconnected</Pill>{' '}

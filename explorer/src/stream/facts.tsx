@@ -6,8 +6,7 @@ import {
   schemaVersionOf,
   timeResolutionOf,
 } from '@sealpost/protocol';
-import { Copy, Time } from '../ui/components.tsx';
-import { shortId } from '../ui/format.ts';
+import { Time } from '../ui/components.tsx';
 
 const schemaText = ({ feedId, schemaVersion }: CatalogEntry): string => {
   const version = schemaVersionOf(feedId);
@@ -43,11 +42,6 @@ export const StreamFacts = ({ stream }: { readonly stream: CatalogEntry }) => {
     <section class="card stack" aria-labelledby="facts-title">
       <h2 id="facts-title">Stream details</h2>
       <dl class="facts small">
-        <dt>Feed ID</dt>
-        <dd class="row stream-id">
-          <code title={stream.feedId}>{shortId(stream.feedId)}</code>
-          <Copy text={stream.feedId} label="Copy feed ID" />
-        </dd>
         {rows.map(([name, value]) => (
           <Fact key={name} name={name} value={value} />
         ))}

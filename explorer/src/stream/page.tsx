@@ -8,9 +8,12 @@ import { Chart } from './chart/chart.tsx';
 import { useStreamChart } from './chart/hooks.ts';
 import { StreamCompleteness } from './completeness-card.tsx';
 import { StreamFacts } from './facts.tsx';
+import { StreamFields } from './fields.tsx';
 import { useHistory } from './history.ts';
 import { LivePill, StreamPrice } from './price.tsx';
-import { StreamReports } from './reports.tsx';
+import { StreamDownload } from './reports/download-card.tsx';
+import { StreamReports } from './reports/reports-card.tsx';
+import { UseIt } from './use-it.tsx';
 import '../styles/stream.css';
 
 export const StreamPage = ({ feedId }: { readonly feedId: string }) => {
@@ -65,6 +68,7 @@ const StreamHead = ({ stream, isLive }: { readonly stream: CatalogEntry; readonl
       <p class="muted">
         {stream.assetName} · {stream.attributeType} · {stream.feedType}
       </p>
+      <UseIt feedId={stream.feedId} />
     </div>
   );
 };
@@ -106,7 +110,9 @@ const ReadableStreamPage = ({ stream }: { readonly stream: CatalogEntry }) => {
             <StreamPrice stream={stream} change={change} />
             <Chart feedId={feedId} name={pairOf(stream)} chart={chart} />
           </section>
+          <StreamFields stream={stream} />
           <StreamReports feedId={feedId} status={stream.status} spans={spans} candles={candles} />
+          <StreamDownload stream={stream} />
         </div>
         <div class="stack stream-side">
           <PriceAt feedId={feedId} />

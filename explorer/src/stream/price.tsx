@@ -9,9 +9,11 @@ import { intervalMsOf } from '../ui/interval.ts';
 import { liveTexts } from '../ui/live-texts.ts';
 import { marketStatusOf } from '../ui/market-status.ts';
 import { changeOf, formatPercent } from '../ui/price/change.ts';
+import { StreamStateMark, streamStateOf } from '../ui/price/stream-state.tsx';
 import { describeOldPrice, isMarketClosed } from '../ui/price-age.ts';
 import { unitTextOf } from '../ui/price-unit.ts';
 import type { ViewedChange } from './chart/viewed.ts';
+import { MarketClosed } from './market-closed.tsx';
 
 /** The state of the live connection; screen readers announce changes. */
 export const LivePill = () => {
@@ -43,32 +45,56 @@ export const StreamPrice = ({ stream, change }: StreamPriceProps) => {
   const nowMs = clock.nowMs.value;
   const intervalMs = live.intervalMs(stream.feedId).value ?? intervalMsOf([decoded]);
   const isConnected = live.state.value === 'live';
-  const old = describeOldPrice(nowMs - decoded.observationsMs, intervalMs, isConnected, isMarketClosed(decoded));
+  const state = streamStateOf(stream, decoded, false);
+  const ageMs = nowMs - decoded.observationsMs;
+  const old = describeOldPrice(ageMs, intervalMs, isConnected, state === 'closed');
+  const digits = live.digits(stream.feedId).value;
   return (
     <div class="stream-price">
       <p class={`stream-price-figure ${old === undefined ? '' : 'is-old'}`}>
-        <Exact value={decoded.price} />{' '}
+        <Exact value={decoded.price} digits={digits} />{' '}
         <span class="muted stream-price-unit">{unitTextOf(decoded.version, decoded.price, stream.quoteAsset)}</span>
       </p>
-      {old !== undefined && (
+      {state === 'closed' && <MarketClosed stream={stream} />}
+      {state === 'ended' && <Ended stream={stream} ageMs={ageMs} />}
+      {old !== undefined && (state === 'open' || !isConnected) && (
         <p class="stream-price-old">
           <Pill kind="warn">{old}</Pill>
         </p>
       )}
       {change !== undefined && <Change change={change} price={decoded.price} isOld={old !== undefined} />}
-      <PriceFacts decoded={decoded} nowMs={nowMs} />
+      <PriceFacts decoded={decoded} nowMs={nowMs} isEnded={state === 'ended'} />
     </div>
   );
 };
 
+const Ended = ({ stream, ageMs }: { readonly stream: CatalogEntry; readonly ageMs: number }) => (
+  <p class="stream-state">
+    <StreamStateMark state="ended" />
+    <span>
+      {stream.decommissionedAt !== null && (
+        <>
+          Decommissioned <Time ms={Date.parse(stream.decommissionedAt)} />.{' '}
+        </>
+      )}
+      The last price is {formatAge(ageMs)} old.
+    </span>
+  </p>
+);
+
 const NoPrice = ({ stream }: { readonly stream: CatalogEntry }) => {
   const { live } = useExplorer();
-  if (live.state.value !== 'live') return <Loading label="Waiting for the price" lines={2} />;
+  const state = streamStateOf(stream, undefined, live.isEmpty(stream.feedId).value);
+  if (state === 'loading' || (state === 'ended' && live.state.value !== 'live'))
+    return <Loading label="Waiting for the price" lines={2} />;
   return (
-    <p class="muted">
-      {stream.status === 'decommissioned'
-        ? 'This stream is decommissioned. None of its reports are left.'
-        : 'No reports yet.'}
+    <p class="stream-state">
+      <StreamStateMark state={state} />
+      <span>
+        {state === 'ended'
+          ? 'This stream is decommissioned. None of its reports are left.'
+          : 'This stream has not had a report yet. The first one appears here.'}
+      </span>
     </p>
   );
 };
@@ -107,8 +133,17 @@ const Change = ({
 const marketOf = ({ fields, version }: DecodedReport): string | undefined =>
   'marketStatus' in fields ? marketStatusOf(version, fields.marketStatus).text : undefined;
 
-const PriceFacts = ({ decoded, nowMs }: { readonly decoded: DecodedReport; readonly nowMs: number }) => {
+const PriceFacts = ({
+  decoded,
+  nowMs,
+  isEnded,
+}: {
+  readonly decoded: DecodedReport;
+  readonly nowMs: number;
+  readonly isEnded: boolean;
+}) => {
   const { live } = useExplorer();
+  const digits = live.digits(decoded.feedId).value;
   const { bid, ask, expiresAtMs, observationsMs } = decoded;
   const market = marketOf(decoded);
   const interval = live.intervalMs(decoded.feedId).value ?? intervalMsOf([decoded]);
@@ -116,17 +151,17 @@ const PriceFacts = ({ decoded, nowMs }: { readonly decoded: DecodedReport; reado
     <dl class="stream-figures">
       {bid !== undefined && (
         <Figure name="Bid">
-          <Exact value={bid} />
+          <Exact value={bid} digits={digits} />
         </Figure>
       )}
       {ask !== undefined && (
         <Figure name="Ask">
-          <Exact value={ask} />
+          <Exact value={ask} digits={digits} />
         </Figure>
       )}
       {bid !== undefined && ask !== undefined && (
         <Figure name="Spread">
-          <Exact value={ask - bid} />
+          <Exact value={ask - bid} digits={digits} />
         </Figure>
       )}
       {market !== undefined && <Figure name="Market">{market}</Figure>}
@@ -134,7 +169,7 @@ const PriceFacts = ({ decoded, nowMs }: { readonly decoded: DecodedReport; reado
         <Time ms={observationsMs} />
       </Figure>
       <Figure name="Age">
-        <Freshness ageMs={nowMs - observationsMs} intervalMs={interval} isClosed={isMarketClosed(decoded)} />
+        <Freshness ageMs={nowMs - observationsMs} intervalMs={interval} isClosed={isEnded || isMarketClosed(decoded)} />
       </Figure>
       {expiresAtMs !== undefined && (
         <Figure name="Expires">

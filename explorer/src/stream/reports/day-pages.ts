@@ -1,0 +1,93 @@
+// Reads the reports of a day a page at a time, from either end or around a time. The API reads forward only; backward, the second at which
+// to begin follows from the stream's interval, and gaps are skipped with the neighbors of an explained miss.
+import { type Client, SealpostError } from '@sealpost/client';
+import { type Body, daySeconds, limits, type ReportJson } from '@sealpost/protocol';
+
+/** Which reports of a day: the last ones up to a second, or the first ones from a second on. */
+export type DayEdge = { readonly side: 'before' | 'after'; readonly second: number };
+
+export type DayPage = {
+  /** Oldest first; those of a second are never split. */
+  readonly reports: readonly ReportJson[];
+  /** Whether the day may have more on either side. */
+  readonly hasOlder: boolean;
+  readonly hasNewer: boolean;
+};
+
+/** Reports of a page. */
+const dayPageSize = 50;
+
+/** Requests of a page that is read backward, at most. */
+const roundsMax = 12;
+
+type Reader = Pick<Client, 'page' | 'at'>;
+
+type DayRead = {
+  readonly feedId: string;
+  /** First second of the day. */
+  readonly day: number;
+  readonly edge: DayEdge;
+  /** The stream's interval, if it is known. */
+  readonly intervalMs: number | undefined;
+  readonly nowSeconds: number;
+};
+
+/** Reads a page of a day. */
+export const readDayPage = (client: Reader, read: DayRead, signal: AbortSignal): Promise<DayPage> =>
+  read.edge.side === 'after' ? readForward(client, read, signal) : readBackward(client, read, signal);
+
+const readForward = async (client: Reader, { feedId, day, edge }: DayRead, signal: AbortSignal): Promise<DayPage> => {
+  const last = day + daySeconds - 1;
+  const { reports: found, more } = await client.page(feedId, edge.second, dayPageSize, { signal });
+  const reports = found.filter(({ observationsTimestamp }) => observationsTimestamp <= last);
+  return { reports, hasOlder: edge.second > day, hasNewer: more && reports.length === found.length };
+};
+
+const readBackward = async (client: Reader, read: DayRead, signal: AbortSignal): Promise<DayPage> => {
+  const { feedId, day, edge, intervalMs = 1_000, nowSeconds } = read;
+  const step = Math.max(1, Math.ceil((dayPageSize * intervalMs * 1.2) / 1_000));
+  let reports: readonly ReportJson[] = [];
+  let end = Math.min(edge.second, nowSeconds);
+  for (let round = 0; round < roundsMax && end >= day && reports.length < dayPageSize; round += 1) {
+    const start = Math.max(day, end - step + 1);
+    const found = await readSeconds(client, feedId, start, end, signal);
+    reports = [...found, ...reports];
+    end = found.length > 0 || start === day ? start - 1 : await previousEnd(client, feedId, start - 1, signal);
+  }
+  const shown = lastWholeSeconds(reports);
+  return {
+    reports: shown,
+    hasOlder: shown.length < reports.length || end >= day,
+    hasNewer: edge.second < day + daySeconds - 1,
+  };
+};
+
+/** All reports of some seconds. A page that does not hold them all is continued, so that the last ones are among them. */
+const readSeconds = async (client: Reader, feedId: string, from: number, to: number, signal: AbortSignal) => {
+  const all: ReportJson[] = [];
+  for (let start = from; start <= to; ) {
+    const { reports, more, nextStartTimestamp } = await client.page(feedId, start, limits.pageLimitMax, { signal });
+    all.push(...reports.filter(({ observationsTimestamp }) => observationsTimestamp <= to));
+    if (!more || reports.length === 0) break;
+    start = nextStartTimestamp;
+  }
+  return all;
+};
+
+/** The second of the newest report up to this one; −1 if there is none. */
+const previousEnd = async (client: Reader, feedId: string, second: number, signal: AbortSignal): Promise<number> => {
+  try {
+    await client.at(feedId, second, { signal });
+    return second;
+  } catch (error) {
+    if (!(error instanceof SealpostError) || error.code !== 'report_not_found') throw error;
+    const { previous } = error.details as Partial<Body<'ReportMiss'>>; // the details of a miss
+    return previous?.observationsTimestamp ?? -1;
+  }
+};
+
+/** The last reports of a list, a page of them, and the rest of the first second. */
+const lastWholeSeconds = (reports: readonly ReportJson[]): readonly ReportJson[] => {
+  const first = reports.at(-dayPageSize)?.observationsTimestamp ?? 0;
+  return reports.filter(({ observationsTimestamp }) => observationsTimestamp >= first);
+};

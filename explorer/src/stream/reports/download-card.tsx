@@ -1,0 +1,248 @@
+// The card that downloads a time range as CSV or Parquet: an estimate before, progress and "Cancel" during, and a file only at the end.
+import type { CatalogEntry } from '@sealpost/protocol';
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { useExplorer } from '../../state/explorer.ts';
+import { Failure, Notice } from '../../ui/components.tsx';
+import { formatCount } from '../../ui/format.ts';
+import { explainTooOld, readTooOld } from '../../ui/price-at/price-lookup.ts';
+import { type ParsedTime, parseTime } from '../../ui/price-at/time-input.ts';
+import {
+  type Download,
+  DownloadError,
+  type DownloadedFile,
+  type DownloadFormat,
+  type DownloadPlan,
+  type DownloadProgress,
+  downloadMax,
+  estimateDownload,
+  fileNameOf,
+  openDownload,
+} from './download.ts';
+
+type Phase =
+  | { readonly phase: 'idle' }
+  | { readonly phase: 'running'; readonly progress: DownloadProgress | undefined }
+  | { readonly phase: 'failed'; readonly error: unknown }
+  | { readonly phase: 'saved'; readonly file: string; readonly reports: number; readonly skipped: number };
+
+const sleep = (ms: number, signal: AbortSignal): Promise<void> =>
+  new Promise((resolve) => {
+    const timer = setTimeout(resolve, ms);
+    signal.addEventListener('abort', () => {
+      clearTimeout(timer);
+      resolve();
+    });
+  });
+
+const types = { csv: 'text/csv;charset=utf-8', parquet: 'application/vnd.apache.parquet' } as const;
+/** How long a browser may take to begin saving. */
+const savingMs = 30_000;
+
+const save = ({ parts }: DownloadedFile, name: string, format: DownloadFormat): void => {
+  const blobParts = parts.map((part) => (typeof part === 'string' ? part : new Uint8Array(part)));
+  const url = URL.createObjectURL(new Blob(blobParts, { type: types[format] }));
+  const link = document.createElement('a');
+  link.href = url;
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(url), savingMs);
+};
+
+/** One download at a time; it ends with the component. */
+const useDownload = () => {
+  const { session } = useExplorer();
+  const [state, setState] = useState<Phase>({ phase: 'idle' });
+  const abort = useRef<AbortController | undefined>(undefined);
+  const opened = useRef<{ readonly plan: DownloadPlan; readonly download: Download } | undefined>(undefined);
+  useEffect(() => () => abort.current?.abort(), []);
+  const run = async (plan: DownloadPlan): Promise<void> => {
+    abort.current?.abort();
+    abort.current = new AbortController();
+    const { signal } = abort.current;
+    const tell = (next: Phase): void => {
+      if (!signal.aborted) setState(next);
+    };
+    tell({ phase: 'running', progress: undefined });
+    try {
+      opened.current ??= { plan, download: await openDownload(plan, sleep) };
+      const { download } = opened.current;
+      const file = await download.run(
+        session.client.peek(),
+        (progress) => tell({ phase: 'running', progress }),
+        signal,
+      );
+      const name = fileNameOf(plan);
+      save(file, name, plan.format);
+      opened.current = undefined;
+      tell({ phase: 'saved', file: name, reports: file.reports, skipped: file.skipped });
+    } catch (error) {
+      if (error instanceof DownloadError) opened.current = undefined; // it would fail again
+      tell({ phase: 'failed', error });
+    }
+  };
+  return {
+    state,
+    start: (plan: DownloadPlan) => {
+      opened.current = undefined;
+      void run(plan);
+    },
+    /** Continues after a failure. */
+    resume: () => {
+      if (opened.current !== undefined) void run(opened.current.plan);
+    },
+    canResume: () => opened.current !== undefined,
+    cancel: () => {
+      abort.current?.abort();
+      opened.current = undefined;
+      setState({ phase: 'idle' });
+    },
+  };
+};
+
+const formats = { csv: 'CSV', parquet: 'Parquet' } as const;
+
+export const StreamDownload = ({ stream }: { readonly stream: CatalogEntry }) => {
+  const { clock, times, live } = useExplorer();
+  const [fromText, setFrom] = useState('-1h');
+  const [toText, setTo] = useState('');
+  const [format, setFormat] = useState<DownloadFormat>('csv');
+  const { state, start, resume, canResume, cancel } = useDownload();
+  const nowMs = clock.nowMs.value;
+  const from = parseTime(fromText, times.zone.value, nowMs);
+  const to =
+    toText.trim() === ''
+      ? ({ seconds: Math.floor(nowMs / 1_000), form: 'relative' } as const)
+      : parseTime(toText, times.zone.value, nowMs);
+  const range = rangeOf(from, to, Math.floor(nowMs / 1_000));
+  const plan = typeof range === 'string' ? undefined : { feedId: stream.feedId, name: stream.name, format, ...range };
+  const isRunning = state.phase === 'running';
+  const submit = (event: Event): void => {
+    event.preventDefault();
+    if (isRunning) cancel();
+    else if (plan !== undefined) start(plan);
+  };
+  return (
+    <section class="card stack" aria-labelledby="download-title">
+      <h2 id="download-title">Download reports</h2>
+      <form class="download-form" onSubmit={submit}>
+        <TimeField id="download-from" label="From" text={fromText} onText={setFrom} isOff={isRunning} />
+        <TimeField id="download-to" label="To (empty: now)" text={toText} onText={setTo} isOff={isRunning} />
+        <fieldset class="button-group" aria-label="Format">
+          {(['csv', 'parquet'] as const).map((name) => (
+            <button
+              key={name}
+              type="button"
+              aria-pressed={name === format}
+              aria-disabled={isRunning}
+              onClick={() => !isRunning && setFormat(name)}
+            >
+              {formats[name]}
+            </button>
+          ))}
+        </fieldset>
+        <button type="submit" class={isRunning ? '' : 'primary'} aria-disabled={!isRunning && plan === undefined}>
+          {isRunning ? 'Cancel' : 'Download'}
+        </button>
+      </form>
+      <p class="small muted" id="download-estimate">
+        {plan === undefined ? range : <Estimate plan={plan} intervalMs={live.intervalMs(stream.feedId).value} />}
+      </p>
+      <Outcome state={state} resume={canResume() ? resume : undefined} />
+    </section>
+  );
+};
+
+/** The seconds to download, or what is wrong with them. */
+const rangeOf = (
+  from: ParsedTime,
+  to: ParsedTime,
+  now: number,
+): { readonly from: number; readonly to: number } | string => {
+  if (from.problem !== undefined) return from.problem;
+  if (to.problem !== undefined) return to.problem;
+  const end = Math.min(to.seconds, now);
+  if (from.seconds > end) return 'The range is empty: “From” is later than “To” or now.';
+  return { from: from.seconds, to: end };
+};
+
+const formatBytes = (bytes: number): string =>
+  bytes < 1_000_000 ? `${formatCount(Math.max(1, bytes / 1_000))} KB` : `${(bytes / 1_000_000).toFixed(1)} MB`;
+
+const Estimate = ({ plan, intervalMs }: { readonly plan: DownloadPlan; readonly intervalMs: number | undefined }) => {
+  const { times } = useExplorer();
+  const { reports, requests, bytes } = estimateDownload(plan, intervalMs);
+  return (
+    <>
+      {times.format(plan.from * 1_000)} to {times.format(plan.to * 1_000)}: about {formatCount(reports)} reports,{' '}
+      {formatCount(requests)} {requests === 1 ? 'request' : 'requests'}, {formatBytes(bytes)}. At most{' '}
+      {formatCount(downloadMax)} reports at a time
+      {reports > downloadMax ? ': shorten the range, or use sealpost export' : ''}.
+    </>
+  );
+};
+
+type FieldProps = {
+  readonly id: string;
+  readonly label: string;
+  readonly text: string;
+  readonly onText: (text: string) => void;
+  readonly isOff: boolean;
+};
+
+const TimeField = ({ id, label, text, onText, isOff }: FieldProps) => (
+  <div class="field">
+    <label for={id}>{label}</label>
+    <input
+      id={id}
+      autoComplete="off"
+      autoCapitalize="off"
+      spellcheck={false}
+      placeholder="2026-11-15 09:28 or -1d"
+      aria-describedby="download-estimate"
+      readOnly={isOff}
+      value={text}
+      onInput={(event) => onText(event.currentTarget.value)}
+    />
+  </div>
+);
+
+const Outcome = ({ state, resume }: { readonly state: Phase; readonly resume: (() => void) | undefined }) => {
+  const { times } = useExplorer();
+  if (state.phase === 'running') return <Running progress={state.progress} />;
+  if (state.phase === 'saved')
+    return (
+      <p role="status" class="download-saved">
+        Saved {formatCount(state.reports)} reports as <code>{state.file}</code>.
+        {state.skipped > 0 &&
+          ` ${formatCount(state.skipped)} reports cannot be decoded by this page and are not in it.`}
+      </p>
+    );
+  if (state.phase === 'idle') return null;
+  const tooOld = readTooOld(state.error);
+  if (tooOld !== undefined)
+    return (
+      <Notice kind="warning" title="Before retained history">
+        {explainTooOld(tooOld, times.format)}
+      </Notice>
+    );
+  if (state.error instanceof DownloadError)
+    return (
+      <Notice kind="warning" title="Nothing was saved">
+        {state.error.message}
+      </Notice>
+    );
+  return <Failure error={state.error} {...(resume !== undefined && { retry: resume })} />;
+};
+
+const Running = ({ progress }: { readonly progress: DownloadProgress | undefined }) => {
+  const { reports = 0, share = 0, waitSeconds } = progress ?? {};
+  return (
+    <div class="download-progress">
+      <progress value={share} max={1} aria-label="Progress of the download" />
+      <span class="small">
+        {formatCount(reports)} reports, {Math.floor(share * 100)} %
+        {waitSeconds !== undefined && `. Rate limit reached, continuing in ${Math.ceil(waitSeconds)} s`}
+      </span>
+    </div>
+  );
+};

@@ -1,0 +1,187 @@
+// Makes a file of a time range: pages of the public API, decoded in the browser, with the columns of `sealpost export`. The file exists only
+// once it is whole. After a failure the same download continues where it stopped.
+import { type Client, SealpostError } from '@sealpost/client';
+import {
+  columnsOf,
+  createCsv,
+  createParquetEncoder,
+  type Encoder,
+  type ExportRow,
+  exportRowOf,
+  requireFit,
+} from '@sealpost/client/export';
+import { isSchemaVersion, limits, parseFeedId, type ReportJson, schemaVersionOf } from '@sealpost/protocol';
+
+export type DownloadFormat = 'csv' | 'parquet';
+
+export type DownloadPlan = {
+  readonly feedId: string;
+  /** The stream's name in the catalog. */
+  readonly name: string;
+  /** Seconds of observation, both included. */
+  readonly from: number;
+  readonly to: number;
+  readonly format: DownloadFormat;
+};
+
+/** Reports of one file: what a page holds in memory without trouble, some 30 MB of CSV. */
+export const downloadMax = 100_000;
+
+export type DownloadProgress = {
+  readonly reports: number;
+  /** Share of the time range that was read, up to 1. */
+  readonly share: number;
+  /** Seconds until the next request, if the server asked to wait. */
+  readonly waitSeconds: number | undefined;
+};
+
+export type DownloadedFile = {
+  readonly parts: readonly (Uint8Array | string)[];
+  readonly reports: number;
+  /** Reports that this page cannot decode; they are not in the file. */
+  readonly skipped: number;
+};
+
+/** Why a range cannot be one file. */
+export class DownloadError extends Error {
+  override readonly name = 'DownloadError';
+}
+
+/** Time until something, cut short by the signal. */
+export type Wait = (ms: number, signal: AbortSignal) => Promise<void>;
+
+type Reader = Pick<Client, 'pages'>;
+
+export type Download = {
+  /** Reads to the end; after a rejection it may be called again, and continues. Aborting rejects. */
+  readonly run: (
+    client: Reader,
+    tell: (progress: DownloadProgress) => void,
+    signal: AbortSignal,
+  ) => Promise<DownloadedFile>;
+};
+
+/** About how many reports and bytes a range has. */
+export const estimateDownload = (
+  { feedId, from, to, format }: Omit<DownloadPlan, 'name'>,
+  intervalMs: number | undefined,
+): { readonly reports: number; readonly requests: number; readonly bytes: number } => {
+  const reports = Math.ceil(((to - from + 1) * 1_000) / Math.max(1, intervalMs ?? 1_000));
+  const cellBytes = format === 'csv' ? 21 : 6; // measured on every schema
+  const bytes = reports * columnsFor(feedId).length * cellBytes;
+  return { reports, requests: Math.ceil(reports / limits.pageLimitMax), bytes };
+};
+
+const columnsFor = (feedId: string) => {
+  const version = schemaVersionOf(feedId);
+  if (!isSchemaVersion(version))
+    throw new DownloadError(`This page cannot decode reports of schema version ${version}.`);
+  return columnsOf([version], { isDecoded: true, isRaw: false, hasFullReport: false });
+};
+
+/** Begins a download; nothing is read yet. Parquet needs its library, which is loaded here. */
+export const openDownload = async (plan: DownloadPlan, wait: Wait): Promise<Download> => {
+  const columns = columnsFor(plan.feedId);
+  const encoder =
+    plan.format === 'csv' ? createCsv(columns) : createParquetEncoder(await import('hyparquet-writer'), columns);
+  const stream = { feedId: parseFeedId(plan.feedId), name: plan.name };
+  const kept = createKeptRows(encoder);
+  const take = (reports: readonly ReportJson[]): void => {
+    const rows: ExportRow[] = [];
+    for (const report of kept.fresh(reports)) {
+      const { row } = exportRowOf(columns, stream, report, true);
+      if (row === undefined) kept.skip();
+      else {
+        if (plan.format === 'parquet') requireParquet(columns, row);
+        rows.push(row);
+      }
+    }
+    kept.add(rows);
+    if (kept.count() > downloadMax) throw tooMany(kept.second());
+  };
+  return {
+    run: async (client, tell, signal) => {
+      const progress = (waitSeconds?: number): DownloadProgress => ({
+        reports: kept.count(),
+        share: Math.min(1, Math.max(0, (kept.second() - plan.from + 1) / (plan.to - plan.from + 1))),
+        waitSeconds,
+      });
+      for (;;) {
+        try {
+          const from = Math.max(plan.from, kept.second());
+          for await (const { reports } of client.pages(plan.feedId, { from, to: plan.to, signal })) {
+            take(reports);
+            tell(progress());
+          }
+          signal.throwIfAborted();
+          return kept.end();
+        } catch (error) {
+          const waitSeconds = retryAfterOf(error);
+          if (waitSeconds === undefined || signal.aborted) throw error;
+          tell(progress(waitSeconds));
+          await wait(waitSeconds * 1_000, signal);
+        }
+      }
+    },
+  };
+};
+
+/** The rows so far, and the newest second, of which a page may be read again. */
+const createKeptRows = (encoder: Encoder) => {
+  const parts: (Uint8Array | string)[] = [];
+  let [count, skipped, second] = [0, 0, -1];
+  let ofSecond = new Set<string>();
+  return {
+    count: () => count,
+    second: () => second,
+    skip: () => {
+      skipped += 1;
+    },
+    /** The reports that were not taken before. */
+    fresh: (reports: readonly ReportJson[]): readonly ReportJson[] => {
+      const found = reports.filter(
+        ({ observationsTimestamp: at, fullReport }) => at > second || (at === second && !ofSecond.has(fullReport)),
+      );
+      for (const { observationsTimestamp, fullReport } of found) {
+        if (observationsTimestamp > second) ofSecond = new Set();
+        second = observationsTimestamp;
+        ofSecond.add(fullReport);
+      }
+      return found;
+    },
+    add: (rows: readonly ExportRow[]) => {
+      count += rows.length;
+      const bytes = encoder.add(rows);
+      if (bytes.length > 0) parts.push(bytes);
+    },
+    end: (): DownloadedFile => ({ parts: [...parts, encoder.end()], reports: count, skipped }),
+  };
+};
+
+const requireParquet: typeof requireFit = (columns, row) => {
+  try {
+    requireFit(columns, row);
+  } catch (cause) {
+    const what = cause instanceof Error ? cause.message : String(cause);
+    throw new DownloadError(`A value does not fit Parquet: ${what}. Download CSV instead.`, { cause });
+  }
+};
+
+const tooMany = (second: number): DownloadError =>
+  new DownloadError(
+    `The range has more than ${downloadMax.toLocaleString('en-US')} reports. End it at ${new Date(second * 1_000).toISOString().slice(0, 19)}Z or earlier, or use sealpost export.`,
+  );
+
+/** Seconds to wait, if that is what the server asked for. */
+const retryAfterOf = (error: unknown): number | undefined => {
+  if (!(error instanceof SealpostError) || error.code !== 'rate_limited') return undefined;
+  const { retryAfterSeconds } = error.details;
+  return typeof retryAfterSeconds === 'number' ? Math.max(1, retryAfterSeconds) : 1;
+};
+
+/** `ETH-USD_2026-11-15T09-28-17Z_2026-11-15T10-28-17Z.csv`. */
+export const fileNameOf = ({ name, from, to, format }: Omit<DownloadPlan, 'feedId'>): string => {
+  const time = (second: number): string =>
+    `${new Date(second * 1_000).toISOString().slice(0, 19).replaceAll(':', '-')}Z`;
+  return `${name.replace(/[^A-Za-z0-9.]+/g, '-')}_${time(from)}_${time(to)}.${format}`;
+};

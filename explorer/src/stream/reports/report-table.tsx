@@ -1,0 +1,73 @@
+// Reports as a table, each with its permalink; all prices with the same digits.
+import { useExplorer } from '../../state/explorer.ts';
+import { reportHref } from '../../state/router.ts';
+import type { Times } from '../../state/settings/times.ts';
+import { Exact } from '../../ui/components.tsx';
+import { formatInterval } from '../../ui/format.ts';
+import { widenDigits } from '../../ui/price/digits.ts';
+import type { Span } from '../chart-spans.ts';
+
+export const ReportTable = ({ feedId, spans }: { readonly feedId: string; readonly spans: readonly Span[] }) => {
+  const { times, live } = useExplorer();
+  const hasSides = spans.some(({ bid, ask }) => bid !== undefined && ask !== undefined);
+  const prices = spans.flatMap(({ price, bid, ask }) => [price, bid, ask]).filter((value) => value !== undefined);
+  const digits = widenDigits(live.digits(feedId).value, prices);
+  return (
+    <div class="table-scroll">
+      <table class="small report-table">
+        <thead>
+          <tr>
+            <th scope="col">Observed</th>
+            <th scope="col" class="number">
+              Valid for
+            </th>
+            <th scope="col" class="number">
+              Price
+            </th>
+            {hasSides && (
+              <>
+                <th scope="col" class="number wide-only">
+                  Bid
+                </th>
+                <th scope="col" class="number wide-only">
+                  Ask
+                </th>
+              </>
+            )}
+          </tr>
+        </thead>
+        <tbody>
+          {spans.map((span) => (
+            <tr key={span.endMs}>
+              <td>
+                <a href={reportHref(feedId, span.timestamp)} title={times.formatOther(span.observedMs)}>
+                  {timeOf(span, times)}
+                </a>
+              </td>
+              <td class="number">{formatInterval(span.endMs - span.startMs)}</td>
+              <td class="number">
+                <Exact value={span.price} digits={digits} />
+              </td>
+              {hasSides && (
+                <>
+                  <td class="number wide-only">
+                    {span.bid !== undefined && <Exact value={span.bid} digits={digits} />}
+                  </td>
+                  <td class="number wide-only">
+                    {span.ask !== undefined && <Exact value={span.ask} digits={digits} />}
+                  </td>
+                </>
+              )}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+};
+
+/** The time of day of the observation: `09:28:17 UTC`. */
+const timeOf = ({ observedMs }: Span, times: Times): string => {
+  const { clock, zone } = times.split(observedMs);
+  return `${clock} ${zone}`;
+};
