@@ -74,7 +74,7 @@ const filter = async (page: Page): Promise<void> => {
 };
 
 const sort = async (page: Page): Promise<void> => {
-  for (const name of ['Latest price', 'Age', 'Status', 'Attribute', 'Feed id', 'Pair']) {
+  for (const name of ['Latest price', 'Change 24 h', 'Spread', 'Age', 'Status', 'Pair']) {
     const head = page.getByRole('columnheader', { name, exact: true }).getByRole('button');
     await head.click();
     await nextFrame(page);

@@ -7,13 +7,16 @@ import { createPageCode } from './pages.tsx';
 import { createCatalog } from './state/catalog.ts';
 import { createChunks } from './state/chunks.ts';
 import { createClock } from './state/clock.ts';
+import { createDays } from './state/days.ts';
 import { ExplorerContext } from './state/explorer.ts';
 import { createLive } from './state/live.ts';
 import { createRouter } from './state/router.ts';
 import { watchSandbox } from './state/sandbox.ts';
 import { createSession } from './state/session.ts';
 import { createKept } from './state/settings/kept.ts';
+import { createListColumns } from './state/settings/list-columns.ts';
 import { createTimes } from './state/settings/times.ts';
+import { createWatchlist } from './state/settings/watchlist.ts';
 import { createShortcuts } from './state/shortcuts.ts';
 import { createSignIn } from './state/sign-in.ts';
 import { createTheme } from './ui/theme.ts';
@@ -35,6 +38,9 @@ const signIn = createSignIn();
 const router = createRouter(window);
 const catalog = createCatalog(session);
 const live = createLive(session, catalog, clock);
+const days = createDays(session, clock);
+const watchlist = createWatchlist(window);
+const listColumns = createListColumns(window);
 
 const root = document.getElementById('app');
 if (root !== null)
@@ -47,6 +53,9 @@ if (root !== null)
         clock,
         catalog,
         live,
+        days,
+        watchlist,
+        listColumns,
         theme,
         times,
         shortcuts,

@@ -32,6 +32,12 @@ export const fill =
 export const cellsOf = (page: Page, column: string): Promise<readonly string[]> =>
   page.locator(`[data-row] .col-${column}`).allTextContents();
 
+/** The printed prices, top to bottom; empty texts where there is none. */
+export const pricesOf = (page: Page): Promise<readonly string[]> =>
+  page
+    .locator('[data-row] .col-price')
+    .evaluateAll((found) => found.map((cell) => cell.querySelector('.exact')?.textContent ?? ''));
+
 /** A printed price as an integer; undefined without one. */
 export const exact = (text: string): bigint | undefined => {
   const [whole = '', fraction = ''] = text.replaceAll(',', '').split('.');

@@ -15,6 +15,7 @@ import {
   pairs,
   poll,
   pressWithinFrame,
+  pricesOf,
   ready,
   search,
   tick,
@@ -250,7 +251,7 @@ test.each([
     });
     await expect
       .poll(async () => {
-        const prices = (await cellsOf(page, 'price')).map(exact);
+        const prices = (await pricesOf(page)).map(exact);
         const known = prices.filter((price) => price !== undefined);
         const isSorted = known.every((price, i) => i === 0 || isInOrder(known[i - 1] ?? 0n, price));
         return [known.length, isSorted, prices.at(-1)];
@@ -489,7 +490,7 @@ test(
     await page.getByRole('button', { name: /^Filters/ }).click();
     await tick('Status', 'decommissioned')(page);
     await expect.poll(() => count(page).textContent(), poll).toBe('77 of 2,000');
-    await expectFewRows();
+    await expect.poll(() => rows.count(), poll).toBe(77);
     await printLongTasks(page, 'filter');
   },
   timeout,

@@ -1,22 +1,34 @@
-// The cells of a catalog row that change live: price, age, and the countdown to a stream's end.
+// The cells of a row that change live: price, change, trend, spread, age, and the countdown to a stream's end.
 import { useComputed } from '@preact/signals';
 import type { DecodedReport } from '@sealpost/client';
 import type { CatalogEntry } from '@sealpost/protocol';
 import type { ComponentChildren } from 'preact';
+import { useRef } from 'preact/hooks';
 import { useExplorer } from '../state/explorer.ts';
 import { Exact, Freshness, StatusPill } from '../ui/components.tsx';
+import { formatAge, formatPrice } from '../ui/format.ts';
+import { changeOf, formatPercent } from '../ui/price/change.ts';
+import { formatSpread, spreadOf } from '../ui/price/spread.ts';
 import { StreamStateMark, streamStateOf } from '../ui/price/stream-state.tsx';
 import { isMarketClosed, isOldPrice } from '../ui/price-age.ts';
 import { unitTextOf } from '../ui/price-unit.ts';
+import { Trend } from './trend.tsx';
 
 type One = { readonly stream: CatalogEntry };
 
 const noAccess = 'Your account does not include this stream. Ask the server’s operator for access.';
 
+const Nothing = ({ title }: { readonly title?: string | undefined }) => (
+  <span class="muted" {...(title === undefined ? {} : { title })}>
+    –
+  </span>
+);
+
 export const PriceCell = ({ stream, isReadable }: One & { readonly isReadable: boolean }) => {
   const { live } = useExplorer();
   const { feedId, quoteAsset } = stream;
   const decoded = live.latest(feedId).value?.decoded;
+  const move = useMove(feedId, decoded?.price);
   if (!isReadable)
     return (
       <span class="muted small" title={noAccess}>
@@ -27,13 +39,14 @@ export const PriceCell = ({ stream, isReadable }: One & { readonly isReadable: b
   return (
     <span class="price-lines">
       {decoded === undefined ? (
-        state === 'loading' && <span class="muted">–</span>
+        state === 'loading' && <Nothing />
       ) : (
         <Muted
           feedId={feedId}
           title={`${decoded.priceText} ${unitTextOf(decoded.version, decoded.price, quoteAsset)}`}
           decoded={decoded}
           isEnded={state === 'ended'}
+          move={move}
         >
           <Exact value={decoded.price} digits={live.digits(feedId).value} />
         </Muted>
@@ -43,37 +56,104 @@ export const PriceCell = ({ stream, isReadable }: One & { readonly isReadable: b
   );
 };
 
+type Move = {
+  readonly feedId: string;
+  readonly price: bigint | undefined;
+  readonly text: string;
+  readonly turn: number;
+};
+
+/** Where the price went at its last change: `up-0`, `up-1`, `down-0` or `down-1`; the number changes so that the flash starts again. */
+const useMove = (feedId: string, price: bigint | undefined): string => {
+  const last = useRef<Move>({ feedId, price, text: '', turn: 0 });
+  const { current } = last;
+  if (current.feedId !== feedId || current.price === undefined || price === undefined)
+    last.current = { feedId, price, text: '', turn: 0 }; // a row shows other streams over time
+  else if (current.price !== price) {
+    const turn = 1 - current.turn;
+    last.current = { feedId, price, text: `${price > current.price ? 'up' : 'down'}-${turn}`, turn };
+  }
+  return last.current.text;
+};
+
 type MutedProps = {
   readonly feedId: string;
   readonly title: string;
   readonly decoded: DecodedReport;
   readonly isEnded: boolean;
+  readonly move: string;
   readonly children: ComponentChildren;
 };
 
 /** Mutes an old price. A component of its own, because only it needs the clock; it renders again when the price grows old. */
-const Muted = ({ feedId, title, decoded, isEnded, children }: MutedProps) => {
+const Muted = ({ feedId, title, decoded, isEnded, move, children }: MutedProps) => {
   const { live, clock } = useExplorer();
+  const report = useRef(decoded);
+  report.current = decoded;
   const isOld = useComputed(
     () =>
-      isEnded ||
-      (!(live.state.value === 'live' && isMarketClosed(decoded)) &&
-        isOldPrice(clock.nowMs.value - decoded.observationsMs, live.intervalMs(feedId).value)),
+      !(live.state.value === 'live' && isMarketClosed(report.current)) &&
+      isOldPrice(
+        clock.nowMs.value - (live.latest(feedId).value?.decoded.observationsMs ?? 0),
+        live.intervalMs(feedId).value,
+      ),
   ).value;
   return (
-    <span class={isOld ? 'is-old' : ''} title={title}>
+    <span class={isOld || isEnded ? 'price-now is-old' : `price-now ${move}`} title={title}>
       {children}
     </span>
   );
 };
 
-export const AgeCell = ({ stream: { feedId } }: One) => {
+const unsupported = 'This server does not offer candles of many streams.';
+
+/** The change since 24 h ago, or since the first report after it. */
+export const ChangeCell = ({ stream: { feedId } }: One) => {
+  const { live, days, times } = useExplorer();
+  const price = live.latest(feedId).value?.decoded.price;
+  const day = days.of(feedId).value;
+  if (price === undefined || day === undefined)
+    return <Nothing title={days.areSupported.value ? undefined : unsupported} />;
+  const { difference, percent } = changeOf(day.first, price);
+  const kind = difference > 0n ? 'ok' : difference < 0n ? 'bad' : 'muted';
+  const exact = `${difference > 0n ? '+' : ''}${formatPrice(difference).replace('-', '−')}`;
+  return (
+    <span class="change-lines" title={`${exact} since ${times.format(day.sinceMs)}`}>
+      <span class={kind}>{percent === undefined ? exact : formatPercent(percent, difference)}</span>
+      {!day.isWhole && <span class="muted small">since {times.split(day.sinceMs).clock.slice(0, 5)}</span>}
+    </span>
+  );
+};
+
+export const TrendCell = ({ stream: { feedId } }: One) => {
+  const { days, live } = useExplorer();
+  const day = days.of(feedId).value;
+  if (day === undefined) return <Nothing title={days.areSupported.value ? undefined : unsupported} />;
+  return <Trend day={day} digits={live.digits(feedId).value} />;
+};
+
+export const SpreadCell = ({ stream: { feedId } }: One) => {
+  const { live } = useExplorer();
+  const decoded = live.latest(feedId).value?.decoded;
+  const spread = spreadOf(decoded);
+  if (decoded?.bid === undefined || decoded.ask === undefined || spread === undefined)
+    return <Nothing title={decoded === undefined ? undefined : 'Reports of this stream have no bid and ask.'} />;
+  const { bid, ask } = decoded;
+  return (
+    <span class="spread" title={`Bid ${formatPrice(bid)}, ask ${formatPrice(ask)}`}>
+      {formatSpread(spread, ask === bid)}
+    </span>
+  );
+};
+
+export const AgeCell = ({ stream: { feedId, status } }: One) => {
   const { live, clock } = useExplorer();
   const report = live.latest(feedId).value;
   const intervalMs = live.intervalMs(feedId).value;
-  if (report === undefined) return <span class="muted">–</span>;
+  if (report === undefined) return <Nothing />;
   const { decoded } = report;
   const ageMs = clock.nowMs.value - decoded.observationsMs;
+  if (status === 'decommissioned') return <span class="muted">{formatAge(ageMs)}</span>;
   return <Freshness ageMs={ageMs} intervalMs={intervalMs} isClosed={isMarketClosed(decoded)} />;
 };
 

@@ -3,6 +3,7 @@ import { expect, test } from 'vitest';
 import {
   activeFilters,
   chosenOf,
+  countRows,
   dateFilterNames,
   filterLabels,
   filterValuesOf,
@@ -56,10 +57,14 @@ const ended = entry({
 const secret = entry({ feedId: `0x0004${'c'.repeat(60)}`, name: 'XAU/USD', assetName: 'Gold', baseAsset: 'XAU' });
 const all = [ether, apple, ended, secret];
 
+const from = {
+  streams: all.map(toSearchable),
+  hidden: new Set([secret.feedId]),
+  watchlist: new Set([apple.feedId, secret.feedId]),
+};
+
 const select = (query: string): readonly string[] =>
-  selectStreams(all.map(toSearchable), new Set([secret.feedId]), readWanted(new URLSearchParams(query))).map(
-    ({ baseAsset }) => baseAsset,
-  );
+  selectStreams(from, readWanted(new URLSearchParams(query))).map(({ baseAsset }) => baseAsset);
 
 test('catalog filter: hidden streams are listed only with hidden=true', () => {
   expect(select('')).toEqual(['ETH', 'AAPL', 'LUNA']);
@@ -71,6 +76,34 @@ test('catalog filter: names in any case, values of one filter are alternatives, 
   expect(select('base_asset=eth,aapl')).toEqual(['ETH', 'AAPL']);
   expect(select('base_asset=ETH,LUNA&status=Live')).toEqual(['ETH']);
   expect(select('asset_class=Equities')).toEqual(['AAPL']);
+});
+
+test('catalog filter: only the watchlist, together with the other filters', () => {
+  expect(select('watchlist=true')).toEqual(['AAPL']);
+  expect(select('watchlist=true&hidden=true')).toEqual(['AAPL', 'XAU']);
+  expect(select('watchlist=true&q=ether')).toEqual([]);
+  expect(select('watchlist=1')).toEqual(['ETH', 'AAPL', 'LUNA']);
+  const query = new URLSearchParams('watchlist=true&sort=price');
+  expect(activeFilters(query, filterValuesOf(all)).map(({ label }) => label)).toEqual(['Watchlist']);
+  expect(withoutFilters(query).toString()).toBe('sort=price');
+});
+
+test('catalog filter: the number beside a value is the number of rows that choosing it gives', () => {
+  for (const query of ['', 'hidden=true', 'q=usd', 'status=live', 'watchlist=true', 'asset_class=crypto&status=live']) {
+    const counts = countRows(from, readWanted(new URLSearchParams(query)));
+    for (const name of nameFilterNames)
+      for (const { value } of filterValuesOf(all)[name]) {
+        const chosen = withValue(new URLSearchParams(query), name, value.toLowerCase());
+        expect([query, name, value, counts.of(name, value)]).toEqual([
+          query,
+          name,
+          value,
+          select(chosen.toString()).length,
+        ]);
+      }
+  }
+  expect(countRows(from, readWanted(new URLSearchParams('q=usd'))).hidden).toBe(1);
+  expect(countRows(from, readWanted(new URLSearchParams('status=decommissioned'))).hidden).toBe(0);
 });
 
 test('catalog filter: days are strict on both sides', () => {

@@ -40,10 +40,15 @@ export const dateFilterNames = names.filter(
   (name): name is DateFilter => name !== 'hidden' && !Object.hasOwn(nameFilters, name),
 );
 
+/** In the address, `watchlist=true` selects the streams of the watchlist. */
+export const watchlistName = 'watchlist';
+
 /** The parsed query of the address. `problems`: filters that are malformed and ignored, with the reason. */
 export type Wanted = {
   readonly filter: DiscoveryFilter;
   readonly search: string;
+  /** Only streams of the watchlist. */
+  readonly isWatched: boolean;
   readonly problems: readonly { readonly name: FilterName; readonly text: string }[];
 };
 
@@ -54,6 +59,7 @@ export const readWanted = (query: URLSearchParams): Wanted => {
   return {
     filter: Object.assign({}, ...read.map(({ filter }) => filter)) as DiscoveryFilter, // each is a part of one
     search: (query.get('q') ?? '').trim().toLowerCase(),
+    isWatched: query.get(watchlistName) === 'true',
     problems: read.flatMap(({ name, problem }) => (problem === undefined ? [] : [{ name, text: problem }])),
   };
 };
@@ -83,17 +89,50 @@ export const toSearchable = (stream: CatalogEntry): Searchable => {
   };
 };
 
+/** The streams to select from. */
+export type Selectable = {
+  readonly streams: readonly Searchable[];
+  readonly hidden: ReadonlySet<string>;
+  readonly watchlist: ReadonlySet<string>;
+};
+
 /** The matching streams, in the order given. Every word of the search must match. */
 export const selectStreams = (
-  streams: readonly Searchable[],
-  hidden: ReadonlySet<string>,
-  { filter, search }: Pick<Wanted, 'filter' | 'search'>,
+  { streams, hidden, watchlist }: Selectable,
+  { filter, search, isWatched }: Omit<Wanted, 'problems'>,
 ): readonly CatalogEntry[] => {
   const words = search.split(/\s+/).filter((word) => word !== '');
   return streams
     .filter(({ text }) => words.every((word) => text.includes(word)))
     .map(({ stream }) => stream)
-    .filter((stream) => (filter.hidden === true || !hidden.has(stream.feedId)) && matchStream(filter, stream));
+    .filter(
+      (stream) =>
+        (filter.hidden === true || !hidden.has(stream.feedId)) &&
+        (!isWatched || watchlist.has(stream.feedId)) &&
+        matchStream(filter, stream),
+    );
+};
+
+/** Per filter value, the rows that have it and match everything else: what choosing the value gives. */
+export type RowCounts = {
+  readonly of: (name: NameFilter, value: string) => number;
+  /** The hidden streams that match. */
+  readonly hidden: number;
+};
+
+export const countRows = (from: Selectable, wanted: Omit<Wanted, 'problems'>): RowCounts => {
+  const without = (change: DiscoveryFilter): readonly CatalogEntry[] =>
+    selectStreams(from, { ...wanted, filter: { ...wanted.filter, ...change } });
+  const selected = without({});
+  const counts = new Map(
+    nameFilterNames.map((name) => {
+      const rows = wanted.filter[name] === undefined ? selected : without({ [name]: undefined });
+      return [name, new Map(countValues(rows, name).map(({ value, count }) => [value, count]))];
+    }),
+  );
+  const hidden =
+    from.hidden.size === 0 ? [] : without({ hidden: true }).filter(({ feedId }) => from.hidden.has(feedId));
+  return { of: (name, value) => counts.get(name)?.get(value) ?? 0, hidden: hidden.length };
 };
 
 /** A value of a filter, and how many streams have it. */
@@ -145,7 +184,7 @@ export const withValue = (query: URLSearchParams, name: string, value: string): 
 /** The query without any filter and search; the sort order stays. */
 export const withoutFilters = (query: URLSearchParams): URLSearchParams => {
   const next = new URLSearchParams(query);
-  for (const name of [...names, 'q']) next.delete(name);
+  for (const name of [...names, 'q', watchlistName]) next.delete(name);
   return next;
 };
 
@@ -169,5 +208,7 @@ export const activeFilters = (query: URLSearchParams, values: FilterValues): rea
       label: name === 'hidden' ? filterLabels.hidden : `${filterLabels[name]} ${query.get(name)}`,
       without: withValue(query, name, ''),
     }));
-  return [...ofNames, ...ofOthers];
+  const ofWatchlist =
+    query.get(watchlistName) === 'true' ? [{ label: 'Watchlist', without: withValue(query, watchlistName, '') }] : [];
+  return [...ofWatchlist, ...ofNames, ...ofOthers];
 };

@@ -1,5 +1,6 @@
 // The panel with the catalog's filters, and a chip for each active one.
 import { useState } from 'preact/hooks';
+import { formatCount } from '../ui/format.ts';
 import {
   type ActiveFilter,
   chosenOf,
@@ -10,12 +11,14 @@ import {
   filterLabels,
   type NameFilter,
   nameFilterNames,
+  type RowCounts,
   toggleValue,
   withValue,
 } from './filter.ts';
 
 type FilterProps = {
   readonly values: FilterValues;
+  readonly counts: RowCounts;
   readonly query: URLSearchParams;
   readonly onChange: (query: URLSearchParams) => void;
 };
@@ -38,6 +41,7 @@ export const FilterPanel = ({ isSignedIn, ...props }: FilterProps & { readonly i
 const NameFilterField = ({
   name,
   values: { [name]: values },
+  counts,
   query,
   onChange,
 }: FilterProps & { readonly name: NameFilter }) => {
@@ -48,11 +52,11 @@ const NameFilterField = ({
     <fieldset>
       <legend>{filterLabels[name]}</legend>
       <div class="boxes">
-        {values.map(({ value, count }) => (
+        {values.map(({ value }) => (
           <label key={value} class="check">
             <input type="checkbox" checked={chosen.includes(value.toLowerCase())} onChange={() => toggle(value)} />
             <span>{value}</span>
-            <span class="muted small">{count}</span>
+            <span class="muted small">{formatCount(counts.of(name, value))}</span>
           </label>
         ))}
       </div>
@@ -133,7 +137,11 @@ const DateFilterFields = ({ query, onChange }: FilterProps) => (
   </div>
 );
 
-const DayField = ({ name, query, onChange }: Omit<FilterProps, 'values'> & { readonly name: DateFilter }) => (
+const DayField = ({
+  name,
+  query,
+  onChange,
+}: Omit<FilterProps, 'values' | 'counts'> & { readonly name: DateFilter }) => (
   <label class="day">
     <span class="small">{name.endsWith('after') ? 'after' : 'before'}</span>
     <input
@@ -145,7 +153,7 @@ const DayField = ({ name, query, onChange }: Omit<FilterProps, 'values'> & { rea
   </label>
 );
 
-const HiddenField = ({ query, onChange, isSignedIn }: FilterProps & { readonly isSignedIn: boolean }) => (
+const HiddenField = ({ counts, query, onChange, isSignedIn }: FilterProps & { readonly isSignedIn: boolean }) => (
   <fieldset>
     <legend>{filterLabels.hidden}</legend>
     <label class="check">
@@ -156,6 +164,7 @@ const HiddenField = ({ query, onChange, isSignedIn }: FilterProps & { readonly i
         onChange={(event) => onChange(withValue(query, 'hidden', event.currentTarget.checked ? 'true' : ''))}
       />
       Include hidden streams
+      {isSignedIn && <span class="muted small">{formatCount(counts.hidden)}</span>}
     </label>
     <p class="muted small">
       {isSignedIn ? 'Only those your account can read.' : 'Sign in with an account that can read them.'}

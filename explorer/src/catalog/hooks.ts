@@ -1,40 +1,79 @@
 // Hooks of the catalog's list: they keep the rows in view live, and handle the keyboard.
 import type { CatalogEntry } from '@sealpost/protocol';
 import type { RefObject } from 'preact';
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { useExplorer } from '../state/explorer.ts';
 import { streamHref } from '../state/router.ts';
 import type { Shortcut } from '../state/shortcuts.ts';
+import { writeClipboard } from '../ui/components.tsx';
 import { useShortcuts } from '../ui/shortcuts.ts';
 import type { RowScroll } from './scroll.ts';
 
 /** Rows are watched once the list has not scrolled for this long, so that scrolling past a row loads no price. */
 const restMs = 200;
-/** Sorted by price or age, streams out of view are watched too, up to this many in all. */
+/** Streams out of view are watched too if all rows exist or the order is live, up to this many in all. */
 const watchedMax = 100;
+/** How often the last day of the rows is loaded again. */
+const daysEveryMs = 60_000;
 
-/** Keeps the streams in view live. */
+export type LiveNeeds = {
+  /** Whether rows out of view have prices too: because they exist, or because they are sorted by them. */
+  readonly isForAll: boolean;
+  /** Which rows need their last day, for a change or a trend. */
+  readonly days: 'none' | 'view' | 'all';
+};
+
+/** Calls back when the streams have been the same for a moment. */
+const useAtRest = (key: string, act: (feedIds: readonly string[]) => void): void => {
+  useEffect(() => {
+    const timer = setTimeout(() => act(key === '' ? [] : key.split(' ')), restMs);
+    return () => clearTimeout(timer);
+  }, [key]);
+};
+
+/** Keeps the streams in view live, and loads the first values of the others that need one. */
 export const useLiveRows = (
   streams: readonly CatalogEntry[],
+  readable: ReadonlySet<string>,
   [first, end]: readonly [number, number],
-  isLiveOrder: boolean,
+  { isForAll, days: daysOf }: LiveNeeds,
 ): void => {
-  const { live } = useExplorer();
-  const inView = streams.slice(first, end);
-  const others = isLiveOrder ? streams.filter((_, i) => i < first || i >= end) : [];
-  const watched = [...inView, ...others.slice(0, Math.max(0, watchedMax - inView.length))].map(({ feedId }) => feedId);
-  // Sorted, because their order does not matter.
-  const key = watched.toSorted().join(' ');
+  const { live, days } = useExplorer();
+  const idsOf = (some: readonly CatalogEntry[]): readonly string[] => some.map(({ feedId }) => feedId);
+  const inView = idsOf(streams.slice(first, end));
+  const all = useMemo(() => (isForAll ? idsOf(streams) : []), [streams, isForAll]);
+  const others = isForAll ? all.slice(0, watchedMax + inView.length).filter((feedId) => !inView.includes(feedId)) : [];
+  const watched = [...inView, ...others.slice(0, Math.max(0, watchedMax - inView.length))];
   const unwatch = useRef<() => void>(() => {});
-  useEffect(() => {
-    const timer = setTimeout(() => {
-      const before = unwatch.current;
-      unwatch.current = key === '' ? () => {} : live.watch(key.split(' '));
-      before(); // after the new watch, so that streams in both stay as they are
-    }, restMs);
-    return () => clearTimeout(timer);
-  }, [live, key]);
+  // Sorted, because their order does not matter.
+  useAtRest(watched.toSorted().join(' '), (feedIds) => {
+    const before = unwatch.current;
+    unwatch.current = feedIds.length === 0 ? () => {} : live.watch(feedIds);
+    before(); // after the new watch, so that streams in both stay as they are
+  });
   useEffect(() => () => unwatch.current(), []);
+  const isConnected = live.state.value === 'live';
+  const viewKey = inView.join(' ');
+  const isReadable = (feedId: string): boolean => readable.has(feedId);
+  const prices = useMemo(() => all.filter(isReadable), [all, readable]);
+  const dayIds = useMemo(
+    () => (daysOf === 'none' ? [] : daysOf === 'all' ? idsOf(streams) : inView).filter(isReadable),
+    [daysOf, readable, daysOf === 'all' ? streams : viewKey],
+  );
+  useEffect(() => {
+    const load = (): void => {
+      if (document.hidden) return;
+      live.load(prices);
+      days.load(dayIds);
+    };
+    const timers = [setTimeout(load, restMs), setInterval(load, daysEveryMs)] as const;
+    document.addEventListener('visibilitychange', load);
+    return () => {
+      clearTimeout(timers[0]);
+      clearInterval(timers[1]);
+      document.removeEventListener('visibilitychange', load);
+    };
+  }, [prices, dayIds, isConnected]);
 };
 
 const sortAgainMs = 2_000;
@@ -63,15 +102,17 @@ const listKeys: readonly Shortcut[] = [
   { keys: ['/'], text: 'Search' },
   { keys: ['ArrowDown', 'ArrowUp'], text: 'Move between streams' },
   { keys: ['Enter'], text: 'Open the stream' },
+  { keys: ['s'], text: 'Add the stream to the watchlist, or remove it' },
 ];
 
-/** `/` focuses the search, arrows move between rows, Enter opens one. Returns the row with the keyboard focus. */
+/** `/` focuses the search, arrows move between rows, Enter opens one, `s` stars it. Returns the row with the keyboard focus. */
 export const useCatalogKeys = (
   streams: readonly CatalogEntry[],
   { inView, reveal }: Pick<RowScroll<HTMLElement>, 'inView' | 'reveal'>,
   searchBox: RefObject<HTMLInputElement | null>,
+  onStar: (feedId: string) => void,
 ): number => {
-  const { router, signIn } = useExplorer();
+  const { router, signIn, shortcuts } = useExplorer();
   useShortcuts('In the list of streams', listKeys);
   const [active, setActive] = useState(0);
   const at = useRef(0); // keys may come faster than the page renders
@@ -105,7 +146,10 @@ export const useCatalogKeys = (
     else if (key === 'Enter' && isMoving) open(streams[at.current]);
     else if (key === 'ArrowDown' && place === 'search') moveTo(0);
     else if (key === 'ArrowDown' && place === 'page') moveTo(Math.min(inView[0], streams.length - 1));
-    else if (place === 'row') {
+    else if (key === 's' && place === 'row' && shortcuts.areLettersOn.peek()) {
+      const stream = streams[at.current];
+      if (stream !== undefined) onStar(stream.feedId);
+    } else if (place === 'row') {
       const next = nextRow(key, Math.min(at.current, streams.length - 1), streams.length);
       if (next === undefined) return;
       if (next < 0) search();
@@ -117,9 +161,21 @@ export const useCatalogKeys = (
   latest.current = press;
   useEffect(() => {
     const listen = (event: KeyboardEvent): void => latest.current(event);
+    // The arrow keys continue from the row that was clicked.
+    const follow = ({ target }: FocusEvent): void => {
+      const row = target instanceof Element ? target.closest<HTMLElement>('[data-row]')?.dataset.row : undefined;
+      if (row === undefined || moving.current !== undefined) return;
+      at.current = Number(row);
+      setActive(at.current);
+    };
     document.addEventListener('keydown', listen);
-    return () => document.removeEventListener('keydown', listen);
+    document.addEventListener('focusin', follow);
+    return () => {
+      document.removeEventListener('keydown', listen);
+      document.removeEventListener('focusin', follow);
+    };
   }, []);
+  at.current = Math.max(0, Math.min(at.current, streams.length - 1));
   return Math.min(active, streams.length - 1);
 };
 
@@ -135,4 +191,34 @@ const placeOf = (
   if (target.matches('input, select, textarea, [contenteditable]')) return 'field';
   if (target.closest('[data-row]') !== null) return 'row';
   return target === document.body || target.id === 'main' ? 'page' : 'elsewhere';
+};
+
+const copiedMs = 1_600;
+
+const copy = async (button: HTMLElement): Promise<void> => {
+  const state = await writeClipboard(button.dataset.copy ?? '');
+  button.classList.add(state);
+  button.title = state === 'done' ? 'Copied' : 'Your browser blocked copying. Select the text on the stream’s page';
+  setTimeout(() => {
+    button.classList.remove(state);
+    button.title = 'Copy feed ID';
+  }, copiedMs);
+};
+
+/** One click listener for the copy buttons and stars of all rows. */
+export const useRowClicks = (onStar: (feedId: string) => void): void => {
+  const latest = useRef(onStar);
+  latest.current = onStar;
+  useEffect(() => {
+    const click = (event: Event): void => {
+      const target = event.target instanceof Element ? event.target : null;
+      const button = target?.closest<HTMLElement>('[data-copy], [data-star]') ?? null;
+      if (button === null) return;
+      event.preventDefault();
+      if (button.dataset.star === undefined) void copy(button);
+      else latest.current(button.dataset.star);
+    };
+    document.addEventListener('click', click);
+    return () => document.removeEventListener('click', click);
+  }, []);
 };

@@ -1,45 +1,56 @@
 // The catalog page: every stream that the user may see, searched, filtered and sorted by the address's query.
 import type { CatalogEntry } from '@sealpost/protocol';
 import type { RefObject } from 'preact';
-import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { useMemo, useRef, useState } from 'preact/hooks';
 import type { CatalogState } from '../state/catalog.ts';
 import { useExplorer } from '../state/explorer.ts';
+import { watchlistMax } from '../state/settings/watchlist.ts';
 import { Empty, Failure, Loading, Notice, Pill, useTitle } from '../ui/components.tsx';
 import { formatCount } from '../ui/format.ts';
 import { liveTexts } from '../ui/live-texts.ts';
+import { type ColumnName, fitColumns, shownColumns } from './columns.ts';
 import {
   activeFilters,
+  countRows,
   filterValuesOf,
   readWanted,
+  type Selectable,
   selectStreams,
   toSearchable,
+  type Wanted,
   withoutFilters,
   withValue,
 } from './filter.ts';
 import { FilterChips, FilterPanel } from './filters.tsx';
-import { useCatalogKeys, useLiveRows, useLiveTick } from './hooks.ts';
+import { useKeptFocus } from './focus.ts';
+import { type LiveNeeds, useCatalogKeys, useLiveRows, useLiveTick, useRowClicks } from './hooks.ts';
 import { distinctionsOf } from './names.ts';
-import { CatalogCards, CatalogTable, copyClicked, rowHeights } from './rows.tsx';
-import { useMedia, useRowScroll } from './scroll.ts';
-import {
-  type ColumnName,
-  columns,
-  columnsFor,
-  isLiveOrder,
-  type Order,
-  readOrder,
-  sortStreams,
-  toggleOrder,
-} from './sort.ts';
+import { CatalogCards, CatalogTable, rowHeights } from './rows.tsx';
+import { useMedia, useRowScroll, useWidth } from './scroll.ts';
+import { isLiveOrder, type Order, readOrder, sortStreams, toggleOrder } from './sort.ts';
+import { ColumnPanel, type PanelName, Toolbar } from './toolbar.tsx';
+import { wholeMax } from './window.ts';
 import '../styles/catalog.css';
 
 export const CatalogPage = () => {
   const { catalog } = useExplorer();
+  const page = useRef<HTMLDivElement>(null);
   useTitle('Streams');
+  useKeptFocus(page);
   const state = catalog.state.value;
-  if (state.phase === 'ready') return <ReadyCatalog state={state} />;
   return (
-    <div class="stack">
+    <div class="catalog" ref={page}>
+      {state.phase === 'ready' ? <ReadyCatalog state={state} page={page} /> : <UnreadyCatalog state={state} />}
+    </div>
+  );
+};
+
+type Ready = Extract<CatalogState, { readonly phase: 'ready' }>;
+
+const UnreadyCatalog = ({ state }: { readonly state: Exclude<CatalogState, Ready> }) => {
+  const { catalog } = useExplorer();
+  return (
+    <>
       <h1>Streams</h1>
       {state.phase === 'loading' ? (
         <Loading label="Loading the catalog" lines={12} />
@@ -49,56 +60,139 @@ export const CatalogPage = () => {
           {state.willRetry && <p class="muted">Retrying every few seconds.</p>}
         </>
       )}
-    </div>
+    </>
   );
 };
-
-type Ready = Extract<CatalogState, { readonly phase: 'ready' }>;
 
 /** The streams that match the address's query, in its order. */
 const useSelection = ({ streams, hidden }: Ready, query: URLSearchParams, order: Order) => {
-  const { live } = useExplorer();
+  const { live, days, watchlist: kept } = useExplorer();
+  const watchlist = kept.feedIds.value;
   const searchable = useMemo(() => streams.map(toSearchable), [streams]);
   const wanted = useMemo(() => readWanted(query), [query]);
-  const selected = useMemo(() => selectStreams(searchable, hidden, wanted), [searchable, hidden, wanted]);
+  const from = useMemo((): Selectable => ({ streams: searchable, hidden, watchlist }), [searchable, hidden, watchlist]);
+  const selected = useMemo(() => selectStreams(from, wanted), [from, wanted]);
   const tick = useLiveTick(isLiveOrder(order));
   const sorted = useMemo(
-    () => sortStreams(selected, order, (feedId) => live.latest(feedId).peek()),
+    () =>
+      sortStreams(selected, order, {
+        latest: (feedId) => live.latest(feedId).peek(),
+        day: (feedId) => days.of(feedId).peek(),
+      }),
     [selected, order.column, order.descending, tick],
   );
-  return { wanted, sorted };
+  return { wanted, from, sorted };
 };
 
-const ReadyCatalog = ({ state }: { readonly state: Ready }) => {
+/** Stars a stream, and what to tell screen readers about it. */
+const useStar = (streams: readonly CatalogEntry[]) => {
+  const { watchlist } = useExplorer();
+  const [said, setSaid] = useState('');
+  const star = (feedId: string): void => {
+    const stream = streams.find((one) => one.feedId === feedId);
+    if (stream === undefined) return;
+    const pair = `${stream.baseAsset}/${stream.quoteAsset}`;
+    const done = watchlist.toggle(feedId);
+    if (done === 'full') setSaid(`The watchlist is full: ${watchlistMax} streams. Remove one first.`);
+    else setSaid(`${pair} ${done === 'added' ? 'added to' : 'removed from'} the watchlist.`);
+  };
+  return { said, setSaid, star };
+};
+
+/** The columns that the user wants, and those of them that fit. */
+const useColumns = (page: RefObject<HTMLElement | null>, isSignedIn: boolean, isNarrow: boolean) => {
+  const { listColumns } = useExplorer();
+  const chosen = listColumns.value.value;
+  const width = useWidth(page);
+  const shown = useMemo(() => shownColumns(chosen, isSignedIn, isNarrow), [chosen, isSignedIn, isNarrow]);
+  const fittingNow = isNarrow ? shown : fitColumns(shown, width - borderPx);
+  const key = fittingNow.join(' ');
+  const fitting = useMemo(() => fittingNow, [key]); // the same array for the same columns: rows compare it
+  return { shown, fitting };
+};
+
+/** Both borders of the table. */
+const borderPx = 2;
+
+const ReadyCatalog = ({ state, page }: { readonly state: Ready; readonly page: RefObject<HTMLElement | null> }) => {
   const { router, session } = useExplorer();
   const { query } = router.address.value;
-  const [isPanelOpen, setPanelOpen] = useState(false);
+  const [panel, setPanel] = useState<PanelName | undefined>(undefined);
   const searchBox = useRef<HTMLInputElement>(null);
   const order = readOrder(query);
-  const { wanted, sorted } = useSelection(state, query, order);
+  const { wanted, from, sorted } = useSelection(state, query, order);
   const isSignedIn = session.userId.value !== undefined;
-  const distinctions = useMemo(() => distinctionsOf(state.streams), [state.streams]);
-  const values = useMemo(() => filterValuesOf(state.streams), [state.streams]);
+  const isNarrow = useMedia('(max-width: 40rem)');
+  const { shown, fitting } = useColumns(page, isSignedIn, isNarrow);
+  const { said, setSaid, star } = useStar(state.streams);
+  const isAll = wanted.filter.hidden === true;
+  const listed = useMemo(
+    () => (isAll ? state.streams : state.streams.filter(({ feedId }) => !state.hidden.has(feedId))),
+    [state, isAll],
+  );
+  const values = useMemo(() => filterValuesOf(listed), [listed]);
   const active = useMemo(() => activeFilters(query, values), [query, values]);
-  const listed = useMemo(() => state.streams.filter(({ feedId }) => !state.hidden.has(feedId)), [state]);
   const clear = (): void => router.setQuery(withoutFilters(query));
   if (state.streams.length === 0) return <NoStreams />;
+  const list = { streams: sorted, readable: state.readable, shown: fitting, order, isNarrow, searchBox };
   return (
-    <div class="catalog">
-      <CatalogHead
-        shown={sorted.length}
-        total={query.get('hidden') === 'true' ? state.streams.length : listed.length}
-      />
+    <>
+      <CatalogHead shown={sorted.length} total={listed.length} />
       <Toolbar
         searchBox={searchBox}
         order={order}
         filterCount={active.length}
-        isPanelOpen={isPanelOpen}
-        onPanel={() => setPanelOpen(!isPanelOpen)}
+        panel={panel}
+        onPanel={(name) => setPanel(panel === name ? undefined : name)}
+        streams={sorted}
+        readable={state.readable}
+        onSaid={setSaid}
       />
-      {isPanelOpen && <FilterPanel values={values} query={query} onChange={router.setQuery} isSignedIn={isSignedIn} />}
+      {panel === 'filters' && <Filters from={from} wanted={wanted} values={values} isSignedIn={isSignedIn} />}
+      {panel === 'columns' && (
+        <ColumnPanel isSignedIn={isSignedIn} shown={shown} tooMany={shown.filter((name) => !fitting.includes(name))} />
+      )}
       {active.length > 0 && <FilterChips active={active} onChange={router.setQuery} onClear={clear} />}
-      {wanted.problems.map(({ name, text }) => (
+      <Problems problems={wanted.problems} />
+      <p class="list-said small muted" role="status">
+        {said}
+      </p>
+      {sorted.length === 0 ? (
+        <NoMatch isWatched={wanted.isWatched} onClear={clear} />
+      ) : (
+        <List {...list} allStreams={state.streams} isSignedIn={isSignedIn} onStar={star} />
+      )}
+    </>
+  );
+};
+
+type FiltersProps = {
+  readonly from: Selectable;
+  readonly wanted: Wanted;
+  readonly values: ReturnType<typeof filterValuesOf>;
+  readonly isSignedIn: boolean;
+};
+
+const Filters = ({ from, wanted, values, isSignedIn }: FiltersProps) => {
+  const { router } = useExplorer();
+  const counts = useMemo(() => countRows(from, wanted), [from, wanted]);
+  return (
+    <FilterPanel
+      values={values}
+      counts={counts}
+      query={router.address.value.query}
+      onChange={router.setQuery}
+      isSignedIn={isSignedIn}
+    />
+  );
+};
+
+const Problems = ({ problems }: Pick<Wanted, 'problems'>) => {
+  const { router } = useExplorer();
+  const { query } = router.address.value;
+  return (
+    <>
+      {problems.map(({ name, text }) => (
         <Notice
           key={name}
           kind="warning"
@@ -110,19 +204,7 @@ const ReadyCatalog = ({ state }: { readonly state: Ready }) => {
           }
         />
       ))}
-      {sorted.length === 0 ? (
-        <NoMatch onClear={clear} />
-      ) : (
-        <List
-          streams={sorted}
-          readable={state.readable}
-          distinctions={distinctions}
-          order={order}
-          isSignedIn={isSignedIn}
-          searchBox={searchBox}
-        />
-      )}
-    </div>
+    </>
   );
 };
 
@@ -179,108 +261,59 @@ const NoStreams = () => {
   );
 };
 
-const NoMatch = ({ onClear }: { readonly onClear: () => void }) => (
-  <Empty
-    title="No matching streams"
-    action={
-      <button type="button" class="primary" onClick={onClear}>
-        Clear filters
-      </button>
-    }
-  >
-    Search covers names, assets and feed IDs. Streams must match all active filters.
-  </Empty>
-);
-
-type ToolbarProps = {
-  readonly searchBox: RefObject<HTMLInputElement | null>;
-  readonly order: Order;
-  readonly filterCount: number;
-  readonly isPanelOpen: boolean;
-  readonly onPanel: () => void;
-};
-
-const Toolbar = ({ searchBox, order, filterCount, isPanelOpen, onPanel }: ToolbarProps) => {
-  const { router } = useExplorer();
-  const { query } = router.address.value;
+const NoMatch = ({ isWatched, onClear }: { readonly isWatched: boolean; readonly onClear: () => void }) => {
+  const { watchlist } = useExplorer();
+  const isEmpty = isWatched && watchlist.feedIds.value.size === 0;
   return (
-    <search class="toolbar">
-      <div class="search-box">
-        <label for="search" class="unseen">
-          Search by name, asset or feed ID
-        </label>
-        <input
-          id="search"
-          ref={searchBox}
-          type="search"
-          value={query.get('q') ?? ''}
-          placeholder="Search by name, asset or feed ID"
-          autocomplete="off"
-          spellcheck={false}
-          aria-keyshortcuts="/"
-          onInput={(event) => router.setQuery(withValue(query, 'q', event.currentTarget.value))}
-        />
-        <span class="key" aria-hidden="true">
-          /
-        </span>
-      </div>
-      <button type="button" aria-expanded={isPanelOpen} aria-controls="filters" onClick={onPanel}>
-        Filters{filterCount > 0 && <span class="count">{filterCount}</span>}
-      </button>
-      <SortChoice order={order} />
-    </search>
-  );
-};
-
-/** A select box, because a narrow page has no column heads to click. */
-const SortChoice = ({ order }: { readonly order: Order }) => {
-  const { router, session } = useExplorer();
-  const { query } = router.address.value;
-  const shown = columnsFor(session.userId.value !== undefined);
-  const choose = (raw: string): void => router.setQuery(withValue(query, 'sort', raw === 'pair' ? '' : raw));
-  return (
-    <label class="sort-choice">
-      <span class="unseen">Sort by</span>
-      <select
-        value={`${order.descending ? '-' : ''}${order.column}`}
-        onChange={(event) => choose(event.currentTarget.value)}
-      >
-        {shown.flatMap((name) => [
-          <option key={name} value={name}>
-            {columns[name].label} ↑
-          </option>,
-          <option key={`-${name}`} value={`-${name}`}>
-            {columns[name].label} ↓
-          </option>,
-        ])}
-      </select>
-    </label>
+    <Empty
+      title={isEmpty ? 'Your watchlist is empty' : 'No matching streams'}
+      action={
+        <button type="button" class="primary" onClick={onClear}>
+          {isEmpty ? 'Show all streams' : 'Clear filters'}
+        </button>
+      }
+    >
+      {isEmpty
+        ? 'Add streams with the star next to their name, or with the key s. Your browser keeps the list.'
+        : 'Search covers names, assets and feed IDs. Streams must match all active filters.'}
+    </Empty>
   );
 };
 
 type ListProps = {
   readonly streams: readonly CatalogEntry[];
+  readonly allStreams: readonly CatalogEntry[];
   readonly readable: ReadonlySet<string>;
-  readonly distinctions: ReadonlyMap<string, string>;
+  readonly shown: readonly ColumnName[];
   readonly order: Order;
   readonly isSignedIn: boolean;
+  readonly isNarrow: boolean;
   readonly searchBox: RefObject<HTMLInputElement | null>;
+  readonly onStar: (feedId: string) => void;
 };
 
-const List = ({ streams, readable, distinctions, order, isSignedIn, searchBox }: ListProps) => {
-  const { router } = useExplorer();
-  const isNarrow = useMedia('(max-width: 60rem)');
+/** Which streams need prices and days: those in view, or all if they exist in the page or are sorted by it. */
+const needsOf = ({ streams, shown, order, isSignedIn }: ListProps): LiveNeeds => {
+  const isWhole = streams.length <= wholeMax;
+  const hasDays = isSignedIn && (shown.includes('change') || shown.includes('trend') || order.column === 'change');
+  return {
+    isForAll: isSignedIn && (isWhole || isLiveOrder(order)),
+    days: !hasDays ? 'none' : isWhole || order.column === 'change' ? 'all' : 'view',
+  };
+};
+
+const List = (props: ListProps) => {
+  const { streams, allStreams, readable, shown, order, isNarrow, searchBox, onStar } = props;
+  const { router, watchlist } = useExplorer();
+  const distinctions = useMemo(() => distinctionsOf(allStreams), [allStreams]);
   const scroll = useRowScroll<HTMLTableSectionElement & HTMLUListElement>(
     streams.length,
     isNarrow ? rowHeights.cards : rowHeights.table,
   );
-  const active = useCatalogKeys(streams, scroll, searchBox);
-  useLiveRows(streams, scroll.inView, isLiveOrder(order));
-  const props = { streams, readable, distinctions, scroll, active, isSignedIn, shown: columnsFor(isSignedIn) };
+  const active = useCatalogKeys(streams, scroll, searchBox, onStar);
+  useLiveRows(streams, readable, scroll.inView, needsOf(props));
+  useRowClicks(onStar);
+  const rows = { streams, readable, distinctions, scroll, active, shown, watchlist: watchlist.feedIds.value };
   const sort = (column: ColumnName): void => router.setQuery(toggleOrder(router.address.peek().query, column));
-  useEffect(() => {
-    document.addEventListener('click', copyClicked);
-    return () => document.removeEventListener('click', copyClicked);
-  }, []);
-  return isNarrow ? <CatalogCards {...props} /> : <CatalogTable {...props} order={order} onSort={sort} />;
+  return isNarrow ? <CatalogCards {...rows} /> : <CatalogTable {...rows} order={order} onSort={sort} />;
 };

@@ -1,7 +1,7 @@
-// Scrolling of a long list: which rows exist, which are in view, and how to scroll to one.
+// Scrolling of a list: which rows exist, which are in view, and how to scroll to one.
 import type { RefObject } from 'preact';
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
-import { type RowWindow, rowsInView, rowWindow, scrollToRow } from './window.ts';
+import { growWindow, joinWindows, type RowWindow, rowsInView, rowWindow, scrollToRow, wholeMax } from './window.ts';
 
 export type RowScroll<E extends HTMLElement> = {
   /** The element whose top is the top of the first row. */
@@ -19,16 +19,21 @@ const marginPx = 56;
 /** Scrolling this many rows per frame counts as fast: rows out of view are not created until scrolling stops. */
 const fastRows = 4;
 const restMs = 200;
+/** Between two steps in which a list of up to 200 rows grows to its whole. */
+const growMs = 30;
 
 /** Follows the window's scrolling; renders again only when the rows that exist, or are in view, change. */
 export const useRowScroll = <E extends HTMLElement>(count: number, rowHeight: number): RowScroll<E> => {
   const list = useRef<E>(null);
   const lastTop = useRef(0);
+  const grown = useRef<RowWindow>({ first: 0, end: 0 });
   const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
   const topNow = (): number => list.current?.getBoundingClientRect().top ?? 0;
   const look = (isSparing: boolean): View => {
     const size = [count, rowHeight, topNow(), window.innerHeight] as const;
-    return { rows: rowWindow(...size, isSparing), inView: rowsInView(...size) };
+    const near = rowWindow(...size, isSparing);
+    grown.current = count <= wholeMax ? joinWindows(grown.current, near, count) : near;
+    return { rows: grown.current, inView: rowsInView(...size) };
   };
   const [view, setView] = useState(() => look(false));
   const update = (isSparing: boolean): void => {
@@ -58,6 +63,10 @@ export const useRowScroll = <E extends HTMLElement>(count: number, rowHeight: nu
       window.removeEventListener('resize', follow);
     };
   }, [count, rowHeight]);
+  useGrowth(count, view.rows, (next) => {
+    grown.current = next;
+    update(false);
+  });
   return {
     list,
     ...view,
@@ -71,11 +80,24 @@ export const useRowScroll = <E extends HTMLElement>(count: number, rowHeight: nu
   };
 };
 
+/** Grows the window of a list of up to 200 rows until all of them exist; at once before the page is printed. */
+const useGrowth = (count: number, { first, end }: RowWindow, grow: (next: RowWindow) => void): void => {
+  const isWhole = count > wholeMax || end - first >= count;
+  useEffect(() => {
+    if (isWhole) return undefined;
+    const timer = setTimeout(() => grow(growWindow({ first, end }, count)), growMs);
+    const growNow = (): void => grow({ first: 0, end: count });
+    window.addEventListener('beforeprint', growNow);
+    return () => {
+      clearTimeout(timer);
+      window.removeEventListener('beforeprint', growNow);
+    };
+  }, [isWhole, first, end, count]);
+};
+
 const isSame = (a: View, b: View): boolean =>
   a.rows.first === b.rows.first &&
   a.rows.end === b.rows.end &&
-  a.rows.before === b.rows.before &&
-  a.rows.after === b.rows.after &&
   a.inView[0] === b.inView[0] &&
   a.inView[1] === b.inView[1];
 
@@ -90,4 +112,19 @@ export const useMedia = (query: string): boolean => {
     return () => media.removeEventListener('change', read);
   }, [query]);
   return matches;
+};
+
+/** The width of an element in pixels; that of the page until it is measured. */
+export const useWidth = (element: RefObject<HTMLElement | null>): number => {
+  const [width, setWidth] = useState(() => document.documentElement.clientWidth);
+  useLayoutEffect(() => {
+    const { current } = element;
+    if (current === null) return undefined;
+    const measure = (): void => setWidth(current.clientWidth);
+    measure();
+    const observer = new ResizeObserver(measure);
+    observer.observe(current);
+    return () => observer.disconnect();
+  }, []);
+  return width;
 };

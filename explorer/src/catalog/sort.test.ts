@@ -1,7 +1,8 @@
 import type { CatalogEntry } from '@sealpost/protocol';
 import { expect, test } from 'vitest';
+import type { Day } from '../state/days.ts';
 import type { LiveReport } from '../state/live.ts';
-import { columnsFor, readOrder, sortStreams, toggleOrder } from './sort.ts';
+import { readOrder, sortStreams, toggleOrder } from './sort.ts';
 
 const stream = (feedId: string, change: Partial<CatalogEntry> = {}): CatalogEntry =>
   ({
@@ -14,13 +15,18 @@ const stream = (feedId: string, change: Partial<CatalogEntry> = {}): CatalogEntr
   }) as CatalogEntry; // what is sorted by
 
 const prices: Readonly<Record<string, bigint>> = { a: 9n, b: 10n, d: 2n ** 100n + 1n, e: 2n ** 100n };
-const latestOf = (feedId: string): LiveReport | undefined => {
-  const price = prices[feedId];
-  return price === undefined ? undefined : ({ decoded: { price, observationsMs: Number(price % 100n) } } as LiveReport); // what is sorted by
+const known = {
+  latest: (feedId: string): LiveReport | undefined => {
+    const price = prices[feedId];
+    if (price === undefined) return undefined;
+    const decoded = { price, bid: price, ask: price + 1n, observationsMs: Number(price % 100n) };
+    return { decoded } as LiveReport; // what is sorted by
+  },
+  day: (feedId: string): Day | undefined => (feedId === 'e' ? undefined : ({ first: 3n } as Day)), // as above
 };
 
 const sorted = (query: string, streams: readonly CatalogEntry[]): string =>
-  sortStreams(streams, readOrder(new URLSearchParams(query)), latestOf)
+  sortStreams(streams, readOrder(new URLSearchParams(query)), known)
     .map(({ feedId }) => feedId)
     .join('');
 
@@ -61,8 +67,9 @@ test('catalog order: a second click reverses it, and the default order is not in
   expect(toggleOrder(new URLSearchParams(), 'pair').toString()).toBe('sort=-pair');
 });
 
-test('catalog order: prices and ages are columns for signed-in users', () => {
-  expect(columnsFor(true)).toContain('price');
-  expect(columnsFor(false)).not.toContain('price');
-  expect(columnsFor(false)).toContain('hours');
+test('catalog order: by change in percent, and by spread in basis points; unknown ones last', () => {
+  expect(sorted('sort=-change', five)).toBe('dbace');
+  expect(sorted('sort=change', five)).toBe('abdce');
+  expect(sorted('sort=-spread', five)).toBe('abedc');
+  expect(sorted('sort=trend', five)).toBe('abcde'); // a line has no order
 });

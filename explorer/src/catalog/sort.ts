@@ -1,67 +1,25 @@
-// The sort order of the catalog page: its columns, what each is sorted by, and its form in the address.
+// The sort order of the list of streams, and its form in the address.
 import type { CatalogEntry } from '@sealpost/protocol';
-import type { LiveReport } from '../state/live.ts';
-
-/** A sort key. Undefined, for unknown values, comes last in either direction. */
-type SortValue = string | number | bigint | undefined;
-
-type LatestOf = (feedId: string) => LiveReport | undefined;
-
-type Column = {
-  readonly label: string;
-  /** Shown only to signed-in users, or only to anonymous ones. */
-  readonly only?: 'signed-in' | 'anonymous';
-  readonly value: (stream: CatalogEntry, latestOf: LatestOf) => SortValue;
-};
-
-const statusOrder = { live: 0, testing: 1, decommissioned: 2 } as const;
-
-/** Live streams first, those with a scheduled end before the others; then streams in test, then decommissioned ones. */
-const statusValue = ({ status, expectedDecommissionAt }: CatalogEntry): number =>
-  statusOrder[status] + (expectedDecommissionAt === null ? 0.5 : Date.parse(expectedDecommissionAt) / 2 ** 54);
-
-/** The columns, in their order on the page. */
-export const columns = {
-  pair: { label: 'Pair', value: ({ baseAsset, quoteAsset }) => `${baseAsset}/${quoteAsset}`.toLowerCase() },
-  price: { label: 'Latest price', only: 'signed-in', value: ({ feedId }, latestOf) => latestOf(feedId)?.decoded.price },
-  age: {
-    label: 'Age',
-    only: 'signed-in',
-    // By observation time, newest first: ages change all the time, observation times do not.
-    value: ({ feedId }, latestOf) => negative(latestOf(feedId)?.decoded.observationsMs),
-  },
-  status: { label: 'Status', value: statusValue },
-  class: { label: 'Asset class', value: ({ assetClass }) => assetClass.toLowerCase() },
-  type: { label: 'Feed type', value: ({ feedType }) => feedType.toLowerCase() },
-  attribute: { label: 'Attribute', value: ({ attributeType }) => attributeType.toLowerCase() },
-  schema: { label: 'Schema', value: ({ schemaVersion }) => Number(schemaVersion.slice(1)) },
-  hours: { label: 'Market hours', only: 'anonymous', value: ({ marketHours }) => marketHours.toLowerCase() },
-  feed: { label: 'Feed ID', value: ({ feedId }) => feedId },
-} as const satisfies Record<string, Column>;
-
-export type ColumnName = keyof typeof columns;
-const columnNames = Object.keys(columns) as readonly ColumnName[]; // keys of its own
+import { type Column, type ColumnName, columns, type KnownOf, type SortValue } from './columns.ts';
 
 export type Order = { readonly column: ColumnName; readonly descending: boolean };
 
-const negative = (value: number | undefined): number | undefined => (value === undefined ? undefined : -value);
+export const isSortable = (name: ColumnName): boolean => {
+  const { value }: Column = columns[name];
+  return value !== undefined;
+};
 
-/** The columns that are shown. */
-export const columnsFor = (isSignedIn: boolean): readonly ColumnName[] =>
-  columnNames.filter((name) => {
-    const { only }: Column = columns[name];
-    return only === undefined || (only === 'signed-in') === isSignedIn;
-  });
+const liveColumns: readonly ColumnName[] = ['price', 'change', 'spread', 'age'];
 
 /** Whether the order depends on live reports. */
-export const isLiveOrder = ({ column }: Order): boolean => column === 'price' || column === 'age';
+export const isLiveOrder = ({ column }: Order): boolean => liveColumns.includes(column);
 
 /** Parses `sort=-price`; by pair if it is missing or invalid. */
 export const readOrder = (query: URLSearchParams): Order => {
   const raw = query.get('sort') ?? '';
   const column = raw.replace(/^-/, '');
-  return Object.hasOwn(columns, column)
-    ? { column: column as ColumnName, descending: raw.startsWith('-') } // just looked up
+  return Object.hasOwn(columns, column) && isSortable(column as ColumnName) // just looked up
+    ? { column: column as ColumnName, descending: raw.startsWith('-') } // as above
     : { column: 'pair', descending: false };
 };
 
@@ -79,12 +37,12 @@ export const toggleOrder = (query: URLSearchParams, column: ColumnName): URLSear
 export const sortStreams = (
   streams: readonly CatalogEntry[],
   { column, descending }: Order,
-  latestOf: LatestOf,
+  known: KnownOf,
 ): readonly CatalogEntry[] => {
   const { value }: Column = columns[column];
   const sign = descending ? -1 : 1;
   return streams
-    .map((stream) => ({ stream, by: value(stream, latestOf) }))
+    .map((stream) => ({ stream, by: value?.(stream, known) }))
     .sort((a, b) => compare(a.by, b.by, sign))
     .map(({ stream }) => stream);
 };

@@ -1,29 +1,26 @@
 import { expect, test } from 'vitest';
-import { rowsInView, rowWindow, scrollToRow } from './window.ts';
+import { growWindow, joinWindows, type ListPart, listParts, rowsInView, rowWindow, scrollToRow } from './window.ts';
 
 test('row window: at the top, the rows in view and a few below exist', () => {
-  const { first, end, before, after } = rowWindow(2_000, 50, 200, 800);
+  const { first, end } = rowWindow(2_000, 50, 200, 800);
   expect(first).toBe(0);
   expect(end).toBeGreaterThanOrEqual(12);
   expect(end).toBeLessThan(40);
-  expect(before).toBe(0);
-  expect(before + (end - first) * 50 + after).toBe(100_000);
 });
 
-test('row window: anywhere, what is in view is within what exists, and the height never changes', () => {
+test('row window: anywhere, what is in view is within what exists', () => {
   for (let top = 300; top > -100_500; top -= 377) {
-    const { first, end, before, after } = rowWindow(2_000, 50, top, 800);
+    const { first, end } = rowWindow(2_000, 50, top, 800);
     const [firstInView, endOfView] = rowsInView(2_000, 50, top, 800);
     expect(first).toBeLessThanOrEqual(firstInView);
     expect(end).toBeGreaterThanOrEqual(endOfView);
     expect(end - first).toBeLessThan(45);
-    expect(before + (end - first) * 50 + after).toBe(100_000);
   }
 });
 
-test('row window: all rows of a short list exist, an empty list has no height', () => {
-  expect(rowWindow(3, 50, 100, 800)).toEqual({ first: 0, end: 3, before: 0, after: 0 });
-  expect(rowWindow(0, 50, 100, 800)).toEqual({ first: 0, end: 0, before: 0, after: 0 });
+test('row window: all rows of a short list exist, an empty list has none', () => {
+  expect(rowWindow(3, 50, 100, 800)).toEqual({ first: 0, end: 3 });
+  expect(rowWindow(0, 50, 100, 800)).toEqual({ first: 0, end: 0 });
 });
 
 test('row window: scrolls to a row by the shortest distance', () => {
@@ -33,7 +30,41 @@ test('row window: scrolls to a row by the shortest distance', () => {
 });
 
 test('row window: while scrolling fast, only the rows in view exist', () => {
-  const { first, end, before, after } = rowWindow(2_000, 50, -50_010, 800, true);
+  const { first, end } = rowWindow(2_000, 50, -50_010, 800, true);
   expect([first, end]).toEqual(rowsInView(2_000, 50, -50_010, 800));
-  expect(before + (end - first) * 50 + after).toBe(100_000);
+});
+
+test('row window: grows on both sides until it is the whole list, and starts again after a jump', () => {
+  let rows = rowWindow(150, 50, -2_000, 400);
+  while (rows.end - rows.first < 150) {
+    const next = growWindow(rows, 150);
+    expect(next.end - next.first).toBeLessThanOrEqual(rows.end - rows.first + 24);
+    rows = next;
+  }
+  expect(rows).toEqual({ first: 0, end: 150 });
+  expect(joinWindows({ first: 0, end: 20 }, { first: 15, end: 30 }, 200)).toEqual({ first: 0, end: 30 });
+  expect(joinWindows({ first: 0, end: 20 }, { first: 100, end: 120 }, 200)).toEqual({ first: 100, end: 120 });
+  expect(joinWindows({ first: 0, end: 150 }, { first: 0, end: 10 }, 40)).toEqual({ first: 0, end: 40 });
+});
+
+const heightOf = (parts: readonly ListPart[]): number =>
+  parts.reduce((sum, part) => sum + (part.kind === 'row' ? 1 : part.rows), 0);
+
+test('list parts: the kept row exists above, within and below the window, and the height is always that of all rows', () => {
+  const window = { first: 100, end: 103 };
+  expect(listParts(window, 5, 2_000)).toEqual([
+    { kind: 'space', rows: 5, at: 'top' },
+    { kind: 'row', row: 5 },
+    { kind: 'space', rows: 94, at: 'between' },
+    { kind: 'row', row: 100 },
+    { kind: 'row', row: 101 },
+    { kind: 'row', row: 102 },
+    { kind: 'space', rows: 1_897, at: 'bottom' },
+  ]);
+  for (const kept of [-1, 0, 99, 101, 103, 1_999, 2_000]) {
+    const parts = listParts(window, kept, 2_000);
+    expect(heightOf(parts)).toBe(2_000);
+    expect(parts.some((part) => part.kind === 'row' && part.row === kept)).toBe(kept >= 0 && kept < 2_000);
+  }
+  expect(listParts({ first: 0, end: 0 }, 0, 0)).toEqual([]);
 });

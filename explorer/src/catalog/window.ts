@@ -1,17 +1,16 @@
-// Which rows of a long list exist: those in view, and a few around them. Padding takes the height of the others.
+// Which rows of a list exist: all of a list of up to 200, else those in view and a few around them. Empty space takes the height of the others.
 
-/** Rows from `first` to before `end`; `before` and `after` are the heights of what is left out, in pixels. */
-export type RowWindow = {
-  readonly first: number;
-  readonly end: number;
-  readonly before: number;
-  readonly after: number;
-};
+/** Rows from `first` to before `end`. */
+export type RowWindow = { readonly first: number; readonly end: number };
 
+/** Up to this many rows exist in full, so that the browser's search and print find them. */
+export const wholeMax = 200;
 /** Extra rows above and below the view, so that short scrolls need no work. */
 const spareRows = 3;
 /** The window moves in steps of this many rows. */
 const stepRows = 2;
+/** Rows that are added on each side at a time, so that no frame is long. */
+const growRows = 12;
 
 /**
  * The window of a list whose top is `top` pixels below the top of a view of `height` pixels; negative if above. `isSparing`: only the rows
@@ -29,10 +28,23 @@ export const rowWindow = (
   const endOfView = Math.ceil((height - top) / rowHeight);
   const first = clamp(Math.floor((firstInView - spare) / step) * step, count);
   const end = clamp(Math.ceil((endOfView + spare) / step) * step, count);
-  return { first, end, before: first * rowHeight, after: (count - end) * rowHeight };
+  return { first, end };
 };
 
 const clamp = (row: number, count: number): number => Math.min(count, Math.max(0, row));
+
+/** Both windows as one if they touch; otherwise the second. */
+export const joinWindows = (known: RowWindow, next: RowWindow, count: number): RowWindow => {
+  const [first, end] = [clamp(known.first, count), clamp(known.end, count)];
+  if (first > next.end || end < next.first) return next;
+  return { first: Math.min(first, next.first), end: Math.max(end, next.end) };
+};
+
+/** A window with more rows on both sides. */
+export const growWindow = ({ first, end }: RowWindow, count: number): RowWindow => ({
+  first: clamp(first - growRows, count),
+  end: clamp(end + growRows, count),
+});
 
 /** The rows in view: first, and one after the last. */
 export const rowsInView = (
@@ -44,6 +56,26 @@ export const rowsInView = (
   clamp(Math.floor(-top / rowHeight), count),
   clamp(Math.ceil((height - top) / rowHeight), count),
 ];
+
+/** What a list consists of: rows, and empty space for rows that do not exist. */
+export type ListPart =
+  | { readonly kind: 'row'; readonly row: number }
+  | { readonly kind: 'space'; readonly rows: number; readonly at: 'top' | 'bottom' | 'between' };
+
+/** The parts of a list from top to bottom. The row `kept` exists wherever the window is: it has the focus, or Tab leads to it. */
+export const listParts = ({ first, end }: RowWindow, kept: number, count: number): readonly ListPart[] => {
+  const existing = new Set(Array.from({ length: end - first }, (_, i) => first + i));
+  if (kept >= 0 && kept < count) existing.add(kept);
+  const parts: ListPart[] = [];
+  let next = 0;
+  for (const row of [...existing].sort((a, b) => a - b)) {
+    if (row > next) parts.push({ kind: 'space', rows: row - next, at: next === 0 ? 'top' : 'between' });
+    parts.push({ kind: 'row', row });
+    next = row + 1;
+  }
+  if (count > next) parts.push({ kind: 'space', rows: count - next, at: 'bottom' });
+  return parts;
+};
 
 /** How far to scroll so that a row is in view with `margin` pixels above and below; 0 if it already is. */
 export const scrollToRow = (row: number, rowHeight: number, top: number, height: number, margin: number): number => {

@@ -5,12 +5,15 @@ import type { Theme } from '../ui/theme.ts';
 import type { Catalog } from './catalog.ts';
 import type { Chunks } from './chunks.ts';
 import type { Clock } from './clock.ts';
+import type { Days } from './days.ts';
 import type { Live } from './live.ts';
 import type { Router } from './router.ts';
 import type { SandboxWatch } from './sandbox.ts';
 import type { Session } from './session.ts';
 import type { Kept } from './settings/kept.ts';
+import type { ListColumns } from './settings/list-columns.ts';
 import type { Times } from './settings/times.ts';
+import type { Watchlist } from './settings/watchlist.ts';
 import type { Shortcuts } from './shortcuts.ts';
 import type { SignIn } from './sign-in.ts';
 
@@ -22,6 +25,9 @@ export type Explorer = {
   readonly clock: Clock;
   readonly catalog: Catalog;
   readonly live: Live;
+  readonly days: Days;
+  readonly watchlist: Watchlist;
+  readonly listColumns: ListColumns;
   readonly theme: Theme;
   /** Formats times in the zone that the user chose. */
   readonly times: Times;

@@ -1,0 +1,63 @@
+import { expect, test } from 'vitest';
+import { createListColumns } from './list-columns.ts';
+import { createWatchlist, watchlistMax } from './watchlist.ts';
+
+/** A window whose storage has this text, and what is written to it. */
+const createWindow = (stored: string | null, write: () => void = () => {}) => {
+  const listeners: ((event: { readonly key: string | null; readonly newValue: string | null }) => void)[] = [];
+  const kept = { text: stored };
+  const window = {
+    localStorage: {
+      getItem: () => kept.text,
+      setItem: (_: string, text: string) => {
+        write();
+        kept.text = text;
+      },
+    },
+    addEventListener: (_: string, listener: (typeof listeners)[number]) => listeners.push(listener),
+  } as unknown as Window; // the parts that are used
+  const tellOtherTab = (newValue: string): void =>
+    listeners.forEach((listener) => void listener({ key: 'sealpost-watchlist', newValue }));
+  return { window, kept, tellOtherTab };
+};
+
+const feedId = (number: number): string => `0x${number.toString(16).padStart(64, '0')}`;
+
+test('watchlist: streams are added, removed, and stored', () => {
+  const { window, kept } = createWindow(null);
+  const watchlist = createWatchlist(window);
+  expect([watchlist.toggle(feedId(1)), watchlist.toggle(feedId(2)), watchlist.toggle(feedId(1))]).toEqual([
+    'added',
+    'added',
+    'removed',
+  ]);
+  expect([...watchlist.feedIds.value]).toEqual([feedId(2)]);
+  expect(kept.text).toBe(JSON.stringify([feedId(2)]));
+});
+
+test('watchlist: whatever else is stored is ignored, and the list is bounded', () => {
+  for (const stored of ['', 'nonsense', '{}', '7', 'null', '[null, 5, "0x12", {}]'])
+    expect(createWatchlist(createWindow(stored).window).feedIds.value.size).toBe(0);
+  const many = Array.from({ length: watchlistMax + 5 }, (_, i) => feedId(i));
+  const watchlist = createWatchlist(createWindow(JSON.stringify([...many, ...many])).window);
+  expect(watchlist.feedIds.value.size).toBe(watchlistMax);
+  expect(watchlist.toggle(feedId(99_999))).toBe('full');
+  expect(watchlist.toggle(feedId(0))).toBe('removed');
+});
+
+test('watchlist: works without storage, and follows other tabs', () => {
+  const { window, tellOtherTab } = createWindow(null, () => {
+    throw new Error('The quota has been exceeded.');
+  });
+  const watchlist = createWatchlist(window);
+  expect(watchlist.toggle(feedId(1))).toBe('added');
+  expect(watchlist.feedIds.value.has(feedId(1))).toBe(true);
+  tellOtherTab(JSON.stringify([feedId(2)]));
+  expect([...watchlist.feedIds.value]).toEqual([feedId(2)]);
+});
+
+test('columns: names, or nothing chosen', () => {
+  expect(createListColumns(createWindow('["price", 5]').window).value.value).toEqual(['price']);
+  expect(createListColumns(createWindow('{"price": true}').window).value.value).toBeUndefined();
+  expect(createListColumns(createWindow(null).window).value.value).toBeUndefined();
+});

@@ -1,0 +1,40 @@
+// The watchlist: streams that the user has starred, kept in the browser.
+import { computed, type ReadonlySignal } from '@preact/signals';
+import { createKept, type KeepingWindow } from './kept.ts';
+
+export type Watchlist = {
+  /** The feed IDs. */
+  readonly feedIds: ReadonlySignal<ReadonlySet<string>>;
+  /** Adds a stream, or removes it. `full`: nothing changed, since the list has as many as it may have. */
+  readonly toggle: (feedId: string) => 'added' | 'removed' | 'full';
+};
+
+const storageKey = 'sealpost-watchlist';
+/** Streams in a watchlist. */
+export const watchlistMax = 500;
+
+/** The feed IDs among what is stored, each once. */
+const parse = (stored: unknown): readonly string[] =>
+  Array.isArray(stored)
+    ? [...new Set(stored.filter((one) => typeof one === 'string' && /^0x[0-9a-f]{64}$/.test(one)))].slice(
+        0,
+        watchlistMax,
+      )
+    : [];
+
+export const createWatchlist = (window: KeepingWindow): Watchlist => {
+  const kept = createKept(window, storageKey, parse);
+  return {
+    feedIds: computed(() => new Set(kept.value.value)),
+    toggle: (feedId) => {
+      const known = kept.value.peek();
+      if (known.includes(feedId)) {
+        kept.set(known.filter((other) => other !== feedId));
+        return 'removed';
+      }
+      if (known.length >= watchlistMax) return 'full';
+      kept.set([...known, feedId]);
+      return 'added';
+    },
+  };
+};

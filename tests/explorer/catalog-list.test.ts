@@ -1,0 +1,234 @@
+// What the list of streams offers beyond finding one: watchlist, columns, change, trend and spread, export; and that every row exists and keeps the
+// focus. In real Chromium on the real demo.
+import { readFileSync } from 'node:fs';
+import type { CatalogEntry } from '@sealpost/protocol';
+import type { Page } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import {
+  count,
+  exact,
+  expectPairs,
+  expectSearch,
+  head,
+  link,
+  manyStreams,
+  poll,
+  pricesOf,
+  ready,
+  tick,
+  watchRequests,
+} from './catalog-page.ts';
+import { type ExplorerWorld, openExplorerTimeoutMs, openExplorerWorld } from './world.ts';
+
+let world: ExplorerWorld;
+let demo: readonly CatalogEntry[];
+beforeAll(async () => {
+  world = await openExplorerWorld();
+  const response = await fetch(`${world.url}/api/v1/discovery`);
+  demo = ((await response.json()) as { readonly feeds: readonly CatalogEntry[] }).feeds; // as the API documents
+}, openExplorerTimeoutMs);
+afterEach(() => world.closePages());
+afterAll(() => world?.close());
+
+/** Generous, because other tests keep the machine busy. */
+const timeout = 60_000;
+
+const serveCatalog = (feeds: readonly CatalogEntry[]) => (page: Page) =>
+  page.route('**/api/v1/discovery*', (route) => route.fulfill({ json: { feeds } }));
+
+/** The accessible name of the focused element; `body` if nothing has the focus. */
+const focused = (page: Page): Promise<string> =>
+  page.evaluate(() => {
+    const { activeElement: element, body } = document;
+    if (element === null || element === body) return 'body';
+    return element.getAttribute('aria-label') ?? element.querySelector('.pair')?.textContent ?? element.id;
+  });
+
+const star = (page: Page, row: number) => page.locator(`[data-row="${row}"] .star`);
+const feedIdOf = (pair: string): string | undefined =>
+  demo.find(({ baseAsset, quoteAsset }) => `${baseAsset}/${quoteAsset}` === pair)?.feedId;
+
+test(
+  'watchlist: starred by pointer and key, kept in the browser, the same in all tabs, and the focus stays in the list',
+  async () => {
+    const { page, expectAccessible } = await world.openPage({ path: '/?base_asset=AVAX,BNB,DOGE' });
+    await ready(page);
+    await star(page, 0).click();
+    expect(await star(page, 0).getAttribute('aria-pressed')).toBe('true');
+    await page.getByText('AVAX/USD added to the watchlist.').waitFor();
+    await page.keyboard.press('ArrowDown');
+    await expect.poll(() => focused(page), poll).toBe('BNB/USD');
+    await page.keyboard.press('s');
+    await page.getByText('BNB/USD added to the watchlist.').waitFor();
+    await page.getByRole('button', { name: /^Watchlist/ }).click();
+    await expectSearch(page, '?base_asset=AVAX,BNB,DOGE&watchlist=true');
+    await expectPairs(page, ['AVAX/USD', 'BNB/USD']);
+    await page.reload();
+    await expectPairs(page, ['AVAX/USD', 'BNB/USD']);
+    const other = await page.context().newPage();
+    await other.goto(`${world.url}/?watchlist=true`);
+    await expectPairs(other, ['AVAX/USD', 'BNB/USD']);
+    await star(page, 1).focus();
+    await page.keyboard.press('Enter');
+    await expectPairs(page, ['AVAX/USD']);
+    await expectPairs(other, ['AVAX/USD']);
+    expect(await focused(page)).toBe('AVAX/USD');
+    await page.keyboard.press('s');
+    await page.getByRole('heading', { name: 'Your watchlist is empty' }).waitFor();
+    expect(await focused(page)).toBe('search');
+    await expectAccessible();
+    await page.getByRole('button', { name: 'Show all streams' }).press('Enter');
+    await expect.poll(() => count(page).textContent(), poll).toBe('26');
+    expect(await focused(page)).not.toBe('body');
+  },
+  timeout,
+);
+
+test(
+  'focus: moves to the next chip, then to the filters, when chips are removed; a row that is scrolled away keeps it',
+  async () => {
+    const { page } = await world.openPage({
+      path: '/?asset_class=crypto&status=live',
+      prepare: serveCatalog(manyStreams(demo)),
+    });
+    await ready(page);
+    const chips = page.getByRole('button', { name: /^Remove filter: / });
+    await chips.first().press('Enter');
+    await expect.poll(() => focused(page), poll).toBe('Remove filter: Asset class: Crypto');
+    await chips.first().press('Enter');
+    await expect
+      .poll(() => page.evaluate(() => document.activeElement?.getAttribute('aria-controls')), poll)
+      .toBe('filters');
+    await link(page, 3).focus();
+    const pair = await focused(page);
+    await page.evaluate(() => window.scrollTo(0, document.documentElement.scrollHeight));
+    await page.locator('[data-row="1999"]').waitFor();
+    expect(await focused(page)).toBe(pair);
+    await page.keyboard.press('ArrowDown'); // from the row with the focus, not from those in view
+    await expect.poll(() => link(page, 4).evaluate((row) => row === document.activeElement), poll).toBe(true);
+  },
+  timeout,
+);
+
+test(
+  'rows: up to 200 exist in full, with their first values; more than that exist around the view',
+  async () => {
+    const many = manyStreams(demo);
+    const { page } = await world.openPage({ signedIn: true, prepare: serveCatalog(many.slice(0, 200)) });
+    await ready(page);
+    await expect.poll(() => page.locator('[data-row]').count(), poll).toBe(200);
+    await expect.poll(async () => (await pricesOf(page)).filter((price) => price !== '').length, poll).toBe(25);
+    expect(await page.getByText('Z0173/USD', { exact: true }).count()).toBe(1);
+    await page.getByRole('searchbox').fill('z01');
+    await expect.poll(() => page.locator('[data-row]').count(), poll).toBe(74);
+  },
+  timeout,
+);
+
+test(
+  'numbers beside filter values are the rows that choosing them gives',
+  async () => {
+    const { page } = await world.openPage({ path: '/?q=usd', signedIn: true });
+    await ready(page);
+    await page.getByRole('button', { name: /^Filters/ }).click();
+    await tick('Status', 'live')(page);
+    const box = page.getByRole('group', { name: 'Asset class', exact: true }).locator('label', { hasText: 'Forex' });
+    expect(await box.textContent()).toBe('Forex2');
+    await box.click();
+    await expect.poll(() => page.locator('[data-row]').count(), poll).toBe(2);
+  },
+  timeout,
+);
+
+test(
+  'columns: chosen ones are kept in the browser; change, trend and spread come with few requests, and sort',
+  async () => {
+    let requests: ReturnType<typeof watchRequests> | undefined;
+    const { page, expectAccessible } = await world.openPage({
+      path: '/?base_asset=BTC,ETH,XAU,FTM',
+      signedIn: true,
+      prepare: async (opening) => (requests = watchRequests(opening)),
+    });
+    await page.locator('[data-row] .trend').nth(4).waitFor();
+    await page
+      .locator('[data-row] .col-spread', { hasText: /^[0-9.]+ bp$/ })
+      .first()
+      .waitFor();
+    expect(await page.locator('[data-row="0"] .col-change').textContent()).toMatch(/^[+−]?[0-9.]+ %since [0-9:]{5}$/);
+    const bulk = requests?.paths.filter((path) => path === '/api/v1/reports/candles/bulk') ?? [];
+    expect(bulk.length).toBeLessThanOrEqual(4);
+    await page.getByText('Stream ended').waitFor();
+    await head(page, 'Change 24 h').getByRole('button').click();
+    await expectSearch(page, '?base_asset=BTC,ETH,XAU,FTM&sort=change');
+    await page.getByRole('button', { name: 'Columns' }).click();
+    await page.getByRole('checkbox', { name: 'Trend 24 h' }).uncheck();
+    await page.getByRole('checkbox', { name: 'Schema' }).check();
+    await expect.poll(() => head(page, 'Schema').count(), poll).toBe(1);
+    expect(await head(page, 'Trend 24 h').count()).toBe(0);
+    await expectAccessible();
+    await page.reload();
+    await expect.poll(() => head(page, 'Schema').count(), poll).toBe(1);
+    for (const width of [1_024, 768, 320]) {
+      await page.setViewportSize({ width, height: 800 });
+      await ready(page);
+      const isTooWide = () => document.documentElement.scrollWidth > document.documentElement.clientWidth;
+      expect([width, await page.evaluate(isTooWide)]).toEqual([width, false]);
+      await expectAccessible();
+    }
+  },
+  timeout,
+);
+
+test(
+  'a server without candles of many streams, and a stream without reports, are said in the rows',
+  async () => {
+    let asked = 0;
+    const fantom = demo.map((stream) =>
+      stream.baseAsset === 'FTM' ? { ...stream, status: 'live' as const, decommissionedAt: null } : stream,
+    );
+    const { page, allow } = await world.openPage({
+      path: '/?base_asset=FTM,BTC',
+      signedIn: true,
+      prepare: async (opening) => {
+        await serveCatalog(fantom)(opening);
+        await opening.route('**/api/v1/reports/candles/bulk*', (route) => {
+          asked += 1;
+          return route.fulfill({ status: 404, json: { error: 'route_not_found', message: 'No such route.' } });
+        });
+      },
+    });
+    allow(/404/);
+    await page.getByText('No data yet').waitFor();
+    await page.locator('[title="This server does not offer candles of many streams."]').first().waitFor();
+    await page.getByRole('searchbox').fill('bitcoin');
+    await expectPairs(page, ['BTC/USD', 'BTC/USD', 'BTC/USD']);
+    expect(asked).toBe(1);
+  },
+  timeout,
+);
+
+test(
+  'export: the rows shown, in their order, with the exact values that the page has',
+  async () => {
+    const { page } = await world.openPage({ path: '/?base_asset=BTC,XAU,FTM&sort=-pair', signedIn: true });
+    await page.locator('[data-row] .exact').nth(3).waitFor();
+    const [file] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('button', { name: 'Export CSV' }).click(),
+    ]);
+    expect(file.suggestedFilename()).toMatch(/^sealpost-streams-[0-9T-]+Z\.csv$/);
+    const [names = '', ...lines] = readFileSync(await file.path(), 'utf8')
+      .trimEnd()
+      .split('\r\n');
+    const rows = lines.map((line) => line.split(','));
+    const column = (name: string): readonly (string | undefined)[] =>
+      rows.map((cells) => cells[names.split(',').indexOf(name)]);
+    expect(column('pair')).toEqual(['XAU/USD', 'FTM/USD', 'BTC/USD', 'BTC/USD', 'BTC/USD']);
+    expect(column('feed_id')[0]).toBe(feedIdOf('XAU/USD'));
+    expect(column('price').map((price) => exact(price ?? '') !== undefined)).toEqual([true, false, true, true, true]);
+    expect(column('observed_at')[2]).toMatch(/^[0-9-]{10}T[0-9:.]+Z$/);
+    expect(column('change_since')[2]).toMatch(/Z$/);
+    await page.getByText('Exported 5 streams.').waitFor();
+  },
+  timeout,
+);
