@@ -18,7 +18,7 @@ const loaders = {
     const { ReportPage } = await import('./report/page.tsx');
     return (route) =>
       route.page === 'report' ? (
-        <ReportPage key={`${route.feedId} ${route.timestamp}`} feedId={route.feedId} timestamp={route.timestamp} />
+        <ReportPage key={route.feedId} feedId={route.feedId} timestamp={route.timestamp} />
       ) : null;
   },
   docs: async (): Promise<Show> => {

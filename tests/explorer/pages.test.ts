@@ -183,22 +183,6 @@ test(
 );
 
 test(
-  'inspect: a pasted report is verified without an account; with one bit changed the verdict is red and names signatures',
-  async () => {
-    const { fullReport } = await latest();
-    const { page, screenshot } = await world.openPage({ path: '/inspect' });
-    await page.getByRole('textbox').fill(fullReport);
-    await verdict(page, 'verified').waitFor();
-    await screenshot('inspect-verified');
-    await page.getByRole('button', { name: 'Alter one bit' }).click();
-    await verdict(page, 'refused').waitFor();
-    expect(await verdict(page, 'refused').textContent()).toMatch(/Not verified.*[Ss]ignature 1/s);
-    await screenshot('inspect-refused');
-  },
-  timeout,
-);
-
-test(
   'on-chain: the call of a verifier contract is chosen by keyboard, for a fee token, and a wrong token is explained',
   async () => {
     const { fullReport } = await latest();

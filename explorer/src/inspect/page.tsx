@@ -1,53 +1,43 @@
-// The inspect page: decodes and verifies any pasted report in the browser, without an account.
+// The inspect page: decodes and verifies any report that the user gives, in the browser, without an account.
 import { useMemo, useState } from 'preact/hooks';
 import { useExplorer } from '../state/explorer.ts';
 import { reportHref, streamHref } from '../state/router.ts';
 import { Empty, Notice, useTitle } from '../ui/components.tsx';
+import { shortId } from '../ui/format.ts';
 import { alterField } from '../ui/report/bytes.ts';
-import { readReport } from '../ui/report/reading.ts';
+import { useReportCheck } from '../ui/report/check.ts';
+import { type ReadReport, readReport } from '../ui/report/reading.ts';
 import { ReportView } from '../ui/report/view.tsx';
-import { type Paste, parsePaste, placeOf } from './paste.ts';
+import { type Given, ReportInput, typed } from './input.tsx';
+import { type Paste, type PastedReport, parsePaste, placeOf } from './paste.ts';
 import '../styles/report.css';
 
 export const InspectPage = () => {
   useTitle('Inspect a report');
-  const [text, setText] = useState('');
-  const [index, setIndex] = useState(0);
-  const paste = useMemo(() => parsePaste(text), [text]);
-  const change = (next: string): void => {
-    setText(next);
-    setIndex(0);
-  };
+  const [given, give] = useState<Given>(typed(''));
+  const paste = useMemo(() => parsePaste(given.text), [given]);
+  const isCompact = paste.kind === 'reports';
   return (
     <div class="stack inspect">
       <header>
         <h1>Inspect a report</h1>
-        <p class="muted">
-          Decode a report and verify its signatures. The report stays in this browser; only the list of signers comes
-          from the server.
-        </p>
+        {!isCompact && (
+          <p class="muted">
+            Decode a report and verify its signatures. The report stays in this browser; the signer sets come from the
+            server. If the verification fails and you are signed in, the page reads the server’s report of the same
+            stream and time, to show what was altered.
+          </p>
+        )}
       </header>
-      <label class="field">
-        <span>A full report in hex, a JSON response with reports, or one JSON report per line</span>
-        <textarea
-          class="paste"
-          rows={5}
-          value={text}
-          spellcheck={false}
-          autocomplete="off"
-          placeholder='0x0009…  or  {"report":{"feedID":"0x0003…","fullReport":"0x0009…"}}'
-          aria-invalid={paste.kind === 'wrong'}
-          aria-describedby="paste-problem"
-          onInput={(event) => change(event.currentTarget.value)}
-        />
-      </label>
-      <div id="paste-problem">{paste.kind === 'wrong' && <Problem text={text} paste={paste} />}</div>
+      <ReportInput given={given} give={give} isWrong={paste.kind === 'wrong'} isCompact={isCompact} />
+      <div id="paste-problem">{paste.kind === 'wrong' && <Problem text={given.text} paste={paste} />}</div>
       {paste.kind === 'empty' && (
-        <Empty title="Paste a report to start">
-          The API returns it as <code>fullReport</code>. <code>sealpost report latest FEED --raw</code> prints one.
+        <Empty title="Paste a report, or drop a file">
+          The API returns a report as <code>fullReport</code>. <code>sealpost report latest FEED --raw</code> prints
+          one. A file may have JSON, one JSON report per line, hex, or the bytes of a report.
         </Empty>
       )}
-      {paste.kind === 'reports' && <Inspected {...{ paste, index, setIndex }} replace={change} />}
+      {paste.kind === 'reports' && <Inspected key={given} reports={paste.reports} given={given} />}
     </div>
   );
 };
@@ -73,52 +63,46 @@ const Problem = ({ text, paste }: { readonly text: string; readonly paste: Paste
   );
 };
 
-type InspectedProps = {
-  readonly paste: Paste & { readonly kind: 'reports' };
-  readonly index: number;
-  readonly setIndex: (index: number) => void;
-  /** Replaces the pasted text. */
-  readonly replace: (text: string) => void;
-};
+type InspectedProps = { readonly reports: readonly PastedReport[]; readonly given: Given };
 
-const Inspected = ({ paste: { reports }, index, setIndex, replace }: InspectedProps) => {
+/** The chosen report; `isAltered` after "Alter one bit". */
+const Inspected = ({ reports, given }: InspectedProps) => {
   const { catalog } = useExplorer();
-  const pasted = reports[index];
-  const read = useMemo(() => (pasted === undefined ? undefined : readReport(pasted.fullReport)), [pasted]);
-  if (pasted === undefined || read === undefined) return null;
+  const [index, setIndex] = useState(0);
+  const [isAltered, setAltered] = useState(false);
+  const { fullReport, claim } = reports[index] ?? (reports[0] as PastedReport); // there is at least one
+  const original = useMemo(() => readReport(fullReport), [fullReport]);
+  const target = original.segments.filter(({ name, part }) => part === 'body' && name !== 'feedId').at(-1);
+  const read = useMemo(
+    () => (isAltered && target !== undefined ? readReport(alterField(fullReport, target)) : original),
+    [original, isAltered],
+  );
+  const source = useMemo(
+    () => (isAltered ? { ...given.source, original: fullReport } : given.source),
+    [given, isAltered, fullReport],
+  );
+  const check = useReportCheck(read, claim, source);
   const stream = catalog.find(read.feedId);
-  const [target] = read.segments.filter(({ name, part }) => part === 'body' && name !== 'feedId').slice(-1);
+  const pair = stream && `${stream.baseAsset}/${stream.quoteAsset}`;
+  const isExample = source.kind === 'example';
   return (
-    <>
+    <ReportView report={read} check={check} isExample={isExample}>
       <div class="report-bar">
         <div class="report-heading">
-          <h2>
-            {stream === undefined ? 'Stream not listed on this server' : `${stream.baseAsset}/${stream.quoteAsset}`}
-          </h2>
+          <h2>{pair ?? (isExample ? 'Example report' : 'Stream not listed on this server')}</h2>
           <p class="small muted">
             <code class="feed-id">{read.feedId}</code>
           </p>
         </div>
         <nav class="row" aria-label="Report actions">
-          {reports.length > 1 && (
-            <label class="check">
-              Report
-              <select value={index} onChange={(event) => setIndex(Number(event.currentTarget.value))}>
-                {reports.map((report, i) => (
-                  <option key={`${i} ${report.fullReport.slice(-32)}`} value={i}>
-                    {i + 1} of {reports.length}
-                  </option>
-                ))}
-              </select>
-            </label>
-          )}
           {target !== undefined && (
             <button
               type="button"
-              title={`Changes the last bit of ${target.name}. Press again to restore it.`}
-              onClick={() => replace(alterField(read.fullReport, target))}
+              aria-pressed={isAltered}
+              title={`Changes the last bit of ${target.name}, to show what a forgery looks like.`}
+              onClick={() => setAltered(!isAltered)}
             >
-              Alter one bit
+              {isAltered ? 'Restore the bit' : 'Alter one bit'}
             </button>
           )}
           {stream !== undefined && (
@@ -133,7 +117,52 @@ const Inspected = ({ paste: { reports }, index, setIndex, replace }: InspectedPr
           )}
         </nav>
       </div>
-      <ReportView report={read} claim={pasted.claim} />
-    </>
+      {reports.length > 1 && (
+        <ReportList
+          reports={reports}
+          index={index}
+          choose={(next) => {
+            setIndex(next);
+            setAltered(false);
+          }}
+        />
+      )}
+    </ReportView>
+  );
+};
+
+type ListProps = {
+  readonly reports: readonly PastedReport[];
+  readonly index: number;
+  readonly choose: (index: number) => void;
+};
+
+/** Lines of the list that are shown without scrolling. */
+const listLines = 6;
+
+/** Every report of the text, to choose one; the arrow keys move through it. */
+const ReportList = ({ reports, index, choose }: ListProps) => {
+  const { catalog, times } = useExplorer();
+  const reads = useMemo(() => reports.map(({ fullReport }) => readReport(fullReport)), [reports]);
+  const nameOf = ({ feedId, decoded }: ReadReport): string => {
+    const stream = catalog.find(feedId);
+    const name = stream === undefined ? shortId(feedId) : `${stream.baseAsset}/${stream.quoteAsset}`;
+    return decoded === undefined ? name : `${name}, valid to ${times.format(decoded.observationsMs)}`;
+  };
+  return (
+    <label class="field report-list">
+      <span>{reports.length} reports</span>
+      <select
+        size={Math.min(listLines, reports.length)}
+        value={index}
+        onChange={(event) => choose(Number(event.currentTarget.value))}
+      >
+        {reads.map((read, i) => (
+          <option key={`${i} ${read.fullReport.slice(-32)}`} value={i}>
+            {i + 1}. {nameOf(read)}
+          </option>
+        ))}
+      </select>
+    </label>
   );
 };

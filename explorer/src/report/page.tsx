@@ -1,17 +1,22 @@
 // The permalink of a report: the stream's report at a second and the adjacent ones, or why there is none.
 import { type Client, SealpostError } from '@sealpost/client';
 import type { ReportJson } from '@sealpost/protocol';
-import { useMemo } from 'preact/hooks';
+import { useEffect, useMemo, useState } from 'preact/hooks';
 import { useExplorer } from '../state/explorer.ts';
-import { reportHref, streamHref } from '../state/router.ts';
+import { streamHref } from '../state/router.ts';
 import { Copy, Failure, Loading, Notice, Time, useTitle } from '../ui/components.tsx';
-import { formatAge, formatPrice } from '../ui/format.ts';
-import { type Loaded, useLoaded } from '../ui/loaded.ts';
+import { formatPrice } from '../ui/format.ts';
+import { useLoaded } from '../ui/loaded.ts';
 import { LookupAnswer, PriceAt } from '../ui/price-at/price-at.tsx';
-import { lookUp, type WindowJson } from '../ui/price-at/price-lookup.ts';
+import { lookUp } from '../ui/price-at/price-lookup.ts';
+import { useReportCheck, verdictStateOf } from '../ui/report/check.ts';
+import type { ReportAround } from '../ui/report/price-card.tsx';
 import { readReport } from '../ui/report/reading.ts';
-import { type ReportAround, ReportView } from '../ui/report/view.tsx';
+import { ReportView } from '../ui/report/view.tsx';
 import { SignInButton } from '../ui/sign-in-dialog.tsx';
+import { isMillisecondStream, reportSpanOf, type Side } from './neighbors.ts';
+import { hrefOf, SideNotes, StepButtons, useSteps } from './step-buttons.tsx';
+import { createSteps, type Steps } from './steps.ts';
 import '../styles/report.css';
 
 type PageProps = { readonly feedId: string; readonly timestamp: number };
@@ -69,146 +74,106 @@ const Anonymous = (props: NamedProps) => (
   </>
 );
 
+const missCodes: readonly string[] = ['report_not_found', 'timestamp_out_of_bounds'];
+
+/** The milliseconds in the address: which report of the second, for a stream that has several. */
+const readMs = (query: URLSearchParams): number | undefined => {
+  const text = query.get('ms') ?? '';
+  return /^[0-9]{13}$/.test(text) ? Number(text) : undefined;
+};
+
+/** Reports of one second of a millisecond stream that are searched. */
+const secondMax = 1_000;
+
+/** The report of an address: the one of a millisecond if it is given and there is one, otherwise the one valid at the second. */
+const readReportAt = async (
+  client: Client,
+  { feedId, timestamp }: PageProps,
+  ms: number | undefined,
+  signal: AbortSignal,
+): Promise<ReportJson> => {
+  if (ms !== undefined) {
+    const { reports } = await client.page(feedId, timestamp, secondMax, { signal });
+    const found = reports.find((report) => reportSpanOf(report).toMs === ms);
+    if (found !== undefined) return found;
+  }
+  return (await client.at(feedId, timestamp, { signal })).report;
+};
+
 const SignedIn = (props: NamedProps) => {
   const { feedId, timestamp } = props;
-  const { session } = useExplorer();
+  const { session, router, live } = useExplorer();
   const client = session.client.value;
-  const [answer, reload] = useLoaded((signal) => client.at(feedId, timestamp, { signal }), [client, feedId, timestamp]);
-  if (answer.phase === 'loading')
-    return (
-      <>
-        <Heading {...props} />
-        <Loading label="Loading the report" lines={9} />
-      </>
-    );
-  if (answer.phase === 'ready') return <Found {...props} report={answer.value.report} client={client} />;
-  const { error } = answer;
+  const ms = isMillisecondStream(feedId) ? readMs(router.address.value.query) : undefined;
+  const steps = useMemo(() => createSteps(client, live, feedId), [client, live, feedId]);
+  useEffect(() => () => steps.close(), [steps]);
+  const [, setLoads] = useState(0);
+  const keep = (report: ReportJson): void => {
+    steps.keep(timestamp, ms, report);
+    setLoads((count) => count + 1);
+  };
+  const report = steps.find(timestamp, ms);
+  if (report !== undefined) return <Found {...props} report={report} steps={steps} />;
+  return <Load key={`${timestamp} ${ms}`} {...props} client={client} ms={ms} keep={keep} />;
+};
+
+type LoadProps = NamedProps & {
+  readonly client: Client;
+  readonly ms: number | undefined;
+  readonly keep: (report: ReportJson) => void;
+};
+
+/** Loads the report of an address, or says why there is none. */
+const Load = (props: LoadProps) => {
+  const { client, ms, keep } = props;
+  const [answer, reload] = useLoaded(async (signal) => keep(await readReportAt(client, props, ms, signal)), [client]);
   return (
     <>
       <Heading {...props} />
-      {error instanceof SealpostError && missCodes.includes(error.code) ? (
-        <Miss {...props} client={client} retry={reload} />
+      {answer.phase !== 'failed' ? (
+        <Loading label="Loading the report" lines={9} />
+      ) : answer.error instanceof SealpostError && missCodes.includes(answer.error.code) ? (
+        <Miss {...props} retry={reload} />
       ) : (
-        <Failure error={error} retry={reload} />
+        <Failure error={answer.error} retry={reload} />
       )}
     </>
   );
 };
 
-const missCodes: readonly string[] = ['report_not_found', 'timestamp_out_of_bounds'];
+const fromServer = { kind: 'server' } as const;
 
-/** The window of an adjacent report, from the details of a miss. */
-const windowOf = (raw: unknown): WindowJson | undefined => {
-  const { validFromTimestamp, observationsTimestamp } = Object(raw);
-  const isWindow = Number.isSafeInteger(validFromTimestamp) && Number.isSafeInteger(observationsTimestamp);
-  return isWindow ? { validFromTimestamp, observationsTimestamp } : undefined;
-};
+type FoundProps = NamedProps & { readonly report: ReportJson; readonly steps: Steps };
 
-type Neighbors = { readonly previous: WindowJson | undefined; readonly next: WindowJson | undefined };
-
-/** The reports before and after a window, across gaps; undefined if there is none or it cannot be read. */
-const readNeighbors = async (
-  client: Client,
-  feedId: string,
-  { validFromTimestamp, observationsTimestamp }: WindowJson,
-  signal: AbortSignal,
-): Promise<Neighbors> => {
-  const [previous, next] = await Promise.all([
-    client.at(feedId, validFromTimestamp - 1, { signal }).then(
-      ({ report }): WindowJson => report,
-      (error: unknown) => (error instanceof SealpostError ? windowOf(error.details.previous) : undefined),
-    ),
-    client.page(feedId, observationsTimestamp + 1, 1, { signal }).then(
-      ({ reports }) => reports[0],
-      () => undefined,
-    ),
-  ]);
-  return { previous, next };
-};
-
-const toSpan = ({ validFromTimestamp, observationsTimestamp }: WindowJson) => ({
-  fromMs: validFromTimestamp * 1_000,
-  toMs: observationsTimestamp * 1_000,
-});
-
-type FoundProps = NamedProps & { readonly report: ReportJson; readonly client: Client };
-
-const Found = ({ feedId, timestamp, pair, report, client }: FoundProps) => {
+const Found = ({ feedId, timestamp, pair, report, steps }: FoundProps) => {
   const { times } = useExplorer();
   const read = useMemo(() => readReport(report.fullReport), [report]);
-  const [neighbors, reload] = useLoaded((signal) => readNeighbors(client, feedId, report, signal), [client, report]);
-  const around: ReportAround | undefined =
-    neighbors.phase !== 'ready'
-      ? undefined
-      : {
-          previous: neighbors.value.previous && toSpan(neighbors.value.previous),
-          next: neighbors.value.next && toSpan(neighbors.value.next),
-        };
-  const price = read.decoded === undefined ? '' : ` ${formatPrice(read.decoded.price)}`;
+  const check = useReportCheck(read, report, fromServer);
+  const { sides, step } = useSteps(steps, report);
+  const around: ReportAround = { previous: spanOfSide(sides.previous), next: spanOfSide(sides.next) };
+  const isVerified = verdictStateOf(check) === 'verified';
+  const price = read.decoded !== undefined && isVerified ? ` ${formatPrice(read.decoded.price)}` : '';
   useTitle(`${pair ?? 'Report'}${price} at ${times.format(timestamp * 1_000)}`);
-  const permalink = `${window.location.origin}${reportHref(feedId, report.observationsTimestamp)}`;
+  const permalink = `${window.location.origin}${hrefOf(report)}`;
   return (
     <>
       <div class="report-bar">
         <Heading feedId={feedId} timestamp={timestamp} pair={pair} />
-        <nav class="row" aria-label="Adjacent reports">
-          <Step direction="previous" feedId={feedId} own={report} neighbors={neighbors} reload={reload} />
-          <Step direction="next" feedId={feedId} own={report} neighbors={neighbors} reload={reload} />
+        <nav class="row report-steps" aria-label="Adjacent reports">
+          <StepButtons sides={sides} step={step} retry={() => steps.look(report)} />
           <Copy text={permalink} label="Copy permalink">
-            Permalink
+            <span class="wide-only">Permalink</span>
           </Copy>
         </nav>
       </div>
-      <ReportView report={read} claim={report} asked={timestamp} around={around} />
+      <ReportView report={read} check={check} answer={report} asked={timestamp} around={around}>
+        <SideNotes sides={sides} />
+      </ReportView>
     </>
   );
 };
 
-type StepProps = {
-  readonly direction: 'previous' | 'next';
-  readonly feedId: string;
-  readonly own: WindowJson;
-  readonly neighbors: Loaded<Neighbors>;
-  readonly reload: () => void;
-};
-
-/** A link to an adjacent report; it shows the gap between the two, if any. */
-const Step = ({ direction, feedId, own, neighbors, reload }: StepProps) => {
-  const { times } = useExplorer();
-  const text = direction === 'previous' ? '← Previous' : 'Next →';
-  if (neighbors.phase === 'loading')
-    return (
-      <button type="button" disabled>
-        {text}
-      </button>
-    );
-  const found = neighbors.phase === 'ready' ? neighbors.value[direction] : undefined;
-  if (found === undefined)
-    return direction === 'previous' ? (
-      <button type="button" disabled title="No earlier report, or it is before retained history.">
-        {text}
-      </button>
-    ) : (
-      <button type="button" onClick={reload} title="This was the newest report. Check for a newer one.">
-        Newest · check again
-      </button>
-    );
-  const gap =
-    direction === 'previous'
-      ? own.validFromTimestamp - found.observationsTimestamp - 1
-      : found.validFromTimestamp - own.observationsTimestamp - 1;
-  const over = gap > 0 ? `, after a gap of ${formatAge(gap * 1_000)}` : '';
-  return (
-    <a
-      class="button"
-      href={reportHref(feedId, found.observationsTimestamp)}
-      title={`Valid to ${times.format(found.observationsTimestamp * 1_000)}${over}`}
-    >
-      {text}
-      {gap > 0 && <span class="warn small"> gap {formatAge(gap * 1_000)}</span>}
-    </a>
-  );
-};
+const spanOfSide = (side: Side | undefined) => (side?.kind === 'report' ? reportSpanOf(side.report) : undefined);
 
 type MissProps = PageProps & { readonly client: Client; readonly retry: () => void };
 

@@ -1,22 +1,33 @@
 // The bytes of a report: one line per 32-byte word with part, offset and name, and an explanation of what is highlighted.
 import { useComputed, useSignalEffect } from '@preact/signals';
 import { wordBytes } from '@sealpost/protocol';
-import { useMemo, useRef, useState } from 'preact/hooks';
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { Copy } from '../components.tsx';
 import { formatCount } from '../format.ts';
 import { type ByteLink, linkEvents } from './byte-link.ts';
 import { type BytesPart, digitsOf, partTitles, type Segment, wordsOf } from './bytes.ts';
+import type { Difference } from './difference.ts';
 import type { ReadReport } from './reading.ts';
 
-type DumpProps = { readonly report: ReadReport; readonly link: ByteLink };
+type DumpProps = {
+  readonly report: ReadReport;
+  readonly link: ByteLink;
+  /** What differs from the signed report, if that is known. */
+  readonly difference: Difference | undefined;
+};
 
 /** The whole report as annotated hex. */
-export const ReportDump = ({ report, link }: DumpProps) => {
+export const ReportDump = ({ report, link, difference }: DumpProps) => {
   const { fullReport, segments } = report;
   const panel = useRef<HTMLDivElement>(null);
   const words = useMemo(() => wordsOf(segments), [segments]);
   const [current, setCurrent] = useState(0);
   useScrollToActive(panel, link, segments);
+  const isAltered = difference !== undefined;
+  useEffect(() => {
+    const mark = panel.current?.querySelector('mark');
+    if (isAltered && mark != null) scrollWithin(panel.current, mark);
+  }, [isAltered, fullReport]);
   const move = (event: KeyboardEvent): void => {
     const target = targetOf(event.key, current, segments);
     if (event.key === 'Escape') link.clear();
@@ -34,7 +45,7 @@ export const ReportDump = ({ report, link }: DumpProps) => {
           Copy hex
         </Copy>
       </div>
-      <Legend />
+      <Legend hasDifference={difference !== undefined} />
       {/* biome-ignore lint/a11y/useSemanticElements: a fieldset is for forms */}
       <div
         class="dump-words"
@@ -44,10 +55,10 @@ export const ReportDump = ({ report, link }: DumpProps) => {
         onKeyDown={move}
       >
         {words.map((word) => (
-          <Word key={word[0]?.offset} word={word} {...{ report, link, current, setCurrent }} />
+          <Word key={word[0]?.offset} word={word} {...{ report, link, difference, current, setCurrent }} />
         ))}
       </div>
-      <Explanation report={report} link={link} />
+      <Explanation {...{ report, link, difference }} />
     </section>
   );
 };
@@ -55,7 +66,7 @@ export const ReportDump = ({ report, link }: DumpProps) => {
 const parts: readonly BytesPart[] = ['context', 'layout', 'body', 'signatures'];
 const letterOf = (part: BytesPart): string => partTitles[part].slice(0, 1);
 
-const Legend = () => (
+const Legend = ({ hasDifference }: { readonly hasDifference: boolean }) => (
   <ul class="dump-legend small" aria-label="Parts of a report">
     {parts.map((part) => (
       <li key={part}>
@@ -65,6 +76,14 @@ const Legend = () => (
         {partTitles[part]}
       </li>
     ))}
+    {hasDifference && (
+      <li>
+        <mark class="altered-bytes" aria-hidden="true">
+          ff
+        </mark>
+        Altered
+      </li>
+    )}
   </ul>
 );
 
@@ -101,7 +120,7 @@ type WordProps = DumpProps & {
   readonly setCurrent: (index: number) => void;
 };
 
-const Word = ({ word, report, link, current, setCurrent }: WordProps) => {
+const Word = ({ word, report, link, difference, current, setCurrent }: WordProps) => {
   const [first] = word;
   const isActive = useComputed(() => word.some((segment) => segment.link === link.active.value));
   if (first === undefined) return null;
@@ -118,7 +137,9 @@ const Word = ({ word, report, link, current, setCurrent }: WordProps) => {
       <span class="word-digits">
         {word.map((segment) => {
           const index = report.segments.indexOf(segment);
-          return <SegmentButton key={segment.id} {...{ segment, index, report, link, current, setCurrent }} />;
+          return (
+            <SegmentButton key={segment.id} {...{ segment, index, report, link, difference, current, setCurrent }} />
+          );
         })}
       </span>
       <span class="word-name" aria-hidden="true">
@@ -130,13 +151,13 @@ const Word = ({ word, report, link, current, setCurrent }: WordProps) => {
 
 type SegmentProps = Omit<WordProps, 'word'> & { readonly segment: Segment; readonly index: number };
 
-const SegmentButton = ({ segment, index, report, link, current, setCurrent }: SegmentProps) => {
+const SegmentButton = ({ segment, index, report, link, difference, current, setCurrent }: SegmentProps) => {
   const isActive = useComputed(() => link.active.value === segment.link);
   const isChosen = useComputed(() => link.chosen.value === segment.link);
   const { part, name, type, offset, length } = segment;
   const digits = digitsOf(report.fullReport, segment);
   const zeros = length > 1 ? (/^(?:00)*/.exec(digits)?.[0].length ?? 0) : 0;
-  const place = length === 1 ? `byte ${offset}` : `bytes ${offset} to ${offset + length - 1}`;
+  const altered = difference?.bytes.get(segment.id);
   return (
     <button
       type="button"
@@ -152,13 +173,41 @@ const SegmentButton = ({ segment, index, report, link, current, setCurrent }: Se
       }}
     >
       <span class="unseen">
-        {partTitles[part]}: {name}, {type}, {place}
+        {partTitles[part]}: {name}, {type}, {placeText({ offset, length })}
+        {altered !== undefined && ', altered'}
       </span>
       <span aria-hidden="true">
-        <span class="zeros">{digits.slice(0, zeros)}</span>
-        {digits.slice(zeros)}
+        {altered === undefined ? (
+          <>
+            <span class="zeros">{digits.slice(0, zeros)}</span>
+            {digits.slice(zeros)}
+          </>
+        ) : (
+          <MarkedDigits digits={digits} altered={altered} />
+        )}
       </span>
     </button>
+  );
+};
+
+/** The digits of a segment, with altered bytes marked; neighbors share a mark. */
+const MarkedDigits = ({ digits, altered }: { readonly digits: string; readonly altered: ReadonlySet<number> }) => {
+  const runs: { readonly at: number; readonly isAltered: boolean; text: string }[] = [];
+  for (let at = 0; at < digits.length / 2; at++) {
+    const isAltered = altered.has(at);
+    const text = digits.slice(2 * at, 2 * at + 2);
+    const last = runs.at(-1);
+    if (last?.isAltered === isAltered) last.text += text;
+    else runs.push({ at, isAltered, text });
+  }
+  return runs.map(({ at, isAltered, text }) =>
+    isAltered ? (
+      <mark key={at} class="altered-bytes">
+        {text}
+      </mark>
+    ) : (
+      <span key={at}>{text}</span>
+    ),
   );
 };
 
@@ -172,20 +221,25 @@ const useScrollToActive = (
     const active = link.active.value;
     const index = segments.findIndex((segment) => segment.link === active);
     const element = panel.current?.querySelector<HTMLElement>(`[data-segment="${index}"]`);
-    if (panel.current === null || element == null || element.matches(':hover, :focus')) return;
-    const { top, bottom } = panel.current.getBoundingClientRect();
-    const place = element.getBoundingClientRect();
-    if (place.top < top) panel.current.scrollTop -= top - place.top + scrollMargin;
-    if (place.bottom > bottom) panel.current.scrollTop += place.bottom - bottom + scrollMargin;
+    if (element != null && !element.matches(':hover, :focus')) scrollWithin(panel.current, element);
   });
+
+const scrollWithin = (panel: HTMLElement | null, element: Element): void => {
+  if (panel === null) return;
+  const { top, bottom } = panel.getBoundingClientRect();
+  const place = element.getBoundingClientRect();
+  if (place.top < top) panel.scrollTop -= top - place.top + scrollMargin;
+  if (place.bottom > bottom) panel.scrollTop += place.bottom - bottom + scrollMargin;
+};
 
 const scrollMargin = 24;
 
 /** Explains what is highlighted. */
-const Explanation = ({ report, link }: DumpProps) => {
+const Explanation = ({ report, link, difference }: DumpProps) => {
   const active = link.active.value;
   const found = report.segments.filter((segment) => segment.link === active);
   const [first] = found;
+  const different = difference?.values.find((value) => value.link === active);
   if (first === undefined)
     return (
       <p class="dump-note muted small">
@@ -205,9 +259,14 @@ const Explanation = ({ report, link }: DumpProps) => {
           {segment.about}
         </p>
       ))}
+      {different !== undefined && (
+        <p>
+          <strong class="bad">Altered.</strong> Signed: {different.signed}, here: {different.here}.
+        </p>
+      )}
     </div>
   );
 };
 
-const placeText = ({ offset, length }: Segment): string =>
+const placeText = ({ offset, length }: Pick<Segment, 'offset' | 'length'>): string =>
   length === 1 ? `byte ${offset}` : `bytes ${offset} to ${offset + length - 1}`;

@@ -1,23 +1,35 @@
 // The decoded fields of a report as a table: type, unit, meaning and exact value of each, highlighted together with its bytes.
 import { useComputed } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
+import { useExplorer } from '../../state/explorer.ts';
 import { Copy, Exact, Notice } from '../components.tsx';
 import { type ByteLink, linkEvents } from './byte-link.ts';
 import { contextLink, contextNames, contextTexts, fieldLink } from './bytes.ts';
-import type { FieldLine, Reading } from './fields.ts';
+import type { VerdictState } from './check.ts';
+import type { Difference, DifferentValue } from './difference.ts';
+import { type FieldLine, quotedUnitOf, type Reading } from './fields.ts';
 import type { ReadReport } from './reading.ts';
 import { ReportTime } from './report-time.tsx';
+import { TrustPill } from './verdict.tsx';
 
-type TableProps = { readonly report: ReadReport; readonly link: ByteLink };
+type TableProps = {
+  readonly report: ReadReport;
+  readonly link: ByteLink;
+  readonly state: VerdictState;
+  /** What differs from the signed report, if that is known. */
+  readonly difference: Difference | undefined;
+};
 
 /** The body's fields, then the context that is signed with them. */
-export const ReportFieldTable = ({ report, link }: TableProps) => {
-  const { fields, full, problem, schema } = report;
+export const ReportFieldTable = ({ report, link, state, difference }: TableProps) => {
+  const { fields, problem, schema } = report;
+  const differenceAt = (of: string): DifferentValue | undefined => difference?.values.find((one) => one.link === of);
   return (
     <section class="card fields" aria-labelledby="fields-title">
       <div class="row">
         <h2 id="fields-title">Fields</h2>
         <span class="muted small">Schema {schema}</span>
+        {state !== 'verified' && <TrustPill state={state} />}
       </div>
       {problem !== undefined && (
         <Notice kind="warning" title="This page cannot decode the body">
@@ -35,7 +47,9 @@ export const ReportFieldTable = ({ report, link }: TableProps) => {
         </thead>
         <tbody>
           <PartRow part="body" title="Body" text="what the oracles report" />
-          {fields?.map((field) => <FieldRow key={field.name} field={field} link={link} />) ?? (
+          {fields?.map((field) => (
+            <FieldRow key={field.name} {...{ field, link, report }} different={differenceAt(fieldLink(field.name))} />
+          )) ?? (
             <Row
               link={link}
               name="feedId"
@@ -43,6 +57,7 @@ export const ReportFieldTable = ({ report, link }: TableProps) => {
               type="bytes32"
               unit="32-byte ID of a stream"
               about="The report’s stream."
+              different={differenceAt(fieldLink('feedId'))}
             >
               <Raw text={report.feedId} name="feedId" />
             </Row>
@@ -50,25 +65,33 @@ export const ReportFieldTable = ({ report, link }: TableProps) => {
         </tbody>
         <tbody>
           <PartRow part="context" title="Context" text="signed with the body" />
-          {contextNames.map((name) => (
-            <Row
-              key={name} // the keys of the table itself
-              link={link}
-              name={name}
-              of={contextLink(name)}
-              type="bytes32"
-              unit={name === 'epochAndRound' ? 'a number' : '32 bytes'}
-              about={contextTexts[name]}
-            >
-              {name === 'epochAndRound' && <span class="reading">{BigInt(full.context[name]).toString()}</span>}
-              <Raw text={full.context[name]} name={name} />
-            </Row>
-          ))}
+          <ContextRows report={report} link={link} differenceAt={differenceAt} />
         </tbody>
       </table>
     </section>
   );
 };
+
+type ContextProps = Pick<TableProps, 'report' | 'link'> & {
+  readonly differenceAt: (of: string) => DifferentValue | undefined;
+};
+
+const ContextRows = ({ report: { full }, link, differenceAt }: ContextProps) =>
+  contextNames.map((name) => (
+    <Row
+      key={name} // the keys of the table itself
+      link={link}
+      name={name}
+      of={contextLink(name)}
+      type="bytes32"
+      unit={name === 'epochAndRound' ? 'a number' : '32 bytes'}
+      about={contextTexts[name]}
+      different={differenceAt(contextLink(name))}
+    >
+      {name === 'epochAndRound' && <span class="reading">{BigInt(full.context[name]).toString()}</span>}
+      <Raw text={full.context[name]} name={name} />
+    </Row>
+  ));
 
 const PartRow = ({ part, title, text }: { readonly part: string; readonly title: string; readonly text: string }) => (
   <tr class="part-row">
@@ -81,19 +104,29 @@ const PartRow = ({ part, title, text }: { readonly part: string; readonly title:
   </tr>
 );
 
-const FieldRow = ({ field, link }: { readonly field: FieldLine; readonly link: ByteLink }) => (
-  <Row
-    link={link}
-    name={field.name}
-    of={fieldLink(field.name)}
-    type={field.type}
-    unit={field.unitText}
-    about={field.about}
-  >
-    <ReadingText reading={field.reading} />
-    <Raw text={field.raw} name={field.name} isOnly={field.reading.kind === 'plain'} />
-  </Row>
-);
+type FieldProps = Pick<TableProps, 'report' | 'link'> & {
+  readonly field: FieldLine;
+  readonly different: DifferentValue | undefined;
+};
+
+const FieldRow = ({ field, link, report, different }: FieldProps) => {
+  const { catalog } = useExplorer();
+  const quoteAsset = catalog.find(report.feedId)?.quoteAsset;
+  return (
+    <Row
+      link={link}
+      name={field.name}
+      of={fieldLink(field.name)}
+      type={field.type}
+      unit={field.unit === 'price' && quoteAsset !== undefined ? `${quoteAsset} × 10¹⁸` : field.unitText}
+      about={field.about}
+      different={different}
+    >
+      <ReadingText reading={field.reading} unit={quotedUnitOf(field, quoteAsset)} />
+      <Raw text={field.raw} name={field.name} isOnly={field.reading.kind === 'plain'} />
+    </Row>
+  );
+};
 
 type RowProps = {
   readonly link: ByteLink;
@@ -103,15 +136,20 @@ type RowProps = {
   readonly type: string;
   readonly unit: string;
   readonly about: string;
+  readonly different: DifferentValue | undefined;
   readonly children: ComponentChildren;
 };
 
-const Row = ({ link, name, of, type, unit, about, children }: RowProps) => {
+const Row = ({ link, name, of, type, unit, about, different, children }: RowProps) => {
   const isActive = useComputed(() => link.active.value === of);
   const isChosen = useComputed(() => link.chosen.value === of);
   const { onPointerEnter, onPointerLeave, onFocus, onBlur } = linkEvents(link, of);
   return (
-    <tr class={isActive.value ? 'active' : ''} onPointerEnter={onPointerEnter} onPointerLeave={onPointerLeave}>
+    <tr
+      class={`${isActive.value ? 'active' : ''} ${different === undefined ? '' : 'altered'}`}
+      onPointerEnter={onPointerEnter}
+      onPointerLeave={onPointerLeave}
+    >
       <th scope="row">
         <button
           type="button"
@@ -130,10 +168,22 @@ const Row = ({ link, name, of, type, unit, about, children }: RowProps) => {
         <code>{type}</code>
         <span class="field-unit">{unit}</span>
       </td>
-      <td class="field-value">{children}</td>
+      <td class="field-value">
+        {different !== undefined && <AlteredText different={different} />}
+        {children}
+      </td>
     </tr>
   );
 };
+
+const AlteredText = ({ different: { signed, here } }: { readonly different: DifferentValue }) => (
+  <dl class="altered-text small">
+    <dt>Altered, signed:</dt>
+    <dd>{signed}</dd>
+    <dt>here:</dt>
+    <dd>{here}</dd>
+  </dl>
+);
 
 /** Keeps a link highlighted and scrolls to its bytes, which may be out of view on a small screen. */
 export const choose = (link: ByteLink, of: string): void => {
@@ -157,12 +207,12 @@ const Raw = ({
   </span>
 );
 
-const ReadingText = ({ reading }: { readonly reading: Reading }) => {
+const ReadingText = ({ reading, unit }: { readonly reading: Reading; readonly unit: string }) => {
   switch (reading.kind) {
     case 'decimal':
       return (
         <span class="reading">
-          <Exact value={reading.value} /> {reading.of}
+          <Exact value={reading.value} /> {unit}
         </span>
       );
     case 'time':

@@ -8,6 +8,7 @@ import {
   type SchemaVersion,
   timeResolutionOf,
 } from '@sealpost/protocol';
+import { formatPrice } from '../format.ts';
 import { marketStatusOf } from '../market-status.ts';
 
 /** The readable form of a number; the page formats it. */
@@ -107,6 +108,22 @@ const scaled: Readonly<Partial<Record<FieldUnit, string>>> = {
   ratio: '',
   'native token': 'native',
   LINK: 'LINK',
+};
+
+/** Units that a field has by its name. */
+const namedUnits: Readonly<Record<string, string>> = {
+  currentMultiplier: 'shares per token',
+  newMultiplier: 'shares per token',
+};
+
+const percentDecimals = 16;
+
+/** The text after a field's decimal number; `quoteAsset` from the catalog, undefined if it does not list the stream. */
+export const quotedUnitOf = ({ name, unit, reading }: FieldLine, quoteAsset: string | undefined): string => {
+  if (reading.kind !== 'decimal') return '';
+  if (name === 'rate') return `= ${formatPrice(reading.value, percentDecimals)} %`;
+  if (unit === 'price' || name === 'exchangeRate') return quoteAsset ?? '';
+  return namedUnits[name] ?? reading.of;
 };
 
 const time = (ms: number, fraction = ''): Reading => ({ kind: 'time', ms, fraction });

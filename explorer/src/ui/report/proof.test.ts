@@ -17,10 +17,27 @@ const withSignatures = (...signatures: (FullReport['signatures'][number] | undef
   signatures: signatures.filter((signature) => signature !== undefined),
 });
 
-test.each(vectors.cases)('proof: $name gets the verdict of the vectors', ({ fullReport, ok }) => {
+test.each(vectors.cases)('proof: $name gets the verdict of the vectors', ({ fullReport, ok, reason }) => {
   const proof = proveReport(decodeFullReport(fullReport), signerSets);
-  expect([proof.ok, proof.title]).toEqual([ok, ok ? 'Verified' : 'Not verified']);
+  expect([proof.ok, proof.kind]).toEqual([ok, reason ?? 'verified']);
   expect(proof.lines).toHaveLength(decodeFullReport(fullReport).signatures.length);
+});
+
+test('proof: each verdict has a title of its own, and only a valid report is called verified', () => {
+  const titles = vectors.cases.map(({ fullReport }) => {
+    const { kind, title } = proveReport(decodeFullReport(fullReport), signerSets);
+    return `${kind}: ${title}`;
+  });
+  expect([...new Set(titles)]).toEqual([
+    'verified: Verified',
+    'unknown_config_digest: Cannot be verified: unknown signer set',
+    'wrong_signature_count: Not verified: too few signatures',
+    'wrong_signature_count: Not verified: too many signatures',
+    'unregistered_signer: Not verified: unregistered signer',
+    'duplicate_signer: Not verified: duplicate signer',
+    'malformed_signature: Not verified: malformed signature',
+    'altered_report: Not verified: no valid signature',
+  ]);
 });
 
 test('proof: the sentence has the size of the quorum, and each line the signer’s number in the set', () => {
@@ -97,7 +114,7 @@ test('proof: a signed report with wrong fields around it fails, and the field is
     observationsTimestamp: (signed?.observationsTimestamp ?? 0) + 1,
   };
   const proof = proveReport(report, signerSets, claim, signed);
-  expect([proof.ok, proof.title]).toEqual([false, 'Not verified']);
+  expect([proof.ok, proof.title]).toEqual([false, 'Not verified: the JSON does not match']);
   expect(proof.sentence).toContain(
     `observationsTimestamp is ${claim.observationsTimestamp}, and the oracles signed ${signed?.observationsTimestamp}.`,
   );

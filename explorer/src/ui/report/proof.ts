@@ -13,6 +13,7 @@ import {
   type SignerSet,
   type SignerSetsJson,
   type Verification,
+  type VerificationFailure,
   verifyReport,
 } from '@sealpost/protocol';
 
@@ -26,9 +27,24 @@ export type SignatureLine = {
   readonly text: string;
 };
 
+/** `claim_mismatch`: the signatures are valid, but the JSON around the report differs from what was signed. */
+export type VerdictKind = 'verified' | 'claim_mismatch' | VerificationFailure;
+
+/** Verdicts in a few words, one for each kind. */
+const titles: Readonly<Record<Exclude<VerdictKind, 'wrong_signature_count'>, string>> = {
+  verified: 'Verified',
+  claim_mismatch: 'Not verified: the JSON does not match',
+  unknown_config_digest: 'Cannot be verified: unknown signer set',
+  malformed_signature: 'Not verified: malformed signature',
+  altered_report: 'Not verified: no valid signature',
+  unregistered_signer: 'Not verified: unregistered signer',
+  duplicate_signer: 'Not verified: duplicate signer',
+};
+
 export type Proof = {
   readonly ok: boolean;
-  /** The verdict in two words, and in a sentence. */
+  readonly kind: VerdictKind;
+  /** The verdict in a few words, and in a sentence. */
   readonly title: string;
   readonly sentence: string;
   readonly lines: readonly SignatureLine[];
@@ -70,15 +86,21 @@ export const proveReport = (
   const verification = verifyReport(report, signerSets, engine);
   const mismatch = verification.ok && claim !== undefined ? mismatchOf(claim, report, signed) : undefined;
   const digest = [...reportDigest(report)].map((byte) => byte.toString(16).padStart(2, '0')).join('');
-  const ok = verification.ok && mismatch === undefined;
+  const kind = mismatch !== undefined ? 'claim_mismatch' : verification.ok ? 'verified' : verification.reason;
   return {
-    ok,
-    title: ok ? 'Verified' : 'Not verified',
+    ok: kind === 'verified',
+    kind,
+    title: titleOf(kind, lines.length, signerSet),
     sentence: mismatch ?? sentenceOf(verification, lines, report, signerSet),
     lines,
     signerSet,
     digest: `0x${digest}`,
   };
+};
+
+const titleOf = (kind: VerdictKind, count: number, signerSet: SignerSet | undefined): string => {
+  if (kind !== 'wrong_signature_count') return titles[kind];
+  return `Not verified: too ${count > (signerSet?.f ?? 0) ? 'many' : 'few'} signatures`;
 };
 
 const mismatchOf = (claim: Claim, { body }: FullReport, signed?: Omit<Claim, 'feedID'>): string | undefined => {

@@ -2,7 +2,7 @@
 import { useExplorer } from '../../state/explorer.ts';
 
 /** The latest time of a Date; a field may hold a later one. */
-const dateMaxMs = 8.64e15;
+export const dateMaxMs = 8.64e15;
 
 /** `fraction`: the digits below the millisecond, which a Date cannot hold. */
 export const ReportTime = ({ ms, fraction = '' }: { readonly ms: number; readonly fraction?: string }) => {

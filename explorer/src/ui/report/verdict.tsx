@@ -1,89 +1,127 @@
-// The verdict card: the verdict in one sentence, a line per signature, and the signer set it was checked against.
-import type { SignerSetsJson } from '@sealpost/protocol';
-import { useEffect, useState } from 'preact/hooks';
-import { useExplorer } from '../../state/explorer.ts';
-import { Copy, Failure } from '../components.tsx';
-import { useLoaded } from '../loaded.ts';
-import { type ByteLink, linkEvents } from './byte-link.ts';
-import { signatureLink } from './bytes.ts';
-import { choose } from './field-table.tsx';
-import type { Claim, Proof, SignatureLine, SignatureState } from './proof.ts';
+// The verdict on a report, above everything else on its page: in a few words, in a sentence, and what was altered if that is known.
+import { useRef } from 'preact/hooks';
+import { explainError } from '../../state/session.ts';
+import { Pill, type PillKind } from '../components.tsx';
+import { SignInButton } from '../sign-in-dialog.tsx';
+import { type Comparison, type ReportCheck, type VerdictState, verdictStateOf } from './check.ts';
+import type { Difference } from './difference.ts';
 import type { ReadReport } from './reading.ts';
 
-type VerdictProps = { readonly report: ReadReport; readonly claim: Claim | undefined; readonly link: ByteLink };
+type VerdictProps = {
+  readonly report: ReadReport;
+  readonly check: ReportCheck;
+  readonly difference: Difference | undefined;
+  /** The signer set is that of an example, not of this server. */
+  readonly isExample: boolean;
+};
 
-/** Verifies the report after the page is painted. */
-export const ReportVerdict = ({ report, claim, link }: VerdictProps) => {
-  const { session } = useExplorer();
-  const client = session.client.value;
-  const [signers, reload] = useLoaded(async (signal) => (await client.signers({ signal })).signers, [client]);
-  const proof = useProof(report, claim, signers.phase === 'ready' ? signers.value : undefined);
-  const count = report.full.signatures.length;
+export const ReportVerdict = ({ report, check, difference, isExample }: VerdictProps) => {
+  const { title, sentence } = textsOf(report, check);
+  const section = useRef<HTMLElement>(null);
+  const state = verdictStateOf(check);
   return (
-    <section class="card verdict" data-state={stateOf(proof)} aria-labelledby="proof-title">
-      <h2 id="proof-title" class="unseen">
-        Proof
-      </h2>
-      {signers.phase === 'failed' && (
-        <>
-          <Failure error={signers.error} retry={reload} />
-          <p class="muted">The signatures cannot be checked without the server’s signer sets.</p>
-        </>
-      )}
-      {signers.phase !== 'failed' && (
-        <div class="verdict-head" role="status">
-          <VerdictIcon state={stateOf(proof)} />
-          <div>
-            <p class="verdict-title">{proof?.title ?? 'Checking'}</p>
-            <p class="verdict-sentence">
-              {proof?.sentence ??
-                `Recovering the signers of ${count} signature${count === 1 ? '' : 's'} in this browser.`}
-            </p>
-          </div>
+    <section class="card verdict" data-state={state} aria-labelledby="verdict-title" tabIndex={-1} ref={section}>
+      <div class="verdict-head" role="status">
+        <VerdictIcon state={state} />
+        <div>
+          <h2 id="verdict-title" class="verdict-title">
+            {title} {isExample && <Pill kind="accent">example</Pill>}
+          </h2>
+          <p class="verdict-sentence">{sentence}</p>
+          {isExample && (
+            <p class="muted small">Checked against the example’s own signer set, not against this server’s.</p>
+          )}
+          {check.phase === 'done' && <ComparisonText comparison={check.comparison} difference={difference} />}
         </div>
-      )}
-      {proof !== undefined && (
-        <>
-          <ol class="signature-list" aria-label="Signatures">
-            {proof.lines.map((line) => (
-              <Signature key={line.number} line={line} link={link} />
-            ))}
-          </ol>
-          <SetFacts proof={proof} configDigest={report.full.context.configDigest} />
-        </>
+      </div>
+      {check.phase === 'unavailable' && (
+        <button
+          type="button"
+          onClick={() => {
+            section.current?.focus(); // the button goes while the signers load
+            check.retry();
+          }}
+        >
+          Try again
+        </button>
       )}
     </section>
   );
 };
 
-/** The proof once the signers are loaded; computed after the next paint, because each signature takes milliseconds. */
-const useProof = (
-  report: ReadReport,
-  claim: Claim | undefined,
-  signers: SignerSetsJson | undefined,
-): Proof | undefined => {
-  const [proof, setProof] = useState<Proof | undefined>(undefined);
-  useEffect(() => {
-    let isWanted = true;
-    setProof(undefined);
-    const prove = async (): Promise<void> => {
-      if (signers === undefined) return;
-      const { proveReport } = await import('./proof.ts');
-      await new Promise((done) => setTimeout(done));
-      if (isWanted) setProof(proveReport(report.full, signers, claim, report.decoded));
+/** The verdict in a few words and in a sentence. */
+const textsOf = (
+  { decoded, full, schema }: ReadReport,
+  check: ReportCheck,
+): { readonly title: string; readonly sentence: string } => {
+  if (check.phase === 'checking') {
+    const count = full.signatures.length;
+    const sentence = `Recovering the signers of ${count} signature${count === 1 ? '' : 's'} in this browser.`;
+    return { title: 'Checking', sentence };
+  }
+  if (check.phase === 'unavailable') {
+    const { problem } = explainError(check.error);
+    return {
+      title: 'Cannot be verified: signers unavailable',
+      sentence: `The signer sets could not be loaded, so nothing is known about the signatures. ${problem}`,
     };
-    void prove();
-    return () => {
-      isWanted = false;
+  }
+  const { proof, comparison } = check;
+  if (proof.ok && decoded === undefined)
+    return {
+      title: 'Verified, but not decoded',
+      sentence: `${proof.sentence} This page cannot decode its schema: ${schema}.`,
     };
-  }, [report, claim, signers]);
-  return proof;
+  const isAltered = proof.kind === 'altered_report' && comparison.kind === 'different';
+  return { title: isAltered ? 'Not verified: altered' : proof.title, sentence: proof.sentence };
 };
 
-type VerdictState = 'pending' | 'verified' | 'refused';
+/** Differences that are written out. */
+const differencesShown = 3;
 
-const stateOf = (proof: Proof | undefined): VerdictState =>
-  proof === undefined ? 'pending' : proof.ok ? 'verified' : 'refused';
+type ComparisonProps = { readonly comparison: Comparison; readonly difference: Difference | undefined };
+
+const ComparisonText = ({ comparison, difference }: ComparisonProps) => {
+  switch (comparison.kind) {
+    case 'none':
+      return null;
+    case 'comparing':
+      return <p class="muted small">Looking for the signed report, to compare.</p>;
+    case 'different':
+      return difference === undefined ? null : <DifferenceText difference={difference} />;
+    case 'unknown':
+      return (
+        <p class="small verdict-unknown">
+          {comparison.why} {comparison.canSignIn && <SignInButton />}
+        </p>
+      );
+  }
+};
+
+const DifferenceText = ({ difference: { values } }: { readonly difference: Difference }) => {
+  if (values.length === 0) return <p class="small">It is the same as the signed report.</p>;
+  const more = values.slice(differencesShown);
+  return (
+    <>
+      <dl class="difference small">
+        {values.slice(0, differencesShown).map(({ name, link, signed, here }) => (
+          <div key={link}>
+            <dt>
+              <code>{name}</code> was altered
+            </dt>
+            <dd>
+              <span class="muted">signed:</span> <span class="difference-text">{signed}</span>
+            </dd>
+            <dd>
+              <span class="muted">here:</span> <span class="difference-text bad">{here}</span>
+            </dd>
+          </div>
+        ))}
+      </dl>
+      {more.length > 0 && <p class="small">Altered too: {more.map(({ name }) => name).join(', ')}.</p>}
+    </>
+  );
+};
 
 const VerdictIcon = ({ state }: { readonly state: VerdictState }) => (
   <svg class="verdict-icon" viewBox="0 0 32 32" fill="none" stroke="currentColor" stroke-width="2.5" aria-hidden="true">
@@ -92,84 +130,33 @@ const VerdictIcon = ({ state }: { readonly state: VerdictState }) => (
     ) : (
       <>
         <path d="M16 3 27 7v9c0 6.5-4.500 10.800-11 13C9.500 26.800 5 22.500 5 16V7Z" />
-        {state === 'verified' ? <path d="m10.500 16 4 4 7-8" /> : <path d="m12 11.500 8 9m0-9-8 9" />}
+        <path d={verdictMarks[state]} />
       </>
     )}
   </svg>
 );
 
-const Signature = ({ line, link }: { readonly line: SignatureLine; readonly link: ByteLink }) => {
-  const { number, address, state, text } = line;
-  const of = signatureLink(number - 1);
-  const { onPointerEnter, onPointerLeave, onFocus, onBlur } = linkEvents(link, of);
-  return (
-    <li
-      class={`signature ${state} ${link.active.value === of ? 'active' : ''}`}
-      onPointerEnter={onPointerEnter}
-      onPointerLeave={onPointerLeave}
-    >
-      <SignatureIcon state={state} />
-      <button
-        type="button"
-        class="field-name"
-        aria-pressed={link.chosen.value === of}
-        aria-label={`Signature ${number}: highlight its bytes`}
-        onFocus={onFocus}
-        onBlur={onBlur}
-        onClick={() => choose(link, of)}
-      >
-        Signature {number}
-      </button>
-      <span class="signature-address">
-        {address === undefined ? (
-          <span class="muted">no signer</span>
-        ) : (
-          <>
-            <code>{address}</code>
-            <Copy text={address} label={`Copy the address of signer ${number}`} />
-          </>
-        )}
-      </span>
-      <span class="signature-text">{text}</span>
-    </li>
-  );
+const verdictMarks: Readonly<Record<Exclude<VerdictState, 'pending'>, string>> = {
+  verified: 'm10.500 16 4 4 7-8',
+  refused: 'm12 11.500 8 9m0-9-8 9',
+  unknown: 'M16 10v8m0 3v2.500',
 };
 
-const signatureMarks: Readonly<Partial<Record<SignatureState, string>>> = {
-  registered: 'm3 8.500 3.500 3.500L13 4.500',
-  unjudged: 'M3 8h10',
+const trustTexts: Readonly<Record<VerdictState, readonly [kind: PillKind, text: string]>> = {
+  pending: ['neutral', 'checking'],
+  verified: ['ok', 'verified'],
+  refused: ['bad', 'not verified'],
+  unknown: ['warn', 'not verified'],
 };
 
-const SignatureIcon = ({ state }: { readonly state: SignatureState }) => (
-  <svg class="signature-icon" viewBox="0 0 16 16" fill="none" stroke="currentColor" stroke-width="2" aria-hidden="true">
-    <path d={signatureMarks[state] ?? 'm4 4 8 8m0-8-8 8'} />
-  </svg>
-);
-
-const SetFacts = ({ proof, configDigest }: { readonly proof: Proof; readonly configDigest: string }) => {
-  const { signerSet, digest } = proof;
-  return (
-    <dl class="facts small set-facts">
-      <dt>Config digest</dt>
-      <dd>
-        <code>{configDigest}</code>
-        <Copy text={configDigest} label="Copy config digest" />
-      </dd>
-      <dt>Signer set</dt>
-      <dd>
-        {signerSet === undefined
-          ? 'This server has none with that config digest.'
-          : `${signerSet.addresses.length} oracles, of which up to f = ${signerSet.f} may be faulty; exactly ${signerSet.f + 1} sign each report.`}
-      </dd>
-      <dt>Signed digest</dt>
-      <dd>
-        <code>{digest}</code>
-        <Copy text={digest} label="Copy signed digest" />
-      </dd>
-      <dt>Checked</dt>
-      <dd>
-        in this browser, from the bytes below, against this server’s <a href="/signers.json">/signers.json</a>.
-      </dd>
-    </dl>
-  );
+/** Next to a value of the report: whether it is verified. */
+export const TrustPill = ({
+  state,
+  isExample = false,
+}: {
+  readonly state: VerdictState;
+  readonly isExample?: boolean;
+}) => {
+  const [kind, text] = trustTexts[state];
+  return isExample && state === 'verified' ? <Pill kind="accent">example</Pill> : <Pill kind={kind}>{text}</Pill>;
 };

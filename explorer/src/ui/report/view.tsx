@@ -1,162 +1,100 @@
-// One report, read or pasted: price and validity, verdict, fields and bytes, verifier arguments, "Copy as".
-import { timeResolutionOf } from '@sealpost/protocol';
+// One report, read or pasted: verdict, price and validity, signatures, fields and bytes, raw JSON, verifier arguments, "Copy as".
+import type { ReportJson } from '@sealpost/protocol';
+import type { ComponentChildren } from 'preact';
 import { useMemo } from 'preact/hooks';
 import { useExplorer } from '../../state/explorer.ts';
-import { Copy, Exact, Pill } from '../components.tsx';
-import { formatAge, formatCount, formatPrice } from '../format.ts';
-import { marketStatusOf } from '../market-status.ts';
 import { createByteLink } from './byte-link.ts';
+import { type ReportCheck, signedReportOf, verdictStateOf } from './check.ts';
 import { checkingForms, readingForms } from './copy-as.ts';
 import { ReportCopyAs } from './copy-as-box.tsx';
+import { compareReports } from './difference.ts';
 import { ReportDump } from './dump.tsx';
 import { ReportFieldTable } from './field-table.tsx';
 import { ReportPayload } from './payload.tsx';
-import type { Claim } from './proof.ts';
+import { type ReportAround, ReportPrice } from './price-card.tsx';
+import { ReportJsonText } from './raw-json.tsx';
 import type { ReadReport } from './reading.ts';
-import { ReportTime } from './report-time.tsx';
-import { drawSpan, type SpanWindow } from './span.ts';
+import { ReportSignatures } from './signatures.tsx';
 import { ReportVerdict } from './verdict.tsx';
 import '../../styles/report.css';
-import { Unit } from '../unit.tsx';
-
-export type ReportAround = { readonly previous: SpanWindow | undefined; readonly next: SpanWindow | undefined };
 
 type ViewProps = {
   readonly report: ReadReport;
-  /** The fields of the response around it, to compare with what was signed. */
-  readonly claim?: Claim | undefined;
-  /** The requested second. */
+  readonly check: ReportCheck;
+  /** The report as the API returned it; undefined if the user gave it. */
+  readonly answer?: ReportJson;
+  /** The requested second, if the report is from the server. */
   readonly asked?: number;
   readonly around?: ReportAround | undefined;
+  readonly isExample?: boolean;
+  /** What stands between the verdict and the price. */
+  readonly children?: ComponentChildren;
 };
 
-/** A report with its verdict. `asked` is set if the server has the report, so that "Copy as" can read it from there. */
-export const ReportView = ({ report, claim, asked, around }: ViewProps) => {
+/** A report with its verdict, which comes first. */
+export const ReportView = ({ report, check, answer, asked, around, isExample = false, children }: ViewProps) => {
+  const { times } = useExplorer();
   const link = useMemo(createByteLink, [report]);
   const { origin } = window.location;
   const forms =
-    asked === undefined
+    answer === undefined
       ? checkingForms(origin, report.fullReport)
-      : readingForms(origin, report.feedId, report.decoded?.observationsTimestamp ?? asked);
+      : readingForms(origin, report.feedId, answer.observationsTimestamp);
+  const state = verdictStateOf(check);
+  const signed = signedReportOf(check);
+  const difference = signed && compareReports(signed, report, times.format);
   return (
     <div class="report">
+      <ReportVerdict {...{ report, check, difference, isExample }} />
+      {children}
+      <Contents hasAnswer={answer !== undefined} />
       <div class="report-top">
-        <PriceCard report={report} asked={asked} around={around} />
-        <ReportVerdict report={report} claim={claim} link={link} />
+        <ReportPrice {...{ report, asked, around, state, isExample }} />
+        <ReportSignatures {...{ report, check, link, isExample }} />
       </div>
       <div class="report-middle">
-        <ReportFieldTable report={report} link={link} />
-        <ReportDump report={report} link={link} />
+        <ReportFieldTable {...{ report, link, state, difference }} />
+        <ReportDump {...{ report, link, difference }} />
       </div>
       <div class="report-bottom">
         <ReportPayload fullReport={report.fullReport} />
-        <ReportCopyAs title="Copy as" forms={forms} />
+        <div class="report-texts">
+          {answer !== undefined && <ReportJsonText report={answer} />}
+          <ReportCopyAs title="Copy as" forms={forms} />
+        </div>
       </div>
     </div>
   );
 };
 
-type CardProps = Pick<ViewProps, 'report' | 'around'> & { readonly asked: number | undefined };
+const contents = [
+  ['signatures-title', 'Signatures'],
+  ['fields-title', 'Fields'],
+  ['bytes-title', 'Bytes'],
+  ['payload-title', 'Calldata and cast'],
+  ['json-title', 'Raw JSON'],
+  ['copy-title', 'Copy as'],
+] as const;
 
-const PriceCard = ({ report, asked, around }: CardProps) => {
-  const { decoded } = report;
-  if (decoded === undefined)
-    return (
-      <section class="card price" aria-label="Price">
-        <p class="price-text">No price</p>
-        <p class="muted">
-          This page cannot decode the report’s schema: {report.schema}. Its signatures can still be verified.
-        </p>
-      </section>
-    );
-  const { price, bid, ask, fields } = decoded;
-  const market = 'marketStatus' in fields ? marketStatusOf(fields.version, fields.marketStatus) : undefined;
-  return (
-    <section class="card price" aria-label="Price">
-      <div class="row">
-        <p class="price-text">
-          <Exact value={price} /> <Unit decoded={decoded} />
-        </p>
-        <Copy text={formatPrice(price).replaceAll(',', '')} label="Copy exact price" />
-      </div>
-      <dl class="price-sides">
-        {bid !== undefined && <Side title="Bid" value={bid} />}
-        {ask !== undefined && <Side title="Ask" value={ask} />}
-        {market !== undefined && (
-          <div>
-            <dt>Market</dt>
-            <dd>
-              <Pill kind={market.isOpen === undefined ? 'neutral' : market.isOpen ? 'ok' : 'warn'}>{market.text}</Pill>
-            </dd>
-          </div>
-        )}
-      </dl>
-      <Validity report={report} asked={asked} around={around} />
-    </section>
-  );
-};
-
-const Side = ({ title, value }: { readonly title: string; readonly value: bigint }) => (
-  <div>
-    <dt>{title}</dt>
-    <dd>
-      <Exact value={value} />
-    </dd>
-  </div>
+/** Links to the parts of the page. They scroll without an entry in the history, and move the focus to the part. */
+const Contents = ({ hasAnswer }: { readonly hasAnswer: boolean }) => (
+  <nav class="report-contents small" aria-label="Parts of this page">
+    {contents
+      .filter(([id]) => hasAnswer || id !== 'json-title')
+      .map(([id, title]) => (
+        <a
+          key={id}
+          href={`#${id}`}
+          onClick={(event) => {
+            event.preventDefault();
+            const heading = document.getElementById(id);
+            heading?.setAttribute('tabindex', '-1');
+            heading?.focus({ preventScroll: true });
+            heading?.closest('section')?.scrollIntoView({ block: 'start' });
+          }}
+        >
+          {title}
+        </a>
+      ))}
+  </nav>
 );
-
-/** The validity of the price, drawn between the adjacent reports. */
-const Validity = ({ report: { decoded }, asked, around }: CardProps) => {
-  const { clock } = useExplorer();
-  if (decoded === undefined) return null;
-  const { validFromMs, observationsMs, expiresAtMs, feedId } = decoded;
-  const unitMs = timeResolutionOf(feedId) === 'milliseconds' ? 1 : 1_000;
-  const own = { fromMs: validFromMs, toMs: observationsMs };
-  const askedMs = asked === undefined ? undefined : asked * 1_000;
-  const bar = drawSpan(own, around?.previous, around?.next, unitMs, askedMs);
-  const lengthMs = observationsMs + unitMs - validFromMs;
-  const length = lengthMs < 1_000 ? `${formatCount(lengthMs)} ms` : formatAge(lengthMs);
-  const isExpired = expiresAtMs !== undefined && expiresAtMs < clock.nowMs.value;
-  return (
-    <div class="span">
-      <p>
-        Valid for <strong>{length}</strong>, both ends included:
-      </p>
-      <div class="span-bar" aria-hidden="true">
-        {bar.parts.map(({ kind, begin, width }) => (
-          <span key={begin} class={`span-part ${kind}`} style={{ left: `${begin}%`, width: `${width}%` }} />
-        ))}
-        {bar.marker !== undefined && lengthMs > unitMs && (
-          <span class="span-marker" style={{ left: `${bar.marker}%` }} />
-        )}
-      </div>
-      <dl class="facts small">
-        {askedMs !== undefined && lengthMs > unitMs && (
-          <>
-            <dt>Requested</dt>
-            <dd>
-              <ReportTime ms={askedMs} />
-            </dd>
-          </>
-        )}
-        <dt>Valid from</dt>
-        <dd>
-          <ReportTime ms={validFromMs} />
-        </dd>
-        <dt>Valid to</dt>
-        <dd>
-          <ReportTime ms={observationsMs} />
-        </dd>
-        {expiresAtMs !== undefined && (
-          <>
-            <dt>{isExpired ? 'Expired' : 'Expires'}</dt>
-            <dd>
-              <ReportTime ms={expiresAtMs} />
-              {isExpired && <span class="warn">Contracts reject it now.</span>}
-            </dd>
-          </>
-        )}
-      </dl>
-    </div>
-  );
-};

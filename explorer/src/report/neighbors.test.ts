@@ -1,0 +1,147 @@
+import { SealpostError } from '@sealpost/client';
+import { encodeFullReport, encodeReportBody, parseFeedId, type ReportBody, type ReportJson } from '@sealpost/protocol';
+import { expect, test } from 'vitest';
+import { readSide, type Side } from './neighbors.ts';
+import { createSteps } from './steps.ts';
+
+const word = (digit: string) => `0x${digit.repeat(64)}` as const;
+const context = { configDigest: word('a'), epochAndRound: word('b'), extraHash: word('c') };
+const secondStream = parseFeedId(`0x0002${'1'.repeat(60)}`);
+const millisecondStream = parseFeedId(`0x1002${'1'.repeat(60)}`);
+
+/** A report that is valid from one time to another, in the unit of its stream. */
+const reportOf = (feedId: typeof secondStream, from: number, to: number): ReportJson => {
+  const body: ReportBody = {
+    version: 2,
+    feedId,
+    validFromTimestamp: from,
+    observationsTimestamp: to,
+    nativeFee: 0n,
+    linkFee: 0n,
+    expiresAt: to,
+    price: 1n,
+  };
+  const unit = feedId === millisecondStream ? 1_000 : 1;
+  return {
+    feedID: feedId,
+    validFromTimestamp: Math.floor(from / unit),
+    observationsTimestamp: Math.floor(to / unit),
+    fullReport: encodeFullReport({ context, body: encodeReportBody(body), signatures: [] }),
+  };
+};
+
+const details = { status: 200, requestId: undefined } as never; // not read
+const windowOf = (report: ReportJson | undefined) => report ?? null;
+
+/** Answers as the API does, from reports in ascending order. */
+const readerOf = (reports: readonly ReportJson[]) => ({
+  at: async (_: string, second: number) => {
+    const report = reports.find((one) => one.validFromTimestamp <= second && second <= one.observationsTimestamp);
+    if (report !== undefined) return { report, details };
+    throw new SealpostError('report_not_found', 'No report.', {
+      details: { previous: windowOf(reports.findLast((one) => one.observationsTimestamp < second)), next: null },
+    });
+  },
+  page: async (_: string, start: number, limit = 10) => ({
+    reports: reports.filter((one) => one.observationsTimestamp >= start).slice(0, limit),
+    more: false,
+    nextStartTimestamp: 0,
+    details,
+  }),
+});
+
+const { signal } = new AbortController();
+const a = reportOf(secondStream, 100, 109);
+const b = reportOf(secondStream, 110, 119);
+const c = reportOf(secondStream, 150, 159);
+const seconds = readerOf([a, b, c]);
+
+test('neighbors: the reports on both sides are found', async () => {
+  expect(await readSide(seconds, b, 'previous', signal)).toEqual({ kind: 'report', report: a, gapMs: 0 });
+  expect(await readSide(seconds, a, 'next', signal)).toEqual({ kind: 'report', report: b, gapMs: 0 });
+});
+
+test('neighbors: across a gap, the report on its other side is found, and the length of the gap', async () => {
+  expect(await readSide(seconds, b, 'next', signal)).toEqual({ kind: 'report', report: c, gapMs: 30_000 });
+  expect(await readSide(seconds, c, 'previous', signal)).toEqual({ kind: 'report', report: b, gapMs: 30_000 });
+});
+
+test('neighbors: the first and the newest report have an end', async () => {
+  expect(await readSide(seconds, a, 'previous', signal)).toEqual({ kind: 'end', why: 'first' });
+  expect(await readSide(seconds, c, 'next', signal)).toEqual({ kind: 'end', why: 'newest' });
+});
+
+test('neighbors: a failed read is a side, not an end', async () => {
+  const error = new SealpostError('network_error', 'No answer.');
+  const broken = { at: () => Promise.reject(error), page: () => Promise.reject(error) };
+  expect(await readSide(broken, b, 'previous', signal)).toEqual({ kind: 'failed', error });
+  expect(await readSide(broken, b, 'next', signal)).toEqual({ kind: 'failed', error });
+});
+
+test('neighbors: reports of a millisecond stream within one second are stepped through one by one', async () => {
+  const fast = [
+    reportOf(millisecondStream, 90_000, 99_999),
+    reportOf(millisecondStream, 100_000, 100_249),
+    reportOf(millisecondStream, 100_250, 100_499),
+    reportOf(millisecondStream, 100_500, 101_100),
+    reportOf(millisecondStream, 130_000, 130_100),
+  ];
+  const reader = readerOf(fast);
+  const walk = async (from: ReportJson, direction: 'previous' | 'next') => {
+    const gaps: number[] = [];
+    const seen = [from];
+    let side: Side = await readSide(reader, from, direction, signal);
+    while (side.kind === 'report') {
+      seen.push(side.report);
+      gaps.push(side.gapMs);
+      side = await readSide(reader, side.report, direction, signal);
+    }
+    return { seen, gaps };
+  };
+  const [first, last] = [fast[0] as ReportJson, fast[4] as ReportJson]; // of the list above
+  expect(await walk(first, 'next')).toEqual({ seen: fast, gaps: [0, 0, 0, 28_899] });
+  expect(await walk(last, 'previous')).toEqual({ seen: [...fast].reverse(), gaps: [28_899, 0, 0, 0] });
+});
+
+/** A stream of live reports that the test pushes. */
+const createWatched = () => {
+  let push: ((live: never) => void) | undefined;
+  return {
+    live: {
+      watch: (_: readonly string[], onReport?: (live: never) => void) => {
+        push = onReport;
+        return () => {
+          push = undefined;
+        };
+      },
+    },
+    push: (report: ReportJson) => push?.({ report } as never), // steps read only the report
+    isWatched: () => push !== undefined,
+  };
+};
+
+/** Waits until what was started has finished. */
+const settle = () => new Promise((done) => setTimeout(done));
+
+test('steps: after the newest report, the next one is known as soon as it arrives', async () => {
+  const watched = createWatched();
+  const steps = createSteps(readerOf([a, b]), watched.live, secondStream);
+  steps.look(b);
+  await settle();
+  expect(steps.sides.value.get(b.fullReport)?.next).toMatchObject({ kind: 'end' });
+  watched.push(c);
+  expect(steps.sides.value.get(b.fullReport)?.next).toEqual({ kind: 'report', report: c, gapMs: 30_000 });
+  expect(steps.sides.value.get(c.fullReport)?.previous).toEqual({ kind: 'report', report: b, gapMs: 30_000 });
+  expect(steps.find(159, undefined)).toBe(c);
+  steps.close();
+  expect(watched.isWatched()).toBe(false);
+});
+
+test('steps: a report that was read as a neighbor is not read again', async () => {
+  const steps = createSteps(seconds, createWatched().live, secondStream);
+  steps.look(b);
+  await settle();
+  expect([steps.find(109, undefined), steps.find(159, undefined)]).toEqual([a, c]);
+  expect(steps.sides.value.get(a.fullReport)?.next).toEqual({ kind: 'report', report: b, gapMs: 0 });
+  steps.close();
+});
