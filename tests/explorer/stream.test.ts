@@ -1,5 +1,7 @@
 // The stream page and the status page, used as a person does, in real Chromium on the real demo, which is stopped and started again.
+import { readFileSync } from 'node:fs';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { openDuckDb } from '../support/exports/duckdb.ts';
 import { type ExplorerWorld, openExplorerTimeoutMs, openExplorerWorld } from './world.ts';
 
 let world: ExplorerWorld;
@@ -120,6 +122,76 @@ test('chart: a click on a candle zooms into it, a drag moves in time, and Now re
   await page.getByRole('button', { name: 'Now' }).click();
   await page.waitForURL((url) => url.search === '?range=1m', { timeout: waitMs });
 });
+
+test('stream page: “Use it” has programs for this stream and server, and keeps the language', async () => {
+  const { page, expectAccessible } = await world.openPage({ path, signedIn: true });
+  await page.getByRole('button', { name: 'Use it' }).click();
+  const program = page.locator('.code-sample-text');
+  expect(await program.innerText()).toContain(
+    `npx sealpost sign GET '/api/v1/reports/latest?feedID=${world.feedIds[0]}' --url ${world.url}`,
+  );
+  await page.getByRole('button', { name: 'Python', exact: true }).click();
+  expect(await program.innerText()).toContain('os.environ["SEALPOST_SECRET"]');
+  await page.getByRole('button', { name: 'Live reports' }).click();
+  expect(await program.innerText()).toContain(`/api/v1/reports/stream?feedIDs=${world.feedIds[0]}`);
+  expect(await page.content()).not.toContain(world.secret);
+  await expectAccessible();
+  await page.reload();
+  await page.getByRole('button', { name: 'Use it' }).click();
+  expect(await page.getByRole('button', { name: 'Python', exact: true }).getAttribute('aria-pressed')).toBe('true');
+});
+
+test('stream page: the reports of a day are in the address, page after page, in both orders', async () => {
+  const { page, allow, expectAccessible } = await world.openPage({ path, signedIn: true });
+  allow(/404/); // how the end of an empty day is found
+  await page.getByRole('button', { name: 'By date' }).click();
+  await page.locator('.report-table tbody tr').nth(49).waitFor({ timeout: waitMs });
+  const [first, newest] = [(await listed(page))[0] ?? 0, (await listed(page)).at(-1) ?? 0];
+  const older = page.getByRole('button', { name: 'Older reports' });
+  await older.press('Enter');
+  await expect.poll(async () => (await listed(page)).at(-1), { timeout: waitMs }).toBe(first - 1);
+  expect(await older.evaluate((button) => button === document.activeElement)).toBe(true);
+  await page.getByRole('button', { name: 'Oldest first' }).click();
+  await expect.poll(async () => (await listed(page))[0], { timeout: waitMs }).toBe(first - 1);
+  await expectAccessible();
+  await page.reload();
+  await expect.poll(async () => (await listed(page))[0], { timeout: waitMs }).toBe(first - 1);
+  await page.goBack();
+  await page.goBack();
+  await expect.poll(async () => (await listed(page)).at(-1), { timeout: waitMs }).toBeGreaterThanOrEqual(newest);
+  await page.getByRole('button', { name: '← Previous day' }).click();
+  await page.getByText(/^No reports on [0-9-]{10} \(UTC\)\.$/).waitFor({ timeout: waitMs });
+});
+
+test.each(['CSV', 'Parquet'] as const)(
+  'stream page: a time range is downloaded as %s, whole and exact',
+  async (format) => {
+    const { page, expectAccessible } = await world.openPage({ path, signedIn: true });
+    await page.locator('.report-table tbody tr').nth(3).waitFor({ timeout: waitMs });
+    const at = (await listed(page)).at(-1) ?? 0;
+    await page.getByLabel('From', { exact: true }).fill(String(at - 59));
+    await page.getByLabel('To (empty: now)').fill(String(at));
+    await page.getByRole('button', { name: format }).click();
+    await page.getByText('about 60 reports, 1 request').waitFor({ timeout: waitMs });
+    const [file] = await Promise.all([
+      page.waitForEvent('download', { timeout: waitMs }),
+      page.getByRole('button', { name: 'Download' }).click(),
+    ]);
+    await page.getByText(/^Saved 60 reports as /).waitFor({ timeout: waitMs });
+    await expectAccessible();
+    const saved = await file.path();
+    if (format === 'CSV') {
+      const [header, ...lines] = readFileSync(saved, 'utf8').trimEnd().split('\n');
+      expect([header?.startsWith('name,feedID,version,'), lines.length]).toEqual([true, 60]);
+      expect(lines.at(-1)).toContain(`,${at},`);
+      return;
+    }
+    const duck = await openDuckDb();
+    const sql = `SELECT count(*) AS n, max(observationsTimestamp) AS at, min(price) > 0 AS good FROM read_parquet('${saved}')`;
+    expect(await duck.rows(sql)).toEqual([{ n: 60n, at: BigInt(at), good: true }]);
+    duck.close();
+  },
+);
 
 test('stream page: anonymous users see the stream’s details and how to sign in', async () => {
   const { page, expectAccessible } = await world.openPage({ path });

@@ -1,6 +1,6 @@
 // The API docs: what /openapi.json says, with this server's address and streams, and requests that can be sent from the page.
 import type { OpenApiDocument } from '@sealpost/protocol/openapi';
-import { useEffect, useMemo, useState } from 'preact/hooks';
+import { useEffect, useMemo } from 'preact/hooks';
 import { useExplorer } from '../state/explorer.ts';
 import { type SampleLanguage, sampleLanguages } from '../ui/code-samples.ts';
 import { Copy, Loading, Notice, useTitle } from '../ui/components.tsx';
@@ -24,40 +24,11 @@ const loadDocs = async (signal: AbortSignal): Promise<ApiDocs> => {
   return readDocument((await response.json()) as OpenApiDocument); // this server's own document
 };
 
-const languageKey = 'sealpost-docs-language';
-
-const readLanguage = (): SampleLanguage => {
-  try {
-    const kept = localStorage.getItem(languageKey);
-    return sampleLanguages.find((language) => language === kept) ?? 'curl';
-  } catch {
-    return 'curl'; // storage is off
-  }
-};
-
-const keepLanguage = (language: SampleLanguage): void => {
-  try {
-    localStorage.setItem(languageKey, language);
-  } catch {
-    // storage is off or full: the choice lasts as long as the page
-  }
-};
-
-/** The chosen language, kept in the browser and the same in all tabs. */
+/** The chosen language, which all pages share. */
 const useLanguage = (): readonly [SampleLanguage, (language: SampleLanguage) => void] => {
-  const [language, setLanguage] = useState(readLanguage);
-  useEffect(() => {
-    const follow = ({ key }: StorageEvent): void => {
-      if (key === languageKey) setLanguage(readLanguage());
-    };
-    window.addEventListener('storage', follow);
-    return () => window.removeEventListener('storage', follow);
-  }, []);
-  const choose = (chosen: SampleLanguage): void => {
-    setLanguage(chosen);
-    keepLanguage(chosen);
-  };
-  return [language, choose];
+  const { sampleLanguage } = useExplorer();
+  const language = sampleLanguages.find((one) => one === sampleLanguage.value.value) ?? 'curl';
+  return [language, sampleLanguage.set];
 };
 
 export const DocsPage = () => {

@@ -1,5 +1,6 @@
 // The stream page: live price, chart, recent reports, completeness, and details.
-import type { CatalogEntry } from '@sealpost/protocol';
+import { type CatalogEntry, isSchemaVersion, schemaVersionOf } from '@sealpost/protocol';
+import { useEffect, useState } from 'preact/hooks';
 import { useExplorer } from '../state/explorer.ts';
 import { Empty, Failure, Loading, Notice, StatusPill, useTitle } from '../ui/components.tsx';
 import { PriceAt } from '../ui/price-at/price-at.tsx';
@@ -93,6 +94,20 @@ const ClosedStream = ({ stream, isSignedIn }: { readonly stream: CatalogEntry; r
   );
 };
 
+/** From this width on, the page has two columns; stream.css has the same. */
+const wide = '(min-width: 64rem)';
+
+const useIsWide = (): boolean => {
+  const [isWide, setWide] = useState(() => window.matchMedia(wide).matches);
+  useEffect(() => {
+    const media = window.matchMedia(wide);
+    const read = (): void => setWide(media.matches);
+    media.addEventListener('change', read);
+    return () => media.removeEventListener('change', read);
+  }, []);
+  return isWide;
+};
+
 const ReadableStreamPage = ({ stream }: { readonly stream: CatalogEntry }) => {
   const explorer = useExplorer();
   const { feedId } = stream;
@@ -100,6 +115,7 @@ const ReadableStreamPage = ({ stream }: { readonly stream: CatalogEntry }) => {
   const chart = useStreamChart(feedId, history);
   const { change, candles } = chart.viewed.value;
   const spans = history.value;
+  const isWide = useIsWide();
   return (
     <div class="stack">
       <StreamHead stream={stream} isLive />
@@ -110,12 +126,13 @@ const ReadableStreamPage = ({ stream }: { readonly stream: CatalogEntry }) => {
             <StreamPrice stream={stream} change={change} />
             <Chart feedId={feedId} name={pairOf(stream)} chart={chart} />
           </section>
+          {!isWide && <PriceAt feedId={feedId} />}
           <StreamFields stream={stream} />
           <StreamReports feedId={feedId} status={stream.status} spans={spans} candles={candles} />
-          <StreamDownload stream={stream} />
+          {isSchemaVersion(schemaVersionOf(feedId)) && <StreamDownload stream={stream} />}
         </div>
         <div class="stack stream-side">
-          <PriceAt feedId={feedId} />
+          {isWide && <PriceAt feedId={feedId} />}
           <StreamCompleteness feedId={feedId} spans={spans} />
           <StreamFacts stream={stream} />
         </div>
