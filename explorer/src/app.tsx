@@ -5,9 +5,11 @@ import { Page, type PageCode, usePreloading } from './pages.tsx';
 import { useExplorer } from './state/explorer.ts';
 import type { PageRoute } from './state/router.ts';
 import { explainError } from './state/session.ts';
-import { Account } from './ui/account.tsx';
 import { Loading, Notice } from './ui/components.tsx';
-import { SandboxBanner } from './ui/sandbox-banner.tsx';
+import { Account } from './ui/frame/account.tsx';
+import { Boundary } from './ui/frame/boundary.tsx';
+import { SandboxBanner } from './ui/frame/sandbox-banner.tsx';
+import { ShortcutsButton, ShortcutsDialog } from './ui/frame/shortcuts-dialog.tsx';
 import { SignInButton, SignInDialog } from './ui/sign-in-dialog.tsx';
 import './styles/app.css';
 
@@ -23,7 +25,7 @@ const links = [
 }[];
 
 const Seal = () => (
-  <svg class="seal" viewBox="0 0 32 32" aria-hidden="true">
+  <svg class="seal" width="24" height="24" viewBox="0 0 32 32" aria-hidden="true">
     <path d="m16 1 3.6 2.5 4.3-.5 1.9 4 3.9 1.9-.4 4.300L32 16l-2.7 2.8.4 4.3-3.9 1.9-1.9 4-4.3-.5L16 31l-3.6-2.5-4.3.5-1.9-4-3.9-1.9.4-4.300L0 16l2.7-2.8-.4-4.300L6.2 7l1.9-4 4.3.5z" />
     <path class="seal-mark" d="m10 16.5 4.2 4.2 8.3-8.7" />
   </svg>
@@ -36,6 +38,8 @@ const ThemeButton = () => {
   return (
     <button type="button" class="icon-button quiet" aria-label={label} title={label} onClick={theme.toggle}>
       <svg
+        width="20"
+        height="20"
         viewBox="0 0 20 20"
         fill="none"
         stroke="currentColor"
@@ -107,6 +111,7 @@ const Footer = () => {
   return (
     <footer class="site-footer">
       <div class="site-foot">
+        <ShortcutsButton />
         <p>Sealpost{version === undefined ? '' : ` ${version}`} · Apache-2.0</p>
         <p>
           Charts by{' '}
@@ -157,12 +162,35 @@ const SwitchQuestion = () => {
   );
 };
 
+const UnexpectedNotice = () => {
+  const { unexpected } = useExplorer();
+  return (
+    <Notice
+      kind="error"
+      title="Something went wrong on this page."
+      action={
+        <div class="row">
+          <button type="button" onClick={() => window.location.reload()}>
+            Reload
+          </button>
+          <button type="button" class="quiet" onClick={unexpected.dismiss}>
+            Dismiss
+          </button>
+        </div>
+      }
+    >
+      What you see may be incomplete or out of date. Reload the page.
+    </Notice>
+  );
+};
+
 const Announcements = () => {
-  const { session } = useExplorer();
+  const { session, unexpected } = useExplorer();
   const isOnline = useOnline();
   const refusal = session.refusal.value;
   const isSwitchOffered = session.isSwitchOffered.value;
-  if (isOnline && refusal === undefined && !isSwitchOffered) return null;
+  const isBroken = unexpected.error.value !== undefined;
+  if (isOnline && refusal === undefined && !isSwitchOffered && !isBroken) return null;
   const { problem, advice } = explainError(refusal);
   return (
     <div class="page announcements stack">
@@ -171,6 +199,7 @@ const Announcements = () => {
           This page is not updating. Live prices resume when you are back online.
         </Notice>
       )}
+      {isBroken && <UnexpectedNotice />}
       {isSwitchOffered && <SwitchQuestion />}
       {refusal !== undefined && (
         <Notice
@@ -222,14 +251,17 @@ export const App = ({ code }: { readonly code: PageCode }) => {
       <Header route={route} />
       <Announcements />
       <main id="main" class="page" tabIndex={-1} ref={main}>
-        {session.isPending.value ? (
-          <Loading label="Signing in" lines={6} />
-        ) : (
-          <Page key={timeOf} route={route} code={code} />
-        )}
+        <Boundary of={JSON.stringify(route)}>
+          {session.isPending.value ? (
+            <Loading label="Signing in" lines={6} />
+          ) : (
+            <Page key={timeOf} route={route} code={code} />
+          )}
+        </Boundary>
       </main>
       <Footer />
       <SignInDialog />
+      <ShortcutsDialog />
     </>
   );
 };

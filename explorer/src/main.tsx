@@ -9,6 +9,7 @@ import { createChunks } from './state/chunks.ts';
 import { createClock } from './state/clock.ts';
 import { createDays } from './state/days.ts';
 import { ExplorerContext } from './state/explorer.ts';
+import { keepFocus } from './state/focus.ts';
 import { createLive } from './state/live.ts';
 import { createRouter } from './state/router.ts';
 import { watchSandbox } from './state/sandbox.ts';
@@ -19,8 +20,11 @@ import { createTimes } from './state/settings/times.ts';
 import { createWatchlist } from './state/settings/watchlist.ts';
 import { createShortcuts } from './state/shortcuts.ts';
 import { createSignIn } from './state/sign-in.ts';
+import { watchUnexpected } from './state/unexpected.ts';
+import { Boundary } from './ui/frame/boundary.tsx';
 import { createTheme } from './ui/theme.ts';
 
+const unexpected = watchUnexpected(window);
 const chunks = createChunks(window);
 const theme = createTheme(window);
 const times = createTimes(window);
@@ -28,7 +32,10 @@ const sampleLanguage = createKept(window, 'sealpost-sample-language', (stored) =
 const shortcuts = createShortcuts(window);
 shortcuts.add({
   title: 'On all pages',
-  shortcuts: [{ keys: ['t'], text: 'Switch between UTC and local time', run: times.toggle }],
+  shortcuts: [
+    { keys: ['?'], text: 'List the keyboard shortcuts', run: shortcuts.openList },
+    { keys: ['t'], text: 'Switch between UTC and local time', run: times.toggle },
+  ],
 });
 const clock = createClock(window);
 const session = createSession(window);
@@ -43,7 +50,9 @@ const watchlist = createWatchlist(window);
 const listColumns = createListColumns(window);
 
 const root = document.getElementById('app');
-if (root !== null)
+if (root !== null) {
+  root.replaceChildren(); // what index.html says until now
+  keepFocus(document, root);
   render(
     <ExplorerContext.Provider
       value={{
@@ -60,11 +69,15 @@ if (root !== null)
         times,
         shortcuts,
         sampleLanguage,
+        unexpected,
         sandbox,
         signIn,
       }}
     >
-      <App code={createPageCode(chunks)} />
+      <Boundary of="frame">
+        <App code={createPageCode(chunks)} />
+      </Boundary>
     </ExplorerContext.Provider>,
     root,
   );
+}

@@ -64,4 +64,7 @@ test('chunks: after a new release the page reloads, but only once', async () => 
   const again = createWindow('/a.js', '/b.js', first.stored); // a cache in between still has the old page
   expect(await settled(createChunks(again.window, []).load(failing(9)))).toBeInstanceOf(LoadingError);
   expect(again.reloads()).toBe(0);
+  const third = createWindow('/a.js', '/c.js', first.stored); // servers of several releases behind one address
+  expect(await settled(createChunks(third.window, []).load(failing(9)))).toBeInstanceOf(LoadingError);
+  expect(third.reloads()).toBe(0);
 });

@@ -24,7 +24,9 @@ export type LoadingWindow = Pick<Window, 'fetch' | 'location' | 'sessionStorage'
 
 /** Before the second and the third attempt. */
 const retryAfterMs = [500, 2_000];
-/** The entry script of the release that the page was reloaded for: a second reload would not help. */
+/** Two servers of different releases must not send the page back and forth. */
+const againMs = 60_000;
+/** When the page was last reloaded, and the entry script of that release: a second reload would not help. Also used by public/start.js. */
 const storageKey = 'sealpost-reloaded';
 
 export const createChunks = (window: LoadingWindow, waitsMs: readonly number[] = retryAfterMs): Chunks => ({
@@ -57,12 +59,13 @@ const readNewEntry = async ({ fetch, document }: LoadingWindow): Promise<string 
   }
 };
 
-/** False if the page was reloaded for this release before, or if that cannot be known. */
+/** False if the page was reloaded for this release or a minute ago, or if that cannot be known. */
 const keepReload = (window: LoadingWindow, entry: string): boolean => {
   try {
     const { sessionStorage } = window;
-    if (sessionStorage.getItem(storageKey) === entry) return false;
-    sessionStorage.setItem(storageKey, entry);
+    const [lastMs, lastEntry] = (sessionStorage.getItem(storageKey) ?? '0').split(' ');
+    if (lastEntry === entry || Math.abs(Date.now() - Number(lastMs)) < againMs) return false;
+    sessionStorage.setItem(storageKey, `${Date.now()} ${entry}`);
     return true;
   } catch {
     return false; // storage is blocked

@@ -16,6 +16,7 @@ import type { Times } from './settings/times.ts';
 import type { Watchlist } from './settings/watchlist.ts';
 import type { Shortcuts } from './shortcuts.ts';
 import type { SignIn } from './sign-in.ts';
+import type { Unexpected } from './unexpected.ts';
 
 export type Explorer = {
   readonly session: Session;
@@ -36,6 +37,7 @@ export type Explorer = {
   /** The language of programs to copy (ui/code-samples.ts); any text, because the browser may hold anything. */
   readonly sampleLanguage: Kept<string>;
   readonly sandbox: SandboxWatch;
+  readonly unexpected: Unexpected;
   /** The sign-in dialog; any page may open it, for example with `<SignInButton />`. */
   readonly signIn: SignIn;
 };

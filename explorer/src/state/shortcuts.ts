@@ -22,6 +22,10 @@ export type Shortcuts = {
   readonly groups: ReadonlySignal<readonly ShortcutGroup[]>;
   /** Registers a group until the returned function is called. If two have the same key, the last registered one runs. */
   readonly add: (group: ShortcutGroup) => () => void;
+  /** The list of shortcuts, a dialog. */
+  readonly isListOpen: ReadonlySignal<boolean>;
+  readonly openList: () => void;
+  readonly closeList: () => void;
   /** Whether keys of a single character run anything; speech input can press them by accident. Kept in the browser. */
   readonly areLettersOn: ReadonlySignal<boolean>;
   readonly setLettersOn: (areOn: boolean) => void;
@@ -32,6 +36,7 @@ const storageKey = 'sealpost-shortcuts';
 export const createShortcuts = (window: KeepingWindow & Pick<Window, 'document'>): Shortcuts => {
   const { document } = window;
   const groups = signal<readonly ShortcutGroup[]>([]);
+  const isListOpen = signal(false);
   const kept = createKept(window, storageKey, (stored) => stored !== false);
   document.addEventListener('keydown', (event) => {
     if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
@@ -53,6 +58,13 @@ export const createShortcuts = (window: KeepingWindow & Pick<Window, 'document'>
       return () => {
         groups.value = groups.peek().filter((other) => other !== group);
       };
+    },
+    isListOpen,
+    openList: () => {
+      isListOpen.value = true;
+    },
+    closeList: () => {
+      isListOpen.value = false;
     },
     areLettersOn: kept.value,
     setLettersOn: (areOn) => void kept.set(areOn),

@@ -12,7 +12,7 @@ export type Theme = {
   readonly color: (token: string) => string;
 };
 
-/** Also read by public/theme.js, before the first paint. */
+/** Also read by public/start.js, before the first paint. */
 const storageKey = 'sealpost-theme';
 
 export const createTheme = (window: Window): Theme => {
@@ -23,7 +23,7 @@ export const createTheme = (window: Window): Theme => {
   system.addEventListener('change', () => {
     systemIsDark.value = system.matches;
   });
-  const choice = signal(readChoice(root.dataset.theme));
+  const choice = signal(readChoice(root.dataset.theme) ?? readKept(window));
   const scheme = computed(() => choice.value ?? (systemIsDark.value ? 'dark' : 'light'));
   // The computed color of a probe element, because a token itself contains both the light and the dark color.
   const probe = document.createElement('span');
@@ -47,6 +47,15 @@ export const createTheme = (window: Window): Theme => {
 
 const readChoice = (kept: string | undefined): Scheme | undefined =>
   kept === 'light' || kept === 'dark' ? kept : undefined;
+
+/** For when start.js, which reads it too, did not arrive. */
+const readKept = (window: Window): Scheme | undefined => {
+  try {
+    return readChoice(window.localStorage.getItem(storageKey) ?? undefined);
+  } catch {
+    return undefined; // blocked
+  }
+};
 
 const keep = ({ localStorage }: Window, choice: Scheme): void => {
   try {

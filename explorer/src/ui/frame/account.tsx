@@ -1,9 +1,9 @@
 // The account menu in the header: user ID, remaining rate limits, sign-out.
 import { useEffect, useRef } from 'preact/hooks';
-import { useExplorer } from '../state/explorer.ts';
-import { type RateLimit, remainingNow, tightestOf } from '../state/rate-limits.ts';
-import { Copy } from './components.tsx';
-import { SignInButton } from './sign-in-dialog.tsx';
+import { useExplorer } from '../../state/explorer.ts';
+import { type RateLimit, remainingNow, tightestOf } from '../../state/rate-limits.ts';
+import { Copy } from '../components.tsx';
+import { SignInButton } from '../sign-in-dialog.tsx';
 
 export const Account = () => {
   const { session } = useExplorer();

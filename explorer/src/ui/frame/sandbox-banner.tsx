@@ -1,5 +1,5 @@
 // The banner of a sandbox: its time, speed and active faults.
-import { useExplorer } from '../state/explorer.ts';
+import { useExplorer } from '../../state/explorer.ts';
 
 const shownMax = 3;
 

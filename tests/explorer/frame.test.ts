@@ -1,0 +1,239 @@
+// The frame around the explorer's pages, in real Chromium on the real demo: files that do not arrive, times, shortcuts, and the focus.
+import type { Page, Route } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { type ExplorerWorld, openExplorerTimeoutMs, openExplorerWorld } from './world.ts';
+
+let world: ExplorerWorld;
+beforeAll(async () => {
+  world = await openExplorerWorld();
+}, openExplorerTimeoutMs);
+afterEach(() => world.closePages());
+afterAll(() => world?.close());
+
+/** Generous, because other tests keep the machine busy. */
+const timeout = 60_000;
+
+const heading = (page: Page, name: RegExp) => page.getByRole('heading', { level: 1, name });
+const focused = (page: Page): Promise<string> => page.evaluate(() => document.activeElement?.tagName ?? '');
+/** What a browser logs about files that do not arrive. */
+const lost = /Failed to load|ERR_FAILED|MIME type|Failed to fetch dynamically/;
+
+const abort = (route: Route) => route.abort();
+const unavailable = (route: Route) => route.fulfill({ status: 503 });
+/** As a network that wants a sign-in first. */
+const wrongType = (route: Route) => route.fulfill({ contentType: 'text/html', body: '<p>Sign in to the network' });
+
+test.each([
+  ['is answered with 503', unavailable],
+  ['has the wrong type', wrongType],
+] as const)(
+  'start: a script that %s is retried, then the page says so and offers to reload',
+  async (_, answer) => {
+    let requests = 0;
+    const { page, allow } = await world.openPage({
+      prepare: (opened) =>
+        opened.route(/\/assets\/index-/, (route) => {
+          requests += 1;
+          return requests > 3 ? route.continue() : answer(route);
+        }),
+    });
+    allow(lost);
+    await page.getByText('Sealpost did not load.').waitFor();
+    await page.getByRole('button', { name: 'Reload' }).click();
+    await heading(page, /Streams/).waitFor();
+  },
+  timeout,
+);
+
+test.each([
+  ['is aborted', abort],
+  ['has the wrong type', wrongType],
+] as const)(
+  'start: a stylesheet that %s is retried, then reported above the page, which works without it',
+  async (_, answer) => {
+    const { page, allow } = await world.openPage({ prepare: (opened) => opened.route(/\.css/, answer) });
+    allow(lost);
+    await page.getByText('The styles of this page did not load.').waitFor();
+    await heading(page, /Streams/).waitFor();
+  },
+  timeout,
+);
+
+test(
+  'start: a stylesheet that never arrives does not hold up the page, and the next attempt styles it',
+  async () => {
+    let requests = 0;
+    const { page, allow } = await world.openPage({
+      prepare: (opened) =>
+        opened.route(/\.css/, async (route) => {
+          requests += 1;
+          if (requests > 1) return route.continue();
+          await heading(opened, /Streams/).waitFor(); // the page does not wait for it
+          return route.abort();
+        }),
+    });
+    allow(lost);
+    await page.waitForFunction(() => document.styleSheets.length === 1);
+    expect(await page.locator('#start-problem').count()).toBe(0);
+  },
+  timeout,
+);
+
+test(
+  'start: without the first script the page still starts, with the theme that the user chose',
+  async () => {
+    const { page, allow } = await world.openPage({
+      prepare: async (opened) => {
+        await opened.route(/\/start\.js/, (route) => route.abort());
+        await opened.addInitScript(() => localStorage.setItem('sealpost-theme', 'dark'));
+      },
+    });
+    allow(lost);
+    await heading(page, /Streams/).waitFor();
+    expect(await page.evaluate(() => document.documentElement.dataset.theme)).toBe('dark');
+  },
+  timeout,
+);
+
+test(
+  'upgrade: a page whose files are gone reloads once for the new release',
+  async () => {
+    let loads = 0;
+    const { page, allow } = await world.openPage({
+      prepare: (opened) =>
+        opened.route(
+          (url) => url.pathname === '/',
+          async (route) => {
+            loads += 1;
+            if (loads > 1) return route.continue();
+            const response = await route.fetch();
+            return route.fulfill({
+              response,
+              body: (await response.text()).replace(/index-[^"]+\.js/, 'index-gone.js'),
+            });
+          },
+        ),
+    });
+    allow(/status of 404/);
+    await heading(page, /Streams/).waitFor();
+  },
+  timeout,
+);
+
+test(
+  'pages: one whose code does not arrive says so; "Try again" shows it and keeps the focus in the page',
+  async () => {
+    let isLost = true;
+    const { page, allow } = await world.openPage({
+      path: '/status',
+      prepare: (opened) =>
+        opened.route(/\/assets\/page-/, (route) => (isLost ? route.fulfill({ status: 503 }) : route.continue())),
+    });
+    allow(/status of 503/);
+    await page.getByText('A part of this page did not load.').waitFor();
+    isLost = false;
+    await page.getByRole('button', { name: 'Try again' }).press('Enter');
+    await heading(page, /Status/).waitFor();
+    expect(await focused(page)).not.toBe('BODY');
+  },
+  timeout,
+);
+
+test(
+  'errors: one that nothing handles is reported; dismissed, the focus stays in the page',
+  async () => {
+    const { page, allow } = await world.openPage();
+    allow(/on purpose/);
+    await heading(page, /Streams/).waitFor();
+    await page.evaluate(() => void Promise.reject(new Error('on purpose')));
+    await page.getByText('Something went wrong on this page.').waitFor();
+    await page.getByRole('button', { name: 'Dismiss' }).press('Enter');
+    await page.getByText('Something went wrong on this page.').waitFor({ state: 'hidden' });
+    expect(await focused(page)).toBe('MAIN');
+  },
+  timeout,
+);
+
+test(
+  'shortcuts: ? lists those of the page first; typing is not a shortcut; letters can be turned off',
+  async () => {
+    const { page, expectAccessible } = await world.openPage();
+    const zone = page.getByRole('button', { name: /^Times are/ });
+    await heading(page, /Streams/).waitFor();
+    await page.keyboard.press('?');
+    const dialog = page.getByRole('dialog', { name: 'Keyboard shortcuts' });
+    expect(await dialog.getByRole('heading', { level: 3 }).allTextContents()).toEqual([
+      'In the list of streams',
+      'On all pages',
+    ]);
+    await expectAccessible();
+    await page.keyboard.press('t'); // a dialog is open
+    await dialog.getByRole('checkbox').uncheck();
+    await dialog.getByRole('button', { name: 'Close' }).click();
+    await page.keyboard.press('t');
+    expect(await zone.textContent()).toBe('UTC');
+    await page.getByRole('button', { name: /^Keyboard shortcuts/ }).click();
+    await dialog.getByRole('checkbox').check();
+    await page.keyboard.press('Escape');
+    expect(await focused(page)).toBe('BUTTON');
+    await page.keyboard.press('t');
+    expect(await zone.textContent()).toBe('Local');
+    await page.getByRole('searchbox').fill('');
+    await page.getByRole('searchbox').pressSequentially('t?');
+    expect([await page.getByRole('searchbox').inputValue(), await dialog.isVisible()]).toEqual(['t?', false]);
+    expect(await zone.textContent()).toBe('Local');
+  },
+  timeout,
+);
+
+test(
+  'times: local time has the offset of that day, summer or winter, and the other zone on hover; other tabs follow',
+  async () => {
+    const [summer, winter] = [Date.UTC(2026, 6, 1, 12) / 1_000, Date.UTC(2026, 0, 1, 12) / 1_000];
+    const path = `/streams/${world.feedIds[0]}/at/${summer}`;
+    const { page } = await world.openPage({ path });
+    const title = page.getByRole('heading', { level: 1 }).getByRole('time');
+    expect(await title.textContent()).toBe('2026-07-01 12:00:00 UTC');
+    const tab = await page.context().newPage();
+    await tab.goto(`${world.url}/streams/${world.feedIds[0]}/at/${winter}`);
+    const other = tab.getByRole('heading', { level: 1 }).getByRole('time');
+    await other.waitFor();
+    await page.getByRole('button', { name: /^Times are/ }).click();
+    expect(await title.textContent()).toBe('2026-07-01 14:00:00 +02:00'); // Berlin
+    expect(await title.getAttribute('title')).toBe('2026-07-01 12:00:00 UTC');
+    await tab.getByText('2026-01-01 13:00:00 +01:00').first().waitFor();
+    await page.reload();
+    expect(await title.textContent()).toBe('2026-07-01 14:00:00 +02:00');
+  },
+  timeout,
+);
+
+test(
+  'focus: it stays in the page when dialogs close, menus go, and the user signs out',
+  async () => {
+    const { page } = await world.openPage({ signedIn: true });
+    await page.getByText(world.userId.slice(0, 8)).first().waitFor();
+    await page.locator('.account > summary').press('Enter');
+    await page.getByRole('button', { name: 'Copy user ID' }).press('Enter');
+    expect(await focused(page)).toBe('BUTTON');
+    await page.keyboard.press('Escape');
+    expect(await focused(page)).toBe('SUMMARY');
+    for (const name of ['Inspect a report', 'Status', 'Streams']) {
+      await page.getByRole('navigation').getByRole('link', { name }).press('Enter');
+      expect(await focused(page)).toBe('MAIN');
+    }
+    await page.locator('.account > summary').press('Enter');
+    await page.getByRole('button', { name: 'Sign out' }).press('Enter');
+    const signIn = page.getByRole('button', { name: 'Sign in', exact: true }).first();
+    await signIn.waitFor();
+    expect(await focused(page)).toBe('BUTTON');
+    await signIn.press('Enter');
+    await page.getByLabel('User ID').fill(world.userId);
+    await page.getByLabel('Secret').fill(world.secret);
+    await page.getByLabel('Secret').press('Enter');
+    await page.getByRole('dialog').waitFor({ state: 'hidden' });
+    await page.getByText(world.userId.slice(0, 8)).first().waitFor();
+    expect(await focused(page)).toBe('MAIN');
+  },
+  timeout,
+);
