@@ -193,6 +193,27 @@ test.each(['CSV', 'Parquet'] as const)(
   },
 );
 
+test('chart: it is compared with another stream, saved as a picture, and shown on the full screen', async () => {
+  const { page, expectAccessible } = await openChart('?range=1h');
+  await page.getByRole('button', { name: 'Compare' }).click();
+  await page.getByRole('searchbox', { name: 'Compare with a stream' }).fill('eth');
+  await page.keyboard.press('Enter');
+  await page.waitForURL(/compare=0x[0-9a-f]{64}$/, { timeout: waitMs });
+  await page.locator('.legend-other', { hasText: /ETH.* %$/ }).waitFor({ timeout: waitMs });
+  expect(await page.evaluate(() => document.activeElement?.textContent)).toMatch(/^vs .*ETH/);
+  await expectAccessible();
+  const saved = page.waitForEvent('download');
+  await page.getByRole('button', { name: 'PNG' }).click();
+  expect((await saved).suggestedFilename()).toMatch(/^[A-Z]+-USD_\d{4}-\d\d-\d\dT\d{6}Z_\d{4}-\d\d-\d\dT\d{6}Z\.png$/);
+  await page.getByRole('button', { name: 'Full screen' }).click();
+  await page.locator('.chart.is-full').waitFor();
+  await page.keyboard.press('Escape');
+  await page.locator('.chart:not(.is-full)').waitFor();
+  expect(await page.evaluate(() => document.activeElement?.textContent)).toBe('Full screen');
+  await page.getByRole('button', { name: 'End the comparison' }).click();
+  await page.waitForURL((url) => !url.search.includes('compare'), { timeout: waitMs });
+});
+
 test('stream page: anonymous users see the stream’s details and how to sign in', async () => {
   const { page, expectAccessible } = await world.openPage({ path });
   await page.getByText('Sign in to see the price').waitFor();

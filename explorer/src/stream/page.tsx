@@ -124,7 +124,7 @@ const ReadableStreamPage = ({ stream }: { readonly stream: CatalogEntry }) => {
         <div class="stack">
           <section class="card stack" aria-label="Price">
             <StreamPrice stream={stream} change={change} />
-            <Chart feedId={feedId} name={pairOf(stream)} chart={chart} />
+            <Chart stream={stream} chart={chart} />
           </section>
           {!isWide && <PriceAt feedId={feedId} />}
           <StreamFields stream={stream} />

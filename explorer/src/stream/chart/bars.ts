@@ -35,6 +35,10 @@ const candleBar = (candle: Candle, step: number): Bar => ({
   candle,
 });
 
+/** The price of a bar: a report's, or a candle's last. */
+export const priceOf = (bar: Bar | undefined): bigint | undefined =>
+  bar?.kind === 'report' ? bar.span.price : bar?.kind === 'candle' ? bar.candle.close : undefined;
+
 /** The first index whose value is not before; `values` are ascending. */
 const firstFrom = <T>(values: readonly T[], isBefore: (value: T) => boolean): number => {
   let [low, high] = [0, values.length];

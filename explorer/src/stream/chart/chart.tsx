@@ -1,59 +1,73 @@
 // The price chart of a stream: buttons, legend, notes, and the canvas, whose code is loaded on demand.
-import { useState } from 'preact/hooks';
+import type { CatalogEntry } from '@sealpost/protocol';
+import { useRef, useState } from 'preact/hooks';
 import { useExplorer } from '../../state/explorer.ts';
 import { Failure, Loading } from '../../ui/components.tsx';
 import { formatAge, formatCount } from '../../ui/format.ts';
 import { isMarketClosed } from '../../ui/price-age.ts';
+import { useShortcuts } from '../../ui/shortcuts.ts';
 import { actionOf } from './actions.ts';
 import { edgesOf } from './bars.ts';
-import type { StreamChart } from './hooks.ts';
-import { useCanvas, useGestures } from './hooks.ts';
+import { Compare, pairNameOf } from './compare.tsx';
+import { useFullScreen } from './full-screen.ts';
+import { type StreamChart, useCanvas, useGestures } from './hooks.ts';
+import { chartShortcuts } from './keys.ts';
 import { Announcement, type ChartInput, captionOf, Legend } from './legend.tsx';
-import { KindButtons, RangeButtons, ZoomButtons } from './toolbar.tsx';
+import { KindButtons, RangeButtons, SaveButton, ZoomButtons } from './toolbar.tsx';
 import { rangeWordsOf } from './view.ts';
 import '../../styles/chart.css';
 
-type ChartProps = { readonly chart: StreamChart; readonly feedId: string; readonly name: string };
+type ChartProps = { readonly chart: StreamChart; readonly stream: CatalogEntry };
 
-export const Chart = ({ chart, feedId, name }: ChartProps) => {
+export const Chart = ({ chart, stream }: ChartProps) => {
+  const { catalog } = useExplorer();
   const { model, actions } = chart;
   const [input, setInput] = useState<ChartInput>('pointer');
-  const { container, highlight, canvas } = useCanvas(model, feedId);
+  const figure = useRef<HTMLElement>(null);
+  const { container, highlight, canvas } = useCanvas(model, stream.feedId);
   useGestures(chart, container, canvas, setInput);
-  const action = actionOf(model.crosshair.value);
+  useShortcuts('In the chart', chartShortcuts);
+  const fullScreen = useFullScreen(figure);
+  const other = model.compareId.value === undefined ? undefined : catalog.find(model.compareId.value);
+  const names = [pairNameOf(stream), other === undefined ? 'Compared stream' : pairNameOf(other)] as const;
+  const isCompared = model.compareId.value !== undefined;
   return (
-    <figure class="chart">
+    <figure ref={figure} class={`chart ${fullScreen.mode === 'off' ? '' : 'is-full'}`}>
       <div class="chart-tools">
         <RangeButtons {...chart} />
         <div class="chart-tools-view">
           <KindButtons {...chart} />
           <ZoomButtons {...chart} />
+          <Compare chart={chart} feedId={stream.feedId} />
+          <SaveButton model={model} canvas={canvas} stream={stream} names={names} />
+          <button type="button" aria-pressed={fullScreen.mode !== 'off'} onClick={fullScreen.toggle}>
+            Full screen
+          </button>
         </div>
       </div>
-      <Legend model={model} input={input} />
+      {fullScreen.mode !== 'off' && <p class="chart-name">{stream.name}</p>}
+      <Legend model={model} input={input} names={names} />
       <div class="chart-frame">
         <div
           ref={container}
-          class={`chart-canvas ${action === undefined ? '' : 'is-link'}`}
+          class={`chart-canvas ${actionOf(model.crosshair.value) === undefined ? '' : 'is-link'}`}
           role="application"
           aria-roledescription="chart"
           // biome-ignore lint/a11y/noNoninteractiveTabindex: it handles keys, as an application does
           tabIndex={0}
-          aria-label={`Price chart of ${name}`}
+          aria-label={`Price chart of ${names[0]}`}
           aria-describedby="chart-caption chart-keys"
           onBlur={actions.release}
         >
           <div ref={highlight} class="chart-highlight" hidden />
         </div>
         <Paused chart={chart} />
-        <Notes chart={chart} feedId={feedId} canvas={canvas} />
+        <Notes chart={chart} feedId={stream.feedId} canvas={canvas} />
       </div>
       <Announcement model={model} input={input} />
       <figcaption class="small muted">
-        <span id="chart-caption">{captionOf(model.resolution.value)}</span>{' '}
-        <span id="chart-keys" class="chart-keys">
-          Drag to move in time; Ctrl and the wheel, or a pinch, zoom. Keys: arrows, Enter, + and −.
-        </span>
+        <span id="chart-caption">{captionOf(model.resolution.value, isCompared)}</span>{' '}
+        <span id="chart-keys">Drag to move in time; Ctrl and the wheel, or a pinch, zoom.</span>
       </figcaption>
     </figure>
   );
@@ -67,7 +81,7 @@ const Paused = ({ chart: { model } }: { readonly chart: StreamChart }) => {
   return <p class="chart-paused small muted">Paused{text}</p>;
 };
 
-const Notes = ({ chart, feedId, canvas }: { readonly canvas: unknown } & Pick<ChartProps, 'chart' | 'feedId'>) => {
+const Notes = ({ chart, feedId, canvas }: { readonly canvas: unknown } & EmptyViewProps) => {
   const { model } = chart;
   const { failure, bars, isLoading } = model;
   if (canvas === null)
@@ -84,10 +98,10 @@ const Notes = ({ chart, feedId, canvas }: { readonly canvas: unknown } & Pick<Ch
         <Loading label="Loading the chart" lines={4} />
       </div>
     );
-  if (failure.value !== undefined)
+  if (failure.value !== undefined || model.comparedFailure.value !== undefined)
     return (
       <p class="chart-corner small">
-        Some data could not be loaded.{' '}
+        {failure.value === undefined ? 'The comparison could not be loaded.' : 'Some data could not be loaded.'}{' '}
         <button type="button" class="quiet" onClick={model.retry}>
           Try again
         </button>
@@ -97,11 +111,10 @@ const Notes = ({ chart, feedId, canvas }: { readonly canvas: unknown } & Pick<Ch
   return <EmptyView chart={chart} feedId={feedId} />;
 };
 
+type EmptyViewProps = { readonly chart: StreamChart; readonly feedId: string };
+
 /** The note where no bar is in view. */
-const EmptyView = ({
-  chart: { model, actions },
-  feedId,
-}: Pick<ChartProps, 'feedId'> & { readonly chart: StreamChart }) => {
+const EmptyView = ({ chart: { model, actions }, feedId }: EmptyViewProps) => {
   const { live, clock } = useExplorer();
   const { from, to } = model.window.value;
   const { value: bars } = model.bars;

@@ -9,7 +9,7 @@ import { type Span, toCoordinate } from '../chart-spans.ts';
 import { useHistory } from '../history.ts';
 import { type ChartActions, createChartActions } from './actions.ts';
 import { followAddress } from './address.ts';
-import { type Bar, pointsOf } from './bars.ts';
+import { type Bar, pointsOf, priceOf } from './bars.ts';
 import type { ChartCanvas, ChartColors } from './canvas.ts';
 import { listenToGestures } from './gestures.ts';
 import { runKey } from './keys.ts';
@@ -25,7 +25,7 @@ export type StreamChart = {
   readonly viewed: ReadonlySignal<ViewedRange>;
 };
 
-const colorsOf = ({ color }: Theme): ChartColors => ({
+export const colorsOf = ({ color }: Theme): ChartColors => ({
   text: color('--muted'),
   line: color('--accent'),
   other: color('--chart-other'),
@@ -155,7 +155,7 @@ const drawCrosshair = (
   const right = Math.min(canvas.plotWidth(), x(bar.endMs));
   highlight.style.setProperty('--left', `${left}px`);
   highlight.style.setProperty('--width', `${Math.max(1, right - left)}px`);
-  const price = bar.kind === 'report' ? bar.span.price : bar.kind === 'candle' ? bar.candle.close : undefined;
+  const price = priceOf(bar);
   const second = bar.kind === 'report' ? bar.span.timestamp : Math.floor(bar.startMs / 1_000);
   canvas.setCrosshair({ second, price: price === undefined ? undefined : toCoordinate(price) });
 };

@@ -1,4 +1,5 @@
 // The keys of the chart, while it has the focus.
+import type { Shortcut } from '../../state/shortcuts.ts';
 import type { ChartActions } from './actions.ts';
 
 const keys: Readonly<Record<string, (actions: ChartActions, isShift: boolean) => void>> = {
@@ -22,3 +23,13 @@ export const runKey = (actions: ChartActions, { key, ctrlKey, metaKey, altKey, s
   act?.(actions, shiftKey);
   return act !== undefined;
 };
+
+/** For the list of shortcuts. */
+export const chartShortcuts: readonly Shortcut[] = [
+  { keys: ['ArrowLeft', 'ArrowRight'], text: 'Move the crosshair by one bar, with Shift by ten' },
+  { keys: ['Home', 'End'], text: 'Go to the first or last bar in view' },
+  { keys: ['PageUp', 'PageDown'], text: 'Move in time' },
+  { keys: ['+', '-'], text: 'Zoom in or out' },
+  { keys: ['Enter'], text: 'Open the report, or zoom into the candle' },
+  { keys: ['0'], text: 'Return to the newest report' },
+];

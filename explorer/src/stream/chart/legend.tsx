@@ -3,11 +3,12 @@ import type { Candle } from '@sealpost/client';
 import { useExplorer } from '../../state/explorer.ts';
 import type { Times } from '../../state/settings/times.ts';
 import { formatAge, formatPrice } from '../../ui/format.ts';
+import { changeOf, formatPercent } from '../../ui/price/change.ts';
 import type { Span } from '../chart-spans.ts';
 import { actionOf } from './actions.ts';
-import { type Bar, edgesOf } from './bars.ts';
+import { type Bar, barAt, type ChartBars, edgesOf, priceOf } from './bars.ts';
 import type { ChartModel } from './model.ts';
-import type { ChartResolution } from './resolution.ts';
+import type { ChartResolution, ChartWindow } from './resolution.ts';
 
 /** How the crosshair was moved last: names the way to click. */
 export type ChartInput = 'pointer' | 'touch' | 'keys';
@@ -19,14 +20,25 @@ const legendBar = ({ crosshair, bars, window }: ChartModel): Bar | undefined => 
   return bars.value === undefined ? undefined : edgesOf(bars.value, from * 1_000, to * 1_000)?.last;
 };
 
-export const Legend = ({ model, input }: { readonly model: ChartModel; readonly input: ChartInput }) => {
+type LegendProps = {
+  readonly model: ChartModel;
+  readonly input: ChartInput;
+  /** Of the stream, and of the compared one. */
+  readonly names: readonly [own: string, other: string];
+};
+
+export const Legend = ({ model, input, names }: LegendProps) => {
   const { times } = useExplorer();
   const bar = legendBar(model);
   if (bar === undefined) return <p class="legend small">{'\u00a0'}</p>; // nothing is known yet
   return (
     <p class="legend small">
       <span class="legend-value">{timeText(bar, times)}</span>
-      <BarValues bar={bar} />
+      {model.compareId.value === undefined ? (
+        <BarValues bar={bar} />
+      ) : (
+        <Changes model={model} bar={bar} names={names} />
+      )}
       {model.crosshair.value !== undefined && <span class="legend-value muted">{hintOf(bar, input)}</span>}
     </p>
   );
@@ -42,6 +54,30 @@ const BarValues = ({ bar }: { readonly bar: Bar }) => (
     {bar.kind === 'gap' && <span class="muted">No valid report</span>}
   </>
 );
+
+/** From the first price in view to that of the bar: `+1.25 %`. */
+const changeText = (bars: ChartBars | undefined, { from, to }: ChartWindow, bar: Bar): string => {
+  const first = bars === undefined ? undefined : priceOf(edgesOf(bars, from * 1_000, to * 1_000)?.first);
+  const last = bars === undefined ? undefined : priceOf(barAt(bars, bar.startMs));
+  if (first === undefined || last === undefined) return 'no report';
+  const { difference, percent } = changeOf(first, last);
+  return percent === undefined ? '' : formatPercent(percent, difference);
+};
+
+/** Both streams, each with its change since the start of the view. */
+const Changes = ({ model, bar, names: [own, other] }: Omit<LegendProps, 'input'> & { readonly bar: Bar }) => {
+  const { bars, comparedBars, window } = model;
+  return (
+    <>
+      <span class="legend-value legend-own">
+        <span class="muted">{own}</span> {changeText(bars.value, window.value, bar)}
+      </span>
+      <span class="legend-value legend-other">
+        <span class="muted">{other}</span> {changeText(comparedBars.value, window.value, bar)}
+      </span>
+    </>
+  );
+};
 
 type NamedValue = readonly [name: string, value: bigint];
 
@@ -102,7 +138,8 @@ export const Announcement = ({ model, input }: { readonly model: ChartModel; rea
 };
 
 /** What the chart draws, for those who cannot see it, and below it for everyone. */
-export const captionOf = (resolution: ChartResolution): string => {
+export const captionOf = (resolution: ChartResolution, isCompared: boolean): string => {
+  if (isCompared) return 'Changes in percent since the start of the view; where no report is valid, nothing is drawn.';
   if (resolution === 'reports')
     return 'Each bar covers the seconds in which a report is valid; the band behind it spans bid to ask. No bar means no report.';
   if (resolution === 1) return 'A line through the last price of each second; no line means no report.';

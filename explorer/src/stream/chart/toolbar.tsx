@@ -1,6 +1,13 @@
-// The buttons of the chart: ranges, zoom, back to the newest report, candles or line.
+// The buttons of the chart: ranges, zoom, back to the newest report, candles or line, and saving it as a picture.
+import type { CatalogEntry } from '@sealpost/protocol';
+import { useState } from 'preact/hooks';
+import { useExplorer } from '../../state/explorer.ts';
+import { unitTextOf } from '../../ui/price-unit.ts';
 import type { ChartActions } from './actions.ts';
+import type { ChartCanvas } from './canvas.ts';
+import { colorsOf } from './hooks.ts';
 import type { ChartModel } from './model.ts';
+import { pictureFileName, savePicture } from './picture-file.ts';
 import { type ChartKind, rangeNames, ranges } from './view.ts';
 
 type Parts = { readonly model: ChartModel; readonly actions: ChartActions };
@@ -63,3 +70,47 @@ export const ZoomButtons = ({ model, actions }: Parts) => (
     </button>
   </fieldset>
 );
+
+type SaveProps = {
+  readonly model: ChartModel;
+  readonly canvas: ChartCanvas | null | undefined;
+  readonly stream: CatalogEntry;
+  readonly names: readonly [own: string, other: string];
+};
+
+export const SaveButton = ({ model, canvas, stream, names }: SaveProps) => {
+  const { theme, times, clock, live } = useExplorer();
+  const [hasFailed, setFailed] = useState(false);
+  const save = async (): Promise<void> => {
+    if (canvas == null) return;
+    const { from, to } = model.window.peek();
+    const newest = live.latest(stream.feedId).peek()?.decoded;
+    // A rate has no unit but the ratio itself, whose percentage is that of one price.
+    const unit = newest === undefined ? stream.quoteAsset : unitTextOf(newest.version, newest.price, stream.quoteAsset);
+    const colors = colorsOf(theme);
+    const isCompared = model.compareId.peek() !== undefined;
+    const isSaved = await savePicture(
+      canvas.screenshot(),
+      window.devicePixelRatio,
+      {
+        title: `${stream.name} · ${isCompared ? 'change in percent' : unit.startsWith('=') ? 'ratio' : unit}`,
+        range: `${times.format(Math.round(from) * 1_000)} – ${times.format(Math.round(to) * 1_000)}`,
+        saved: times.format(Math.floor(clock.nowMs.peek() / 1_000) * 1_000),
+        legend: isCompared
+          ? [
+              { name: names[0], color: colors.line },
+              { name: names[1], color: colors.other },
+            ]
+          : [],
+      },
+      { background: theme.color('--surface'), text: theme.color('--text'), muted: theme.color('--muted') },
+      pictureFileName(names[0], from, to),
+    );
+    setFailed(!isSaved);
+  };
+  return (
+    <button type="button" title="Save the chart as a PNG picture" aria-disabled={canvas == null} onClick={save}>
+      {hasFailed ? 'Not saved: try again' : 'PNG'}
+    </button>
+  );
+};

@@ -1,7 +1,7 @@
 // What other parts of the page show of the chart's view: the change of the price in it, and its candles. Updated once a pan or zoom is over.
 import { computed, type ReadonlySignal } from '@preact/signals';
 import type { Candle } from '@sealpost/client';
-import { type ChartBars, edgesOf } from './bars.ts';
+import { type ChartBars, edgesOf, priceOf } from './bars.ts';
 import type { ChartModel } from './model.ts';
 import { type ChartWindow, stepOf } from './resolution.ts';
 import { type ChartView, rangeWordsOf, windowOf } from './view.ts';
@@ -45,10 +45,8 @@ export type ViewedRange = {
   readonly candles: readonly Candle[] | undefined;
 };
 
-const endPriceOf = (bars: ChartBars, { from, to }: ChartWindow): bigint | undefined => {
-  const last = edgesOf(bars, from * 1_000, to * 1_000)?.last;
-  return last?.kind === 'report' ? last.span.price : last?.kind === 'candle' ? last.candle.close : undefined;
-};
+const endPriceOf = (bars: ChartBars, { from, to }: ChartWindow): bigint | undefined =>
+  priceOf(edgesOf(bars, from * 1_000, to * 1_000)?.last);
 
 const changeIn = (bars: ChartBars, { seconds, end }: ChartView, window: ChartWindow): ViewedChange | undefined => {
   const start = rangeStartOf(bars, window);
