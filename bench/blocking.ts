@@ -114,6 +114,11 @@ const asked: readonly Asked[] = [
     'coverage of a day, 86,400 reports',
     ({ feedIds, now }) => `/api/v1/reports/coverage?feedID=${feedIds[0]}&from=${now - daySeconds}&to=${now - 1}`,
   ),
+  read(
+    'coverage of 100 streams, a day',
+    ({ feedIds, now }) =>
+      `/api/v1/reports/coverage/bulk?feedIDs=${feedIds.slice(0, 100).join(',')}&from=${now - daySeconds}&to=${now - 1}`,
+  ),
   read('candles, 1,440 of a minute', candles(60)),
   read('candles, 1,440 of 5 minutes', candles(300)),
   read('candles, 1,440 of an hour', candles(3_600)),

@@ -122,6 +122,11 @@ const singles: readonly Asked[] = [
     without: 200,
   },
   {
+    route: 'coverage of several',
+    target: (id) => `/api/v1/reports/coverage/bulk?feedIDs=${id}&from=${now - 60}&to=${now}`,
+    without: 200,
+  },
+  {
     route: 'candles',
     target: (id) => `/api/v1/reports/candles?feedID=${id}&from=${now - 60}&to=${now}&resolution=60`,
     without: 200,

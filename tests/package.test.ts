@@ -203,10 +203,10 @@ test('package: a program names the type of every argument and result of the clie
     `import { createClient, decode, formatDecimal, SealpostError, signRequest, verify, withFeeToken } from '@sealpost/client';
      import type {
        AnswerDetails, AnyReport, BulkReports, CallOptions, Candle, CandleRange, CandlesManyResult, CandlesResult, CatalogEntry, CatalogResult, Client, ClientEvent,
-       ClientOptions, ClientWarning, Coverage, CoverageResult, Credentials, CredentialsSource, DecodedReport, DiscoveryFilters, FeedsResult,
+       ClientOptions, ClientWarning, Coverage, CoverageManyResult, CoverageResult, Credentials, CredentialsSource, DecodedReport, DiscoveryFilters, FeedsResult,
        FeeTokenEncoding, Hex, MissingReport, OneReport, PagesOptions, ReconnectRules, ReportBody, ReportJson, ReportPage, ReportStream,
        RequestToSign, SealpostErrorCode, SecretSource, ServiceStatus, SignerSet, SignerSets, SignerSetsJson, SignersResult, Sleep, TimeRange, StatusResult,
-       StreamDifference, StreamGap, StreamOptions, StreamState, TimeResult, TransportName, Verdict, VerifyFailure,
+       StreamCoverage, StreamDifference, StreamGap, StreamOptions, StreamState, TimeResult, TransportName, Verdict, VerifyFailure,
      } from '@sealpost/client';
      type Same<A, B> = [A] extends [B] ? ([B] extends [A] ? true : never) : never;
      type Result<K extends keyof Client> = Client[K] extends (...args: never[]) => infer R ? Awaited<R> : never;
@@ -224,6 +224,7 @@ test('package: a program names the type of every argument and result of the clie
        findStream: true satisfies Same<Result<'findStream'>, CatalogEntry>,
        feeds: true satisfies Same<Result<'feeds'>, FeedsResult>,
        coverage: true satisfies Same<Result<'coverage'>, CoverageResult>,
+       coverageMany: true satisfies Same<Result<'coverageMany'>, CoverageManyResult>,
        candles: true satisfies Same<Result<'candles'>, CandlesResult>,
        candlesMany: true satisfies Same<Result<'candlesMany'>, CandlesManyResult>,
        signers: true satisfies Same<Result<'signers'>, SignersResult>,

@@ -220,6 +220,7 @@ test('protocol.md: reasons of a miss, units of fields and vectors are all there'
 test('protocol.md: every error code that it names exists', () => {
   const others = [
     ...bodies.MissingReport.properties.reason.enum,
+    ...bodies.Change.properties.kind.enum,
     ...Object.keys(verificationFailures),
     ...Object.keys(routes.discovery.query),
   ];
@@ -291,6 +292,7 @@ const queries: Readonly<Record<RouteName, readonly (readonly [number, string])[]
     [200, `feedID=${live}&startTimestamp=${now}`],
   ],
   reportCoverage: [[200, `feedID=${live}&from=${now - 60}&to=${now}`]],
+  reportCoverageMany: [[200, `feedIDs=${live},${silent}&from=${now - 60}&to=${now}`]],
   reportCandles: [[200, `feedID=${live}&from=${now - 60}&to=${now}&resolution=60`]],
   reportCandlesMany: [
     [200, `feedIDs=${live},${silent}&from=${now - 60}&to=${now}&resolution=60`],

@@ -48,6 +48,7 @@ test('status: readiness, lag and public streams of this network, for everyone', 
     uptimeSeconds: 90,
     ingestLagSeconds: 2,
     streams: { total: 5, live: 3, behind: 2, behindFeedIDs: [late, empty] },
+    changes: [],
   });
 });
 

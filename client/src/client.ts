@@ -11,6 +11,7 @@ import {
   candles,
   candlesMany,
   coverage,
+  coverageMany,
   feeds,
   latest,
   page,
@@ -76,6 +77,9 @@ export const createClient = (options: ClientOptions) => {
     /** Gaps and completeness of a stream in a time range of at most a day. */
     coverage: (feedId: string, span: TimeRange, call?: CallOptions) =>
       ofOne(feedId, call, (id, rest) => coverage(requester, id, span, rest)),
+    /** Completeness of several streams by hour, in a time range of at most a day. */
+    coverageMany: (feedIds: readonly string[], span: TimeRange, call?: CallOptions) =>
+      ofAll(feedIds, call, (ids, rest) => coverageMany(requester, ids, span, rest)),
     /** Open, high, low and close, in buckets of 1, 60, 300, 900, 3600, 14400 or 86400 seconds. */
     candles: (feedId: string, span: CandleRange, call?: CallOptions) =>
       ofOne(feedId, call, (id, rest) => candles(requester, id, span, rest)),

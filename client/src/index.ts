@@ -28,6 +28,7 @@ export type {
   CandlesManyResult,
   CandlesResult,
   Coverage,
+  CoverageManyResult,
   CoverageResult,
   FeedsResult,
   MissingReport,
@@ -36,6 +37,7 @@ export type {
   ServiceStatus,
   SignersResult,
   StatusResult,
+  StreamCoverage,
   TimeRange,
   TimeResult,
 } from './reads.ts';

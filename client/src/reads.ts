@@ -49,6 +49,13 @@ export type Coverage = Body<'Coverage'>;
 export type ServiceStatus = Body<'Status'>;
 
 export type CoverageResult = WithDetails & { readonly coverage: Coverage };
+/** Completeness of one of several streams, by hour. */
+export type StreamCoverage = Body<'StreamCoverage'>;
+
+export type CoverageManyResult = WithDetails & {
+  /** In the order of the request. */
+  readonly streams: readonly StreamCoverage[];
+};
 export type CandlesResult = WithDetails & { readonly candles: readonly Candle[] };
 export type CandlesManyResult = WithDetails & {
   /** In the order of the request. */
@@ -214,6 +221,29 @@ export const coverage = async (
   );
   if (!Array.isArray(body.gaps)) throw strange(details);
   return { coverage: body, details };
+};
+
+/** Completeness of several streams by hour, in a time range of at most a day, in the order of the request. */
+export const coverageMany = async (
+  requester: Get,
+  feedIds: readonly string[],
+  span: TimeRange,
+  options?: CallOptions,
+): Promise<CoverageManyResult> => {
+  const asked = readFeedIds(feedIds);
+  const query = { feedIDs: asked.join(','), ...spanQuery(span) };
+  const { body, details } = await readExtension(
+    'coverage of several streams',
+    'Read each stream with coverage().',
+    () => requester.get<Partial<Body<'CoverageMany'>>>(targetOf(paths.reportCoverageMany, query), options),
+  );
+  const received = new Map((Array.isArray(body.streams) ? body.streams : []).map((one) => [Object(one).feedID, one]));
+  const streams = asked.map((feedID) => {
+    const one = received.get(feedID);
+    if (one === undefined || !Array.isArray(one.hours)) throw strange(details);
+    return one;
+  });
+  return { streams, details };
 };
 
 /** Open, high, low and close as exact integers with 18 decimals. Empty buckets are absent. */

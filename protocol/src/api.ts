@@ -189,6 +189,20 @@ export const routes = {
     },
     answers: { 200: 'Coverage' },
   },
+  reportCoverageMany: {
+    method: 'GET',
+    path: '/api/v1/reports/coverage/bulk',
+    transport: 'http',
+    auth: 'required',
+    about:
+      'Completeness of several streams by hour over at most a day, in the order asked for; costs a token per 4 streams and day. Sealpost extension.',
+    query: {
+      feedIDs: feedIds,
+      from: seconds('from', 'First second of the range.'),
+      to: seconds('to', 'Last second of the range.'),
+    },
+    answers: { 200: 'CoverageMany' },
+  },
   reportCandles: {
     method: 'GET',
     path: '/api/v1/reports/candles',

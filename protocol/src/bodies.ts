@@ -5,7 +5,6 @@ import {
   count,
   date,
   errorKeys,
-  exactInteger,
   feedId,
   hexPattern,
   nullableDate,
@@ -14,6 +13,7 @@ import {
   text,
   textLike,
 } from './body-schemas.ts';
+import { rangeBodies } from './range-bodies.ts';
 
 export type { BodySchema } from './body-schemas.ts';
 
@@ -191,81 +191,7 @@ export const bodies = {
     additionalProperties: { $ref: '#/components/schemas/SignerSet' },
     description: 'Config digest → signer set.',
   },
-  Coverage: {
-    type: 'object',
-    properties: {
-      from: seconds('First second of the range.'),
-      to: seconds('Last second of the range.', 1_763_203_599),
-      reports: count('Reports that are valid in the range.', 3_540),
-      coveredSeconds: count('Seconds for which a report is valid.', 3_540),
-      completeness: {
-        type: 'number',
-        minimum: 0,
-        maximum: 1,
-        description: 'Covered seconds divided by the seconds of the range.',
-        examples: [0.983],
-      },
-      gapCount: count('Number of gaps.', 1),
-      gaps: { type: 'array', items: { $ref: '#/components/schemas/Gap' }, description: 'The first 1,000.' },
-      medianIntervalMs: {
-        type: ['number', 'null'],
-        description: 'Between successive observations; null with fewer than two.',
-        examples: [1_000],
-      },
-    },
-    required: ['from', 'to', 'reports', 'coveredSeconds', 'completeness', 'gapCount', 'gaps', 'medianIntervalMs'],
-    additionalProperties: false,
-  },
-  Gap: {
-    type: 'object',
-    properties: {
-      from: seconds('First second without a report.', 1_763_201_000),
-      to: seconds('Last second without a report.', 1_763_201_059),
-      seconds: { type: 'integer', minimum: 1, description: 'Length of the gap.', examples: [60] },
-    },
-    required: ['from', 'to', 'seconds'],
-    additionalProperties: false,
-  },
-  Candle: {
-    type: 'object',
-    properties: {
-      timestamp: seconds('First second of the bucket.', 1_763_199_960),
-      open: exactInteger,
-      high: exactInteger,
-      low: exactInteger,
-      close: exactInteger,
-      reports: { type: 'integer', minimum: 1, description: 'Reports in the bucket.', examples: [60] },
-    },
-    required: ['timestamp', 'open', 'high', 'low', 'close', 'reports'],
-    additionalProperties: false,
-  },
-  Candles: {
-    type: 'object',
-    properties: { candles: { type: 'array', items: { $ref: '#/components/schemas/Candle' } } },
-    required: ['candles'],
-    additionalProperties: false,
-  },
-  CandlesMany: {
-    type: 'object',
-    properties: {
-      streams: {
-        type: 'array',
-        items: { $ref: '#/components/schemas/StreamCandles' },
-        description: 'One entry for each feed ID, in the order asked for.',
-      },
-    },
-    required: ['streams'],
-    additionalProperties: false,
-  },
-  StreamCandles: {
-    type: 'object',
-    properties: {
-      feedID: feedId,
-      candles: { type: 'array', items: { $ref: '#/components/schemas/Candle' } },
-    },
-    required: ['feedID', 'candles'],
-    additionalProperties: false,
-  },
+  ...rangeBodies,
   ServerTime: {
     type: 'object',
     properties: { serverTimeMs: count('Unix milliseconds.', 1_763_200_000_123) },
@@ -287,6 +213,12 @@ export const bodies = {
         examples: [0.8],
       },
       streams: { $ref: '#/components/schemas/StreamCounts' },
+      changes: {
+        type: 'array',
+        items: { $ref: '#/components/schemas/Change' },
+        description:
+          'Recent changes of public streams and signer sets, and ends that are expected within three months; the 10 nearest of each kind, latest first.',
+      },
       sandbox: { $ref: '#/components/schemas/SandboxStatus' },
     },
     required: [
@@ -298,7 +230,33 @@ export const bodies = {
       'uptimeSeconds',
       'ingestLagSeconds',
       'streams',
+      'changes',
     ],
+    additionalProperties: false,
+  },
+  Change: {
+    type: 'object',
+    properties: {
+      at: date('When it happened or is expected.', '2025-11-15T00:00:00.000000Z'),
+      kind: {
+        type: 'string',
+        enum: [
+          'stream_added',
+          'decommission_expected',
+          'stream_decommissioned',
+          'signer_set_added',
+          'signer_set_retired',
+        ],
+        description: 'What changed.',
+      },
+      feedID: feedId,
+      name: textLike('ETH/USD-Streams', 'Name of the stream.'),
+      configDigest: textLike(
+        '0x0009c1a4e5f7b2d3c6a8901b2c3d4e5f60718293a4b5c6d7e8f9012a3b4c5d6e',
+        'Config digest of the signer set.',
+      ),
+    },
+    required: ['at', 'kind'],
     additionalProperties: false,
   },
   StreamCounts: {

@@ -255,6 +255,21 @@ const missing = { feedID: feedId, reason: 'gap' } as const;
 const entry = toCatalogEntry(parseStream(discoveryVectors.feeds[0]));
 const signerSets = toSignerSetsJson(parseSignerSets(verificationVectors.signerSets));
 const gap = { from: 1_763_200_003, to: 1_763_200_005, seconds: 3 };
+const streamCoverage: Body<'StreamCoverage'> = {
+  feedID: feedId,
+  from: 1_763_200_001,
+  coveredSeconds: 7,
+  gapCount: 1,
+  longestGap: gap,
+  newestMs: 1_763_200_010_000,
+  hours: [{ timestamp: 1_763_197_200, seconds: 10, coveredSeconds: 7 }],
+};
+const change = {
+  at: '2025-11-15T00:00:00.000000Z',
+  kind: 'stream_added',
+  feedID: feedId,
+  name: 'ETH/USD-Streams',
+} as const;
 const price = '3865052126782320350000';
 const candle = { timestamp: 1_763_200_020, open: price, high: price, low: price, close: price, reports: 60 };
 const streams = { total: 24, live: 22, behind: 1, behindFeedIDs: [feedId] };
@@ -286,12 +301,16 @@ const examples: { readonly [N in BodyName]: Body<N> } = {
     gaps: [gap],
     medianIntervalMs: 1_000,
   },
+  CoverageMany: { streams: [streamCoverage] },
+  StreamCoverage: streamCoverage,
+  HourCoverage: streamCoverage.hours[0] as Body<'HourCoverage'>, // it has one
   Gap: gap,
   Candle: candle,
   Candles: { candles: [candle] },
   CandlesMany: { streams: [{ feedID: feedId, candles: [candle] }] },
   StreamCandles: { feedID: feedId, candles: [candle] },
   ServerTime: { serverTimeMs: 1_763_200_000_123 },
+  Change: change,
   Status: {
     ready: false,
     reasons: ['ingest: the newest report is 75 s old'],
@@ -301,6 +320,7 @@ const examples: { readonly [N in BodyName]: Body<N> } = {
     uptimeSeconds: 3_600,
     ingestLagSeconds: 75.123,
     streams,
+    changes: [change],
   },
   StreamCounts: streams,
   SandboxStatus: { timeMs: 1_773_412_200_000, speed: 60, paused: false, faults: ['status=503,probability=0.1'] },

@@ -20,6 +20,18 @@ test('cost: coverage costs a token per started six hours, up to a day', () => {
   expect(costOf('reportCoverage', { feedId, from: t0, to: 0 })).toBe(1);
 });
 
+test('cost: coverage of several streams costs a token per four streams and day', () => {
+  const cost = (streams: number, seconds: number) =>
+    costOf('reportCoverageMany', {
+      feedIds: Array.from({ length: streams }, () => feedId),
+      from: t0,
+      to: t0 + seconds - 1,
+    });
+  expect([cost(1, 1), cost(4, 86_400), cost(5, 86_400), cost(100, 86_400), cost(100, 10 ** 9)]).toEqual([
+    1, 1, 2, 25, 25,
+  ]);
+});
+
 test('cost: candles cost a token per 1,440 roll-ups', () => {
   const cost = (resolution: CandleResolution, candles: number) =>
     costOf('reportCandles', { feedId, from: t0, to: t0 + candles * resolution - 1, resolution });

@@ -5,6 +5,9 @@ import { limits } from './limits.ts';
 /** Seconds of coverage that one token pays for. */
 const coverageSecondsPerToken = 21_600;
 
+/** The same where hours without a gap are known from roll-ups. */
+const coverageManySecondsPerToken = 4 * limits.coverageSecondsMax;
+
 /** Roll-ups that one token pays for. */
 const rollupsPerToken = 1_440;
 
@@ -41,6 +44,8 @@ export const candleBucketsMax = (streams: number): number =>
 /** Routes whose cost depends on their arguments; every other request costs one token. */
 const costs: { readonly [R in RouteName]?: (query: QueryOf<R>) => number } = {
   reportCoverage: ({ from, to }) => tokens(to - from, coverageSecondsPerToken, limits.coverageSecondsMax),
+  reportCoverageMany: ({ feedIds, from, to }) =>
+    tokens((to - from) * feedIds.length, coverageManySecondsPerToken, limits.coverageSecondsMax * feedIds.length),
   reportCandles: (query) => candleTokens(query, 1, limits.candlesMax),
   reportCandlesMany: (query) => candleTokens(query, query.feedIds.length, candleBucketsMax(query.feedIds.length)),
 };

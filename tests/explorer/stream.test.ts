@@ -283,6 +283,52 @@ test.each([
   await screenshot('status');
 });
 
+test.each(['desktop', 'phone'] as const)(
+  'status page on a %s: lag and availability of each stream, searched and sorted by the address, and what changed',
+  async (viewport) => {
+    const opened = await world.openPage({ path: '/status?q=btc&sort=-gaps', viewport, signedIn: true });
+    const { page, screenshot, expectAccessible } = opened;
+    const rows = page.locator(viewport === 'phone' ? '.status-card' : '.status-streams tbody tr');
+    await page
+      .getByRole('img', { name: /^Last 24 hours: / })
+      .nth(2)
+      .waitFor({ timeout: waitMs });
+    expect(await rows.filter({ hasText: 'BTC/USD' }).count()).toBe(await rows.count());
+    await rows.filter({ hasText: /\d %/ }).first().waitFor({ timeout: waitMs });
+    await page.getByText('Signer set added').waitFor({ timeout: waitMs });
+    await expectAccessible();
+    const search = page.getByRole('searchbox', { name: 'Search streams' });
+    await search.fill('nothing like this');
+    await page.getByText('No stream matches the search.').waitFor();
+    await search.fill('eth');
+    await rows.filter({ hasText: 'ETH/USD' }).first().waitFor();
+    expect(await search.evaluate((box) => box === document.activeElement)).toBe(true);
+    await expect.poll(() => page.url()).toContain('q=eth');
+    await screenshot('status-availability');
+  },
+);
+
+test('status page without an account: an invitation to sign in instead of the table', async () => {
+  const { page } = await world.openPage({ path: '/status' });
+  await page.getByText('Sign in to see each stream').waitFor({ timeout: waitMs });
+  expect(await page.getByRole('searchbox', { name: 'Search streams' }).count()).toBe(0);
+});
+
+test('status page: a server without availability says so, and the rest of the page works', async () => {
+  const { page, allow } = await world.openPage({
+    path: '/status',
+    signedIn: true,
+    prepare: (tab) =>
+      tab.route('**/api/v1/reports/coverage/bulk?*', (route) =>
+        route.fulfill({ status: 404, json: { error: 'No.', code: 'route_not_found', requestId: 'r' } }),
+      ),
+  });
+  allow(/404/);
+  await page.getByRole('button', { name: 'Try again' }).waitFor({ timeout: waitMs });
+  await page.getByText('Ready', { exact: true }).first().waitFor({ timeout: waitMs });
+  await page.locator('.status-streams tbody tr').nth(5).waitFor();
+});
+
 test('pages show that the server is down, and recover when it is back', {
   timeout: 180_000,
 }, async () => {

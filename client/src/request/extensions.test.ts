@@ -157,6 +157,7 @@ test.each([
   ['status', [], 'Read a report with latest() to see whether the service works.'],
   ['feeds', [], 'List the catalog with discovery(), and keep your own list of readable streams.'],
   ['coverage', [feedId, { from: 1, to: 2 }], 'Read the time range with pages() and compare the windows.'],
+  ['coverageMany', [[feedId], { from: 1, to: 2 }], 'Read each stream with coverage().'],
   ['candles', [feedId, { from: 1, to: 2, resolution: 60 }], 'Read the time range with pages() and decode the prices.'],
   ['candlesMany', [[feedId], { from: 1, to: 2, resolution: 60 }], 'Read each stream with candles().'],
 ] as const)('%s: a server without it is an error that says what to do', async (name, args, advice) => {

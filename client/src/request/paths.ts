@@ -12,6 +12,7 @@ export const paths = {
   reportBulk: '/api/v1/reports/bulk',
   reportPage: '/api/v1/reports/page',
   reportCoverage: '/api/v1/reports/coverage',
+  reportCoverageMany: '/api/v1/reports/coverage/bulk',
   reportCandles: '/api/v1/reports/candles',
   reportCandlesMany: '/api/v1/reports/candles/bulk',
   reportStream: '/api/v1/reports/stream',

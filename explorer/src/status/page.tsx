@@ -1,4 +1,4 @@
-// The status page: the server's own status, polled every few seconds, and since when it is unreachable.
+// The status page: the server's own status, polled every few seconds, since when it is unreachable, lag and availability per stream, and what changed.
 import { type Body, skewMaxMs } from '@sealpost/protocol';
 import { useExplorer } from '../state/explorer.ts';
 import { streamHref } from '../state/router.ts';
@@ -6,6 +6,8 @@ import { explainError } from '../state/session.ts';
 import { Copy, Failure, Loading, Notice, Pill, Time, useTitle } from '../ui/components.tsx';
 import { formatAge, formatCount, shortId } from '../ui/format.ts';
 import { type Renewed, useRenewed } from '../ui/polling.ts';
+import { AvailabilityCard } from './availability-card.tsx';
+import { ChangesCard } from './changes-card.tsx';
 import { explainClock, readStatus, type ServerStatus, splitReason } from './server-status.ts';
 import '../styles/status.css';
 
@@ -29,6 +31,8 @@ export const StatusPage = () => {
       {state.failure !== undefined && <Unreachable failure={state.failure} hasValue={state.value !== undefined} />}
       {state.value === undefined && state.failure === undefined && <Loading label="Loading the status" lines={6} />}
       {state.value !== undefined && <Told told={state.value} isOld={state.failure !== undefined} />}
+      <AvailabilityCard />
+      <ChangesCard changes={state.value?.status.changes} />
       <SignerSets />
     </div>
   );

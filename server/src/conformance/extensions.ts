@@ -111,6 +111,17 @@ export const extensionTable: readonly Extension[] = [
       ).status === 200,
   },
   {
+    id: 'coverage-many',
+    title: '/api/v1/reports/coverage/bulk',
+    isPresent: async (probe) =>
+      (
+        await isExtended(
+          probe,
+          (feedId, second) => `/api/v1/reports/coverage/bulk?feedIDs=${feedId}&from=${second - 9}&to=${second}`,
+        )
+      ).status === 200,
+  },
+  {
     id: 'candles',
     title: '/api/v1/reports/candles',
     isPresent: async (probe) =>

@@ -28,7 +28,7 @@ import { reportAt } from './routes/report-at.ts';
 import { createBulkRoute } from './routes/report-bulk.ts';
 import { reportCandles } from './routes/report-candles.ts';
 import { createCandlesManyRoute } from './routes/report-candles-many.ts';
-import { reportCoverage } from './routes/report-coverage.ts';
+import { createCoverageManyRoute, reportCoverage } from './routes/report-coverage.ts';
 import { reportLatest } from './routes/report-latest.ts';
 import { reportLatestMany } from './routes/report-latest-many.ts';
 import { reportPage } from './routes/report-page.ts';
@@ -98,6 +98,7 @@ const createHandlers = ({ rules, isDraining, monotonicMs, live, sandbox, findFil
   discovery: createDiscoveryRoute(),
   reportBulk: createBulkRoute(),
   reportCandlesMany: createCandlesManyRoute(monotonicMs),
+  reportCoverageMany: createCoverageManyRoute(monotonicMs),
   status: createStatusRoute({ rules, isDraining, monotonicMs, sandbox }),
   openapi: createOpenApiRoute(rules),
   docs: createDocsRoute(findFile),

@@ -16,6 +16,7 @@ const expensive: ReadonlySet<RouteName> = new Set<RouteName>([
   'reportCandles',
   'reportCandlesMany',
   'reportCoverage',
+  'reportCoverageMany',
   'reportPage',
   'reportBulk',
   'reportLatestMany',

@@ -22,7 +22,7 @@ export type Coverage = TimeRange & {
   readonly medianIntervalMs: number | null;
 };
 
-const gapsMax = 1_000;
+const answeredGapsMax = 1_000;
 const windowsPerPage = 1_100; // more than the 1,000 that a second can hold, and some 2 ms of reading
 
 const secondOf = (ms: number): number => Math.floor(ms / 1_000);
@@ -31,6 +31,7 @@ const secondOf = (ms: number): number => Math.floor(ms / 1_000);
 export const coverageOf = async (
   pages: AsyncIterable<readonly Window[]> | Iterable<readonly Window[]>,
   { from, to }: TimeRange,
+  gapsMax = answeredGapsMax,
 ): Promise<Coverage> => {
   const gaps: CoverageGap[] = [];
   const intervals = createMedian();

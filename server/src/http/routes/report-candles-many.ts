@@ -2,6 +2,7 @@
 // range, so that many clients with the same range cost one read (D191). Sealpost extension.
 import { candleBucketsMax, type FeedId } from '@sealpost/protocol';
 import { runForClient } from '../../access/long-work.ts';
+import { createKeptValues, type KeptValues } from '../../runtime/kept-values.ts';
 import type { CandleRange } from '../../store/candle-rollup.ts';
 import type { Handler, RouteContext } from './context.ts';
 import { candleRangeOf, createCandleReader, renderCandles } from './report-candles.ts';
@@ -12,7 +13,7 @@ const keptMs = 10_000;
 const charactersMax = 8_000_000;
 
 export const createCandlesManyRoute = (monotonicMs: () => number): Handler<'reportCandlesMany'> => {
-  const kept = createKeptTexts(monotonicMs);
+  const kept = createKeptValues<string>(keptMs, charactersMax, monotonicMs);
   return async (query, context) => {
     const { feedIds } = query;
     const range = candleRangeOf(query, candleBucketsMax(feedIds.length), context);
@@ -36,7 +37,7 @@ const renderStream = async (
   range: CandleRange,
   reports: RouteContext['reports'],
   read: ReturnType<typeof createCandleReader>,
-  kept: KeptTexts,
+  kept: KeptValues<string>,
 ): Promise<string> => {
   const { from, to, resolution } = range;
   const newestSecond = Math.floor((reports.newestMs(feedId) ?? 0) / 1_000);
@@ -47,33 +48,7 @@ const renderStream = async (
   const known = kept.get(key);
   const candles = await read(feedId, known === undefined ? range : { ...range, from: openFrom });
   const over = known ?? renderCandles(candles.filter(({ start }) => start < openFrom));
-  if (known === undefined && openFrom > from) kept.put(key, over);
+  if (known === undefined && openFrom > from) kept.put(key, over, key.length + over.length);
   const open = renderCandles(candles.filter(({ start }) => start >= openFrom));
   return over === '' || open === '' ? over + open : `${over},${open}`;
-};
-
-type KeptTexts = {
-  readonly get: (key: string) => string | undefined;
-  readonly put: (key: string, text: string) => void;
-};
-
-/** Texts by key, each for `keptMs`. At the bound it forgets everything, which costs less than tracking use. */
-const createKeptTexts = (monotonicMs: () => number): KeptTexts => {
-  const kept = new Map<string, { readonly text: string; readonly atMs: number }>();
-  let characters = 0;
-  return {
-    get: (key) => {
-      const found = kept.get(key);
-      return found !== undefined && monotonicMs() - found.atMs < keptMs ? found.text : undefined;
-    },
-    put: (key, text) => {
-      const before = kept.get(key);
-      characters += text.length + key.length - (before === undefined ? 0 : before.text.length + key.length);
-      if (characters > charactersMax) {
-        kept.clear();
-        characters = key.length + text.length;
-      }
-      kept.set(key, { text, atMs: monotonicMs() });
-    },
-  };
 };

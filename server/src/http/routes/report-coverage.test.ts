@@ -11,9 +11,16 @@ import { createSignedReports, secondStream } from '../../../../tests/support/sig
 const { report, signerSets } = await createSignedReports();
 const [feedId, now] = [secondStream(1), 1_763_200_000];
 
+let passedMs = 0;
 let service: Service;
 beforeAll(async () => {
-  service = await openService([testStream(feedId)], signerSets, () => now * 1_000);
+  service = await openService(
+    [testStream(feedId), testStream(secondStream(2))],
+    signerSets,
+    () => now * 1_000,
+    {},
+    () => performance.now() + passedMs,
+  );
   const one = report(feedId, now, now);
   const past = Array.from({ length: 6_000 }, (_, i) => {
     const ms = (now - 6_000 + i) * 1_000;
@@ -45,4 +52,46 @@ test.each([
   const gone = eventsOf().filter(({ code }) => code === 'client_gone');
   expect(gone.length).toBeGreaterThan(10);
   expect(gone[0]).toMatchObject({ status: 499, bytes: 0, userId });
+});
+
+test('coverage of several streams: by hour, in the order asked for, and late reports once what is kept is old', async () => {
+  const reader = await service.addAccount(['public']);
+  const [other, from] = [secondStream(2), Math.floor(now / 3_600) * 3_600 - 3_600];
+  const ask = async () => {
+    const target = `/api/v1/reports/coverage/bulk?feedIDs=${other},${feedId},${other}&from=${from}&to=${now - 1}`;
+    const { status, json } = await service.call(target, { as: reader });
+    expect(status).toBe(200);
+    return json.streams;
+  };
+  const newestMs = now * 1_000;
+  const whole = {
+    feedID: feedId,
+    newestMs: newestMs - 1_000,
+    from: now - 6_000,
+    coveredSeconds: 6_000,
+    gapCount: 0,
+    longestGap: null,
+  };
+  expect(await ask()).toMatchObject([{ feedID: other, coveredSeconds: 0, hours: [] }, whole]);
+  const one = (second: number) => ({ ...report(other, second, second), price: 1n });
+  await service.append([one(from), one(from + 1), one(from + 9), one(now)]);
+  const [{ hours, ...first }] = await ask();
+  expect(first).toEqual({
+    feedID: other,
+    newestMs,
+    from,
+    coveredSeconds: 3,
+    gapCount: 2,
+    longestGap: { from: from + 10, to: now - 1, seconds: now - from - 10 },
+  });
+  expect(hours).toEqual([
+    { timestamp: from, seconds: 3_600, coveredSeconds: 3 },
+    { timestamp: from + 3_600, seconds: now - from - 3_600, coveredSeconds: 0 },
+  ]);
+  await service.append([one(from + 2), one(now - 2)]);
+  expect((await ask())[0]).toMatchObject({ coveredSeconds: 4 });
+  passedMs += 60_000;
+  expect((await ask())[0]).toMatchObject({ coveredSeconds: 5 });
+  const tooLong = `/api/v1/reports/coverage/bulk?feedIDs=${feedId}&from=${now - 86_400}&to=${now}`;
+  expect((await service.call(tooLong, { as: reader })).json).toMatchObject({ code: 'malformed_argument' });
 });

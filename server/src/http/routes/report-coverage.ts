@@ -1,9 +1,17 @@
-// GET /api/v1/reports/coverage: gaps and completeness of a range, read in slices. Sealpost extension.
-import { limits, malformedArgument } from '@sealpost/protocol';
-import { runForClient } from '../../access/long-work.ts';
+// GET /api/v1/reports/coverage: gaps and completeness of a range, read in slices; /api/v1/reports/coverage/bulk: completeness of several streams, by
+// hour. Sealpost extensions.
+import { type FeedId, limits, malformedArgument } from '@sealpost/protocol';
+import { type LongWork, runForClient } from '../../access/long-work.ts';
+import { createKeptValues } from '../../runtime/kept-values.ts';
 import { coverageOf, windowsTouching } from '../../store/coverage.ts';
+import {
+  type CoverageReader,
+  type KeptGaps,
+  readHourCoverage,
+  type StreamCoverage,
+} from '../../store/hour-coverage.ts';
 import type { ReportStore } from '../../store/store.ts';
-import type { Handler } from './context.ts';
+import type { Handler, RouteContext } from './context.ts';
 import { checkRange } from './time-range.ts';
 
 /** Windows that one answer reads: a day of 11 reports per second, and a second of the loop in slices. */
@@ -13,16 +21,58 @@ export const reportCoverage: Handler<'reportCoverage'> = async ({ feedId, from, 
   checkRange(from, to, limits.coverageSecondsMax);
   const { reports, longWork, userId, client } = context;
   const range = { from, to };
-  const coverage = await runForClient(longWork, userId, client, (slice) => {
-    let count = 0;
-    const windows: ReportStore['windows'] = async (...args) => {
-      const page = await slice(() => reports.windows(...args));
-      count += page.length;
-      if (count > windowsMax)
-        throw malformedArgument('to', to, `an earlier second: the range has more than ${windowsMax} reports`);
-      return page;
-    };
-    return coverageOf(windowsTouching({ windows }, feedId, range), range);
-  });
+  const coverage = await runForClient(longWork, userId, client, (slice) =>
+    coverageOf(windowsTouching({ windows: boundedWindows(reports, slice, to) }, feedId, range), range),
+  );
   return { status: 200, body: JSON.stringify(coverage), cacheControl: 'no-store' };
 };
+
+/** Reads windows in slices, up to `windowsMax` for one answer. */
+const boundedWindows = (reports: ReportStore, slice: LongWork['slice'], to: number): ReportStore['windows'] => {
+  let count = 0;
+  return async (...args) => {
+    const page = await slice(() => reports.windows(...args));
+    count += page.length;
+    if (count > windowsMax)
+      throw malformedArgument('to', to, `an earlier second: the range has more than ${windowsMax} reports`);
+    return page;
+  };
+};
+
+/** Gaps of hours that are over change only when reports arrive late: they are in an answer after this long. */
+const keptMs = 60_000;
+/** Kept hours and gaps: a day of 2,000 streams has 48,000 hours. */
+const keptMax = 200_000;
+
+export const createCoverageManyRoute = (monotonicMs: () => number): Handler<'reportCoverageMany'> => {
+  const kept: KeptGaps = createKeptValues(keptMs, keptMax, monotonicMs);
+  return async ({ feedIds, from, to }, context) => {
+    checkRange(from, to, limits.coverageSecondsMax);
+    const { longWork, userId, client } = context;
+    const streams = await runForClient(longWork, userId, client, async (slice) => {
+      const reader = createReader(context, slice, to);
+      const entries: (StreamCoverage & { readonly feedID: FeedId })[] = [];
+      for (const feedID of feedIds)
+        entries.push({ feedID, ...(await readHourCoverage(reader, feedID, { from, to }, kept)) });
+      return entries;
+    });
+    return { status: 200, body: JSON.stringify({ streams }), cacheControl: 'no-store' };
+  };
+};
+
+const createReader = ({ reports }: RouteContext, slice: LongWork['slice'], to: number): CoverageReader => ({
+  windows: boundedWindows(reports, slice, to),
+  neighbours: (...args) => slice(() => reports.neighbours(...args)),
+  newestMs: reports.newestMs,
+  hourCounts: async (feedId, range) => {
+    const counts = new Map<number, number>();
+    const hours = { from: Math.floor(range.from / 3_600) * 3_600, to: range.to, resolution: 3_600 };
+    for (let next: number | undefined = hours.from; next !== undefined; ) {
+      const start: number = next;
+      const found = await slice((isOver) => reports.candles(feedId, { ...hours, from: start }, isOver));
+      for (const { start: hour, reports: count } of found.candles) counts.set(hour, (counts.get(hour) ?? 0) + count);
+      next = found.next;
+    }
+    return counts;
+  },
+});

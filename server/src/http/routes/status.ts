@@ -2,6 +2,7 @@
 // Computed at most once a second.
 import type { Body, NetworkType } from '@sealpost/protocol';
 import { type Freshness, lateReason, readFreshness } from '../../store/freshness.ts';
+import { recentChanges } from '../recent-changes.ts';
 import type { Handler, RouteContext } from './context.ts';
 
 export type StatusParts = {
@@ -49,6 +50,7 @@ const render = async (
       behind: behind.length,
       behindFeedIDs: behind.slice(0, feedIdsMax).map(({ feedId }) => feedId),
     },
+    changes: recentChanges(admin, reportNowMs),
     ...(sandbox && { sandbox: sandbox() }),
   };
   return JSON.stringify(status);

@@ -5,6 +5,7 @@ import { type MissReason, missError, reasonOf } from '../../http/routes/report-m
 import type { AdminSnapshot } from '../../store/admin-snapshot.ts';
 import { coverageOf, windowsTouching } from '../../store/coverage.ts';
 import { renderReport } from '../../store/format/rendered-report.ts';
+import { type CoverageReader, readHourCoverage } from '../../store/hour-coverage.ts';
 import { type Neighbours, type ReportStore, reportTag, type StoredReport, type Window } from '../../store/store.ts';
 import { type BadReports, badReportKinds, observedMs, type SentReport } from './bad-reports.ts';
 import type { AppliedFault, Decisions, FaultSubject, HidingFault } from './decisions.ts';
@@ -12,7 +13,7 @@ import type { AppliedFault, Decisions, FaultSubject, HidingFault } from './decis
 export type AnswerParts = {
   readonly decisions: Decisions;
   readonly badReports: BadReports;
-  readonly reports: Pick<ReportStore, 'at' | 'latest' | 'neighbours' | 'windows'>;
+  readonly reports: Pick<ReportStore, 'at' | 'latest' | 'neighbours' | 'newestMs' | 'windows'>;
   readonly admin: () => AdminSnapshot;
 };
 
@@ -33,6 +34,7 @@ const forms = {
   reportBulk: 'several',
   reportPage: 'page',
   reportCoverage: 'coverage',
+  reportCoverageMany: 'streamCoverage',
   reportCandles: 'candles',
   reportCandlesMany: 'streamCandles',
 } as const satisfies Partial<Record<RouteName, string>>;
@@ -204,6 +206,23 @@ const changeCoverage: Change = async (parts, asked) => {
   return withText(asked.answer, JSON.stringify(coverage));
 };
 
+/** Measured again from the visible reports, without counts of ingest. */
+const changeStreamCoverage: Change = async (parts, asked) => {
+  if (!(asked.feedIds.some(asked.isMissing) || parts.decisions.has(hidingKinds))) return asked.answer;
+  const { reports, decisions } = parts;
+  const reader: CoverageReader = {
+    windows: reports.windows,
+    neighbours: reports.neighbours,
+    newestMs: (feedId) => (asked.isMissing(feedId) ? undefined : reports.newestMs(feedId)),
+    isVisible: (feedId, { observationsMs }) => decisions.hiding(asked, feedId, observationsMs) === undefined,
+    hourCounts: async () => new Map(),
+  };
+  const range = { from: Number(asked.query.from), to: Number(asked.query.to) };
+  const streams = [];
+  for (const feedID of asked.feedIds) streams.push({ feedID, ...(await readHourCoverage(reader, feedID, range)) });
+  return withText(asked.answer, JSON.stringify({ streams }));
+};
+
 type SentCandle = { readonly timestamp: number };
 
 /** Without the buckets all of whose reports a fault hides; one that began before it still has the reports after. */
@@ -244,6 +263,7 @@ const change: Readonly<Record<(typeof forms)[keyof typeof forms], Change>> = {
   several: changeSeveral,
   page: changePage,
   coverage: changeCoverage,
+  streamCoverage: changeStreamCoverage,
   candles: changeCandles,
   streamCandles: changeStreamCandles,
 };
