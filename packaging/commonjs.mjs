@@ -1,16 +1,16 @@
 // Gives every built package an entry for require(): dist/cjs holds a wrapper for each entry point, and the declarations as CommonJS.
 // The wrapper loads the ES module itself, so that a program that uses both import and require() has one copy of every class (D107).
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { basename, join } from 'node:path';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const readManifest = (folder) => JSON.parse(readFileSync(join(root, folder, 'package.json'), 'utf8'));
 
-/** Loads the module beside it; where Node cannot, says what to do. */
+/** Loads the module of the same path in dist; where Node cannot, says what to do. */
 const wrapperOf = (name, packageName, node) => `'use strict';
 try {
-  module.exports = require('../${name}.js');
+  module.exports = require('${'../'.repeat(name.split('/').length)}${name}.js');
 } catch (cause) {
   if (cause.code !== 'ERR_REQUIRE_ESM') throw cause;
   throw new Error("${packageName} is an ES module, which require() loads on Node ${node}. On older releases use: await import('${packageName}').", { cause });
@@ -31,7 +31,7 @@ const writeCommonJs = (folder, { name, engines, exports }) => {
     writeFileSync(join(target, path), text);
   }
   for (const { require } of Object.values(exports).filter((entry) => entry.require !== undefined)) {
-    const entry = basename(require.default, '.js');
+    const entry = require.default.replace(/^\.\/dist\/cjs\/(.*)\.js$/, '$1');
     writeFileSync(join(target, `${entry}.js`), wrapperOf(entry, name, engines.node));
   }
 };

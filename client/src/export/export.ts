@@ -1,5 +1,5 @@
 // The entry point `@sealpost/client/export`: reports as rows with exact values, and as CSV or Parquet.
-export type { CatalogEntry, ReportJson, SchemaVersion } from '@sealpost/protocol';
+export type { FeedId, ReportJson, SchemaVersion } from '@sealpost/protocol';
 export {
   type ColumnKind,
   type ColumnOptions,
