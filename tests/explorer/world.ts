@@ -40,8 +40,8 @@ export type OpenPage = {
   readonly allow: (pattern: RegExp) => void;
   /** Of the whole page; `screen`: only what is in view. */
   readonly screenshot: (name: string, of?: 'page' | 'screen') => Promise<void>;
-  /** Throws with every axe-core rule that the page breaks now. */
-  readonly expectAccessible: () => Promise<void>;
+  /** Throws with every axe-core rule that the page breaks now, or the elements of a selector: a page of 4,000 elements takes axe-core seconds. */
+  readonly expectAccessible: (within?: string) => Promise<void>;
 };
 
 export type ExplorerWorld = {
@@ -163,7 +163,7 @@ const openWatchedPage = async (
       mkdirSync(target, { recursive: true });
       await page.screenshot({ path: join(target, `${name}-${viewport}-${theme}.png`), fullPage: of === 'page' });
     },
-    expectAccessible: () => expectAccessible(page),
+    expectAccessible: (within) => expectAccessible(page, within),
     problems: () => problems.filter((problem) => !allowed.some((pattern) => pattern.test(problem))),
     close: () => context.close(),
   };
@@ -174,7 +174,7 @@ const axeSource = readFileSync(createRequire(import.meta.url).resolve('axe-core/
 type Violation = { readonly id: string; readonly help: string; readonly nodes: readonly { readonly html: string }[] };
 
 // Evaluated over the debugger, which is not subject to the page's content security policy.
-const expectAccessible = async (page: Page): Promise<void> => {
+const expectAccessible = async (page: Page, within?: string): Promise<void> => {
   const debug = await page.context().newCDPSession(page);
   const evaluate = async (expression: string): Promise<unknown> => {
     const { result, exceptionDetails } = await debug.send('Runtime.evaluate', {
@@ -188,7 +188,9 @@ const expectAccessible = async (page: Page): Promise<void> => {
   };
   try {
     await evaluate(axeSource);
-    const violations = (await evaluate('axe.run().then(({ violations }) => violations)')) as readonly Violation[]; // as axe-core documents
+    const context = within === undefined ? 'document' : JSON.stringify(within);
+    const run = `axe.run(${context}).then(({ violations }) => violations)`;
+    const violations = (await evaluate(run)) as readonly Violation[]; // as axe-core documents
     const told = violations.flatMap(({ id, help, nodes }) => nodes.map(({ html }) => `${id}: ${help}: ${html}`));
     if (told.length > 0) throw new Error(`axe-core finds:\n${told.join('\n')}`);
   } finally {

@@ -1,7 +1,8 @@
 // Parameters, body fields and headers as rows: name, type and limits, meaning.
-import type { OpenApiParameter } from '@sealpost/protocol/openapi';
+import { Copy } from '../ui/components.tsx';
+import { firstValues, headersLast } from './arguments.ts';
 import { useDocs } from './docs-context.ts';
-import type { DocsAnswer, DocsSchema } from './document.ts';
+import type { DocsAnswer, DocsOperation, DocsSchema } from './document.ts';
 import { InlineText } from './prose.tsx';
 import { bodyForms, limitTexts, schemaRows, typeText } from './schema-rows.ts';
 
@@ -12,11 +13,12 @@ type RowProps = {
   readonly type: string;
   readonly limits: readonly string[];
   readonly about: string;
+  readonly example?: string;
 };
 
 const isPattern = (limit: string): boolean => limit.startsWith('^');
 
-const FieldRow = ({ name, depth = 0, notes, type, limits, about }: RowProps) => (
+const FieldRow = ({ name, depth = 0, notes, type, limits, about, example = '' }: RowProps) => (
   <div class={`docs-field depth-${Math.min(depth, 4)}`}>
     <dt>
       <code>{name}</code>
@@ -34,24 +36,38 @@ const FieldRow = ({ name, depth = 0, notes, type, limits, about }: RowProps) => 
           <span key={limit}> · {isPattern(limit) ? <code>{limit}</code> : limit}</span>
         ))}
       </span>
+      {example !== '' && (
+        <span class="docs-example">
+          <span>
+            Example: <code>{example}</code>
+          </span>
+          <Copy text={example} label={`Copy the example of ${name}`} />
+        </span>
+      )}
     </dd>
   </div>
 );
 
-export const ParameterFields = ({ parameters }: { readonly parameters: readonly OpenApiParameter[] }) => (
-  <dl class="docs-fields">
-    {parameters.map(({ name, in: place, required, description, schema }) => (
-      <FieldRow
-        key={`${place} ${name}`}
-        name={name}
-        notes={[...(required ? ['required'] : []), ...(place === 'header' ? ['header'] : [])]}
-        type={typeText(schema)}
-        limits={limitTexts(schema)}
-        about={description}
-      />
-    ))}
-  </dl>
-);
+/** With an example where this server has one. */
+export const ParameterFields = ({ operation }: { readonly operation: DocsOperation }) => {
+  const { streams, nowSeconds } = useDocs();
+  const examples = firstValues(operation, streams, nowSeconds);
+  return (
+    <dl class="docs-fields">
+      {headersLast(operation.parameters).map(({ name, in: place, required, description, schema }) => (
+        <FieldRow
+          key={`${place} ${name}`}
+          name={name}
+          notes={[...(required ? ['required'] : []), ...(place === 'header' ? ['header'] : [])]}
+          type={typeText(schema)}
+          limits={limitTexts(schema)}
+          about={description}
+          example={examples[name] ?? ''}
+        />
+      ))}
+    </dl>
+  );
+};
 
 const BodyFields = ({ schema }: { readonly schema: DocsSchema }) => {
   const { docs } = useDocs();

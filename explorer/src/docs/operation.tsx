@@ -1,7 +1,6 @@
 // One operation: what it does, its parameters and answers, a sample, and "Try it".
 import { useState } from 'preact/hooks';
 import { Copy, Pill } from '../ui/components.tsx';
-import { headersLast } from './arguments.ts';
 import { useDocs } from './docs-context.ts';
 import { type DocsOperation, errorAnchor } from './document.ts';
 import { AnswerFields, ParameterFields } from './fields.tsx';
@@ -55,32 +54,47 @@ const Answers = ({ operation }: { readonly operation: DocsOperation }) => (
 export const Operation = ({ operation }: { readonly operation: DocsOperation }) => {
   const { origin } = useDocs();
   const [isOpen, setOpen] = useState(false);
-  const { id, method, path, summary, description, auth, transport, hasHead } = operation;
-  const parameters = headersLast(operation.parameters);
+  const { id, method, path, summary, description, auth, transport, hasHead, parameters } = operation;
   const transportText = transportTexts[transport];
   const panelId = `${id}-try`;
   return (
     <article id={id} class="docs-operation card" data-section tabIndex={-1} aria-labelledby={`${id}-title`}>
+      <h3 id={`${id}-title`}>
+        <a class="docs-anchor" href={`#${id}`}>
+          <span class={`docs-method ${method.toLowerCase()}`}>{method}</span> <code>{breakable(path)}</code>
+        </a>
+        <Copy text={`${origin}${path}`} label={`Copy the URL of ${method} ${path}`} />
+      </h3>
+      <p class="docs-summary">
+        <InlineText text={description === undefined ? summary : `${summary} ${description}`} />
+      </p>
+      <div class="row">
+        <button
+          type="button"
+          class="primary"
+          aria-expanded={isOpen}
+          aria-controls={panelId}
+          onClick={() => setOpen(!isOpen)}
+        >
+          {isOpen ? 'Close' : 'Try it'}
+          <span class="unseen">
+            {' '}
+            {method} {path}
+          </span>
+        </button>
+        <Pill kind="plain">{authTexts[auth]}</Pill>
+        {transportText !== undefined && <Pill kind="plain">{transportText}</Pill>}
+        {hasHead && <Pill kind="plain">HEAD supported</Pill>}
+      </div>
+      <div id={panelId} class="docs-try" hidden={!isOpen}>
+        {isOpen && <TryIt operation={operation} />}
+      </div>
       <div class="docs-operation-columns">
         <div class="docs-operation-text">
-          <h3 id={`${id}-title`}>
-            <a class="docs-anchor" href={`#${id}`}>
-              <span class={`docs-method ${method.toLowerCase()}`}>{method}</span> <code>{breakable(path)}</code>
-            </a>
-            <Copy text={`${origin}${path}`} label={`Copy the URL of ${method} ${path}`} />
-          </h3>
-          <p>
-            <InlineText text={description === undefined ? summary : `${summary} ${description}`} />
-          </p>
-          <p class="row">
-            <Pill kind="plain">{authTexts[auth]}</Pill>
-            {transportText !== undefined && <Pill kind="plain">{transportText}</Pill>}
-            {hasHead && <Pill kind="plain">HEAD supported</Pill>}
-          </p>
           {parameters.length > 0 && (
             <>
               <h4 class="docs-part">Parameters</h4>
-              <ParameterFields parameters={parameters} />
+              <ParameterFields operation={operation} />
             </>
           )}
           <Answers operation={operation} />
@@ -88,23 +102,7 @@ export const Operation = ({ operation }: { readonly operation: DocsOperation }) 
         <div class="docs-operation-code">
           <RequestSample operation={operation} />
           <AnswerSample operation={operation} />
-          <button
-            type="button"
-            class="primary docs-try-button"
-            aria-expanded={isOpen}
-            aria-controls={panelId}
-            onClick={() => setOpen(!isOpen)}
-          >
-            {isOpen ? 'Close' : 'Try it'}
-            <span class="unseen">
-              {' '}
-              {method} {path}
-            </span>
-          </button>
         </div>
-      </div>
-      <div id={panelId} class="docs-try" hidden={!isOpen}>
-        {isOpen && <TryIt operation={operation} />}
       </div>
     </article>
   );

@@ -56,11 +56,14 @@ const sizeText = (bytes: number): string =>
     ? `${bytes.toLocaleString('en-US')} B`
     : `${(bytes / 1_000).toLocaleString('en-US', { maximumFractionDigits: 0 })} KB`;
 
+/** Some browsers begin to read the URL after the click. */
+const revokeAfterMs = 1_000;
+
 const download = (body: Blob, name: string): void => {
   const url = URL.createObjectURL(body);
   const link = Object.assign(document.createElement('a'), { href: url, download: name });
   link.click();
-  setTimeout(() => URL.revokeObjectURL(url), 0);
+  setTimeout(() => URL.revokeObjectURL(url), revokeAfterMs);
 };
 
 export const AnswerText = ({ exchange, name }: { readonly exchange: Exchange; readonly name: string }) => {

@@ -39,7 +39,11 @@ const ArgumentField = ({ id, parameter, value, onChange }: FieldProps) => {
     <div class={`field ${isFeedId(parameter) ? 'is-wide' : ''}`}>
       <label for={id}>
         <code>{name}</code>
-        {required && <span class="docs-note is-required">required</span>}
+        {required && (
+          <span class="docs-note is-required" aria-hidden="true">
+            required
+          </span>
+        )}
       </label>
       {choices === undefined ? (
         <input
