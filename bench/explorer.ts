@@ -6,10 +6,11 @@ import { openSync, readFileSync } from 'node:fs';
 import { extname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Browser, Page, Route } from 'playwright-core';
-import { buildExplorer } from '../tests/explorer/build.ts';
 import { openBrowser } from '../tests/support/browser.ts';
-import { root } from '../tests/support/source-tree.ts';
 import type { Measurement } from './measure.ts';
+
+/** Seen from the bundle, whose folder is in the root. `npm run bench` has built the page. */
+const root = fileURLToPath(new URL('..', import.meta.url));
 
 type Target = { readonly child: ChildProcess; readonly url: string; readonly userId: string; readonly secret: string };
 
@@ -161,7 +162,6 @@ const measure = async (browser: Browser, page: Page, act: () => Promise<unknown>
 };
 
 export const benchExplorer = async (): Promise<readonly Measurement[]> => {
-  await buildExplorer();
   const target = await startTarget();
   const { browser, close } = await openBrowser();
   try {

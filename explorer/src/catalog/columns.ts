@@ -46,13 +46,13 @@ const changeValue = ({ feedId }: CatalogEntry, { latest, day }: KnownOf): SortVa
 export const columns = {
   pair: {
     label: 'Pair',
-    widthPx: 158,
+    widthPx: 154,
     rank: 99,
     value: ({ baseAsset, quoteAsset }) => `${baseAsset}/${quoteAsset}`.toLowerCase(),
   },
   price: {
     label: 'Latest price',
-    widthPx: 132,
+    widthPx: 128,
     rank: 98,
     needsUser: true,
     value: ({ feedId }, { latest }) => latest(feedId)?.decoded.price,
@@ -74,8 +74,8 @@ export const columns = {
     // By observation time, newest first: ages change all the time, observation times do not.
     value: ({ feedId }, { latest }) => negative(latest(feedId)?.decoded.observationsMs),
   },
-  status: { label: 'Status', widthPx: 132, rank: 94, value: statusValue },
-  class: { label: 'Asset class', widthPx: 120, rank: 91, value: ({ assetClass }) => assetClass.toLowerCase() },
+  status: { label: 'Status', widthPx: 140, rank: 94, value: statusValue },
+  class: { label: 'Asset class', widthPx: 128, rank: 91, value: ({ assetClass }) => assetClass.toLowerCase() },
   type: {
     label: 'Feed type',
     widthPx: 108,

@@ -62,12 +62,12 @@ const cells: Readonly<Record<ColumnName, (props: RowProps) => ComponentChildren>
 
 const pairOf = ({ baseAsset, quoteAsset }: CatalogEntry): string => `${baseAsset}/${quoteAsset}`;
 
-/** The whole row is its link. Only one row is in the tab order; the arrow keys move to the others. */
+/** The whole row is its link. What distinguishes a stream comes first, so that a narrow column does not cut it off. Only one row is in the tab order; the arrow keys move to the others. */
 const pairLink = ({ stream, isActive, distinction }: RowProps) => (
   <a class="pair-link" href={streamHref(stream.feedId)} tabIndex={isActive ? 0 : -1}>
     <span class="pair">{pairOf(stream)}</span>
     <span class="asset-name">
-      {distinction === undefined ? stream.assetName : `${stream.assetName} · ${distinction}`}
+      {distinction === undefined ? stream.assetName : `${distinction} · ${stream.assetName}`}
     </span>
   </a>
 );
