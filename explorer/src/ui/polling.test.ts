@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { afterFailure, keepRenewing, nothingYet, type Renewed } from './polling.ts';
+import { afterFailure, keepRenewing, nothingYet, type Renewed, untilVisible } from './polling.ts';
 
 /** Answers in turn; the last one ends the loop. */
 const run = async (answers: readonly (number | Error)[]): Promise<readonly Renewed<number>[]> => {
@@ -69,4 +69,30 @@ test('waiting leaves no listener behind', async () => {
   };
   await keepRenewing(async () => 1, 1, tell, signal);
   expect(counts).toEqual([0, 0, 0, 0]);
+});
+
+test('polling: nothing is loaded while the page is hidden, and at once when it is visible again', async () => {
+  const page = Object.assign(new EventTarget(), { hidden: true }) as unknown as Document & { hidden: boolean }; // what is read of it
+  const ended = new AbortController();
+  let loads = 0;
+  const load = async () => {
+    loads += 1;
+  };
+  const polling = keepRenewing(
+    load,
+    0,
+    () => {},
+    ended.signal,
+    () => untilVisible(page, ended.signal),
+  );
+  await expect.poll(() => loads).toBe(1);
+  page.dispatchEvent(new Event('visibilitychange'));
+  expect(loads).toBe(1);
+  page.hidden = false;
+  page.dispatchEvent(new Event('visibilitychange'));
+  await expect.poll(() => loads).toBeGreaterThan(2);
+  page.hidden = true;
+  ended.abort();
+  await polling;
+  expect(await untilVisible(page, ended.signal)).toBeUndefined();
 });

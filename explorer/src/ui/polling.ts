@@ -30,12 +30,30 @@ const sleep = (ms: number, signal: AbortSignal): Promise<void> =>
     signal.addEventListener('abort', end);
   });
 
-/** Polls until the signal is aborted, `everyMs` after each response, or at most five seconds after a failure. */
+/** Resolves once the page is visible, or nobody waits any more. */
+export const untilVisible = (
+  page: Pick<Document, 'hidden' | 'addEventListener' | 'removeEventListener'>,
+  signal: AbortSignal,
+): Promise<void> =>
+  new Promise((resolve) => {
+    const look = (): void => {
+      if (page.hidden && !signal.aborted) return;
+      page.removeEventListener('visibilitychange', look);
+      signal.removeEventListener('abort', look);
+      resolve();
+    };
+    page.addEventListener('visibilitychange', look);
+    signal.addEventListener('abort', look);
+    look();
+  });
+
+/** Polls until the signal is aborted, `everyMs` after each response, or at most five seconds after a failure, once `ready` resolves. */
 export const keepRenewing = async <T>(
   load: (signal: AbortSignal) => Promise<T>,
   everyMs: number,
   tell: (state: Renewed<T>) => void,
   signal: AbortSignal,
+  ready: () => Promise<void> = async () => {},
 ): Promise<void> => {
   let state: Renewed<T> = nothingYet;
   while (!signal.aborted) {
@@ -47,10 +65,11 @@ export const keepRenewing = async <T>(
     if (signal.aborted) return;
     tell(state);
     await sleep(state.failure === undefined ? everyMs : Math.min(everyMs, failedEveryMs), signal);
+    await ready();
   }
 };
 
-/** The same as a hook; starts over when one of `inputs` changes. */
+/** The same as a hook, while the page is visible; starts over when one of `inputs` changes. */
 export const useRenewed = <T>(
   load: (signal: AbortSignal) => Promise<T>,
   everyMs: number,
@@ -60,7 +79,7 @@ export const useRenewed = <T>(
   useEffect(() => {
     const abort = new AbortController();
     setState(nothingYet);
-    void keepRenewing(load, everyMs, setState, abort.signal);
+    void keepRenewing(load, everyMs, setState, abort.signal, () => untilVisible(document, abort.signal));
     return () => abort.abort();
   }, inputs);
   return state;
