@@ -119,6 +119,6 @@ export const SocketNote = () => (
   <Notice title="Shown from the event stream">
     Browsers cannot send signed headers with a WebSocket. This page reads the same reports from{' '}
     <a href="#reportStream">the event stream</a> and shows them as the messages that the WebSocket sends. To open a real
-    one, run the sample above.
+    one, run the sample of this operation.
   </Notice>
 );
