@@ -10,19 +10,25 @@ import { Account } from './ui/frame/account.tsx';
 import { Boundary } from './ui/frame/boundary.tsx';
 import { SandboxBanner } from './ui/frame/sandbox-banner.tsx';
 import { ShortcutsButton, ShortcutsDialog } from './ui/frame/shortcuts-dialog.tsx';
+import { Toasts } from './ui/frame/toasts.tsx';
 import { SignInButton, SignInDialog } from './ui/sign-in-dialog.tsx';
 import './styles/app.css';
 
-const links = [
-  { href: '/', text: 'Streams', pages: ['catalog', 'stream', 'report'] },
-  { href: '/inspect', text: 'Inspect a report', pages: ['inspect'] },
-  { href: '/status', text: 'Status', pages: ['status'] },
-  { href: '/docs', text: 'API docs', pages: ['docs'] },
-] as const satisfies readonly {
+type PageLink = {
   readonly href: string;
   readonly text: string;
+  /** More of the text, where there is space. */
+  readonly rest?: string;
   readonly pages: readonly PageRoute['page'][];
-}[];
+};
+
+const links: readonly PageLink[] = [
+  { href: '/', text: 'Streams', pages: ['catalog', 'stream', 'report'] },
+  { href: '/inspect', text: 'Inspect', rest: 'a report', pages: ['inspect'] },
+  { href: '/status', text: 'Status', pages: ['status'] },
+  { href: '/alerts', text: 'Alerts', pages: ['alerts'] },
+  { href: '/docs', text: 'API docs', pages: ['docs'] },
+];
 
 const Seal = () => (
   <svg class="seal" width="24" height="24" viewBox="0 0 32 32" aria-hidden="true">
@@ -74,12 +80,15 @@ const Header = ({ route }: { readonly route: PageRoute }) => (
     <div class="site-bar">
       <a class="brand" href="/" aria-label="Sealpost, all streams">
         <Seal />
-        Sealpost
+        <span class="brand-name">Sealpost</span>
       </a>
       <nav class="site-nav" aria-label="Pages">
-        {links.map(({ href, text, pages }) => (
+        {links.map(({ href, text, rest, pages }) => (
           <a key={href} href={href} aria-current={pages.some((page) => page === route.page) ? 'page' : undefined}>
-            {text}
+            <span>
+              {text}
+              {rest !== undefined && <span class="wide-word"> {rest}</span>}
+            </span>
           </a>
         ))}
       </nav>
@@ -260,6 +269,7 @@ export const App = ({ code }: { readonly code: PageCode }) => {
         </Boundary>
       </main>
       <Footer />
+      <Toasts />
       <SignInDialog />
       <ShortcutsDialog />
     </>

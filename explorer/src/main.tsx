@@ -4,6 +4,7 @@ import './styles/base.css';
 import { render } from 'preact';
 import { App } from './app.tsx';
 import { createPageCode } from './pages.tsx';
+import { createAlerts } from './state/alerts/alerts.ts';
 import { createCatalog } from './state/catalog.ts';
 import { createChunks } from './state/chunks.ts';
 import { createClock } from './state/clock.ts';
@@ -49,6 +50,8 @@ const days = createDays(session, clock);
 const watchlist = createWatchlist(window);
 const listColumns = createListColumns(window);
 
+const alerts = createAlerts({ window, session, catalog, live, clock, chunks });
+
 const root = document.getElementById('app');
 if (root !== null) {
   root.replaceChildren(); // what index.html says until now
@@ -70,6 +73,7 @@ if (root !== null) {
         shortcuts,
         sampleLanguage,
         unexpected,
+        alerts,
         sandbox,
         signIn,
       }}

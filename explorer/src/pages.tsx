@@ -21,6 +21,10 @@ const loaders = {
         <ReportPage key={route.feedId} feedId={route.feedId} timestamp={route.timestamp} />
       ) : null;
   },
+  alerts: async (): Promise<Show> => {
+    const { AlertsPage } = await import('./alerts/page.tsx');
+    return () => <AlertsPage />;
+  },
   docs: async (): Promise<Show> => {
     const { DocsPage } = await import('./docs/page.tsx');
     return () => <DocsPage />;

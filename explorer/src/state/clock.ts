@@ -4,6 +4,8 @@ import { type ReadonlySignal, signal } from '@preact/signals';
 /** Milliseconds by the server's clock once it is known; updated twice a second while the page is visible. */
 export type Clock = {
   readonly nowMs: ReadonlySignal<number>;
+  /** The same at this instant, also while the page is hidden. */
+  readonly read: () => number;
   /** Reads the server's time now, and again whenever the page becomes visible. */
   readonly follow: (ask: () => Promise<number>) => void;
   /** Runs from this time on at this speed, as the time of a sandbox does; 0 stands still. */
@@ -19,10 +21,10 @@ export const createClock = ({ document, setInterval }: Timers, machineMs: () => 
   let offsetMs = 0;
   let sandbox: { readonly timeMs: number; readonly readMs: number; readonly speed: number } | undefined;
   const nowMs = signal(machineMs());
+  const read = (): number =>
+    sandbox === undefined ? machineMs() + offsetMs : sandbox.timeMs + (machineMs() - sandbox.readMs) * sandbox.speed;
   const tick = (): void => {
-    if (document.hidden) return;
-    nowMs.value =
-      sandbox === undefined ? machineMs() + offsetMs : sandbox.timeMs + (machineMs() - sandbox.readMs) * sandbox.speed;
+    if (!document.hidden) nowMs.value = read();
   };
   setInterval(tick, everyMs);
   const correct = async (ask: () => Promise<number>): Promise<void> => {
@@ -35,6 +37,7 @@ export const createClock = ({ document, setInterval }: Timers, machineMs: () => 
   };
   return {
     nowMs,
+    read,
     runFrom: (timeMs, speed) => {
       sandbox = { timeMs, readMs: machineMs(), speed };
       tick();

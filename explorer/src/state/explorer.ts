@@ -2,6 +2,7 @@
 import { createContext } from 'preact';
 import { useContext } from 'preact/hooks';
 import type { Theme } from '../ui/theme.ts';
+import type { Alerts } from './alerts/alerts.ts';
 import type { Catalog } from './catalog.ts';
 import type { Chunks } from './chunks.ts';
 import type { Clock } from './clock.ts';
@@ -36,6 +37,7 @@ export type Explorer = {
   readonly shortcuts: Shortcuts;
   /** The language of programs to copy (ui/code-samples.ts); any text, because the browser may hold anything. */
   readonly sampleLanguage: Kept<string>;
+  readonly alerts: Alerts;
   readonly sandbox: SandboxWatch;
   readonly unexpected: Unexpected;
   /** The sign-in dialog; any page may open it, for example with `<SignInButton />`. */

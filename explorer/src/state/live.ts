@@ -56,7 +56,10 @@ export const planOf = (
   watches: Iterable<Pick<Watch, 'feedIds' | 'onReport' | 'lastMs'>>,
   readable: ReadonlySet<string>,
 ): Plan => {
-  const newestFirst = [...watches].reverse();
+  // Those that need every report come before rows that are only looked at.
+  const newestFirst = [...watches]
+    .reverse()
+    .toSorted((a, b) => Number(a.onReport === undefined) - Number(b.onReport === undefined));
   const wanted = new Set(newestFirst.flatMap(({ feedIds }) => feedIds).filter((feedId) => readable.has(feedId)));
   const feedIds = [...wanted].slice(0, limits.feedIdsMax);
   const starts = newestFirst

@@ -6,6 +6,7 @@ export type PageRoute =
   | { readonly page: 'catalog' }
   | { readonly page: 'stream'; readonly feedId: string }
   | { readonly page: 'report'; readonly feedId: string; readonly timestamp: number }
+  | { readonly page: 'alerts' }
   | { readonly page: 'docs' }
   | { readonly page: 'inspect' }
   | { readonly page: 'status' }
@@ -26,6 +27,7 @@ export type Router = {
 /** The page at a path. */
 export const parseRoute = (path: string): PageRoute => {
   if (path === '/') return { page: 'catalog' };
+  if (path === '/alerts') return { page: 'alerts' };
   if (path === '/docs') return { page: 'docs' };
   if (path === '/inspect') return { page: 'inspect' };
   if (path === '/status') return { page: 'status' };

@@ -2,6 +2,7 @@
 import { type CatalogEntry, isSchemaVersion, schemaVersionOf } from '@sealpost/protocol';
 import { useEffect, useState } from 'preact/hooks';
 import { useExplorer } from '../state/explorer.ts';
+import { AddAlert } from '../ui/add-alert.tsx';
 import { Empty, Failure, Loading, Notice, StatusPill, useTitle } from '../ui/components.tsx';
 import { PriceAt } from '../ui/price-at/price-at.tsx';
 import { SignInButton } from '../ui/sign-in-dialog.tsx';
@@ -65,6 +66,7 @@ const StreamHead = ({ stream, isLive }: { readonly stream: CatalogEntry; readonl
         <h1>{pairOf(stream)}</h1>
         <StatusPill status={status} expectedDecommissionAt={expectedDecommissionAt} nowMs={clock.nowMs.value} />
         {isLive && <LivePill />}
+        {isLive && <AddAlert feedId={stream.feedId} />}
       </div>
       <p class="muted">
         {stream.assetName} · {stream.attributeType} · {stream.feedType}

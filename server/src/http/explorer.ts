@@ -58,7 +58,7 @@ const bytesMax = 16 * 2 ** 20;
 export const explorerFolder = fileURLToPath(new URL('../../public', import.meta.url));
 
 /** The page itself, which then shows what its address names. */
-const pagePattern = /^\/(?:docs|inspect|status|streams\/0x[0-9a-fA-F]{64}(?:\/at\/[0-9]{1,10})?)?$/;
+const pagePattern = /^\/(?:alerts|docs|inspect|status|streams\/0x[0-9a-fA-F]{64}(?:\/at\/[0-9]{1,10})?)?$/;
 
 /** Opens the files of a folder. Without a build the page's addresses say how to make one; `onTrouble` gets the cause. */
 export const openExplorer = (folder: string, onTrouble: (error: unknown) => void): FindFile => {

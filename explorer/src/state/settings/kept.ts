@@ -12,9 +12,14 @@ export type KeepingWindow = Pick<Window, 'localStorage' | 'addEventListener'>;
 
 /**
  * A value in local storage, as JSON. `parse` gets whatever is there, undefined if nothing is, and returns a valid value: users and other
- * programs can write anything.
+ * programs can write anything. `toStored` turns a value into what JSON can hold.
  */
-export const createKept = <T>(window: KeepingWindow, key: string, parse: (stored: unknown) => T): Kept<T> => {
+export const createKept = <T>(
+  window: KeepingWindow,
+  key: string,
+  parse: (stored: unknown) => T,
+  toStored: (value: T) => unknown = (value) => value,
+): Kept<T> => {
   const value = signal(parse(readStored(window, key)));
   window.addEventListener('storage', (event) => {
     if (event.key === key || event.key === null) value.value = parse(parseJson(event.newValue));
@@ -23,7 +28,7 @@ export const createKept = <T>(window: KeepingWindow, key: string, parse: (stored
     value,
     set: (next) => {
       value.value = next;
-      return writeStored(window, key, next);
+      return writeStored(window, key, toStored(next));
     },
   };
 };

@@ -1,0 +1,188 @@
+// The form that adds or edits an alert. `/alerts?feed=FEED_ID&level=PRICE` opens it with the stream and price of another page.
+import { formatDecimal } from '@sealpost/client';
+import { useState } from 'preact/hooks';
+import type { Alerts } from '../state/alerts/alerts.ts';
+import { type Alert, type AlertRule, alertsMax, intervalsMax, parseLevel } from '../state/alerts/rules.ts';
+import { useExplorer } from '../state/explorer.ts';
+import { shortId } from '../ui/format.ts';
+
+const kinds = {
+  above: 'Price rises to a level',
+  below: 'Price falls to a level',
+  stale: 'No report for some intervals',
+  unverified: 'A report fails verification',
+} as const;
+
+type Kind = keyof typeof kinds;
+
+type Draft = {
+  readonly feedId: string;
+  readonly kind: Kind;
+  readonly level: string;
+  readonly repeats: boolean;
+  readonly intervals: string;
+};
+
+const emptyDraft: Draft = { feedId: '', kind: 'above', level: '', repeats: false, intervals: '5' };
+
+const draftOf = ({ feedId, rule }: Alert): Draft => {
+  if (rule.kind === 'stale') return { ...emptyDraft, feedId, kind: 'stale', intervals: String(rule.intervals) };
+  if (rule.kind === 'unverified') return { ...emptyDraft, feedId, kind: 'unverified' };
+  return { ...emptyDraft, feedId, kind: rule.direction, level: formatDecimal(rule.level), repeats: rule.repeats };
+};
+
+/** The rule, or what is missing. */
+const readDraft = ({ feedId, kind, level, repeats, intervals }: Draft): AlertRule | string => {
+  if (feedId === '') return 'Choose a stream.';
+  if (kind === 'unverified') return { kind };
+  if (kind === 'stale') {
+    const count = Number(intervals);
+    const isValid = Number.isInteger(count) && count >= 1 && count <= intervalsMax;
+    return isValid ? { kind, intervals: count } : `Enter a number of intervals from 1 to ${intervalsMax}.`;
+  }
+  const parsed = parseLevel(level);
+  return parsed === undefined
+    ? 'Enter a price, such as 64,120.55, with at most 18 decimals.'
+    : { kind: 'price', direction: kind, level: parsed, repeats };
+};
+
+/** Adds or changes the alert; returns what is wrong, if anything. */
+const saveDraft = (alerts: Alerts, draft: Draft, edited: Alert | undefined): string | undefined => {
+  const rule = readDraft(draft);
+  if (typeof rule === 'string') return rule;
+  if (edited !== undefined) alerts.change(edited.id, rule);
+  else if (!alerts.add(draft.feedId, rule)) return `There are ${alertsMax} alerts already. Delete one first.`;
+  return undefined;
+};
+
+type FormProps = { readonly edited: Alert | undefined; readonly isFull: boolean; readonly onDone: () => void };
+
+export const AlertForm = ({ edited, isFull, onDone }: FormProps) => {
+  const { alerts, router } = useExplorer();
+  const [draft, setDraft] = useState<Draft>(() => {
+    const { query } = router.address.peek();
+    if (edited !== undefined) return draftOf(edited);
+    return { ...emptyDraft, feedId: query.get('feed') ?? '', level: query.get('level') ?? '' };
+  });
+  const [said, setSaid] = useState<{ readonly text: string; readonly isProblem: boolean } | undefined>(undefined);
+  const change = (part: Partial<Draft>): void => {
+    setDraft((last) => ({ ...last, ...part }));
+    setSaid(undefined);
+  };
+  const submit = (event: Event): void => {
+    event.preventDefault();
+    const problem = saveDraft(alerts, draft, edited);
+    setSaid({ text: problem ?? 'Alert added.', isProblem: problem !== undefined });
+    if (problem !== undefined) return;
+    if (edited !== undefined) onDone();
+    void alerts.askPermission();
+  };
+  return (
+    <section class="card" aria-labelledby="alert-form-title">
+      <h2 id="alert-form-title">{edited === undefined ? 'Add an alert' : 'Edit the alert'}</h2>
+      <form class="alert-form" onSubmit={submit} noValidate>
+        <StreamChoice feedId={draft.feedId} isFixed={edited !== undefined} onChange={(feedId) => change({ feedId })} />
+        <label class="field">
+          <span>When</span>
+          <select
+            value={draft.kind}
+            onChange={(event) => change({ kind: event.currentTarget.value as Kind })} // one of the options
+          >
+            {Object.entries(kinds).map(([kind, text]) => (
+              <option key={kind} value={kind}>
+                {text}
+              </option>
+            ))}
+          </select>
+        </label>
+        <RuleFields draft={draft} onChange={change} />
+        <div class="row alert-acts">
+          <button type="submit" class="primary" disabled={isFull && edited === undefined}>
+            {edited === undefined ? 'Add alert' : 'Save'}
+          </button>
+          {edited !== undefined && (
+            <button type="button" onClick={onDone}>
+              Cancel
+            </button>
+          )}
+        </div>
+      </form>
+      <p class={`small ${said?.isProblem === true ? 'bad' : 'muted'}`} role="status">
+        {said?.text ?? (isFull ? `There are ${alertsMax} alerts, as many as there may be.` : '')}
+      </p>
+    </section>
+  );
+};
+
+const StreamChoice = ({
+  feedId,
+  isFixed,
+  onChange,
+}: {
+  readonly feedId: string;
+  readonly isFixed: boolean;
+  readonly onChange: (feedId: string) => void;
+}) => {
+  const { catalog, session } = useExplorer();
+  const state = catalog.state.value;
+  const isAnonymous = session.userId.value === undefined;
+  const streams =
+    state.phase === 'ready' ? state.streams.filter((one) => isAnonymous || state.readable.has(one.feedId)) : [];
+  const isKnown = streams.some((one) => one.feedId === feedId);
+  return (
+    <label class="field">
+      <span>Stream</span>
+      <select value={feedId} disabled={isFixed} onChange={(event) => onChange(event.currentTarget.value)}>
+        <option value="">Choose a stream</option>
+        {!isKnown && feedId !== '' && <option value={feedId}>{shortId(feedId)}</option>}
+        {streams.map((one) => (
+          <option key={one.feedId} value={one.feedId}>
+            {one.baseAsset}/{one.quoteAsset} · {shortId(one.feedId)}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+};
+
+const RuleFields = ({
+  draft,
+  onChange,
+}: {
+  readonly draft: Draft;
+  readonly onChange: (part: Partial<Draft>) => void;
+}) => {
+  if (draft.kind === 'unverified') return null;
+  if (draft.kind === 'stale')
+    return (
+      <label class="field">
+        <span>Intervals</span>
+        <input
+          inputMode="numeric"
+          value={draft.intervals}
+          onInput={(event) => onChange({ intervals: event.currentTarget.value })}
+        />
+      </label>
+    );
+  return (
+    <>
+      <label class="field">
+        <span>Level</span>
+        <input
+          inputMode="decimal"
+          autoComplete="off"
+          value={draft.level}
+          onInput={(event) => onChange({ level: event.currentTarget.value })}
+        />
+      </label>
+      <label class="check">
+        <input
+          type="checkbox"
+          checked={draft.repeats}
+          onChange={(event) => onChange({ repeats: event.currentTarget.checked })}
+        />
+        Every time, after it has moved back by 0.1 %
+      </label>
+    </>
+  );
+};

@@ -1,0 +1,213 @@
+// Alerts that the page watches for while it is open: kept in the browser, evaluated in one tab, shown in all.
+import { computed, effect, type ReadonlySignal, signal } from '@preact/signals';
+import type { Catalog } from '../catalog.ts';
+import type { Chunks } from '../chunks.ts';
+import type { Clock } from '../clock.ts';
+import type { Live, LiveReport } from '../live.ts';
+import type { Session } from '../session.ts';
+import { createKept } from '../settings/kept.ts';
+import { createRefusals } from './refusals.ts';
+import {
+  type Alert,
+  type AlertEvent,
+  type AlertRule,
+  afterAge,
+  afterPrice,
+  afterRefusal,
+  alertsMax,
+  historyMax,
+  type KeptAlerts,
+  parseKept,
+  ruleText,
+  toStored,
+} from './rules.ts';
+
+export type Permission = 'granted' | 'denied' | 'default' | 'unsupported';
+
+export type Alerts = {
+  readonly list: ReadonlySignal<readonly Alert[]>;
+  /** Newest first. */
+  readonly history: ReadonlySignal<readonly AlertEvent[]>;
+  /** Triggered since the page was opened and not dismissed; newest first. */
+  readonly shown: ReadonlySignal<readonly AlertEvent[]>;
+  readonly dismiss: (seq: number) => void;
+  /** False if there are as many as there may be. */
+  readonly add: (feedId: string, rule: AlertRule) => boolean;
+  readonly change: (id: string, rule: AlertRule) => void;
+  readonly setPaused: (id: string, isPaused: boolean) => void;
+  readonly remove: (id: string) => void;
+  readonly clearHistory: () => void;
+  /** Whether the browser shows notifications. */
+  readonly permission: ReadonlySignal<Permission>;
+  /** Asks the user; call it only when the user acts. */
+  readonly askPermission: () => Promise<void>;
+};
+
+export type AlertParts = {
+  readonly window: Window & typeof globalThis;
+  readonly session: Session;
+  readonly catalog: Catalog;
+  readonly live: Live;
+  readonly clock: Clock;
+  readonly chunks: Chunks;
+};
+
+const storageKey = 'sealpost-alerts';
+const lockName = 'sealpost-alerts';
+/** How often ages are compared. */
+const checkEveryMs = 2_000;
+/** After a reconnect, before a missing report counts: the client backfills first. */
+const settleMs = 5_000;
+const shownMax = 3;
+
+export const createAlerts = (parts: AlertParts): Alerts => {
+  const { window, session } = parts;
+  const kept = createKept<KeptAlerts>(window, storageKey, parseKept, toStored);
+  const permission = signal(readPermission(window));
+  const openedSeq = kept.value.peek().history[0]?.seq ?? 0;
+  const dismissed = signal<ReadonlySet<number>>(new Set());
+  const update = (alerts: readonly Alert[], history = kept.value.peek().history): void =>
+    void kept.set({ alerts, history });
+  const setAlert = (id: string, change: (alert: Alert) => Alert): void =>
+    update(kept.value.peek().alerts.map((alert) => (alert.id === id ? change(alert) : alert)));
+  const store: AlertStore = {
+    alerts: () => kept.value.peek().alerts,
+    record: ([next, isTriggered], text) => {
+      const { alerts, history } = kept.value.peek();
+      const event = { seq: (history[0]?.seq ?? 0) + 1, feedId: next.feedId, text, atMs: parts.clock.read() };
+      const others = alerts.map((alert) => (alert.id === next.id ? next : alert));
+      update(others, isTriggered ? [event, ...history].slice(0, historyMax) : history);
+      if (isTriggered) notify(window, event, nameOf(parts.catalog, next.feedId));
+    },
+  };
+  const feedKey = computed(() =>
+    [...new Set(kept.value.value.alerts.filter(({ isPaused }) => !isPaused).map(({ feedId }) => feedId))]
+      .toSorted()
+      .join(' '),
+  );
+  effect(() => {
+    if (session.userId.value === undefined || feedKey.value === '') return undefined;
+    return lead(window, () => watchAlerts(parts, feedKey.peek().split(' '), store));
+  });
+  return {
+    list: computed(() => kept.value.value.alerts),
+    history: computed(() => kept.value.value.history),
+    shown: computed(() =>
+      kept.value.value.history.filter(({ seq }) => seq > openedSeq && !dismissed.value.has(seq)).slice(0, shownMax),
+    ),
+    dismiss: (seq) => {
+      dismissed.value = new Set([...dismissed.peek(), seq]);
+    },
+    add: (feedId, rule) => {
+      const { alerts } = kept.value.peek();
+      if (alerts.length >= alertsMax) return false;
+      const id = `${Date.now().toString(36)}-${Math.floor(Math.random() * 1e9).toString(36)}`;
+      update([...alerts, { id, feedId, rule, isPaused: false, isArmed: false, lastMs: undefined }]);
+      return true;
+    },
+    change: (id, rule) =>
+      setAlert(id, (alert) => ({ ...alert, rule, isArmed: false, isPaused: false, lastMs: undefined })),
+    setPaused: (id, isPaused) => setAlert(id, (alert) => ({ ...alert, isPaused, isArmed: false })),
+    remove: (id) => update(kept.value.peek().alerts.filter((alert) => alert.id !== id)),
+    clearHistory: () => update(kept.value.peek().alerts, []),
+    permission,
+    askPermission: async () => {
+      if (permission.peek() === 'default') await window.Notification.requestPermission();
+      permission.value = readPermission(window);
+    },
+  };
+};
+
+type AlertStore = {
+  readonly alerts: () => readonly Alert[];
+  /** Keeps what became of an alert; tells the user if it was triggered. */
+  readonly record: (result: readonly [next: Alert, isTriggered: boolean], text: string) => void;
+};
+
+const nameOf = (catalog: Catalog, feedId: string): string => {
+  const stream = catalog.find(feedId);
+  return stream === undefined ? `${feedId.slice(0, 10)}…` : `${stream.baseAsset}/${stream.quoteAsset}`;
+};
+
+/** Acts in one tab of the browser at a time, until the returned function is called; another tab then takes over. */
+const lead = (window: Window, act: () => () => void): (() => void) => {
+  const ended = new AbortController();
+  const hold = async (): Promise<void> => {
+    if (ended.signal.aborted) return;
+    const stop = act();
+    await new Promise((resolve) => ended.signal.addEventListener('abort', resolve));
+    stop();
+  };
+  const { locks } = window.navigator as Partial<Navigator>; // needs https or localhost
+  if (locks === undefined) void hold();
+  else locks.request(lockName, { signal: ended.signal }, hold).catch(() => {}); // aborted while it waits
+  return () => ended.abort();
+};
+
+/** Evaluates the alerts of these streams. */
+const watchAlerts = (
+  { window, session, live, clock, chunks }: AlertParts,
+  feedIds: readonly string[],
+  store: AlertStore,
+) => {
+  const apply = (
+    feedId: string,
+    judge: (alert: Alert) => readonly [Alert, boolean],
+    textOf = (alert: Alert) => ruleText(alert.rule),
+  ): void => {
+    for (const alert of store.alerts().filter((one) => one.feedId === feedId)) {
+      const result = judge(alert);
+      if (result[0] !== alert) store.record(result, textOf(alert));
+    }
+  };
+  const refusals = createRefusals(session, chunks, ({ report }) =>
+    apply(
+      report.feedID,
+      (alert) => afterRefusal(alert, clock.read()),
+      () => `The report of second ${report.observationsTimestamp} failed verification`,
+    ),
+  );
+  const onReport = (next: LiveReport): void => {
+    const { feedID: feedId } = next.report;
+    apply(feedId, (alert) => afterPrice(alert, next.decoded.price, clock.read()));
+    if (
+      store
+        .alerts()
+        .some(({ feedId: other, rule, isPaused }) => other === feedId && rule.kind === 'unverified' && !isPaused)
+    )
+      refusals.check(next);
+  };
+  const unwatch = live.watch(feedIds, onReport);
+  let liveSinceMs: number | undefined;
+  const timer = window.setInterval(() => {
+    // While this page is not connected, a missing report says nothing about the stream.
+    liveSinceMs = live.state.peek() === 'live' ? (liveSinceMs ?? performance.now()) : undefined;
+    if (liveSinceMs === undefined || performance.now() - liveSinceMs < settleMs) return;
+    for (const feedId of feedIds) {
+      const [newest, intervalMs] = [live.latest(feedId).peek(), live.intervalMs(feedId).peek()];
+      if (newest === undefined || intervalMs === undefined) continue;
+      apply(feedId, (alert) => afterAge(alert, clock.read() - newest.decoded.observationsMs, intervalMs, clock.read()));
+    }
+  }, checkEveryMs);
+  return () => {
+    window.clearInterval(timer);
+    unwatch();
+    refusals.close();
+  };
+};
+
+const readPermission = ({ Notification }: Window & typeof globalThis): Permission =>
+  Notification === undefined ? 'unsupported' : Notification.permission;
+
+const notify = (window: Window & typeof globalThis, { feedId, text, seq }: AlertEvent, name: string): void => {
+  if (readPermission(window) !== 'granted') return;
+  try {
+    const shown = new window.Notification(name, { body: text, tag: `sealpost-${seq}`, icon: '/icon.svg' });
+    shown.addEventListener('click', () => {
+      window.focus();
+      window.location.assign(`/streams/${feedId}`);
+    });
+  } catch {
+    // Chrome on Android shows notifications only from service workers; the page shows the alert.
+  }
+};
