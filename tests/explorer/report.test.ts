@@ -15,7 +15,7 @@ afterEach(() => world.closePages());
 afterAll(() => world?.close());
 
 /** Generous, because other tests keep the machine busy. */
-const timeout = 60_000;
+const timeout = 120_000;
 
 /** The body of the API's answer, read without the page. */
 const read = async (query: string): Promise<string> =>
@@ -175,7 +175,7 @@ test(
   'inspect: an unknown signer set and missing signers are no forgeries, but the price stays gray',
   async () => {
     let isDown = true;
-    const { page, allow } = await world.openPage({
+    const { page, allow, screenshot } = await world.openPage({
       path: '/inspect',
       prepare: (opened) => opened.route('**/signers.json', (route) => (isDown ? route.abort() : route.continue())),
     });
@@ -184,12 +184,14 @@ test(
     await page.getByRole('textbox').fill(fullReport);
     await verdict(page, 'unknown').getByText('Cannot be verified: signers unavailable').waitFor();
     await page.locator('.price').getByText('not verified').waitFor();
+    await screenshot('inspect-signers-unavailable');
     isDown = false;
     await page.getByRole('button', { name: 'Try again' }).click();
     expect(await page.evaluate(() => document.activeElement?.tagName)).toBe('SECTION');
     await verdict(page, 'verified').waitFor();
     await page.getByRole('textbox').fill(vectors.cases[0]?.fullReport ?? '');
     await verdict(page, 'unknown').getByText('Cannot be verified: unknown signer set').waitFor();
+    await screenshot('inspect-unknown-signers');
   },
   timeout,
 );

@@ -1,10 +1,8 @@
 // What is inspected: the text box, "Load an example", "Open a file", and the drop of a file anywhere on the page.
 
-import { type Client, SealpostError } from '@sealpost/client';
+import { SealpostError } from '@sealpost/client';
 import { useEffect, useRef, useState } from 'preact/hooks';
-import type { Catalog } from '../state/catalog.ts';
-import type { Chunks } from '../state/chunks.ts';
-import { useExplorer } from '../state/explorer.ts';
+import { type Explorer, useExplorer } from '../state/explorer.ts';
 import { Failure, Notice } from '../ui/components.tsx';
 import type { ReportSource } from '../ui/report/check.ts';
 import { answerText } from '../ui/report/raw-json.tsx';
@@ -29,19 +27,18 @@ const shownMax = 100_000;
 const exampleTries = 3;
 
 /** The newest report of a stream of this server if the user may read one; otherwise the example that ships with the page. */
-const loadExample = async (client: Client, catalog: Catalog, chunks: Chunks): Promise<Given> => {
-  const state = catalog.state.peek();
-  const readable = state.phase === 'ready' ? state.streams.filter(({ feedId }) => state.readable.has(feedId)) : [];
-  for (const { feedId, baseAsset, quoteAsset } of readable.slice(0, exampleTries)) {
-    const answer = await client.latest(feedId).catch((error: unknown) => {
+const loadExample = async ({ session, catalog, chunks }: Explorer): Promise<Given> => {
+  const client = session.client.peek();
+  const readable = session.userId.peek() === undefined ? [] : (await client.feeds()).feeds;
+  for (const { feedID } of readable.slice(0, exampleTries)) {
+    const answer = await client.latest(feedID).catch((error: unknown) => {
       if (error instanceof SealpostError && error.code === 'report_not_found') return undefined;
       throw error;
     });
+    const stream = catalog.find(feedID);
+    const name = stream === undefined ? 'a stream' : `${stream.baseAsset}/${stream.quoteAsset}`;
     if (answer !== undefined)
-      return {
-        ...typed(answerText(answer.report)),
-        label: `Example: the newest report of ${baseAsset}/${quoteAsset} on this server.`,
-      };
+      return { ...typed(answerText(answer.report)), label: `Example: the newest report of ${name} on this server.` };
   }
   const { shippedExample } = await chunks.load(() => import('./example.ts'));
   return {
@@ -66,7 +63,7 @@ type InputProps = {
 
 /** The ways to give a text other than typing it, and what went wrong with the last one. */
 const useGiving = (give: (given: Given) => void) => {
-  const { session, catalog, chunks } = useExplorer();
+  const explorer = useExplorer();
   const [problem, setProblem] = useState<Problem | undefined>(undefined);
   const turn = useRef(0);
   useEffect(() => () => void turn.current++, []);
@@ -90,7 +87,7 @@ const useGiving = (give: (given: Given) => void) => {
     open: (files: readonly File[]): void => void take(readFiles(files)),
     show: (): void => {
       const failed = (error: unknown): Problem => ({ kind: 'example', error });
-      void take(loadExample(session.client.peek(), catalog, chunks).catch(failed));
+      void take(loadExample(explorer).catch(failed));
     },
   };
 };

@@ -1,4 +1,5 @@
 // The inspect page: decodes and verifies any report that the user gives, in the browser, without an account.
+import { decode } from '@sealpost/client';
 import { useMemo, useState } from 'preact/hooks';
 import { useExplorer } from '../state/explorer.ts';
 import { reportHref, streamHref } from '../state/router.ts';
@@ -6,7 +7,7 @@ import { Empty, Notice, useTitle } from '../ui/components.tsx';
 import { shortId } from '../ui/format.ts';
 import { alterField } from '../ui/report/bytes.ts';
 import { useReportCheck } from '../ui/report/check.ts';
-import { type ReadReport, readReport } from '../ui/report/reading.ts';
+import { readReport } from '../ui/report/reading.ts';
 import { ReportView } from '../ui/report/view.tsx';
 import { type Given, ReportInput, typed } from './input.tsx';
 import { type Paste, type PastedReport, parsePaste, placeOf } from './paste.ts';
@@ -137,17 +138,28 @@ type ListProps = {
   readonly choose: (index: number) => void;
 };
 
+type ListLine = { readonly feedId: string; readonly observationsMs: number | undefined };
+
+/** Decodes no more than the list shows: there may be a thousand reports. */
+const readLine = ({ fullReport }: PastedReport): ListLine => {
+  try {
+    return decode(fullReport);
+  } catch {
+    return { feedId: readReport(fullReport).feedId, observationsMs: undefined }; // an unknown schema
+  }
+};
+
 /** Lines of the list that are shown without scrolling. */
 const listLines = 6;
 
 /** Every report of the text, to choose one; the arrow keys move through it. */
 const ReportList = ({ reports, index, choose }: ListProps) => {
   const { catalog, times } = useExplorer();
-  const reads = useMemo(() => reports.map(({ fullReport }) => readReport(fullReport)), [reports]);
-  const nameOf = ({ feedId, decoded }: ReadReport): string => {
+  const lines = useMemo(() => reports.map(readLine), [reports]);
+  const nameOf = ({ feedId, observationsMs }: ListLine): string => {
     const stream = catalog.find(feedId);
     const name = stream === undefined ? shortId(feedId) : `${stream.baseAsset}/${stream.quoteAsset}`;
-    return decoded === undefined ? name : `${name}, valid to ${times.format(decoded.observationsMs)}`;
+    return observationsMs === undefined ? name : `${name}, valid to ${times.format(observationsMs)}`;
   };
   return (
     <label class="field report-list">
@@ -157,9 +169,9 @@ const ReportList = ({ reports, index, choose }: ListProps) => {
         value={index}
         onChange={(event) => choose(Number(event.currentTarget.value))}
       >
-        {reads.map((read, i) => (
-          <option key={`${i} ${read.fullReport.slice(-32)}`} value={i}>
-            {i + 1}. {nameOf(read)}
+        {lines.map((line, i) => (
+          <option key={i} value={i}>
+            {i + 1}. {nameOf(line)}
           </option>
         ))}
       </select>

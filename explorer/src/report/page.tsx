@@ -22,10 +22,9 @@ import '../styles/report.css';
 type PageProps = { readonly feedId: string; readonly timestamp: number };
 
 export const ReportPage = ({ feedId, timestamp }: PageProps) => {
-  const { session, catalog, times } = useExplorer();
+  const { session, catalog } = useExplorer();
   const stream = catalog.find(feedId);
   const pair = stream === undefined ? undefined : `${stream.baseAsset}/${stream.quoteAsset}`;
-  useTitle(`${pair ?? 'Report'} at ${times.format(timestamp * 1_000)}`);
   return (
     <div class="stack report-page">
       <nav class="row small" aria-label="Path">
@@ -65,14 +64,23 @@ const Heading = ({ feedId, timestamp, pair }: NamedProps) => (
   </header>
 );
 
-const Anonymous = (props: NamedProps) => (
-  <>
-    <Heading {...props} />
-    <Notice title="Sign in to read reports" action={<SignInButton primary />}>
-      Already have a report? <a href="/inspect">Inspect it without an account</a>.
-    </Notice>
-  </>
-);
+/** The title of a page without a verified price. */
+const usePlainTitle = ({ pair, timestamp }: NamedProps): void => {
+  const { times } = useExplorer();
+  useTitle(`${pair ?? 'Report'} at ${times.format(timestamp * 1_000)}`);
+};
+
+const Anonymous = (props: NamedProps) => {
+  usePlainTitle(props);
+  return (
+    <>
+      <Heading {...props} />
+      <Notice title="Sign in to read reports" action={<SignInButton primary />}>
+        Already have a report? <a href="/inspect">Inspect it without an account</a>.
+      </Notice>
+    </>
+  );
+};
 
 const missCodes: readonly string[] = ['report_not_found', 'timestamp_out_of_bounds'];
 
@@ -126,6 +134,7 @@ type LoadProps = NamedProps & {
 /** Loads the report of an address, or says why there is none. */
 const Load = (props: LoadProps) => {
   const { client, ms, keep } = props;
+  usePlainTitle(props);
   const [answer, reload] = useLoaded(async (signal) => keep(await readReportAt(client, props, ms, signal)), [client]);
   return (
     <>
@@ -151,9 +160,10 @@ const Found = ({ feedId, timestamp, pair, report, steps }: FoundProps) => {
   const check = useReportCheck(read, report, fromServer);
   const { sides, step } = useSteps(steps, report);
   const around: ReportAround = { previous: spanOfSide(sides.previous), next: spanOfSide(sides.next) };
-  const isVerified = verdictStateOf(check) === 'verified';
-  const price = read.decoded !== undefined && isVerified ? ` ${formatPrice(read.decoded.price)}` : '';
-  useTitle(`${pair ?? 'Report'}${price} at ${times.format(timestamp * 1_000)}`);
+  const state = verdictStateOf(check);
+  const price = read.decoded !== undefined && state === 'verified' ? ` ${formatPrice(read.decoded.price)}` : '';
+  const warning = state === 'refused' ? 'Not verified: ' : '';
+  useTitle(`${warning}${pair ?? 'Report'}${price} at ${times.format(timestamp * 1_000)}`);
   const permalink = `${window.location.origin}${hrefOf(report)}`;
   return (
     <>

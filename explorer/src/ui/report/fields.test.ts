@@ -1,7 +1,7 @@
 import { parseFeedId, type ReportBody } from '@sealpost/protocol';
 import { expect, test } from 'vitest';
 import { marketStatusOf } from '../market-status.ts';
-import { describeFields } from './fields.ts';
+import { describeFields, quotedUnitOf } from './fields.ts';
 
 const head = (feedId: string, unit: number) =>
   ({
@@ -39,6 +39,24 @@ test('fields: a number keeps its integer and has its unit', () => {
     reading: { kind: 'decimal', value: -5n, of: '' },
   });
   expect(lineOf(advanced, 'linkFee')?.reading).toEqual({ kind: 'decimal', value: 3n, of: 'LINK' });
+});
+
+test('fields: prices are in the quote asset, a rate also in percent', () => {
+  const unitOf = (body: ReportBody, name: string) =>
+    describeFields(body).flatMap((line) => (line.name === name ? [quotedUnitOf(line, 'USD')] : []));
+  const rate: ReportBody = {
+    version: 5,
+    ...head(`0x0005${'1'.repeat(60)}`, 1),
+    rate: 41_814n * 10n ** 12n,
+    timestamp: 1,
+    duration: 1,
+  };
+  expect([unitOf(advanced, 'mid'), unitOf(advanced, 'bidVolume'), unitOf(advanced, 'linkFee')].flat()).toEqual([
+    'USD',
+    '',
+    'LINK',
+  ]);
+  expect(unitOf(rate, 'rate')).toEqual(['= 4.1814 %']);
 });
 
 test('fields: a stream in milliseconds has them in type, unit and value', () => {
