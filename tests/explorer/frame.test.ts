@@ -1,6 +1,9 @@
 // The frame around the explorer's pages, in real Chromium on the real demo: files that do not arrive, times, shortcuts, and the focus.
+import { decode, formatDecimal } from '@sealpost/client';
+import type { ReportJson } from '@sealpost/protocol';
 import type { Page, Route } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { fetchSigned } from '../support/real-program.ts';
 import { type ExplorerWorld, openExplorerTimeoutMs, openExplorerWorld } from './world.ts';
 
 let world: ExplorerWorld;
@@ -237,3 +240,55 @@ test(
   },
   timeout,
 );
+
+test(
+  'alerts: a crossing is shown in every tab, kept in the history, and notified by one tab only',
+  async () => {
+    const path = `/alerts?feed=${world.feedIds[0]}`;
+    const { page, expectAccessible } = await world.openPage({
+      path,
+      signedIn: true,
+      // Two alerts at one level, above and below: the first report that crosses it triggers one of them.
+      prepare: (opened) =>
+        opened.context().addInitScript(() => {
+          const told: string[] = [];
+          class Notification extends EventTarget {
+            static permission = 'granted';
+            static requestPermission = async () => 'granted';
+            constructor(title: string) {
+              super();
+              told.push(title);
+            }
+          }
+          Object.assign(window, { Notification, told });
+        }),
+    });
+    const price = await fetchLatestPrice();
+    await page.getByRole('combobox', { name: 'When' }).waitFor();
+    const tab = await page.context().newPage();
+    await tab.goto(`${world.url}/alerts`);
+    await tab.getByText(world.userId.slice(0, 8)).first().waitFor();
+    for (const direction of ['above', 'below']) {
+      await page.getByRole('combobox', { name: 'When' }).selectOption(direction);
+      await page.getByRole('textbox', { name: 'Level' }).fill(price);
+      await page.getByRole('button', { name: 'Add alert' }).click();
+    }
+    await Promise.all([page, tab].map((one) => one.locator('.toast').first().waitFor()));
+    await expectAccessible();
+    const events = async (one: Page) => one.locator('.alert-event').count();
+    const told = (one: Page) => one.evaluate(() => (window as unknown as { told: string[] }).told.length); // as prepared
+    const counts = await Promise.all([told(page), told(tab)]);
+    expect(Math.min(...counts)).toBe(0);
+    expect(Math.max(...counts)).toBeGreaterThan(0);
+    expect(await events(tab)).toBe(await events(page));
+    await page.locator('.toast button').first().press('Enter');
+    expect(await focused(page)).not.toBe('BODY');
+  },
+  timeout,
+);
+
+const fetchLatestPrice = async (): Promise<string> => {
+  const response = await fetchSigned(world.url, `/api/v1/reports/latest?feedID=${world.feedIds[0]}`, world);
+  const { report } = (await response.json()) as { readonly report: ReportJson }; // as the API documents
+  return formatDecimal(decode(report).price);
+};
