@@ -9,13 +9,21 @@ import type { Browser, Page, Route } from 'playwright-core';
 import { openBrowser } from '../tests/support/browser.ts';
 import type { Measurement } from './measure.ts';
 
+type Target = {
+  readonly child: ChildProcess;
+  readonly url: string;
+  readonly userId: string;
+  readonly secret: string;
+  /** Of the target's only stream. */
+  readonly feedId?: string;
+};
+
 /** Seen from the bundle, whose folder is in the root. `npm run bench` has built the page. */
-const root = fileURLToPath(new URL('..', import.meta.url));
+export const projectFolder = fileURLToPath(new URL('..', import.meta.url));
 
-type Target = { readonly child: ChildProcess; readonly url: string; readonly userId: string; readonly secret: string };
-
-const startTarget = (): Promise<Target> => {
-  const program = fileURLToPath(new URL('./explorer-target.mjs', import.meta.url));
+/** Starts a server for a page, a program of its own. */
+export const startTarget = (name: 'explorer-target' | 'chart-target'): Promise<Target> => {
+  const program = fileURLToPath(new URL(`./${name}.mjs`, import.meta.url));
   const child = spawn(process.execPath, [program], { stdio: ['ignore', openSync('/dev/null', 'w'), 'inherit', 'ipc'] });
   return new Promise((resolve) =>
     child.once('message', (told) => resolve({ child, ...(told as Omit<Target, 'child'>) })),
@@ -36,7 +44,7 @@ const servePage = (route: Route): Promise<void> => {
   const { pathname } = new URL(route.request().url());
   const file = pathname === '/' ? '/index.html' : pathname;
   const contentType = contentTypes[extname(file)] ?? 'text/html';
-  return route.fulfill({ body: readFileSync(join(root, 'server/public', file)), contentType });
+  return route.fulfill({ body: readFileSync(join(projectFolder, 'server/public', file)), contentType });
 };
 
 const nextFrame = (page: Page): Promise<unknown> => page.evaluate(() => new Promise(requestAnimationFrame));
@@ -134,35 +142,40 @@ const readTrace = (trace: Buffer): { readonly taskMs: number; readonly workMs: n
   };
 };
 
-/** The longest time from one frame to the next while `act` lasts; ms. */
-const longestFrame = async (page: Page, act: () => Promise<unknown>): Promise<number> => {
+/** The longest time from one frame to the next while `act` lasts, in ms, and the frames per second. */
+const measureFrames = async (page: Page, act: () => Promise<unknown>) => {
   await page.evaluate(() => {
-    const frames = { longest: 0, last: performance.now(), isOver: false };
+    const start = performance.now();
+    const frames = { longest: 0, count: 0, start, last: start, isOver: false };
     Object.assign(globalThis, { frames });
     const step = (now: number): void => {
       frames.longest = Math.max(frames.longest, now - frames.last);
       frames.last = now;
+      frames.count += 1;
       if (!frames.isOver) requestAnimationFrame(step);
     };
     requestAnimationFrame(step);
   });
   await act();
   return page.evaluate(() => {
-    const { frames } = globalThis as unknown as { frames: { longest: number; isOver: boolean } }; // set above
+    const { frames } = globalThis as unknown as {
+      frames: Record<'longest' | 'count' | 'start', number> & { isOver: boolean };
+    }; // set above
     frames.isOver = true;
-    return frames.longest;
+    return { frameMs: frames.longest, framesPerSecond: (frames.count * 1_000) / (performance.now() - frames.start) };
   });
 };
 
-const measure = async (browser: Browser, page: Page, act: () => Promise<unknown>) => {
+/** What an act costs the page. */
+export const measurePage = async (browser: Browser, page: Page, act: () => Promise<unknown>) => {
   const categories = ['toplevel', 'devtools.timeline', 'disabled-by-default-devtools.timeline'];
   await browser.startTracing(page, { categories });
-  const frameMs = await longestFrame(page, act);
-  return { ...readTrace(await browser.stopTracing()), frameMs };
+  const frames = await measureFrames(page, act);
+  return { ...readTrace(await browser.stopTracing()), ...frames };
 };
 
 export const benchExplorer = async (): Promise<readonly Measurement[]> => {
-  const target = await startTarget();
+  const target = await startTarget('explorer-target');
   const { browser, close } = await openBrowser();
   try {
     const page = await browser.newPage({ viewport });
@@ -177,8 +190,8 @@ export const benchExplorer = async (): Promise<readonly Measurement[]> => {
     const figures: Measurement[] = [];
     for (const [name, act] of Object.entries(acts)) {
       await act(page); // warm
-      const runs: Awaited<ReturnType<typeof measure>>[] = [];
-      for (let round = 0; round < rounds; round++) runs.push(await measure(browser, page, () => act(page)));
+      const runs: Awaited<ReturnType<typeof measurePage>>[] = [];
+      for (let round = 0; round < rounds; round++) runs.push(await measurePage(browser, page, () => act(page)));
       const most = (pick: (run: (typeof runs)[number]) => number): number => Math.max(...runs.map(pick));
       figures.push({
         name: `2,000 streams: ${name}`,

@@ -1,5 +1,6 @@
 // `npm run bench` runs every workload, `npm run bench -- NAME…` the named ones; `--json` prints one line per figure.
 import { benchBlocking } from './blocking.ts';
+import { benchChart } from './chart.ts';
 import { benchClient } from './client.ts';
 import { benchExplorer } from './explorer.ts';
 import { benchGrowth } from './growth.ts';
@@ -32,6 +33,7 @@ const namedOnly: typeof workloads = {
   growth: benchGrowth,
   blocking: benchBlocking,
   explorer: benchExplorer,
+  chart: benchChart,
   mirror: benchMirror,
 };
 
@@ -39,8 +41,8 @@ const print = (line: string) => process.stdout.write(`${line}\n`);
 
 const args = process.argv.slice(2);
 const json = args.includes('--json');
-/** Options that have a value: those of `growth`. */
-const valued = ['--to', '--dir'];
+/** Options that have a value: those of `growth` and `chart`. */
+const valued = ['--to', '--dir', '--minutes'];
 const wanted = args.filter((arg, i) => !arg.startsWith('--') && !valued.includes(args[i - 1] ?? ''));
 const unknown = wanted.filter((name) => !Object.hasOwn({ ...workloads, ...namedOnly }, name));
 if (unknown.length > 0) {

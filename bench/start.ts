@@ -9,6 +9,7 @@ const { programOf, remove } = await bundle('data-bench-', [
   'bench/programs/live-target.ts',
   'bench/programs/growth-writer.ts',
   'bench/programs/explorer-target.ts',
+  'bench/programs/chart-target.ts',
   'bench/programs/blocking-target.ts',
 ]);
 const child = spawn(process.execPath, [programOf('run'), ...process.argv.slice(2)], { stdio: 'inherit' });

@@ -71,6 +71,8 @@ test('the axis has enough digits for its labels to differ', () => {
   expect([64_000, 3_120, 1.08, 0.00042, 0].map((value) => axisDigits(value))).toEqual([2, 2, 5, 9, 2]);
   expect(axisDigits(64_000, 0.02)).toBe(4);
   expect(axisDigits(64_000, 100)).toBe(2);
+  expect([-5, 0, 1].map((value) => axisDigits(value, 6))).toEqual([2, 2, 2]);
+  expect(axisDigits(1e-12, 2e-13)).toBe(15);
 });
 
 test('a flat price has an axis around it', () => {

@@ -82,12 +82,15 @@ export const addToCandles = (
   return [...candles.slice(0, -1), next];
 };
 
-/** Digits after the decimal point on an axis of this height, enough for its labels to differ. */
+/** Most digits of a price. */
+const digitsMax = 18;
+
+/** Digits after the decimal point on an axis of this height, the same for all its labels, and enough for them to differ. */
 export const axisDigits = (value: number, height = Number.POSITIVE_INFINITY): number => {
+  if (height > 0 && Number.isFinite(height))
+    return Math.min(digitsMax, Math.max(2, 2 - Math.floor(Math.log10(height))));
   const size = Math.abs(value);
-  const bySize = size === 0 ? 2 : 5 - Math.floor(Math.log10(size));
-  const byHeight = height > 0 && Number.isFinite(height) ? 2 - Math.floor(Math.log10(height)) : 0;
-  return Math.min(12, Math.max(2, Math.min(10, bySize), byHeight));
+  return size === 0 ? 2 : Math.min(digitsMax, Math.max(2, 5 - Math.floor(Math.log10(size))));
 };
 
 /** A flat price still has an axis: a thousandth of it to each side. */

@@ -81,9 +81,17 @@ const optionsOf = ({ text, grid, crosshair, label }: ChartColors): DeepPartial<C
 /** Times are whole UTC seconds, as the library expects. */
 const toTime = (seconds: number): UTCTimestamp => seconds as UTCTimestamp; // a name for the same number
 
-const formatAxis = (value: number, height: number): string => {
-  const digits = axisDigits(value, height);
-  return value.toLocaleString('en-US', { minimumFractionDigits: digits, maximumFractionDigits: digits });
+/** Formats the labels of an axis; a format is made once per number of digits, because making one takes longer than drawing a frame. */
+const createAxisFormat = () => {
+  const formats = new Map<number, Intl.NumberFormat>();
+  return (value: number, height: number): string => {
+    const digits = axisDigits(value, height);
+    const known =
+      formats.get(digits) ??
+      new Intl.NumberFormat('en-US', { minimumFractionDigits: digits, maximumFractionDigits: digits });
+    formats.set(digits, known);
+    return known.format(value);
+  };
 };
 
 /** `09:28`, with seconds if marks are that close; where a day starts, its date. */
@@ -114,6 +122,7 @@ const gridView: ICustomSeriesPaneView<Time, { time: Time }, CustomSeriesOptions>
 
 const createSeries = (chart: IChartApi, style: () => SeriesStyle, comparedStyle: () => SeriesStyle) => {
   let height = Number.POSITIVE_INFINITY;
+  const formatAxis = createAxisFormat();
   const formatter = (value: number): string => formatAxis(value, height);
   const autoscaleInfoProvider = (original: () => AutoscaleInfo | null): AutoscaleInfo | null => {
     const found = original();
@@ -123,7 +132,7 @@ const createSeries = (chart: IChartApi, style: () => SeriesStyle, comparedStyle:
   };
   chart.applyOptions({ localization: { priceFormatter: formatter } });
   const plain = { priceLineVisible: false, lastValueVisible: false };
-  const priceFormat = { type: 'custom', formatter, minMove: 1e-12 } as const;
+  const priceFormat = { type: 'custom', formatter, minMove: 1e-16 } as const;
   const bars = chart.addCustomSeries(gridView, {
     ...plain,
     priceScaleId: 'bars',
@@ -165,6 +174,7 @@ export const createChartCanvas = (container: HTMLElement, initial: ChartColors):
   let colors = initial;
   let grid: ChartGrid | undefined;
   let drawAs: SeriesStyle['drawAs'] = 'candles';
+  let hasPoints = false;
   const chart = createChart(container, {
     ...optionsOf(colors),
     autoSize: true,
@@ -189,6 +199,7 @@ export const createChartCanvas = (container: HTMLElement, initial: ChartColors):
     show: (picture, window) => {
       const isOtherGrid = JSON.stringify(grid) !== JSON.stringify(picture.grid);
       ({ grid, drawAs } = picture);
+      hasPoints = picture.points.length > 0;
       if (isOtherGrid) {
         // Emptied first: points of two grids would be mixed.
         for (const series of [prices, compared]) series.setData([]);
@@ -203,14 +214,9 @@ export const createChartCanvas = (container: HTMLElement, initial: ChartColors):
     },
     setLastPrice: (price, isOld) => lastLine.set(price, isOld ? colors.crosshair : colors.line),
     setCrosshair: (at) => {
-      if (at === undefined) {
-        chart.clearCrosshairPosition();
-        return;
-      }
-      const isGap = at.price === undefined;
-      if (chart.options().crosshair.horzLine.visible === isGap)
-        chart.applyOptions({ crosshair: { horzLine: { visible: !isGap, labelVisible: !isGap } } });
-      chart.setCrosshairPosition(at.price ?? 0, toTime(at.second), prices);
+      // The library needs a price, and prices on its axis; a gap is only highlighted.
+      if (at?.price === undefined || !hasPoints) chart.clearCrosshairPosition();
+      else chart.setCrosshairPosition(at.price, toTime(at.second), prices);
     },
     setColors: (next) => {
       colors = next;

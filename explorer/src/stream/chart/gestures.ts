@@ -32,6 +32,20 @@ const placeIn = (element: HTMLElement, { clientX, clientY }: MouseEvent): Place 
   return { x: clientX - left, y: clientY - top };
 };
 
+/** Adds up what a wheel does within a frame: it may turn many times, and each zoom may draw other data. */
+const createWheelZoom = (onZoom: GestureHandlers['onZoom'], ended: AbortSignal) => {
+  let waiting: { factor: number; share: number } | undefined;
+  const run = (): void => {
+    const next = waiting;
+    waiting = undefined;
+    if (next !== undefined && !ended.aborted) onZoom(next.factor, next.share);
+  };
+  return (factor: number, share: number): void => {
+    if (waiting === undefined) requestAnimationFrame(run);
+    waiting = { factor: factor * (waiting?.factor ?? 1), share };
+  };
+};
+
 /** Listens on an element until the returned function is called; `plotWidth` is the width that shares are of. */
 export const listenToGestures = (
   element: HTMLElement,
@@ -85,10 +99,11 @@ export const listenToGestures = (
   for (const type of ['pointerup', 'pointercancel'] as const) element.addEventListener(type, up, options);
   element.addEventListener('pointerleave', ({ pointerType }) => pointerType !== 'touch' && onLeave(), options);
   // Browsers report a pinch on a touchpad as a wheel with ctrl.
+  const zoomByWheel = createWheelZoom(onZoom, listeners.signal);
   const onWheel = (event: WheelEvent): void => {
     if (!event.ctrlKey && !event.metaKey) return;
     event.preventDefault();
-    onZoom(2 ** (event.deltaY / wheelPixels), shareOf(placeOf(event)));
+    zoomByWheel(2 ** (event.deltaY / wheelPixels), shareOf(placeOf(event)));
   };
   element.addEventListener('wheel', onWheel, { ...options, passive: false });
   return () => listeners.abort();

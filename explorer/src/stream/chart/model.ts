@@ -41,6 +41,26 @@ const createFrame = ({ nowSeconds, view }: ChartInputs, frozen: ReadonlySignal<F
   };
 };
 
+/** Grids that follow each other faster than this are passed over: a zoom must not use up the rate limit. */
+const restMs = 120;
+
+/** Runs at once, but after a change of the key soon after another only once there is rest. */
+const createRest = (ms: number) => {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  let last: { readonly key: unknown; readonly atMs: number } | undefined;
+  return {
+    run: (key: unknown, act: () => void): void => {
+      clearTimeout(timer);
+      const nowMs = performance.now();
+      const isRest = last === undefined || nowMs - last.atMs > ms;
+      if (last?.key !== key) last = { key, atMs: nowMs };
+      if (isRest) act();
+      else timer = setTimeout(act, ms);
+    },
+    stop: () => clearTimeout(timer),
+  };
+};
+
 /** The data of both streams. */
 const createBars = (
   { client, feedId, spans, comparedSpans, view }: ChartInputs,
@@ -77,16 +97,22 @@ const createBars = (
     },
     /** Loads what is in view until the returned function is called. */
     start: () => {
+      const rest = createRest(restMs);
       const stops = [
         effect(() => {
           void version.value;
-          source.want(grid.value, window.value, now.value);
-          compared.value?.want(comparedGrid.value, window.value, now.value);
+          const [own, other, shown, second] = [grid.value, comparedGrid.value, window.value, now.value];
+          const otherSource = compared.value;
+          rest.run(own, () => {
+            source.want(own, shown, second);
+            otherSource?.want(other, shown, second);
+          });
         }),
         effect(() => {
           const other = compared.value;
           return () => other?.close();
         }),
+        rest.stop,
       ];
       return () => {
         for (const stop of stops) stop();
