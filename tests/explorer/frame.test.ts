@@ -292,3 +292,27 @@ const fetchLatestPrice = async (): Promise<string> => {
   const { report } = (await response.json()) as { readonly report: ReportJson }; // as the API documents
   return formatDecimal(decode(report).price);
 };
+
+const widths = [1440, 1024, 768, 390, 320];
+
+test(
+  'widths: no page runs out of the screen from 1440 to 320 pixels',
+  async () => {
+    const { page, allow } = await world.openPage({ signedIn: true });
+    allow(/status of 40[04]/); // an address and a report that do not exist
+    await page.getByText(world.userId.slice(0, 8)).first().waitFor();
+    const stream = `/streams/${world.feedIds[0]}`;
+    const wide: string[] = [];
+    for (const path of ['/', stream, `${stream}/at/1`, '/inspect', '/status', '/alerts', '/docs', '/nothing']) {
+      await page.goto(`${world.url}${path}`);
+      await page.getByRole('heading', { level: 1 }).first().waitFor();
+      for (const width of widths) {
+        await page.setViewportSize({ width, height: 800 });
+        const content = await page.evaluate(() => document.documentElement.scrollWidth);
+        if (content > width) wide.push(`${path} at ${width}: ${content}`);
+      }
+    }
+    expect(wide).toEqual([]);
+  },
+  2 * timeout,
+);
