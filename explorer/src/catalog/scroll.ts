@@ -19,8 +19,6 @@ const marginPx = 56;
 /** Scrolling this many rows per frame counts as fast: rows out of view are not created until scrolling stops. */
 const fastRows = 4;
 const restMs = 200;
-/** Between two steps in which a list of up to 200 rows grows to its whole. */
-const growMs = 30;
 
 /** Follows the window's scrolling; renders again only when the rows that exist, or are in view, change. */
 export const useRowScroll = <E extends HTMLElement>(count: number, rowHeight: number): RowScroll<E> => {
@@ -80,16 +78,16 @@ export const useRowScroll = <E extends HTMLElement>(count: number, rowHeight: nu
   };
 };
 
-/** Grows the window of a list of up to 200 rows until all of them exist; at once before the page is printed. */
+/** Grows the window of a list of up to 200 rows, one step per frame, until all of them exist; at once before the page is printed. */
 const useGrowth = (count: number, { first, end }: RowWindow, grow: (next: RowWindow) => void): void => {
   const isWhole = count > wholeMax || end - first >= count;
   useEffect(() => {
     if (isWhole) return undefined;
-    const timer = setTimeout(() => grow(growWindow({ first, end }, count)), growMs);
+    const frame = requestAnimationFrame(() => grow(growWindow({ first, end }, count)));
     const growNow = (): void => grow({ first: 0, end: count });
     window.addEventListener('beforeprint', growNow);
     return () => {
-      clearTimeout(timer);
+      cancelAnimationFrame(frame);
       window.removeEventListener('beforeprint', growNow);
     };
   }, [isWhole, first, end, count]);

@@ -10,7 +10,7 @@ const spareRows = 3;
 /** The window moves in steps of this many rows. */
 const stepRows = 2;
 /** Rows that are added on each side at a time, so that no frame is long. */
-const growRows = 12;
+const growRows = 4;
 
 /**
  * The window of a list whose top is `top` pixels below the top of a view of `height` pixels; negative if above. `isSparing`: only the rows
