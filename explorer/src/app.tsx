@@ -1,7 +1,7 @@
 // The frame around every page: the header, the footer, and the announcements between them.
 import { effect } from '@preact/signals';
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { Page, type PageCode, usePreloading } from './pages.tsx';
+import { type ExplorerPages, Page, usePreloading } from './pages.tsx';
 import { useExplorer } from './state/explorer.ts';
 import type { PageRoute } from './state/router.ts';
 import { explainError } from './state/session.ts';
@@ -245,7 +245,7 @@ const useFocusOnPage = () => {
   return main;
 };
 
-export const App = ({ code }: { readonly code: PageCode }) => {
+export const App = ({ code }: { readonly code: ExplorerPages }) => {
   usePreloading(code);
   const { router, session, sandbox } = useExplorer();
   const main = useFocusOnPage();

@@ -3,11 +3,11 @@
 import './styles/base.css';
 import { render } from 'preact';
 import { App } from './app.tsx';
-import { createPageCode } from './pages.tsx';
+import { createPages } from './pages.tsx';
 import { createAlerts } from './state/alerts/alerts.ts';
 import { createCatalog } from './state/catalog.ts';
-import { createChunks } from './state/chunks.ts';
 import { createClock } from './state/clock.ts';
+import { createChunks } from './state/code/chunks.ts';
 import { createDays } from './state/days.ts';
 import { ExplorerContext } from './state/explorer.ts';
 import { keepFocus } from './state/focus.ts';
@@ -79,7 +79,7 @@ if (root !== null) {
       }}
     >
       <Boundary of="frame">
-        <App code={createPageCode(chunks)} />
+        <App code={createPages(chunks)} />
       </Boundary>
     </ExplorerContext.Provider>,
     root,

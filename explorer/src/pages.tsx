@@ -3,7 +3,8 @@
 import type { JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { CatalogPage } from './catalog/page.tsx';
-import type { Chunks } from './state/chunks.ts';
+import type { Chunks } from './state/code/chunks.ts';
+import { createPageCode, type PageCode } from './state/code/page-code.ts';
 import { type PageRoute, parseRoute } from './state/router.ts';
 import { Empty, Failure, Loading, useTitle } from './ui/components.tsx';
 
@@ -43,33 +44,16 @@ type LazyName = keyof typeof loaders;
 
 const isLazy = (name: string): name is LazyName => Object.hasOwn(loaders, name);
 
-/** The code of the pages that are loaded on demand. */
-export type PageCode = {
-  /** Undefined until it is loaded. */
-  readonly find: (name: LazyName) => Show | undefined;
-  readonly load: (name: LazyName) => Promise<void>;
-  /** The same without retries; failures are for `load` to report. */
-  readonly preload: (name: LazyName) => Promise<void>;
-};
+export type ExplorerPages = PageCode<LazyName, Show>;
 
-export const createPageCode = (chunks: Chunks): PageCode => {
-  const loaded = new Map<LazyName, Show>();
-  return {
-    find: (name) => loaded.get(name),
-    load: async (name) => void loaded.set(name, loaded.get(name) ?? (await chunks.load(loaders[name]))),
-    preload: async (name) => {
-      if (loaded.has(name)) return;
-      const show = await loaders[name]().catch(() => undefined);
-      if (show !== undefined) loaded.set(name, show);
-    },
-  };
-};
+/** The code of every page but the first. */
+export const createPages = (chunks: Chunks): ExplorerPages => createPageCode(loaders, chunks);
 
 /** How long after the first page the others are loaded where the browser does not say when it is idle. */
 const idleMs = 2_000;
 
 /** Loads pages before they are opened: one after the other when the browser is idle, at once when a link has the pointer or the focus. */
-export const usePreloading = (code: PageCode): void => {
+export const usePreloading = (code: ExplorerPages): void => {
   useEffect(() => {
     const preloadLink = ({ target }: Event): void => {
       const link = target instanceof Element ? target.closest('a') : null;
@@ -100,7 +84,7 @@ const onIdle = (act: () => Promise<void>): (() => void) => {
   return () => window.cancelIdleCallback(id);
 };
 
-export const Page = ({ route, code }: { readonly route: PageRoute; readonly code: PageCode }) => {
+export const Page = ({ route, code }: { readonly route: PageRoute; readonly code: ExplorerPages }) => {
   const { page } = route;
   if (page === 'catalog') return <CatalogPage />;
   return isLazy(page) ? <LazyPage key={page} name={page} route={route} code={code} /> : <UnknownPage />;
@@ -113,7 +97,7 @@ const LazyPage = ({
 }: {
   readonly name: LazyName;
   readonly route: PageRoute;
-  readonly code: PageCode;
+  readonly code: ExplorerPages;
 }) => {
   const [attempt, setAttempt] = useState<{ readonly count: number; readonly error: unknown }>({
     count: 0,
@@ -121,12 +105,10 @@ const LazyPage = ({
   });
   const show = code.find(name);
   useEffect(() => {
-    if (code.find(name) !== undefined) return undefined;
     let isOver = false;
-    const end = (error: unknown): void => {
+    code.load(name).catch((error: unknown) => {
       if (!isOver) setAttempt((last) => ({ ...last, error }));
-    };
-    code.load(name).then(() => end(undefined), end);
+    });
     return () => {
       isOver = true;
     };

@@ -2,7 +2,7 @@
 // The secret is never sent. A demo's sign-in link has a one-time code, which is removed from the address bar first.
 import { batch, computed, type ReadonlySignal, type Signal, signal } from '@preact/signals';
 import { type Client, type Credentials, createClient, SealpostError } from '@sealpost/client';
-import { LoadingError } from './chunks.ts';
+import { LoadingError } from './code/chunks.ts';
 import { createKeptCredentials, type Found, type Place } from './kept-credentials.ts';
 import type { Platform } from './platform.ts';
 import { createRateLimits, type RateLimit } from './rate-limits.ts';

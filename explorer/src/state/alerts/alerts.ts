@@ -1,8 +1,8 @@
 // Alerts that the page watches for while it is open: kept in the browser, evaluated in one tab, shown in all.
 import { computed, effect, type ReadonlySignal, signal } from '@preact/signals';
 import type { Catalog } from '../catalog.ts';
-import type { Chunks } from '../chunks.ts';
 import type { Clock } from '../clock.ts';
+import type { Chunks } from '../code/chunks.ts';
 import type { Live, LiveReport } from '../live.ts';
 import type { Session } from '../session.ts';
 import { createKept } from '../settings/kept.ts';

@@ -1,6 +1,6 @@
 // Verifies reports of alerted streams in the background: one at a time, the newest of each stream.
 import type { SignerSetsJson } from '@sealpost/protocol';
-import type { Chunks } from '../chunks.ts';
+import type { Chunks } from '../code/chunks.ts';
 import type { LiveReport } from '../live.ts';
 import type { Session } from '../session.ts';
 

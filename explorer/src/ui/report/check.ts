@@ -2,7 +2,7 @@
 import { type Client, SealpostError } from '@sealpost/client';
 import type { SignerSetsJson } from '@sealpost/protocol';
 import { useEffect, useState } from 'preact/hooks';
-import type { Chunks } from '../../state/chunks.ts';
+import type { Chunks } from '../../state/code/chunks.ts';
 import { useExplorer } from '../../state/explorer.ts';
 import { explainError } from '../../state/session.ts';
 import { useLoaded } from '../loaded.ts';
