@@ -1,6 +1,7 @@
 // Holds docs/protocol.md and docs/compatibility.md against the code: tables, examples, and what the real service answers.
 import {
   bodies,
+  candleResolutions,
   decodeFullReport,
   errorTable,
   type Field,
@@ -112,6 +113,11 @@ const sectionsOf = (heading: string): readonly (readonly [string, string])[] =>
 const routeSections = new Map(sectionsOf('###').filter(([title]) => /^(GET|HEAD) \//.test(title)));
 const titleOf = (route: Route): string => `${route.method} ${routeLabel(route)}`;
 const sectionOf = (route: Route): string => routeSections.get(titleOf(route)) ?? '';
+
+test('protocol.md: the resolutions of candles are all named', () => {
+  const row = /^\| resolution +\|(.*)\|$/m.exec(text)?.[1] ?? '';
+  expect([...row.matchAll(/`(\d+)`/g)].map(([, seconds]) => Number(seconds))).toEqual(candleResolutions);
+});
 
 test('protocol.md: there is a section for every route and for nothing else', () => {
   expect([...routeSections.keys()]).toEqual(rows.map(([, route]) => titleOf(route)));

@@ -1,5 +1,5 @@
 // The arguments of an operation: values to begin with, and the target that they make.
-import { formOf, type Route, type RouteName, routes } from '@sealpost/protocol';
+import { formOf, type Route, type RouteName, routes, timeResolutionOf } from '@sealpost/protocol';
 import type { OpenApiParameter } from '@sealpost/protocol/openapi';
 import type { DocsOperation } from './document.ts';
 import type { SampleStreams } from './sample-body.ts';
@@ -10,12 +10,21 @@ export const headersLast = (parameters: readonly OpenApiParameter[]): readonly O
 
 export type ArgumentValues = Readonly<Record<string, string>>;
 
+export const isMillisecondFeed = (feedId: string): boolean => timeResolutionOf(feedId) === 'milliseconds';
+
+/** The streams to begin with: for the WebSocket in milliseconds those that need it, if there are any. */
+const feedIdsFor = (path: string, feedIds: readonly string[]): readonly string[] => {
+  const fitting = path === routes.socketMs.path ? feedIds.filter(isMillisecondFeed) : [];
+  return fitting.length > 0 ? fitting : feedIds;
+};
+
 /** Values that work on this server now. Optional arguments are empty, but for those that keep an answer short. */
 export const firstValues = (
-  { parameters }: Pick<DocsOperation, 'parameters'>,
-  { feedIds, entries }: SampleStreams,
+  { path, parameters }: Pick<DocsOperation, 'path' | 'parameters'>,
+  { feedIds: all, entries }: SampleStreams,
   nowSeconds: number,
 ): ArgumentValues => {
+  const feedIds = feedIdsFor(path, all);
   const known: Readonly<Record<string, string>> = {
     feedID: feedIds[0] ?? '',
     feedIDs: feedIds.slice(0, 2).join(','),
@@ -56,6 +65,22 @@ export const sentHeaders = (
       .filter((parameter) => parameter.in === 'header' && (values[parameter.name] ?? '').trim() !== '')
       .map(({ name }) => [name, (values[name] ?? '').trim()] as const),
   );
+
+const isSendable = (value: string): boolean => {
+  try {
+    return new Headers([['X', value]]).has('X');
+  } catch {
+    return false;
+  }
+};
+
+/** Why the browser would refuse to send this header; undefined if it would not. */
+export const headerProblem = (name: string, value: string): string | undefined => {
+  if (isSendable(value.trim())) return undefined;
+  const character = [...value].find((one) => !isSendable(one)) ?? '';
+  const code = (character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0');
+  return `${name} cannot be sent: a header cannot contain ${character} (U+${code}). Use ASCII characters, such as straight quotes.`;
+};
 
 /** Path and query as a browser sends them, which is what is signed. */
 export const targetOf = ({ path }: Pick<DocsOperation, 'path'>, sent: ArgumentValues): string => {

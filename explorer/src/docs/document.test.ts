@@ -1,8 +1,9 @@
 import { errorTable, routes } from '@sealpost/protocol';
 import { createOpenApi } from '@sealpost/protocol/openapi';
 import { expect, test } from 'vitest';
-import { firstValues, routeOf, sentArguments, targetOf } from './arguments.ts';
+import { firstValues, headerProblem, routeOf, sentArguments, targetOf } from './arguments.ts';
 import { type DocsOperation, readDocument } from './document.ts';
+import { pickStreams } from './streams.ts';
 
 const docs = readDocument(createOpenApi());
 const operations = docs.groups.flatMap((group) => group.operations);
@@ -49,6 +50,50 @@ test('docs: a form begins with streams of the server and times that have reports
   expect(targetOf(operationOf('reportBulk'), sentArguments(operationOf('reportBulk'), values))).toBe(
     '/api/v1/reports/bulk?feedIDs=0xaa,0xbb&timestamp=999990',
   );
+});
+
+test('docs: the WebSocket in milliseconds begins with streams in milliseconds, if there are any', () => {
+  const milliseconds = `0x1003${'a'.repeat(60)}`;
+  const mixed = { feedIds: [...streams.feedIds, milliseconds], entries: [] };
+  expect(firstValues(operationOf('socketMs'), mixed, 1_000_000).feedIDs).toBe(milliseconds);
+  expect(firstValues(operationOf('socket'), mixed, 1_000_000).feedIDs).toBe('0xaa,0xbb');
+  expect(firstValues(operationOf('socketMs'), streams, 1_000_000).feedIDs).toBe('0xaa,0xbb');
+});
+
+const catalogEntry = {
+  name: 'ETH/USD-CexPrice',
+  assetName: 'Ether',
+  baseAsset: 'ETH',
+  quoteAsset: 'USD',
+  assetClass: 'Crypto',
+  feedType: 'Crypto',
+  attributeType: 'CexPrice',
+  marketHours: '24/7',
+  schemaVersion: 'V3',
+  serviceLevel: 'standard',
+  networkType: 'testnet',
+  status: 'live',
+  createdAt: '2024-03-10T12:00:00.000000Z',
+  expectedDecommissionAt: null,
+  decommissionedAt: null,
+} as const;
+
+test('docs: a stream in milliseconds is among the samples, wherever it is in the catalog', () => {
+  const entries = Array.from({ length: 60 }, (_, i) => ({
+    ...catalogEntry,
+    feedId: `0x${i === 59 ? 1 : 0}003${String(i).padStart(60, '0')}`,
+  }));
+  const { feedIds } = pickStreams({ phase: 'ready', streams: entries, readable: new Set(), hidden: new Set() });
+  expect(feedIds).toHaveLength(50);
+  expect(feedIds.at(-1)).toBe(entries[59]?.feedId);
+});
+
+test('docs: a header that the browser refuses is named, with the character', () => {
+  expect(headerProblem('If-None-Match', ' "x" ')).toBe(undefined);
+  expect(headerProblem('If-None-Match', '“x”')).toBe(
+    'If-None-Match cannot be sent: a header cannot contain “ (U+201C). Use ASCII characters, such as straight quotes.',
+  );
+  expect(headerProblem('Last-Event-ID', '1日本')).toMatch(/^Last-Event-ID cannot be sent: .* 日 /);
 });
 
 test('docs: of a path with two forms, the form begins with one stream, and the arguments choose the other', () => {

@@ -1,5 +1,6 @@
-// The search of the docs: results as you type; arrow keys, Enter and Escape.
-import { useId, useMemo, useRef, useState } from 'preact/hooks';
+// The search of the docs: results as you type; arrow keys, Enter and Escape. The results close when the focus leaves.
+import type { TargetedFocusEvent } from 'preact';
+import { useEffect, useId, useMemo, useRef, useState } from 'preact/hooks';
 import { useShortcuts } from '../ui/shortcuts.ts';
 import { useDocs } from './docs-context.ts';
 import { type SearchEntry, searchDocs, searchEntries } from './search.ts';
@@ -12,35 +13,53 @@ const movedBy = (key: string, at: number, count: number): number | undefined => 
   return key === 'ArrowUp' ? (at - 1 + count) % count : undefined;
 };
 
-export const SearchBox = ({ onChoose }: SearchBoxProps) => {
+/** What is typed, which result is selected, and whether the results are shown. */
+const useSearch = (onChoose: SearchBoxProps['onChoose']) => {
   const { docs } = useDocs();
-  const id = useId();
-  const box = useRef<HTMLInputElement>(null);
   const [query, setQuery] = useState('');
   const [active, setActive] = useState(0);
+  const [isShown, setShown] = useState(false);
   const entries = useMemo(() => searchEntries(docs), [docs]);
   const results = useMemo(() => searchDocs(entries, query), [entries, query]);
-  const isOpen = query.trim() !== '';
-  useShortcuts('In the API docs', [{ keys: ['/'], text: 'Search the API docs', run: () => box.current?.focus() }]);
+  const isOpen = isShown && query.trim() !== '';
   const search = (text: string): void => {
     setQuery(text);
     setActive(0);
+    setShown(true);
   };
   const choose = ({ anchor }: SearchEntry): void => {
     search('');
     onChoose(anchor);
   };
   const onKeyDown = (event: KeyboardEvent): void => {
-    const moved = results.length === 0 ? undefined : movedBy(event.key, active, results.length);
+    if (event.isComposing || query === '') return;
+    const isMove = event.key === 'ArrowDown' || event.key === 'ArrowUp';
     const chosen = results[active];
-    if (moved !== undefined) setActive(moved);
+    if (event.key === 'Escape') search('');
+    else if (!isOpen && (isMove || event.key === 'Enter')) setShown(true);
+    else if (isMove && results.length > 0) setActive(movedBy(event.key, active, results.length) ?? active);
     else if (event.key === 'Enter' && chosen !== undefined) choose(chosen);
-    else if (event.key === 'Escape' && query !== '') search('');
     else return;
     event.preventDefault();
   };
+  return { query, active, results, isOpen, search, choose, onKeyDown, show: setShown };
+};
+
+export const SearchBox = ({ onChoose }: SearchBoxProps) => {
+  const id = useId();
+  const box = useRef<HTMLInputElement>(null);
+  const { query, active, results, isOpen, search, choose, onKeyDown, show } = useSearch(onChoose);
+  const hasList = isOpen && results.length > 0;
+  useShortcuts('In the API docs', [{ keys: ['/'], text: 'Search the API docs', run: () => box.current?.focus() }]);
+  useEffect(() => {
+    if (hasList) document.getElementById(`${id}-${active}`)?.scrollIntoView({ block: 'nearest' });
+  }, [id, active, query, hasList]);
+  const onFocusOut = ({ currentTarget, relatedTarget }: TargetedFocusEvent<HTMLElement>): void => {
+    if (!(relatedTarget instanceof Node && currentTarget.contains(relatedTarget))) show(false);
+  };
   return (
-    <div class="docs-search">
+    // biome-ignore lint/a11y/noStaticElementInteractions: the keys also work in the list, where assistive technology may move the focus
+    <div class="docs-search" onKeyDown={onKeyDown} onFocusOut={onFocusOut}>
       <input
         ref={box}
         type="search"
@@ -48,18 +67,18 @@ export const SearchBox = ({ onChoose }: SearchBoxProps) => {
         role="combobox"
         list={undefined}
         aria-label="Search the API docs"
-        aria-expanded={isOpen}
+        aria-expanded={hasList}
         aria-controls={`${id}-results`}
         aria-autocomplete="list"
-        aria-activedescendant={isOpen && results.length > 0 ? `${id}-${active}` : undefined}
+        aria-activedescendant={hasList ? `${id}-${active}` : undefined}
         placeholder="Search ( / )"
         autocomplete="off"
         spellcheck={false}
         value={query}
         onInput={({ currentTarget }) => search(currentTarget.value)}
-        onKeyDown={onKeyDown}
+        onClick={() => show(true)}
       />
-      <Results id={id} results={results} active={active} query={query} onChoose={choose} />
+      <Results id={id} results={results} active={active} query={query} isOpen={isOpen} onChoose={choose} />
     </div>
   );
 };
@@ -69,44 +88,44 @@ const Results = ({
   results,
   active,
   query,
+  isOpen,
   onChoose,
 }: {
   readonly id: string;
   readonly results: readonly SearchEntry[];
   readonly active: number;
   readonly query: string;
+  readonly isOpen: boolean;
   readonly onChoose: (entry: SearchEntry) => void;
-}) => {
-  const isOpen = query.trim() !== '';
-  return (
-    <>
-      <div
-        id={`${id}-results`}
-        class="docs-results"
-        role="listbox"
-        aria-label="Search results"
-        hidden={!isOpen || results.length === 0}
-      >
-        {results.map((entry, i) => (
-          // biome-ignore lint/a11y/useKeyWithClickEvents: the input handles the keys
-          <div
-            key={`${entry.anchor} ${entry.kind} ${entry.title}`}
-            id={`${id}-${i}`}
-            role="option"
-            tabIndex={-1}
-            aria-selected={i === active}
-            onMouseDown={(event) => event.preventDefault()}
-            onClick={() => onChoose(entry)}
-          >
-            <span class="docs-result-kind">{entry.kind}</span>
-            <span class="docs-result-title">{entry.title}</span>
-            <span class="docs-result-context">{entry.context}</span>
-          </div>
-        ))}
-      </div>
-      <p class={isOpen && results.length === 0 ? 'docs-results docs-no-result' : 'unseen'} role="status">
-        {isOpen && (results.length === 0 ? `Nothing matches “${query.trim()}”.` : `${results.length} results`)}
-      </p>
-    </>
-  );
-};
+}) => (
+  <>
+    <div
+      id={`${id}-results`}
+      class="docs-results"
+      role="listbox"
+      tabIndex={-1} // browsers put what scrolls into the order of Tab
+      onMouseDown={(event) => event.preventDefault()} // the focus stays in the input
+      aria-label="Search results"
+      hidden={!isOpen || results.length === 0}
+    >
+      {results.map((entry, i) => (
+        // biome-ignore lint/a11y/useKeyWithClickEvents: the input handles the keys
+        <div
+          key={`${entry.anchor} ${entry.kind} ${entry.title}`}
+          id={`${id}-${i}`}
+          role="option"
+          tabIndex={-1}
+          aria-selected={i === active}
+          onClick={() => onChoose(entry)}
+        >
+          <span class="docs-result-kind">{entry.kind}</span>
+          <span class="docs-result-title">{entry.title}</span>
+          <span class="docs-result-context">{entry.context}</span>
+        </div>
+      ))}
+    </div>
+    <p class={isOpen && results.length === 0 ? 'docs-results docs-no-result' : 'unseen'} role="status">
+      {isOpen && (results.length === 0 ? `Nothing matches “${query.trim()}”.` : `${results.length} results`)}
+    </p>
+  </>
+);

@@ -1,6 +1,7 @@
 // The streams that samples and forms use.
 import type { CatalogEntry } from '@sealpost/protocol';
 import type { CatalogState } from '../state/catalog.ts';
+import { isMillisecondFeed } from './arguments.ts';
 import type { SampleStreams } from './sample-body.ts';
 
 const streamsMax = 50;
@@ -9,10 +10,18 @@ const streamsMax = 50;
 export const pickStreams = (state: CatalogState): SampleStreams => {
   if (state.phase !== 'ready') return { feedIds: [], entries: [] };
   const readable = state.streams.filter(({ feedId }) => state.readable.has(feedId));
-  const entries = (readable.length > 0 ? readable : state.streams)
-    .toSorted((a, b) => rankOf(a) - rankOf(b))
-    .slice(0, streamsMax);
+  const ranked = (readable.length > 0 ? readable : state.streams).toSorted((a, b) => rankOf(a) - rankOf(b));
+  const entries = withMillisecondStream(ranked, ranked.slice(0, streamsMax));
   return { feedIds: entries.map(({ feedId }) => feedId), entries };
+};
+
+/** The sample of the WebSocket in milliseconds needs such a stream, wherever it is in the catalog. */
+const withMillisecondStream = (
+  all: readonly CatalogEntry[],
+  picked: readonly CatalogEntry[],
+): readonly CatalogEntry[] => {
+  const found = all.find(({ feedId }) => isMillisecondFeed(feedId));
+  return found === undefined || picked.includes(found) ? picked : [...picked.slice(0, -1), found];
 };
 
 const rankOf = ({ status, marketHours }: CatalogEntry): number =>

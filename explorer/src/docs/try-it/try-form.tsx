@@ -2,7 +2,7 @@
 import type { OpenApiParameter } from '@sealpost/protocol/openapi';
 import type { JSX } from 'preact';
 import { Time } from '../../ui/components.tsx';
-import { type ArgumentValues, headersLast } from '../arguments.ts';
+import { type ArgumentValues, headerProblem, headersLast } from '../arguments.ts';
 import { useDocs } from '../docs-context.ts';
 import type { DocsOperation } from '../document.ts';
 import { limitTexts, typeText } from '../schema-rows.ts';
@@ -31,10 +31,17 @@ const hintOf = ({ schema }: OpenApiParameter): string =>
     ...(schema.type === 'array' ? ['separated by commas'] : []),
   ].join(', ');
 
+/** Why a value cannot be sent at all; the server judges the rest. */
+const problemOf = (parameter: OpenApiParameter, value: string): string | undefined =>
+  parameter.in === 'header' ? headerProblem(parameter.name, value) : undefined;
+
 const ArgumentField = ({ id, parameter, value, onChange }: FieldProps) => {
   const { name, required } = parameter;
   const choices = choicesOf(parameter);
-  const common = { id, name, value, required, 'aria-describedby': `${id}-hint` };
+  const problem = problemOf(parameter, value);
+  const isInvalid = problem !== undefined;
+  const about = isInvalid ? `${id}-problem ${id}-hint` : `${id}-hint`;
+  const common = { id, name, value, required, 'aria-invalid': isInvalid, 'aria-describedby': about };
   return (
     <div class={`field ${isFeedId(parameter) ? 'is-wide' : ''}`}>
       <label for={id}>
@@ -65,12 +72,19 @@ const ArgumentField = ({ id, parameter, value, onChange }: FieldProps) => {
           ))}
         </select>
       )}
+      {isInvalid && (
+        <p id={`${id}-problem`} class="bad small" role="alert">
+          {problem}
+        </p>
+      )}
       <p id={`${id}-hint`} class="muted small">
         {isTime(parameter) && /^[0-9]{9,10}$/.test(value) ? <Time ms={Number(value) * 1_000} /> : hintOf(parameter)}
       </p>
     </div>
   );
 };
+
+const fieldId = (operationId: string, { name }: OpenApiParameter): string => `${operationId}-argument-${name}`;
 
 export const ArgumentForm = ({
   operation,
@@ -91,7 +105,9 @@ export const ArgumentForm = ({
   const shown = headersLast(parameters.filter((parameter) => parameter.in === 'query' || transport !== 'websocket'));
   const submit = (event: Event): void => {
     event.preventDefault();
-    onSubmit();
+    const wrong = shown.find((parameter) => problemOf(parameter, values[parameter.name] ?? '') !== undefined);
+    if (wrong === undefined) onSubmit();
+    else document.getElementById(fieldId(id, wrong))?.focus();
   };
   return (
     <form class="docs-form" noValidate onSubmit={submit}>
@@ -100,7 +116,7 @@ export const ArgumentForm = ({
           {shown.map((parameter) => (
             <ArgumentField
               key={parameter.name}
-              id={`${id}-argument-${parameter.name}`}
+              id={fieldId(id, parameter)}
               parameter={parameter}
               value={values[parameter.name] ?? ''}
               onChange={(value) => onChange({ ...values, [parameter.name]: value })}
