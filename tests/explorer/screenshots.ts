@@ -21,11 +21,6 @@ const patienceMs = 60_000;
 /** Long enough for the chart to have something to draw. */
 const hasLiveReports = (page: Page) => page.locator('.report-table tbody tr').nth(9).waitFor();
 
-const askAt = async (page: Page, second: number): Promise<void> => {
-  await page.getByLabel('Date and time, Unix, or -5m').fill(String(second));
-  await page.getByRole('button', { name: 'Look up' }).click();
-};
-
 const shots = ({ feedId, report }: { readonly feedId: string; readonly report: ReportJson }): readonly Shot[] => {
   const stream = `/streams/${feedId}`;
   const at = report.observationsTimestamp;
@@ -53,19 +48,24 @@ const shots = ({ feedId, report }: { readonly feedId: string; readonly report: R
     },
     {
       file: 'price-at',
-      path: stream,
+      path: `${stream}?at=${at + 86_400}`,
       signedIn: true,
-      until: async (page) => {
-        await askAt(page, at + 86_400);
-        await page.getByText('That time is in the future.').waitFor();
-      },
+      until: (page) => page.getByText('That time is in the future.').waitFor(),
       height: 900,
     },
     {
       file: 'status',
       path: '/status',
+      signedIn: true,
       until: (page) => page.getByText('Ready', { exact: true }).first().waitFor(),
-      height: 800,
+      height: 1_000,
+    },
+    {
+      file: 'docs',
+      path: '/docs#reportLatest',
+      signedIn: true,
+      until: (page) => page.getByRole('heading', { name: 'reports/latest' }).first().waitFor(),
+      height: 900,
     },
     { file: 'catalog-phone', viewport: 'phone', theme: 'dark', signedIn: true, until: hasPrices, height: 844 },
     {

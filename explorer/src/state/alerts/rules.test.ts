@@ -65,7 +65,8 @@ test('unverified: at most once a minute', () => {
 test('level: exact to 18 decimals, with thousands separators and signs', () => {
   expect(parseLevel(' 64,120.55 ')).toBe(64_120_550_000_000_000_000_000n);
   expect(parseLevel('-0.000000000000000001')).toBe(-1n);
-  for (const text of ['', 'x', '1.', '1e5', '0.0000000000000000001', '1 2']) expect(parseLevel(text)).toBeUndefined();
+  for (const text of ['', 'x', '1.', '1e5', '0.0000000000000000001', '1 2', '1,5', '1,2345', '12345,678'])
+    expect(parseLevel(text)).toBeUndefined();
 });
 
 test('kept: what was stored is read again; anything else is dropped, and the number is bounded', () => {

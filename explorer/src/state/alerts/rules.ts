@@ -36,12 +36,12 @@ export const intervalsMax = 1_000;
 /** A price must move back by a thousandth of the level before the alert triggers again. */
 const bandShare = 1_000n;
 
-/** A decimal number with at most 18 decimals as an integer; undefined if it is not one. */
+/** A decimal number with at most 18 decimals as an integer; undefined if it is not one. A comma separates thousands: `1,5` could mean 1.5. */
 export const parseLevel = (text: string): bigint | undefined => {
   const [, sign, whole, fraction = ''] =
-    /^([-−]?)([0-9]{1,40})(?:\.([0-9]{1,18}))?$/.exec(text.trim().replaceAll(',', '')) ?? [];
+    /^([-−]?)([0-9]{1,40}|[0-9]{1,3}(?:,[0-9]{3}){1,12})(?:\.([0-9]{1,18}))?$/.exec(text.trim()) ?? [];
   if (whole === undefined) return undefined;
-  const size = BigInt(`${whole}${fraction.padEnd(18, '0')}`);
+  const size = BigInt(`${whole.replaceAll(',', '')}${fraction.padEnd(18, '0')}`);
   return sign === '' ? size : -size;
 };
 
