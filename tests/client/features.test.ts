@@ -10,6 +10,7 @@ import {
   SealpostError,
 } from '@sealpost/client';
 import { latest, openRequester, stream } from '@sealpost/client/calls';
+import { columnsOf, createCsv, exportRowOf } from '@sealpost/client/export';
 import { parseFeedId } from '@sealpost/protocol';
 import { transform } from 'esbuild';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -181,7 +182,7 @@ test('client: the code of its README runs as printed, one block after the other'
     ...account,
     createClient: (options: ClientOptions) => createClient({ nowMs: () => now * 1_000, ...options }),
     openRequester: (options: ClientOptions) => openRequester({ nowMs: () => now * 1_000, ...options }),
-    ...{ latest, stream, decode },
+    ...{ latest, stream, decode, columnsOf, createCsv, exportRowOf },
     baseUrl: service.url,
     feedId: link,
     lastSeenSecond: now - 10,

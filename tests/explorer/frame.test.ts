@@ -248,7 +248,6 @@ test(
     const { page, expectAccessible } = await world.openPage({
       path,
       signedIn: true,
-      // Two alerts at one level, above and below: the first report that crosses it triggers one of them.
       prepare: (opened) =>
         opened.context().addInitScript(() => {
           const told: string[] = [];
@@ -263,17 +262,29 @@ test(
           Object.assign(window, { Notification, told });
         }),
     });
-    const price = await fetchLatestPrice();
     await page.getByRole('combobox', { name: 'When' }).waitFor();
     const tab = await page.context().newPage();
     await tab.goto(`${world.url}/alerts`);
     await tab.getByText(world.userId.slice(0, 8)).first().waitFor();
-    for (const direction of ['above', 'below']) {
-      await page.getByRole('combobox', { name: 'When' }).selectOption(direction);
-      await page.getByRole('textbox', { name: 'Level' }).fill(price);
-      await page.getByRole('button', { name: 'Add alert' }).click();
-    }
-    await Promise.all([page, tab].map((one) => one.locator('.toast').first().waitFor()));
+    // A level on either side of the price: the first report beyond one of them triggers. If the price left before they were there, again.
+    const isShown = async (): Promise<boolean> => {
+      const price = await fetchLatestPrice();
+      for (const [direction, share] of [
+        ['above', 10_002n],
+        ['below', 9_998n],
+      ] as const) {
+        await page.getByRole('combobox', { name: 'When' }).selectOption(direction);
+        await page.getByRole('textbox', { name: 'Level' }).fill(formatDecimal((price * share) / 10_000n));
+        await page.getByRole('button', { name: 'Add alert' }).click();
+      }
+      const first = page.locator('.toast').first();
+      return first.waitFor({ timeout: 15_000 }).then(
+        () => true,
+        () => false,
+      );
+    };
+    for (let attempt = 1; !(await isShown()); attempt++) expect(attempt).toBeLessThan(6);
+    await tab.locator('.toast').first().waitFor();
     await expectAccessible();
     const events = async (one: Page) => one.locator('.alert-event').count();
     const told = (one: Page) => one.evaluate(() => (window as unknown as { told: string[] }).told.length); // as prepared
@@ -287,10 +298,10 @@ test(
   timeout,
 );
 
-const fetchLatestPrice = async (): Promise<string> => {
+const fetchLatestPrice = async (): Promise<bigint> => {
   const response = await fetchSigned(world.url, `/api/v1/reports/latest?feedID=${world.feedIds[0]}`, world);
   const { report } = (await response.json()) as { readonly report: ReportJson }; // as the API documents
-  return formatDecimal(decode(report).price);
+  return decode(report).price;
 };
 
 const widths = [1440, 1024, 768, 390, 320];

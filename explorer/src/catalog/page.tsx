@@ -22,7 +22,6 @@ import {
   withValue,
 } from './filter.ts';
 import { FilterChips, FilterPanel } from './filters.tsx';
-import { useKeptFocus } from './focus.ts';
 import { type LiveNeeds, useCatalogKeys, useLiveRows, useLiveTick, useRowClicks } from './hooks.ts';
 import { distinctionsOf } from './names.ts';
 import { CatalogCards, CatalogTable, rowHeights } from './rows.tsx';
@@ -36,7 +35,6 @@ export const CatalogPage = () => {
   const { catalog } = useExplorer();
   const page = useRef<HTMLDivElement>(null);
   useTitle('Streams');
-  useKeptFocus(page);
   const state = catalog.state.value;
   return (
     <div class="catalog" ref={page}>
