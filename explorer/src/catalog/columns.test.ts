@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { columns, columnsFor, defaultColumns, fitColumns, shownColumns } from './columns.ts';
+import { columns, columnsFor, defaultColumns, fitColumns, shownColumns, toggleColumn } from './columns.ts';
 
 const width = (names: readonly (keyof typeof columns)[]): number =>
   names.reduce((sum, name) => sum + columns[name].widthPx, 0);
@@ -7,20 +7,44 @@ const width = (names: readonly (keyof typeof columns)[]): number =>
 test('columns: prices, changes, spreads and ages are for signed-in users', () => {
   expect(columnsFor(true)).toContain('price');
   expect(columnsFor(false).filter((name) => /price|change|trend|spread|age/.test(name))).toEqual([]);
-  expect(defaultColumns(false)).toContain('hours');
-  expect(defaultColumns(true)).not.toContain('hours');
+  expect(defaultColumns(false, false)).toContain('hours');
+  expect(defaultColumns(true, false)).not.toContain('hours');
 });
 
-test('columns: the chosen ones in the order of the page, always with the pair, whatever is stored', () => {
-  expect(shownColumns(undefined, true, false)).toEqual(defaultColumns(true));
-  expect(shownColumns(['feed', 'schema', 'nonsense'], true, false)).toEqual(['pair', 'schema', 'feed']);
-  expect(shownColumns(undefined, true, true)).toEqual(columnsFor(true).filter((name) => name !== 'hours'));
-  expect(shownColumns([], true, true)).toEqual(['pair']);
-  expect(shownColumns(['price', 'feed'], false, false)).toEqual(['pair', 'feed']);
+test('columns: the default with the choice, in the order of the page, always with the pair, whatever is stored', () => {
+  expect(shownColumns({}, true, false)).toEqual(defaultColumns(true, false));
+  expect(shownColumns({ feed: false, schema: true, pair: false, nonsense: true }, true, false)).toEqual([
+    'pair',
+    'price',
+    'change',
+    'trend',
+    'spread',
+    'age',
+    'status',
+    'class',
+    'schema',
+  ]);
+  expect(shownColumns({}, true, true)).toEqual(columnsFor(true).filter((name) => name !== 'hours'));
+  expect(shownColumns({ price: true }, false, false)).toEqual(defaultColumns(false, false));
+});
+
+test('columns: a choice changes one column, also after sign-in and in a window of another width', () => {
+  const choice = toggleColumn({}, 'class', false, true);
+  expect(choice).toEqual({ class: false });
+  for (const [isSignedIn, areCards] of [
+    [false, false],
+    [true, false],
+    [true, true],
+  ] as const)
+    expect(shownColumns(choice, isSignedIn, areCards)).toEqual(
+      defaultColumns(isSignedIn, areCards).filter((name) => name !== 'class'),
+    );
+  expect(toggleColumn(choice, 'hours', true, false)).toEqual({ class: false, hours: true });
+  expect(toggleColumn(choice, 'class', true, false)).toEqual({});
 });
 
 test('columns: those that do not fit are left out, the least important first', () => {
-  const shown = defaultColumns(true);
+  const shown = defaultColumns(true, false);
   expect(fitColumns(shown, width(shown))).toEqual(shown);
   expect(fitColumns(shown, width(shown) - 1)).toEqual(shown.filter((name) => name !== 'feed'));
   expect(fitColumns(shown, 718)).toEqual(['pair', 'price', 'change', 'trend', 'age', 'status']);

@@ -2,6 +2,7 @@
 import type { CatalogEntry } from '@sealpost/protocol';
 import type { Day } from '../state/days.ts';
 import type { LiveReport } from '../state/live.ts';
+import type { ColumnChoice } from '../state/settings/list-columns.ts';
 import { changeOf } from '../ui/price/change.ts';
 import { spreadOf } from '../ui/price/spread.ts';
 
@@ -117,24 +118,31 @@ export const columnsFor = (isSignedIn: boolean): readonly ColumnName[] =>
     return isSignedIn || needsUser === undefined;
   });
 
-/** The columns that a user sees who has chosen none. */
-export const defaultColumns = (isSignedIn: boolean): readonly ColumnName[] =>
+/** The columns that a user sees who has chosen none. Cards have space for more. */
+export const defaultColumns = (isSignedIn: boolean, areCards: boolean): readonly ColumnName[] =>
   columnsFor(isSignedIn).filter((name) => {
     const { isOff }: Column = columns[name];
+    if (areCards) return name !== 'hours' || !isSignedIn;
     return isOff === undefined || (isOff === 'signed-in' && !isSignedIn);
   });
 
-/** The chosen columns, in their order on the page; the pair is always one of them. Cards have space for more. */
-export const shownColumns = (
-  chosen: readonly string[] | undefined,
+/** The default columns with the user's choice, in their order on the page; the pair is always one of them. */
+export const shownColumns = (choice: ColumnChoice, isSignedIn: boolean, areCards: boolean): readonly ColumnName[] => {
+  const byDefault = defaultColumns(isSignedIn, areCards);
+  return columnsFor(isSignedIn).filter((name) => name === 'pair' || (choice[name] ?? byDefault.includes(name)));
+};
+
+/** The choice after a column is turned on or off: without it if that is the default here, so that the defaults elsewhere stay. */
+export const toggleColumn = (
+  choice: ColumnChoice,
+  name: ColumnName,
   isSignedIn: boolean,
   areCards: boolean,
-): readonly ColumnName[] =>
-  chosen === undefined
-    ? areCards
-      ? columnsFor(isSignedIn).filter((name) => name !== 'hours' || !isSignedIn)
-      : defaultColumns(isSignedIn)
-    : columnsFor(isSignedIn).filter((name) => name === 'pair' || chosen.includes(name));
+): ColumnChoice => {
+  const { [name]: _, ...others } = choice;
+  const isOn = !shownColumns(choice, isSignedIn, areCards).includes(name);
+  return isOn === defaultColumns(isSignedIn, areCards).includes(name) ? others : { ...others, [name]: isOn };
+};
 
 /** Those that fit in a width; the others are left out, lowest rank first. The pair always stays. */
 export const fitColumns = (shown: readonly ColumnName[], widthPx: number): readonly ColumnName[] => {

@@ -100,9 +100,9 @@ const useStar = (streams: readonly CatalogEntry[]) => {
 /** The columns that the user wants, and those of them that fit. */
 const useColumns = (page: RefObject<HTMLElement | null>, isSignedIn: boolean, isNarrow: boolean) => {
   const { listColumns } = useExplorer();
-  const chosen = listColumns.value.value;
+  const choice = listColumns.value.value;
   const width = useWidth(page);
-  const shown = useMemo(() => shownColumns(chosen, isSignedIn, isNarrow), [chosen, isSignedIn, isNarrow]);
+  const shown = useMemo(() => shownColumns(choice, isSignedIn, isNarrow), [choice, isSignedIn, isNarrow]);
   const fittingNow = isNarrow ? shown : fitColumns(shown, width - borderPx);
   const key = fittingNow.join(' ');
   const fitting = useMemo(() => fittingNow, [key]); // the same array for the same columns: rows compare it
@@ -148,7 +148,7 @@ const ReadyCatalog = ({ state, page }: { readonly state: Ready; readonly page: R
       />
       {panel === 'filters' && <Filters from={from} wanted={wanted} values={values} isSignedIn={isSignedIn} />}
       {panel === 'columns' && (
-        <ColumnPanel isSignedIn={isSignedIn} shown={shown} tooMany={shown.filter((name) => !fitting.includes(name))} />
+        <ColumnPanel {...{ isSignedIn, isNarrow, shown }} tooMany={shown.filter((name) => !fitting.includes(name))} />
       )}
       {active.length > 0 && <FilterChips active={active} onChange={router.setQuery} onClear={clear} />}
       <Problems problems={wanted.problems} />

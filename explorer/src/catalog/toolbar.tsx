@@ -3,7 +3,7 @@ import type { CatalogEntry } from '@sealpost/protocol';
 import type { RefObject } from 'preact';
 import { useState } from 'preact/hooks';
 import { useExplorer } from '../state/explorer.ts';
-import { type ColumnName, columns, columnsFor } from './columns.ts';
+import { type ColumnName, columns, columnsFor, toggleColumn } from './columns.ts';
 import { watchlistName, withValue } from './filter.ts';
 import { isSortable, type Order } from './sort.ts';
 
@@ -140,18 +140,17 @@ const SortChoice = ({ order }: { readonly order: Order }) => {
 
 type ColumnPanelProps = {
   readonly isSignedIn: boolean;
+  readonly isNarrow: boolean;
   readonly shown: readonly ColumnName[];
   /** Those of the shown ones for which there is no space. */
   readonly tooMany: readonly ColumnName[];
 };
 
 /** Chooses the columns. On a phone, the same choice for the cards. */
-export const ColumnPanel = ({ isSignedIn, shown, tooMany }: ColumnPanelProps) => {
+export const ColumnPanel = ({ isSignedIn, isNarrow, shown, tooMany }: ColumnPanelProps) => {
   const { listColumns } = useExplorer();
-  // Columns that an anonymous user cannot see stay chosen.
-  const chosen: readonly string[] = listColumns.value.value ?? shown;
   const toggle = (name: ColumnName): void =>
-    void listColumns.set(chosen.includes(name) ? chosen.filter((other) => other !== name) : [...chosen, name]);
+    void listColumns.set(toggleColumn(listColumns.value.peek(), name, isSignedIn, isNarrow));
   return (
     <section id="columns" class="filters card" aria-label="Columns">
       <fieldset class="column-choice">
@@ -173,7 +172,7 @@ export const ColumnPanel = ({ isSignedIn, shown, tooMany }: ColumnPanelProps) =>
             : 'Your browser keeps the choice.'}
         </p>
         <div>
-          <button type="button" class="quiet" onClick={() => void listColumns.set(undefined)}>
+          <button type="button" class="quiet" onClick={() => void listColumns.set({})}>
             Reset to default
           </button>
         </div>

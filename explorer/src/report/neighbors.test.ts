@@ -145,3 +145,22 @@ test('steps: a report that was read as a neighbor is not read again', async () =
   expect(steps.sides.value.get(a.fullReport)?.next).toEqual({ kind: 'report', report: b, gapMs: 0 });
   steps.close();
 });
+
+test('steps: the report on screen and those next to it stay, however many reports arrive', async () => {
+  const watched = createWatched();
+  const steps = createSteps(readerOf([a, b]), watched.live, secondStream);
+  steps.keep(115, undefined, b);
+  steps.look(b);
+  await settle();
+  const arrived = Array.from({ length: 250 }, (_, i) => reportOf(secondStream, 120 + i, 120 + i));
+  for (const report of arrived) watched.push(report);
+  expect(steps.find(115, undefined)).toBe(b);
+  expect(steps.find(109, undefined)).toBe(a);
+  expect(steps.find(120, undefined)).toBe(arrived[0]);
+  expect(steps.find(150, undefined)).toBeUndefined();
+  expect(steps.sides.value.get(b.fullReport)).toMatchObject({ previous: { report: a }, next: { report: arrived[0] } });
+  const [next, afterNext] = arrived;
+  if (next !== undefined) steps.look(next);
+  expect(steps.find(121, undefined)).toBe(afterNext);
+  steps.close();
+});

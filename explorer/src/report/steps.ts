@@ -15,7 +15,7 @@ export type Steps = {
   readonly keep: (timestamp: number, ms: number | undefined, report: ReportJson) => void;
   /** By full report. */
   readonly sides: ReadonlySignal<ReadonlyMap<string, Sides>>;
-  /** Reads the sides of a report that are not known, so that a step shows the next report at once. Follows the stream from its newest report on. */
+  /** Reads the sides of the report on screen that are not known, so that a step shows the next report at once. Follows the stream from its newest report on. */
   readonly look: (own: ReportJson) => void;
   readonly close: () => void;
 };
@@ -25,23 +25,34 @@ const keptMax = 200;
 
 const keyOf = (timestamp: number, ms: number | undefined): string => `${timestamp} ${ms ?? ''}`;
 
-/** The newest entries of a map. */
-const newest = <V>(entries: Iterable<readonly [string, V]>): Map<string, V> => new Map([...entries].slice(-keptMax));
+/** The newest entries of a map, and older ones that are needed. */
+const newest = <V>(entries: readonly (readonly [string, V])[], isNeeded: (key: string, value: V) => boolean) =>
+  new Map(entries.filter(([key, value], i) => i >= entries.length - keptMax || isNeeded(key, value)));
 
 export const createSteps = (client: Pick<Client, 'at' | 'page'>, live: Pick<Live, 'watch'>, feedId: string): Steps => {
   const abort = new AbortController();
   const sides = signal<ReadonlyMap<string, Sides>>(new Map());
   let reports = new Map<string, ReportJson>();
+  let onScreen: string | undefined; // its full report
   let follow: { readonly stop: () => void } | undefined;
+  /** Whether it is the report on screen or next to it: these stay, however many reports arrive. */
+  const isNear = (fullReport: string): boolean => {
+    if (onScreen === undefined) return false;
+    const { previous, next } = sides.peek().get(onScreen) ?? {};
+    return (
+      fullReport === onScreen ||
+      [previous, next].some((side) => side?.kind === 'report' && side.report.fullReport === fullReport)
+    );
+  };
   const keep: Steps['keep'] = (timestamp, ms, report) => {
-    reports = newest([...reports, [keyOf(timestamp, ms), report]]);
+    reports = newest([...reports, [keyOf(timestamp, ms), report]], (_, { fullReport }) => isNear(fullReport));
   };
   const remember = (report: ReportJson): void =>
     keep(report.observationsTimestamp, isMillisecondStream(feedId) ? reportSpanOf(report).toMs : undefined, report);
   const set = (own: ReportJson, known: Sides): void => {
     const { fullReport } = own;
     const others = [...sides.peek()].filter(([key]) => key !== fullReport);
-    sides.value = newest([...others, [fullReport, { ...sides.peek().get(fullReport), ...known }]]);
+    sides.value = newest([...others, [fullReport, { ...sides.peek().get(fullReport), ...known }]], isNear);
   };
   /** Both sides of a pair. */
   const join = (earlier: ReportJson, later: ReportJson): void => {
@@ -79,9 +90,13 @@ export const createSteps = (client: Pick<Client, 'at' | 'page'>, live: Pick<Live
     keep,
     sides,
     look: (own) => {
+      onScreen = own.fullReport;
       const known = sides.peek().get(own.fullReport);
-      for (const direction of ['previous', 'next'] as const)
-        if (known?.[direction]?.kind !== 'report') void readOne(own, direction);
+      for (const direction of ['previous', 'next'] as const) {
+        const side = known?.[direction];
+        if (side?.kind === 'report') remember(side.report);
+        else void readOne(own, direction);
+      }
     },
     close: () => {
       abort.abort();

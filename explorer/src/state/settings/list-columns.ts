@@ -1,14 +1,19 @@
-// Which columns of the list of streams the user has chosen, kept in the browser.
+// Which columns of the list of streams the user has turned on or off, kept in the browser.
 import { createKept, type KeepingWindow, type Kept } from './kept.ts';
 
-/** Column names; undefined if the user has chosen none. */
-export type ListColumns = Kept<readonly string[] | undefined>;
+/** By name, whether a column is shown; only those for which the user wants something else than the default. */
+export type ColumnChoice = Readonly<Record<string, boolean>>;
+export type ListColumns = Kept<ColumnChoice>;
 
 const storageKey = 'sealpost-columns';
 /** More than the list has; whatever else is stored is ignored by the list. */
 const columnsMax = 50;
 
 export const createListColumns = (window: KeepingWindow): ListColumns =>
-  createKept<readonly string[] | undefined>(window, storageKey, (stored) =>
-    Array.isArray(stored) ? stored.filter((name) => typeof name === 'string').slice(0, columnsMax) : undefined,
+  createKept<ColumnChoice>(window, storageKey, (stored) =>
+    Object.fromEntries(
+      Object.entries(Object(stored))
+        .filter((entry): entry is [string, boolean] => typeof entry[1] === 'boolean')
+        .slice(0, columnsMax),
+    ),
   );

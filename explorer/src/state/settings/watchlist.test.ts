@@ -56,8 +56,8 @@ test('watchlist: works without storage, and follows other tabs', () => {
   expect([...watchlist.feedIds.value]).toEqual([feedId(2)]);
 });
 
-test('columns: names, or nothing chosen', () => {
-  expect(createListColumns(createWindow('["price", 5]').window).value.value).toEqual(['price']);
-  expect(createListColumns(createWindow('{"price": true}').window).value.value).toBeUndefined();
-  expect(createListColumns(createWindow(null).window).value.value).toBeUndefined();
+test('columns: those turned on or off, whatever is stored', () => {
+  const read = (stored: string | null) => createListColumns(createWindow(stored).window).value.value;
+  expect(read('{"price": false, "hours": true, "age": 5}')).toEqual({ price: false, hours: true });
+  for (const stored of ['["price", 5]', '"price"', 'null', '5', '{', null]) expect(read(stored)).toEqual({});
 });
