@@ -163,6 +163,12 @@ test('catalog filter: what is on has a chip each, spelled as in the catalog', ()
   expect(activeFilters(query, filterValuesOf(all))[0]?.without.get('asset_class')).toBe('equities');
 });
 
+test('catalog filter: what is ignored has no chip', () => {
+  const query = new URLSearchParams('status=live&status=testing&created_after=soon&hidden=maybe&asset_class=crypto');
+  expect(readWanted(query).problems.map(({ name }) => name)).toEqual(['status', 'created_after', 'hidden']);
+  expect(activeFilters(query, filterValuesOf(all)).map(({ label }) => label)).toEqual(['Asset class: Crypto']);
+});
+
 test('catalog filter: every filter of the API is on the page', () => {
   expect([...nameFilterNames, ...dateFilterNames, 'hidden'].sort()).toEqual(
     [

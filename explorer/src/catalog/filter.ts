@@ -191,11 +191,12 @@ export const withoutFilters = (query: URLSearchParams): URLSearchParams => {
 /** An active filter value, for its chip; `without` is the query without it. */
 export type ActiveFilter = { readonly label: string; readonly without: URLSearchParams };
 
-/** Every active filter value, spelled as in the catalog. */
+/** Every active filter value, spelled as in the catalog; not those that are ignored. */
 export const activeFilters = (query: URLSearchParams, values: FilterValues): readonly ActiveFilter[] => {
+  const ignored = readWanted(query).problems.map(({ name }) => name);
   const ofNames = nameFilterNames.flatMap((name) => {
     const chosen = chosenOf(query, name);
-    if (chosen.length === 0) return [];
+    if (chosen.length === 0 || ignored.includes(name)) return [];
     const spelling = (lower: string) => values[name].find(({ value }) => value.toLowerCase() === lower)?.value ?? lower;
     return chosen.map((value) => ({
       label: `${filterLabels[name]}: ${spelling(value)}`,
@@ -203,7 +204,7 @@ export const activeFilters = (query: URLSearchParams, values: FilterValues): rea
     }));
   });
   const ofOthers = [...dateFilterNames, 'hidden' as const]
-    .filter((name) => query.has(name) && query.get(name) !== 'false')
+    .filter((name) => query.has(name) && query.get(name) !== 'false' && !ignored.includes(name))
     .map((name) => ({
       label: name === 'hidden' ? filterLabels.hidden : `${filterLabels[name]} ${query.get(name)}`,
       without: withValue(query, name, ''),

@@ -141,12 +141,13 @@ export const useCatalogKeys = (
     const isMoving = moving.current !== undefined;
     const place = isMoving ? 'row' : placeOf(event.target, searchBox.current);
     const { key } = event;
-    if (key === '/' && place !== 'search' && place !== 'field') search();
+    const areLettersOn = shortcuts.areLettersOn.peek();
+    if (key === '/' && areLettersOn && place !== 'search' && place !== 'field') search();
     else if (key === 'Enter' && place === 'search') open(streams[0]);
     else if (key === 'Enter' && isMoving) open(streams[at.current]);
     else if (key === 'ArrowDown' && place === 'search') moveTo(0);
     else if (key === 'ArrowDown' && place === 'page') moveTo(Math.min(inView[0], streams.length - 1));
-    else if (key === 's' && place === 'row' && shortcuts.areLettersOn.peek()) {
+    else if (key === 's' && place === 'row' && areLettersOn) {
       const stream = streams[at.current];
       if (stream !== undefined) onStar(stream.feedId);
     } else if (place === 'row') {
