@@ -2,7 +2,7 @@
 import { formatDecimal } from '@sealpost/client';
 import { useState } from 'preact/hooks';
 import type { Alerts } from '../state/alerts/alerts.ts';
-import { type Alert, type AlertRule, alertsMax, intervalsMax, parseLevel } from '../state/alerts/rules.ts';
+import { type Alert, type AlertRule, alertsMax, intervalsMax, isFeedId, parseLevel } from '../state/alerts/rules.ts';
 import { useExplorer } from '../state/explorer.ts';
 import { shortId } from '../ui/format.ts';
 
@@ -33,7 +33,7 @@ const draftOf = ({ feedId, rule }: Alert): Draft => {
 
 /** The rule, or what is missing. */
 const readDraft = ({ feedId, kind, level, repeats, intervals }: Draft): AlertRule | string => {
-  if (feedId === '') return 'Choose a stream.';
+  if (!isFeedId(feedId)) return 'Choose a stream.';
   if (kind === 'unverified') return { kind };
   if (kind === 'stale') {
     const count = Number(intervals);
@@ -62,7 +62,8 @@ export const AlertForm = ({ edited, isFull, onDone }: FormProps) => {
   const [draft, setDraft] = useState<Draft>(() => {
     const { query } = router.address.peek();
     if (edited !== undefined) return draftOf(edited);
-    return { ...emptyDraft, feedId: query.get('feed') ?? '', level: query.get('level') ?? '' };
+    const feedId = query.get('feed')?.toLowerCase();
+    return { ...emptyDraft, feedId: isFeedId(feedId) ? feedId : '', level: query.get('level') ?? '' };
   });
   const [said, setSaid] = useState<{ readonly text: string; readonly isProblem: boolean } | undefined>(undefined);
   const change = (part: Partial<Draft>): void => {
@@ -71,6 +72,7 @@ export const AlertForm = ({ edited, isFull, onDone }: FormProps) => {
   };
   const submit = (event: Event): void => {
     event.preventDefault();
+    if (said?.isProblem === false) return; // a double click; the next alert begins with a change
     const problem = saveDraft(alerts, draft, edited);
     setSaid({ text: problem ?? 'Alert added.', isProblem: problem !== undefined });
     if (problem !== undefined) return;

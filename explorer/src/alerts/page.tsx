@@ -116,9 +116,13 @@ const AlertState = ({ alert: { rule, isPaused, isArmed, lastMs } }: { readonly a
   if (isPaused)
     return <Pill>{rule.kind === 'price' && !rule.repeats && lastMs !== undefined ? 'done' : 'paused'}</Pill>;
   if (isArmed || rule.kind === 'unverified') return <Pill kind="ok">watching</Pill>;
-  return (
+  return rule.kind === 'price' ? (
     <Pill kind="accent" title="Triggers at the next crossing: first the price must be on the other side of the level.">
-      {rule.kind === 'price' ? 'waiting to cross' : 'waiting for a report'}
+      waiting to cross
+    </Pill>
+  ) : (
+    <Pill kind="accent" title="Triggers when reports stop again: first one must arrive.">
+      waiting for a report
     </Pill>
   );
 };

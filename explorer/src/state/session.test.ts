@@ -243,6 +243,22 @@ test('session: stored credentials survive an outage', async () => {
   expect(kept.size).toBe(1);
 });
 
+test('session: stored credentials survive a refusal that is not about them', async () => {
+  for (const code of ['too_many_failures', 'clock_skew', 'route_not_found']) {
+    const body = { error: 'x', message: 'x', code, requestId: 'r' };
+    const { platform, kept } = openPlatform('', () => ({ status: code === 'too_many_failures' ? 429 : 400, body }));
+    kept.set(storageKey, JSON.stringify({ userId, secret: 'old' }));
+    const session = createSession(platform);
+    await settled(session);
+    expect([code, session.userId.value, session.refusal.value !== undefined, kept.size]).toEqual([
+      code,
+      undefined,
+      true,
+      1,
+    ]);
+  }
+});
+
 test('session: invalid data in the storage does not sign in', async () => {
   for (const text of ['null', '{', '{"userId":1}', '[]']) {
     const { platform, kept } = openPlatform('');

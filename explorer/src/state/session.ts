@@ -63,7 +63,7 @@ export const createSession = (platform: Platform): Session => {
     try {
       await tryOut(found);
     } catch (error) {
-      kept.remove();
+      if (isRejected(error)) kept.remove(); // anything else may be over with the next reload
       throw error;
     }
   };
@@ -143,6 +143,10 @@ const createOpen =
   ({ location }: Platform, observedFetch: typeof fetch) =>
   (given: Credentials | undefined, options: { readonly retries?: number } = {}): Client =>
     createClient({ baseUrl: location.origin, fetch: observedFetch, onWarning: () => {}, ...options, ...given });
+
+/** The credentials are wrong, now and later. */
+const isRejected = (error: unknown): boolean =>
+  error instanceof SealpostError && ['unauthorized', 'invalid_option'].includes(error.code);
 
 const isOutage = (error: unknown): boolean =>
   error instanceof SealpostError &&

@@ -74,7 +74,8 @@ export const createAlerts = (parts: AlertParts): Alerts => {
     alerts: () => kept.value.peek().alerts,
     record: ([next, isTriggered], text) => {
       const { alerts, history } = kept.value.peek();
-      const event = { seq: (history[0]?.seq ?? 0) + 1, feedId: next.feedId, text, atMs: parts.clock.read() };
+      const seq = Math.max(Date.now(), (history[0]?.seq ?? 0) + 1);
+      const event = { seq, feedId: next.feedId, text, atMs: parts.clock.read() };
       const others = alerts.map((alert) => (alert.id === next.id ? next : alert));
       update(others, isTriggered ? [event, ...history].slice(0, historyMax) : history);
       if (isTriggered) notify(window, event, nameOf(parts.catalog, next.feedId));

@@ -40,6 +40,11 @@ test('price: triggers at a crossing, not while the price is beyond the level alr
   ]);
 });
 
+test('price: an alert that triggers once and was resumed needs only the other side of the level', () => {
+  const [armed] = afterPrice({ ...alertOf(above(false)), lastMs: 1 }, (9_999n * one) / 100n, 2);
+  expect(armed.isArmed).toBe(true);
+});
+
 test('price: every time, but only after it has moved back by 0.1 %', () => {
   expect(triggering(above(true), [99, 100.1, 99.95, 100.2, 99.8, 100.3])).toEqual([100.1, 100.3]);
   expect(

@@ -20,7 +20,7 @@ export type Alert = {
   readonly lastMs: number | undefined;
 };
 
-/** `seq` rises by one with each. */
+/** `seq` rises with each, also after the history was cleared. */
 export type AlertEvent = {
   readonly seq: number;
   readonly feedId: string;
@@ -57,7 +57,7 @@ export const afterPrice = (
   if (isArmed)
     return over >= 0n ? [{ ...alert, isArmed: false, isPaused: !rule.repeats, lastMs: nowMs }, true] : [alert, false];
   const size = rule.level < 0n ? -rule.level : rule.level;
-  const band = lastMs === undefined ? 0n : size / bandShare;
+  const band = rule.repeats && lastMs !== undefined ? size / bandShare : 0n;
   return over < -band ? [{ ...alert, isArmed: true }, false] : [alert, false];
 };
 
@@ -145,6 +145,7 @@ const parseEvent = (raw: unknown): readonly AlertEvent[] => {
 };
 
 const isWhole = (value: unknown): value is number => Number.isSafeInteger(value);
-const isFeedId = (value: unknown): value is string => typeof value === 'string' && /^0x[0-9a-f]{64}$/.test(value);
+export const isFeedId = (value: unknown): value is string =>
+  typeof value === 'string' && /^0x[0-9a-f]{64}$/.test(value);
 const parseMs = (value: unknown): number | undefined =>
   typeof value === 'number' && value >= 0 && value <= 8.64e15 ? value : undefined;
