@@ -31,7 +31,9 @@ export const StatusPage = () => {
       {state.failure !== undefined && <Unreachable failure={state.failure} hasValue={state.value !== undefined} />}
       {state.value === undefined && state.failure === undefined && <Loading label="Loading the status" lines={6} />}
       {state.value !== undefined && <Told told={state.value} isOld={state.failure !== undefined} />}
-      <AvailabilityCard />
+      <div class={state.failure === undefined ? '' : 'status-old'}>
+        <AvailabilityCard />
+      </div>
       <ChangesCard changes={state.value?.status.changes} />
       <SignerSets />
     </div>
