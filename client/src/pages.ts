@@ -19,6 +19,8 @@ export type PagesOptions = CallOptions & {
   readonly follow?: boolean;
   /** Interval between polls for new reports; 1,000 ms by default, at least 100. */
   readonly pollMs?: number;
+  /** Wait and retry when the rate limit is exceeded; true by default. With false the call rejects, and you can show the wait. */
+  readonly retryRateLimited?: boolean;
 };
 
 const pollMaxMs = 3_600_000;
@@ -44,7 +46,7 @@ export async function* pages(
   while (cursor.start <= end) {
     const read = await readPage(requester, feedId, cursor.start, cursor.isRecheck ? limits.pageLimitMax : limit, {
       ...options,
-      retryRateLimited: true,
+      retryRateLimited: options.retryRateLimited ?? true,
     });
     const found = read.reports.map(({ report }) => report);
     const fresh = found.filter((one, i, all) => seen.isNew(one) && !isSame(one, all[i - 1]));

@@ -160,7 +160,86 @@ test('stream page: the reports of a day are in the address, page after page, in 
   await page.goBack();
   await expect.poll(async () => (await listed(page)).at(-1), { timeout: waitMs }).toBeGreaterThanOrEqual(newest);
   await page.getByRole('button', { name: '← Previous day' }).click();
-  await page.getByText(/^No reports on [0-9-]{10} \(UTC\)\.$/).waitFor({ timeout: waitMs });
+  await page
+    .getByText(/^No reports on [0-9-]{10} \(UTC\)\. The stream has none before that day\.$/)
+    .waitFor({ timeout: waitMs });
+  expect(await page.getByRole('button', { name: '← Previous day' }).getAttribute('aria-disabled')).toBe('true');
+});
+
+test('stream page: by date, the label says what the time means, a double click turns one page, and local times have their date', async () => {
+  const { page } = await world.openPage({ path, signedIn: true });
+  await page.getByRole('button', { name: 'By date' }).click();
+  await page.locator('.report-table tbody tr').nth(49).waitFor({ timeout: waitMs });
+  const [entries, first] = [await page.evaluate(() => history.length), (await listed(page))[0] ?? 0];
+  await page.getByRole('button', { name: 'Older reports' }).dblclick();
+  await expect.poll(async () => (await listed(page)).at(-1), { timeout: waitMs }).toBe(first - 1);
+  expect(await page.evaluate(() => history.length)).toBe(entries + 1);
+  await page.getByRole('button', { name: 'Oldest first' }).click();
+  await page.getByLabel('Up to (UTC, optional)').waitFor();
+  await page.getByLabel('Date (UTC)').fill('');
+  await page.getByRole('button', { name: 'Show', exact: true }).click();
+  await page.getByText('Enter a date, such as').waitFor();
+  await page.getByRole('button', { name: 'Newest first' }).click();
+  await expect.poll(() => page.getByText('Enter a date, such as').count()).toBe(0);
+  await page.keyboard.press('t');
+  const observed = page.locator('.report-table tbody a').first();
+  const local = await observed.evaluate((link) => {
+    const at = new Date(Number(link.getAttribute('href')?.split('/at/')[1]) * 1_000);
+    return at.getDate() === at.getUTCDate() ? /^[0-9:]{8} / : /^[0-9-]{10} [0-9:]{8} /;
+  });
+  await expect.poll(() => observed.innerText()).toMatch(local);
+});
+
+test('stream page: the first day of all has none before it, and the candles as a table can be scrolled with the keyboard', async () => {
+  const opened = await world.openPage({ path: `${path}?range=1h&day=1970-01-01`, signedIn: true });
+  opened.allow(/40[04]/);
+  const { page, expectAccessible } = opened;
+  await page.getByText('Before retained history').waitFor({ timeout: waitMs });
+  await page.getByRole('button', { name: '← Previous day' }).press('Enter');
+  expect(page.url()).toContain('day=1970-01-01');
+  await page.getByText('Chart candles as a table').click({ timeout: waitMs });
+  await page.getByRole('region', { name: 'Chart candles' }).focus();
+  await expectAccessible('[aria-labelledby=reports-title]');
+});
+
+/** Answers requests in the server's place until `restore` is called. */
+const failing = async (page: OpenedPage, pattern: string, status: number, headers: Record<string, string> = {}) => {
+  const json = { error: 'No.', code: status === 429 ? 'rate_limited' : 'unavailable', requestId: 'r' };
+  await page.route(pattern, (route) => route.fulfill({ status, headers, json }));
+  return () => page.unroute(pattern);
+};
+
+test('download: a double click starts one; an empty range saves nothing; a wait is shown; a changed form discards what failed', async () => {
+  const { page, allow } = await world.openPage({ path, signedIn: true });
+  allow(/status of (429|503)/);
+  await page.locator('.report-table tbody tr').nth(3).waitFor({ timeout: waitMs });
+  const at = (await listed(page)).at(-1) ?? 0;
+  const [from, button] = [page.getByLabel('From', { exact: true }), page.getByRole('button', { name: 'Download' })];
+  await from.fill(String(at - 9));
+  await page.getByLabel('To (empty: now)').fill(String(at));
+  const saved = page.waitForEvent('download', { timeout: waitMs });
+  await button.dblclick();
+  await saved;
+  await page.getByText(/^Saved 10 reports/).waitFor({ timeout: waitMs });
+  let restore = await failing(page, '**/api/v1/reports/page?*', 429, { 'Retry-After': '60' });
+  await button.click();
+  await page.getByText(/^Continuing in [1-5]\d s$/).waitFor({ timeout: waitMs });
+  await page.getByRole('button', { name: 'Cancel' }).click();
+  await restore();
+  restore = await failing(page, '**/api/v1/reports/page?*', 503);
+  await button.click();
+  const again = page.locator('[aria-labelledby=download-title]').getByRole('button', { name: 'Try again' });
+  await again.press('Enter', { timeout: waitMs });
+  await again.waitFor({ timeout: waitMs });
+  expect(await page.evaluate(() => document.activeElement?.tagName)).not.toBe('BODY');
+  await restore();
+  await page.getByLabel('To (empty: now)').fill(String(at - 1));
+  await expect.poll(() => again.count()).toBe(0);
+  await page.route('**/api/v1/reports/page?*', (route) =>
+    route.fulfill({ json: { reports: [] }, headers: { Link: '' } }),
+  );
+  await button.click();
+  await page.getByText(/^There are no reports from .* Nothing was saved\.$/).waitFor({ timeout: waitMs });
 });
 
 test.each(['CSV', 'Parquet'] as const)(

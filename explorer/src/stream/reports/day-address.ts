@@ -61,3 +61,9 @@ export const toTimeText = (second: number): string => new Date(second * 1_000).t
 /** What to read for a choice. */
 export const edgeOf = ({ day, order, edge }: DayChoice): DayEdge =>
   edge ?? (order === 'newest' ? { side: 'before', second: day + daySeconds - 1 } : { side: 'after', second: day });
+
+/** Whether two choices have the same page; their order may differ. */
+export const isSameRead = (one: DayChoice, other: DayChoice): boolean => {
+  const [a, b] = [edgeOf(one), edgeOf(other)];
+  return one.day === other.day && a.side === b.side && a.second === b.second;
+};

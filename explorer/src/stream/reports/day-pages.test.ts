@@ -1,7 +1,7 @@
 import { SealpostError } from '@sealpost/client';
 import type { ReportJson } from '@sealpost/protocol';
 import { expect, test } from 'vitest';
-import { edgeOf, readDayChoice, writeDayChoice } from './day-address.ts';
+import { edgeOf, isSameRead, readDayChoice, writeDayChoice } from './day-address.ts';
 import { readDayPage } from './day-pages.ts';
 
 const day = Date.UTC(2026, 10, 15) / 1_000;
@@ -96,6 +96,25 @@ test('day pages: reports of one second are never split, however many there are',
   const dense = Array.from({ length: 5_000 }, (_, i) => day + Math.floor(i / 25));
   expect(await readOf(dense, 'before', day + 199, 40)).toMatchObject({ count: 50, first: 198, last: 199 });
   expect(await readOf(dense, 'before', day + 199, undefined)).toMatchObject({ count: 50, first: 198, last: 199 });
+});
+
+test('day pages: an empty day says whether there are reports on earlier days', async () => {
+  const earlierOf = async (seconds: readonly number[], side: 'before' | 'after') => {
+    const edge = { side, second: side === 'before' ? day + 86_399 : day };
+    const read = { feedId: '0x', day, edge, intervalMs: 1_000, nowSeconds: day + 90_000 };
+    return (await readDayPage(serverOf(seconds), read, signal)).hasEarlierDays;
+  };
+  for (const side of ['before', 'after'] as const) {
+    expect(await earlierOf([day - 1], side)).toBe(true);
+    expect(await earlierOf([day + 86_400], side)).toBe(false);
+  }
+});
+
+test('day address: another order has the same page once a time is chosen', () => {
+  const newest = { day, order: 'newest', edge: undefined } as const;
+  expect(isSameRead(newest, { ...newest, order: 'oldest' })).toBe(false);
+  const edge = { side: 'before', second: day + 9 } as const;
+  expect(isSameRead({ ...newest, edge }, { ...newest, edge, order: 'oldest' })).toBe(true);
 });
 
 test('day pages: a day without reports is empty', async () => {

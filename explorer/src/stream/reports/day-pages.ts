@@ -12,6 +12,8 @@ export type DayPage = {
   /** Whether the day may have more on either side. */
   readonly hasOlder: boolean;
   readonly hasNewer: boolean;
+  /** False once it is known that the stream has no report before the day. */
+  readonly hasEarlierDays: boolean;
 };
 
 /** Reports of a page. */
@@ -36,11 +38,14 @@ type DayRead = {
 export const readDayPage = (client: Reader, read: DayRead, signal: AbortSignal): Promise<DayPage> =>
   read.edge.side === 'after' ? readForward(client, read, signal) : readBackward(client, read, signal);
 
-const readForward = async (client: Reader, { feedId, day, edge }: DayRead, signal: AbortSignal): Promise<DayPage> => {
+const readForward = async (client: Reader, read: DayRead, signal: AbortSignal): Promise<DayPage> => {
+  const { feedId, day, edge } = read;
   const last = day + daySeconds - 1;
   const { reports: found, more } = await client.page(feedId, edge.second, dayPageSize, { signal });
   const reports = found.filter(({ observationsTimestamp }) => observationsTimestamp <= last);
-  return { reports, hasOlder: edge.second > day, hasNewer: more && reports.length === found.length };
+  // Only for an empty page, which is how a user gets there who steps back.
+  const hasEarlierDays = reports.length > 0 || day === 0 || (await previousEnd(client, feedId, day - 1, signal)) >= 0;
+  return { reports, hasOlder: edge.second > day, hasNewer: more && reports.length === found.length, hasEarlierDays };
 };
 
 const readBackward = async (client: Reader, read: DayRead, signal: AbortSignal): Promise<DayPage> => {
@@ -59,6 +64,7 @@ const readBackward = async (client: Reader, read: DayRead, signal: AbortSignal):
     reports: shown,
     hasOlder: shown.length < reports.length || end >= day,
     hasNewer: edge.second < day + daySeconds - 1,
+    hasEarlierDays: end >= 0,
   };
 };
 
@@ -80,7 +86,9 @@ const previousEnd = async (client: Reader, feedId: string, second: number, signa
     await client.at(feedId, second, { signal });
     return second;
   } catch (error) {
-    if (!(error instanceof SealpostError) || error.code !== 'report_not_found') throw error;
+    if (!(error instanceof SealpostError)) throw error;
+    if (error.code === 'timestamp_out_of_bounds') return -1; // before retained history
+    if (error.code !== 'report_not_found') throw error;
     const { previous } = error.details as Partial<Body<'ReportMiss'>>; // the details of a miss
     return previous?.observationsTimestamp ?? -1;
   }

@@ -4,13 +4,14 @@ import { daySeconds, type ReportJson } from '@sealpost/protocol';
 import { useEffect, useState } from 'preact/hooks';
 import { useExplorer } from '../../state/explorer.ts';
 import { Failure, Loading, Notice } from '../../ui/components.tsx';
-import { useLoaded } from '../../ui/loaded.ts';
+import { type Loaded, useLoaded } from '../../ui/loaded.ts';
 import { explainTooOld, readTooOld } from '../../ui/price-at/price-lookup.ts';
 import { type Span, spanOf } from '../chart-spans.ts';
 import {
   type DayChoice,
   type DayOrder,
   edgeOf,
+  isSameRead,
   parseDayStart,
   toDayText,
   toTimeText,
@@ -21,50 +22,75 @@ import { ReportTable } from './report-table.tsx';
 
 type DayProps = { readonly feedId: string; readonly choice: DayChoice };
 
-export const DayReports = ({ feedId, choice }: DayProps) => {
-  const { session, live, router, clock } = useExplorer();
+/** A page, and the choice that it was read for. */
+type ChosenPage = DayPage & { readonly of: DayChoice };
+
+/** The page of a choice. The one before stays while it is loading; `isCurrent` is false until then. */
+const useDayPage = ({ feedId, choice }: DayProps) => {
+  const { session, live, clock } = useExplorer();
   const client = session.client.value;
-  const { side, second } = edgeOf(choice);
-  const [page, reload] = useLoaded(
-    (signal) => {
+  const edge = edgeOf(choice);
+  const [state, reload] = useLoaded(
+    async (signal): Promise<ChosenPage> => {
       const intervalMs = live.intervalMs(feedId).peek();
       const nowSeconds = Math.floor(clock.nowMs.peek() / 1_000);
-      return readDayPage(client, { feedId, day: choice.day, edge: { side, second }, intervalMs, nowSeconds }, signal);
+      const page = await readDayPage(client, { feedId, day: choice.day, edge, intervalMs, nowSeconds }, signal);
+      return { ...page, of: choice };
     },
-    [client, feedId, choice.day, side, second],
+    [client, feedId, choice.day, edge.side, edge.second],
   );
-  const [shown, setShown] = useState<DayPage | undefined>(undefined); // stays while the next page is loading
+  const [shown, setShown] = useState<ChosenPage | undefined>(undefined);
   useEffect(() => {
-    if (page.phase !== 'loading') setShown(page.phase === 'ready' ? page.value : undefined);
-  }, [page]);
-  const go = (next: Partial<DayChoice>): void =>
-    router.pushQuery(writeDayChoice(router.address.peek().query, { ...choice, ...next }));
+    if (state.phase !== 'loading') setShown(state.phase === 'ready' ? state.value : undefined);
+  }, [state]);
+  const isCurrent = state.phase === 'ready' && shown !== undefined && isSameRead(shown.of, choice);
+  return { state, reload, shown, isCurrent };
+};
+
+export const DayReports = ({ feedId, choice }: DayProps) => {
+  const { router } = useExplorer();
+  const { state, reload, shown, isCurrent } = useDayPage({ feedId, choice });
+  const go = (next: Partial<DayChoice>): void => {
+    const { query } = router.address.peek();
+    const chosen = writeDayChoice(query, { ...choice, ...next });
+    if (chosen.toString() === query.toString()) reload();
+    else router.pushQuery(chosen);
+  };
+  const isLoading = state.phase === 'loading';
   return (
     <>
-      <DayForm choice={choice} go={go} />
-      <div class={page.phase === 'loading' ? 'day-page is-loading' : 'day-page'} aria-busy={page.phase === 'loading'}>
-        {page.phase === 'failed' && <DayFailure error={page.error} retry={reload} />}
-        {page.phase === 'loading' && shown === undefined && <Loading label="Loading the reports" lines={6} />}
-        {shown !== undefined && <DayTable feedId={feedId} choice={choice} page={shown} />}
+      <DayForm choice={choice} go={go} hasEarlier={hasEarlierDays(choice.day, state)} />
+      <div class={isLoading ? 'day-page is-loading' : 'day-page'} aria-busy={isLoading}>
+        {state.phase === 'failed' && <DayFailure error={state.error} retry={reload} />}
+        {isLoading && shown === undefined && <Loading label="Loading the reports" lines={6} />}
+        {shown !== undefined && <DayTable feedId={feedId} order={choice.order} page={shown} />}
       </div>
-      <Steps choice={choice} page={shown} go={go} />
+      <Steps choice={choice} page={isCurrent ? shown : undefined} go={go} />
     </>
   );
 };
 
+/** Whether there may be reports on earlier days, by what the server said about this one. */
+const hasEarlierDays = (day: number, state: Loaded<ChosenPage>): boolean => {
+  if (day < daySeconds) return false;
+  if (state.phase === 'ready') return state.value.of.day !== day || state.value.hasEarlierDays;
+  const oldest = state.phase === 'failed' ? readTooOld(state.error)?.oldestTimestamp : undefined;
+  return oldest === undefined || oldest < day;
+};
+
 type Go = (next: Partial<DayChoice>) => void;
 
-const DayForm = ({ choice, go }: { readonly choice: DayChoice; readonly go: Go }) => {
-  const { clock } = useExplorer();
-  const today = toDayText(Math.floor(clock.nowMs.peek() / 1_000));
+/** The fields of the form, which follow the address, and what is wrong with them. */
+const useDayFields = (choice: DayChoice, go: Go) => {
   const [day, setDay] = useState('');
   const [time, setTime] = useState('');
+  const [problem, setProblem] = useState<string | undefined>(undefined);
   const chosenTime = choice.edge === undefined ? '' : toTimeText(choice.edge.second);
   useEffect(() => {
     setDay(toDayText(choice.day));
     setTime(chosenTime);
-  }, [choice.day, chosenTime]);
-  const [problem, setProblem] = useState<string | undefined>(undefined);
+    setProblem(undefined);
+  }, [choice.day, chosenTime, choice.order]);
   const submit = (event: Event): void => {
     event.preventDefault();
     const start = parseDayStart(day);
@@ -73,11 +99,21 @@ const DayForm = ({ choice, go }: { readonly choice: DayChoice; readonly go: Go }
     else if (ofDay !== undefined && Number.isNaN(ofDay)) setProblem('Enter a time, such as 09:28:17, or none.');
     else {
       setProblem(undefined);
-      const side = choice.order === 'newest' ? 'before' : 'after';
+      const { side } = edgeOf(choice);
       go({ day: start, edge: ofDay === undefined ? undefined : { side, second: start + ofDay } });
     }
   };
+  return { day, setDay, time, setTime, problem, submit };
+};
+
+type DayFormProps = { readonly choice: DayChoice; readonly go: Go; readonly hasEarlier: boolean };
+
+const DayForm = ({ choice, go, hasEarlier }: DayFormProps) => {
+  const { clock } = useExplorer();
+  const today = toDayText(Math.floor(clock.nowMs.peek() / 1_000));
+  const { day, setDay, time, setTime, problem, submit } = useDayFields(choice, go);
   const step = (days: number): void => go({ day: choice.day + days * daySeconds, edge: undefined });
+  const hasLater = toDayText(choice.day) < today;
   return (
     <form class="day-form" onSubmit={submit}>
       <div class="field">
@@ -85,13 +121,14 @@ const DayForm = ({ choice, go }: { readonly choice: DayChoice; readonly go: Go }
         <input
           id="day-date"
           type="date"
+          min="1970-01-01"
           max={today}
           value={day}
           onInput={(event) => setDay(event.currentTarget.value)}
         />
       </div>
       <div class="field">
-        <label for="day-time">{choice.order === 'newest' ? 'Up to' : 'From'} (UTC, optional)</label>
+        <label for="day-time">{edgeOf(choice).side === 'before' ? 'Up to' : 'From'} (UTC, optional)</label>
         <input
           id="day-time"
           type="time"
@@ -102,14 +139,10 @@ const DayForm = ({ choice, go }: { readonly choice: DayChoice; readonly go: Go }
       </div>
       <button type="submit">Show</button>
       <fieldset class="button-group" aria-label="Day">
-        <button type="button" onClick={() => step(-1)}>
+        <button type="button" aria-disabled={!hasEarlier} onClick={() => hasEarlier && step(-1)}>
           ← Previous day
         </button>
-        <button
-          type="button"
-          aria-disabled={toDayText(choice.day) >= today}
-          onClick={() => toDayText(choice.day) < today && step(1)}
-        >
+        <button type="button" aria-disabled={!hasLater} onClick={() => hasLater && step(1)}>
           Next day →
         </button>
       </fieldset>
@@ -156,22 +189,27 @@ const spansOf = (reports: readonly ReportJson[]): readonly Span[] =>
     }
   });
 
-const DayTable = ({ feedId, choice, page }: DayProps & { readonly page: DayPage }) => {
+type DayTableProps = { readonly feedId: string; readonly order: DayOrder; readonly page: ChosenPage };
+
+const DayTable = ({ feedId, order, page }: DayTableProps) => {
+  const { day, edge } = page.of;
   const spans = spansOf(page.reports);
   if (page.reports.length === 0)
     return (
       <p class="muted">
-        {choice.edge === undefined
-          ? `No reports on ${toDayText(choice.day)} (UTC).`
-          : `No reports ${choice.edge.side} ${toTimeText(choice.edge.second)} on ${toDayText(choice.day)} (UTC).`}
+        {edge === undefined
+          ? `No reports on ${toDayText(day)} (UTC).`
+          : `No reports ${edge.side} ${toTimeText(edge.second)} on ${toDayText(day)} (UTC).`}
+        {!page.hasEarlierDays && ' The stream has none before that day.'}
       </p>
     );
-  return <ReportTable feedId={feedId} spans={choice.order === 'newest' ? spans.toReversed() : spans} />;
+  const ordered = order === 'newest' ? spans.toReversed() : spans;
+  return <ReportTable feedId={feedId} spans={ordered} day={toDayText(day)} />;
 };
 
 type StepsProps = { readonly choice: DayChoice; readonly page: DayPage | undefined; readonly go: Go };
 
-/** Pages within the day. Buttons stay in place and keep the focus, so that a page can be turned again and again. */
+/** Pages within the day; none while a page is loading. Buttons stay in place and keep the focus, so that a page can be turned again and again. */
 const Steps = ({ choice, page, go }: StepsProps) => {
   const [first, last] = [page?.reports[0], page?.reports.at(-1)];
   const older = page?.hasOlder && first !== undefined ? first.observationsTimestamp - 1 : undefined;

@@ -2,10 +2,11 @@
 import type { CatalogEntry } from '@sealpost/protocol';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { useExplorer } from '../../state/explorer.ts';
+import type { TimesZone } from '../../state/settings/times.ts';
 import { Failure, Notice } from '../../ui/components.tsx';
 import { formatCount } from '../../ui/format.ts';
 import { explainTooOld, readTooOld } from '../../ui/price-at/price-lookup.ts';
-import { type ParsedTime, parseTime } from '../../ui/price-at/time-input.ts';
+import { parseTime } from '../../ui/price-at/time-input.ts';
 import {
   type Download,
   DownloadError,
@@ -14,15 +15,16 @@ import {
   type DownloadPlan,
   type DownloadProgress,
   downloadMax,
-  estimateDownload,
   fileNameOf,
   openDownload,
 } from './download.ts';
+import { estimateDownload, type KnownReports, requireSize } from './download-size.ts';
 
 type Phase =
   | { readonly phase: 'idle' }
   | { readonly phase: 'running'; readonly progress: DownloadProgress | undefined }
   | { readonly phase: 'failed'; readonly error: unknown }
+  | { readonly phase: 'empty'; readonly plan: DownloadPlan; readonly skipped: number }
   | { readonly phase: 'saved'; readonly file: string; readonly reports: number; readonly skipped: number };
 
 const sleep = (ms: number, signal: AbortSignal): Promise<void> =>
@@ -48,14 +50,21 @@ const save = ({ parts }: DownloadedFile, name: string, format: DownloadFormat): 
   setTimeout(() => URL.revokeObjectURL(url), savingMs);
 };
 
+/** A second click so soon after "Download" is a double click, not "Cancel". */
+const doubleClickMs = 500;
+
+/** What to download, and what was known of it at the start. */
+type Job = { readonly plan: DownloadPlan; readonly known: KnownReports };
+
 /** One download at a time; it ends with the component. */
 const useDownload = () => {
   const { session } = useExplorer();
   const [state, setState] = useState<Phase>({ phase: 'idle' });
   const abort = useRef<AbortController | undefined>(undefined);
-  const opened = useRef<{ readonly plan: DownloadPlan; readonly download: Download } | undefined>(undefined);
+  const opened = useRef<{ readonly job: Job; readonly download: Download } | undefined>(undefined);
+  const startedMs = useRef(Number.NEGATIVE_INFINITY);
   useEffect(() => () => abort.current?.abort(), []);
-  const run = async (plan: DownloadPlan): Promise<void> => {
+  const run = async (job: Job): Promise<void> => {
     abort.current?.abort();
     abort.current = new AbortController();
     const { signal } = abort.current;
@@ -63,63 +72,86 @@ const useDownload = () => {
       if (!signal.aborted) setState(next);
     };
     tell({ phase: 'running', progress: undefined });
+    const { plan } = job;
     try {
-      opened.current ??= { plan, download: await openDownload(plan, sleep) };
+      const client = session.client.peek();
+      if (opened.current === undefined) {
+        await requireSize(client, plan, job.known, signal);
+        const opening = await openDownload(plan, sleep);
+        signal.throwIfAborted();
+        opened.current = { job, download: opening };
+      }
       const { download } = opened.current;
-      const file = await download.run(
-        session.client.peek(),
-        (progress) => tell({ phase: 'running', progress }),
-        signal,
-      );
+      const file = await download.run(client, (progress) => tell({ phase: 'running', progress }), signal);
+      opened.current = undefined;
+      if (file.reports === 0) return tell({ phase: 'empty', plan, skipped: file.skipped });
       const name = fileNameOf(plan);
       save(file, name, plan.format);
-      opened.current = undefined;
       tell({ phase: 'saved', file: name, reports: file.reports, skipped: file.skipped });
     } catch (error) {
       if (error instanceof DownloadError) opened.current = undefined; // it would fail again
       tell({ phase: 'failed', error });
     }
   };
+  const stop = (): void => {
+    abort.current?.abort();
+    opened.current = undefined;
+    setState({ phase: 'idle' });
+  };
   return {
     state,
-    start: (plan: DownloadPlan) => {
+    start: (job: Job) => {
       opened.current = undefined;
-      void run(plan);
+      startedMs.current = performance.now();
+      void run(job);
     },
     /** Continues after a failure. */
     resume: () => {
-      if (opened.current !== undefined) void run(opened.current.plan);
+      if (opened.current !== undefined) void run(opened.current.job);
     },
     canResume: () => opened.current !== undefined,
     cancel: () => {
-      abort.current?.abort();
-      opened.current = undefined;
-      setState({ phase: 'idle' });
+      if (performance.now() - startedMs.current > doubleClickMs) stop();
+    },
+    /** Discards what a failed download has read. */
+    discard: () => {
+      if (state.phase === 'failed') stop();
     },
   };
 };
 
 const formats = { csv: 'CSV', parquet: 'Parquet' } as const;
 
+/** What the page knows of the stream's reports. */
+const useKnownReports = ({ feedId, status }: CatalogEntry): KnownReports => {
+  const { live } = useExplorer();
+  const newest = live.latest(feedId).value?.decoded.observationsTimestamp;
+  const isLive = live.state.value === 'live';
+  const isEnded = status === 'decommissioned';
+  return {
+    intervalMs: live.intervalMs(feedId).value,
+    isEmpty: newest === undefined && (live.isEmpty(feedId).value || (isEnded && isLive)),
+    newestSecond: isEnded || isLive ? newest : undefined,
+  };
+};
+
 export const StreamDownload = ({ stream }: { readonly stream: CatalogEntry }) => {
-  const { clock, times, live } = useExplorer();
+  const { clock, times } = useExplorer();
   const [fromText, setFrom] = useState('-1h');
   const [toText, setTo] = useState('');
   const [format, setFormat] = useState<DownloadFormat>('csv');
-  const { state, start, resume, canResume, cancel } = useDownload();
+  const { state, start, resume, canResume, cancel, discard } = useDownload();
+  const known = useKnownReports(stream);
   const nowMs = clock.nowMs.value;
-  const from = parseTime(fromText, times.zone.value, nowMs);
-  const to =
-    toText.trim() === ''
-      ? ({ seconds: Math.floor(nowMs / 1_000), form: 'relative' } as const)
-      : parseTime(toText, times.zone.value, nowMs);
-  const range = rangeOf(from, to, Math.floor(nowMs / 1_000));
+  const zone = times.zone.value;
+  const range = rangeOf(fromText, toText, zone, nowMs);
   const plan = typeof range === 'string' ? undefined : { feedId: stream.feedId, name: stream.name, format, ...range };
   const isRunning = state.phase === 'running';
+  useEffect(discard, [fromText, toText, format, zone]);
   const submit = (event: Event): void => {
     event.preventDefault();
     if (isRunning) cancel();
-    else if (plan !== undefined) start(plan);
+    else if (plan !== undefined) start({ plan, known });
   };
   return (
     <section class="card stack" aria-labelledby="download-title">
@@ -145,7 +177,7 @@ export const StreamDownload = ({ stream }: { readonly stream: CatalogEntry }) =>
         </button>
       </form>
       <p class="small muted" id="download-estimate">
-        {plan === undefined ? range : <Estimate plan={plan} intervalMs={live.intervalMs(stream.feedId).value} />}
+        {plan === undefined ? range : <Estimate plan={plan} known={known} />}
       </p>
       <Outcome state={state} resume={canResume() ? resume : undefined} />
     </section>
@@ -154,10 +186,14 @@ export const StreamDownload = ({ stream }: { readonly stream: CatalogEntry }) =>
 
 /** The seconds to download, or what is wrong with them. */
 const rangeOf = (
-  from: ParsedTime,
-  to: ParsedTime,
-  now: number,
+  fromText: string,
+  toText: string,
+  zone: TimesZone,
+  nowMs: number,
 ): { readonly from: number; readonly to: number } | string => {
+  const now = Math.floor(nowMs / 1_000);
+  const from = parseTime(fromText, zone, nowMs);
+  const to = toText.trim() === '' ? ({ seconds: now, problem: undefined } as const) : parseTime(toText, zone, nowMs);
   if (from.problem !== undefined) return from.problem;
   if (to.problem !== undefined) return to.problem;
   const end = Math.min(to.seconds, now);
@@ -168,14 +204,21 @@ const rangeOf = (
 const formatBytes = (bytes: number): string =>
   bytes < 1_000_000 ? `${formatCount(Math.max(1, bytes / 1_000))} KB` : `${(bytes / 1_000_000).toFixed(1)} MB`;
 
-const Estimate = ({ plan, intervalMs }: { readonly plan: DownloadPlan; readonly intervalMs: number | undefined }) => {
+const Estimate = ({ plan, known }: Job) => {
   const { times } = useExplorer();
-  const { reports, requests, bytes } = estimateDownload(plan, intervalMs);
+  const { reports, requests, bytes } = estimateDownload(plan, known);
+  if (known.isEmpty) return <>This stream has no reports.</>;
+  const range = `${times.format(plan.from * 1_000)} to ${times.format(plan.to * 1_000)}`;
+  if (reports === 0 && known.newestSecond !== undefined)
+    return (
+      <>
+        {range}: no reports. The newest is from {times.format(known.newestSecond * 1_000)}.
+      </>
+    );
   return (
     <>
-      {times.format(plan.from * 1_000)} to {times.format(plan.to * 1_000)}: about {formatCount(reports)} reports,{' '}
-      {formatCount(requests)} {requests === 1 ? 'request' : 'requests'}, {formatBytes(bytes)}. At most{' '}
-      {formatCount(downloadMax)} reports at a time
+      {range}: about {formatCount(reports)} reports, {formatCount(requests)} {requests === 1 ? 'request' : 'requests'},{' '}
+      {formatBytes(bytes)}. At most {formatCount(downloadMax)} reports at a time
       {reports > downloadMax ? ': shorten the range, or use sealpost export' : ''}.
     </>
   );
@@ -217,6 +260,15 @@ const Outcome = ({ state, resume }: { readonly state: Phase; readonly resume: ((
           ` ${formatCount(state.skipped)} reports cannot be decoded by this page and are not in it.`}
       </p>
     );
+  if (state.phase === 'empty')
+    return (
+      <p role="status">
+        {state.skipped === 0
+          ? `There are no reports from ${times.format(state.plan.from * 1_000)} to ${times.format(state.plan.to * 1_000)}.`
+          : 'This page cannot decode the reports of this range.'}{' '}
+        Nothing was saved.
+      </p>
+    );
   if (state.phase === 'idle') return null;
   const tooOld = readTooOld(state.error);
   if (tooOld !== undefined)
@@ -240,9 +292,20 @@ const Running = ({ progress }: { readonly progress: DownloadProgress | undefined
     <div class="download-progress">
       <progress value={share} max={1} aria-label="Progress of the download" />
       <span class="small">
-        {formatCount(reports)} reports, {Math.floor(share * 100)} %
-        {waitSeconds !== undefined && `. Rate limit reached, continuing in ${Math.ceil(waitSeconds)} s`}
+        {progress === undefined ? 'Starting…' : `${formatCount(reports)} reports, ${Math.floor(share * 100)} %`}
       </span>
+      <span class="small" role="status">
+        {waitSeconds !== undefined && 'Rate limit reached. '}
+      </span>
+      {waitSeconds !== undefined && <Countdown key={progress} seconds={waitSeconds} />}
     </div>
   );
+};
+
+/** Not announced: it changes every second. */
+const Countdown = ({ seconds }: { readonly seconds: number }) => {
+  const { clock } = useExplorer();
+  const [startMs] = useState(() => clock.nowMs.peek());
+  const left = Math.ceil(seconds - (clock.nowMs.value - startMs) / 1_000);
+  return <span class="small">{left > 0 ? `Continuing in ${left} s` : 'Continuing…'}</span>;
 };

@@ -2,14 +2,7 @@ import { SealpostError } from '@sealpost/client';
 import type { ReportJson } from '@sealpost/protocol';
 import { expect, test } from 'vitest';
 import vectors from '../../../../protocol/src/vectors/reports.json' with { type: 'json' };
-import {
-  type DownloadFormat,
-  type DownloadProgress,
-  downloadMax,
-  estimateDownload,
-  fileNameOf,
-  openDownload,
-} from './download.ts';
+import { type DownloadFormat, type DownloadProgress, fileNameOf, openDownload } from './download.ts';
 
 const vector = vectors.reports.find(({ name, version }) => version === 3 && !name.includes('negative'));
 if (vector === undefined) throw new Error('no vector of version 3');
@@ -98,10 +91,17 @@ test('download: a Parquet file begins and ends with its mark', async () => {
   expect([text.slice(0, 4), text.slice(-4)]).toEqual(['PAR1', 'PAR1']);
 });
 
-test('download: the estimate follows the interval, and the name has stream and range', () => {
+test('download: too many reports name the last second that fits', async () => {
+  const page = [reportOf(), { ...reportOf(), fullReport: fullReport.toUpperCase().replace('X', 'x') as `0x${string}` }]; // hex in the vector
+  const whole = await openDownload(planOf(), async () => {}, 2);
+  expect((await whole.run(clientOf([[page]]), () => {}, signal)).reports).toBe(2);
+  const download = await openDownload(planOf(), async () => {}, 1);
+  await expect(download.run(clientOf([[page]]), () => {}, signal)).rejects.toThrow(
+    `The range has more than 1 reports. End it at ${new Date((second - 1) * 1_000).toISOString().slice(0, 19)}Z or earlier`,
+  );
+});
+
+test('download: the name of the file has stream and range', () => {
   const day = { ...planOf(), from: 1_794_700_800, to: 1_794_787_199 };
-  expect(estimateDownload(day, 1_000)).toMatchObject({ reports: 86_400, requests: 87 });
-  expect(estimateDownload(day, 60_000)).toMatchObject({ reports: 1_440, requests: 2 });
-  expect(estimateDownload(day, 40).reports).toBeGreaterThan(downloadMax);
   expect(fileNameOf(day)).toBe('ETH-USD_2026-11-15T00-00-00Z_2026-11-15T23-59-59Z.csv');
 });

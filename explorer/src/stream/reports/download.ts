@@ -10,7 +10,8 @@ import {
   exportRowOf,
   requireFit,
 } from '@sealpost/client/export';
-import { isSchemaVersion, limits, parseFeedId, type ReportJson, schemaVersionOf } from '@sealpost/protocol';
+import { isSchemaVersion, parseFeedId, type ReportJson, schemaVersionOf } from '@sealpost/protocol';
+import { toAddressTime } from '../../ui/price-at/time-input.ts';
 
 export type DownloadFormat = 'csv' | 'parquet';
 
@@ -61,33 +62,24 @@ export type Download = {
   ) => Promise<DownloadedFile>;
 };
 
-/** About how many reports and bytes a range has. */
-export const estimateDownload = (
-  { feedId, from, to, format }: Omit<DownloadPlan, 'name'>,
-  intervalMs: number | undefined,
-): { readonly reports: number; readonly requests: number; readonly bytes: number } => {
-  const reports = Math.ceil(((to - from + 1) * 1_000) / Math.max(1, intervalMs ?? 1_000));
-  const cellBytes = format === 'csv' ? 21 : 6; // measured on every schema
-  const bytes = reports * columnsFor(feedId).length * cellBytes;
-  return { reports, requests: Math.ceil(reports / limits.pageLimitMax), bytes };
-};
-
-const columnsFor = (feedId: string) => {
+/** The columns of a stream's file. */
+export const fileColumnsOf = (feedId: string) => {
   const version = schemaVersionOf(feedId);
   if (!isSchemaVersion(version))
     throw new DownloadError(`This page cannot decode reports of schema version ${version}.`);
   return columnsOf([version], { isDecoded: true, isRaw: false, hasFullReport: false });
 };
 
-/** Begins a download; nothing is read yet. Parquet needs its library, which is loaded here. */
-export const openDownload = async (plan: DownloadPlan, wait: Wait): Promise<Download> => {
-  const columns = columnsFor(plan.feedId);
+/** Begins a download; nothing is read yet. Parquet needs its library, which is loaded here. More than `max` reports are too many. */
+export const openDownload = async (plan: DownloadPlan, wait: Wait, max = downloadMax): Promise<Download> => {
+  const columns = fileColumnsOf(plan.feedId);
   const encoder =
     plan.format === 'csv' ? createCsv(columns) : createParquetEncoder(await import('hyparquet-writer'), columns);
   const stream = { feedId: parseFeedId(plan.feedId), name: plan.name };
   const kept = createKeptRows(encoder);
   const take = (reports: readonly ReportJson[]): void => {
     const rows: ExportRow[] = [];
+    const before = kept.count();
     for (const report of kept.fresh(reports)) {
       const { row } = exportRowOf(columns, stream, report, true);
       if (row === undefined) kept.skip();
@@ -95,9 +87,10 @@ export const openDownload = async (plan: DownloadPlan, wait: Wait): Promise<Down
         if (plan.format === 'parquet') requireParquet(columns, row);
         rows.push(row);
       }
+      // Of the second of the first report that is too many, others may fit; of the one before, all do.
+      if (before + rows.length > max) throw tooMany(max, report.observationsTimestamp - 1);
     }
     kept.add(rows);
-    if (kept.count() > downloadMax) throw tooMany(kept.second());
   };
   return {
     run: async (client, tell, signal) => {
@@ -109,7 +102,12 @@ export const openDownload = async (plan: DownloadPlan, wait: Wait): Promise<Down
       for (;;) {
         try {
           const from = Math.max(plan.from, kept.second());
-          for await (const { reports } of client.pages(plan.feedId, { from, to: plan.to, signal })) {
+          for await (const { reports } of client.pages(plan.feedId, {
+            from,
+            to: plan.to,
+            retryRateLimited: false, // the wait is shown
+            signal,
+          })) {
             take(reports);
             tell(progress());
           }
@@ -167,9 +165,10 @@ const requireParquet: typeof requireFit = (columns, row) => {
   }
 };
 
-const tooMany = (second: number): DownloadError =>
+/** `lastSecond`: the range fits up to it. */
+export const tooMany = (max: number, lastSecond: number): DownloadError =>
   new DownloadError(
-    `The range has more than ${downloadMax.toLocaleString('en-US')} reports. End it at ${new Date(second * 1_000).toISOString().slice(0, 19)}Z or earlier, or use sealpost export.`,
+    `The range has more than ${max.toLocaleString('en-US')} reports. End it at ${toAddressTime(lastSecond)} or earlier, or use sealpost export.`,
   );
 
 /** Seconds to wait, if that is what the server asked for. */

@@ -1,14 +1,22 @@
 // Reports as a table, each with its permalink; all prices with the same digits.
 import { useExplorer } from '../../state/explorer.ts';
 import { reportHref } from '../../state/router.ts';
-import type { Times } from '../../state/settings/times.ts';
+import type { TimeParts } from '../../state/settings/times.ts';
 import { Exact } from '../../ui/components.tsx';
 import { formatInterval } from '../../ui/format.ts';
 import { widenDigits } from '../../ui/price/digits.ts';
 import type { Span } from '../chart-spans.ts';
 
-export const ReportTable = ({ feedId, spans }: { readonly feedId: string; readonly spans: readonly Span[] }) => {
-  const { times, live } = useExplorer();
+type TableProps = {
+  readonly feedId: string;
+  readonly spans: readonly Span[];
+  /** Times on other days than this one have their date: `2026-11-15`, by default today. */
+  readonly day?: string;
+};
+
+export const ReportTable = ({ feedId, spans, day }: TableProps) => {
+  const { times, live, clock } = useExplorer();
+  const plainDay = day ?? times.split(clock.nowMs.peek()).day;
   const hasSides = spans.some(({ bid, ask }) => bid !== undefined && ask !== undefined);
   const prices = spans.flatMap(({ price, bid, ask }) => [price, bid, ask]).filter((value) => value !== undefined);
   const digits = widenDigits(live.digits(feedId).value, prices);
@@ -41,7 +49,7 @@ export const ReportTable = ({ feedId, spans }: { readonly feedId: string; readon
             <tr key={span.endMs}>
               <td>
                 <a href={reportHref(feedId, span.timestamp)} title={times.formatOther(span.observedMs)}>
-                  {timeOf(span, times)}
+                  <ObservedTime parts={times.split(span.observedMs)} plainDay={plainDay} />
                 </a>
               </td>
               <td class="number">{formatInterval(span.endMs - span.startMs)}</td>
@@ -66,8 +74,14 @@ export const ReportTable = ({ feedId, spans }: { readonly feedId: string; readon
   );
 };
 
-/** The time of day of the observation: `09:28:17 UTC`. */
-const timeOf = ({ observedMs }: Span, times: Times): string => {
-  const { clock, zone } = times.split(observedMs);
-  return `${clock} ${zone}`;
-};
+type ObservedProps = { readonly parts: TimeParts; readonly plainDay: string };
+
+/** The time of an observation: `09:28:17 UTC`, or with its date if that is not plain. */
+const ObservedTime = ({ parts: { day, clock, zone }, plainDay }: ObservedProps) => (
+  <>
+    {day !== plainDay && <span class="report-day">{day} </span>}
+    <span class="report-clock">
+      {clock} {zone}
+    </span>
+  </>
+);

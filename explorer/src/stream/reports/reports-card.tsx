@@ -69,20 +69,23 @@ const RecentReports = ({ feedId, status, spans }: Omit<ReportsProps, 'candles'>)
   );
 };
 
+const candleFields = ['Open', 'High', 'Low', 'Close'] as const;
+
 const CandleTable = ({ candles }: { readonly candles: readonly Candle[] }) => {
   const digits = widenDigits(
     undefined,
     candles.flatMap(({ open, high, low, close }) => [open, high, low, close]),
   );
   return (
-    <div class="table-scroll candle-table">
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, so the keyboard must reach it
+    <section class="table-scroll candle-table" aria-label="Chart candles" tabIndex={0}>
       <table class="small">
         <thead>
           <tr>
             <th scope="col">From</th>
-            {['Open', 'High', 'Low', 'Close'].map((name) => (
-              <th key={name} scope="col" class="number">
-                {name}
+            {candleFields.map((field) => (
+              <th key={field} scope="col" class="number">
+                {field}
               </th>
             ))}
           </tr>
@@ -94,7 +97,7 @@ const CandleTable = ({ candles }: { readonly candles: readonly Candle[] }) => {
                 <Time ms={timestamp * 1_000} />
               </td>
               {[open, high, low, close].map((value, i) => (
-                <td key={['open', 'high', 'low', 'close'][i]} class="number">
+                <td key={candleFields[i]} class="number" data-field={candleFields[i]}>
                   <Exact value={value} digits={digits} />
                 </td>
               ))}
@@ -102,6 +105,6 @@ const CandleTable = ({ candles }: { readonly candles: readonly Candle[] }) => {
           ))}
         </tbody>
       </table>
-    </div>
+    </section>
   );
 };
