@@ -12,7 +12,7 @@ import { Compare, pairNameOf } from './compare.tsx';
 import { useFullScreen } from './full-screen.ts';
 import { type StreamChart, useCanvas, useGestures } from './hooks.ts';
 import { chartShortcuts } from './keys.ts';
-import { Announcement, type ChartInput, captionOf, Legend } from './legend.tsx';
+import { Announcement, type ChartInput, captionOf, hasBand, Legend } from './legend.tsx';
 import { KindButtons, RangeButtons, SaveButton, ZoomButtons } from './toolbar.tsx';
 import { rangeWordsOf } from './view.ts';
 import '../../styles/chart.css';
@@ -66,7 +66,7 @@ export const Chart = ({ chart, stream }: ChartProps) => {
       </div>
       <Announcement model={model} input={input} />
       <figcaption class="small muted">
-        <span id="chart-caption">{captionOf(model.resolution.value, isCompared)}</span>{' '}
+        <span id="chart-caption">{captionOf(model.resolution.value, isCompared, hasBand(stream.feedId))}</span>{' '}
         <span id="chart-keys">Drag to move in time; Ctrl and the wheel, or a pinch, zoom.</span>
       </figcaption>
     </figure>
@@ -115,13 +115,17 @@ type EmptyViewProps = { readonly chart: StreamChart; readonly feedId: string };
 
 /** The note where no bar is in view. */
 const EmptyView = ({ chart: { model, actions }, feedId }: EmptyViewProps) => {
-  const { live, clock } = useExplorer();
+  const { live, clock, catalog, times } = useExplorer();
   const { from, to } = model.window.value;
   const { value: bars } = model.bars;
+  const { value: oldest } = model.oldest;
+  if (oldest !== undefined && to <= oldest)
+    return <p class="chart-note muted">This server keeps reports from {times.format(oldest * 1_000)}.</p>;
   const isKnown = model.resolution.value !== 'reports' || live.state.value === 'live';
   if (!isKnown || bars === undefined || edgesOf(bars, from * 1_000, to * 1_000) !== undefined) return null;
   const newest = live.latest(feedId).value?.decoded;
-  if (newest === undefined) return <p class="chart-note muted">No data yet.</p>;
+  const isEnded = catalog.find(feedId)?.status === 'decommissioned';
+  if (newest === undefined) return <p class="chart-note muted">{isEnded ? 'No reports are left.' : 'No data yet.'}</p>;
   const { seconds, end } = model.view.value;
   const age = formatAge(clock.nowMs.value - newest.observationsMs);
   return (

@@ -27,6 +27,10 @@ const pairOf = (places: ReadonlyMap<number, Place>): readonly [Place, Place] | u
   return one === undefined || other === undefined ? undefined : [one, other];
 };
 
+type Size = { readonly width: number; readonly height: number };
+
+const isInside = ({ x, y }: Place, { width, height }: Size): boolean => x >= 0 && y >= 0 && x <= width && y <= height;
+
 const placeIn = (element: HTMLElement, { clientX, clientY }: MouseEvent): Place => {
   const { left, top } = element.getBoundingClientRect();
   return { x: clientX - left, y: clientY - top };
@@ -71,14 +75,14 @@ export const listenToGestures = (
       onZoom(factor, shareOf({ x: (next[0].x + next[1].x) / 2, y: 0 }));
       return;
     }
-    isDrag ||= Math.abs(place.x - pressed.x) > dragPixels;
+    isDrag ||= distanceOf(place, pressed) > dragPixels;
     if (isDrag) onPan((place.x - before.x) / Math.max(1, plotWidth()));
   };
   const up = (event: PointerEvent): void => {
     if (!down.delete(event.pointerId)) return;
     const place = placeOf(event);
     if (down.size > 0) return;
-    const isClick = !isDrag && event.type === 'pointerup';
+    const isClick = !isDrag && event.type === 'pointerup' && isInside(place, element.getBoundingClientRect());
     pressed = undefined;
     isDrag = false;
     if (isClick) onClick(shareOf(place), event.pointerType === 'touch');

@@ -1,5 +1,6 @@
 // The legend above the chart: the exact values of the bar that is pointed at, or of the newest one, and what a click does.
 import type { Candle } from '@sealpost/client';
+import { isSchemaVersion, reportSchemas, schemaVersionOf } from '@sealpost/protocol';
 import { useExplorer } from '../../state/explorer.ts';
 import type { Times } from '../../state/settings/times.ts';
 import { formatAge, formatPrice } from '../../ui/format.ts';
@@ -137,11 +138,17 @@ export const Announcement = ({ model, input }: { readonly model: ChartModel; rea
   );
 };
 
+/** Do the reports of a stream have bid and ask? */
+export const hasBand = (feedId: string): boolean => {
+  const version = schemaVersionOf(feedId);
+  return isSchemaVersion(version) && 'bid' in reportSchemas[version].headline;
+};
+
 /** What the chart draws, for those who cannot see it, and below it for everyone. */
-export const captionOf = (resolution: ChartResolution, isCompared: boolean): string => {
+export const captionOf = (resolution: ChartResolution, isCompared: boolean, isBandDrawn: boolean): string => {
   if (isCompared) return 'Changes in percent since the start of the view; where no report is valid, nothing is drawn.';
   if (resolution === 'reports')
-    return 'Each bar covers the seconds in which a report is valid; the band behind it spans bid to ask. No bar means no report.';
+    return `Each bar covers the seconds in which a report is valid${isBandDrawn ? '; the band behind it spans bid to ask' : ''}. No bar means no report.`;
   if (resolution === 1) return 'A line through the last price of each second; no line means no report.';
   return `${formatAge(resolution * 1_000)} candles; no candle means no report.`;
 };

@@ -5,7 +5,7 @@ import type { Client } from '@sealpost/client';
 import type { Span } from '../chart-spans.ts';
 import { type Bar, barAt } from './bars.ts';
 import { type ChartGrid, gridOf, resolutionOf } from './resolution.ts';
-import { createChartSource } from './source.ts';
+import { createChartSource, createRetention } from './source.ts';
 import { type ChartView, windowOf } from './view.ts';
 
 export type ChartInputs = {
@@ -72,9 +72,10 @@ const createBars = (
     version.value += 1;
   };
   const compareId = computed(() => view.value.compare);
-  const source = createChartSource(client, feedId, changed);
+  const retention = createRetention();
+  const source = createChartSource(client, feedId, retention, changed);
   const compared = computed(() =>
-    compareId.value === undefined ? undefined : createChartSource(client, compareId.value, changed),
+    compareId.value === undefined ? undefined : createChartSource(client, compareId.value, retention, changed),
   );
   const onChange = <T>(read: () => T): ReadonlySignal<T> =>
     computed(() => {
@@ -88,8 +89,10 @@ const createBars = (
       compared.value?.read(comparedGrid.value, frozen.value?.compared ?? comparedSpans.value, now.peek()),
     ),
     isLoading: onChange(() => source.isLoading(grid.value, window.value, now.value)),
-    failure: onChange(() => source.failureOf(grid.value, window.value)),
-    comparedFailure: onChange(() => compared.value?.failureOf(comparedGrid.value, window.value)),
+    failure: onChange(() => source.failureOf(grid.value, window.value, now.value)),
+    comparedFailure: onChange(() => compared.value?.failureOf(comparedGrid.value, window.value, now.value)),
+    /** The oldest second that the server keeps; undefined until a view was before it. */
+    oldest: onChange(retention.oldest),
     retry: () => {
       source.retry();
       compared.peek()?.retry();

@@ -1,7 +1,8 @@
+import { SealpostError } from '@sealpost/client';
 import { expect, test } from 'vitest';
 import { type ChunkKey, createChartPages } from './pages.ts';
 
-const chunk = (start: number): ChunkKey => ({ resolution: 60, start, seconds: 100 });
+const chunk = (start: number): ChunkKey => ({ resolution: 60, start, seconds: 100, from: start, isAssumed: false });
 
 /** Requests are answered by hand. */
 const scripted = () => {
@@ -75,6 +76,43 @@ test('pages: a failure is reported, and tried again after five seconds or on dem
   await settle();
   expect(pages.failureOf([chunk(0)])).toBeUndefined();
   expect(pages.read(chunk(0))?.values).toEqual([7]);
+});
+
+test('pages: an unanswered request is repeated after ever longer waits', async () => {
+  const { pages, asked, settle } = scripted();
+  const askedAt: number[] = [];
+  for (let second = 5_000; second < 5_200; second++) {
+    const before = asked.length;
+    pages.want([chunk(0)], second);
+    if (asked.length === before) continue;
+    askedAt.push(second - 5_000);
+    asked.at(-1)?.fail(new SealpostError('network_error', 'Offline.'));
+    await settle();
+  }
+  expect(askedAt).toEqual([0, 5, 15, 35, 75, 135, 195]);
+});
+
+test.each([400, 401, 403])('pages: a request that fails with %i is not repeated, except on demand', async (status) => {
+  const { pages, asked, settle } = scripted();
+  pages.want([chunk(0)], 5_000);
+  asked[0]?.fail(new SealpostError(`http_${status}`, 'No.', { status }));
+  await settle();
+  pages.want([chunk(0)], 9_000);
+  expect(asked).toHaveLength(1);
+  pages.retry();
+  pages.want([chunk(0)], 9_000);
+  expect(asked).toHaveLength(2);
+});
+
+test('pages: after a 429, nothing is loaded until the second that the server asks for', async () => {
+  const { pages, asked, settle } = scripted();
+  pages.want([chunk(0)], 5_000);
+  asked[0]?.fail(new SealpostError('rate_limited', 'Slow.', { status: 429, details: { retryAfterSeconds: 20 } }));
+  await settle();
+  pages.want([chunk(0), chunk(100)], 5_019);
+  expect(asked).toHaveLength(1);
+  pages.want([chunk(0), chunk(100)], 5_020);
+  expect(asked).toHaveLength(3);
 });
 
 test('pages: a bounded number of chunks is kept, the last wanted ones', async () => {

@@ -1,6 +1,15 @@
 // Loads the chart's data in chunks and keeps them: each is loaded once, and the one that is not over yet again every minute. Bounded.
+import { SealpostError } from '@sealpost/client';
 
-export type ChunkKey = { readonly resolution: number | 'reports'; readonly start: number; readonly seconds: number };
+export type ChunkKey = {
+  readonly resolution: number | 'reports';
+  readonly start: number;
+  readonly seconds: number;
+  /** The first second to load: later than the start where the server keeps no more. */
+  readonly from: number;
+  /** Is `from` only assumed to be the first one kept? */
+  readonly isAssumed: boolean;
+};
 
 export type LoadedChunk<T> = {
   readonly values: readonly T[];
@@ -24,20 +33,36 @@ export type ChartPages<T> = {
 const renewSeconds = 60;
 /** Reports may be stored this much later than they were observed. */
 const settleSeconds = 30;
-const retryAfterSeconds = 5;
+/** The first wait after a failure; each next one is twice as long. */
+const retrySeconds = 5;
+const retrySecondsMax = 60;
 const chunksMax = 96;
 
 type Entry<T> = {
   loaded: LoadedChunk<T> | undefined;
   loading: AbortController | undefined;
-  failure: { readonly error: unknown; readonly atSecond: number } | undefined;
+  failure: { readonly error: unknown; readonly retryAt: number } | undefined;
+  failures: number;
 };
 
-const textOf = ({ resolution, start }: ChunkKey): string => `${resolution} ${start}`;
+const textOf = ({ resolution, start, isAssumed }: ChunkKey): string =>
+  `${resolution} ${start}${isAssumed ? ' assumed' : ''}`;
+
+/** The server's Retry-After; 0 without one. */
+const pauseSecondsOf = (error: unknown): number => {
+  const seconds = error instanceof SealpostError ? error.details.retryAfterSeconds : undefined;
+  return typeof seconds === 'number' ? Math.ceil(seconds) : 0;
+};
+
+/** Seconds until the same request may succeed: never, if it is the request that is wrong or not allowed. */
+const waitSecondsOf = (error: unknown, failures: number): number => {
+  if (error instanceof SealpostError && !error.retryable) return Number.POSITIVE_INFINITY;
+  return Math.max(pauseSecondsOf(error), Math.min(retrySecondsMax, retrySeconds * 2 ** (failures - 1)));
+};
 
 const isDue = <T>({ loaded, loading, failure }: Entry<T>, { start, seconds }: ChunkKey, now: number): boolean => {
   if (loading !== undefined || start > now) return false;
-  if (failure !== undefined) return now - failure.atSecond >= retryAfterSeconds;
+  if (failure !== undefined) return now >= failure.retryAt;
   if (loaded === undefined) return true;
   return loaded.atSecond < start + seconds + settleSeconds && now - loaded.atSecond >= renewSeconds;
 };
@@ -47,6 +72,8 @@ export const createChartPages = <T>(
   onChange: () => void,
 ): ChartPages<T> => {
   const entries = new Map<string, Entry<T>>();
+  /** Until this second, the server wants no requests. */
+  let pausedTo = 0;
   const start = (chunk: ChunkKey, entry: Entry<T>, nowSeconds: number): void => {
     const controller = new AbortController();
     entry.loading = controller;
@@ -56,8 +83,12 @@ export const createChartPages = <T>(
       onChange();
     };
     load(chunk, controller.signal).then(
-      (values) => end({ loaded: { values, atSecond: nowSeconds } }),
-      (error: unknown) => end({ failure: { error, atSecond: nowSeconds } }),
+      (values) => end({ loaded: { values, atSecond: nowSeconds }, failures: 0 }),
+      (error: unknown) => {
+        if (entry.loading === controller) pausedTo = Math.max(pausedTo, nowSeconds + pauseSecondsOf(error));
+        const failures = entry.failures + 1;
+        end({ failure: { error, retryAt: nowSeconds + waitSecondsOf(error, failures) }, failures });
+      },
     );
   };
   const cancel = (entry: Entry<T>): void => {
@@ -68,7 +99,7 @@ export const createChartPages = <T>(
   /** Newest wanted last, so that the first ones of the map are the ones to drop. */
   const touch = (chunk: ChunkKey): Entry<T> => {
     const text = textOf(chunk);
-    const entry = entries.get(text) ?? { loaded: undefined, loading: undefined, failure: undefined };
+    const entry = entries.get(text) ?? { loaded: undefined, loading: undefined, failure: undefined, failures: 0 };
     entries.delete(text);
     entries.set(text, entry);
     return entry;
@@ -79,7 +110,7 @@ export const createChartPages = <T>(
       for (const [text, entry] of entries) if (!wanted.has(text)) cancel(entry);
       for (const chunk of chunks) {
         const entry = touch(chunk);
-        if (isDue(entry, chunk, nowSeconds)) start(chunk, entry, nowSeconds);
+        if (nowSeconds >= pausedTo && isDue(entry, chunk, nowSeconds)) start(chunk, entry, nowSeconds);
       }
       for (const text of entries.keys()) {
         if (entries.size <= Math.max(chunksMax, wanted.size)) break;
@@ -90,6 +121,7 @@ export const createChartPages = <T>(
     failureOf: (chunks) =>
       chunks.map((chunk) => entries.get(textOf(chunk))?.failure).find((failure) => failure !== undefined),
     retry: () => {
+      pausedTo = 0;
       for (const entry of entries.values()) entry.failure = undefined;
     },
     close: () => {

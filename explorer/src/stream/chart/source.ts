@@ -1,6 +1,8 @@
 // Where the chart's data is from: stored reports and candles, loaded in chunks, and the stream's live reports on top of them.
 import type { Candle, Client } from '@sealpost/client';
 import { decode } from '@sealpost/client';
+import { daySeconds } from '@sealpost/protocol';
+import { readTooOld } from '../../ui/price-at/price-lookup.ts';
 import { addSpans, addToCandles, type Span, spanOf } from '../chart-spans.ts';
 import type { ChartBars } from './bars.ts';
 import { type ChunkKey, createChartPages, type LoadedChunk } from './pages.ts';
@@ -9,6 +11,58 @@ import { type ChartGrid, type ChartWindow, chunkSecondsOf, chunksOf, reportsSeco
 /** Live reports this much older than the candles may be missing in them. */
 const overlapSeconds = 5;
 
+/** What most servers keep; another length is learned from the error of a request for older reports. */
+const usualSeconds = 30 * daySeconds;
+/** The oldest second kept moves on while a request is on its way. */
+const slackSeconds = 10;
+
+export type Retention = ReturnType<typeof createRetention>;
+
+/** The oldest second that a server keeps: assumed until a view is before it, then learned from the server's error. */
+export const createRetention = () => {
+  let learned: { readonly oldest: number; readonly keptSeconds: number } | undefined;
+  let lastNow = 0;
+  let isReached = false;
+  let first: Promise<unknown> | undefined;
+  const loadFrom = async <T>(from: number, to: number, load: (from: number) => Promise<readonly T[]>) => {
+    if (from > to) return [];
+    try {
+      return await load(from);
+    } catch (error) {
+      const found = readTooOld(error)?.oldestTimestamp;
+      if (found === undefined || found <= from) throw error;
+      const oldest = Math.ceil(found);
+      learned = { oldest, keptSeconds: lastNow - oldest };
+      return oldest + slackSeconds > to ? [] : await load(oldest + slackSeconds);
+    }
+  };
+  return {
+    /** Undefined until learned. */
+    oldest: () => learned?.oldest,
+    /** No second before this one is loaded. */
+    from: (nowSeconds: number): { readonly second: number; readonly isAssumed: boolean } => {
+      const seconds = learned?.keptSeconds ?? (isReached ? undefined : usualSeconds);
+      const second = seconds === undefined ? 0 : nowSeconds - seconds + slackSeconds;
+      return { second, isAssumed: learned === undefined && !isReached };
+    },
+    /** A view before the assumed second has the server asked. */
+    reach: ({ from }: ChartWindow, nowSeconds: number): void => {
+      lastNow = nowSeconds;
+      isReached ||= from < nowSeconds - usualSeconds;
+    },
+    /** Loads what is kept of a range. The first request of all tells the others how much that is. */
+    load: async <T>(from: number, to: number, load: (from: number) => Promise<readonly T[]>) => {
+      if (!isReached || first !== undefined) {
+        await first?.catch(() => undefined); // whoever began it has the error
+        return loadFrom(Math.max(from, (learned?.oldest ?? 0) + slackSeconds), to, load);
+      }
+      const loading = loadFrom(from, to, load);
+      first = loading;
+      return loading;
+    },
+  };
+};
+
 /** Loads and keeps what a stream's chart draws. */
 export type ChartSource = {
   /** Undefined until something in view is loaded. */
@@ -16,14 +70,25 @@ export type ChartSource = {
   readonly want: (grid: ChartGrid, window: ChartWindow, nowSeconds: number) => void;
   /** Is something in view missing that will be loaded? */
   readonly isLoading: (grid: ChartGrid, window: ChartWindow, nowSeconds: number) => boolean;
-  readonly failureOf: (grid: ChartGrid, window: ChartWindow) => { readonly error: unknown } | undefined;
+  readonly failureOf: (
+    grid: ChartGrid,
+    window: ChartWindow,
+    nowSeconds: number,
+  ) => { readonly error: unknown } | undefined;
   readonly retry: () => void;
   readonly close: () => void;
 };
 
-const keysOf = (grid: ChartGrid, window: ChartWindow): readonly ChunkKey[] => {
+/** The chunks of a grid of which something is kept. */
+const keysOf = (grid: ChartGrid, window: ChartWindow, kept: ReturnType<Retention['from']>): readonly ChunkKey[] => {
   const { resolution } = grid;
-  return chunksOf(grid, window).map((start) => ({ resolution, start, seconds: chunkSecondsOf(resolution) }));
+  const seconds = chunkSecondsOf(resolution);
+  return chunksOf(grid, window)
+    .filter((start) => start + seconds > kept.second)
+    .map((start) => {
+      const from = Math.max(start, kept.second);
+      return { resolution, start, seconds, from, isAssumed: kept.isAssumed && from > start };
+    });
 };
 
 /** Is some of a chunk in view? */
@@ -34,43 +99,56 @@ const isInView = ({ start, seconds }: ChunkKey, { from, to }: ChartWindow): bool
  * The chunks to load: all of a grid, but for reports only those in view, and without those of the last five minutes, which are among the
  * live ones.
  */
-const wantedOf = (grid: ChartGrid, window: ChartWindow, nowSeconds: number): readonly ChunkKey[] => {
-  const keys = keysOf(grid, window);
-  if (grid.resolution !== 'reports') return keys;
+const wantedOf = (keys: readonly ChunkKey[], window: ChartWindow, nowSeconds: number): readonly ChunkKey[] => {
   const liveFrom = nowSeconds - reportsSecondsMax;
-  return keys.filter((key) => isInView(key, window) && Math.max(key.start, window.from) < liveFrom);
+  return keys.filter(
+    (key) => key.resolution !== 'reports' || (isInView(key, window) && Math.max(key.start, window.from) < liveFrom),
+  );
 };
 
-export const createChartSource = (client: Client, feedId: string, onChange: () => void): ChartSource => {
-  const candles = createChartPages<Candle>(async ({ resolution, start, seconds }, signal) => {
-    const range = { from: start, to: start + seconds - 1, resolution: Number(resolution) };
-    return (await client.candles(feedId, range, { signal })).candles;
+export const createChartSource = (
+  client: Client,
+  feedId: string,
+  retention: Retention,
+  onChange: () => void,
+): ChartSource => {
+  const candles = createChartPages<Candle>(({ resolution, start, seconds, from }, signal) => {
+    const to = start + seconds - 1;
+    const load = async (first: number): Promise<readonly Candle[]> =>
+      (await client.candles(feedId, { from: first, to, resolution: Number(resolution) }, { signal })).candles;
+    return retention.load(from, to, load);
   }, onChange);
-  const reports = createChartPages<Span>(async ({ start, seconds }, signal) => {
-    const spans: Span[] = [];
-    for await (const page of client.pages(feedId, { from: start, to: start + seconds - 1, signal }))
-      spans.push(...page.reports.map((report) => spanOf(decode(report))));
-    return spans;
+  const reports = createChartPages<Span>(({ start, seconds, from }, signal) => {
+    const to = start + seconds - 1;
+    return retention.load(from, to, async (first) => {
+      const spans: Span[] = [];
+      for await (const page of client.pages(feedId, { from: first, to, signal }))
+        spans.push(...page.reports.map((report) => spanOf(decode(report))));
+      return spans;
+    });
   }, onChange);
   const pagesOf = ({ resolution }: ChartGrid) => (resolution === 'reports' ? reports : candles);
+  const keysIn = (grid: ChartGrid, window: ChartWindow, nowSeconds: number): readonly ChunkKey[] =>
+    keysOf(grid, window, retention.from(nowSeconds));
   return {
     want: (grid, window, nowSeconds) => {
-      const wanted = wantedOf(grid, window, nowSeconds);
+      retention.reach(window, nowSeconds);
+      const wanted = wantedOf(keysIn(grid, window, nowSeconds), window, nowSeconds);
       candles.want(grid.resolution === 'reports' ? [] : wanted, nowSeconds);
       reports.want(grid.resolution === 'reports' ? wanted : [], nowSeconds);
     },
     read: (grid, live, nowSeconds) => {
       const inGrid = live.filter(({ endMs, startMs }) => endMs > grid.start * 1_000 && startMs < grid.end * 1_000);
-      const keys = keysOf(grid, { from: grid.start, to: grid.end });
+      const keys = keysIn(grid, { from: grid.start, to: grid.end }, nowSeconds);
       if (grid.resolution !== 'reports') return readCandles(candles.read, grid, keys, inGrid, nowSeconds);
       const found = keys.flatMap((key) => reports.read(key)?.values ?? []);
       return { grid, spans: addSpans(found, inGrid, grid.start * 1_000), candles: [] };
     },
     isLoading: (grid, window, nowSeconds) =>
-      wantedOf(grid, window, nowSeconds).some(
+      wantedOf(keysIn(grid, window, nowSeconds), window, nowSeconds).some(
         (key) => isInView(key, window) && key.start <= nowSeconds && pagesOf(grid).read(key) === undefined,
       ),
-    failureOf: (grid, window) => pagesOf(grid).failureOf(keysOf(grid, window)),
+    failureOf: (grid, window, nowSeconds) => pagesOf(grid).failureOf(keysIn(grid, window, nowSeconds)),
     retry: () => {
       candles.retry();
       reports.retry();
@@ -91,7 +169,7 @@ const readCandles = (
 ): ChartBars | undefined => {
   const step = stepOf(grid.resolution);
   const chunks = wanted.toSorted((a, b) => a.start - b.start).map((key) => ({ key, loaded: read(key) }));
-  if (chunks.every(({ loaded }) => loaded === undefined)) return undefined;
+  if (chunks.length > 0 && chunks.every(({ loaded }) => loaded === undefined)) return undefined;
   const stored = chunks.flatMap(({ loaded }) => loaded?.values ?? []);
   const newest = chunks.find(({ key }) => key.start <= nowSeconds && nowSeconds < key.start + key.seconds)?.loaded;
   const after = newest === undefined ? undefined : newest.atSecond - overlapSeconds;

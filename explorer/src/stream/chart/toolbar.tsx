@@ -46,9 +46,9 @@ export const KindButtons = ({ model, actions }: Parts) => {
         <button
           key={kind}
           type="button"
-          disabled={isFixed}
+          aria-disabled={isFixed}
           aria-pressed={view.value.kind === kind}
-          onClick={() => actions.set({ kind })}
+          onClick={() => !isFixed && actions.set({ kind })}
         >
           {label}
         </button>
