@@ -43,6 +43,18 @@ console.log(await answer.text());
   expect(signed).toContain("fetch('https://api.example.org' + target, { headers })");
 });
 
+test('code samples: the WebSocket in milliseconds is opened by the client for streams that need it, else by its address', () => {
+  const millisecondId = `0x1003${'1'.repeat(60)}`;
+  expect(textOf({ origin, route: 'socketMs', query: { feedIDs: millisecondId } }, 'typescript')).toContain(
+    `client.stream(['${millisecondId}'], { transport: 'websocket' })`,
+  );
+  const plain: SampleRequest = { origin, route: 'socketMs', query: { feedIDs: feedId } };
+  const text = textOf(plain, 'typescript');
+  expect(text).toContain(`const target = '/api/v2/ws?feedIDs=${feedId}';`);
+  expect(text).toContain("new WebSocket('wss://api.example.org' + target, { headers })");
+  expect(codeSamples(plain)[0]?.needs).toContain('the packages @sealpost/client and ws');
+});
+
 test('code samples: the price is read where the schema of the stream has it', () => {
   expect(textOf(latest, 'python')).toContain('[448:480]');
   expect(textOf(latest, 'go')).toContain('report[448:480]');

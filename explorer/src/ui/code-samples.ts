@@ -12,6 +12,7 @@ import {
   routes,
   schemaVersionOf,
 } from '@sealpost/protocol';
+import { clientCalls, quote } from './client-calls.ts';
 
 export const sampleLanguages = ['curl', 'typescript', 'go', 'rust', 'python'] as const;
 
@@ -113,55 +114,9 @@ const writeCurl = ({ origin, method, target, isSigned, isEvents }: Call): readon
   return [`curl ${flags}${method === 'HEAD' ? 'I' : ''} '${origin}${target}'`];
 };
 
-const quote = (text: string): string => `'${text.replace(/['\\]/g, '\\$&')}'`;
-const list = (texts = ''): string => `[${texts.split(',').map(quote).join(', ')}]`;
-const whole = (text = ''): string => (/^[0-9]+$/.test(text) ? text : quote(text));
-const printPrice = 'console.log(decode(report).priceText);';
-const printPrices =
-  'for (const report of reports) console.log(report.observationsTimestamp, decode(report).priceText);';
-
-const webSocketCall = ({ feedIDs }: Readonly<Record<string, string>>): readonly string[] => [
-  `const reports = client.stream(${list(feedIDs)}, { transport: 'websocket' });`,
-  `for await (const report of reports) ${printPrice}`,
-];
-
-/** The calls of the client, by route; the others are sent by `fetch`. */
-const clientCalls: Partial<Record<RouteName, (query: Readonly<Record<string, string>>) => readonly string[]>> = {
-  reportLatest: ({ feedID = '' }) => [`const { report } = await client.latest(${quote(feedID)});`, printPrice],
-  reportAt: ({ feedID = '', timestamp }) => [
-    `const { report } = await client.at(${quote(feedID)}, ${whole(timestamp)});`,
-    printPrice,
-  ],
-  reportLatestMany: ({ feedIDs }) => [`const { reports } = await client.latestMany(${list(feedIDs)});`, printPrices],
-  reportBulk: ({ feedIDs, timestamp }) => [
-    `const { reports } = await client.bulk(${list(feedIDs)}, ${whole(timestamp)});`,
-    printPrices,
-  ],
-  reportPage: ({ feedID = '', startTimestamp, limit }) => [
-    `const { reports } = await client.page(${[quote(feedID), whole(startTimestamp), ...(limit === undefined ? [] : [whole(limit)])].join(', ')});`,
-    printPrices,
-  ],
-  reportCoverage: ({ feedID = '', from, to }) => [
-    `const { coverage } = await client.coverage(${quote(feedID)}, { from: ${whole(from)}, to: ${whole(to)} });`,
-    'console.log(coverage);',
-  ],
-  reportCandles: ({ feedID = '', from, to, resolution }) => [
-    `const range = { from: ${whole(from)}, to: ${whole(to)}, resolution: ${whole(resolution)} } as const;`,
-    `const { candles } = await client.candles(${quote(feedID)}, range);`,
-    'console.log(candles);',
-  ],
-  reportStream: ({ feedIDs }) => [`for await (const report of client.stream(${list(feedIDs)})) ${printPrice}`],
-  socket: webSocketCall,
-  socketMs: webSocketCall,
-  feeds: () => ['const { feeds } = await client.feeds();', 'console.log(feeds);'],
-  time: () => ['const { serverTimeMs } = await client.time();', 'console.log(serverTimeMs);'],
-  signers: () => ['const { signers } = await client.signers();', 'console.log(signers);'],
-  status: () => ['const { status } = await client.status();', 'console.log(status);'],
-};
-
 const writeTypeScript = (call: Call): readonly string[] => {
   const lines = clientCalls[call.route]?.(call.query);
-  if (lines === undefined) return writeFetch(call);
+  if (lines === undefined) return isWebSocket(call) ? writeWebSocket(call) : writeFetch(call);
   const doesDecode = lines.some((line) => line.includes('decode('));
   const keys = ['const { SEALPOST_USER_ID: userId, SEALPOST_SECRET: secret } = process.env;'];
   return [
@@ -173,15 +128,27 @@ const writeTypeScript = (call: Call): readonly string[] => {
   ];
 };
 
+const isWebSocket = ({ route }: Call): boolean => routes[route].transport === 'websocket';
+
+const signLines = (method: string, target: string): readonly string[] => [
+  `const { SEALPOST_USER_ID: userId = '', SEALPOST_SECRET: secret = '' } = process.env;`,
+  `const target = ${quote(target)};`,
+  `const headers = signRequest({ method: ${quote(method)}, target, userId, timestampMs: Date.now() }, secret);`,
+];
+
+const writeWebSocket = ({ origin, method, target }: Call): readonly string[] => [
+  `import { on } from 'node:events';`,
+  `import { signRequest } from '@sealpost/client';`,
+  `import { WebSocket } from 'ws';`,
+  '',
+  ...signLines(method, target),
+  `const socket = new WebSocket(${quote(origin.replace(/^http/, 'ws'))} + target, { headers });`,
+  `for await (const [message] of on(socket, 'message', { close: ['close'] })) console.log(String(message));`,
+];
+
 const writeFetch = ({ origin, method, target, isSigned }: Call): readonly string[] => {
   const settings = [...(method === 'GET' ? [] : [`method: ${quote(method)}`]), ...(isSigned ? ['headers'] : [])];
-  const signing = [
-    `import { signRequest } from '@sealpost/client';`,
-    '',
-    `const { SEALPOST_USER_ID: userId = '', SEALPOST_SECRET: secret = '' } = process.env;`,
-    `const target = ${quote(target)};`,
-    `const headers = signRequest({ method: ${quote(method)}, target, userId, timestampMs: Date.now() }, secret);`,
-  ];
+  const signing = [`import { signRequest } from '@sealpost/client';`, '', ...signLines(method, target)];
   return [
     ...(isSigned ? signing : []),
     `const answer = await fetch(${isSigned ? `${quote(origin)} + target` : quote(origin + target)}${settings.length === 0 ? '' : `, { ${settings.join(', ')} }`});`,
@@ -380,8 +347,11 @@ const languages: Readonly<Record<SampleLanguage, Language>> = {
   },
   typescript: {
     title: 'TypeScript',
-    needs: ({ route, isSigned }) =>
-      isSigned || clientCalls[route] !== undefined ? 'the package @sealpost/client' : undefined,
+    needs: (call) => {
+      const hasCall = clientCalls[call.route]?.(call.query) !== undefined;
+      if (isWebSocket(call) && !hasCall) return 'the packages @sealpost/client and ws';
+      return call.isSigned || hasCall ? 'the package @sealpost/client' : undefined;
+    },
     write: writeTypeScript,
   },
   go: { title: 'Go', needs: () => undefined, write: writeGo },
