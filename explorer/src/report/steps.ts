@@ -26,23 +26,21 @@ const keptMax = 200;
 const keyOf = (timestamp: number, ms: number | undefined): string => `${timestamp} ${ms ?? ''}`;
 
 /** The newest entries of a map, and older ones that are needed. */
-const newest = <V>(entries: readonly (readonly [string, V])[], isNeeded: (key: string, value: V) => boolean) =>
+const newest = <V>(
+  entries: readonly (readonly [string, V])[],
+  isNeeded: (key: string, value: V) => boolean,
+): Map<string, V> =>
   new Map(entries.filter(([key, value], i) => i >= entries.length - keptMax || isNeeded(key, value)));
 
-export const createSteps = (client: Pick<Client, 'at' | 'page'>, live: Pick<Live, 'watch'>, feedId: string): Steps => {
-  const abort = new AbortController();
+/** The reports and sides that are known. Those of the report on screen and next to it stay, however many reports arrive. */
+const createKnown = (feedId: string) => {
   const sides = signal<ReadonlyMap<string, Sides>>(new Map());
   let reports = new Map<string, ReportJson>();
-  let onScreen: string | undefined; // its full report
-  let follow: { readonly stop: () => void } | undefined;
-  /** Whether it is the report on screen or next to it: these stay, however many reports arrive. */
+  let onScreen = ''; // its full report
   const isNear = (fullReport: string): boolean => {
-    if (onScreen === undefined) return false;
     const { previous, next } = sides.peek().get(onScreen) ?? {};
-    return (
-      fullReport === onScreen ||
-      [previous, next].some((side) => side?.kind === 'report' && side.report.fullReport === fullReport)
-    );
+    const isOn = (side: Side | undefined): boolean => side?.kind === 'report' && side.report.fullReport === fullReport;
+    return fullReport === onScreen || isOn(previous) || isOn(next);
   };
   const keep: Steps['keep'] = (timestamp, ms, report) => {
     reports = newest([...reports, [keyOf(timestamp, ms), report]], (_, { fullReport }) => isNear(fullReport));
@@ -62,6 +60,17 @@ export const createSteps = (client: Pick<Client, 'at' | 'page'>, live: Pick<Live
     set(earlier, { next: { kind: 'report', report: later, gapMs } });
     set(later, { previous: { kind: 'report', report: earlier, gapMs } });
   };
+  const show = (own: ReportJson): void => {
+    onScreen = own.fullReport;
+  };
+  const find: Steps['find'] = (timestamp, ms) => reports.get(keyOf(timestamp, ms));
+  return { sides, find, keep, remember, set, join, show };
+};
+
+export const createSteps = (client: Pick<Client, 'at' | 'page'>, live: Pick<Live, 'watch'>, feedId: string): Steps => {
+  const abort = new AbortController();
+  const { sides, find, keep, remember, set, join, show } = createKnown(feedId);
+  let follow: { readonly stop: () => void } | undefined;
   const followFrom = (first: ReportJson): void => {
     let tip = first;
     const stop = live.watch(
@@ -86,11 +95,11 @@ export const createSteps = (client: Pick<Client, 'at' | 'page'>, live: Pick<Live
     if (direction === 'next' && side.kind === 'end' && follow === undefined) followFrom(own);
   };
   return {
-    find: (timestamp, ms) => reports.get(keyOf(timestamp, ms)),
+    find,
     keep,
     sides,
     look: (own) => {
-      onScreen = own.fullReport;
+      show(own);
       const known = sides.peek().get(own.fullReport);
       for (const direction of ['previous', 'next'] as const) {
         const side = known?.[direction];
