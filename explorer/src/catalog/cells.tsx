@@ -11,7 +11,7 @@ import { changeOf, formatPercent } from '../ui/price/change.ts';
 import { formatSpread, spreadOf } from '../ui/price/spread.ts';
 import { StreamStateMark, streamStateOf } from '../ui/price/stream-state.tsx';
 import { isMarketClosed, isOldPrice } from '../ui/price-age.ts';
-import { unitTextOf } from '../ui/price-unit.ts';
+import { isRate, percentDecimals, unitTextOf } from '../ui/price-unit.ts';
 import { Trend } from './trend.tsx';
 
 type One = { readonly stream: CatalogEntry };
@@ -48,7 +48,13 @@ export const PriceCell = ({ stream, isReadable }: One & { readonly isReadable: b
           isEnded={state === 'ended'}
           move={move}
         >
-          <Exact value={decoded.price} digits={live.digits(feedId).value} />
+          {isRate(decoded.version) ? (
+            <>
+              <Exact value={decoded.price} decimals={percentDecimals} /> %
+            </>
+          ) : (
+            <Exact value={decoded.price} digits={live.digits(feedId).value} />
+          )}
         </Muted>
       )}
       <StreamStateMark state={state} />

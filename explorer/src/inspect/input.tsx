@@ -79,7 +79,10 @@ const useGiving = (give: (given: Given) => void) => {
     const next = await result;
     if (own !== turn.current) return;
     if ('text' in next) change(next);
-    else setProblem(next);
+    else {
+      if (next.kind === 'file') give(typed('')); // a verdict below the problem would seem to be the file's
+      setProblem(next);
+    }
   };
   return {
     problem,

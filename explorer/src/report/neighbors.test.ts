@@ -1,7 +1,7 @@
 import { SealpostError } from '@sealpost/client';
 import { encodeFullReport, encodeReportBody, parseFeedId, type ReportBody, type ReportJson } from '@sealpost/protocol';
 import { expect, test } from 'vitest';
-import { readSide, type Side } from './neighbors.ts';
+import { readReportAt, readSide, type Side } from './neighbors.ts';
 import { createSteps } from './steps.ts';
 
 const word = (digit: string) => `0x${digit.repeat(64)}` as const;
@@ -163,4 +163,16 @@ test('steps: the report on screen and those next to it stay, however many report
   if (next !== undefined) steps.look(next);
   expect(steps.find(121, undefined)).toBe(afterNext);
   steps.close();
+});
+
+test('an address with a millisecond has the report of that millisecond in its second, or none', async () => {
+  const first = reportOf(millisecondStream, 5_000, 5_200);
+  const second = reportOf(millisecondStream, 5_201, 5_900);
+  const later = reportOf(millisecondStream, 5_901, 6_400);
+  const reader = readerOf([first, second, later]);
+  const read = (timestamp: number, ms: number | undefined) =>
+    readReportAt(reader, { feedId: millisecondStream, timestamp, ms }, signal);
+  expect(await read(5, 5_900)).toBe(second);
+  expect(await read(5, undefined)).toBe(first);
+  for (const ms of [5_901, 6_400]) await expect(read(5, ms)).rejects.toMatchObject({ code: 'report_not_found' });
 });

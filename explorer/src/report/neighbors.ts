@@ -38,6 +38,26 @@ export const gapMsBetween = (earlier: ReportJson, later: ReportJson): number => 
 
 type Reader = Pick<Client, 'at' | 'page'>;
 
+/** Reports of one second of a millisecond stream that are searched. */
+const secondMax = 1_000;
+
+/** What the address of a report says; `ms`: which report of the second. */
+type ReportAddress = { readonly feedId: string; readonly timestamp: number; readonly ms: number | undefined };
+
+/** The report of an address: the one of the millisecond if it is given, otherwise the one valid at the second. */
+export const readReportAt = async (
+  client: Reader,
+  { feedId, timestamp, ms }: ReportAddress,
+  signal: AbortSignal,
+): Promise<ReportJson> => {
+  if (ms === undefined) return (await client.at(feedId, timestamp, { signal })).report;
+  const { reports } = await client.page(feedId, timestamp, secondMax, { signal });
+  // The page continues with later seconds.
+  const found = reports.find((one) => one.observationsTimestamp === timestamp && reportSpanOf(one).toMs === ms);
+  if (found === undefined) throw new SealpostError('report_not_found', 'No report at this millisecond.');
+  return found;
+};
+
 /** The report on one side. Does not reject: a failed read is a side too. */
 export const readSide = async (
   client: Reader,

@@ -14,7 +14,7 @@ import type { ReportAround } from '../ui/report/price-card.tsx';
 import { readReport } from '../ui/report/reading.ts';
 import { ReportView } from '../ui/report/view.tsx';
 import { SignInButton } from '../ui/sign-in-dialog.tsx';
-import { isMillisecondStream, reportSpanOf, type Side } from './neighbors.ts';
+import { isMillisecondStream, readReportAt, reportSpanOf, type Side } from './neighbors.ts';
 import { hrefOf, SideNotes, StepButtons, useSteps } from './step-buttons.tsx';
 import { createSteps, type Steps } from './steps.ts';
 import '../styles/report.css';
@@ -90,24 +90,6 @@ const readMs = (query: URLSearchParams): number | undefined => {
   return /^[0-9]{13}$/.test(text) ? Number(text) : undefined;
 };
 
-/** Reports of one second of a millisecond stream that are searched. */
-const secondMax = 1_000;
-
-/** The report of an address: the one of a millisecond if it is given and there is one, otherwise the one valid at the second. */
-const readReportAt = async (
-  client: Client,
-  { feedId, timestamp }: PageProps,
-  ms: number | undefined,
-  signal: AbortSignal,
-): Promise<ReportJson> => {
-  if (ms !== undefined) {
-    const { reports } = await client.page(feedId, timestamp, secondMax, { signal });
-    const found = reports.find((report) => reportSpanOf(report).toMs === ms);
-    if (found !== undefined) return found;
-  }
-  return (await client.at(feedId, timestamp, { signal })).report;
-};
-
 const SignedIn = (props: NamedProps) => {
   const { feedId, timestamp } = props;
   const { session, router, live } = useExplorer();
@@ -133,9 +115,9 @@ type LoadProps = NamedProps & {
 
 /** Loads the report of an address, or says why there is none. */
 const Load = (props: LoadProps) => {
-  const { client, ms, keep } = props;
+  const { client, keep } = props;
   usePlainTitle(props);
-  const [answer, reload] = useLoaded(async (signal) => keep(await readReportAt(client, props, ms, signal)), [client]);
+  const [answer, reload] = useLoaded(async (signal) => keep(await readReportAt(client, props, signal)), [client]);
   return (
     <>
       <Heading {...props} />
@@ -185,10 +167,10 @@ const Found = ({ feedId, timestamp, pair, report, steps }: FoundProps) => {
 
 const spanOfSide = (side: Side | undefined) => (side?.kind === 'report' ? reportSpanOf(side.report) : undefined);
 
-type MissProps = PageProps & { readonly client: Client; readonly retry: () => void };
+type MissProps = PageProps & { readonly client: Client; readonly ms: number | undefined; readonly retry: () => void };
 
 /** Why there is no report, the nearest ones, and a form to look up another time. */
-const Miss = ({ feedId, timestamp, client, retry }: MissProps) => {
+const Miss = ({ feedId, timestamp, client, ms, retry }: MissProps) => {
   const [lookup] = useLoaded((signal) => lookUp(client, feedId, timestamp, signal), [client, feedId, timestamp]);
   if (lookup.phase === 'loading') return <Loading label="Loading the nearest reports" lines={4} />;
   if (lookup.phase === 'failed') return <Failure error={lookup.error} retry={retry} />;
@@ -196,6 +178,11 @@ const Miss = ({ feedId, timestamp, client, retry }: MissProps) => {
   return (
     <>
       <h2 class="unseen">Nearest reports</h2>
+      {ms !== undefined && value.kind === 'found' && (
+        <Notice kind="warning" title="No report at that millisecond">
+          The address asks for millisecond {ms}. This is the report valid at its second:
+        </Notice>
+      )}
       <LookupAnswer feedId={feedId} lookup={value} />
       <p class="row">
         {value.kind === 'miss' && value.next === undefined && (

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { unitTextOf } from './price-unit.ts';
+import { isRate, unitTextOf } from './price-unit.ts';
 
 test('a price is in its quote asset, an interest rate in percent', () => {
   expect(unitTextOf(3, 10n ** 18n, 'USD')).toBe('USD');
@@ -7,4 +7,5 @@ test('a price is in its quote asset, an interest rate in percent', () => {
   expect(unitTextOf(5, 41_814_000_000_000_000n, 'USD')).toBe('= 4.1814 %');
   expect(unitTextOf(5, -2_500_000_000_000_000n, 'USD')).toBe('= -0.25 %');
   expect(unitTextOf(3, 1n, undefined)).toBe('');
+  expect([isRate(5), isRate(3)]).toEqual([true, false]);
 });

@@ -2,8 +2,12 @@
 import { reportSchemas, type SchemaVersion } from '@sealpost/protocol';
 import { formatPrice } from './format.ts';
 
-const percentDecimals = 16;
+/** The decimals of a rate in percent. */
+export const percentDecimals = 16;
+
+/** Whether a schema's price is an interest rate. */
+export const isRate = (version: SchemaVersion): boolean => reportSchemas[version].headline.price === 'rate';
 
 /** The text after a price: `USD`, or `= 4.1814 %` after a rate, which is signed as a ratio. Empty if the stream is not known. */
 export const unitTextOf = (version: SchemaVersion, price: bigint, quoteAsset: string | undefined): string =>
-  reportSchemas[version].headline.price === 'rate' ? `= ${formatPrice(price, percentDecimals)} %` : (quoteAsset ?? '');
+  isRate(version) ? `= ${formatPrice(price, percentDecimals)} %` : (quoteAsset ?? '');
