@@ -62,9 +62,8 @@ const shots = ({ feedId, report }: { readonly feedId: string; readonly report: R
     },
     {
       file: 'docs',
-      path: '/docs#reportLatest',
-      signedIn: true,
-      until: (page) => page.getByRole('heading', { name: 'reports/latest' }).first().waitFor(),
+      path: '/docs',
+      until: (page) => page.getByRole('heading', { name: 'Base URL' }).waitFor(),
       height: 900,
     },
     { file: 'catalog-phone', viewport: 'phone', theme: 'dark', signedIn: true, until: hasPrices, height: 844 },
