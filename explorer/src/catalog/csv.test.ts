@@ -1,28 +1,11 @@
 import type { CatalogEntry } from '@sealpost/protocol';
 import { expect, test } from 'vitest';
+import { catalogEntry } from '../state/catalog-entry.fixture.ts';
 import type { LiveReport } from '../state/live.ts';
 import { toCsv } from './csv.ts';
 
 const feedId = `0x0003${'0'.repeat(60)}`;
-const stream = (change: Partial<CatalogEntry> = {}): CatalogEntry => ({
-  feedId,
-  name: 'ETH/USD-CexPrice',
-  assetName: 'Ether',
-  baseAsset: 'ETH',
-  quoteAsset: 'USD',
-  assetClass: 'Crypto',
-  feedType: 'Crypto',
-  attributeType: 'CexPrice',
-  marketHours: '24/7',
-  schemaVersion: 'V3',
-  serviceLevel: 'standard',
-  networkType: 'testnet',
-  status: 'live',
-  createdAt: '2025-01-01T00:00:00.000000Z',
-  expectedDecommissionAt: null,
-  decommissionedAt: null,
-  ...change,
-});
+const stream = (change: Partial<CatalogEntry> = {}): CatalogEntry => catalogEntry({ feedId, ...change });
 const one = 10n ** 18n;
 const decoded = {
   version: 3,

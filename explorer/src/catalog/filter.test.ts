@@ -1,5 +1,5 @@
-import type { CatalogEntry } from '@sealpost/protocol';
 import { expect, test } from 'vitest';
+import { catalogEntry as entry } from '../state/catalog-entry.fixture.ts';
 import {
   activeFilters,
   chosenOf,
@@ -15,26 +15,6 @@ import {
   withoutFilters,
   withValue,
 } from './filter.ts';
-
-const entry = (change: Partial<CatalogEntry>): CatalogEntry => ({
-  feedId: `0x0003${'0'.repeat(60)}`,
-  name: 'ETH/USD-CexPrice',
-  assetName: 'Ether',
-  baseAsset: 'ETH',
-  quoteAsset: 'USD',
-  assetClass: 'Crypto',
-  feedType: 'Crypto',
-  attributeType: 'CexPrice',
-  marketHours: '24/7',
-  schemaVersion: 'V3',
-  serviceLevel: 'standard',
-  networkType: 'testnet',
-  status: 'live',
-  createdAt: '2024-03-10T12:00:00.000000Z',
-  expectedDecommissionAt: null,
-  decommissionedAt: null,
-  ...change,
-});
 
 const ether = entry({});
 const apple = entry({

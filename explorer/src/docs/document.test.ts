@@ -1,6 +1,7 @@
 import { errorTable, routes } from '@sealpost/protocol';
 import { createOpenApi } from '@sealpost/protocol/openapi';
 import { expect, test } from 'vitest';
+import { catalogEntry } from '../state/catalog-entry.fixture.ts';
 import { firstValues, headerProblem, routeOf, sentArguments, targetOf } from './arguments.ts';
 import { type DocsOperation, readDocument } from './document.ts';
 import { pickStreams } from './streams.ts';
@@ -60,29 +61,10 @@ test('docs: the WebSocket in milliseconds begins with streams in milliseconds, i
   expect(firstValues(operationOf('socketMs'), streams, 1_000_000).feedIDs).toBe('0xaa,0xbb');
 });
 
-const catalogEntry = {
-  name: 'ETH/USD-CexPrice',
-  assetName: 'Ether',
-  baseAsset: 'ETH',
-  quoteAsset: 'USD',
-  assetClass: 'Crypto',
-  feedType: 'Crypto',
-  attributeType: 'CexPrice',
-  marketHours: '24/7',
-  schemaVersion: 'V3',
-  serviceLevel: 'standard',
-  networkType: 'testnet',
-  status: 'live',
-  createdAt: '2024-03-10T12:00:00.000000Z',
-  expectedDecommissionAt: null,
-  decommissionedAt: null,
-} as const;
-
 test('docs: a stream in milliseconds is among the samples, wherever it is in the catalog', () => {
-  const entries = Array.from({ length: 60 }, (_, i) => ({
-    ...catalogEntry,
-    feedId: `0x${i === 59 ? 1 : 0}003${String(i).padStart(60, '0')}`,
-  }));
+  const entries = Array.from({ length: 60 }, (_, i) =>
+    catalogEntry({ feedId: `0x${i === 59 ? 1 : 0}003${String(i).padStart(60, '0')}` }),
+  );
   const { feedIds } = pickStreams({ phase: 'ready', streams: entries, readable: new Set(), hidden: new Set() });
   expect(feedIds).toHaveLength(50);
   expect(feedIds.at(-1)).toBe(entries[59]?.feedId);

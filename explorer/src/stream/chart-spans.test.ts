@@ -1,20 +1,7 @@
 import type { Candle } from '@sealpost/client';
 import { expect, test } from 'vitest';
-import { addSpans, addToCandles, axisDigits, type Span, secondsOf, widenFlat } from './chart-spans.ts';
-
-const one = 10n ** 18n;
-
-/** A report over whole seconds, both included. */
-const span = (from: number, to: number, price = one): Span => ({
-  feedId: '0x00',
-  startMs: from * 1_000,
-  endMs: (to + 1) * 1_000,
-  observedMs: to * 1_000,
-  timestamp: to,
-  price,
-  bid: undefined,
-  ask: undefined,
-});
+import { addSpans, addToCandles, axisDigits, secondsOf, widenFlat } from './chart-spans.ts';
+import { one, span } from './span.fixture.ts';
 
 const candle = (timestamp: number, open: bigint, high: bigint, low: bigint, close: bigint): Candle => ({
   timestamp,

@@ -1,22 +1,8 @@
 import type { Candle } from '@sealpost/client';
 import { expect, test } from 'vitest';
-import type { Span } from '../chart-spans.ts';
+import { one, span } from '../span.fixture.ts';
 import { type Bar, barAfter, barAt, type ChartBars, edgesOf, pointsOf } from './bars.ts';
 import { rangeStartOf } from './viewed.ts';
-
-const one = 10n ** 18n;
-
-/** A report over whole seconds, both included. */
-const span = (from: number, to: number, price = one): Span => ({
-  feedId: '0x00',
-  startMs: from * 1_000,
-  endMs: (to + 1) * 1_000,
-  observedMs: to * 1_000,
-  timestamp: to,
-  price,
-  bid: undefined,
-  ask: undefined,
-});
 
 const candle = (timestamp: number): Candle => ({
   timestamp,

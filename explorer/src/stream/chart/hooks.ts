@@ -67,14 +67,16 @@ export const useCanvas = (model: ChartModel, feedId: string) => {
   useEffect(() => {
     let made: ChartCanvas | undefined;
     let isGone = false;
-    import('./canvas.ts').then(
-      ({ createChartCanvas }) => {
-        if (isGone || container.current === null) return;
-        made = createChartCanvas(container.current, colorsOf(explorer.theme));
-        setCanvas(made);
-      },
-      () => setCanvas(null),
-    );
+    explorer.chunks
+      .load(() => import('./canvas.ts'))
+      .then(
+        ({ createChartCanvas }) => {
+          if (isGone || container.current === null) return;
+          made = createChartCanvas(container.current, colorsOf(explorer.theme));
+          setCanvas(made);
+        },
+        () => setCanvas(null),
+      );
     return () => {
       isGone = true;
       made?.remove();
