@@ -11,8 +11,8 @@ export type Found = { readonly given: Credentials; readonly remember: boolean };
 export type KeptCredentials = {
   /** What this tab or this device has. */
   readonly read: () => Found | undefined;
-  /** Asks other tabs; undefined at once if none can be signed in. */
-  readonly ask: () => Promise<Found | undefined> | undefined;
+  /** Asks other tabs; undefined at once if none can be signed in. Resolves when one answers, if ever, unless this tab has credentials by then. */
+  readonly ask: () => Promise<Found> | undefined;
   readonly write: (given: Credentials, remember: boolean) => Place;
   /** Removes them here and on the device. */
   readonly remove: () => void;
@@ -24,24 +24,28 @@ const storageKey = 'sealpost-session';
 /** On the device while a tab is signed in; holds no secret. A new tab asks the others only then. */
 const signedInKey = 'sealpost-signed-in';
 const channelName = 'sealpost-session';
-/** How long a new tab waits for another one. */
-const answerMaxMs = 300;
-
 type Message = { readonly kind: 'ask' | 'signedOut' } | { readonly kind: 'have'; readonly found: Found };
 
 /** `onSignedOut` is called when the user signs out in another tab. */
 export const createKeptCredentials = (platform: Platform, onSignedOut: () => void): KeptCredentials => {
   let current: Found | undefined;
+  let isOwed = false; // another tab asked while this one had nothing yet
+  let stopAsking = (): void => {};
   const channel = openChannel(platform);
+  const answer = (): void => {
+    isOwed = current === undefined;
+    if (channel !== undefined && current !== undefined) send(channel, { kind: 'have', found: current });
+  };
   channel?.addEventListener('message', ({ data }: MessageEvent) => {
     const { kind } = Object(data);
-    if (kind === 'ask' && current !== undefined) send(channel, { kind: 'have', found: current });
+    if (kind === 'ask') answer();
     if (kind === 'signedOut' && current !== undefined) onSignedOut();
   });
   const stores = [() => platform.sessionStorage, () => platform.localStorage] as const;
   const [tab, device] = stores.map(createShelf) as [Shelf, Shelf]; // two in the list
   const remove = (): void => {
     current = undefined;
+    stopAsking();
     tab.set(storageKey, undefined);
     device.set(storageKey, undefined);
     device.set(signedInKey, undefined);
@@ -52,9 +56,16 @@ export const createKeptCredentials = (platform: Platform, onSignedOut: () => voi
       const given = parseCredentials(tab.get(storageKey)) ?? remembered;
       return given && { given, remember: remembered !== undefined };
     },
-    ask: () => (device.get(signedInKey) === null || channel === undefined ? undefined : askOthers(channel)),
+    ask: () => {
+      if (device.get(signedInKey) === null || channel === undefined) return undefined;
+      const { answered, stop } = askOthers(channel);
+      stopAsking = stop;
+      return answered;
+    },
     write: (given, remember) => {
       current = { given, remember };
+      stopAsking();
+      if (isOwed) answer();
       const text = JSON.stringify(given);
       if (!remember) device.set(storageKey, undefined);
       device.set(signedInKey, 'yes');
@@ -79,22 +90,22 @@ const openChannel = ({ BroadcastChannel }: Platform): BroadcastChannel | undefin
 
 const send = (channel: BroadcastChannel, message: Message): void => channel.postMessage(message);
 
-const askOthers = (channel: BroadcastChannel): Promise<Found | undefined> =>
-  new Promise((resolve) => {
-    const end = (found: Found | undefined): void => {
-      clearTimeout(timer);
-      channel.removeEventListener('message', receive);
-      resolve(found);
-    };
+const askOthers = (channel: BroadcastChannel): { readonly answered: Promise<Found>; readonly stop: () => void } => {
+  const listening = new AbortController();
+  const stop = (): void => listening.abort();
+  const answered = new Promise<Found>((resolve) => {
     const receive = ({ data }: MessageEvent): void => {
       const { kind, found } = Object(data) as Partial<{ kind: string; found: Partial<Found> }>; // checked below
       const given = kind === 'have' ? checkCredentials(found?.given) : undefined;
-      if (given !== undefined) end({ given, remember: found?.remember === true });
+      if (given === undefined) return;
+      stop();
+      resolve({ given, remember: found?.remember === true });
     };
-    const timer = setTimeout(() => end(undefined), answerMaxMs);
-    channel.addEventListener('message', receive);
+    channel.addEventListener('message', receive, { signal: listening.signal });
     send(channel, { kind: 'ask' });
   });
+  return { answered, stop };
+};
 
 type Shelf = {
   readonly get: (key: string) => string | null;

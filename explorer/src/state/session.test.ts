@@ -208,8 +208,7 @@ test('session: a new tab gets the credentials of another one, a sign-out ends al
   expect(JSON.stringify([...browser.device])).not.toContain(userId);
   const second = createSession(openPlatform('', undefined, browser).platform);
   expect(second.isPending.value).toBe(true);
-  await settled(second);
-  expect([second.userId.value, second.place.value]).toEqual([userId, 'tab']);
+  await expect.poll(() => [second.userId.value, second.place.value]).toEqual([userId, 'tab']);
   second.signOut();
   await expect.poll(() => first.userId.value).toBeUndefined();
   const third = createSession(openPlatform('', undefined, browser).platform);
@@ -221,6 +220,53 @@ test('session: a new tab that finds no other one signed in is signed out', async
   const session = createSession(openPlatform('', undefined, { device, BroadcastChannel }).platform);
   await settled(session);
   expect([session.userId.value, session.refusal.value]).toEqual([undefined, undefined]);
+});
+
+/** A channel that sends nothing before it is released, as that of a tab whose page is busy. */
+const busyChannel = () => {
+  const held: (() => void)[] = [];
+  class BusyChannel extends BroadcastChannel {
+    override postMessage(message: unknown): void {
+      held.push(() => super.postMessage(message));
+    }
+  }
+  return { BusyChannel: BusyChannel as typeof BroadcastChannel, held }; // the class's static side is the same
+};
+
+test('session: a tab that answers late signs a new tab in too, but not one that was signed in meanwhile', async () => {
+  const device = new Map<string, string>();
+  const { BusyChannel, held } = busyChannel();
+  const first = createSession(openPlatform('', undefined, { device, BroadcastChannel: BusyChannel }).platform);
+  await first.signIn({ userId, secret: 'a' }, false);
+  const waiting = createSession(openPlatform('', undefined, { device, BroadcastChannel }).platform);
+  const switched = createSession(openPlatform('', undefined, { device, BroadcastChannel }).platform);
+  await settled(waiting);
+  await settled(switched);
+  expect([waiting.userId.value, switched.userId.value]).toEqual([undefined, undefined]);
+  const other = '00000000-0000-4000-8000-000000000001';
+  await switched.signIn({ userId: other, secret: 'b' }, false);
+  await expect.poll(() => held.length).toBe(2);
+  held.forEach((release) => void release());
+  await expect.poll(() => waiting.userId.value).toBe(userId);
+  expect(switched.userId.value).toBe(other);
+});
+
+test('session: a tab that is asked while it checks its own credentials answers once it is signed in', async () => {
+  const device = new Map([['sealpost-signed-in', 'yes']]);
+  let check = (): void => {};
+  const checked = new Promise<void>((resolve) => {
+    check = resolve;
+  });
+  const { platform, kept } = openPlatform('', undefined, { device, BroadcastChannel });
+  const { fetch } = platform;
+  kept.set(storageKey, JSON.stringify({ userId, secret: 'a' }));
+  const asked = new BroadcastChannel('sealpost-session');
+  const first = createSession({ ...platform, fetch: (...request) => checked.then(() => fetch(...request)) });
+  const second = createSession(openPlatform('', undefined, { device, BroadcastChannel }).platform);
+  await new Promise((resolve) => asked.addEventListener('message', resolve));
+  asked.close();
+  check();
+  await expect.poll(() => [first.userId.value, second.userId.value]).toEqual([userId, userId]);
 });
 
 test('session: stored credentials sign in again, and are removed if the server rejects them', async () => {

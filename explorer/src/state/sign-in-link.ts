@@ -22,6 +22,11 @@ export type Links = {
   readonly decideSwitch: (doSwitch: boolean) => void;
 };
 
+/** How long pages wait for another tab. */
+const answerMaxMs = 300;
+
+const elapsed = (ms: number): Promise<undefined> => new Promise((resolve) => setTimeout(resolve, ms, undefined));
+
 /** Signs in with kept credentials, then with the link that opened the page, and with links opened later. */
 export const followLinks = (platform: Platform, { kept, tryKept, userId, attempt, tryOut }: LinkParts): Links => {
   const offered = signal<string | undefined>(undefined);
@@ -34,16 +39,18 @@ export const followLinks = (platform: Platform, { kept, tryKept, userId, attempt
     if (userId() === undefined) void useCode(code);
     else offered.value = code;
   };
+  /** Pages wait a moment for another tab. One that is too busy to answer by then signs this one in later. */
+  const tryOthers = async (others: Promise<Found>): Promise<void> => {
+    const handed = await Promise.race([others, elapsed(answerMaxMs)]);
+    if (handed !== undefined) await tryKept(handed);
+    else void others.then((late) => attempt(() => tryKept(late)));
+  };
   const begin = async (): Promise<void> => {
     const code = takeCode(platform);
     const found = kept.read();
     const others = found === undefined && code === undefined ? kept.ask() : undefined;
     if (found !== undefined) await attempt(() => tryKept(found));
-    if (others !== undefined)
-      await attempt(async () => {
-        const handed = await others;
-        if (handed !== undefined) await tryKept(handed);
-      });
+    if (others !== undefined) await attempt(() => tryOthers(others));
     if (code !== undefined) arrive(code);
   };
   void begin();
