@@ -1,10 +1,9 @@
 // Every route with the most expensive arguments that it allows, on a large store: for how long the event loop is blocked at once, in CPU time of its
 // thread, and the longest collection of garbage, which may be in it. Medians of several requests.
-import { type ChildProcess, spawn } from 'node:child_process';
-import { openSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
+import type { ChildProcess } from 'node:child_process';
 import { signRequest } from '@sealpost/protocol';
 import { type Measurement, median } from './measure.ts';
+import { startProgram } from './processes/target.ts';
 import type { Blocked, BlockingRequest, BlockingWorld } from './programs/blocking-target.ts';
 import { rekeyedReports } from './rekeyed-reports.ts';
 
@@ -12,14 +11,6 @@ const rounds = 9;
 const daySeconds = 86_400;
 
 type Target = BlockingWorld & { readonly child: ChildProcess };
-
-const startTarget = (): Promise<Target> => {
-  const program = fileURLToPath(new URL('./blocking-target.mjs', import.meta.url));
-  const child = spawn(process.execPath, [program], {
-    stdio: ['ignore', openSync('/dev/null', 'w'), 'inherit', 'ipc'],
-  });
-  return new Promise((resolve) => child.once('message', (told) => resolve({ child, ...(told as BlockingWorld) })));
-};
 
 const tell = ({ child }: Target, request: BlockingRequest): Promise<Blocked> =>
   new Promise((resolve) => {
@@ -171,7 +162,7 @@ const measure = async (target: Target, { name, ask }: Asked): Promise<Measuremen
 export const benchBlocking = async (): Promise<readonly Measurement[]> => {
   if (!('threadCpuUsage' in process))
     throw new Error('This workload needs Node 24: older releases count no CPU by thread.');
-  const target = await startTarget();
+  const target = await startProgram<BlockingWorld>('blocking-target');
   const figures: Measurement[] = [];
   try {
     for (const one of asked) figures.push(await measure(target, one));

@@ -17,7 +17,7 @@ export type Bundle = {
 export const bundle = async (prefix: string, entries: readonly string[]): Promise<Bundle> => {
   // Inside the project, so that native modules are found.
   const folder = mkdtempSync(join(root, prefix));
-  await bundleModules([...entries, ...threadModules], folder);
+  await bundleModules([...entries, ...threadModules], folder, true);
   return {
     programOf: (name) => join(folder, `${name}.mjs`),
     remove: () => rmSync(folder, { recursive: true, force: true }),

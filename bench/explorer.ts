@@ -1,13 +1,14 @@
 // The explorer's catalog page with 2,000 streams in Chromium, signed in, prices coming in: what the longest task of the page's main thread
 // takes while one scrolls, searches, filters and sorts, and how much it does from one frame to the next. Both are CPU time, which other
 // work on the machine does not lengthen; the longest frame in wall time is told beside them, and is the machine's as much as the page's.
-import { type ChildProcess, spawn } from 'node:child_process';
-import { openSync, readFileSync } from 'node:fs';
+import type { ChildProcess } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { extname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Browser, Page, Route } from 'playwright-core';
 import { openBrowser } from '../tests/support/browser.ts';
 import type { Measurement } from './measure.ts';
+import { startProgram } from './processes/target.ts';
 
 type Target = {
   readonly child: ChildProcess;
@@ -22,13 +23,7 @@ type Target = {
 export const projectFolder = fileURLToPath(new URL('..', import.meta.url));
 
 /** Starts a server for a page, a program of its own. */
-export const startTarget = (name: 'explorer-target' | 'chart-target'): Promise<Target> => {
-  const program = fileURLToPath(new URL(`./${name}.mjs`, import.meta.url));
-  const child = spawn(process.execPath, [program], { stdio: ['ignore', openSync('/dev/null', 'w'), 'inherit', 'ipc'] });
-  return new Promise((resolve) =>
-    child.once('message', (told) => resolve({ child, ...(told as Omit<Target, 'child'>) })),
-  );
-};
+export const startTarget = (name: 'explorer-target' | 'chart-target'): Promise<Target> => startProgram(name);
 
 const rounds = 3;
 const viewport = { width: 1_280, height: 800 };

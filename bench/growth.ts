@@ -8,6 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import type { Store } from '../server/src/store/store.ts';
 import { cpuPerCall, type Measurement, median } from './measure.ts';
+import { printProfile, profileFlags } from './processes/profile.ts';
 import type { GrowthProgress } from './programs/growth-writer.ts';
 import { benchStreams, fill, firstSecond, reportBytes } from './rekeyed-reports.ts';
 import { openTimed, readsOf, touch } from './store.ts';
@@ -53,7 +54,9 @@ const sayProgress = (name: string, { seconds, appendUs, anonymousMegabytes }: Gr
 const build = (name: string, folder: string, seconds: number): Promise<GrowthProgress | undefined> =>
   new Promise((resolve, reject) => {
     const program = fileURLToPath(new URL('growth-writer.mjs', import.meta.url)); // beside this, bundled
-    const child = fork(program, [folder, String(seconds)]);
+    const title = `growth-writer ${name}`;
+    const child = fork(program, [folder, String(seconds)], { execArgv: [...profileFlags(title)] });
+    printProfile(title, child);
     let last: GrowthProgress | undefined;
     let toldMs = 0;
     child.on('message', (progress: GrowthProgress) => {

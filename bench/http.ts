@@ -1,11 +1,10 @@
 // CPU per request of the whole node against a bare node:http server that gets the same requests and answers the same bytes, alternating
 // in one run.
-import { type ChildProcess, spawn } from 'node:child_process';
-import { openSync } from 'node:fs';
+import type { ChildProcess } from 'node:child_process';
 import { connect } from 'node:net';
-import { fileURLToPath } from 'node:url';
 import { signRequest } from '@sealpost/protocol';
 import { anonymousMegabytes, type Measurement, median } from './measure.ts';
+import { startProgram } from './processes/target.ts';
 import type { BareAnswer, TargetRequest } from './programs/http-target.ts';
 
 type Target = { readonly child: ChildProcess; readonly url: string };
@@ -17,15 +16,8 @@ const connections = 16;
 const requestsBeforeMemory = 1_000_000;
 const coldRequests = 1_000;
 
-const startTarget = <T extends Target>(mode: 'api' | 'bare', ...args: readonly string[]): Promise<T> => {
-  const program = fileURLToPath(new URL('./http-target.mjs', import.meta.url));
-  const child = spawn(process.execPath, [program, mode, ...args], {
-    stdio: ['ignore', openSync('/dev/null', 'w'), 'inherit', 'ipc'],
-  });
-  return new Promise((resolve) =>
-    child.once('message', (told) => resolve({ child, ...(told as Omit<T, 'child'>) } as T)),
-  );
-};
+const startTarget = <T extends Target>(mode: 'api' | 'bare', ...args: readonly string[]): Promise<T> =>
+  startProgram<T>('http-target', [mode, ...args]);
 
 /** Asks a target for something, by message: its CPU time, or to take an answer over. */
 const ask = <T>({ child }: Target, request: TargetRequest): Promise<T> =>
@@ -182,28 +174,37 @@ export const benchLatestOn = async (address: string): Promise<readonly [number, 
 const secondsApart = (api: Api, step: number): readonly number[] =>
   Array.from({ length: Math.floor((api.seconds - 300) / step) }, (_, i) => api.from + 10 + i * step);
 
-export const benchHttp = async (): Promise<readonly Measurement[]> => {
-  const [api, bare] = await Promise.all([startTarget<Api>('api'), startTarget('bare')]);
+const comparisonsOf = (api: Api): readonly Comparison[] => {
   const [first = ''] = api.feedIds;
   const last = api.from + api.seconds - 250;
+  return [
+    { name: 'latest', path: latestPath(first), requests: 20_000 },
+    { name: 'latest of 24', path: latestManyPath(api), requests: 2_000 },
+    {
+      name: 'bulk of 24',
+      path: bulkPath(api, last),
+      requests: 2_000,
+      cold: secondsApart(api, 64).map((at) => bulkPath(api, at)),
+    },
+    {
+      name: 'page of 100',
+      path: pagePath(first, last),
+      requests: 2_000,
+      cold: api.feedIds.flatMap((feedId) => secondsApart(api, 192).map((from) => pagePath(feedId, from))),
+    },
+  ];
+};
+
+/** `--only NAME` measures one row. */
+export const benchHttp = async (args: readonly string[]): Promise<readonly Measurement[]> => {
+  const only = args.includes('--only') ? args[args.indexOf('--only') + 1] : undefined;
+  const [api, bare] = await Promise.all([startTarget<Api>('api'), startTarget('bare')]);
   try {
-    const figures = [
-      ...(await compare(api, bare, { name: 'latest', path: latestPath(first), requests: 20_000 })),
-      ...(await compare(api, bare, { name: 'latest of 24', path: latestManyPath(api), requests: 2_000 })),
-      ...(await compare(api, bare, {
-        name: 'bulk of 24',
-        path: bulkPath(api, last),
-        requests: 2_000,
-        cold: secondsApart(api, 64).map((at) => bulkPath(api, at)),
-      })),
-      ...(await compare(api, bare, {
-        name: 'page of 100',
-        path: pagePath(first, last),
-        requests: 2_000,
-        cold: api.feedIds.flatMap((feedId) => secondsApart(api, 192).map((from) => pagePath(feedId, from))),
-      })),
-    ];
-    await load(api, repeat(api, latestPath(first), requestsBeforeMemory));
+    const figures: Measurement[] = [];
+    for (const comparison of comparisonsOf(api))
+      if (only === undefined || only === comparison.name) figures.push(...(await compare(api, bare, comparison)));
+    if (only !== undefined && only !== 'memory') return figures;
+    await load(api, repeat(api, latestPath(api.feedIds[0] ?? ''), requestsBeforeMemory));
     return [
       ...figures,
       { name: 'RssAnon after a million requests', value: anonymousMegabytes(api.child.pid), unit: 'MB' },

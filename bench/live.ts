@@ -1,11 +1,10 @@
 // 1,000 subscribers of 24 streams, a report of each twice a second: how long until all have it, what a delivered message costs against the
 // `ws` package that sends the same bytes with no logic, and what a connection that waits takes.
-import { type ChildProcess, spawn } from 'node:child_process';
-import { openSync } from 'node:fs';
+import type { ChildProcess } from 'node:child_process';
 import { connect, type Socket } from 'node:net';
-import { fileURLToPath } from 'node:url';
 import { signRequest } from '@sealpost/protocol';
 import type { Measurement } from './measure.ts';
+import { startProgram } from './processes/target.ts';
 import type { LiveTargetRequest, LiveUsage } from './programs/live-target.ts';
 
 type Target = {
@@ -21,15 +20,7 @@ const warmUpRounds = 2;
 const rounds = 12;
 const roundMs = 500;
 
-const startTarget = (mode: 'api' | 'bare'): Promise<Target> => {
-  const program = fileURLToPath(new URL('./live-target.mjs', import.meta.url));
-  const child = spawn(process.execPath, ['--expose-gc', program, mode], {
-    stdio: ['ignore', openSync('/dev/null', 'w'), 'inherit', 'ipc'],
-  });
-  return new Promise((resolve) =>
-    child.once('message', (told) => resolve({ child, ...(told as Omit<Target, 'child'>) })),
-  );
-};
+const startTarget = (mode: 'api' | 'bare'): Promise<Target> => startProgram('live-target', [mode], ['--expose-gc']);
 
 const ask = <T>({ child }: Target, request: LiveTargetRequest): Promise<T> =>
   new Promise((resolve) => {

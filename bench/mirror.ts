@@ -13,6 +13,7 @@ import { createSecretBox } from '../server/src/access/secrets.ts';
 import { openStore } from '../server/src/store/open.ts';
 import { act } from '../tests/support/running-ingest.ts';
 import type { Measurement } from './measure.ts';
+import { printProfile, profileFlags } from './processes/profile.ts';
 
 const sealpost = fileURLToPath(new URL('../server/bin/sealpost.js', import.meta.url));
 const seconds = Number(process.env.SEALPOST_MIRROR_SECONDS ?? 3_600);
@@ -48,12 +49,16 @@ const createWorld = async (): Promise<World> => {
   return { folder, lines: lines.length, from, env, key };
 };
 
-const start = ({ folder, env }: World, args: readonly string[]): ChildProcess =>
-  spawn(process.execPath, [sealpost, ...args], {
+const start = ({ folder, env }: World, args: readonly string[]): ChildProcess => {
+  const title = `sealpost ${args[0]}${args.includes('--to') ? ' --to' : ''}`;
+  const child = spawn(process.execPath, [...profileFlags(title), sealpost, ...args], {
     cwd: folder,
     env: { PATH: process.env.PATH, ...env },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
+  printProfile(title, child);
+  return child;
+};
 
 const run = (world: World, args: readonly string[]): Promise<void> =>
   new Promise((resolve, reject) => {

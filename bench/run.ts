@@ -1,4 +1,5 @@
-// `npm run bench` runs every workload, `npm run bench -- NAME…` the named ones; `--json` prints one line per figure.
+// `npm run bench` runs every workload, `npm run bench -- NAME…` the named ones; `--json` prints one line per figure,
+// `--profile` profiles the processes that are measured.
 import { benchBlocking } from './blocking.ts';
 import { benchChart } from './chart.ts';
 import { benchClient } from './client.ts';
@@ -41,8 +42,8 @@ const print = (line: string) => process.stdout.write(`${line}\n`);
 
 const args = process.argv.slice(2);
 const json = args.includes('--json');
-/** Options that have a value: those of `growth` and `chart`. */
-const valued = ['--to', '--dir', '--minutes'];
+/** Options that have a value: those of `growth`, `chart` and `http`. */
+const valued = ['--to', '--dir', '--minutes', '--only'];
 const wanted = args.filter((arg, i) => !arg.startsWith('--') && !valued.includes(args[i - 1] ?? ''));
 const unknown = wanted.filter((name) => !Object.hasOwn({ ...workloads, ...namedOnly }, name));
 if (unknown.length > 0) {

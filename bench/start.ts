@@ -1,6 +1,7 @@
 // Bundles the workloads and runs them, with the arguments of the command line.
 import { spawn } from 'node:child_process';
 import { bundle } from './bundle.ts';
+import { printProfile, profileFlags } from './processes/profile.ts';
 
 const { programOf, remove } = await bundle('data-bench-', [
   'bench/run.ts',
@@ -12,7 +13,12 @@ const { programOf, remove } = await bundle('data-bench-', [
   'bench/programs/chart-target.ts',
   'bench/programs/blocking-target.ts',
 ]);
-const child = spawn(process.execPath, [programOf('run'), ...process.argv.slice(2)], { stdio: 'inherit' });
+// Workloads without processes of their own run in this one; for the others it sends the load.
+const title = 'run';
+const child = spawn(process.execPath, [...profileFlags(title), programOf('run'), ...process.argv.slice(2)], {
+  stdio: 'inherit',
+});
+printProfile(title, child);
 child.once('exit', (code) => {
   remove();
   process.exitCode = code ?? 1;

@@ -21,8 +21,8 @@ const packages = [
   ...Object.keys(Object(readJson('server/package.json').dependencies)).filter((name) => !name.startsWith('@')),
 ];
 
-/** Bundles modules of ours with what they import, each into `NAME.mjs` of a folder. */
-export const bundleModules = async (modules: readonly string[], folder: string): Promise<void> => {
+/** Bundles modules of ours with what they import, each into `NAME.mjs` of a folder, with a source map beside it where asked. */
+export const bundleModules = async (modules: readonly string[], folder: string, sourcemap = false): Promise<void> => {
   await build({
     entryPoints: modules.map((module) => join(root, module)),
     outdir: folder,
@@ -33,6 +33,7 @@ export const bundleModules = async (modules: readonly string[], folder: string):
     platform: 'node',
     external: packages,
     conditions: ['source'],
+    sourcemap: sourcemap ? 'external' : false,
   });
 };
 
