@@ -1,9 +1,10 @@
 // One thread that does nothing but recover public keys: the rate that no verified ingest can exceed.
 import { parentPort, workerData } from 'node:worker_threads';
 import { decodeFullReport, reportDigest } from '@sealpost/protocol';
-import * as WasmSecp256k1 from 'ox/wasm/Secp256k1';
+import { openSignatureEngine } from '../../server/src/ingest/signature-engine.ts';
 
-const { recoverPublicKey } = await WasmSecp256k1.engine();
+const { engine, chosen } = await openSignatureEngine();
+const { recoverPublicKey } = engine;
 const signed = (workerData as readonly string[]).map(decodeFullReport).flatMap((report) => {
   const digest = reportDigest(report);
   return report.signatures.map(({ r, s, v }) => ({
@@ -17,5 +18,5 @@ parentPort?.on('message', (count: number) => {
     const { signature, digest } = signed[i % signed.length] as (typeof signed)[number]; // i modulo its length
     recoverPublicKey(signature, digest);
   }
-  parentPort?.postMessage('done');
+  parentPort?.postMessage(chosen.name);
 });

@@ -103,8 +103,10 @@ const openIngest = async (
 ): Promise<WritePath> => {
   const onFailure = (error: unknown) => observe({ kind: 'adminReloadFailed', error });
   const view = await starting.part('the catalog and the accounts', () => openAdminView(store.admin, onFailure));
-  const verifier = openVerifier(settings.verifierThreads, (why) =>
-    observe({ kind: 'threadEnded', thread: 'verifier', reason: why }),
+  const verifier = openVerifier(
+    settings.verifierThreads,
+    (why) => observe({ kind: 'threadEnded', thread: 'verifier', reason: why }),
+    (engine) => observe({ kind: 'signatureEngine', engine }),
   );
   try {
     await starting.part('the threads that verify signatures', verifier.ready);

@@ -1,7 +1,6 @@
-// What a thread of the verifier does, and this process where there is none: WASM engine, signer sets, batches in and verdicts out.
+// What a thread of the verifier does, and this process where there is none: engine, signer sets, batches in and verdicts out.
 import type { SignerSets } from '@sealpost/protocol';
-import * as WasmHash from 'ox/wasm/Hash';
-import * as WasmSecp256k1 from 'ox/wasm/Secp256k1';
+import { type ChosenEngine, openSignatureEngine } from './signature-engine.ts';
 import { type Verdict, verifyFullReport } from './verification.ts';
 
 export type VerifierRequest =
@@ -9,16 +8,21 @@ export type VerifierRequest =
   /** Full reports, separated by commas: one text crosses threads faster than many. */
   | { readonly signerSets?: never; readonly reports: string };
 
-/** Compiles the engine, once per process or thread. The verdicts on signer sets are none. */
-export const startVerifying = async (): Promise<(request: VerifierRequest) => readonly Verdict[]> => {
-  const { keccak256 } = await WasmHash.engine();
-  const { recoverPublicKey } = await WasmSecp256k1.engine();
-  const engine = { keccak256, recoverPublicKey };
+export type VerifierWork = {
+  readonly chosen: ChosenEngine;
+  /** The verdicts on signer sets are none. */
+  readonly handle: (request: VerifierRequest) => readonly Verdict[];
+};
+
+/** Loads the engine, once per process or thread. */
+export const startVerifying = async (): Promise<VerifierWork> => {
+  const { engine, chosen } = await openSignatureEngine();
   let signerSets: SignerSets = new Map();
-  return (request) => {
+  const handle = (request: VerifierRequest): readonly Verdict[] => {
     if (request.signerSets === undefined)
       return request.reports.split(',').map((fullReport) => verifyFullReport(fullReport, signerSets, engine));
     signerSets = request.signerSets;
     return [];
   };
+  return { chosen, handle };
 };

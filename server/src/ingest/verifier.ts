@@ -3,6 +3,7 @@
 import type { SignerSets } from '@sealpost/protocol';
 import { openChannel, startThread, type ThreadChannel } from '../runtime/threads.ts';
 import { StoreError } from '../store/store.ts';
+import type { ChosenEngine } from './signature-engine.ts';
 import type { Verdict } from './verification.ts';
 import type { VerifierRequest } from './verifier-work.ts';
 
@@ -26,17 +27,31 @@ const chunksPerThread = 2;
 
 type Channel = ThreadChannel<VerifierRequest, readonly Verdict[]>;
 
-/** Starts the threads; with none, this process verifies. `onEnded` is called with the reason when one ends that was not closed. */
-export const openVerifier = (threadCount: number, onEnded: (why: string) => void = () => {}): Verifier => {
+/**
+ * Starts the threads; with none, this process verifies. `onEnded` is called with the reason when one ends that was not closed, `onEngine` with the engine
+ * of the first thread, and again when a later one has another.
+ */
+export const openVerifier = (
+  threadCount: number,
+  onEnded: (why: string) => void = () => {},
+  onEngine: (chosen: ChosenEngine) => void = () => {},
+): Verifier => {
+  let known: ChosenEngine['name'] | undefined;
+  const onRemark = (chosen: ChosenEngine): void => {
+    if (chosen.name === known) return;
+    known = chosen.name;
+    onEngine(chosen);
+  };
   let signerSets: SignerSets = new Map();
   const others: Sender = {};
   const threads =
     threadCount === 0
-      ? [openOwnLoop()]
+      ? [openOwnLoop(onRemark)]
       : Array.from({ length: threadCount }, () =>
-          openChannel<VerifierRequest, readonly Verdict[]>({
+          openChannel<VerifierRequest, readonly Verdict[], ChosenEngine>({
             start: () => startThread('./verifier-thread', import.meta.url, undefined),
             first: () => ({ signerSets }),
+            onRemark,
             onEnded,
             failure: (why) =>
               new StoreError('store_unavailable', `A verifier thread is not running: ${why}. Retry shortly.`),
@@ -74,17 +89,17 @@ export const openVerifier = (threadCount: number, onEnded: (why: string) => void
 };
 
 /** A chunk takes this process about as long as a request may take. */
-const openOwnLoop = (): Channel => {
+const openOwnLoop = (onEngine: (chosen: ChosenEngine) => void): Channel => {
   const working = import('./verifier-work.ts').then(({ startVerifying }) => startVerifying());
-  working.catch(() => {}); // reported by `ready` and `ask`
+  working.then(({ chosen }) => onEngine(chosen)).catch(() => {}); // reported by `ready` and `ask`
   return {
     ready: async () => void (await working),
     ask: async (request) => {
-      const work = await working;
+      const { handle } = await working;
       await new Promise((resolve) => setImmediate(resolve));
-      return work(request);
+      return handle(request);
     },
-    send: (request) => void working.then((work) => work(request)).catch(() => {}),
+    send: (request) => void working.then(({ handle }) => handle(request)).catch(() => {}),
     isRunning: () => true,
     waiting: () => 0,
     close: async () => {},

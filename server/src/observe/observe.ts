@@ -4,6 +4,7 @@ import type { SecretNotOpened } from '../access/callers.ts';
 import type { RequestEvent } from '../http/pipeline.ts';
 import type { ConnectionDropped } from '../http/server.ts';
 import type { IngestEvent } from '../ingest/ingest.ts';
+import type { EngineChosen } from '../ingest/signature-engine.ts';
 import type { VisibleEvent } from '../ingest/visibility.ts';
 import type { LiveEvent } from '../live/tally.ts';
 import type { StoreEvent } from '../store/store-event.ts';
@@ -28,6 +29,7 @@ export type Complaint =
 export type Observation =
   | RequestEvent
   | IngestEvent
+  | EngineChosen
   | VisibleEvent
   | StoreEvent
   | LiveEvent

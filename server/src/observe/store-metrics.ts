@@ -1,4 +1,4 @@
-// Metrics of store failures: corrupt records, unexpected ends, stopped writing, threads that ended.
+// Metrics of store failures: readers that are gone, corrupt records, unexpected ends, stopped writing, threads that ended.
 import { Counter, Gauge, type Registry } from 'prom-client';
 import { replacedThreads } from '../runtime/threads.ts';
 import { writingParts } from '../store/store.ts';
@@ -6,12 +6,16 @@ import type { StoreEvent } from '../store/store-event.ts';
 
 type Told = Extract<
   StoreEvent,
-  { kind: 'damaged' | 'endedUnexpectedly' | 'writingStopped' | 'writingResumed' | 'threadEnded' }
+  { kind: 'staleReaders' | 'damaged' | 'endedUnexpectedly' | 'writingStopped' | 'writingResumed' | 'threadEnded' }
 >;
 
 export const createStoreMetrics = (registry: Registry): ((event: Told) => void) => {
   const gauge = (name: string, help: string, labelNames: readonly string[] = []) =>
     new Gauge({ name, help, labelNames: [...labelNames], aggregator: 'max', registers: [registry] });
+  const staleReaders = gauge(
+    'sealpost_store_stale_readers',
+    'Readers of the store found gone at the last check, a minute ago at most.',
+  );
   const damaged = gauge(
     'sealpost_store_damaged_records',
     'Damaged records of the store that were found since the start.',
@@ -34,7 +38,8 @@ export const createStoreMetrics = (registry: Registry): ((event: Told) => void) 
   });
   for (const thread of replacedThreads) replaced.inc({ thread }, 0);
   return (event) => {
-    if (event.kind === 'damaged') damaged.set(event.total);
+    if (event.kind === 'staleReaders') staleReaders.set(event.count);
+    else if (event.kind === 'damaged') damaged.set(event.total);
     else if (event.kind === 'endedUnexpectedly') ends.set(event.times);
     else if (event.kind === 'threadEnded') replaced.inc({ thread: event.thread });
     else stopped.set({ part: event.part }, event.kind === 'writingStopped' ? 1 : 0);
