@@ -89,6 +89,11 @@ const bars: Readonly<Record<string, Bar>> = {
     count: 50,
     run: (_, count) => runTest('tests/hostile/hostile.test.ts', { SEALPOST_HOSTILE: String(count) }),
   },
+  pages: {
+    name: 'accessibility of every page of the explorer in both themes, widths',
+    count: 6,
+    run: (_, count) => runTest('tests/explorer/pages.test.ts', { SEALPOST_PAGE_WIDTHS: String(count) }),
+  },
   32: {
     name: 'PostgreSQL fail-overs under two nodes',
     count: 50,

@@ -269,7 +269,7 @@ beforeAll(async () => {
   server = await startServer(world, [...settings, '--anonymous-requests-per-second', '1'], {
     SEALPOST_INGEST_TOKEN: token,
   });
-}, 60_000);
+});
 afterAll(async () => {
   await server?.stop();
   world?.remove();
@@ -365,8 +365,8 @@ for (const [n, proxy] of proxies.entries()) {
       const socket = await openSocket(url, `/api/v1/ws${feed}`, world);
       const events = await openEvents(url, `/api/v1/reports/stream${feed}`, world);
       await ingestNext();
-      await expect.poll(() => socket.reports().at(-1)?.observationsTimestamp, { timeout: 10_000 }).toBe(seconds);
-      await expect.poll(() => events.reports().at(-1)?.observationsTimestamp, { timeout: 10_000 }).toBe(seconds);
+      await expect.poll(() => socket.reports().at(-1)?.observationsTimestamp).toBe(seconds);
+      await expect.poll(() => events.reports().at(-1)?.observationsTimestamp).toBe(seconds);
       socket.webSocket.close();
       events.close();
     } finally {

@@ -5,8 +5,9 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { type ErrorCode, errorTable } from '@sealpost/protocol';
 import { expect, test } from 'vitest';
+import { joinDemo } from './demo-host.ts';
 import { startCommand } from './support/real-program.ts';
-import { runWithTsx, startDemo } from './support/running-demo.ts';
+import { runWithTsx } from './support/running-demo.ts';
 import { listFiles, readJson, readSources, readText, root, workspaces } from './support/source-tree.ts';
 
 const documents = listFiles('.md');
@@ -97,7 +98,7 @@ test('docs: the README’s code runs as printed, against the demo', async () => 
   const blocks = codeBlocks('ts');
   expect(blocks.length).toBeGreaterThan(0);
   const folder = mkdtempSync(join(root, 'data-readme-'));
-  const demo = await startDemo();
+  const demo = await joinDemo();
   try {
     for (const [i, code] of blocks.entries()) {
       const file = join(folder, `try-${i}.ts`); // as the README names it: in the clone, as a module
@@ -114,7 +115,7 @@ test('docs: the README’s code runs as printed, against the demo', async () => 
     await demo.stop();
     rmSync(folder, { recursive: true, force: true });
   }
-}, 120_000);
+}, 600_000);
 
 test('docs: the README’s shell commands run as printed, one after the other', () => {
   const folder = mkdtempSync(join(tmpdir(), 'sealpost-readme-'));
@@ -135,4 +136,4 @@ test('docs: the README’s shell commands run as printed, one after the other', 
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
-}, 120_000);
+}, 600_000);

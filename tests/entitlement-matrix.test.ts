@@ -158,7 +158,7 @@ beforeAll(async () => {
     opened.push({ ...reader, credentials: await service.addAccount(reader.entitlements, changes) });
   }
   accounts = opened;
-}, 60_000);
+});
 afterAll(() => service.close());
 
 const mayRead = (reader: Reader, row: Row): boolean => row.kind !== 'unknown' && reader.may(row);
@@ -195,7 +195,7 @@ test('entitlements: every account reads exactly its own streams, on every route'
     }
   });
   expect(deviations).toEqual([]);
-}, 120_000);
+});
 
 test('entitlements: unknown, forbidden and hidden streams are one answer, byte for byte, on every route', () => {
   expect([...forbidden].map((text) => JSON.parse(text)[0])).toEqual([401]);
@@ -230,7 +230,7 @@ test('entitlements: a bulk or a latest of several with one stream that may not b
   });
   expect(deviations).toEqual([]);
   expect([...seen.keys()].sort()).toEqual([200, 206, 401]);
-}, 60_000);
+});
 
 test('entitlements: candles or coverage of several streams with one that may not be read fail whole', async () => {
   const span = `from=${now - 60}&to=${now}`;
@@ -253,7 +253,7 @@ test('entitlements: candles or coverage of several streams with one that may not
       if (stray !== undefined) await ask([...own, stray], 401);
     }
   });
-}, 120_000);
+});
 
 test('entitlements: feeds lists what may be read; discovery lists public streams, and hidden ones to those who may and ask', async () => {
   const idsOf = (reply: Reply, key: string): readonly string[] =>

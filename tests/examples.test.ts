@@ -8,8 +8,9 @@ import { createClient, decode, formatDecimal, verify } from '@sealpost/client';
 import { parseSignerSets } from '@sealpost/protocol';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startChain } from '../server/src/sandbox/chain/chain.ts';
+import { joinDemo } from './demo-host.ts';
 import { openBrowser, openBrowserTimeoutMs } from './support/browser.ts';
-import { type Demo, runWithTsx, startDemo } from './support/running-demo.ts';
+import { type Demo, runWithTsx } from './support/running-demo.ts';
 import { readText, root } from './support/source-tree.ts';
 
 let demo: Demo;
@@ -17,11 +18,11 @@ let client: ReturnType<typeof createClient>;
 let feedId: string;
 
 beforeAll(async () => {
-  demo = await startDemo();
+  demo = await joinDemo();
   const { SEALPOST_USER_ID: userId, SEALPOST_SECRET: secret } = demo.env;
   client = createClient({ baseUrl: demo.url, userId, secret });
   feedId = (await client.discovery({ status: 'live', baseAsset: 'BTC' })).feeds[0]?.feedId ?? '';
-}, 60_000);
+}, 360_000);
 afterAll(() => demo?.stop());
 
 test('examples: each says first what it does and how it is run', () => {
@@ -53,7 +54,7 @@ test('examples: history to CSV has a line for every report of the span', async (
     const now = Math.floor(Date.now() / 1_000);
     return (await client.coverage(feedId, { from: now - 320, to: now - 10 })).coverage.gapCount;
   };
-  await expect.poll(gapsOfPast, { timeout: 50_000, interval: 500 }).toBe(0);
+  await expect.poll(gapsOfPast, { interval: 500 }).toBe(0);
   const [head, ...lines] = (await runWithTsx('examples/history-to-csv.ts', demo.env, [feedId, '5'])).trim().split('\n');
   expect(head).toBe('validFrom,observed,price,bid,ask');
   const seconds = lines.map((line) => Number(line.split(',')[1]));

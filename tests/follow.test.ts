@@ -18,7 +18,7 @@ beforeAll(async () => {
   world = await createWorld();
   server = await startServer(world, [], { SEALPOST_INGEST_TOKEN: token });
   access = { SEALPOST_URL: server.url, SEALPOST_USER_ID: world.userId, SEALPOST_SECRET: world.secret };
-}, 60_000);
+});
 
 afterAll(async () => {
   await server.stop();
@@ -66,13 +66,13 @@ test('follow: the past and the present are copied, verified, and it goes on wher
 
   expect(await secondsOf(copy)).toEqual(await secondsOf(world.store));
   expect((await runCommand(['store', 'verify', '--signatures', '--store', copy], folder)).code).toBe(0);
-}, 90_000);
+});
 
 test('follow: without --adopt nothing is trusted that was not registered', async () => {
   const { code, stderr } = await runCommand(['follow', server.url, '--store', join(folder, 'strict')], folder, access);
   expect(code).toBe(1);
   expect(stderr).toContain('No stream is registered');
-}, 60_000);
+});
 
 test('follow: a wrong secret is told with what to do, and the secret is not', async () => {
   const env = { ...access, SEALPOST_SECRET: 'not-the-secret' };
@@ -80,7 +80,7 @@ test('follow: a wrong secret is told with what to do, and the secret is not', as
   expect(code).toBe(1);
   expect(stderr).toMatch(/^error: unauthorized: .+/);
   expect(stderr).not.toContain('not-the-secret');
-}, 60_000);
+});
 
 test('watch: each report is a line of JSON in a pipe, as it comes', async () => {
   const watching = startCommand(['watch', world.feedId], folder, access);
@@ -98,4 +98,4 @@ test('watch: each report is a line of JSON in a pipe, as it comes', async () => 
   expect(line).toMatchObject({ feedID: world.feedId, bid: expect.any(String), ask: expect.any(String) });
   watching.child.kill('SIGINT');
   expect((await watching.finished).code).toBe(130);
-}, 90_000);
+});

@@ -53,7 +53,7 @@ test('endings: a client that stops reading is cut with 1013, and another one get
   const reports = largeReports(2_000);
   for (let i = 0; i < reports.length; i += 100) {
     await running.append(reports.slice(i, i + 100));
-    await expect.poll(() => fast.received.length, { timeout: 10_000 }).toBe(i + 100);
+    await expect.poll(() => fast.received.length).toBe(i + 100);
   }
   expect(fast.reports().map(({ observationsTimestamp }) => observationsTimestamp)).toEqual(
     reports.map(({ observationsMs }) => observationsMs / 1_000),
@@ -66,7 +66,7 @@ test('endings: a client that stops reading is cut with 1013, and another one get
   await slowEvents.closed;
   expect(slow.received.length).toBeLessThan(2_000);
   fast.webSocket.close();
-}, 60_000);
+});
 
 test('endings: a silent client is pinged, and ended when it does not answer; an event stream gets a comment', async () => {
   let clock = 0;
@@ -82,14 +82,14 @@ test('endings: a silent client is pinged, and ended when it does not answer; an 
   const pinged = once(answering.webSocket, 'ping');
   clock += 10_000;
   await pinged;
-  await expect.poll(() => stream.comments(), { timeout: 5_000 }).toBe(2);
+  await expect.poll(() => stream.comments()).toBe(2);
   clock += 10_000;
-  await expect.poll(() => endedBy(running), { timeout: 5_000 }).toEqual([['socket', 'silent', 1006]]);
+  await expect.poll(() => endedBy(running)).toEqual([['socket', 'silent', 1006]]);
   expect(answering.webSocket.readyState).toBe(answering.webSocket.OPEN);
   silent.webSocket.terminate();
   answering.webSocket.close();
   stream.close();
-}, 60_000);
+});
 
 test('endings: a client that floods us with frames is closed with 1008, one that pings now and then is answered', async () => {
   const running = await openWith({});
@@ -112,9 +112,12 @@ test('endings: a client that floods us with frames is closed with 1008, one that
     .poll(() => endedBy(running).filter(([, reason]) => reason === 'too_many_frames').length)
     .toBeGreaterThanOrEqual(2);
   calm.webSocket.close();
-}, 60_000);
+});
 
-test('endings: a drain ends with the close frames of a client that keeps its connection open', async () => {
+// Once more, because a busy machine may take these 4 s for other things.
+test('endings: a drain ends with the close frames of a client that keeps its connection open', {
+  retry: 2,
+}, async () => {
   const running = await openWith({});
   const { hostname, port } = new URL(running.url);
   const headers = signRequest({ method: 'GET', target: socket, ...reader, timestampMs: nowMs }, reader.secret);
@@ -135,7 +138,7 @@ test('endings: a drain ends with the close frames of a client that keeps its con
   // The `ws` package waits 5 s for the client to close.
   expect(await Promise.race([drained, setTimeout(4_000, 'waiting', { ref: false })])).toBe('drained');
   client.destroy();
-}, 60_000);
+});
 
 // `npm run bar -- 23` has the full count.
 const idleCount = Number(process.env.SEALPOST_IDLE_SOCKETS ?? 1_000);
@@ -150,11 +153,9 @@ test('endings: many idle connections all get the report that comes at last, and 
     clients.push(...(await Promise.all(group)));
   }
   await running.append([signed.report(stream, now - 1, now - 1)]);
-  await expect
-    .poll(() => clients.filter(({ received }) => received.length === 1).length, { timeout: 20_000 })
-    .toBe(idleCount);
+  await expect.poll(() => clients.filter(({ received }) => received.length === 1).length).toBe(idleCount);
   await running.drain(8_000);
   service = undefined;
   const codes = await Promise.all(clients.map(({ closed }) => closed));
   expect(new Set(codes.map(({ code }) => code))).toEqual(new Set([1001]));
-}, 120_000);
+});

@@ -27,7 +27,8 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 beforeAll(async () => {
   await bundleModules([...suites, ...threadModules], folder);
-  const config = { test: { include: ['*.test.mjs'], maxWorkers: 1, testTimeout: 60_000, hookTimeout: 90_000 } };
+  const times = { testTimeout: 300_000, hookTimeout: 300_000, expect: { poll: { timeout: 60_000 } } };
+  const config = { test: { include: ['*.test.mjs'], maxWorkers: 1, ...times } };
   writeFileSync(join(folder, 'vitest.config.mjs'), `export default ${JSON.stringify(config)};`);
 });
 
@@ -82,7 +83,7 @@ test('engines: every package lists the releases that are tested, and the image u
 test.for(nodeReleases)(
   'node %i: the store, the read path, live delivery and the client work as on the node that runs the tests',
   // Once more, because the suites have time-outs of their own and run beside all others: a release that differs fails twice.
-  { timeout: downloadMs + 300_000, retry: 1 },
+  { timeout: downloadMs + 900_000, retry: 1 },
   async (major, { signal, skip }) => {
     const runtime = await getNode(major);
     if ('missing' in runtime) return skip(runtime.missing);

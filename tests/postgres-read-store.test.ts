@@ -14,13 +14,13 @@ beforeAll(async () => {
   world = await createWorld(primary.url('served', 'read_ms=10000'));
   const replica = standby.url('served', 'read_ms=10000').replace('postgres@', 'postgres:hush@');
   server = await startServer(world, ['--workers', '2', '--read-store', replica]);
-}, 120_000);
+});
 afterAll(async () => {
   await server?.stop();
   world?.remove();
   await standby?.stop();
   await primary?.stop();
-}, 60_000);
+});
 
 const countBy = async (by: string): Promise<number> => {
   const text = await (await fetch(`${server.opsUrl}/metrics`)).text();
@@ -51,4 +51,4 @@ test('read store: pages come from the replica, go on while the primary is away, 
   expect(await countBy('away')).toBeGreaterThan(0);
   const { stderr, stdout } = await server.stop();
   expect(`${stdout}${stderr}`).not.toContain('hush');
-}, 90_000);
+});

@@ -17,7 +17,7 @@ const serve = (world: World, args: readonly string[] = []): Promise<Server> =>
 beforeAll(async () => {
   const worlds = await Promise.all([createWorld(), createWorld()]);
   nodes.push(...(await Promise.all(worlds.map(async (world) => ({ world, server: await serve(world) })))));
-}, 120_000);
+});
 afterAll(async () => {
   await Promise.all(nodes.map(({ server }) => server.stop()));
   for (const { world } of nodes) world.remove();
@@ -70,7 +70,7 @@ test.each([
 ] as const)(
   'restarts: SIGTERM under load loses no request on the open connections %s',
   // A machine that stalls for longer than the server waits for a last request may lose that one; hardly twice.
-  { timeout: 120_000, retry: 1 },
+  { timeout: 300_000, retry: 1 },
   async (_, args) => {
     const world = await createWorld();
     const server = await serve(world, args);
@@ -127,7 +127,7 @@ test('restarts: two nodes restarted in turn under load fail no request, and end 
   const clients = Promise.all(Array.from({ length: 8 }, (_, i) => client(i)));
   const progressed = async (): Promise<void> => {
     const before = tally.answered;
-    await expect.poll(() => tally.answered, { timeout: 30_000 }).toBeGreaterThan(before + 200);
+    await expect.poll(() => tally.answered).toBeGreaterThan(before + 200);
   };
   const codes: (number | null)[] = [];
   for (const node of nodes) {
@@ -141,4 +141,4 @@ test('restarts: two nodes restarted in turn under load fail no request, and end 
   await clients;
   expect(tally.failed).toEqual([]);
   expect(codes).toEqual([0, 0]);
-}, 180_000);
+});

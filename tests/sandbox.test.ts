@@ -91,7 +91,7 @@ test('sandbox: what is set by flag and at runtime is served, shown, and reproduc
   expect(await reportsOf(again)).toEqual(reports);
   expect(await stop(again)).toBe(0);
   expect(existsSync(join(folder, 'kept/store'))).toBe(true);
-}, 180_000);
+});
 
 test('sandbox: recorded reports are replayed from the start on, signed again', async () => {
   const { signerSet, sign } = await createNetwork({ seed: 'elsewhere' });
@@ -121,7 +121,7 @@ test('sandbox: recorded reports are replayed from the start on, signed again', a
   expect(price.stderr).toContain('type: is "jump", which replayed reports cannot have');
   expect(await stop(sandbox, 'SIGHUP')).toBe(0); // as when its terminal is closed
   expect(readdirSync(folder).filter((name) => name.startsWith('sealpost-sandbox-'))).toEqual([]);
-}, 180_000);
+});
 
 test('sandbox: a folder that is not a sandbox’s, and a scenario with an error, start nothing', async () => {
   writeFileSync(join(folder, 'bad.json'), '{"events":[{"at":"1m","type":"jump","streams":"DOGE/USD","percent":1}]}');

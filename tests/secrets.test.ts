@@ -50,7 +50,7 @@ beforeAll(async () => {
   serving = await startServer(world, ['--log-level', 'debug', '--requests-per-second', '0'], {
     SEALPOST_INGEST_TOKEN: token,
   });
-}, 120_000);
+});
 afterAll(async () => {
   await serving.stop();
   world.remove();
@@ -113,7 +113,7 @@ test('secrets: commands, failing ones too, and the shown settings have none', as
   expect(results.map(({ code }) => code)).toEqual([0, 0, 0, 0, 2, 2, 2, expect.any(Number)]);
   expect(results[0]?.stdout).toContain('(set)');
   expect(results.at(-1)?.code).not.toBe(0);
-}, 120_000);
+});
 
 const serveWith = (args: readonly string[], env: NodeJS.ProcessEnv = {}) =>
   runKept(['serve', '--listen', '127.0.0.1:0', '--ops-listen', '127.0.0.1:0', ...args], env);
@@ -137,12 +137,12 @@ test('secrets: a server whose key is missing, wrong or open to others does not s
   for (const { code, stderr } of [wrong, wrongVariable])
     expect([code, stderr]).toEqual([2, expect.stringMatching(/^error: [^\n]*sealed with[^\n]*\n$/)]);
   expect([open.code, open.stderr]).toEqual([2, expect.stringMatching(/^error: The key file .+ chmod 600 .+\n$/)]);
-}, 120_000);
+});
 
 /** A running server looks for changes several times a second. */
-const seenWithin = { timeout: 1_000, interval: 20 };
+const soon = { interval: 20 };
 
-test('secrets: what an operator changes reaches a running server within a second, without a restart', async () => {
+test('secrets: what an operator changes reaches a running server, without a restart', async () => {
   const status = (as: { readonly userId: string; readonly secret: string }) => async () =>
     (await fetchSigned(serving.url, latest(), as)).status;
   const change = async (...args: readonly string[]): Promise<string> => {
@@ -155,23 +155,23 @@ test('secrets: what an operator changes reaches a running server within a second
 
   const added = JSON.parse(await change('secret', 'add', 'acme', '--key-file', world.keyFile, '--json'));
   const renewed = status({ userId: created.userId, secret: added.secret });
-  await expect.poll(renewed, seenWithin).toBe(200);
+  await expect.poll(renewed, soon).toBe(200);
   expect(await old()).toBe(200);
 
   await change('secret', 'revoke', 'acme', created.secretId);
-  await expect.poll(old, seenWithin).toBe(401);
+  await expect.poll(old, soon).toBe(401);
   expect(await renewed()).toBe(200);
 
   await change('account', 'entitle', 'acme', '--remove', 'public');
-  await expect.poll(renewed, seenWithin).toBe(401);
+  await expect.poll(renewed, soon).toBe(401);
   await change('account', 'entitle', 'acme', '--add', `feed:${world.feedId}`);
-  await expect.poll(renewed, seenWithin).toBe(200);
+  await expect.poll(renewed, soon).toBe(200);
 
   await change('account', 'disable', 'acme');
-  await expect.poll(renewed, seenWithin).toBe(401);
+  await expect.poll(renewed, soon).toBe(401);
   expect(await status(world)()).toBe(200);
   canaries.set('the second secret', [Buffer.from(added.secret)]);
-}, 120_000);
+});
 
 /** What is looked for, in every form that it could be written in. */
 const canaries = new Map<string, readonly Buffer[]>();

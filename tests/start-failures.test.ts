@@ -18,7 +18,7 @@ let count = 0;
 beforeAll(() => {
   requireBuild();
   writeFileSync(keyFile, randomBytes(32).toString('hex'), { mode: 0o600 });
-}, 120_000);
+});
 afterAll(() => {
   for (const { child } of started) child.kill('SIGKILL');
   removeBroken();

@@ -16,7 +16,7 @@ const runTests = async (binary: string, file: string): Promise<string> => {
   const ended = await promisify(execFile)(binary, ['--test', '--test-reporter=tap', file], {
     cwd: root,
     env: { PATH: process.env.PATH, TMPDIR: folder },
-    timeout: 60_000,
+    timeout: 300_000,
   }).catch((error: unknown) => error as { readonly stdout: string; readonly stderr: string }); // a test failed, or it did not exit
   return `${ended.stdout}${ended.stderr}`;
 };

@@ -20,7 +20,7 @@ beforeAll(async () => {
   files = { cert: join(world.folder, 'chain.pem'), key: join(world.folder, 'tls-key.pem') };
   install(first);
   serving = await startServer(world, ['--tls-cert', files.cert, '--tls-key', files.key]);
-}, 60_000);
+});
 afterAll(async () => {
   await serving.stop();
   world.remove();
@@ -128,7 +128,7 @@ test('tls: SIGHUP brings a new certificate to new connections, open ones go on; 
 
   install(createCertificate('second'));
   serving.child.kill('SIGHUP');
-  await expect.poll(shownName, { timeout: 10_000 }).toBe('second');
+  await expect.poll(shownName).toBe('second');
   await serving.printed(
     /"event":"reloaded","settings":\["tlsCert","tlsKey"\],"certificate":\{"names":"[^"]*second[^"]*","validTo":"20[^"]+Z"\}/,
   );
@@ -155,13 +155,13 @@ test('tls: SIGHUP brings a new certificate to new connections, open ones go on; 
 
   chmodSync(files.key, 0o600);
   serving.child.kill('SIGHUP');
-  await expect.poll(shownName, { timeout: 10_000 }).toBe('fourth');
+  await expect.poll(shownName).toBe('fourth');
   expect((await open.ask(latest())).status).toBe(200);
   open.close();
   await serving.printed(/"reloaded"[\s\S]*"reloaded"/);
   expect(serving.output().match(/"event":"reloaded"/g)).toHaveLength(2);
   expect(serving.output()).not.toContain('PRIVATE KEY');
-}, 60_000);
+});
 
 test('tls: a certificate that cannot be used at the start is a refusal with a reason', async () => {
   const args = ['serve', '--store', join(world.folder, 'other'), '--key-file', world.keyFile];
@@ -186,7 +186,7 @@ test('tls: a certificate that cannot be used at the start is a refusal with a re
     2,
     `error: ${open} contains a private key but is accessible to other users. Run: chmod 600 ${open}. If a group must read it, give it to root: chown root ${open} && chmod 640 ${open}\n`,
   ]);
-}, 90_000);
+});
 
 test('tls: a WebSocket opens over it, and a drain ends it', async () => {
   const { userId, secret, feedId } = world;

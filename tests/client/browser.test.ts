@@ -276,9 +276,7 @@ describe.each([
       await receive(3);
       const told = (await states()).length;
       const noticed = () =>
-        expect
-          .poll(async () => (await states()).slice(told).map(({ phase }) => phase), { timeout: 20_000 })
-          .toContain('reconnecting');
+        expect.poll(async () => (await states()).slice(told).map(({ phase }) => phase)).toContain('reconnecting');
       await network.vanish(receive, noticed, 10_000);
       expect(received).toEqual(await network.storedFrom(from));
       await close();
@@ -289,7 +287,7 @@ describe.each([
       const { received, receive, states, close } = await openStream({ from, ha: true });
       const origins = async () =>
         (await states()).flatMap(({ phase, origin }) => (phase === 'live' && origin !== undefined ? [origin] : []));
-      await expect.poll(async () => (await origins()).sort(), { timeout: 30_000 }).toEqual(['001', '002']);
+      await expect.poll(async () => (await origins()).sort()).toEqual(['001', '002']);
       await network.ingest(20);
       await receive(20);
       await network.takeDownInTurn(receive);

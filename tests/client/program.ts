@@ -21,9 +21,9 @@ const { SEALPOST_URL: baseUrl = '', SEALPOST_USER_ID: userId = '', SEALPOST_SECR
 const [feedId = ''] = process.argv.slice(2);
 const client = createClient({ baseUrl, userId, secret });
 const deadline = setTimeout(() => {
-  process.stderr.write('client program: not done after 120 s\n');
+  process.stderr.write('client program: not done after 280 s\n');
   process.exit(1);
-}, 120_000);
+}, 280_000);
 
 const stepsOf = (reports: readonly { readonly observationsTimestamp: number }[]): readonly number[] =>
   reports

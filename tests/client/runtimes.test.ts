@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { build } from 'esbuild';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { joinDemo } from '../demo-host.ts';
 import { requireBuild } from '../support/broken-program.ts';
 import { type Demo, startDemo } from '../support/running-demo.ts';
 import { downloadMs, getBun, getDeno, getNode, nodeReleases } from '../support/runtimes.ts';
@@ -28,8 +29,8 @@ beforeAll(async () => {
     platform: 'neutral',
     external: ['@sealpost/*'],
   });
-  demo = await startDemo({ pastMinutes: 2 });
-}, 180_000);
+  demo = await joinDemo();
+}, 360_000);
 afterAll(async () => {
   await demo?.stop();
   rmSync(folder, { recursive: true, force: true });
@@ -40,7 +41,7 @@ const runClient = async ({ env, feedIds }: Demo, binary: string, ...args: readon
   const { stdout, stderr } = await promisify(execFile)(binary, [...args, program, feedIds[0] ?? ''], {
     cwd: root,
     env: { PATH: process.env.PATH, HOME: folder, ...env },
-    timeout: 150_000,
+    timeout: 300_000,
   });
   expect(stderr).toBe('');
   return JSON.parse(stdout) as ClientFacts; // printed by the program
@@ -65,7 +66,7 @@ const expectAll = (facts: ClientFacts, { feedIds }: Demo): void => {
 
 test.for(nodeReleases)(
   'node %i: the demo becomes ready, and a client reads, streams and verifies from it',
-  { timeout: downloadMs + 180_000 },
+  { timeout: downloadMs + 480_000 },
   async (major, { signal, skip }) => {
     const runtime = await getNode(major);
     if ('missing' in runtime) return skip(runtime.missing);
@@ -80,14 +81,14 @@ test.for(nodeReleases)(
 
 test('the node that runs the tests: a client reads, streams and verifies', async () => {
   expectAll(await runClient(demo, process.execPath), demo);
-}, 180_000);
+}, 360_000);
 
 test.for([
   ['bun', getBun, ['run', `--tsconfig-override=${plainConfig}`]],
   ['deno', getDeno, ['run', '--allow-net', '--allow-env', '--allow-read', '--no-lock']],
 ] as const)(
   '%s: a client reads, streams over WebSockets and events, and verifies',
-  { timeout: downloadMs + 180_000 },
+  { timeout: downloadMs + 480_000 },
   async ([, get, args], { skip }) => {
     const runtime = await get();
     if ('missing' in runtime) return skip(runtime.missing);

@@ -10,7 +10,7 @@ let proxy: SpecProxy;
 beforeAll(async () => {
   network = await openFailingNetwork();
   proxy = await openSpecProxy(() => network.proxy.url, { pageMax: 15 });
-}, 60_000);
+});
 afterAll(async () => {
   await proxy?.close();
   await network?.close();
@@ -49,7 +49,7 @@ test.each(transports)(
     expect(states.map(({ phase }) => phase)).toContain('reconnecting');
     reports.close();
   },
-  60_000,
+  300_000,
 );
 
 test.each(transports)(
@@ -65,7 +65,7 @@ test.each(transports)(
     expect(received).toEqual(await network.storedFrom(from));
     reports.close();
   },
-  60_000,
+  300_000,
 );
 
 test.each(transports)(
@@ -81,7 +81,7 @@ test.each(transports)(
     expect(new Set(origins)).toEqual(new Set(['001', '002']));
     reports.close();
   },
-  60_000,
+  300_000,
 );
 
 test('client stream: a wrong secret ends it with a typed error', async () => {

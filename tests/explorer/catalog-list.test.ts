@@ -18,7 +18,7 @@ import {
   tick,
   watchRequests,
 } from './catalog-page.ts';
-import { type ExplorerWorld, openExplorerTimeoutMs, openExplorerWorld } from './world.ts';
+import { type ExplorerWorld, openExplorerTimeoutMs, openExplorerWorld, testTimeoutMs as timeout } from './world.ts';
 
 let world: ExplorerWorld;
 let demo: readonly CatalogEntry[];
@@ -29,9 +29,6 @@ beforeAll(async () => {
 }, openExplorerTimeoutMs);
 afterEach(() => world.closePages());
 afterAll(() => world?.close());
-
-/** Generous, because other tests keep the machine busy. */
-const timeout = 60_000;
 
 const serveCatalog = (feeds: readonly CatalogEntry[]) => (page: Page) =>
   page.route('**/api/v1/discovery*', (route) => route.fulfill({ json: { feeds } }));
@@ -54,7 +51,7 @@ test(
     const { page, expectAccessible } = await world.openPage({ path: '/?base_asset=AVAX,BNB,DOGE' });
     await ready(page);
     await star(page, 0).click();
-    expect(await star(page, 0).getAttribute('aria-pressed')).toBe('true');
+    await expect.poll(() => star(page, 0).getAttribute('aria-pressed')).toBe('true');
     await page.getByText('AVAX/USD added to the watchlist.').waitFor();
     await page.keyboard.press('ArrowDown');
     await expect.poll(() => focused(page), poll).toBe('BNB/USD');
@@ -72,7 +69,7 @@ test(
     await page.keyboard.press('Enter');
     await expectPairs(page, ['AVAX/USD']);
     await expectPairs(other, ['AVAX/USD']);
-    expect(await focused(page)).toBe('Watch AVAX/USD');
+    await expect.poll(() => focused(page)).toBe('Watch AVAX/USD');
     await page.keyboard.press('s');
     await page.getByRole('heading', { name: 'Your watchlist is empty' }).waitFor();
     expect(await focused(page)).not.toBe('body');
@@ -117,7 +114,7 @@ test(
     await ready(page);
     await expect.poll(() => page.locator('[data-row]').count(), poll).toBe(200);
     await expect.poll(async () => (await pricesOf(page)).filter((price) => price !== '').length, poll).toBe(25);
-    expect(await page.getByText('Z0173/USD', { exact: true }).count()).toBe(1);
+    await expect.poll(() => page.getByText('Z0173/USD', { exact: true }).count()).toBe(1);
     await page.getByRole('searchbox').fill('z01');
     await expect.poll(() => page.locator('[data-row]').count(), poll).toBe(74);
   },
@@ -127,12 +124,13 @@ test(
 test(
   'numbers beside filter values are the rows that choosing them gives',
   async () => {
-    const { page } = await world.openPage({ path: '/?q=usd', signedIn: true });
+    const { page, screenshot } = await world.openPage({ path: '/?q=usd', signedIn: true });
     await ready(page);
     await page.getByRole('button', { name: /^Filters/ }).click();
     await tick('Status', 'live')(page);
     const box = page.getByRole('group', { name: 'Asset class', exact: true }).locator('label', { hasText: 'Forex' });
-    expect(await box.textContent()).toBe('Forex2');
+    await expect.poll(() => box.textContent()).toBe('Forex2');
+    await screenshot('catalog-filter-counts', 'screen');
     await box.click();
     await expect.poll(() => page.locator('[data-row]').count(), poll).toBe(2);
   },
@@ -143,7 +141,7 @@ test(
   'columns: chosen ones are kept in the browser; change, trend and spread come with few requests, and sort',
   async () => {
     let requests: ReturnType<typeof watchRequests> | undefined;
-    const { page, expectAccessible } = await world.openPage({
+    const { page, screenshot, expectAccessible } = await world.openPage({
       path: '/?base_asset=BTC,ETH,XAU,FTM',
       signedIn: true,
       prepare: async (opening) => (requests = watchRequests(opening)),
@@ -153,10 +151,13 @@ test(
       .locator('[data-row] .col-spread', { hasText: /^[0-9.]+ bp$/ })
       .first()
       .waitFor();
-    expect(await page.locator('[data-row="0"] .col-change').textContent()).toMatch(/^[+−]?[0-9.]+ %since [0-9:]{5}$/);
+    await expect
+      .poll(() => page.locator('[data-row="0"] .col-change').textContent())
+      .toMatch(/^[+−]?[0-9.]+ %since [0-9:]{5}$/);
     const bulk = requests?.paths.filter((path) => path === '/api/v1/reports/candles/bulk') ?? [];
     expect(bulk.length).toBeLessThanOrEqual(4);
     await page.getByText('Stream ended').waitFor();
+    await screenshot('catalog-changes-and-ended');
     await head(page, 'Change 24 h').getByRole('button').click();
     await expectSearch(page, '?base_asset=BTC,ETH,XAU,FTM&sort=change');
     await page.getByRole('button', { name: 'Columns' }).click();
@@ -171,7 +172,7 @@ test(
       await page.setViewportSize({ width, height: 800 });
       await ready(page);
       const isTooWide = () => document.documentElement.scrollWidth > document.documentElement.clientWidth;
-      expect([width, await page.evaluate(isTooWide)]).toEqual([width, false]);
+      await expect.poll(async () => [width, await page.evaluate(isTooWide)]).toEqual([width, false]);
       await expectAccessible();
     }
   },
@@ -185,7 +186,7 @@ test(
     const fantom = demo.map((stream) =>
       stream.baseAsset === 'FTM' ? { ...stream, status: 'live' as const, decommissionedAt: null } : stream,
     );
-    const { page, allow } = await world.openPage({
+    const { page, allow, screenshot } = await world.openPage({
       path: '/?base_asset=FTM,BTC',
       signedIn: true,
       prepare: async (opening) => {
@@ -199,6 +200,7 @@ test(
     allow(/404/);
     await page.getByText('No data yet').waitFor();
     await page.locator('[title="This server does not offer candles of many streams."]').first().waitFor();
+    await screenshot('catalog-no-data-yet');
     await page.getByRole('searchbox').fill('bitcoin');
     await expectPairs(page, ['BTC/USD', 'BTC/USD', 'BTC/USD']);
     expect(asked).toBe(1);
@@ -228,6 +230,43 @@ test(
     expect(column('observed_at')[2]).toMatch(/^[0-9-]{10}T[0-9:.]+Z$/);
     expect(column('change_since')[2]).toMatch(/Z$/);
     await page.getByText('Exported 5 streams.').waitFor();
+  },
+  timeout,
+);
+
+/** Runs in a page: keeps every text that the status of the first row has had. */
+const keepPillTexts = (): void => {
+  const pillTexts = new Set<string>();
+  Object.assign(globalThis, { pillTexts });
+  new MutationObserver(() => {
+    pillTexts.add(document.querySelector('[data-row] .pill')?.textContent ?? '');
+  }).observe(document, { subtree: true, childList: true, characterData: true });
+};
+
+test(
+  'decommission: an end years away is no warning, a near one counts down in the status, and is overdue once it has passed',
+  async () => {
+    const { page } = await world.openPage({ path: '/?base_asset=LTC' });
+    const pill = page.locator('[data-row] .pill');
+    await expect.poll(() => pill.textContent(), poll).toBe('live');
+    expect(await pill.getAttribute('title')).toContain('2030-06-28 00:00:00 UTC');
+    const inTwelveSeconds = (): string => new Date(Date.now() + 12_000).toISOString().replace('Z', '000Z');
+    let endAt: string | undefined;
+    const { page: soon, screenshot } = await world.openPage({
+      path: '/?base_asset=LTC',
+      prepare: async (opening) => {
+        await opening.addInitScript(keepPillTexts);
+        await opening.route('**/api/v1/discovery*', (route) => {
+          endAt ??= inTwelveSeconds(); // from when the page asks: a slow machine needs seconds to get there
+          const [expectedDecommissionAt, litecoin] = [endAt, demo.filter(({ baseAsset }) => baseAsset === 'LTC')];
+          return route.fulfill({ json: { feeds: litecoin.map((stream) => ({ ...stream, expectedDecommissionAt })) } });
+        });
+      },
+    });
+    await expect.poll(() => soon.locator('[data-row] .pill').textContent(), poll).toBe('live · end overdue');
+    await screenshot('catalog-end-overdue');
+    const told = await soon.evaluate(() => [...((globalThis as { pillTexts?: Set<string> }).pillTexts ?? [])]); // as prepared
+    expect(told.filter((text) => /^live · \d+ s left$/.test(text)).length).toBeGreaterThan(1);
   },
   timeout,
 );

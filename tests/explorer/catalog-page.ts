@@ -2,9 +2,9 @@
 import type { CatalogEntry } from '@sealpost/protocol';
 import type { Page, Request } from 'playwright-core';
 import { expect } from 'vitest';
+import { patienceMs } from './world.ts';
 
-/** Generous, because other tests keep the machine busy. */
-export const poll = { timeout: 20_000 };
+export const poll = { timeout: patienceMs };
 
 export const pairs = (page: Page): Promise<readonly string[]> => page.locator('[data-row] .pair').allTextContents();
 export const count = (page: Page) => page.locator('.catalog-head [role=status]');

@@ -1,7 +1,7 @@
 // The API docs in real Chromium on the real demo: contents, search, requests that are sent from the page.
-import type { Page } from 'playwright-core';
+import type { Locator, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { type ExplorerWorld, openExplorerTimeoutMs, openExplorerWorld } from './world.ts';
+import { type ExplorerWorld, openExplorerTimeoutMs, openExplorerWorld, testTimeoutMs as timeout } from './world.ts';
 
 let world: ExplorerWorld;
 beforeAll(async () => {
@@ -9,9 +9,6 @@ beforeAll(async () => {
 }, openExplorerTimeoutMs);
 afterEach(() => world.closePages());
 afterAll(() => world?.close());
-
-/** Generous, because other tests keep the machine busy. */
-const timeout = 60_000;
 
 const operation = (page: Page, id: string) => page.locator(`article#${id}`);
 
@@ -61,11 +58,13 @@ test(
     await last.waitFor();
     const box = page.getByRole('combobox', { name: 'Search the API docs' });
     const list = page.getByRole('listbox', { name: 'Search results' });
-    const [option, results] = [await last.boundingBox(), await list.boundingBox()];
-    expect((option?.y ?? 0) + (option?.height ?? 0)).toBeLessThanOrEqual((results?.y ?? 0) + (results?.height ?? 0));
+    const bottomOf = (one: Locator) => one.evaluate((element) => element.getBoundingClientRect().bottom);
+    await expect.poll(async () => (await bottomOf(last)) - (await bottomOf(list))).toBeLessThanOrEqual(0);
     await page.keyboard.press('Tab');
     await list.waitFor({ state: 'hidden' });
-    expect(await page.evaluate(() => document.activeElement?.closest('.docs-contents')?.id)).toBe('docs-contents');
+    await expect
+      .poll(() => page.evaluate(() => document.activeElement?.closest('.docs-contents')?.id))
+      .toBe('docs-contents');
     await box.click();
     await list.waitFor();
     await page.getByRole('heading', { name: 'API docs', level: 1 }).click();
@@ -112,9 +111,9 @@ test(
     await page.keyboard.press('Enter');
     await form.getByText('Answered with 400').waitFor();
     await form.getByText('Change the request before you retry.').waitFor();
-    expect(await form.getByRole('link', { name: 'malformed_argument' }).getAttribute('href')).toBe(
-      '#error-malformed_argument',
-    );
+    await expect
+      .poll(() => form.getByRole('link', { name: 'malformed_argument' }).getAttribute('href'))
+      .toBe('#error-malformed_argument');
     await form.getByLabel('If-None-Match').fill('“x”');
     await page.keyboard.press('Enter');
     await form.getByRole('alert').getByText('If-None-Match cannot be sent').waitFor();
@@ -138,9 +137,9 @@ test(
     await operation(page, 'reportPage').getByText('urlopen').first().waitFor();
     await operation(page, 'reportPage').getByRole('button', { name: 'Copy reportPage in Python' }).click();
     await operation(page, 'reportPage').getByText('Copied').waitFor();
-    expect(await page.evaluate(() => navigator.clipboard.readText())).toMatch(
-      /target = "\/api\/v1\/reports\/page\?feedID=0x[0-9a-f]{64}&startTimestamp=[0-9]+/,
-    );
+    await expect
+      .poll(() => page.evaluate(() => navigator.clipboard.readText()))
+      .toMatch(/target = "\/api\/v1\/reports\/page\?feedID=0x[0-9a-f]{64}&startTimestamp=[0-9]+/);
   },
   timeout,
 );
@@ -153,9 +152,9 @@ test(
     await form.getByLabel('feedIDs').fill(world.feedIds.slice(0, 2).join(','));
     await form.getByRole('button', { name: 'Connect', exact: true }).click();
     await form.getByRole('listitem').nth(2).waitFor();
-    expect(await form.getByRole('listitem').first().innerText()).toMatch(
-      /^\{"report":\{"feedID":"0x[0-9a-f]{64}","validFromTimestampMs":[0-9]{13},/,
-    );
+    await expect
+      .poll(() => form.getByRole('listitem').first().innerText())
+      .toMatch(/^\{"report":\{"feedID":"0x[0-9a-f]{64}","validFromTimestampMs":[0-9]{13},/);
     await form.getByRole('button', { name: 'Disconnect' }).click();
     await form.getByText('Disconnected').waitFor();
     const count = await form.getByRole('listitem').count();

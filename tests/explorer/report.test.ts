@@ -5,7 +5,7 @@ import vectors from '@sealpost/protocol/vectors/verification.json' with { type: 
 import type { Page, Route } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { fetchSigned } from '../support/real-program.ts';
-import { type ExplorerWorld, openExplorerTimeoutMs, openExplorerWorld } from './world.ts';
+import { type ExplorerWorld, openExplorerTimeoutMs, openExplorerWorld, testTimeoutMs as timeout } from './world.ts';
 
 let world: ExplorerWorld;
 beforeAll(async () => {
@@ -13,9 +13,6 @@ beforeAll(async () => {
 }, openExplorerTimeoutMs);
 afterEach(() => world.closePages());
 afterAll(() => world?.close());
-
-/** Generous, because other tests keep the machine busy. */
-const timeout = 120_000;
 
 /** The body of the API's answer, read without the page. */
 const read = async (query: string): Promise<string> =>
@@ -36,8 +33,8 @@ const forge = (fullReport: string): string => {
 };
 
 const expectInView = async (page: Page): Promise<void> => {
-  const bottom = await page.locator('.verdict-title').evaluate((title) => title.getBoundingClientRect().bottom);
-  expect(bottom).toBeLessThan(page.viewportSize()?.height ?? 0);
+  const bottom = () => page.locator('.verdict-title').evaluate((title) => title.getBoundingClientRect().bottom);
+  await expect.poll(bottom).toBeLessThan(page.viewportSize()?.height ?? 0);
   const [first] = await page
     .locator('.verdict, .price, .fields, .dump')
     .evaluateAll((cards) => cards.map((card) => card.className));
@@ -64,7 +61,7 @@ test(
     await expectInView(page);
     await page.setViewportSize({ width: 320, height: 568 });
     await expectInView(page);
-    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(320);
+    await expect.poll(() => page.evaluate(() => document.documentElement.scrollWidth)).toBe(320);
     await page.locator('.price s').waitFor();
     await page.locator('.price').getByText('not verified').waitFor();
     expect(await page.title()).not.toMatch(/[0-9]\.[0-9]/);
@@ -111,10 +108,10 @@ test(
     const answer = await read(`?feedID=${feedID}&timestamp=${observationsTimestamp}`);
     const { page } = await world.openPage({ path: `/streams/${feedID}/at/${observationsTimestamp}`, signedIn: true });
     await page.getByRole('link', { name: 'Raw JSON' }).click();
-    expect(await page.locator('.raw-json code').textContent()).toBe(answer);
-    expect(await page.evaluate(() => document.activeElement?.textContent)).toBe('Raw JSON');
+    await expect.poll(() => page.locator('.raw-json code').textContent()).toBe(answer);
+    await expect.poll(() => page.evaluate(() => document.activeElement?.textContent)).toBe('Raw JSON');
     await page.getByRole('button', { name: 'Copy JSON' }).click();
-    expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(answer);
+    await expect.poll(() => page.evaluate(() => navigator.clipboard.readText())).toBe(answer);
     const [download] = await Promise.all([
       page.waitForEvent('download'),
       page.getByRole('button', { name: 'Download' }).click(),
@@ -141,15 +138,15 @@ test(
     await page.getByRole('button', { name: 'Alter one bit' }).click();
     await verdict(page, 'refused').getByText('Not verified: altered').waitFor();
     await verdict(page, 'refused').getByText('ask was altered').waitFor();
-    expect(await page.locator('tr.altered .altered-text').textContent()).toMatch(
-      /^Altered, signed:[0-9.,]+here:[0-9.,]+$/,
-    );
-    expect(await page.locator('.dump-words mark').count()).toBe(1);
-    expect(await page.evaluate(() => document.activeElement?.textContent)).toBe('Restore the bit');
+    await expect
+      .poll(() => page.locator('tr.altered .altered-text').textContent())
+      .toMatch(/^Altered, signed:[0-9.,]+here:[0-9.,]+$/);
+    await expect.poll(() => page.locator('.dump-words mark').count()).toBe(1);
+    await expect.poll(() => page.evaluate(() => document.activeElement?.textContent)).toBe('Restore the bit');
     await expectAccessible();
     await screenshot('inspect-altered');
     await page.getByRole('button', { name: 'Clear' }).click();
-    expect(await page.evaluate(() => document.activeElement?.tagName)).toBe('TEXTAREA');
+    await expect.poll(() => page.evaluate(() => document.activeElement?.tagName)).toBe('TEXTAREA');
   },
   timeout,
 );
@@ -187,7 +184,7 @@ test(
     await screenshot('inspect-signers-unavailable');
     isDown = false;
     await page.getByRole('button', { name: 'Try again' }).click();
-    expect(await page.evaluate(() => document.activeElement?.tagName)).toBe('SECTION');
+    await expect.poll(() => page.evaluate(() => document.activeElement?.tagName)).toBe('SECTION');
     await verdict(page, 'verified').waitFor();
     await page.getByRole('textbox').fill(vectors.cases[0]?.fullReport ?? '');
     await verdict(page, 'unknown').getByText('Cannot be verified: unknown signer set').waitFor();
@@ -201,7 +198,7 @@ test(
   async () => {
     const { feedID, observationsTimestamp: at, fullReport } = await latest();
     const other = reportOf(await read(`?feedID=${feedID}&timestamp=${at - 3}`));
-    const { page } = await world.openPage({ path: '/inspect' });
+    const { page, screenshot } = await world.openPage({ path: '/inspect' });
     await page.getByRole('textbox').waitFor();
     const transfer = await page.evaluateHandle((digits) => {
       const bytes = Uint8Array.from(digits.match(/../g) ?? [], (two) => Number.parseInt(two, 16));
@@ -211,10 +208,11 @@ test(
     }, fullReport.slice(2));
     await page.locator('main').dispatchEvent('dragover', { dataTransfer: transfer });
     await page.getByText('Drop the file to inspect it').waitFor();
+    await screenshot('inspect-drop', 'screen');
     await page.locator('main').dispatchEvent('drop', { dataTransfer: transfer });
     await verdict(page, 'verified').waitFor();
     expect(await page.getByText('Drop the file to inspect it').count()).toBe(0);
-    expect(await page.getByRole('textbox').inputValue()).toBe(fullReport);
+    await expect.poll(() => page.getByRole('textbox').inputValue()).toBe(fullReport);
     const lines = [fullReport, other.fullReport].map((text) => JSON.stringify({ fullReport: text })).join('\n');
     await page
       .locator('input[type=file]')

@@ -16,8 +16,6 @@ type Shot = PageOptions & {
   readonly height: number;
 };
 
-const patienceMs = 60_000;
-
 /** Long enough for the chart to have something to draw. */
 const hasLiveReports = (page: Page) => page.locator('.report-table tbody tr').nth(9).waitFor();
 
@@ -80,10 +78,7 @@ const shots = ({ feedId, report }: { readonly feedId: string; readonly report: R
 };
 
 const take = async (world: ExplorerWorld, folder: string, { file, until, height, ...options }: Shot): Promise<void> => {
-  const { page } = await world.openPage({
-    ...options,
-    prepare: async (opening) => opening.setDefaultTimeout(patienceMs),
-  });
+  const { page } = await world.openPage(options);
   await until(page);
   await page.waitForTimeout(1_500); // fonts, the chart's first frame, ages of a second
   const { width } = page.viewportSize() ?? { width: 0 };

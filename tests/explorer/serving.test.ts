@@ -12,7 +12,7 @@ let server: Server;
 beforeAll(async () => {
   [world] = await Promise.all([createWorld(), buildExplorer()]);
   server = await startServer(world, ['--origins', '001,002', '--workers', '1']);
-}, 120_000);
+});
 afterAll(async () => {
   await server?.stop();
   world?.remove();

@@ -1,4 +1,4 @@
-// The explorer as users see it: the real demo in a temporary folder, and pages in real Chromium. In a test file:
+// The explorer as users see it: the real demo, which test files share, and pages in real Chromium. In a test file:
 //
 //   let world: ExplorerWorld;
 //   beforeAll(async () => { world = await openExplorerWorld(); }, openExplorerTimeoutMs);
@@ -11,16 +11,18 @@
 //   });
 //
 // Browsers log every response of 400 and more as an error: a test that causes one calls `allow(/401/)` first. Local time is Berlin's, so
-// that it differs from UTC. With SEALPOST_SCREENSHOTS=FOLDER, `screenshot('name')` writes FOLDER/name-VIEWPORT-THEME.png.
+// that it differs from UTC. With SEALPOST_SCREENSHOTS=FOLDER, `screenshot('name')` writes FOLDER/name-VIEWPORT-THEME.png. Whatever a test waits for
+// may take `patienceMs`, because other tests keep the machine busy: no test names a time-out of its own.
 import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Browser, Page } from 'playwright-core';
 import { createSignInCode } from '../../server/src/access/sign-in-code.ts';
+import { joinDemo } from '../demo-host.ts';
 import { openBrowser, openBrowserTimeoutMs } from '../support/browser.ts';
 import { freePort } from '../support/free-port.ts';
-import { startCommand } from '../support/real-program.ts';
+import { type Demo, startDemo } from '../support/running-demo.ts';
 import { buildExplorer } from './build.ts';
 
 export type PageOptions = {
@@ -44,24 +46,29 @@ export type OpenPage = {
   readonly expectAccessible: (within?: string) => Promise<void>;
 };
 
-export type ExplorerWorld = {
-  readonly url: string;
-  readonly userId: string;
-  readonly secret: string;
-  /** Readable streams with a latest report; those with a report every second first. */
-  readonly feedIds: readonly string[];
+export type ExplorerWorld = Pick<Demo, 'url' | 'userId' | 'secret' | 'feedIds'> & {
   readonly openPage: (options?: PageOptions) => Promise<OpenPage>;
   /** Closes every open page; throws with their problems. */
   readonly closePages: () => Promise<void>;
+  readonly close: () => Promise<void>;
+};
+
+/** A world whose demo has the default rate limits, and is no other test's. */
+export type RestartableWorld = ExplorerWorld & {
   /** Stops the server; pages stay open. */
   readonly stopServer: () => Promise<void>;
   /** Starts it again on the same port, with the same store. */
   readonly startServer: () => Promise<void>;
-  readonly close: () => Promise<void>;
 };
 
-/** Time-out of the hook that opens the world: it builds, may install a browser, and fills the demo's history. */
-export const openExplorerTimeoutMs = openBrowserTimeoutMs + 60_000;
+/** Time-out of the hook that opens the world: it may install a browser, and waits for the demo. */
+export const openExplorerTimeoutMs = openBrowserTimeoutMs + 120_000;
+
+/** How long a page may take for anything that a test waits for. */
+export const patienceMs = 90_000;
+
+/** How long a test may take: ten times what the longest takes on two cores that also run other tests. */
+export const testTimeoutMs = 300_000;
 
 const viewports = {
   desktop: { viewport: { width: 1_280, height: 800 } },
@@ -69,19 +76,39 @@ const viewports = {
 } as const;
 
 export const openExplorerWorld = async (): Promise<ExplorerWorld> => {
-  const folder = mkdtempSync(join(tmpdir(), 'sealpost-explorer-'));
-  const [{ browser, close: closeBrowser }] = await Promise.all([openBrowser(), buildExplorer()]);
-  const first = await startDemo(folder, await freePort());
-  let running = first;
-  const { url, userId, secret, feedIds } = first;
-  const opened = new Set<WatchedPage>();
-  const closePages = async (): Promise<void> => {
-    const pages = [...opened];
-    opened.clear();
-    const problems = pages.flatMap((open) => open.problems());
-    await Promise.all(pages.map((open) => open.close()));
-    if (problems.length > 0) throw new Error(`The page had problems:\n${problems.join('\n')}`);
+  const [{ browser, close }, demo] = await Promise.all([openBrowser(), joinDemo()]);
+  return {
+    ...openPages(browser, demo),
+    close: async () => {
+      await close();
+      await demo.stop();
+    },
   };
+};
+
+export const openRestartableWorld = async (): Promise<RestartableWorld> => {
+  const [{ browser, close }, port] = await Promise.all([openBrowser(), freePort(), buildExplorer()]);
+  const folder = mkdtempSync(join(tmpdir(), 'sealpost-explorer-'));
+  // Load shedding is off in effect, because other tests keep the machine busy.
+  const start = () =>
+    startDemo({ folder, port, pastMinutes: 2, settings: { SEALPOST_EVENT_LOOP_LAG_MAX_MS: '60000' } });
+  let demo = await start();
+  return {
+    ...openPages(browser, demo),
+    stopServer: () => demo.stop(),
+    startServer: async () => {
+      demo = await start();
+    },
+    close: async () => {
+      await close();
+      await demo.stop();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+};
+
+const openPages = (browser: Browser, { url, userId, secret, feedIds }: Demo): Omit<ExplorerWorld, 'close'> => {
+  const opened = new Set<WatchedPage>();
   return {
     url,
     userId,
@@ -95,34 +122,12 @@ export const openExplorerWorld = async (): Promise<ExplorerWorld> => {
       await open.page.goto(`${url}${path}${fragment}`);
       return open;
     },
-    closePages,
-    stopServer: () => running.stop(),
-    startServer: async () => {
-      running = await startDemo(folder, Number(new URL(url).port));
-    },
-    close: async () => {
-      await closeBrowser();
-      await running.stop();
-      rmSync(folder, { recursive: true, force: true });
-    },
-  };
-};
-
-type RunningDemo = Pick<ExplorerWorld, 'url' | 'userId' | 'secret' | 'feedIds'> & {
-  readonly stop: () => Promise<void>;
-};
-
-// With the default rate limits, which are enough for a page. Load shedding is off in effect, because other tests keep the machine busy.
-const startDemo = async (folder: string, port: number): Promise<RunningDemo> => {
-  const program = startCommand(['demo', '--json', '--port', String(port), '--dir', folder, '--past', '6'], folder, {
-    SEALPOST_EVENT_LOOP_LAG_MAX_MS: '60000',
-  });
-  const [line] = await program.printed(/^\{"url":.*\}$/m);
-  return {
-    ...JSON.parse(line),
-    stop: async () => {
-      program.child.kill('SIGTERM');
-      await program.finished;
+    closePages: async () => {
+      const pages = [...opened];
+      opened.clear();
+      const problems = pages.flatMap((open) => open.problems());
+      await Promise.all(pages.map((open) => open.close()));
+      if (problems.length > 0) throw new Error(`The page had problems:\n${problems.join('\n')}`);
     },
   };
 };
@@ -142,6 +147,7 @@ const openWatchedPage = async (
     locale: 'en-GB',
     timezoneId: 'Europe/Berlin',
   });
+  context.setDefaultTimeout(patienceMs);
   await context.grantPermissions(['clipboard-read', 'clipboard-write'], { origin });
   const page = await context.newPage();
   const problems: string[] = [];

@@ -101,4 +101,4 @@ test('disk full: writes are refused as such, reads go on, and writes resume when
   }
   expect(await lostOf(careless, claimed)).toBeGreaterThan(0);
   await careless.close();
-}, 120_000);
+});

@@ -82,7 +82,7 @@ test('fencing: with the lock file removed, the first of two writers stores nothi
       [3, 30],
     ]),
   ).toEqual([true, true, true]);
-}, 60_000);
+});
 
 test('fencing: without the token in the database, an acknowledged report is lost (control)', async () => {
   const first = await startWriter();
@@ -96,7 +96,7 @@ test('fencing: without the token in the database, an acknowledged report is lost
   await environment.root.close();
   expect(await first.append(2, 21)).toMatch(/^ack/);
   expect(await storedPrices([[2, 20]])).toEqual([false]);
-}, 60_000);
+});
 
 /** The process that runs under `unshare`. */
 const innerPid = (child: ChildProcess): number =>
@@ -136,4 +136,4 @@ test('fencing: a writer in another PID namespace, suspended until its lock expir
       [2, 20],
     ]),
   ).toEqual([true, true]);
-}, 60_000);
+});

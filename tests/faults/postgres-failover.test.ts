@@ -81,7 +81,7 @@ test('failover: with a synchronous standby nothing acknowledged is lost, and lat
   expect(seen).toEqual([...seen].sort((a, b) => a - b));
   while (reader.reports.latest(stream)?.observationsMs !== (t0 + 399) * 1_000)
     await new Promise<void>((resolve) => void reader.reports.onAppended(resolve));
-}, 120_000);
+});
 
 test('failover: of two hosts the primary is written and read, and the standby only once it is the primary', async () => {
   const pair = await openPair(false);
@@ -93,7 +93,7 @@ test('failover: of two hosts the primary is written and read, and the standby on
   await pair.promote();
   await sendUntil(70);
   expect(await lostOf(writer, acknowledged.slice(50))).toBe(0);
-}, 120_000);
+});
 
 test('failover: two nodes under load lose nothing, answer nothing wrong, and need no restart', async () => {
   const figures = await runFailover({
@@ -106,7 +106,7 @@ test('failover: two nodes under load lose nothing, answer nothing wrong, and nee
   });
   expect(figures).toMatchObject({ lost: 0, refused: 0, latestWentBack: 0, wrong: 0, nodesEnded: 0 });
   expect(figures.acknowledged).toBe(figures.sent);
-}, 180_000);
+});
 
 test('failover: the control, a standby that nobody waits for, loses what was acknowledged', async () => {
   const pair = await openPair(false);
@@ -118,4 +118,4 @@ test('failover: the control, a standby that nobody waits for, loses what was ack
   await failOver(pair);
   const after = await openAt(pair.url);
   expect(await lostOf(after, acknowledged)).toBeGreaterThan(0);
-}, 120_000);
+});

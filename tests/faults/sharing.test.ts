@@ -80,7 +80,7 @@ test('sharing: a reader killed inside a transaction pins no pages; one that live
   const [killed, alive] = growth as [number, number];
   expect(alive).toBeGreaterThan(500_000);
   expect(killed).toBeLessThan(alive / 4);
-}, 120_000);
+});
 
 test('sharing: readers that were killed are counted as their places are freed, living ones are not', async () => {
   const store = await openStore(folder, 'write');

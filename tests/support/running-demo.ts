@@ -9,6 +9,9 @@ import { root } from './source-tree.ts';
 
 export type Demo = {
   readonly url: string;
+  readonly userId: string;
+  readonly secret: string;
+  /** Readable streams with a latest report; those with a report every second first. */
   readonly feedIds: readonly string[];
   /** What the examples read: where, and who. */
   readonly env: Readonly<Record<string, string>>;
@@ -21,35 +24,32 @@ export type DemoOptions = {
   readonly pastMinutes?: number;
   /** Ends it, also before it answers. */
   readonly signal?: AbortSignal;
+  /** Of a demo that is to continue, and stays; by default a new one, which is removed at the stop. */
+  readonly folder?: string;
+  readonly port?: number;
+  /** Its settings; by default there is no rate limit. */
+  readonly settings?: NodeJS.ProcessEnv;
 };
 
 /** Resolves when it answers, with the last two minutes of history in its store. */
-export const startDemo = async ({ node, pastMinutes = 6, signal }: DemoOptions = {}): Promise<Demo> => {
-  const folder = mkdtempSync(join(tmpdir(), 'sealpost-demo-'));
-  const args = [
-    'demo',
-    '--json',
-    '--port',
-    '0',
-    '--dir',
-    folder,
-    '--past',
-    String(pastMinutes),
-    '--requests-per-second',
-    '0',
-  ];
-  const program = startProgram([join(root, 'server/bin/sealpost.js'), ...args], folder, {}, node);
+export const startDemo = async (options: DemoOptions = {}): Promise<Demo> => {
+  const { node, pastMinutes = 6, signal, port = 0, settings = { SEALPOST_REQUESTS_PER_SECOND: '0' } } = options;
+  const folder = options.folder ?? mkdtempSync(join(tmpdir(), 'sealpost-demo-'));
+  const args = ['demo', '--json', '--port', String(port), '--dir', folder, '--past', String(pastMinutes)];
+  const program = startProgram([join(root, 'server/bin/sealpost.js'), ...args], folder, settings, node);
   signal?.addEventListener('abort', () => program.child.kill('SIGKILL'));
   const [line] = await program.printed(/^\{"url":.*\}$/m);
   const { url, userId, secret, feedIds } = JSON.parse(line);
   return {
     url,
+    userId,
+    secret,
     feedIds,
     env: { SEALPOST_URL: url, SEALPOST_USER_ID: userId, SEALPOST_SECRET: secret },
     stop: async () => {
       program.child.kill('SIGTERM');
       await program.finished;
-      rmSync(folder, { recursive: true, force: true });
+      if (options.folder === undefined) rmSync(folder, { recursive: true, force: true });
     },
   };
 };

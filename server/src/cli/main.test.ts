@@ -52,7 +52,7 @@ beforeAll(async () => {
   const loaded = await run('ingest', reportsFile);
   expect([loaded.code, loaded.stderr]).toEqual([0, '']);
   expect(loaded.stdout).toMatch(new RegExp(`^ {2}stored +${readLines(reportsFile).length}$`, 'm'));
-}, 60_000);
+});
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 test('cli: a minute is ingested, counted, verified, and exported unchanged', async () => {

@@ -41,4 +41,4 @@ test('ingest on PostgreSQL: a long file that is stored already is recognised, th
   } finally {
     await close();
   }
-}, 60_000);
+});

@@ -121,7 +121,7 @@ test('hub: a store that does not answer is retried, and nothing is lost', async 
   });
   const socket = subscribe(running, 'seconds', first);
   await store.reports.append(at(1, 2));
-  await expect.poll(() => socket.positions, { timeout: 5_000 }).toEqual([1, 2]);
+  await expect.poll(() => socket.positions).toEqual([1, 2]);
   expect(troubles).toHaveLength(2);
 });
 

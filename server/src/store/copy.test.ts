@@ -83,7 +83,7 @@ test('copy: to the other engine and back nothing is lost, and a second run chang
   } finally {
     for (const store of [first, database, last]) await store.close();
   }
-}, 60_000);
+});
 
 test('copy: an interrupted copy resumes, and a target with other records is rejected', async () => {
   const from = await openStore(server.url('cut'), 'write');
@@ -104,7 +104,7 @@ test('copy: an interrupted copy resumes, and a target with other records is reje
     await from.close();
     await to.close();
   }
-}, 60_000);
+});
 
 test('copy: a quarantine full of long lines fits into the bounds of a database, both ways, and an interrupted copy resumes', async () => {
   const refused = (n: number) => ({
@@ -131,4 +131,4 @@ test('copy: a quarantine full of long lines fits into the bounds of a database, 
   } finally {
     for (const store of [from, database, last]) await store.close();
   }
-}, 120_000);
+});

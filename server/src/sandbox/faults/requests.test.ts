@@ -325,10 +325,10 @@ test.each([
   const time = await fetch(`${node.url}/time`);
   const { serverTimeMs } = (await time.json()) as { serverTimeMs: number };
   const date = Date.parse(time.headers.get('Date') ?? '');
-  for (const ms of [serverTimeMs, date]) expect(Math.abs(ms - Date.now() - seconds * 1_000)).toBeLessThan(5_000);
+  for (const ms of [serverTimeMs, date]) expect(Math.abs(ms - Date.now() - seconds * 1_000)).toBeLessThan(30_000);
   const rejected = await node.get(latest(eth));
   expect([rejected.status, ((await rejected.json()) as { code: string }).code]).toEqual([400, 'clock_skew']);
-  expect(Math.abs(Date.parse(rejected.headers.get('Date') ?? '') - Date.now() - seconds * 1_000)).toBeLessThan(5_000);
+  expect(Math.abs(Date.parse(rejected.headers.get('Date') ?? '') - Date.now() - seconds * 1_000)).toBeLessThan(30_000);
   expect((await client().latest(eth)).report.feedID).toBe(eth); // it corrects its clock
   node.faults.clear();
   expect(await statusOf(latest(eth))).toBe(200);

@@ -184,9 +184,7 @@ test('candles: a failed build is reported, retried, and reported once when it wo
   });
   const kinds = () => events.map(({ kind }) => kind).filter((kind) => kind.startsWith('writing'));
   try {
-    await expect
-      .poll(() => writer.stops(), { timeout: 20_000 })
-      .toMatchObject([{ part: 'rollups', code: 'store_write_failed' }]);
+    await expect.poll(() => writer.stops()).toMatchObject([{ part: 'rollups', code: 'store_write_failed' }]);
     expect(writer.stops()[0]?.reason).toContain('The hours and days of candles');
     // Everything else is written meanwhile.
     expect(await writer.reports.append(minutes(day + 86_400, 1))).toEqual(['stored', 'stored', 'stored']);
@@ -195,7 +193,7 @@ test('candles: a failed build is reported, retried, and reported once when it wo
     const beforeMs = (day + 86_400) * 1_000;
     for (let more = true; more; )
       ({ more } = await writer.reports.trim({ beforeMs, bytesMax: Number.POSITIVE_INFINITY }));
-    await expect.poll(() => writer.stops(), { timeout: 20_000 }).toEqual([]);
+    await expect.poll(() => writer.stops()).toEqual([]);
     expect(kinds()).toEqual(['writingStopped', 'writingResumed']);
   } finally {
     await writer.close();

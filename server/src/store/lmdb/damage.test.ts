@@ -283,7 +283,7 @@ test('damage: a run under another stream’s key neither adds a report to that s
       await store.close();
       cpSync(intact, file);
     }
-}, 120_000);
+});
 
 test('damage: a roll-up under another stream’s key adds nothing to that stream’s candles', async () => {
   const store = await open();

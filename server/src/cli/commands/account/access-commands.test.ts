@@ -331,7 +331,7 @@ test('secret: rewrap changes nothing while a running node lacks the new key, unl
     clearInterval(elsewhere);
     await node.close();
   }
-}, 30_000);
+});
 
 test('secret: rewrap with the wrong old key, or to the same key, changes nothing', async () => {
   await run('init');

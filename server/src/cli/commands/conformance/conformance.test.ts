@@ -40,7 +40,7 @@ test('conformance: a node passes every check, and none is skipped', async () => 
   } finally {
     await sample.close();
   }
-}, 60_000);
+});
 
 test('conformance: a server with the bare specification passes, and extensions are absent', async () => {
   const bare = await openBareServer(true);
@@ -59,7 +59,7 @@ test('conformance: a server with the bare specification passes, and extensions a
   } finally {
     await bare.close();
   }
-}, 60_000);
+});
 
 test('conformance: what the specification does not mention is skipped where it is absent', async () => {
   const bare = await openBareServer(false);
@@ -73,7 +73,7 @@ test('conformance: what the specification does not mention is skipped where it i
   } finally {
     await bare.close();
   }
-}, 60_000);
+});
 
 type Row = { readonly fault: string; readonly id: string; readonly options: readonly string[] };
 

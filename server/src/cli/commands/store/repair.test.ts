@@ -36,7 +36,7 @@ beforeAll(async () => {
   const { userId, secret } = await source.addAccount(['public']);
   await fill(folder);
   env = { SEALPOST_USER_ID: userId, SEALPOST_SECRET: secret, SEALPOST_STORE: folder };
-}, 60_000);
+});
 afterAll(async () => {
   await source.close();
   rmSync(folder, { recursive: true, force: true });
@@ -72,7 +72,7 @@ test('store repair: what is lost is listed, then fetched from another deployment
     '0 damaged records set aside.\n64 reports fetched and stored.\nNothing is lost.\n',
   ]);
   expect((await runCommand(['store', 'verify', '--signatures'], { env })).stdout).toContain('No problems found.');
-}, 120_000);
+});
 
 test('store repair: a report that does not verify is not stored, and stays lost', async () => {
   await destroy(1);
@@ -126,4 +126,4 @@ test('store repair: a store in PostgreSQL is repaired next to its nodes; what is
     await database.end();
     await server.stop();
   }
-}, 60_000);
+});

@@ -39,12 +39,12 @@ test('writer: a thread that dies is replaced and reported once; nothing acknowle
   await threads[0]?.terminate();
   await expect(asked).rejects.toMatchObject({ code: 'store_outcome_unknown' });
   expect(store.stops()).toMatchObject([{ part: 'reports' }]);
-  await expect.poll(() => store.stops(), { timeout: 20_000 }).toEqual([]);
+  await expect.poll(() => store.stops()).toEqual([]);
   expect(kinds()).toEqual(['writingStopped', 'threadEnded', 'writingResumed']);
   expect(['stored', 'duplicate']).toContain((await store.reports.append(at(2)))[0]);
   expect(await store.reports.append(at(3))).toEqual(['stored']);
   expect((await store.reports.page(stream, t0, 10)).reports).toHaveLength(3);
-}, 30_000);
+});
 
 test('writer: closing completes though its thread has died', async () => {
   await threads[0]?.terminate();
