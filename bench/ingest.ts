@@ -31,8 +31,9 @@ const measureRecovery = async (
   signatures: number,
   reports: readonly string[],
 ): Promise<{ readonly seconds: number; readonly engine: string }> => {
-  const threads = Array.from({ length: availableParallelism() }, () =>
-    startThread('./programs/recovery-thread', import.meta.url, reports),
+  const threads = Array.from(
+    { length: availableParallelism() },
+    () => startThread('./recovery-thread', import.meta.url, reports), // beside this, bundled
   );
   const ask = (count: number) =>
     Promise.all(

@@ -1,5 +1,5 @@
 // The stored form of a run of reports of one stream: an index of windows, then each report packed against the first.
-// One block per 64 reports instead of one key each: less than half the disk, and a page reads two records instead of 100 (D50).
+// One block per 64 reports or so instead of one key each: less than half the disk, and a page reads two records instead of 100 (D50).
 import { crc32 } from 'node:zlib';
 import { CorruptRecordError, type Window } from '../store.ts';
 import { keepUnpacked, packReport, type Unpacked, unpackedBytes, unpackShared } from './packed-report.ts';
@@ -8,8 +8,11 @@ import type { RecordBytes } from './record-bytes.ts';
 /** A report within its stream, so without the feed ID. */
 export type BlockReport = Window & { readonly fullReport: Uint8Array };
 
-/** Reports in a closed run. */
+/** Reports in a run, where its length is not chosen by what it takes on disk. */
 export const blockReports = 64;
+
+/** Reports in a run whose length is. */
+export const fittedReports = { min: 48, max: 96 } as const;
 
 const headBytes = 6; // checksum of the rest of the index, then the count
 const entryBytes = 18; // validFromMs 6, observationsMs 6, checksum 4, packed length 2
@@ -29,18 +32,49 @@ const mix = (seed: number, value: number): number =>
 
 /** Encodes reports, which must ascend; at least one. */
 export const encodeBlock = (stream: number, reports: readonly BlockReport[]): Buffer => {
-  const index = Buffer.allocUnsafe(headBytes + reports.length * entryBytes);
   const base = reports[0]?.fullReport;
+  const packed = reports.map(({ fullReport }, i) => packReport(fullReport, i === 0 ? undefined : base));
+  return assemble(stream, reports, packed);
+};
+
+/**
+ * Encodes the first of ascending reports: of the lengths in `fittedReports` the one that takes the least disk per report, where `diskBytes` says what a
+ * record of so many bytes takes. There must be as many reports as the shortest has.
+ */
+export const encodeFittingBlock = (
+  stream: number,
+  reports: readonly BlockReport[],
+  diskBytes: (bytes: number) => number,
+): { readonly count: number; readonly bytes: Buffer } => {
+  const base = reports[0]?.fullReport;
+  const packed: Buffer[] = [];
+  let bytes = headBytes;
+  let best = { count: 0, bytesEach: Number.POSITIVE_INFINITY };
+  for (const { fullReport } of reports.slice(0, fittedReports.max)) {
+    const one = packReport(fullReport, packed.length === 0 ? undefined : base);
+    packed.push(one);
+    bytes += entryBytes + one.length;
+    const count = packed.length;
+    if (count < fittedReports.min) continue;
+    const bytesEach = diskBytes(bytes) / count;
+    if (bytesEach < best.bytesEach) best = { count, bytesEach };
+    // One more of this size would not fit: the next such length is a page away.
+    else if (best.count >= blockReports) break;
+  }
+  const chosen = reports.slice(0, best.count);
+  return { count: best.count, bytes: assemble(stream, chosen, packed.slice(0, best.count)) };
+};
+
+const assemble = (stream: number, reports: readonly BlockReport[], packed: readonly Buffer[]): Buffer => {
+  const index = Buffer.allocUnsafe(headBytes + reports.length * entryBytes);
   index.writeUInt16BE(reports.length, 4);
-  const packed = reports.map(({ validFromMs, observationsMs, fullReport }, i) => {
-    const bytes = packReport(fullReport, i === 0 ? undefined : base);
+  for (const [i, { validFromMs, observationsMs, fullReport }] of reports.entries()) {
     const at = headBytes + i * entryBytes;
     index.writeUIntBE(validFromMs, at, 6);
     index.writeUIntBE(observationsMs, at + 6, 6);
     index.writeUInt32BE(reportChecksum(stream, { validFromMs, observationsMs }, fullReport), at + 12);
-    index.writeUInt16BE(bytes.length, at + 16);
-    return bytes;
-  });
+    index.writeUInt16BE((packed[i] as Buffer).length, at + 16); // one each
+  }
   index.writeUInt32BE(crc32(index.subarray(4), stream), 0);
   return Buffer.concat([index, ...packed]);
 };

@@ -34,8 +34,8 @@ beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), 'sealpost-damaged-'));
   events.length = 0;
   const store = await open();
-  // Two blocks and a tail of 22 each.
-  await store.reports.append([...run(first, 0, 150), ...run(second, 0, 150)]);
+  // Two blocks of 92, which fill two pages each, and a tail of 22 each.
+  await store.reports.append([...run(first, 0, 206), ...run(second, 0, 206)]);
   await store.close();
 });
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
@@ -64,30 +64,30 @@ const flipValue = (environment: string, name: string, nth: number, at: number): 
 test('damage: a damaged tail run loses its reports, does not stop writing, and is restored when they are sent again', async () => {
   await flipValue('reports', 'tail', 0, 10);
   const store = await open();
-  expect(store.reports.latest(first)?.observationsMs).toBe((t0 + 127) * 1_000);
-  expect(await store.reports.neighbours(first, t0 + 130)).toMatchObject({ damaged: true });
-  expect(await store.reports.append([...run(second, 150, 1), ...run(first, 150, 1)])).toEqual(['stored', 'stored']);
+  expect(store.reports.latest(first)?.observationsMs).toBe((t0 + 183) * 1_000);
+  expect(await store.reports.neighbours(first, t0 + 186)).toMatchObject({ damaged: true });
+  expect(await store.reports.append([...run(second, 206, 1), ...run(first, 206, 1)])).toEqual(['stored', 'stored']);
   expect(damagedTables()).toContain('tail');
-  expect(keysOf((await store.reports.page(first, t0, 1_000)).reports)).toEqual([...range(0, 128), 150]);
-  expect((await store.reports.renderedPage(first, t0, 1_000)).json.join().match(/feedID/g)).toHaveLength(129);
-  expect(await store.reports.neighbours(first, t0 + 130)).toMatchObject({ damaged: true });
-  expect(await store.reports.append(run(first, 120, 30))).toEqual([
+  expect(keysOf((await store.reports.page(first, t0, 1_000)).reports)).toEqual([...range(0, 184), 206]);
+  expect((await store.reports.renderedPage(first, t0, 1_000)).json.join().match(/feedID/g)).toHaveLength(185);
+  expect(await store.reports.neighbours(first, t0 + 186)).toMatchObject({ damaged: true });
+  expect(await store.reports.append(run(first, 176, 30))).toEqual([
     ...range(0, 8).map(() => 'duplicate'),
     ...range(0, 22).map(() => 'stored'),
   ]);
   for (const feedId of [first, second])
-    expect(keysOf((await store.reports.page(feedId, t0, 1_000)).reports)).toEqual(range(0, 151));
-  expect((await store.reports.stats()).reports).toBe(302);
+    expect(keysOf((await store.reports.page(feedId, t0, 1_000)).reports)).toEqual(range(0, 207));
+  expect((await store.reports.stats()).reports).toBe(414);
   await store.close();
 });
 
 test('damage: a damaged block is set aside when one of its reports is sent again', async () => {
   await flipValue('reports', 'blocks', 0, 10);
   const store = await open();
-  expect(keysOf((await store.reports.page(first, t0, 1_000)).reports)).toEqual(range(64, 150));
-  expect(await store.reports.append(run(first, 0, 64))).toEqual(range(0, 64).map(() => 'stored'));
-  expect(keysOf((await store.reports.page(first, t0, 1_000)).reports)).toEqual(range(0, 150));
-  expect((await store.reports.stats()).reports).toBe(300);
+  expect(keysOf((await store.reports.page(first, t0, 1_000)).reports)).toEqual(range(92, 206));
+  expect(await store.reports.append(run(first, 0, 92))).toEqual(range(0, 92).map(() => 'stored'));
+  expect(keysOf((await store.reports.page(first, t0, 1_000)).reports)).toEqual(range(0, 206));
+  expect((await store.reports.stats()).reports).toBe(412);
   await store.close();
   events.length = 0;
   await (await open('read')).close();
@@ -97,37 +97,37 @@ test('damage: a damaged block is set aside when one of its reports is sent again
 test('damage: one damaged report is one missing report, for a moment, a page, what is rendered and what was appended', async () => {
   await flipValue('reports', 'blocks', 0, -20); // in the last report of the run
   const store = await open();
-  const expected = [...range(0, 63), ...range(64, 150)];
-  expect(await store.reports.at([first, second], t0 + 63)).toMatchObject([undefined, { feedId: second }]);
-  expect(await store.reports.neighbours(first, t0 + 63)).toMatchObject({ damaged: true });
+  const expected = [...range(0, 91), ...range(92, 206)];
+  expect(await store.reports.at([first, second], t0 + 91)).toMatchObject([undefined, { feedId: second }]);
+  expect(await store.reports.neighbours(first, t0 + 91)).toMatchObject({ damaged: true });
   expect(keysOf((await store.reports.page(first, t0, 1_000)).reports)).toEqual(expected);
-  expect(await store.reports.renderedPage(first, t0, 64)).toMatchObject({ damaged: true, more: true });
+  expect(await store.reports.renderedPage(first, t0, 92)).toMatchObject({ damaged: true, more: true });
   const page = await store.reports.renderedPage(first, t0 + 50, 50);
   expect([page.json.length, page.lastMs]).toEqual([50, (t0 + 100) * 1_000]);
   const { reports, positions, missed } = await store.reports.appendedAfter(0, 1_000);
-  expect(keysOf(reports.slice(0, 149))).toEqual(expected);
-  expect([positions[62], positions[63], missed]).toEqual([63, 65, false]);
-  expect(await store.reports.append(run(first, 63, 1))).toEqual(['stored']);
-  expect(keysOf((await store.reports.page(first, t0, 1_000)).reports)).toEqual(range(0, 150));
+  expect(keysOf(reports.slice(0, 205))).toEqual(expected);
+  expect([positions[90], positions[91], missed]).toEqual([91, 93, false]);
+  expect(await store.reports.append(run(first, 91, 1))).toEqual(['stored']);
+  expect(keysOf((await store.reports.page(first, t0, 1_000)).reports)).toEqual(range(0, 206));
   await store.close();
 });
 
 test('damage: a damaged batch of the append order counts as missed, and what follows is read', async () => {
   const store = await open();
-  await store.reports.append(run(first, 150, 2));
+  await store.reports.append(run(first, 206, 2));
   await store.close();
   await flipValue('reports', 'appended', 0, 9);
   const reader = await open('read');
   expect(await reader.reports.appendedAfter(3, 10)).toMatchObject({
-    positions: [301, 302],
-    position: 302,
+    positions: [413, 414],
+    position: 414,
     missed: true,
   });
-  expect(await reader.reports.appendedAfter(300, 10)).toMatchObject({ positions: [301, 302], missed: false });
+  expect(await reader.reports.appendedAfter(412, 10)).toMatchObject({ positions: [413, 414], missed: false });
   await reader.close();
   await flipValue('reports', 'appended', 1, 9);
   const again = await open('read');
-  expect(await again.reports.appendedAfter(300, 10)).toMatchObject({ positions: [], position: 302, missed: true });
+  expect(await again.reports.appendedAfter(412, 10)).toMatchObject({ positions: [], position: 414, missed: true });
   await again.close();
 });
 
@@ -155,10 +155,10 @@ test.each(['numbers', 'feedIds'])(
 test('damage: format, counters and position are derived where they are damaged', async () => {
   for (const nth of [0, 1, 3]) await flipValue('reports', 'meta', nth, 0);
   const store = await open();
-  expect(await store.reports.position()).toBe(300);
-  expect(await store.reports.append(run(first, 150, 1))).toEqual(['stored']);
-  expect(await store.reports.stats()).toMatchObject({ reports: 301, streams: 2 });
-  expect(await store.reports.position()).toBe(301);
+  expect(await store.reports.position()).toBe(412);
+  expect(await store.reports.append(run(first, 206, 1))).toEqual(['stored']);
+  expect(await store.reports.stats()).toMatchObject({ reports: 413, streams: 2 });
+  expect(await store.reports.position()).toBe(413);
   await store.close();
 });
 
@@ -194,8 +194,8 @@ test('damage: a store of format 1 opens, with everything that is in it', async (
   await tamper('reports', 'latest', (table) => void table.put(Buffer.alloc(4), Buffer.alloc(50)));
   for (const mode of ['read', 'write', 'read'] as const) {
     const store = await open(mode);
-    expect(keysOf((await store.reports.page(first, t0, 1_000)).reports)).toEqual(range(0, 150));
-    expect([await store.reports.position(), (await store.reports.stats()).reports]).toEqual([300, 300]);
+    expect(keysOf((await store.reports.page(first, t0, 1_000)).reports)).toEqual(range(0, 206));
+    expect([await store.reports.position(), (await store.reports.stats()).reports]).toEqual([412, 412]);
     await store.close();
   }
   expect(damagedTables()).toEqual([]);
@@ -212,13 +212,13 @@ test('damage: whichever bit of a key is flipped, a rendered page has the reports
     await store.reports.append(
       range(0, 3).map((n) => report(fast, (t0 + i) * 1_000 + n * 160 - 159, (t0 + i) * 1_000 + n * 160)),
     );
-  for (let i = 150; i < 154; i++) await store.reports.append(run(first, i, 1));
+  for (let i = 206; i < 210; i++) await store.reports.append(run(first, i, 1));
   await store.close();
   const file = pagesFile(join(folder, 'reports'));
   const keys = partsOf(file).filter(({ kind, table }) => kind === 'key' && (table === 'tail' || table === 'blocks'));
   const pages = [
     ...range(0, 6).map((i) => [fast, t0 + i, 4] as const),
-    ...[63, 64, 127, 128, 150, 151, 152, 153].map((i) => [first, t0 + i, 70] as const),
+    ...[91, 92, 183, 184, 206, 207, 208, 209].map((i) => [first, t0 + i, 70] as const),
   ];
   for (const [i, { key, from }] of keys.entries()) {
     const [byte, bit] = (
@@ -245,9 +245,9 @@ test('damage: whichever bit of a key is flipped, a rendered page has the reports
 test('damage: a run under another stream’s key neither adds a report to that stream nor hides one', async () => {
   const streams = [first, second, secondStream(3)];
   const before = await open();
-  await before.reports.append(run(secondStream(3), 0, 150));
+  await before.reports.append(run(secondStream(3), 0, 206));
   // All three have runs of the same times, so that those of one follow those of another without a gap.
-  for (const from of [150, 180]) await before.reports.append(streams.flatMap((feedId) => run(feedId, from, 30)));
+  for (const from of [206, 236]) await before.reports.append(streams.flatMap((feedId) => run(feedId, from, 30)));
   await before.close();
   const file = pagesFile(join(folder, 'reports'));
   const keys = partsOf(file).filter(({ kind, table }) => kind === 'key' && (table === 'tail' || table === 'blocks'));
@@ -256,12 +256,12 @@ test('damage: a run under another stream’s key neither adds a report to that s
   const textOf = ({ fullReport }: StoredReport): string => `0x${Buffer.from(fullReport).toString('hex')}`;
   const names = new Map(
     streams.flatMap((feedId) =>
-      run(feedId, 0, 211).map((one, i) => [textOf(one), `${feedId.slice(-1)}:${i}`] as const),
+      run(feedId, 0, 267).map((one, i) => [textOf(one), `${feedId.slice(-1)}:${i}`] as const),
     ),
   );
   const expectAll = async (store: Store, count: number, name: string): Promise<void> => {
     for (const feedId of [...streams, first]) {
-      for (const from of [0, 100, 128, 150, 180]) {
+      for (const from of [0, 100, 184, 206, 236]) {
         const { json } = await store.reports.renderedPage(feedId, t0 + from, 1_000);
         const found = textsOf(json.join()).map((text) => names.get(text));
         const expected = range(from, count).map((i) => `${feedId.slice(-1)}:${i}`);
@@ -277,9 +277,9 @@ test('damage: a run under another stream’s key neither adds a report to that s
       const name = `bit ${bit} of the stream of key ${key?.toString('hex')}`;
       flipInFile(file, from + 3, bit);
       const store = await open();
-      await expectAll(store, 210, name);
-      await store.reports.append(streams.flatMap((feedId) => run(feedId, 210, 1)));
-      await expectAll(store, 211, name);
+      await expectAll(store, 266, name);
+      await store.reports.append(streams.flatMap((feedId) => run(feedId, 266, 1)));
+      await expectAll(store, 267, name);
       await store.close();
       cpSync(intact, file);
     }
@@ -316,7 +316,7 @@ test('damage: the writer names the damaged mark of built roll-ups before it rewr
     table.put(Buffer.from('rollups'), flipped(value, 5));
   });
   const store = await open();
-  await store.reports.append(run(first, 150, 1).map((one) => ({ ...one, price: 1n })));
+  await store.reports.append(run(first, 206, 1).map((one) => ({ ...one, price: 1n })));
   await store.close();
   expect(events).toContainEqual(expect.objectContaining({ kind: 'damaged', table: 'meta', key: 'rollups' }));
 });
@@ -324,9 +324,9 @@ test('damage: the writer names the damaged mark of built roll-ups before it rewr
 test('damage: a run that is stored twice is given once', async () => {
   const copied: Buffer[] = [];
   await tamper('reports', 'blocks', (table) => void copied.push(...[...table.getRange()].map(({ value }) => value)));
-  await tamper('reports', 'tail', (table) => void table.put(reportKey(1, (t0 + 127) * 1_000), copied[1] as Buffer)); // one of four
+  await tamper('reports', 'tail', (table) => void table.put(reportKey(1, (t0 + 183) * 1_000), copied[1] as Buffer)); // one of four
   const reader = await open('read');
-  expect(textsOf((await reader.reports.renderedPage(first, t0, 1_000)).json.join())).toHaveLength(150);
+  expect(textsOf((await reader.reports.renderedPage(first, t0, 1_000)).json.join())).toHaveLength(206);
   await reader.close();
 });
 

@@ -15,7 +15,8 @@ const { report, signerSets } = await createSignedReports();
 const stranger = await createSignedReports('stranger');
 const feedId = secondStream(1);
 const start = Math.floor(Date.now() / 1_000) - 2_000;
-const reports = Array.from({ length: 150 }, (_, i) => report(feedId, start + i, start + i));
+/** Two blocks of 92, which fill two pages each, and a tail of 16. */
+const reports = Array.from({ length: 200 }, (_, i) => report(feedId, start + i, start + i));
 const folder = mkdtempSync(join(tmpdir(), 'sealpost-repair-cli-'));
 let source: Service;
 let env: NodeJS.ProcessEnv;
@@ -59,7 +60,7 @@ test('store repair: what is lost is listed, then fetched from another deployment
   const { code, stdout } = await runCommand(['store', 'repair'], { env });
   expect(code).toBe(1);
   expect(stdout).toMatch(
-    /^1 damaged record set aside: .*set-aside-\w+\.ndjson\.\n.*Lost:\n {2}0x0003\w+: 64 reports from .* to .*; the index of the run is damaged\nFetch lost reports/s,
+    /^1 damaged record set aside: .*set-aside-\w+\.ndjson\.\n.*Lost:\n {2}0x0003\w+: 92 reports from .* to .*; the index of the run is damaged\nFetch lost reports/s,
   );
   expect((await runCommand(['store', 'verify'], { env })).code).toBe(0);
   const wrong = await runCommand(['store', 'repair', '--from', source.url], {
@@ -69,7 +70,7 @@ test('store repair: what is lost is listed, then fetched from another deployment
   const filled = await runCommand(['store', 'repair', '--from', source.url], { env });
   expect([filled.code, filled.stdout]).toEqual([
     0,
-    '0 damaged records set aside.\n64 reports fetched and stored.\nNothing is lost.\n',
+    '0 damaged records set aside.\n92 reports fetched and stored.\nNothing is lost.\n',
   ]);
   expect((await runCommand(['store', 'verify', '--signatures'], { env })).stdout).toContain('No problems found.');
 });
@@ -78,7 +79,7 @@ test('store repair: a report that does not verify is not stored, and stays lost'
   await destroy(1);
   const { code, stdout } = await runCommand(['store', 'repair', '--json', '--from', source.url], { env });
   const result = JSON.parse(stdout);
-  expect([code, result.fetched]).toEqual([1, { stored: 63, rejected: 1 }]);
+  expect([code, result.fetched]).toEqual([1, { stored: 91, rejected: 1 }]);
   expect(result.lost).toMatchObject([
     { feedId, table: 'blocks', reports: 1, fromMs: (start + 100) * 1_000, toMs: (start + 100) * 1_000 },
   ]);
@@ -110,7 +111,7 @@ test('store repair: a store in PostgreSQL is repaired next to its nodes; what is
     const found = await runCommand(['store', 'verify'], { env: there });
     expect([found.code, found.stdout.split('\n')[0]]).toEqual([
       1,
-      '150 reports of 1 stream checked. 3 problems. To repair it, see: sealpost store repair --help.',
+      '200 reports of 1 stream checked. 3 problems. To repair it, see: sealpost store repair --help.',
     ]);
     const planned = await runCommand(['store', 'repair', '--dry-run'], { env: there });
     expect([planned.code, planned.stdout]).toEqual([1, expect.stringContaining('Nothing was changed.')]);

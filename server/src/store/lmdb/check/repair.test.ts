@@ -26,7 +26,7 @@ let folder: string;
 beforeAll(async () => {
   base = mkdtempSync(join(tmpdir(), 'sealpost-repair-base-'));
   const store = await openStore(base, 'write');
-  // Two blocks and a tail of 22 each.
+  // A block of 89, which fills two pages, and a tail of 61 each.
   for (const feedId of feedIds) await store.reports.append(priced(run(feedId, 0, 150)));
   await store.admin.update('stream', [...feedIds], () => feedIds.map((feedId) => testStream(feedId)), act);
   await registerSigners(store, signerSets);
@@ -118,8 +118,8 @@ test('repair: reports that cannot be proven are lost by name, set aside in a fil
   expect([planned.file, planned.setAside, asideFiles()]).toEqual([null, 2, []]);
   const { file, setAside, lost } = await repair();
   expect(lost).toMatchObject([
-    { table: 'blocks', feedId: first, fromMs: (t0 + 63) * 1_000, toMs: (t0 + 63) * 1_000, reports: 1 },
-    { table: 'tail', feedId: feedIds[1], fromMs: (t0 + 128) * 1_000, toMs: (t0 + 149) * 1_000, reports: 22 },
+    { table: 'blocks', feedId: first, fromMs: (t0 + 88) * 1_000, toMs: (t0 + 88) * 1_000, reports: 1 },
+    { table: 'tail', feedId: feedIds[1], fromMs: (t0 + 89) * 1_000, toMs: (t0 + 149) * 1_000, reports: 61 },
   ]);
   expect(planned.lost.map(({ feedId, toMs, reports }) => [feedId, toMs, reports])).toEqual(
     lost.map(({ feedId, toMs, reports }) => [feedId, toMs, reports]),
@@ -134,10 +134,10 @@ test('repair: reports that cannot be proven are lost by name, set aside in a fil
     ['reports', 'tail'],
   ]);
   expect(await faults()).toEqual([]);
-  expect(await secondsOf(first)).toEqual(range(0, 150).filter((n) => n !== 63));
+  expect(await secondsOf(first)).toEqual(range(0, 150).filter((n) => n !== 88));
   await withStore(async ({ reports }) => {
-    expect(await reports.neighbours(first, t0 + 63)).toMatchObject({ damaged: true });
-    expect(await reports.append(priced([...run(first, 63, 1), ...run(feedIds[1], 128, 22)]))).not.toContain('conflict');
+    expect(await reports.neighbours(first, t0 + 88)).toMatchObject({ damaged: true });
+    expect(await reports.append(priced([...run(first, 88, 1), ...run(feedIds[1], 89, 61)]))).not.toContain('conflict');
   }, 'write');
   expect((await repair({ lossesOnly: true })).lost).toEqual([]);
   expect(await faults()).toEqual([]);

@@ -29,9 +29,9 @@ import {
   mendTail,
   mergeIntoBlocks,
   mergeReports,
+  putFittingRuns,
   putInPlace,
   putRun,
-  putRuns,
   type RunCopy,
   removeRun,
   salvage,
@@ -44,13 +44,14 @@ import {
 type Gap = { readonly afterMs: number; readonly beforeMs: number };
 
 /**
- * What the writer knows of a stream without looking, kept only between successful transactions: `tailCount` reports are in the tail. Of this
- * batch, `pending` ones are after the newest stored one and `late` ones before it, both ascending and not written yet.
+ * What the writer knows of a stream without looking, kept only between successful transactions: `tailCount` reports are in the tail, which is closed
+ * into blocks at `closeAt`. Of this batch, `pending` ones are after the newest stored one and `late` ones before it, both ascending and not written yet.
  */
 type StreamState = {
   readonly stream: number;
   newestMs: number;
   tailCount: number;
+  closeAt: number;
   pending: BlockReport[];
   late: BlockReport[];
   gap: Gap;
@@ -154,7 +155,7 @@ const loadState = (transaction: Transaction, stream: number): StreamState => {
   }
   for (const run of damaged) setRunAside(transaction, stream, run);
   const tailCount = tailRuns(transaction, stream).reduce((sum, { block }) => sum + block.count, 0);
-  return { stream, newestMs, tailCount, pending: [], late: [], gap: noGap };
+  return { stream, newestMs, tailCount, closeAt: 2 * blockReports, pending: [], late: [], gap: noGap };
 };
 
 const place = (transaction: Transaction, state: StreamState, report: StoredReport): AppendOutcome => {
@@ -200,7 +201,7 @@ const noGap: Gap = { afterMs: Number.POSITIVE_INFINITY, beforeMs: -1 };
 
 /**
  * Writes the reports of this batch for a stream: late reports into the runs around them, the others as one short run in the tail. Once the tail has
- * two runs' worth of reports, it is closed into blocks.
+ * two runs' worth of reports, by the length of the last run, it is closed into blocks: what is left over is written once more.
  */
 const writeStream = (transaction: Transaction, state: StreamState): void => {
   const { tables } = transaction;
@@ -211,7 +212,7 @@ const writeStream = (transaction: Transaction, state: StreamState): void => {
   const lateInTail = mergeIntoBlocks(transaction, stream, late);
   const isInserted = lateInTail.length === 0 || insertIntoTail(transaction, stream, lateInTail);
   state.tailCount += lateInTail.length + pending.length;
-  if (isInserted && state.tailCount < 2 * blockReports) {
+  if (isInserted && state.tailCount < state.closeAt) {
     if (pending.length > 0) putRun(tables.tail, stream, pending);
     return;
   }
@@ -219,10 +220,13 @@ const writeStream = (transaction: Transaction, state: StreamState): void => {
   const known = short.flatMap((run) => salvage(transaction, stream, run));
   const all = [...mergeReports(known, isInserted ? [] : lateInTail), ...pending];
   for (const run of short) removeRun(transaction, run);
-  const open = all.length < 2 * blockReports ? all.length : all.length % blockReports;
-  putRuns(tables.blocks, stream, all.slice(0, all.length - open));
-  if (open > 0) putRun(tables.tail, stream, all.slice(-open));
-  state.tailCount = open;
+  state.tailCount = all.length;
+  if (all.length >= state.closeAt) {
+    const { put, length } = putFittingRuns(tables.blocks, stream, all);
+    state.tailCount -= put;
+    state.closeAt = 2 * length;
+  }
+  if (state.tailCount > 0) putRun(tables.tail, stream, all.slice(-state.tailCount));
 };
 
 const recordAppended = (tables: ReportTables, stored: readonly Buffer[], damage: DamageLog): void => {

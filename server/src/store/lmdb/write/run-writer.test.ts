@@ -2,7 +2,8 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { blockReports, openBlock } from '../../format/report-block.ts';
+import { createSignedReports } from '../../../../../tests/support/signed-reports.ts';
+import { blockReports, fittedReports, openBlock } from '../../format/report-block.ts';
 import { bytes, run, stream, t0 } from '../../store-samples.fixture.ts';
 import { openLmdbStore } from '../engine.ts';
 import { openEnvironment } from '../environment.ts';
@@ -35,7 +36,7 @@ test.each([
       const sizesIn = (table: 'blocks' | 'tail') =>
         [...openReportTables(environment)[table].getRange()].map(({ value }) => openBlock(1, value).count);
       const [blocks, tail] = [sizesIn('blocks'), sizesIn('tail')];
-      expect(tail.reduce((sum, one) => sum + one, 0)).toBeLessThan(2 * blockReports);
+      expect(tail.reduce((sum, one) => sum + one, 0)).toBeLessThan(2 * fittedReports.max);
       expect(Math.max(...blocks)).toBeLessThan(2 * blockReports);
       expect(blocks.length).toBeLessThanOrEqual((2 * count) / blockReports);
       await environment.root.close();
@@ -44,3 +45,36 @@ test.each([
     }
   },
 );
+
+test.each([1, 7, 250])(
+  'live reports, %i at a time: blocks fill their pages, and every report is found',
+  async (size) => {
+    const folder = mkdtempSync(join(tmpdir(), 'sealpost-blocks-'));
+    try {
+      const store = await openLmdbStore(folder, 'write');
+      const reports = await signedRun(500);
+      for (let i = 0; i < reports.length; i += size) await store.reports.append(reports.slice(i, i + size));
+      expect(bytes((await store.reports.page(stream, t0, 1_000)).reports)).toEqual(bytes(reports));
+      await store.close();
+      const environment = openEnvironment(join(folder, 'reports'), true);
+      const { blocks, tail } = openReportTables(environment);
+      const records = [...blocks.getRange()].map(({ value }) => value);
+      const counts = records.map((value) => openBlock(1, value).count);
+      expect(counts.every((one) => one >= fittedReports.min && one <= fittedReports.max)).toBe(true);
+      // A page has a header of 16 bytes; one more report, of 240 bytes at most, would not fit.
+      for (const { length } of records)
+        expect(Math.ceil((length + 16) / 8_192) * 8_192 - 16 - length).toBeLessThan(240);
+      const inTail = [...tail.getRange()].reduce((sum, { value }) => sum + openBlock(1, value).count, 0);
+      expect(inTail).toBeLessThan(2 * Math.max(...counts));
+      await environment.root.close();
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+    }
+  },
+);
+
+/** Really signed reports of consecutive seconds: signatures fill pages as bytes of a fixture do not. */
+const signedRun = async (length: number) => {
+  const { report } = await createSignedReports();
+  return Array.from({ length }, (_, i) => report(stream, t0 + i, t0 + i, BigInt(i) * 10n ** 15n));
+};

@@ -6,11 +6,12 @@ import {
   blockReports,
   claimedContents,
   encodeBlock,
+  encodeFittingBlock,
   openBlock,
 } from '../../format/report-block.ts';
 import { CorruptRecordError, type Window } from '../../store.ts';
 import type { Directory } from '../directory.ts';
-import type { Table } from '../environment.ts';
+import { pageBytes, type Table } from '../environment.ts';
 import { findLastBefore } from '../read/found-reports.ts';
 import { type FoundRun, momentMax, noteRun, type ReportSource, runsBefore, runsFrom } from '../read/runs.ts';
 import { setAside } from '../read/set-aside.ts';
@@ -162,8 +163,32 @@ export const putRun = (table: Table, stream: number, reports: readonly BlockRepo
   table.put(reportKey(stream, last.observationsMs), encodeBlock(stream, reports));
 };
 
+/** LMDB stores a record of this size in whole pages, the first of which has a header. */
+const pagesOf = (bytes: number): number => Math.ceil((pageHeadBytes + bytes) / pageBytes) * pageBytes;
+const pageHeadBytes = 16;
+
+/**
+ * Puts ascending reports as runs that fill their pages, each as long as takes the least disk (D204). Returns how many were put, and the length of the last
+ * run: the rest is shorter than that. There must be 64 or more.
+ */
+export const putFittingRuns = (
+  table: Table,
+  stream: number,
+  reports: readonly BlockReport[],
+): { readonly put: number; readonly length: number } => {
+  let put = 0;
+  let length = blockReports;
+  while (reports.length - put >= length) {
+    const { count, bytes } = encodeFittingBlock(stream, reports.slice(put), pagesOf);
+    put += count;
+    length = count;
+    table.put(reportKey(stream, (reports[put - 1] as Window).observationsMs), bytes); // the last of those encoded
+  }
+  return { put, length };
+};
+
 /** Puts reports as runs of 64, the last of which takes up to 63 more; fewer than 64 are one run. */
-export const putRuns = (table: Table, stream: number, reports: readonly BlockReport[]): void => {
+const putRuns = (table: Table, stream: number, reports: readonly BlockReport[]): void => {
   const count = Math.max(1, Math.floor(reports.length / blockReports));
   for (let i = 0; i < count && reports.length > 0; i++)
     putRun(table, stream, reports.slice(i * blockReports, i === count - 1 ? undefined : (i + 1) * blockReports));
