@@ -444,6 +444,8 @@ test(
     await last.waitFor();
     await expect.poll(() => last.locator('.pair').textContent()).toBe('Z1973/USD');
     await expect.poll(() => last.getAttribute('aria-rowindex')).toBe('2001');
+    // Rows that scroll by quickly show name and price; once scrolling stops, they show all.
+    await expect.poll(async () => (await rows.locator('.col-feed code').count()) - (await rows.count()), poll).toBe(0);
     await expectFewRows();
     await expectAccessible();
     await printLongTasks(page, 'to the end');

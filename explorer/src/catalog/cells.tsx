@@ -1,9 +1,9 @@
 // The cells of a row that change live: price, change, trend, spread, age, and the countdown to a stream's end.
-import { useComputed } from '@preact/signals';
+import { computed } from '@preact/signals';
 import type { DecodedReport } from '@sealpost/client';
 import type { CatalogEntry } from '@sealpost/protocol';
 import type { ComponentChildren } from 'preact';
-import { useRef } from 'preact/hooks';
+import { useMemo, useRef } from 'preact/hooks';
 import { useExplorer } from '../state/explorer.ts';
 import { Exact, Freshness, StatusPill } from '../ui/components.tsx';
 import { formatAge, formatPrice } from '../ui/format.ts';
@@ -96,13 +96,18 @@ const Muted = ({ feedId, title, decoded, isEnded, move, children }: MutedProps) 
   const { live, clock } = useExplorer();
   const report = useRef(decoded);
   report.current = decoded;
-  const isOld = useComputed(
+  // Of this stream: a row shows other streams over time.
+  const isOld = useMemo(
     () =>
-      !(live.state.value === 'live' && isMarketClosed(report.current)) &&
-      isOldPrice(
-        clock.nowMs.value - (live.latest(feedId).value?.decoded.observationsMs ?? 0),
-        live.intervalMs(feedId).value,
+      computed(
+        () =>
+          !(live.state.value === 'live' && isMarketClosed(report.current)) &&
+          isOldPrice(
+            clock.nowMs.value - (live.latest(feedId).value?.decoded.observationsMs ?? 0),
+            live.intervalMs(feedId).value,
+          ),
       ),
+    [feedId],
   ).value;
   return (
     <span class={isOld || isEnded ? 'price-now is-old' : `price-now ${move}`} title={title}>

@@ -102,15 +102,17 @@ export const selectStreams = (
   { filter, search, isWatched }: Omit<Wanted, 'problems'>,
 ): readonly CatalogEntry[] => {
   const words = search.split(/\s+/).filter((word) => word !== '');
+  const { hidden: isAll, ...others } = filter;
+  const isFiltered = Object.values(others).some((value) => value !== undefined);
   return streams
-    .filter(({ text }) => words.every((word) => text.includes(word)))
-    .map(({ stream }) => stream)
     .filter(
-      (stream) =>
-        (filter.hidden === true || !hidden.has(stream.feedId)) &&
+      ({ stream, text }) =>
+        words.every((word) => text.includes(word)) &&
+        (isAll === true || !hidden.has(stream.feedId)) &&
         (!isWatched || watchlist.has(stream.feedId)) &&
-        matchStream(filter, stream),
-    );
+        (!isFiltered || matchStream(filter, stream)),
+    )
+    .map(({ stream }) => stream);
 };
 
 /** Per filter value, the rows that have it and match everything else: what choosing the value gives. */
@@ -127,7 +129,7 @@ export const countRows = (from: Selectable, wanted: Omit<Wanted, 'problems'>): R
   const counts = new Map(
     nameFilterNames.map((name) => {
       const rows = wanted.filter[name] === undefined ? selected : without({ [name]: undefined });
-      return [name, new Map(countValues(rows, name).map(({ value, count }) => [value, count]))];
+      return [name, countValues(rows, name)];
     }),
   );
   const hidden =
@@ -142,17 +144,20 @@ export type FilterValues = Readonly<Record<NameFilter, readonly FilterValue[]>>;
 
 /** The values of every filter, the most frequent first. */
 export const filterValuesOf = (streams: readonly CatalogEntry[]): FilterValues =>
-  Object.fromEntries(nameFilterNames.map((name) => [name, countValues(streams, name)])) as FilterValues; // of the same names
+  Object.fromEntries(nameFilterNames.map((name) => [name, sortValues(countValues(streams, name))])) as FilterValues; // of the same names
 
-const countValues = (streams: readonly CatalogEntry[], name: NameFilter): readonly FilterValue[] => {
+const sortValues = (counts: ReadonlyMap<string, number>): readonly FilterValue[] =>
+  [...counts]
+    .map(([value, count]) => ({ value, count }))
+    .sort((a, b) => b.count - a.count || (a.value < b.value ? -1 : 1));
+
+const countValues = (streams: readonly CatalogEntry[], name: NameFilter): ReadonlyMap<string, number> => {
   const counts = new Map<string, number>();
   for (const stream of streams) {
     const value = stream[nameFilters[name]];
     counts.set(value, (counts.get(value) ?? 0) + 1);
   }
-  return [...counts]
-    .map(([value, count]) => ({ value, count }))
-    .sort((a, b) => b.count - a.count || (a.value < b.value ? -1 : 1));
+  return counts;
 };
 
 /** The values of a filter in the address, lower-cased for comparison. */

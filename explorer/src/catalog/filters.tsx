@@ -77,7 +77,9 @@ const TypedValue = ({ name, values, chosen, onAdd }: TypedValueProps) => {
   const [isAsked, setAsked] = useState(false); // no suggestions in the page before the first focus
   const lower = typed.trim().toLowerCase();
   const isFree = (value: string): boolean => !chosen.includes(value.toLowerCase());
-  const offers = values.filter(({ value }) => value.toLowerCase().includes(lower) && isFree(value)).slice(0, offersMax);
+  const offers = isAsked
+    ? values.filter(({ value }) => value.toLowerCase().includes(lower) && isFree(value)).slice(0, offersMax)
+    : [];
   const add = (text: string): void => {
     const found = values.find(({ value }) => value.toLowerCase() === text.trim().toLowerCase());
     setTyped(found === undefined ? text : '');
@@ -100,7 +102,7 @@ const TypedValue = ({ name, values, chosen, onAdd }: TypedValueProps) => {
         onInput={(event) => add(event.currentTarget.value)}
       />
       <datalist id={`values-${name}`}>
-        {(isAsked ? offers : []).map(({ value }) => (
+        {offers.map(({ value }) => (
           <option key={value} value={value} />
         ))}
       </datalist>

@@ -67,7 +67,8 @@ const useSelection = ({ streams, hidden }: Ready, query: URLSearchParams, order:
   const { live, days, watchlist: kept } = useExplorer();
   const watchlist = kept.feedIds.value;
   const searchable = useMemo(() => streams.map(toSearchable), [streams]);
-  const wanted = useMemo(() => readWanted(query), [query]);
+  const key = withValue(query, 'sort', '').toString();
+  const wanted = useMemo(() => readWanted(query), [key]);
   const from = useMemo((): Selectable => ({ streams: searchable, hidden, watchlist }), [searchable, hidden, watchlist]);
   const selected = useMemo(() => selectStreams(from, wanted), [from, wanted]);
   const tick = useLiveTick(isLiveOrder(order));

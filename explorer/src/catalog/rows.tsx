@@ -1,42 +1,16 @@
-// The list of streams: a table, or cards on a narrow page. Rows are keyed by index, so that sorting and filtering update rows instead of
-// creating new ones. A row whose props are the same is not rendered again.
+// The list of streams: a table, or cards on a narrow page. Rows that change are drawn a few per frame (row-nodes.ts).
 import type { CatalogEntry } from '@sealpost/protocol';
-import type { ComponentChildren, VNode } from 'preact';
-import { useRef } from 'preact/hooks';
+import type { ComponentChildren } from 'preact';
 import { streamHref } from '../state/router.ts';
 import { statusKinds } from '../ui/components.tsx';
 import { shortId } from '../ui/format.ts';
 import { AgeCell, ChangeCell, PriceCell, SpreadCell, StatusCell, TrendCell } from './cells.tsx';
 import { type ColumnName, columns } from './columns.ts';
-import type { RowScroll } from './scroll.ts';
+import { type RowProps, type RowsProps, useParts } from './row-nodes.ts';
 import { isSortable, type Order } from './sort.ts';
-import { listParts } from './window.ts';
 
 /** Row heights in pixels, as set in catalog.css; the row window is computed from them. */
 export const rowHeights = { table: 52, cards: 180 } as const;
-
-export type RowsProps<E extends HTMLElement> = {
-  readonly streams: readonly CatalogEntry[];
-  readonly readable: ReadonlySet<string>;
-  readonly watchlist: ReadonlySet<string>;
-  readonly shown: readonly ColumnName[];
-  readonly scroll: RowScroll<E>;
-  /** The row with the keyboard focus. */
-  readonly active: number;
-  /** By feed ID: what distinguishes a stream from the others of its pair. */
-  readonly distinctions: ReadonlyMap<string, string>;
-};
-
-type RowProps = {
-  readonly row: number;
-  readonly count: number;
-  readonly stream: CatalogEntry;
-  readonly shown: readonly ColumnName[];
-  readonly isActive: boolean;
-  readonly isReadable: boolean;
-  readonly isWatched: boolean;
-  readonly distinction: string | undefined;
-};
 
 // Cells that never change live are plain functions, not components: fast scrolling creates hundreds of them per frame.
 const cells: Readonly<Record<ColumnName, (props: RowProps) => ComponentChildren>> = {
@@ -111,50 +85,10 @@ const feedIdOf = ({ stream: { feedId }, isActive }: RowProps) => (
   </span>
 );
 
-/** The rows and spaces of a list; unchanged rows are the same nodes as before, which Preact skips. */
-const useParts = <E extends HTMLElement>(
-  { streams, readable, watchlist, distinctions, shown, scroll, active }: RowsProps<E>,
-  renderRow: (props: RowProps) => VNode,
-  renderSpace: (key: string, rows: number) => VNode,
-): readonly VNode[] => {
-  const last = useRef<ReadonlyMap<number, { readonly props: RowProps; readonly node: VNode }>>(new Map());
-  const known = new Map<number, { readonly props: RowProps; readonly node: VNode }>();
-  const parts = listParts(scroll.rows, active, streams.length).flatMap((part) => {
-    if (part.kind === 'space') return [renderSpace(part.at, part.rows)];
-    const stream = streams[part.row];
-    if (stream === undefined) return []; // the window is of a longer list, until the next effect
-    const { feedId } = stream;
-    const props: RowProps = {
-      row: part.row,
-      count: streams.length,
-      stream,
-      shown,
-      isActive: part.row === active,
-      isReadable: readable.has(feedId),
-      isWatched: watchlist.has(feedId),
-      distinction: distinctions.get(feedId),
-    };
-    const before = last.current.get(part.row);
-    const same = before !== undefined && isSame(before.props, props) ? before : { props, node: renderRow(props) };
-    known.set(part.row, same);
-    return [same.node];
-  });
-  last.current = known;
-  return parts;
-};
-
-const rowKeys = [
-  'row',
-  'count',
-  'stream',
-  'shown',
-  'isActive',
-  'isReadable',
-  'isWatched',
-  'distinction',
-] as const satisfies readonly (keyof RowProps)[];
-
-const isSame = (a: RowProps, b: RowProps): boolean => rowKeys.every((key) => a[key] === b[key]);
+// Some browsers no longer tell screen readers that a table is one if CSS lays its rows out as grids.
+const [isTable, isRowGroup, isRow, isHead, isCell] = (
+  ['table', 'rowgroup', 'row', 'columnheader', 'cell'] as const
+).map((role) => ({ role }));
 
 const Head = ({
   name,
@@ -170,10 +104,11 @@ const Head = ({
   const { label, widthPx } = columns[name];
   return (
     <th
+      {...isHead}
       scope="col"
       class={`col-${name}`}
       aria-sort={isSorted ? direction : undefined}
-      style={{ width: `${widthPx}px` }}
+      style={{ '--width': `${widthPx}px` }}
     >
       {isSortable(name) ? (
         <button type="button" class="sort" onClick={() => onSort(name)}>
@@ -190,14 +125,23 @@ const Head = ({
 };
 
 const tableRow = (props: RowProps) => (
-  <tr key={props.row} data-row={props.row} aria-rowindex={props.row + 2} class={props.isActive ? 'active' : ''}>
+  <tr
+    key={props.slot}
+    {...isRow}
+    data-row={props.row}
+    aria-rowindex={props.row + 2}
+    class={props.isActive ? 'active' : ''}
+  >
     {props.shown.map((name) => (
-      <td key={name} class={`col-${name}`}>
-        {cells[name](props)}
+      <td key={name} {...isCell} class={`col-${name}`}>
+        {isShown(name, props) && cells[name](props)}
       </td>
     ))}
   </tr>
 );
+
+/** Rows that scroll by quickly show their name and price. */
+const isShown = (name: ColumnName, { isBrief }: RowProps): boolean => !isBrief || name === 'pair' || name === 'price';
 
 export const CatalogTable = ({
   order,
@@ -212,16 +156,23 @@ export const CatalogTable = ({
     </tr>
   ));
   return (
-    <table class={`catalog-table ${shown.includes('price') ? 'with-prices' : ''}`} aria-rowcount={streams.length + 1}>
+    <table
+      {...isTable}
+      class={`catalog-table ${shown.includes('price') ? 'with-prices' : ''}`}
+      aria-rowcount={streams.length + 1}
+      style={{ '--columns': shown.map((name) => `minmax(0, ${columns[name].widthPx}fr)`).join(' ') }}
+    >
       <caption class="unseen">Streams, sorted by {columns[order.column].label}</caption>
-      <thead>
-        <tr aria-rowindex={1}>
+      <thead {...isRowGroup}>
+        <tr {...isRow} aria-rowindex={1}>
           {shown.map((name) => (
             <Head key={name} name={name} order={order} onSort={onSort} />
           ))}
         </tr>
       </thead>
-      <tbody ref={props.scroll.list}>{parts}</tbody>
+      <tbody {...isRowGroup} ref={props.scroll.list}>
+        {parts}
+      </tbody>
     </table>
   );
 };
@@ -230,11 +181,11 @@ export const CatalogTable = ({
 const cardFacts = ['class', 'type', 'attribute', 'schema', 'hours'] as const satisfies readonly ColumnName[];
 
 const card = (props: RowProps) => {
-  const { row, count, stream, shown } = props;
-  const has = (name: ColumnName): boolean => shown.includes(name);
+  const { slot, row, count, stream, shown } = props;
+  const has = (name: ColumnName): boolean => shown.includes(name) && isShown(name, props);
   const facts = cardFacts.filter(has).map((name) => cells[name](props));
   return (
-    <li key={row} data-row={row} aria-setsize={count} aria-posinset={row + 1}>
+    <li key={slot} data-row={row} aria-setsize={count} aria-posinset={row + 1}>
       <div class="card-line">
         {cells.pair(props)}
         {has('price') && <PriceCell stream={stream} isReadable={props.isReadable} />}

@@ -8,17 +8,20 @@ export type RowScroll<E extends HTMLElement> = {
   readonly list: RefObject<E | null>;
   readonly rows: RowWindow;
   readonly inView: readonly [number, number];
+  /** While it scrolls fast, new rows show only name and price. */
+  readonly isFast: boolean;
   readonly reveal: (row: number) => void;
 };
 
-type View = { readonly rows: RowWindow; readonly inView: readonly [number, number] };
+/** Where the list was when it was last measured: measuring makes the browser lay out the page at once. */
+type Place = { readonly top: number; readonly height: number; readonly isFast: boolean };
 
 /** Height of the sticky table head. */
 const marginPx = 56;
 
-/** Scrolling this many rows per frame counts as fast: rows out of view are not created until scrolling stops. */
+/** Scrolling this many rows per frame counts as fast: rows out of view are not created, and new rows are brief, until scrolling stops. */
 const fastRows = 4;
-const restMs = 200;
+const restMs = 100;
 
 /** Follows the window's scrolling; renders again only when the rows that exist, or are in view, change. */
 export const useRowScroll = <E extends HTMLElement>(count: number, rowHeight: number): RowScroll<E> => {
@@ -26,57 +29,67 @@ export const useRowScroll = <E extends HTMLElement>(count: number, rowHeight: nu
   const lastTop = useRef(0);
   const grown = useRef<RowWindow>({ first: 0, end: 0 });
   const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
-  const topNow = (): number => list.current?.getBoundingClientRect().top ?? 0;
-  const look = (isSparing: boolean): View => {
-    const size = [count, rowHeight, topNow(), window.innerHeight] as const;
-    const near = rowWindow(...size, isSparing);
-    grown.current = count <= wholeMax ? joinWindows(grown.current, near, count) : near;
-    return { rows: grown.current, inView: rowsInView(...size) };
+  const [place, setPlace] = useState<Place>({ top: 0, height: window.innerHeight, isFast: false });
+  const near = nearOf(place, count, rowHeight);
+  grown.current = count <= wholeMax ? joinWindows(grown.current, near.rows, count) : near.rows;
+  const measure = (): number => {
+    lastTop.current = list.current?.getBoundingClientRect().top ?? 0;
+    return lastTop.current;
   };
-  const [view, setView] = useState(() => look(false));
-  const update = (isSparing: boolean): void => {
-    const next = look(isSparing);
-    setView((known) => (isSame(known, next) ? known : next));
+  const update = (isFast: boolean): void => {
+    const next = { top: lastTop.current, height: window.innerHeight, isFast };
+    setPlace((known) =>
+      isSame(nearOf(known, count, rowHeight), nearOf(next, count, rowHeight)) && known.isFast === isFast ? known : next,
+    );
   };
   const follow = (): void => {
-    const top = topNow();
-    const isFast = Math.abs(top - lastTop.current) > fastRows * rowHeight;
-    lastTop.current = top;
+    const before = lastTop.current;
+    const isFast = Math.abs(measure() - before) > fastRows * rowHeight;
     clearTimeout(timer.current);
     if (isFast) timer.current = setTimeout(() => update(false), restMs);
     update(isFast);
   };
-  useLayoutEffect(() => update(false), [count, rowHeight]);
+  const look = (): void => {
+    measure();
+    update(false);
+  };
+  useLayoutEffect(look, [rowHeight]); // a list of another length begins at the same place
   useEffect(() => {
     window.addEventListener('scroll', follow, { passive: true });
-    window.addEventListener('resize', follow);
+    window.addEventListener('resize', look);
     // Content above the list appears and disappears, and moves the list without scrolling.
-    const moved = new ResizeObserver(() => update(false));
+    const moved = new ResizeObserver(look);
     const page = list.current?.closest('.catalog');
     if (page != null) moved.observe(page);
     return () => {
       moved.disconnect();
       clearTimeout(timer.current);
       window.removeEventListener('scroll', follow);
-      window.removeEventListener('resize', follow);
+      window.removeEventListener('resize', look);
     };
   }, [count, rowHeight]);
-  useGrowth(count, view.rows, (next) => {
+  useGrowth(count, grown.current, (next) => {
     grown.current = next;
-    update(false);
+    setPlace((known) => ({ ...known }));
   });
   return {
     list,
-    ...view,
+    rows: grown.current,
+    inView: near.inView,
+    isFast: place.isFast,
     reveal: (row) => {
-      window.scrollBy({
-        top: scrollToRow(row, rowHeight, topNow(), window.innerHeight, marginPx),
-        behavior: 'instant',
-      });
-      update(false);
+      const by = scrollToRow(row, rowHeight, measure(), window.innerHeight, marginPx);
+      window.scrollBy({ top: by, behavior: 'instant' });
+      look();
     },
   };
 };
+
+/** The rows around the view, and in it. */
+const nearOf = ({ top, height, isFast }: Place, count: number, rowHeight: number) => ({
+  rows: rowWindow(count, rowHeight, top, height, isFast),
+  inView: rowsInView(count, rowHeight, top, height),
+});
 
 /** Grows the window of a list of up to 200 rows, one step per frame, until all of them exist; at once before the page is printed. */
 const useGrowth = (count: number, { first, end }: RowWindow, grow: (next: RowWindow) => void): void => {
@@ -93,7 +106,7 @@ const useGrowth = (count: number, { first, end }: RowWindow, grow: (next: RowWin
   }, [isWhole, first, end, count]);
 };
 
-const isSame = (a: View, b: View): boolean =>
+const isSame = (a: ReturnType<typeof nearOf>, b: ReturnType<typeof nearOf>): boolean =>
   a.rows.first === b.rows.first &&
   a.rows.end === b.rows.end &&
   a.inView[0] === b.inView[0] &&

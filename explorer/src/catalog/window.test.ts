@@ -1,5 +1,14 @@
 import { expect, test } from 'vitest';
-import { growWindow, joinWindows, type ListPart, listParts, rowsInView, rowWindow, scrollToRow } from './window.ts';
+import {
+  assignKeys,
+  growWindow,
+  joinWindows,
+  type ListPart,
+  listParts,
+  rowsInView,
+  rowWindow,
+  scrollToRow,
+} from './window.ts';
 
 test('row window: at the top, the rows in view and a few below exist', () => {
   const { first, end } = rowWindow(2_000, 50, 200, 800);
@@ -67,4 +76,31 @@ test('list parts: the kept row exists above, within and below the window, and th
     expect(parts.some((part) => part.kind === 'row' && part.row === kept)).toBe(kept >= 0 && kept < 2_000);
   }
   expect(listParts({ first: 0, end: 0 }, 0, 0)).toEqual([]);
+});
+
+test('row keys: a row keeps its key, new rows take those of rows that are gone, in their order', () => {
+  const first = assignKeys(new Map(), [0, 1, 2, 3]);
+  expect([...first]).toEqual([
+    [0, 0],
+    [1, 1],
+    [2, 2],
+    [3, 3],
+  ]);
+  const scrolled = assignKeys(first, [2, 3, 4, 5]);
+  expect([...scrolled]).toEqual([
+    [2, 2],
+    [3, 3],
+    [4, 0],
+    [5, 1],
+  ]);
+  const jumped = assignKeys(scrolled, [90, 91, 92, 93]);
+  expect([...jumped.values()]).toEqual([2, 3, 0, 1]);
+  expect([...assignKeys(jumped, [91, 92, 93, 94, 95, 96])]).toEqual([
+    [91, 3],
+    [92, 0],
+    [93, 1],
+    [94, 2],
+    [95, 4],
+    [96, 5],
+  ]);
 });

@@ -77,6 +77,17 @@ export const listParts = ({ first, end }: RowWindow, kept: number, count: number
   return parts;
 };
 
+/**
+ * The key of each row, by those of the rows before: a row keeps its key, and a new row takes over the elements of one that is gone, which is cheaper
+ * than creating them. Keys that are taken over stay in their order, so that no element moves if all rows are new.
+ */
+export const assignKeys = (last: ReadonlyMap<number, number>, rows: readonly number[]): ReadonlyMap<number, number> => {
+  const kept = new Set(rows.flatMap((row) => last.get(row) ?? []));
+  const free = [...last.values()].filter((key) => !kept.has(key));
+  let next = Math.max(-1, ...last.values());
+  return new Map(rows.map((row) => [row, last.get(row) ?? free.shift() ?? ++next]));
+};
+
 /** How far to scroll so that a row is in view with `margin` pixels above and below; 0 if it already is. */
 export const scrollToRow = (row: number, rowHeight: number, top: number, height: number, margin: number): number => {
   const rowTop = top + row * rowHeight;
