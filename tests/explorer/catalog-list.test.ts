@@ -12,6 +12,7 @@ import {
   head,
   link,
   manyStreams,
+  pairs,
   poll,
   pricesOf,
   ready,
@@ -204,6 +205,69 @@ test(
     await page.getByRole('searchbox').fill('bitcoin');
     await expectPairs(page, ['BTC/USD', 'BTC/USD', 'BTC/USD']);
     expect(asked).toBe(1);
+  },
+  timeout,
+);
+
+test(
+  'a change and trend that cannot be loaded look different from none, and are loaded later',
+  async () => {
+    let isBroken = true;
+    const { page, allow, expectAccessible } = await world.openPage({
+      path: '/?base_asset=BTC',
+      signedIn: true,
+      prepare: (opening) =>
+        opening.route('**/api/v1/reports/candles/bulk*', (route) =>
+          isBroken
+            ? route.fulfill({ status: 400, json: { error: 'invalid_parameter', message: 'Not now.' } })
+            : route.continue(),
+        ),
+    });
+    allow(/400/);
+    const marks = page.getByRole('img', { name: 'Not loaded' });
+    await expect.poll(() => marks.count(), poll).toBe(6); // change and trend of three streams
+    expect(await marks.first().getAttribute('title')).toBe('Could not be loaded. Retrying every 15 s.');
+    await expectAccessible();
+    isBroken = false;
+    await page.evaluate(() => document.dispatchEvent(new Event('visibilitychange'))); // as after 15 s
+    await page.locator('[data-row] .trend').nth(2).waitFor();
+    expect(await marks.count()).toBe(0);
+  },
+  timeout,
+);
+
+test(
+  'order: by a live value, it is paused while a row has the focus, so that Enter opens the stream that was chosen',
+  async () => {
+    const { page } = await world.openPage({ path: '/?sort=age', signedIn: true });
+    await page.locator('[data-row] .exact').nth(5).waitFor();
+    await link(page, 3).focus();
+    const chosen = await link(page, 3).getAttribute('href');
+    await page.getByText('Order paused').waitFor();
+    // From here on, the order by age would have changed.
+    const order = await pairs(page);
+    const ages = () => page.locator('[data-row] .col-age').allTextContents();
+    const before = await ages();
+    await expect.poll(async () => (await ages()).join() !== before.join(), poll).toBe(true);
+    await page.keyboard.press('s');
+    expect(await pairs(page)).toEqual(order);
+    await page.keyboard.press('Enter');
+    await page.waitForURL(`${world.url}${chosen}`);
+  },
+  timeout,
+);
+
+test(
+  'address: a watchlist and an order in capitals count; what means nothing is said, and can be removed',
+  async () => {
+    const { page } = await world.openPage({ path: '/?watchlist=TRUE' });
+    await page.getByRole('heading', { name: 'Your watchlist is empty' }).waitFor();
+    await page.goto(`${world.url}/?sort=-nothing&watchlist=maybe`);
+    await page.getByText('Ignored the order in the address: there is no column "-nothing" to sort by.').waitFor();
+    await page.getByText('Ignored a filter in the address: watchlist must be true or false.').waitFor();
+    await page.getByRole('button', { name: 'Remove order' }).click();
+    await page.getByRole('button', { name: 'Remove filter' }).click();
+    await expectSearch(page, '');
   },
   timeout,
 );

@@ -116,22 +116,39 @@ const Muted = ({ feedId, title, decoded, isEnded, move, children }: MutedProps) 
   );
 };
 
-const unsupported = 'This server does not offer candles of many streams.';
+/** Instead of a day: why there is none. */
+const NoDay = ({ feedId }: { readonly feedId: string }) => {
+  const { days } = useExplorer();
+  if (!days.areSupported.value) return <Nothing title="This server does not offer candles of many streams." />;
+  const phase = days.phaseOf(feedId).value;
+  if (phase !== 'failed') return <Nothing title={phase === 'loaded' ? 'No reports in the last 24 h.' : undefined} />;
+  return (
+    <span class="muted not-loaded" role="img" aria-label="Not loaded" title="Could not be loaded. Retrying every 15 s.">
+      ↻
+    </span>
+  );
+};
 
 /** The change since 24 h ago, or since the first report after it. */
 export const ChangeCell = ({ stream: { feedId } }: One) => {
   const { live, days, times } = useExplorer();
   const price = live.latest(feedId).value?.decoded.price;
   const day = days.of(feedId).value;
-  if (price === undefined || day === undefined)
-    return <Nothing title={days.areSupported.value ? undefined : unsupported} />;
+  if (day === undefined) return <NoDay feedId={feedId} />;
+  if (price === undefined) return <Nothing />;
   const { difference, percent } = changeOf(day.first, price);
   const kind = difference > 0n ? 'ok' : difference < 0n ? 'bad' : 'muted';
   const exact = `${difference > 0n ? '+' : ''}${formatPrice(difference).replace('-', '−')}`;
+  // Candles of an hour do not say when in it the first report was.
+  const since = day.isToTheMinute ? 'since' : 'since the first report after';
   return (
-    <span class="change-lines" title={`${exact} since ${times.format(day.sinceMs)}`}>
+    <span class="change-lines" title={`${exact} ${since} ${times.format(day.sinceMs)}`}>
       <span class={kind}>{percent === undefined ? exact : formatPercent(percent, difference)}</span>
-      {!day.isWhole && <span class="muted small">since {times.split(day.sinceMs).clock.slice(0, 5)}</span>}
+      {!day.isWhole && (
+        <span class="muted small">
+          {day.isToTheMinute ? 'since' : 'after'} {times.split(day.sinceMs).clock.slice(0, 5)}
+        </span>
+      )}
     </span>
   );
 };
@@ -139,7 +156,7 @@ export const ChangeCell = ({ stream: { feedId } }: One) => {
 export const TrendCell = ({ stream: { feedId } }: One) => {
   const { days, live } = useExplorer();
   const day = days.of(feedId).value;
-  if (day === undefined) return <Nothing title={days.areSupported.value ? undefined : unsupported} />;
+  if (day === undefined) return <NoDay feedId={feedId} />;
   return <Trend day={day} digits={live.digits(feedId).value} />;
 };
 

@@ -16,7 +16,7 @@ const decoded = {
   observationsMs: 1_700_000_001_250,
 };
 const latest = { decoded } as LiveReport; // the fields that a file has
-const day = { first: -3_000n * one, sinceMs: 1_699_920_000_000, isWhole: true, points: [] };
+const day = { first: -3_000n * one, sinceMs: 1_699_920_000_000, isToTheMinute: false, isWhole: true, points: [] };
 
 test('csv: exact values, times in UTC, lines that end with CR LF', () => {
   const [head, line, end] = toCsv([{ stream: stream(), latest, day }]).split('\r\n');

@@ -19,7 +19,7 @@ export const exportStreams = async (
   days.load(feedIds);
   const isKnown = (feedId: string): boolean =>
     (live.latest(feedId).peek() !== undefined || live.isEmpty(feedId).peek()) &&
-    (days.isLoaded(feedId) || !days.areSupported.peek());
+    (days.phaseOf(feedId).peek() === 'loaded' || !days.areSupported.peek());
   const startedMs = Date.now();
   while (!feedIds.every(isKnown) && Date.now() - startedMs < waitMaxMs)
     await new Promise((resolve) => setTimeout(resolve, lookEveryMs));

@@ -170,3 +170,13 @@ test('catalog filter: every filter of the API is on the page', () => {
   );
   expect(Object.keys(filterLabels)).toHaveLength(14);
 });
+
+test('catalog filter: watchlist is true in any case; what is neither true nor false is a problem', () => {
+  const wantedOf = (text: string) => readWanted(new URLSearchParams(text));
+  expect(wantedOf('watchlist=TRUE').isWatched).toBe(true);
+  expect([wantedOf('watchlist=False').isWatched, wantedOf('watchlist=False').problems]).toEqual([false, []]);
+  expect([wantedOf('watchlist=yes').isWatched, wantedOf('watchlist=yes').problems]).toEqual([
+    false,
+    [{ name: 'watchlist', text: 'watchlist must be true or false.' }],
+  ]);
+});

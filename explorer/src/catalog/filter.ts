@@ -49,8 +49,16 @@ export type Wanted = {
   readonly search: string;
   /** Only streams of the watchlist. */
   readonly isWatched: boolean;
-  readonly problems: readonly { readonly name: FilterName; readonly text: string }[];
+  readonly problems: readonly { readonly name: FilterName | typeof watchlistName; readonly text: string }[];
 };
+
+/** Whether the address selects the streams of the watchlist. */
+export const isWatchlist = (query: URLSearchParams): boolean => query.get(watchlistName)?.toLowerCase() === 'true';
+
+const watchlistProblems = (query: URLSearchParams): Wanted['problems'] =>
+  ['true', 'false'].includes((query.get(watchlistName) ?? 'false').toLowerCase())
+    ? []
+    : [{ name: watchlistName, text: 'watchlist must be true or false.' }];
 
 /** Reads the query of the address. */
 export const readWanted = (query: URLSearchParams): Wanted => {
@@ -59,8 +67,11 @@ export const readWanted = (query: URLSearchParams): Wanted => {
   return {
     filter: Object.assign({}, ...read.map(({ filter }) => filter)) as DiscoveryFilter, // each is a part of one
     search: (query.get('q') ?? '').trim().toLowerCase(),
-    isWatched: query.get(watchlistName) === 'true',
-    problems: read.flatMap(({ name, problem }) => (problem === undefined ? [] : [{ name, text: problem }])),
+    isWatched: isWatchlist(query),
+    problems: [
+      ...read.flatMap(({ name, problem }) => (problem === undefined ? [] : [{ name, text: problem }])),
+      ...watchlistProblems(query),
+    ],
   };
 };
 
@@ -198,7 +209,7 @@ export type ActiveFilter = { readonly label: string; readonly without: URLSearch
 
 /** Every active filter value, spelled as in the catalog; not those that are ignored. */
 export const activeFilters = (query: URLSearchParams, values: FilterValues): readonly ActiveFilter[] => {
-  const ignored = readWanted(query).problems.map(({ name }) => name);
+  const ignored: readonly string[] = readWanted(query).problems.map(({ name }) => name);
   const ofNames = nameFilterNames.flatMap((name) => {
     const chosen = chosenOf(query, name);
     if (chosen.length === 0 || ignored.includes(name)) return [];
@@ -214,7 +225,6 @@ export const activeFilters = (query: URLSearchParams, values: FilterValues): rea
       label: name === 'hidden' ? filterLabels.hidden : `${filterLabels[name]} ${query.get(name)}`,
       without: withValue(query, name, ''),
     }));
-  const ofWatchlist =
-    query.get(watchlistName) === 'true' ? [{ label: 'Watchlist', without: withValue(query, watchlistName, '') }] : [];
+  const ofWatchlist = isWatchlist(query) ? [{ label: 'Watchlist', without: withValue(query, watchlistName, '') }] : [];
   return [...ofWatchlist, ...ofNames, ...ofOthers];
 };

@@ -13,8 +13,8 @@ import type { RowScroll } from './scroll.ts';
 const restMs = 200;
 /** Streams out of view are watched too if all rows exist or the order is live, up to this many in all. */
 const watchedMax = 100;
-/** How often the last day of the rows is loaded again. */
-const daysEveryMs = 60_000;
+/** How often the last day of the rows is loaded if it is older than a minute, or failed. */
+const daysEveryMs = 15_000;
 
 export type LiveNeeds = {
   /** Whether rows out of view have prices too: because they exist, or because they are sorted by them. */
@@ -78,15 +78,36 @@ export const useLiveRows = (
 
 const sortAgainMs = 2_000;
 
-/** Ticks every two seconds while the order depends on live values: rows that move at every report are unreadable. */
-export const useLiveTick = (isOn: boolean): number => {
-  const [tick, setTick] = useState(0);
+/** A pointer that has rested on a row for longer than this does not aim at it. */
+const aimMs = 5_000;
+
+/**
+ * Ticks every two seconds while the order depends on live values: rows that move at every report are unreadable. Held while a row has the
+ * focus or someone aims at one: it must not become another stream just before they open it.
+ */
+export const useLiveTick = (isOn: boolean): { readonly tick: number; readonly isHeld: boolean } => {
+  const [state, setState] = useState({ tick: 0, isHeld: false });
   useEffect(() => {
     if (!isOn) return undefined;
-    const timer = setInterval(() => setTick((count) => count + 1), sortAgainMs);
-    return () => clearInterval(timer);
+    let movedMs = Number.NEGATIVE_INFINITY;
+    const move = (): void => {
+      movedMs = performance.now();
+    };
+    const isHeldNow = (): boolean =>
+      document.querySelector('[data-row]:focus-within') !== null ||
+      (performance.now() - movedMs < aimMs && document.querySelector('[data-row]:hover') !== null);
+    const timer = setInterval(() => {
+      const isHeld = isHeldNow();
+      setState((last) => (isHeld && last.isHeld ? last : { tick: last.tick + (isHeld ? 0 : 1), isHeld }));
+    }, sortAgainMs);
+    document.addEventListener('pointermove', move, { passive: true });
+    return () => {
+      clearInterval(timer);
+      document.removeEventListener('pointermove', move);
+      setState(({ tick }) => ({ tick, isHeld: false }));
+    };
   }, [isOn]);
-  return tick;
+  return state;
 };
 
 /** The row that a key moves to; -1 is the search box, undefined for other keys. */

@@ -26,7 +26,7 @@ import { type LiveNeeds, useCatalogKeys, useLiveRows, useLiveTick, useRowClicks 
 import { distinctionsOf } from './names.ts';
 import { CatalogCards, CatalogTable, rowHeights } from './rows.tsx';
 import { useMedia, useRowScroll, useWidth } from './scroll.ts';
-import { isLiveOrder, type Order, readOrder, sortStreams, toggleOrder } from './sort.ts';
+import { isLiveOrder, type Order, orderProblem, readOrder, sortStreams, toggleOrder } from './sort.ts';
 import { ColumnPanel, type PanelName, Toolbar } from './toolbar.tsx';
 import { wholeMax } from './window.ts';
 import '../styles/catalog.css';
@@ -62,16 +62,19 @@ const UnreadyCatalog = ({ state }: { readonly state: Exclude<CatalogState, Ready
   );
 };
 
+const noStreams: ReadonlySet<string> = new Set();
+
 /** The streams that match the address's query, in its order. */
 const useSelection = ({ streams, hidden }: Ready, query: URLSearchParams, order: Order) => {
   const { live, days, watchlist: kept } = useExplorer();
-  const watchlist = kept.feedIds.value;
   const searchable = useMemo(() => streams.map(toSearchable), [streams]);
   const key = withValue(query, 'sort', '').toString();
   const wanted = useMemo(() => readWanted(query), [key]);
+  // Unless the list is of the watchlist, a star does not change it, and so not its order either.
+  const watchlist = wanted.isWatched ? kept.feedIds.value : noStreams;
   const from = useMemo((): Selectable => ({ streams: searchable, hidden, watchlist }), [searchable, hidden, watchlist]);
   const selected = useMemo(() => selectStreams(from, wanted), [from, wanted]);
-  const tick = useLiveTick(isLiveOrder(order));
+  const { tick, isHeld } = useLiveTick(isLiveOrder(order));
   const sorted = useMemo(
     () =>
       sortStreams(selected, order, {
@@ -80,7 +83,7 @@ const useSelection = ({ streams, hidden }: Ready, query: URLSearchParams, order:
       }),
     [selected, order.column, order.descending, tick],
   );
-  return { wanted, from, sorted };
+  return { wanted, from, sorted, isHeld };
 };
 
 /** Stars a stream, and what to tell screen readers about it. */
@@ -119,7 +122,7 @@ const ReadyCatalog = ({ state, page }: { readonly state: Ready; readonly page: R
   const [panel, setPanel] = useState<PanelName | undefined>(undefined);
   const searchBox = useRef<HTMLInputElement>(null);
   const order = readOrder(query);
-  const { wanted, from, sorted } = useSelection(state, query, order);
+  const { wanted, from, sorted, isHeld } = useSelection(state, query, order);
   const isSignedIn = session.userId.value !== undefined;
   const isNarrow = useMedia('(max-width: 40rem)');
   const { shown, fitting } = useColumns(page, isSignedIn, isNarrow);
@@ -136,7 +139,7 @@ const ReadyCatalog = ({ state, page }: { readonly state: Ready; readonly page: R
   const list = { streams: sorted, readable: state.readable, shown: fitting, order, isNarrow, searchBox };
   return (
     <>
-      <CatalogHead shown={sorted.length} total={listed.length} />
+      <CatalogHead shown={sorted.length} total={listed.length} isHeld={isHeld} />
       <Toolbar
         searchBox={searchBox}
         order={order}
@@ -189,16 +192,21 @@ const Filters = ({ from, wanted, values, isSignedIn }: FiltersProps) => {
 const Problems = ({ problems }: Pick<Wanted, 'problems'>) => {
   const { router } = useExplorer();
   const { query } = router.address.value;
+  const problem = orderProblem(query);
+  const all = [
+    ...problems.map(({ name, text }) => ({ name, text, kind: 'filter' })),
+    ...(problem === undefined ? [] : [{ name: 'sort', text: problem, kind: 'order' }]),
+  ];
   return (
     <>
-      {problems.map(({ name, text }) => (
+      {all.map(({ name, text, kind }) => (
         <Notice
           key={name}
           kind="warning"
-          title={`Ignored a filter in the address: ${text}`}
+          title={`Ignored ${kind === 'order' ? 'the order' : 'a filter'} in the address: ${text}`}
           action={
             <button type="button" onClick={() => router.setQuery(withValue(query, name, ''))}>
-              Remove filter
+              Remove {kind}
             </button>
           }
         />
@@ -207,7 +215,9 @@ const Problems = ({ problems }: Pick<Wanted, 'problems'>) => {
   );
 };
 
-const CatalogHead = ({ shown, total }: { readonly shown: number; readonly total: number }) => {
+type HeadProps = { readonly shown: number; readonly total: number; readonly isHeld: boolean };
+
+const CatalogHead = ({ shown, total, isHeld }: HeadProps) => {
   const { session } = useExplorer();
   return (
     <div class="catalog-head">
@@ -216,6 +226,11 @@ const CatalogHead = ({ shown, total }: { readonly shown: number; readonly total:
         {shown === total ? formatCount(total) : `${formatCount(shown)} of ${formatCount(total)}`}
       </p>
       {session.userId.value === undefined ? <SignInHint /> : <LivePill />}
+      {isHeld && (
+        <Pill kind="plain" title="Rows stay in place while one has the focus or you point at one.">
+          Order paused
+        </Pill>
+      )}
     </div>
   );
 };

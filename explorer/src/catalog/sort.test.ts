@@ -2,7 +2,7 @@ import type { CatalogEntry } from '@sealpost/protocol';
 import { expect, test } from 'vitest';
 import type { Day } from '../state/days.ts';
 import type { LiveReport } from '../state/live.ts';
-import { readOrder, sortStreams, toggleOrder } from './sort.ts';
+import { orderProblem, readOrder, sortStreams, toggleOrder } from './sort.ts';
 
 const stream = (feedId: string, change: Partial<CatalogEntry> = {}): CatalogEntry =>
   ({
@@ -72,4 +72,12 @@ test('catalog order: by change in percent, and by spread in basis points; unknow
   expect(sorted('sort=change', five)).toBe('abdce');
   expect(sorted('sort=-spread', five)).toBe('abedc');
   expect(sorted('sort=trend', five)).toBe('abcde'); // a line has no order
+});
+
+test('catalog order: in any case, and an unknown column is a problem', () => {
+  expect(readOrder(new URLSearchParams('sort=-Price'))).toEqual({ column: 'price', descending: true });
+  expect(orderProblem(new URLSearchParams('sort=-Price'))).toBeUndefined();
+  expect(orderProblem(new URLSearchParams())).toBeUndefined();
+  expect(readOrder(new URLSearchParams('sort=-nothing'))).toEqual({ column: 'pair', descending: false });
+  expect(orderProblem(new URLSearchParams('sort=-nothing'))).toBe('there is no column "-nothing" to sort by.');
 });

@@ -14,13 +14,25 @@ const liveColumns: readonly ColumnName[] = ['price', 'change', 'spread', 'age'];
 /** Whether the order depends on live reports. */
 export const isLiveOrder = ({ column }: Order): boolean => liveColumns.includes(column);
 
+/** The column of `sort=-price`, in any case; undefined if there is no such column to sort by. */
+const columnOf = (raw: string): ColumnName | undefined => {
+  const name = raw.replace(/^-/, '').toLowerCase();
+  return Object.hasOwn(columns, name) && isSortable(name as ColumnName) ? (name as ColumnName) : undefined; // just looked up
+};
+
 /** Parses `sort=-price`; by pair if it is missing or invalid. */
 export const readOrder = (query: URLSearchParams): Order => {
   const raw = query.get('sort') ?? '';
-  const column = raw.replace(/^-/, '');
-  return Object.hasOwn(columns, column) && isSortable(column as ColumnName) // just looked up
-    ? { column: column as ColumnName, descending: raw.startsWith('-') } // as above
-    : { column: 'pair', descending: false };
+  const column = columnOf(raw);
+  return column === undefined ? { column: 'pair', descending: false } : { column, descending: raw.startsWith('-') };
+};
+
+/** Why the order in the address is ignored; undefined if it is not. */
+export const orderProblem = (query: URLSearchParams): string | undefined => {
+  const raw = query.get('sort');
+  return raw === null || columnOf(raw) !== undefined
+    ? undefined
+    : `there is no column ${JSON.stringify(raw)} to sort by.`;
 };
 
 /** The query after a click on a column head: sorted by this column, or reversed if it already was. */

@@ -4,7 +4,7 @@ import type { RefObject } from 'preact';
 import { useState } from 'preact/hooks';
 import { useExplorer } from '../state/explorer.ts';
 import { type ColumnName, columns, columnsFor, toggleColumn } from './columns.ts';
-import { watchlistName, withValue } from './filter.ts';
+import { isWatchlist, watchlistName, withValue } from './filter.ts';
 import { isSortable, type Order } from './sort.ts';
 
 export type PanelName = 'filters' | 'columns';
@@ -72,7 +72,7 @@ export const Toolbar = ({ searchBox, order, filterCount, panel, onPanel, ...expo
 const WatchlistButton = () => {
   const { router, watchlist } = useExplorer();
   const { query } = router.address.value;
-  const isOn = query.get(watchlistName) === 'true';
+  const isOn = isWatchlist(query);
   const { size } = watchlist.feedIds.value;
   return (
     <button

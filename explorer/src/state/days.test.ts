@@ -26,6 +26,7 @@ test('day: from its first hour, or if the stream is younger, from its first minu
   expect(dayFrom(hours, undefined, hour)).toEqual({
     first: 10n,
     sinceMs: hour * 1_000,
+    isToTheMinute: false,
     isWhole: true,
     points: [
       { ms: hour * 1_000, price: 10n, isAfterGap: false },
@@ -36,12 +37,14 @@ test('day: from its first hour, or if the stream is younger, from its first minu
   });
   const candles = [candle(hour + 120, 9n, 10n), candle(hour + 180, 10n, 11n)];
   const late = dayFrom(hours, { candles, resolution: 60, isWhole: false }, 0);
-  expect([late?.first, late?.sinceMs, late?.isWhole, late?.points.length]).toEqual([
+  expect([late?.first, late?.sinceMs, late?.isToTheMinute, late?.isWhole, late?.points.length]).toEqual([
     9n,
     (hour + 120) * 1_000,
+    true,
     false,
     4,
   ]);
+  expect(dayFrom(hours, { candles, resolution: 300, isWhole: true }, 0)?.isToTheMinute).toBe(false);
   const short = dayFrom([candle(hour, 9n, 11n)], { candles, resolution: 60, isWhole: true }, 0);
   expect(short?.points.map(({ price }) => price)).toEqual([9n, 10n, 11n]);
 });
@@ -95,16 +98,42 @@ test('days: a server without candles of many streams is not asked again', async 
   expect(asked).toHaveLength(1);
 });
 
-test('days: after another failure, the next call asks again', async () => {
-  const { asked, days } = createBench(() =>
+test('days: after another failure, all that were asked for have failed, and the next call asks again', async () => {
+  const many = Array.from({ length: 150 }, (_, i) => `stream ${i}`);
+  const { asked, days, userId, nowMs } = createBench(() =>
     asked.length === 1 ? new SealpostError('network_error', 'gone') : undefined,
   );
+  expect(days.phaseOf('empty').value).toBe('unknown');
+  days.load(['empty', ...many]);
+  await expect.poll(() => days.phaseOf('stream 149').value).toBe('failed');
+  expect(days.phaseOf('empty').value).toBe('failed');
+  await expect
+    .poll(() => {
+      days.load(['empty', 'stream 149']);
+      return days.of('stream 149').value?.first;
+    })
+    .toBe(1n);
+  expect([days.phaseOf('empty').value, days.phaseOf('stream 149').value]).toEqual(['loaded', 'loaded']);
+  expect(days.areSupported.value).toBe(true);
+  nowMs.value += 1_000;
+  userId.value = undefined;
+  expect(days.phaseOf('empty').value).toBe('unknown');
+});
+
+test('days: one that is known stays when it cannot be loaded again', async () => {
+  const { asked, days, nowMs } = createBench(() =>
+    asked.length === 2 ? new SealpostError('network_error', 'gone') : undefined,
+  );
   days.load(['one']);
+  await expect.poll(() => days.of('one').value?.first).toBe(1n);
+  nowMs.value += 61_000;
+  days.load(['one']);
+  await expect.poll(() => asked.length).toBe(2);
   await expect
     .poll(() => {
       days.load(['one']);
-      return days.of('one').value?.first;
+      return asked.length;
     })
-    .toBe(1n);
-  expect(days.areSupported.value).toBe(true);
+    .toBe(3);
+  expect([days.of('one').value?.first, days.phaseOf('one').value]).toEqual([1n, 'loaded']);
 });

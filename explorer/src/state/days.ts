@@ -1,6 +1,6 @@
 // The last day of each stream for the list of streams: the price at its start, and the line of its prices. From candles of many streams per request,
 // cached for a minute.
-import { effect, type ReadonlySignal, type Signal, signal } from '@preact/signals';
+import { batch, effect, type ReadonlySignal, type Signal, signal } from '@preact/signals';
 import { type Candle, type CandlesManyResult, type Client, SealpostError } from '@sealpost/client';
 import { type Batches, createBatches } from './batches.ts';
 import type { Clock } from './clock.ts';
@@ -13,18 +13,22 @@ export type Day = {
   /** The first price, and when it was. */
   readonly first: bigint;
   readonly sinceMs: number;
+  /** Was it in the minute of `sinceMs`? If not, it was later, within the hour or five minutes that begin then. */
+  readonly isToTheMinute: boolean;
   /** Does it cover 24 h? False if the stream has no reports from its start. */
   readonly isWhole: boolean;
   readonly points: readonly DayPoint[];
 };
+
+export type DayPhase = 'unknown' | 'loaded' | 'failed';
 
 export type Days = {
   /** The last day of a stream; undefined until it is known, and if it has no reports. */
   readonly of: (feedId: string) => ReadonlySignal<Day | undefined>;
   /** Loads those that are not known or older than a minute. The user must be allowed to read all of them. */
   readonly load: (feedIds: readonly string[]) => void;
-  /** Whether the last day of a stream was loaded, even if it has no reports. */
-  readonly isLoaded: (feedId: string) => boolean;
+  /** Whether the last day of a stream was loaded, even if it has no reports; `failed` until a later attempt succeeds. */
+  readonly phaseOf: (feedId: string) => ReadonlySignal<DayPhase>;
   /** False if the server has no candles of many streams. */
   readonly areSupported: ReadonlySignal<boolean>;
 };
@@ -62,6 +66,7 @@ export const dayFrom = (hours: readonly Candle[], fine: FineCandles | undefined,
   return {
     first: first.open,
     sinceMs: first.timestamp * 1_000,
+    isToTheMinute: first !== firstHour && fine?.resolution === minute,
     isWhole: firstHour.timestamp <= start,
     points: isFine ? pointsOf(fine.candles, fine.resolution) : pointsOf(hours, hour),
   };
@@ -110,16 +115,51 @@ const readFine = async (
   return found;
 };
 
-export const createDays = (session: Pick<Session, 'client' | 'userId'>, clock: Pick<Clock, 'nowMs'>): Days => {
-  const known = new Map<string, Signal<Day | undefined>>();
+/** What is known of each stream. */
+const createKnownDays = () => {
+  const known = new Map<string, { readonly day: Signal<Day | undefined>; readonly phase: Signal<DayPhase> }>();
   const loadedMs = new Map<string, number>();
+  const asked = new Set<string>();
+  const of = (feedId: string) => {
+    const one = known.get(feedId) ?? { day: signal<Day | undefined>(undefined), phase: signal<DayPhase>('unknown') };
+    known.set(feedId, one);
+    return one;
+  };
+  return {
+    of,
+    /** Those that are not known or older than a minute. */
+    ask: (feedIds: readonly string[], nowMs: number): readonly string[] => {
+      const old = feedIds.filter((feedId) => !(Math.abs(nowMs - (loadedMs.get(feedId) ?? Number.NaN)) <= freshMs));
+      for (const feedId of old) asked.add(feedId);
+      return old;
+    },
+    take: (feedId: string, day: Day | undefined, nowMs: number): void => {
+      asked.delete(feedId);
+      loadedMs.set(feedId, nowMs);
+      const one = of(feedId);
+      one.day.value = day;
+      one.phase.value = 'loaded';
+    },
+    /** Those that were asked for and did not come. A day that is known stays. */
+    fail: (): void => {
+      for (const feedId of asked) if (!loadedMs.has(feedId)) of(feedId).phase.value = 'failed';
+      asked.clear();
+    },
+    forget: (): void => {
+      loadedMs.clear();
+      asked.clear();
+      for (const { day, phase } of known.values()) {
+        day.value = undefined;
+        phase.value = 'unknown';
+      }
+    },
+  };
+};
+
+export const createDays = (session: Pick<Session, 'client' | 'userId'>, clock: Pick<Clock, 'nowMs'>): Days => {
+  const known = createKnownDays();
   const areSupported = signal(true);
   let batches: Batches | undefined;
-  const of = (feedId: string): Signal<Day | undefined> => {
-    const day = known.get(feedId) ?? signal<Day | undefined>(undefined);
-    known.set(feedId, day);
-    return day;
-  };
   const read = async (client: Client, feedIds: readonly string[], abort: AbortSignal): Promise<void> => {
     const now = Math.floor(clock.nowMs.peek() / 1_000);
     const start = dayStart(now);
@@ -131,10 +171,10 @@ export const createDays = (session: Pick<Session, 'client' | 'userId'>, clock: P
     // Without them, a day that begins late begins at the full hour.
     const fine = await readFine(client, streams, [start, now], abort).catch(() => new Map<string, FineCandles>());
     if (abort.aborted) return;
-    for (const { feedID, candles } of streams) {
-      of(feedID).value = dayFrom(candles, fine.get(feedID), start);
-      loadedMs.set(feedID, now * 1_000);
-    }
+    batch(() => {
+      for (const { feedID, candles } of streams)
+        known.take(feedID, dayFrom(candles, fine.get(feedID), start), now * 1_000);
+    });
   };
   effect(() => {
     const client = session.client.value;
@@ -143,6 +183,7 @@ export const createDays = (session: Pick<Session, 'client' | 'userId'>, clock: P
     const load = (feedIds: readonly string[]): Promise<void> =>
       read(client, feedIds, ended.signal).catch((error: unknown) => {
         if (error instanceof SealpostError && error.code === 'not_supported') areSupported.value = false;
+        else if (!ended.signal.aborted) batch(known.fail);
         throw error;
       });
     batches = createBatches({ load, signal: ended.signal, pauseMs });
@@ -150,19 +191,15 @@ export const createDays = (session: Pick<Session, 'client' | 'userId'>, clock: P
       ended.abort();
       batches = undefined;
       areSupported.value = true;
-      loadedMs.clear();
-      for (const day of known.values()) day.value = undefined;
+      known.forget();
     };
   });
   return {
-    of,
-    isLoaded: (feedId) => loadedMs.has(feedId),
+    of: (feedId) => known.of(feedId).day,
+    phaseOf: (feedId) => known.of(feedId).phase,
     areSupported,
     load: (feedIds) => {
-      const nowMs = clock.nowMs.peek();
-      const isOld = (feedId: string): boolean =>
-        Math.abs(nowMs - (loadedMs.get(feedId) ?? Number.NEGATIVE_INFINITY)) > freshMs;
-      if (areSupported.peek()) batches?.load(feedIds.filter(isOld));
+      if (areSupported.peek() && batches !== undefined) batches.load(known.ask(feedIds, clock.nowMs.peek()));
     },
   };
 };
