@@ -44,14 +44,14 @@ test('a duplicate report is kept once, a late one is sorted in, an old one is dr
 
 test('a live report goes into the candle of its bucket, exactly', () => {
   const wide = 123_456_789_012_345_678_901n;
-  const [first] = addToCandles([candle(60, one, one, one, one)], { price: wide, timestamp: 119 }, 60);
+  const [first] = addToCandles([candle(60, one, one, one, one)], [{ price: wide, timestamp: 119 }], 60);
   expect(first).toEqual({ timestamp: 60, open: one, high: wide, low: one, close: wide, reports: 2 });
 });
 
 test('the first report of a bucket opens a candle, and one of an earlier bucket changes nothing', () => {
   const known = [candle(60, one, one, one, one)];
-  expect(addToCandles(known, { price: 7n, timestamp: 120 }, 60).at(-1)).toEqual(candle(120, 7n, 7n, 7n, 7n));
-  expect(addToCandles(known, { price: 7n, timestamp: 59 }, 60)).toEqual(known);
+  expect(addToCandles(known, [{ price: 7n, timestamp: 120 }], 60).at(-1)).toEqual(candle(120, 7n, 7n, 7n, 7n));
+  expect(addToCandles(known, [{ price: 7n, timestamp: 59 }], 60)).toEqual(known);
 });
 
 test('the axis has enough digits for its labels to differ', () => {

@@ -61,25 +61,30 @@ export const secondsOf = (spans: readonly Span[], from: number, to: number): rea
 /** A value with 18 decimals as a float coordinate, only for drawing. */
 export const toCoordinate = (value: bigint): number => Number(value) / 1e18;
 
-/** Adds a stream's newest report to its candles, by the server's rule, so that the page need not reload them. */
+/** Adds a stream's newest reports, in order, to its candles, by the server's rule, so that the page need not reload them. */
 export const addToCandles = (
   candles: readonly Candle[],
-  { price, timestamp: second }: Pick<Span, 'price' | 'timestamp'>,
+  reports: readonly Pick<Span, 'price' | 'timestamp'>[],
   resolution: number,
 ): readonly Candle[] => {
-  const timestamp = Math.floor(second / resolution) * resolution;
-  const last = candles.at(-1);
-  if (last !== undefined && last.timestamp > timestamp) return candles;
-  if (last?.timestamp !== timestamp)
-    return [...candles, { timestamp, open: price, high: price, low: price, close: price, reports: 1 }];
-  const next: Candle = {
-    ...last,
-    high: price > last.high ? price : last.high,
-    low: price < last.low ? price : last.low,
-    close: price,
-    reports: last.reports + 1,
-  };
-  return [...candles.slice(0, -1), next];
+  if (reports.length === 0) return candles;
+  const sum = [...candles];
+  for (const { price, timestamp: second } of reports) {
+    const timestamp = Math.floor(second / resolution) * resolution;
+    const last = sum.at(-1);
+    if (last !== undefined && last.timestamp > timestamp) continue;
+    if (last?.timestamp !== timestamp)
+      sum.push({ timestamp, open: price, high: price, low: price, close: price, reports: 1 });
+    else
+      sum[sum.length - 1] = {
+        ...last,
+        high: price > last.high ? price : last.high,
+        low: price < last.low ? price : last.low,
+        close: price,
+        reports: last.reports + 1,
+      };
+  }
+  return sum;
 };
 
 /** Most digits of a price. */

@@ -1,5 +1,7 @@
 // The chart on its canvas. Loaded on demand by chart.tsx, because the chart library is as large as the rest of the page. It draws; pointer
 // and keys are gestures.ts.
+
+import { daySeconds } from '@sealpost/protocol';
 import {
   type AutoscaleInfo,
   type ChartOptions,
@@ -94,22 +96,50 @@ const createAxisFormat = () => {
   };
 };
 
+/** What the marks of the time axis say: times, with dates where a day starts; only the latter; or the date of any mark. */
+type TickStyle = 'times' | 'day starts' | 'dates';
+
+/** Of a view of more than two weeks, no two marks are in one day. */
+const tickStyleOf = (seconds: number): TickStyle =>
+  seconds > 14 * daySeconds ? 'dates' : seconds > 4 * daySeconds ? 'day starts' : 'times';
+
 /** `09:28`, with seconds if marks are that close; where a day starts, its date. */
-const formatTick = (split: SplitTime, time: Time, type: TickMarkType): string => {
+const formatTick = (split: SplitTime, style: TickStyle, time: Time, type: TickMarkType): string => {
   const { day, clock } = split(Number(time) * 1_000);
+  if (style !== 'times') return style === 'day starts' && type >= TickMarkType.Time ? '' : day.slice(5);
   if (type === TickMarkType.TimeWithSeconds) return clock;
   return clock.startsWith('00:00') ? day.slice(5) : clock.slice(0, 5);
 };
 
-const timeOptions = (split: SplitTime): DeepPartial<ChartOptions> => ({
+const timeOptions = (split: SplitTime, style: TickStyle): DeepPartial<ChartOptions> => ({
   localization: {
     timeFormatter: (time: Time) => {
       const { day, clock } = split(Number(time) * 1_000);
       return `${day} ${clock}`;
     },
   },
-  timeScale: { tickMarkFormatter: (time: Time, type: TickMarkType) => formatTick(split, time, type) },
+  timeScale: { tickMarkFormatter: (time: Time, type: TickMarkType) => formatTick(split, style, time, type) },
 });
+
+/** How the time axis writes times: by the zone, and by the length of the view. */
+const createTimeAxis = (chart: IChartApi) => {
+  let split: SplitTime | undefined;
+  let style: TickStyle = 'times';
+  const apply = (): void => {
+    if (split !== undefined) chart.applyOptions(timeOptions(split, style));
+  };
+  return {
+    setTimes: (next: SplitTime): void => {
+      split = next;
+      apply();
+    },
+    setLength: (seconds: number): void => {
+      if (style === tickStyleOf(seconds)) return;
+      style = tickStyleOf(seconds);
+      apply();
+    },
+  };
+};
 
 /** Draws nothing: it has a point for every bar, so that time is linear across gaps and before the first report. */
 const gridView: ICustomSeriesPaneView<Time, { time: Time }, CustomSeriesOptions> = {
@@ -175,6 +205,7 @@ export const createChartCanvas = (container: HTMLElement, initial: ChartColors):
   let grid: ChartGrid | undefined;
   let drawAs: SeriesStyle['drawAs'] = 'candles';
   let hasPoints = false;
+  let isCompared = false;
   const chart = createChart(container, {
     ...optionsOf(colors),
     autoSize: true,
@@ -188,9 +219,11 @@ export const createChartCanvas = (container: HTMLElement, initial: ChartColors):
     () => ({ colors: { ...colors, line: colors.other }, drawAs: 'line' }),
   );
   const lastLine = createLastLine(prices);
+  const axis = createTimeAxis(chart);
   // A bar reaches half a bar to both sides of its index.
   const setWindow = ({ from, to }: ChartWindow): void => {
     if (grid === undefined) return;
+    axis.setLength(to - from);
     const [{ start }, step] = [grid, stepOf(grid.resolution)];
     chart.timeScale().setVisibleLogicalRange({ from: (from - start) / step, to: (to - start) / step - 1 });
   };
@@ -200,14 +233,14 @@ export const createChartCanvas = (container: HTMLElement, initial: ChartColors):
       const isOtherGrid = JSON.stringify(grid) !== JSON.stringify(picture.grid);
       ({ grid, drawAs } = picture);
       hasPoints = picture.points.length > 0;
+      // As few calls as can be: with each, the library computes its time axis again. Nothing is drawn before all are done.
       if (isOtherGrid) {
-        // Emptied first: points of two grids would be mixed.
-        for (const series of [prices, compared]) series.setData([]);
         bars.setData(barTimes(grid));
         chart.applyOptions({ timeScale: { secondsVisible: stepOf(grid.resolution) === 1 } });
       }
       prices.setData(seriesPoints(picture.points));
-      compared.setData(seriesPoints(picture.compared ?? []));
+      if (isCompared || picture.compared !== undefined) compared.setData(seriesPoints(picture.compared ?? []));
+      isCompared = picture.compared !== undefined;
       const mode = picture.compared === undefined ? PriceScaleMode.Normal : PriceScaleMode.Percentage;
       if (chart.priceScale('right').options().mode !== mode) chart.priceScale('right').applyOptions({ mode });
       setWindow(window);
@@ -222,7 +255,7 @@ export const createChartCanvas = (container: HTMLElement, initial: ChartColors):
       colors = next;
       chart.applyOptions(optionsOf(next));
     },
-    setTimes: (split) => chart.applyOptions(timeOptions(split)),
+    setTimes: axis.setTimes,
     plotWidth: () => chart.timeScale().width(),
     screenshot: () => chart.takeScreenshot(),
     remove: () => chart.remove(),

@@ -118,17 +118,20 @@ const drawCandles = (
   }
 };
 
+/** Points that are stroked at once: browsers without a GPU take longer for a long path than for its parts. */
+const strokedPoints = 64;
+/** Bars narrower than this are upright rectangles, which take a quarter of the time of a stroke and look the same. */
+const densePixels = 1;
+
 /** A line through the closing prices; it stops at a bucket without a report. A bucket between two gaps is a dash. */
-const drawLine = (
-  { context, horizontalPixelRatio: h, verticalPixelRatio: v }: Scope,
-  series: Series,
-  toY: ToY,
-): void => {
+const drawLine = (scope: Scope, series: Series, toY: ToY): void => {
+  const { context, horizontalPixelRatio: h, verticalPixelRatio: v } = scope;
   const { barSpacing } = series;
   context.lineWidth = linePixels * v;
   context.lineJoin = 'round';
   context.beginPath();
   let before: { readonly x: number; readonly y: number; isAlone: boolean } | undefined;
+  let count = 0;
   const dash = (): void => {
     if (before?.isAlone !== true) return;
     const half = Math.max(1, barSpacing / 2);
@@ -139,16 +142,42 @@ const drawLine = (
     const value = originalData.close ?? closeOf(originalData.pieces);
     const y = value === undefined ? null : toY(value);
     if (y === null) continue;
-    const follows = before !== undefined && x - before.x < barSpacing * 1.5;
-    if (follows) context.lineTo(x * h, y * v);
-    else {
+    const last = before !== undefined && x - before.x < barSpacing * 1.5 ? before : undefined;
+    if (last === undefined) {
       dash();
       context.moveTo(x * h, y * v);
+    } else if (barSpacing < densePixels) fillUpright(scope, last, { x, y });
+    else {
+      context.lineTo(x * h, y * v);
+      count += 1;
     }
-    before = { x, y, isAlone: !follows };
+    before = { x, y, isAlone: last === undefined };
+    if (count < strokedPoints) continue;
+    context.stroke();
+    context.beginPath();
+    context.moveTo(x * h, y * v);
+    count = 0;
   }
   dash();
   context.stroke();
+};
+
+type Place = { readonly x: number; readonly y: number };
+
+/** From one point to the next, which is less than a pixel away. */
+const fillUpright = (
+  { context, horizontalPixelRatio: h, verticalPixelRatio: v }: Scope,
+  from: Place,
+  to: Place,
+): void => {
+  const left = Math.floor(from.x * h);
+  const height = Math.abs(to.y - from.y) + linePixels;
+  context.fillRect(
+    left,
+    (Math.min(from.y, to.y) - linePixels / 2) * v,
+    Math.max(1, Math.floor(to.x * h) - left),
+    height * v,
+  );
 };
 
 const closeOf = (pieces: readonly Piece[] | undefined): number | undefined => {

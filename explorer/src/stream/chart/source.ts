@@ -177,6 +177,6 @@ const readCandles = (
   return {
     grid,
     spans: [],
-    candles: fresh.reduce<readonly Candle[]>((sum, span) => addToCandles(sum, span, step), stored),
+    candles: addToCandles(stored, fresh, step),
   };
 };
