@@ -52,7 +52,9 @@ const isSame = (a: RowProps, b: RowProps): boolean => rowKeys.every((key) => a[k
 type RowNode = { readonly props: RowProps; readonly node: VNode };
 
 /** Rows that may show another stream in full per frame. */
-const rowsPerFrame = 6;
+const rowsPerFrame = 4;
+/** A frame that begins sooner than this after a render is the one that shows it. */
+const sameFrameMs = 8;
 
 /** Whether a row can wait for a later frame: what it shows is whole and was right a moment ago, or it is new. */
 const canWait = (before: RowProps | undefined, props: RowProps): boolean =>
@@ -150,7 +152,12 @@ const useMoreFrames = () => {
   return {
     isPrinting: isPrinting.current,
     drawMore: (): (() => void) => {
-      const frame = requestAnimationFrame(() => render({}));
+      const renderedMs = performance.now();
+      const step = (): void => {
+        if (performance.now() - renderedMs < sameFrameMs) frame = requestAnimationFrame(step);
+        else render({});
+      };
+      let frame = requestAnimationFrame(step);
       return () => cancelAnimationFrame(frame);
     },
   };

@@ -24,11 +24,10 @@ export const rowWindow = (
   isSparing = false,
 ): RowWindow => {
   const [spare, step] = isSparing ? [0, 1] : [spareRows, stepRows];
-  const firstInView = Math.floor(-top / rowHeight);
-  const endOfView = Math.ceil((height - top) / rowHeight);
-  const first = clamp(Math.floor((firstInView - spare) / step) * step, count);
-  const end = clamp(Math.ceil((endOfView + spare) / step) * step, count);
-  return { first, end };
+  const first = Math.floor((Math.floor(-top / rowHeight) - spare) / step) * step;
+  // Always as many, wherever the first one begins, so that scrolling creates no elements and removes none.
+  const rows = Math.ceil(height / rowHeight) + 2 * spare + step;
+  return { first: clamp(first, count), end: clamp(first + rows, count) };
 };
 
 const clamp = (row: number, count: number): number => Math.min(count, Math.max(0, row));
