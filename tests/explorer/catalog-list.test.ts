@@ -231,7 +231,7 @@ test(
     isBroken = false;
     await page.evaluate(() => document.dispatchEvent(new Event('visibilitychange'))); // as after 15 s
     await page.locator('[data-row] .trend').nth(2).waitFor();
-    expect(await marks.count()).toBe(0);
+    await expect.poll(() => marks.count(), poll).toBe(0);
   },
   timeout,
 );

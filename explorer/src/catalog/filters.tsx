@@ -1,5 +1,5 @@
 // The panel with the catalog's filters, and a chip for each active one.
-import { useState } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
 import { formatCount } from '../ui/format.ts';
 import {
   type ActiveFilter,
@@ -28,15 +28,19 @@ const boxesMax = 16;
 /** Suggestions while the user types. */
 const offersMax = 50;
 
-export const FilterPanel = ({ isSignedIn, ...props }: FilterProps & { readonly isSignedIn: boolean }) => (
-  <section id="filters" class="filters card" aria-label="Filters">
-    {nameFilterNames.map((name) => (
-      <NameFilterField key={name} name={name} {...props} />
-    ))}
-    <HiddenField {...props} isSignedIn={isSignedIn} />
-    <DateFilterFields {...props} />
-  </section>
-);
+export const FilterPanel = ({ isSignedIn, ...props }: FilterProps & { readonly isSignedIn: boolean }) => {
+  const [isDrawn, setDrawn] = useState(false);
+  useEffect(() => setDrawn(true), []); // dates come in the next frame, because each takes as long as all other fields
+  return (
+    <section id="filters" class="filters card" aria-label="Filters">
+      {nameFilterNames.map((name) => (
+        <NameFilterField key={name} name={name} {...props} />
+      ))}
+      <HiddenField {...props} isSignedIn={isSignedIn} />
+      {isDrawn && <DateFilterFields {...props} />}
+    </section>
+  );
+};
 
 const NameFilterField = ({
   name,
