@@ -162,12 +162,29 @@ test(
 );
 
 test(
-  'sign-in: a wrong secret explains itself, and the right one then signs in',
+  'sign-in: Escape cancels it; a wrong secret explains itself, and the right one then signs in',
   async () => {
     const { page, allow, screenshot } = await world.openPage();
     allow(/status of 401/);
-    await page.getByRole('button', { name: 'Sign in' }).first().click();
     const dialog = page.getByRole('dialog');
+    let held: () => void = () => {};
+    await page.route('**/api/v1/feeds', async (route) => {
+      await new Promise<void>((resolve) => {
+        held = resolve;
+      });
+      await route.continue().catch(() => {}); // canceled
+    });
+    await page.getByRole('button', { name: 'Sign in' }).first().click();
+    await dialog.getByLabel('User ID').fill(world.userId);
+    await dialog.getByLabel('Secret').fill(world.secret);
+    const canceled = page.waitForEvent('requestfailed', (request) => request.url().endsWith('/api/v1/feeds'));
+    await dialog.getByRole('button', { name: 'Sign in' }).click();
+    await dialog.getByRole('button', { name: 'Signing in…' }).waitFor();
+    await page.keyboard.press('Escape');
+    await canceled;
+    held();
+    await page.unroute('**/api/v1/feeds');
+    await page.getByRole('button', { name: 'Sign in' }).first().click();
     await dialog.getByLabel('User ID').fill(world.userId);
     await dialog.getByLabel('Secret').fill('not-the-secret');
     await dialog.getByRole('button', { name: 'Sign in' }).click();

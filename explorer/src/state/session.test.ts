@@ -387,3 +387,30 @@ test('session: errors are explained in words for users', async () => {
   });
   expect(explainError(new Error('x')).advice).toBe('Reload the page.');
 });
+
+test('session: an aborted sign-in rejects, and a response that arrives later does not sign in', async () => {
+  const { platform } = openPlatform('');
+  const abort = new AbortController();
+  const late: Platform = {
+    ...platform,
+    fetch: async (...request) => {
+      abort.abort();
+      return platform.fetch(...request);
+    },
+  };
+  const session = createSession(late);
+  await expect(session.signIn({ userId, secret: 'a' }, true, abort.signal)).rejects.toMatchObject({ code: 'aborted' });
+  expect([session.userId.value, session.isPending.value]).toEqual([undefined, false]);
+});
+
+test('session: a 403 without a code says that the account may not read this, and kept credentials stay', async () => {
+  const { platform, kept } = openPlatform('', () => ({ status: 403, body: { message: 'Forbidden' } }));
+  kept.set(storageKey, JSON.stringify({ userId, secret: 'a' }));
+  const session = createSession(platform);
+  await settled(session);
+  expect(explainError(session.refusal.value)).toEqual({
+    problem: 'Your account may not read this.',
+    advice: 'Ask the server’s operator for access, or sign in with another account.',
+  });
+  expect(kept.has(storageKey)).toBe(true);
+});

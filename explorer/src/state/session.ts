@@ -27,8 +27,8 @@ export type Session = {
   readonly rateLimits: ReadonlySignal<readonly RateLimit[]>;
   /** Where the credentials are kept. */
   readonly place: ReadonlySignal<Place>;
-  /** Checks the credentials with the server; rejects with its error. They stay until the tab is closed; `remember`: until sign-out. */
-  readonly signIn: (credentials: Credentials, remember: boolean) => Promise<void>;
+  /** Checks the credentials with the server; rejects with its error, or when aborted. They stay until the tab is closed; `remember`: until sign-out. */
+  readonly signIn: (credentials: Credentials, remember: boolean, signal?: AbortSignal) => Promise<void>;
   readonly signOut: () => void;
   /** Signs one request and sends it as it stands; see send.ts. */
   readonly send: (request: PlainRequest) => Promise<SentRequest>;
@@ -46,8 +46,9 @@ export const createSession = (platform: Platform): Session => {
       hold(given, remember);
       refusal.value = undefined;
     });
-  const signIn = async (given: Credentials, remember: boolean): Promise<void> => {
-    await open(given, { retries: 1 }).feeds();
+  const signIn: Session['signIn'] = async (given, remember, signal) => {
+    await open(given, { retries: 1 }).feeds(signal && { signal });
+    signal?.throwIfAborted();
     accept(given, remember);
   };
   const tryOut = async ({ given, remember }: Found): Promise<void> => {
@@ -144,9 +145,12 @@ const createOpen =
   (given: Credentials | undefined, options: { readonly retries?: number } = {}): Client =>
     createClient({ baseUrl: location.origin, fetch: observedFetch, onWarning: () => {}, ...options, ...given });
 
+/** A 403 without a code: whoever sent it knows the account and does not let it read this. */
+const isForbidden = (error: SealpostError): boolean => error.isInferred && error.status === 403;
+
 /** The credentials are wrong, now and later. */
 const isRejected = (error: unknown): boolean =>
-  error instanceof SealpostError && ['unauthorized', 'invalid_option'].includes(error.code);
+  error instanceof SealpostError && ['unauthorized', 'invalid_option'].includes(error.code) && !isForbidden(error);
 
 const isOutage = (error: unknown): boolean =>
   error instanceof SealpostError &&
@@ -159,6 +163,11 @@ export const explainError = (error: unknown): Explanation => {
   if (error instanceof LoadingError)
     return { problem: error.message, advice: 'Check your connection, then try again. The server may be restarting.' };
   if (!(error instanceof SealpostError)) return { problem: 'Something went wrong.', advice: 'Reload the page.' };
+  if (isForbidden(error))
+    return {
+      problem: 'Your account may not read this.',
+      advice: 'Ask the server’s operator for access, or sign in with another account.',
+    };
   const known = error.advice === newLinkAdvice ? undefined : explanations[error.code]?.(error.details);
   return known ?? { problem: error.message, advice: error.advice };
 };

@@ -49,6 +49,8 @@ const SignInForm = () => {
   const { session, signIn } = useExplorer();
   const [failure, setFailure] = useState<Explanation | undefined>(undefined);
   const [isAsking, setAsking] = useState(false);
+  const abort = useRef<AbortController | undefined>(undefined);
+  useEffect(() => () => abort.current?.abort(), []); // a closed dialog does not sign in
   const submit = async (event: Event): Promise<void> => {
     event.preventDefault();
     const { given, remember } = readForm(event.currentTarget as HTMLFormElement); // the form listens
@@ -56,10 +58,13 @@ const SignInForm = () => {
     setFailure(mistake);
     if (mistake !== undefined) return;
     setAsking(true);
+    abort.current = new AbortController();
+    const { signal } = abort.current;
     try {
-      await session.signIn(given, remember);
+      await session.signIn(given, remember, signal);
       signIn.close();
     } catch (error) {
+      if (signal.aborted) return;
       setFailure(explainError(error));
       setAsking(false);
     }
