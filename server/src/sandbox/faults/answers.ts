@@ -206,14 +206,25 @@ const changeCoverage: Change = async (parts, asked) => {
   return withText(asked.answer, JSON.stringify(coverage));
 };
 
+/** When the newest report that no fault hides was observed. */
+const newestVisibleMs = async (parts: AnswerParts, asked: Asked, feedId: FeedId): Promise<number | undefined> => {
+  const newestMs = asked.isMissing(feedId) ? undefined : parts.reports.newestMs(feedId);
+  const hidden = newestMs === undefined ? undefined : parts.decisions.hiding(asked, feedId, newestMs);
+  if (newestMs === undefined || hidden === undefined) return newestMs;
+  const visible = await newestVisible(parts, asked, feedId, hidden, newestMs);
+  return visible && observedMs(visible);
+};
+
 /** Measured again from the visible reports, without counts of ingest. */
 const changeStreamCoverage: Change = async (parts, asked) => {
   if (!(asked.feedIds.some(asked.isMissing) || parts.decisions.has(hidingKinds))) return asked.answer;
   const { reports, decisions } = parts;
+  const newest = new Map<FeedId, number | undefined>();
+  for (const feedId of asked.feedIds) newest.set(feedId, await newestVisibleMs(parts, asked, feedId));
   const reader: CoverageReader = {
     windows: reports.windows,
     neighbours: reports.neighbours,
-    newestMs: (feedId) => (asked.isMissing(feedId) ? undefined : reports.newestMs(feedId)),
+    newestMs: (feedId) => newest.get(feedId),
     isVisible: (feedId, { observationsMs }) => decisions.hiding(asked, feedId, observationsMs) === undefined,
     hourCounts: async () => new Map(),
   };

@@ -26,7 +26,7 @@ afterEach(() => node.faults.clear());
 const push = async (): Promise<number> => {
   second += 1;
   node.clock.ms = second * 1_000;
-  await node.append(...[eth, btc].map((feedId) => node.signed.report(feedId, second, second)));
+  await node.append(...[eth, btc].map((feedId) => ({ ...node.signed.report(feedId, second, second), price: 1n })));
   return second;
 };
 
@@ -198,6 +198,34 @@ test('gap: reports of its time are left out, also later and for clients that cat
   await expect.poll(() => again.reports().map((report) => report.observationsTimestamp)).toEqual([end]);
   again.close();
 });
+
+test.each(['missing,stream=ETH/USD', 'stop,stream=ETH/USD', 'gap,for=2s,stream=ETH/USD', 'wrong-signer'])(
+  '%s: candles and coverage of several streams have what those of one have',
+  async (fault) => {
+    const from = await push();
+    node.clock.ms += 500;
+    node.faults.add(fault);
+    for (let i = 0; i < 4; i += 1) await push();
+    const range = `from=${from}&to=${second}`;
+    const ask = async (path: string, query: string) =>
+      (await node.get(`/api/v1/reports/${path}?${query}&${range}`)).json() as Promise<Record<string, never>>; // compared below
+    const several = `feedIDs=${eth},${btc}`;
+    const [candles, coverage] = [
+      await ask('candles/bulk', `${several}&resolution=1`),
+      await ask('coverage/bulk', several),
+    ];
+    expect(candles.streams?.[1]).toMatchObject({ candles: { length: 5 } });
+    for (const [i, feedId] of [eth, btc].entries()) {
+      const own = await ask('candles', `feedID=${feedId}&resolution=1`);
+      expect(candles.streams?.[i]).toEqual({ feedID: feedId, ...own });
+      const { coveredSeconds } = await ask('coverage', `feedID=${feedId}`);
+      const [newest] = await read(latest(feedId));
+      const newestMs = newest && newest.observationsTimestamp * 1_000;
+      expect(coverage.streams?.[i]).toMatchObject({ feedID: feedId, coveredSeconds, ...(newestMs && { newestMs }) });
+      if (newestMs === undefined) expect(coverage.streams?.[i]).not.toHaveProperty('newestMs');
+    }
+  },
+);
 
 test('gap: with a probability, the same reports are missing from every answer', async () => {
   const from = second + 1;
