@@ -11,6 +11,7 @@ import { Boundary } from './ui/frame/boundary.tsx';
 import { SandboxBanner } from './ui/frame/sandbox-banner.tsx';
 import { ShortcutsButton, ShortcutsDialog } from './ui/frame/shortcuts-dialog.tsx';
 import { Toasts } from './ui/frame/toasts.tsx';
+import { UnkeptNotice } from './ui/frame/unkept-notice.tsx';
 import { SignInButton, SignInDialog } from './ui/sign-in-dialog.tsx';
 import './styles/app.css';
 
@@ -65,11 +66,17 @@ const ThemeButton = () => {
 
 /** One switch for the times on all pages. */
 const ZoneButton = () => {
-  const { times } = useExplorer();
+  const { times, shortcuts } = useExplorer();
   const isLocal = times.zone.value === 'local';
   const label = isLocal ? 'Times are local. Switch to UTC' : 'Times are in UTC. Switch to local time';
   return (
-    <button type="button" class="quiet zone-button" aria-label={label} title={`${label} (T)`} onClick={times.toggle}>
+    <button
+      type="button"
+      class="quiet zone-button"
+      aria-label={label}
+      title={shortcuts.areLettersOn.value ? `${label} (T)` : label}
+      onClick={times.toggle}
+    >
       {isLocal ? 'Local' : 'UTC'}
     </button>
   );
@@ -194,12 +201,13 @@ const UnexpectedNotice = () => {
 };
 
 const Announcements = () => {
-  const { session, unexpected } = useExplorer();
+  const { session, unexpected, storage } = useExplorer();
   const isOnline = useOnline();
   const refusal = session.refusal.value;
   const isSwitchOffered = session.isSwitchOffered.value;
   const isBroken = unexpected.error.value !== undefined;
-  if (isOnline && refusal === undefined && !isSwitchOffered && !isBroken) return null;
+  const unkept = storage.refusal.value;
+  if (isOnline && refusal === undefined && !isSwitchOffered && !isBroken && unkept === undefined) return null;
   const { problem, advice } = explainError(refusal);
   return (
     <div class="page announcements stack">
@@ -210,6 +218,7 @@ const Announcements = () => {
       )}
       {isBroken && <UnexpectedNotice />}
       {isSwitchOffered && <SwitchQuestion />}
+      {unkept !== undefined && <UnkeptNotice why={unkept} />}
       {refusal !== undefined && (
         <Notice
           kind="error"

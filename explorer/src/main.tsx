@@ -15,6 +15,7 @@ import { createLive } from './state/live.ts';
 import { createRouter } from './state/router.ts';
 import { watchSandbox } from './state/sandbox.ts';
 import { createSession } from './state/session.ts';
+import { createBrowserStorage } from './state/settings/browser-storage.ts';
 import { createKept } from './state/settings/kept.ts';
 import { createListColumns } from './state/settings/list-columns.ts';
 import { createTimes } from './state/settings/times.ts';
@@ -27,10 +28,11 @@ import { createTheme } from './ui/theme.ts';
 
 const unexpected = watchUnexpected(window);
 const chunks = createChunks(window);
-const theme = createTheme(window);
-const times = createTimes(window);
-const sampleLanguage = createKept(window, 'sealpost-sample-language', (stored) => String(stored ?? '').slice(0, 20));
-const shortcuts = createShortcuts(window);
+const storage = createBrowserStorage(window);
+const theme = createTheme(window, storage);
+const times = createTimes(storage);
+const sampleLanguage = createKept(storage, 'sealpost-sample-language', (stored) => String(stored ?? '').slice(0, 20));
+const shortcuts = createShortcuts(document, storage);
 shortcuts.add({
   title: 'On all pages',
   shortcuts: [
@@ -47,10 +49,10 @@ const router = createRouter(window);
 const catalog = createCatalog(session);
 const live = createLive(session, catalog, clock);
 const days = createDays(session, clock);
-const watchlist = createWatchlist(window);
-const listColumns = createListColumns(window);
+const watchlist = createWatchlist(storage);
+const listColumns = createListColumns(storage);
 
-const alerts = createAlerts({ window, session, catalog, live, clock, chunks });
+const alerts = createAlerts({ window, session, catalog, live, clock, chunks, storage });
 
 const root = document.getElementById('app');
 if (root !== null) {
@@ -61,6 +63,7 @@ if (root !== null) {
       value={{
         session,
         router,
+        storage,
         chunks,
         clock,
         catalog,

@@ -159,6 +159,54 @@ test(
 );
 
 test(
+  'errors: a part that cannot be shown says so with "Reload", in the frame if it is a page and alone if it is the frame',
+  async () => {
+    let broken: object = { serverTimeMs: 1e300 }; // no date
+    const { page, allow } = await world.openPage({
+      path: '/status',
+      prepare: (opened) =>
+        opened.route('**/status.json', async (route) => {
+          const response = await route.fetch();
+          await route.fulfill({ response, json: { ...(await response.json()), ...broken } });
+        }),
+    });
+    const notice = page.getByRole('alert').filter({ hasText: 'This page could not be shown.' });
+    await notice.getByRole('button', { name: 'Reload' }).waitFor();
+    await page.getByRole('navigation', { name: 'Pages' }).waitFor();
+    broken = { sandbox: { timeMs: Date.now(), speed: 1, paused: false, faults: 7 } }; // no list
+    await notice.getByRole('button', { name: 'Reload' }).click();
+    await page.getByRole('navigation', { name: 'Pages' }).waitFor({ state: 'detached' });
+    await notice.getByRole('button', { name: 'Reload' }).waitFor();
+    allow(/./); // the errors that the boundary caught
+  },
+  timeout,
+);
+
+test(
+  'storage: what the browser does not keep is said once; the page works meanwhile',
+  async () => {
+    const { page, expectAccessible } = await world.openPage({
+      prepare: (opened) =>
+        opened.addInitScript(() => {
+          Storage.prototype.setItem = () => {
+            throw new DOMException('Full.', 'QuotaExceededError');
+          };
+        }),
+    });
+    await heading(page, /Streams/).waitFor();
+    const zone = page.getByRole('button', { name: /^Times are/ });
+    await zone.click();
+    const notice = page.getByRole('alert').filter({ hasText: 'Your browser does not keep this: its storage' });
+    await notice.waitFor();
+    await expectAccessible('.announcements');
+    await notice.getByRole('button', { name: 'Dismiss' }).click();
+    await zone.click();
+    await expect.poll(async () => [await zone.textContent(), await notice.count()]).toEqual(['UTC', 0]);
+  },
+  timeout,
+);
+
+test(
   'shortcuts: ? lists those of the page first; typing is not a shortcut; letters can be turned off',
   async () => {
     const { page, expectAccessible } = await world.openPage();
@@ -175,6 +223,7 @@ test(
     await dialog.getByRole('button', { name: 'Close' }).click();
     await page.keyboard.press('t');
     await expect.poll(() => zone.textContent()).toBe('UTC');
+    await expect.poll(() => page.locator('.search-box .key').count()).toBe(0); // no hint of a key that does nothing
     await page.getByRole('button', { name: /^Keyboard shortcuts/ }).click();
     await dialog.getByRole('checkbox').check();
     await page.keyboard.press('Escape');
@@ -237,6 +286,24 @@ test(
     await page.getByRole('dialog').waitFor({ state: 'hidden' });
     await page.getByText(world.userId.slice(0, 8)).first().waitFor();
     await expect.poll(() => focused(page)).toBe('MAIN');
+  },
+  timeout,
+);
+
+test(
+  'alerts: "Edit" moves the focus to the form, and back when the alert is saved, which is announced',
+  async () => {
+    const { page } = await world.openPage({ path: `/alerts?feed=${world.feedIds[0]}` });
+    await page.getByRole('combobox', { name: 'When' }).selectOption('stale');
+    await page.getByRole('button', { name: 'Add alert' }).press('Enter');
+    await page.getByRole('status').filter({ hasText: 'Alert added.' }).waitFor();
+    await page.getByRole('button', { name: 'Edit: No report for 5 intervals' }).press('Enter');
+    await expect.poll(() => page.evaluate(() => document.activeElement?.closest('label')?.textContent)).toMatch(/^When/);
+    await page.getByRole('textbox', { name: 'Intervals' }).fill('7');
+    await page.getByRole('button', { name: 'Save', exact: true }).press('Enter');
+    await page.getByRole('status').filter({ hasText: 'Alert saved.' }).waitFor();
+    const focusedLabel = () => page.evaluate(() => document.activeElement?.getAttribute('aria-label'));
+    await expect.poll(focusedLabel).toBe('Edit: No report for 7 intervals');
   },
   timeout,
 );

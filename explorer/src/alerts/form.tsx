@@ -1,6 +1,6 @@
 // The form that adds or edits an alert. `/alerts?feed=FEED_ID&level=PRICE` opens it with the stream and price of another page.
 import { formatDecimal } from '@sealpost/client';
-import { useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import type { Alerts } from '../state/alerts/alerts.ts';
 import { type Alert, type AlertRule, alertsMax, intervalsMax, isFeedId, parseLevel } from '../state/alerts/rules.ts';
 import { useExplorer } from '../state/explorer.ts';
@@ -55,9 +55,27 @@ const saveDraft = (alerts: Alerts, draft: Draft, edited: Alert | undefined): str
   return undefined;
 };
 
-type FormProps = { readonly edited: Alert | undefined; readonly isFull: boolean; readonly onDone: () => void };
+type Said = { readonly text: string; readonly isProblem: boolean };
 
-export const AlertForm = ({ edited, isFull, onDone }: FormProps) => {
+type CardProps = { readonly edited: Alert | undefined; readonly isFull: boolean; readonly onDone: () => void };
+
+/** The card stays while its form begins anew for each alert, so that screen readers announce what became of the last one. */
+export const AlertForm = ({ edited, isFull, onDone }: CardProps) => {
+  const [said, setSaid] = useState<Said | undefined>(undefined);
+  return (
+    <section class="card" aria-labelledby="alert-form-title">
+      <h2 id="alert-form-title">{edited === undefined ? 'Add an alert' : 'Edit the alert'}</h2>
+      <DraftForm key={edited?.id ?? 'new'} edited={edited} isFull={isFull} onDone={onDone} say={setSaid} />
+      <p class={`small ${said?.isProblem === true ? 'bad' : 'muted'}`} role="status">
+        {said?.text ?? (isFull ? `There are ${alertsMax} alerts, as many as there may be.` : '')}
+      </p>
+    </section>
+  );
+};
+
+type FormProps = CardProps & { readonly say: (said: Said | undefined) => void };
+
+const DraftForm = ({ edited, isFull, onDone, say }: FormProps) => {
   const { alerts, router } = useExplorer();
   const [draft, setDraft] = useState<Draft>(() => {
     const { query } = router.address.peek();
@@ -65,54 +83,58 @@ export const AlertForm = ({ edited, isFull, onDone }: FormProps) => {
     const feedId = query.get('feed')?.toLowerCase();
     return { ...emptyDraft, feedId: isFeedId(feedId) ? feedId : '', level: query.get('level') ?? '' };
   });
-  const [said, setSaid] = useState<{ readonly text: string; readonly isProblem: boolean } | undefined>(undefined);
+  const [isAdded, setAdded] = useState(false);
+  const first = useRef<HTMLSelectElement>(null);
+  useEffect(() => {
+    if (edited === undefined) return;
+    say(undefined);
+    first.current?.focus(); // the form is above the list, maybe out of view
+  }, []);
   const change = (part: Partial<Draft>): void => {
     setDraft((last) => ({ ...last, ...part }));
-    setSaid(undefined);
+    setAdded(false);
+    say(undefined);
   };
   const submit = (event: Event): void => {
     event.preventDefault();
-    if (said?.isProblem === false) return; // a double click; the next alert begins with a change
+    if (isAdded) return; // a double click; the next alert begins with a change
     const problem = saveDraft(alerts, draft, edited);
-    setSaid({ text: problem ?? 'Alert added.', isProblem: problem !== undefined });
+    const done = edited === undefined ? 'Alert added.' : 'Alert saved.';
+    say({ text: problem ?? done, isProblem: problem !== undefined });
     if (problem !== undefined) return;
-    if (edited !== undefined) onDone();
+    if (edited === undefined) setAdded(true);
+    else onDone();
     void alerts.askPermission();
   };
   return (
-    <section class="card" aria-labelledby="alert-form-title">
-      <h2 id="alert-form-title">{edited === undefined ? 'Add an alert' : 'Edit the alert'}</h2>
-      <form class="alert-form" onSubmit={submit} noValidate>
-        <StreamChoice feedId={draft.feedId} isFixed={edited !== undefined} onChange={(feedId) => change({ feedId })} />
-        <label class="field">
-          <span>When</span>
-          <select
-            value={draft.kind}
-            onChange={(event) => change({ kind: event.currentTarget.value as Kind })} // one of the options
-          >
-            {Object.entries(kinds).map(([kind, text]) => (
-              <option key={kind} value={kind}>
-                {text}
-              </option>
-            ))}
-          </select>
-        </label>
-        <RuleFields draft={draft} onChange={change} />
-        <div class="row alert-acts">
-          <button type="submit" class="primary" disabled={isFull && edited === undefined}>
-            {edited === undefined ? 'Add alert' : 'Save'}
+    <form class="alert-form" onSubmit={submit} noValidate>
+      <StreamChoice feedId={draft.feedId} isFixed={edited !== undefined} onChange={(feedId) => change({ feedId })} />
+      <label class="field">
+        <span>When</span>
+        <select
+          ref={first}
+          value={draft.kind}
+          onChange={(event) => change({ kind: event.currentTarget.value as Kind })} // one of the options
+        >
+          {Object.entries(kinds).map(([kind, text]) => (
+            <option key={kind} value={kind}>
+              {text}
+            </option>
+          ))}
+        </select>
+      </label>
+      <RuleFields draft={draft} onChange={change} />
+      <div class="row alert-acts">
+        <button type="submit" class="primary" disabled={isFull && edited === undefined}>
+          {edited === undefined ? 'Add alert' : 'Save'}
+        </button>
+        {edited !== undefined && (
+          <button type="button" onClick={onDone}>
+            Cancel
           </button>
-          {edited !== undefined && (
-            <button type="button" onClick={onDone}>
-              Cancel
-            </button>
-          )}
-        </div>
-      </form>
-      <p class={`small ${said?.isProblem === true ? 'bad' : 'muted'}`} role="status">
-        {said?.text ?? (isFull ? `There are ${alertsMax} alerts, as many as there may be.` : '')}
-      </p>
-    </section>
+        )}
+      </div>
+    </form>
   );
 };
 

@@ -1,9 +1,10 @@
 // The page of alerts: whether they can work now, a form to add one, the list, and the history.
-import { useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { type Alert, alertsMax, ruleText } from '../state/alerts/rules.ts';
 import { useExplorer } from '../state/explorer.ts';
 import { streamHref } from '../state/router.ts';
-import { Empty, Notice, Pill, Time, useTitle } from '../ui/components.tsx';
+import { explainError } from '../state/session.ts';
+import { Notice, Pill, Time, useTitle } from '../ui/components.tsx';
 import { shortId } from '../ui/format.ts';
 import { SignInButton } from '../ui/sign-in-dialog.tsx';
 import { AlertForm } from './form.tsx';
@@ -11,7 +12,7 @@ import '../styles/alerts.css';
 
 export const AlertsPage = () => {
   const { alerts } = useExplorer();
-  const [edited, setEdited] = useState<string | undefined>(undefined);
+  const { edited, setEdited } = useEdited();
   useTitle('Alerts');
   const list = alerts.list.value;
   return (
@@ -27,7 +28,6 @@ export const AlertsPage = () => {
       </header>
       <AlertConditions />
       <AlertForm
-        key={edited ?? 'new'}
         edited={list.find(({ id }) => id === edited)}
         isFull={list.length >= alertsMax}
         onDone={() => setEdited(undefined)}
@@ -36,6 +36,19 @@ export const AlertsPage = () => {
       <AlertHistory />
     </div>
   );
+};
+
+const editId = (id: string): string => `edit-${id}`;
+
+/** The alert in the form. When the form is done with it, the focus returns to its button. */
+const useEdited = () => {
+  const [edited, setEdited] = useState<string | undefined>(undefined);
+  const last = useRef<string | undefined>(undefined);
+  useEffect(() => {
+    if (edited === undefined && last.current !== undefined) document.getElementById(editId(last.current))?.focus();
+    last.current = edited;
+  }, [edited]);
+  return { edited, setEdited };
 };
 
 /** What keeps alerts from working now, and how notifications are shown. */
@@ -54,8 +67,18 @@ const AlertConditions = () => {
           No alert is triggered until this page is connected again. It then catches up on the reports that it missed.
         </Notice>
       )}
+      {alerts.problem.value !== undefined && <Unverified error={alerts.problem.value} />}
       <NotificationState />
     </>
+  );
+};
+
+const Unverified = ({ error }: { readonly error: unknown }) => {
+  const { problem, advice } = explainError(error);
+  return (
+    <Notice kind="warning" title={`Reports cannot be verified: ${problem}`}>
+      {advice} Until then, no alert about verification is triggered.
+    </Notice>
   );
 };
 
@@ -152,7 +175,7 @@ const AlertRow = ({ alert, onEdit }: { readonly alert: Alert; readonly onEdit: (
         </p>
       </div>
       <div class="row alert-acts">
-        <button type="button" aria-label={`Edit: ${name}`} onClick={() => onEdit(alert.id)}>
+        <button type="button" id={editId(alert.id)} aria-label={`Edit: ${name}`} onClick={() => onEdit(alert.id)}>
           Edit
         </button>
         <button
@@ -184,7 +207,7 @@ const AlertHistory = () => {
         )}
       </div>
       {history.length === 0 ? (
-        <Empty title="No alert was triggered yet" />
+        <p class="muted">No alert was triggered yet.</p>
       ) : (
         <ol class="alert-list">
           {history.map(({ seq, feedId, text, atMs }) => (

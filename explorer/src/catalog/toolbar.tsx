@@ -22,8 +22,9 @@ type ToolbarProps = {
 };
 
 export const Toolbar = ({ searchBox, order, filterCount, panel, onPanel, ...exported }: ToolbarProps) => {
-  const { router } = useExplorer();
+  const { router, shortcuts } = useExplorer();
   const { query } = router.address.value;
+  const hasKey = shortcuts.areLettersOn.value;
   return (
     <search class="toolbar">
       <div class="search-box">
@@ -38,12 +39,14 @@ export const Toolbar = ({ searchBox, order, filterCount, panel, onPanel, ...expo
           placeholder="Search by name, asset or feed ID"
           autocomplete="off"
           spellcheck={false}
-          aria-keyshortcuts="/"
+          aria-keyshortcuts={hasKey ? '/' : undefined}
           onInput={(event) => router.setQuery(withValue(query, 'q', event.currentTarget.value))}
         />
-        <span class="key" aria-hidden="true">
-          /
-        </span>
+        {hasKey && (
+          <span class="key" aria-hidden="true">
+            /
+          </span>
+        )}
       </div>
       <button
         type="button"
@@ -150,7 +153,7 @@ type ColumnPanelProps = {
 export const ColumnPanel = ({ isSignedIn, isNarrow, shown, tooMany }: ColumnPanelProps) => {
   const { listColumns } = useExplorer();
   const toggle = (name: ColumnName): void =>
-    void listColumns.set(toggleColumn(listColumns.value.peek(), name, isSignedIn, isNarrow));
+    listColumns.set(toggleColumn(listColumns.value.peek(), name, isSignedIn, isNarrow));
   return (
     <section id="columns" class="filters card" aria-label="Columns">
       <fieldset class="column-choice">
@@ -172,7 +175,7 @@ export const ColumnPanel = ({ isSignedIn, isNarrow, shown, tooMany }: ColumnPane
             : 'Your browser keeps the choice.'}
         </p>
         <div>
-          <button type="button" class="quiet" onClick={() => void listColumns.set({})}>
+          <button type="button" class="quiet" onClick={() => listColumns.set({})}>
             Reset to default
           </button>
         </div>

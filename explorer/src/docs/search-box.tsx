@@ -1,6 +1,7 @@
 // The search of the docs: results as you type; arrow keys, Enter and Escape. The results close when the focus leaves.
 import type { TargetedFocusEvent } from 'preact';
 import { useEffect, useId, useMemo, useRef, useState } from 'preact/hooks';
+import { useExplorer } from '../state/explorer.ts';
 import { useShortcuts } from '../ui/shortcuts.ts';
 import { useDocs } from './docs-context.ts';
 import { type SearchEntry, searchDocs, searchEntries } from './search.ts';
@@ -47,6 +48,8 @@ const useSearch = (onChoose: SearchBoxProps['onChoose']) => {
 
 export const SearchBox = ({ onChoose }: SearchBoxProps) => {
   const id = useId();
+  const { shortcuts } = useExplorer();
+  const hasKey = shortcuts.areLettersOn.value;
   const box = useRef<HTMLInputElement>(null);
   const { query, active, results, isOpen, search, choose, onKeyDown, show } = useSearch(onChoose);
   const hasList = isOpen && results.length > 0;
@@ -71,7 +74,7 @@ export const SearchBox = ({ onChoose }: SearchBoxProps) => {
         aria-controls={`${id}-results`}
         aria-autocomplete="list"
         aria-activedescendant={hasList ? `${id}-${active}` : undefined}
-        placeholder="Search ( / )"
+        placeholder={hasKey ? 'Search ( / )' : 'Search'}
         autocomplete="off"
         spellcheck={false}
         value={query}

@@ -11,6 +11,7 @@ import type { Live } from './live.ts';
 import type { Router } from './router.ts';
 import type { SandboxWatch } from './sandbox.ts';
 import type { Session } from './session.ts';
+import type { BrowserStorage } from './settings/browser-storage.ts';
 import type { Kept } from './settings/kept.ts';
 import type { ListColumns } from './settings/list-columns.ts';
 import type { Times } from './settings/times.ts';
@@ -22,6 +23,8 @@ import type { Unexpected } from './unexpected.ts';
 export type Explorer = {
   readonly session: Session;
   readonly router: Router;
+  /** Says so when the browser does not keep what the user chose. */
+  readonly storage: BrowserStorage;
   /** Loads code on demand: `chunks.load(() => import('./part.ts'))`. */
   readonly chunks: Chunks;
   readonly clock: Clock;

@@ -1,6 +1,7 @@
 // The keyboard shortcuts: components register theirs while they are shown, and the list behind `?` shows what is registered.
 import { type ReadonlySignal, signal } from '@preact/signals';
-import { createKept, type KeepingWindow } from './settings/kept.ts';
+import type { BrowserStorage } from './settings/browser-storage.ts';
+import { createKept } from './settings/kept.ts';
 
 export type Shortcut = {
   /** As in KeyboardEvent.key, any of them: `/`, `t`, `ArrowLeft`. Letters in lower case. */
@@ -33,11 +34,10 @@ export type Shortcuts = {
 
 const storageKey = 'sealpost-shortcuts';
 
-export const createShortcuts = (window: KeepingWindow & Pick<Window, 'document'>): Shortcuts => {
-  const { document } = window;
+export const createShortcuts = (document: Document, storage: BrowserStorage): Shortcuts => {
   const groups = signal<readonly ShortcutGroup[]>([]);
   const isListOpen = signal(false);
-  const kept = createKept(window, storageKey, (stored) => stored !== false);
+  const kept = createKept(storage, storageKey, (stored) => stored !== false);
   document.addEventListener('keydown', (event) => {
     if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
     const key = event.shiftKey ? event.key : lowerCase(event.key);
@@ -67,7 +67,7 @@ export const createShortcuts = (window: KeepingWindow & Pick<Window, 'document'>
       isListOpen.value = false;
     },
     areLettersOn: kept.value,
-    setLettersOn: (areOn) => void kept.set(areOn),
+    setLettersOn: (areOn) => kept.set(areOn),
   };
 };
 

@@ -5,9 +5,9 @@ import { useExplorer } from '../state/explorer.ts';
 import { Time } from '../ui/components.tsx';
 import { formatAge } from '../ui/format.ts';
 import { useLoaded } from '../ui/loaded.ts';
+import { usualHoursOf } from '../ui/price/market-hours.ts';
 import { StreamStateMark } from '../ui/price/stream-state.tsx';
 import { isMarketClosed } from '../ui/price-age.ts';
-import { usualHoursOf } from './market-hours.ts';
 
 /** Seconds before the usual closing at which the search for the first closed report begins. */
 const marginSeconds = 120;

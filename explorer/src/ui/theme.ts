@@ -1,5 +1,6 @@
 // The light or dark theme: the system's, unless the user chooses one. The choice is stored in the browser.
 import { computed, effect, type ReadonlySignal, signal } from '@preact/signals';
+import type { BrowserStorage } from '../state/settings/browser-storage.ts';
 
 export type Scheme = 'light' | 'dark';
 
@@ -15,7 +16,7 @@ export type Theme = {
 /** Also read by public/start.js, before the first paint. */
 const storageKey = 'sealpost-theme';
 
-export const createTheme = (window: Window): Theme => {
+export const createTheme = (window: Window, storage: BrowserStorage): Theme => {
   const { document } = window;
   const root = document.documentElement;
   const system = window.matchMedia('(prefers-color-scheme: dark)');
@@ -23,7 +24,8 @@ export const createTheme = (window: Window): Theme => {
   system.addEventListener('change', () => {
     systemIsDark.value = system.matches;
   });
-  const choice = signal(readChoice(root.dataset.theme) ?? readKept(window));
+  // start.js, which reads the choice too, may not have arrived.
+  const choice = signal(readChoice(root.dataset.theme) ?? readChoice(storage.read(storageKey)));
   const scheme = computed(() => choice.value ?? (systemIsDark.value ? 'dark' : 'light'));
   // The computed color of a probe element, because a token itself contains both the light and the dark color.
   const probe = document.createElement('span');
@@ -36,7 +38,7 @@ export const createTheme = (window: Window): Theme => {
     scheme,
     toggle: () => {
       choice.value = scheme.peek() === 'dark' ? 'light' : 'dark';
-      keep(window, choice.value);
+      storage.write(storageKey, choice.value);
     },
     color: (token) => {
       probe.style.color = `var(${token})`;
@@ -45,22 +47,5 @@ export const createTheme = (window: Window): Theme => {
   };
 };
 
-const readChoice = (kept: string | undefined): Scheme | undefined =>
+const readChoice = (kept: string | null | undefined): Scheme | undefined =>
   kept === 'light' || kept === 'dark' ? kept : undefined;
-
-/** For when start.js, which reads it too, did not arrive. */
-const readKept = (window: Window): Scheme | undefined => {
-  try {
-    return readChoice(window.localStorage.getItem(storageKey) ?? undefined);
-  } catch {
-    return undefined; // blocked
-  }
-};
-
-const keep = ({ localStorage }: Window, choice: Scheme): void => {
-  try {
-    localStorage.setItem(storageKey, choice);
-  } catch {
-    // Storage is blocked: the choice lasts until the page is closed.
-  }
-};

@@ -1,10 +1,13 @@
 // Alerts that the page watches for while it is open: kept in the browser, evaluated in one tab, shown in all.
 import { computed, effect, type ReadonlySignal, signal } from '@preact/signals';
+import { silentMsOf } from '../../ui/price/market-hours.ts';
+import { isMarketClosed } from '../../ui/price-age.ts';
 import type { Catalog } from '../catalog.ts';
 import type { Clock } from '../clock.ts';
 import type { Chunks } from '../code/chunks.ts';
 import type { Live, LiveReport } from '../live.ts';
 import type { Session } from '../session.ts';
+import type { BrowserStorage } from '../settings/browser-storage.ts';
 import { createKept } from '../settings/kept.ts';
 import { createRefusals } from './refusals.ts';
 import {
@@ -41,6 +44,8 @@ export type Alerts = {
   readonly permission: ReadonlySignal<Permission>;
   /** Asks the user; call it only when the user acts. */
   readonly askPermission: () => Promise<void>;
+  /** Why reports could not be verified in this tab; undefined if they could. */
+  readonly problem: ReadonlySignal<unknown>;
 };
 
 export type AlertParts = {
@@ -50,6 +55,7 @@ export type AlertParts = {
   readonly live: Live;
   readonly clock: Clock;
   readonly chunks: Chunks;
+  readonly storage: BrowserStorage;
 };
 
 const storageKey = 'sealpost-alerts';
@@ -62,12 +68,12 @@ const shownMax = 3;
 
 export const createAlerts = (parts: AlertParts): Alerts => {
   const { window, session } = parts;
-  const kept = createKept<KeptAlerts>(window, storageKey, parseKept, toStored);
+  const kept = createKept<KeptAlerts>(parts.storage, storageKey, parseKept, toStored);
   const permission = signal(readPermission(window));
   const openedSeq = kept.value.peek().history[0]?.seq ?? 0;
   const dismissed = signal<ReadonlySet<number>>(new Set());
-  const update = (alerts: readonly Alert[], history = kept.value.peek().history): void =>
-    void kept.set({ alerts, history });
+  const problem = signal<unknown>(undefined);
+  const update = (alerts: readonly Alert[], history = kept.value.peek().history): void => kept.set({ alerts, history });
   const setAlert = (id: string, change: (alert: Alert) => Alert): void =>
     update(kept.value.peek().alerts.map((alert) => (alert.id === id ? change(alert) : alert)));
   const store: AlertStore = {
@@ -88,7 +94,10 @@ export const createAlerts = (parts: AlertParts): Alerts => {
   );
   effect(() => {
     if (session.userId.value === undefined || feedKey.value === '') return undefined;
-    return lead(window, () => watchAlerts(parts, feedKey.peek().split(' '), store));
+    const onProblem = (error: unknown): void => {
+      problem.value = error;
+    };
+    return lead(window, () => watchAlerts(parts, feedKey.peek().split(' '), store, onProblem));
   });
   return {
     list: computed(() => kept.value.value.alerts),
@@ -116,6 +125,7 @@ export const createAlerts = (parts: AlertParts): Alerts => {
       if (permission.peek() === 'default') await window.Notification.requestPermission();
       permission.value = readPermission(window);
     },
+    problem,
   };
 };
 
@@ -147,9 +157,10 @@ const lead = (window: Window, act: () => () => void): (() => void) => {
 
 /** Evaluates the alerts of these streams. */
 const watchAlerts = (
-  { window, session, live, clock, chunks }: AlertParts,
+  { window, session, catalog, live, clock, chunks }: AlertParts,
   feedIds: readonly string[],
   store: AlertStore,
+  onProblem: (error: unknown) => void,
 ) => {
   const apply = (
     feedId: string,
@@ -161,13 +172,13 @@ const watchAlerts = (
       if (result[0] !== alert) store.record(result, textOf(alert));
     }
   };
-  const refusals = createRefusals(session, chunks, ({ report }) =>
+  const onRefused = ({ report }: LiveReport): void =>
     apply(
       report.feedID,
       (alert) => afterRefusal(alert, clock.read()),
       () => `The report of second ${report.observationsTimestamp} failed verification`,
-    ),
-  );
+    );
+  const refusals = createRefusals({ session, chunks, onRefused, onProblem });
   const onReport = (next: LiveReport): void => {
     const { feedID: feedId } = next.report;
     apply(feedId, (alert) => afterPrice(alert, next.decoded.price, clock.read()));
@@ -187,13 +198,20 @@ const watchAlerts = (
     for (const feedId of feedIds) {
       const [newest, intervalMs] = [live.latest(feedId).peek(), live.intervalMs(feedId).peek()];
       if (newest === undefined || intervalMs === undefined) continue;
-      apply(feedId, (alert) => afterAge(alert, clock.read() - newest.decoded.observationsMs, intervalMs, clock.read()));
+      const { observationsMs } = newest.decoded;
+      const silentMs = silentMsOf(
+        catalog.find(feedId),
+        { observationsMs, isClosed: isMarketClosed(newest.decoded) },
+        clock.read(),
+      );
+      if (silentMs !== undefined) apply(feedId, (alert) => afterAge(alert, silentMs, intervalMs, clock.read()));
     }
   }, checkEveryMs);
   return () => {
     window.clearInterval(timer);
     unwatch();
     refusals.close();
+    onProblem(undefined);
   };
 };
 

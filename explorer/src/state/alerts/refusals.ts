@@ -9,20 +9,31 @@ const signersMaxMs = 60_000;
 
 export type Refusals = { readonly check: (report: LiveReport) => void; readonly close: () => void };
 
-/** Calls `onRefused` for each report that fails verification. What cannot be judged, such as an unknown signer set, is no failure. */
-export const createRefusals = (session: Session, chunks: Chunks, onRefused: (report: LiveReport) => void): Refusals => {
+export type RefusalParts = {
+  readonly session: Pick<Session, 'client'>;
+  readonly chunks: Chunks;
+  /** Called for each report that fails verification. What cannot be judged, such as an unknown signer set, is no failure. */
+  readonly onRefused: (report: LiveReport) => void;
+  /** Called with why a report could not be verified, and with undefined once one was. */
+  readonly onProblem: (error: unknown) => void;
+};
+
+export const createRefusals = ({ session, chunks, onRefused, onProblem }: RefusalParts): Refusals => {
   const waiting = new Map<string, LiveReport>();
   let signers: { readonly sets: SignerSetsJson; readonly readMs: number } | undefined;
   let isRunning = false;
   let isClosed = false;
   const verify = async (next: LiveReport): Promise<void> => {
-    const { proveReport } = await chunks.load(() => import('../../ui/report/proof.ts'));
-    const { readReport } = await import('../../ui/report/reading.ts');
+    const [{ proveReport }, { readReport }] = await chunks.load(() =>
+      Promise.all([import('../../ui/report/proof.ts'), import('../../ui/report/reading.ts')]),
+    );
     if (signers === undefined || performance.now() - signers.readMs > signersMaxMs)
       signers = { sets: (await session.client.peek().signers()).signers, readMs: performance.now() };
     const { full, decoded } = readReport(next.report.fullReport);
     const proof = proveReport(full, signers.sets, next.report, decoded);
-    if (!isClosed && !proof.ok && proof.kind !== 'unknown_config_digest') onRefused(next);
+    if (isClosed) return;
+    onProblem(undefined);
+    if (!proof.ok && proof.kind !== 'unknown_config_digest') onRefused(next);
   };
   const run = async (): Promise<void> => {
     if (isRunning) return;
@@ -33,7 +44,10 @@ export const createRefusals = (session: Session, chunks: Chunks, onRefused: (rep
       next = waiting.values().next().value
     ) {
       waiting.delete(next.report.feedID);
-      await verify(next).catch(() => {}); // offline, or signed out: the next report is checked
+      // Offline, signed out, or without the code: the next report is checked.
+      await verify(next).catch((error: unknown) => {
+        if (!isClosed) onProblem(error);
+      });
       await new Promise((resolve) => setTimeout(resolve, 0)); // between two, the page can draw
     }
     isRunning = false;

@@ -1,11 +1,12 @@
 import { expect, test } from 'vitest';
-import { createKept, type KeepingWindow } from './kept.ts';
+import { type BrowserStorage, createBrowserStorage } from './browser-storage.ts';
+import { createKept } from './kept.ts';
 import { createTimes } from './times.ts';
 
 /** Tabs of one browser: what one writes, the others are told. */
 const createTabs = (stored: Record<string, string> = {}) => {
   const listeners: ((event: StorageEvent) => void)[] = [];
-  const openTab = (): KeepingWindow => {
+  const openTab = (): BrowserStorage => {
     const own: ((event: StorageEvent) => void)[] = [];
     const localStorage = {
       getItem: (key: string) => stored[key] ?? null,
@@ -18,17 +19,19 @@ const createTabs = (stored: Record<string, string> = {}) => {
       own.push(listener);
       listeners.push(listener);
     }) as Window['addEventListener'];
-    return { localStorage, addEventListener };
+    return createBrowserStorage({ localStorage, addEventListener });
   };
   return { openTab, stored };
 };
 
-const blocked: KeepingWindow = {
-  get localStorage(): Storage {
-    throw new Error('blocked');
-  },
-  addEventListener: () => {},
-};
+/** A browser whose storage fails like this. */
+const refusing = (error: Error): BrowserStorage =>
+  createBrowserStorage({
+    get localStorage(): Storage {
+      throw error;
+    },
+    addEventListener: () => {},
+  });
 
 const ms = 1_700_000_000_000;
 
@@ -57,17 +60,36 @@ test.each(['', 'local', '"LOCAL"', '{}', '[1', 'null'])('times: %j in storage is
 });
 
 test('times: a browser that blocks storage can still switch, until the page is closed', () => {
-  const times = createTimes(blocked);
+  const times = createTimes(refusing(new DOMException('Denied.', 'SecurityError')));
   times.toggle();
   expect(times.zone.value).toBe('local');
 });
 
-test('kept: set says whether the value is stored; storage cleared in another tab resets it', () => {
-  const parse = (stored: unknown): number => (typeof stored === 'number' ? stored : 0);
+const parse = (stored: unknown): number => (typeof stored === 'number' ? stored : 0);
+
+test.each([
+  ['SecurityError', 'blocked'],
+  ['QuotaExceededError', 'full'],
+] as const)(
+  'kept: a value that is not stored (%s) lasts, and the storage says why, until that is dismissed',
+  (name, why) => {
+    const storage = refusing(new DOMException('No.', name));
+    const kept = createKept(storage, 'key', parse);
+    expect(storage.refusal.value).toBeUndefined(); // nothing is lost yet
+    kept.set(7);
+    expect([kept.value.value, storage.refusal.value]).toEqual([7, why]);
+    storage.dismissRefusal();
+    kept.set(8);
+    expect([kept.value.value, storage.refusal.value]).toEqual([8, undefined]);
+  },
+);
+
+test('kept: storage cleared in another tab resets the value', () => {
   const tabs = createTabs();
   const other = tabs.openTab();
   const kept = createKept(tabs.openTab(), 'key', parse);
-  expect([kept.set(7), kept.value.value, createKept(blocked, 'key', parse).set(7)]).toEqual([true, 7, false]);
-  other.localStorage.setItem('key', 'not JSON');
+  kept.set(7);
+  expect([kept.value.value, tabs.stored.key]).toEqual([7, '7']);
+  other.write('key', 'not JSON');
   expect(kept.value.value).toBe(0);
 });

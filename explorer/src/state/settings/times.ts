@@ -1,7 +1,8 @@
 // The times on all pages, in UTC or in local time: one switch, kept in the browser. Files and API requests always have UTC.
 import { computed, type ReadonlySignal } from '@preact/signals';
 import { formatLocal, formatUtc } from '../../ui/format.ts';
-import { createKept, type KeepingWindow } from './kept.ts';
+import type { BrowserStorage } from './browser-storage.ts';
+import { createKept } from './kept.ts';
 
 export type TimesZone = 'utc' | 'local';
 
@@ -24,13 +25,13 @@ export type TimeParts = { readonly day: string; readonly clock: string; readonly
 
 const storageKey = 'sealpost-times';
 
-export const createTimes = (window: KeepingWindow): Times => {
-  const kept = createKept<TimesZone>(window, storageKey, (stored) => (stored === 'local' ? 'local' : 'utc'));
+export const createTimes = (storage: BrowserStorage): Times => {
+  const kept = createKept<TimesZone>(storage, storageKey, (stored) => (stored === 'local' ? 'local' : 'utc'));
   const isLocal = computed(() => kept.value.value === 'local');
   const format = (ms: number): string => (isLocal.value ? formatLocal(ms) : formatUtc(ms));
   return {
     zone: kept.value,
-    toggle: () => void kept.set(isLocal.peek() ? 'utc' : 'local'),
+    toggle: () => kept.set(isLocal.peek() ? 'utc' : 'local'),
     format,
     formatOther: (ms) => (isLocal.value ? formatUtc(ms) : `${formatLocal(ms)} local time`),
     split: (ms) => {

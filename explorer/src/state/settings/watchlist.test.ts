@@ -1,9 +1,10 @@
 import { expect, test } from 'vitest';
+import { createBrowserStorage } from './browser-storage.ts';
 import { createListColumns } from './list-columns.ts';
 import { createWatchlist, watchlistMax } from './watchlist.ts';
 
-/** A window whose storage has this text, and what is written to it. */
-const createWindow = (stored: string | null, write: () => void = () => {}) => {
+/** A browser whose storage has this text, and what is written to it. */
+const createStorage = (stored: string | null, write: () => void = () => {}) => {
   const listeners: ((event: { readonly key: string | null; readonly newValue: string | null }) => void)[] = [];
   const kept = { text: stored };
   const window = {
@@ -16,16 +17,17 @@ const createWindow = (stored: string | null, write: () => void = () => {}) => {
     },
     addEventListener: (_: string, listener: (typeof listeners)[number]) => listeners.push(listener),
   } as unknown as Window; // the parts that are used
+  const storage = createBrowserStorage(window);
   const tellOtherTab = (newValue: string): void =>
     listeners.forEach((listener) => void listener({ key: 'sealpost-watchlist', newValue }));
-  return { window, kept, tellOtherTab };
+  return { storage, kept, tellOtherTab };
 };
 
 const feedId = (number: number): string => `0x${number.toString(16).padStart(64, '0')}`;
 
 test('watchlist: streams are added, removed, and stored', () => {
-  const { window, kept } = createWindow(null);
-  const watchlist = createWatchlist(window);
+  const { storage, kept } = createStorage(null);
+  const watchlist = createWatchlist(storage);
   expect([watchlist.toggle(feedId(1)), watchlist.toggle(feedId(2)), watchlist.toggle(feedId(1))]).toEqual([
     'added',
     'added',
@@ -37,19 +39,19 @@ test('watchlist: streams are added, removed, and stored', () => {
 
 test('watchlist: whatever else is stored is ignored, and the list is bounded', () => {
   for (const stored of ['', 'nonsense', '{}', '7', 'null', '[null, 5, "0x12", {}]'])
-    expect(createWatchlist(createWindow(stored).window).feedIds.value.size).toBe(0);
+    expect(createWatchlist(createStorage(stored).storage).feedIds.value.size).toBe(0);
   const many = Array.from({ length: watchlistMax + 5 }, (_, i) => feedId(i));
-  const watchlist = createWatchlist(createWindow(JSON.stringify([...many, ...many])).window);
+  const watchlist = createWatchlist(createStorage(JSON.stringify([...many, ...many])).storage);
   expect(watchlist.feedIds.value.size).toBe(watchlistMax);
   expect(watchlist.toggle(feedId(99_999))).toBe('full');
   expect(watchlist.toggle(feedId(0))).toBe('removed');
 });
 
 test('watchlist: works without storage, and follows other tabs', () => {
-  const { window, tellOtherTab } = createWindow(null, () => {
+  const { storage, tellOtherTab } = createStorage(null, () => {
     throw new Error('The quota has been exceeded.');
   });
-  const watchlist = createWatchlist(window);
+  const watchlist = createWatchlist(storage);
   expect(watchlist.toggle(feedId(1))).toBe('added');
   expect(watchlist.feedIds.value.has(feedId(1))).toBe(true);
   tellOtherTab(JSON.stringify([feedId(2)]));
@@ -57,7 +59,7 @@ test('watchlist: works without storage, and follows other tabs', () => {
 });
 
 test('columns: those turned on or off, whatever is stored', () => {
-  const read = (stored: string | null) => createListColumns(createWindow(stored).window).value.value;
+  const read = (stored: string | null) => createListColumns(createStorage(stored).storage).value.value;
   expect(read('{"price": false, "hours": true, "age": 5}')).toEqual({ price: false, hours: true });
   for (const stored of ['["price", 5]', '"price"', 'null', '5', '{', null]) expect(read(stored)).toEqual({});
 });

@@ -1,6 +1,7 @@
 // The watchlist: streams that the user has starred, kept in the browser.
 import { computed, type ReadonlySignal } from '@preact/signals';
-import { createKept, type KeepingWindow } from './kept.ts';
+import type { BrowserStorage } from './browser-storage.ts';
+import { createKept } from './kept.ts';
 
 export type Watchlist = {
   /** The feed IDs. */
@@ -22,8 +23,8 @@ const parse = (stored: unknown): readonly string[] =>
       )
     : [];
 
-export const createWatchlist = (window: KeepingWindow): Watchlist => {
-  const kept = createKept(window, storageKey, parse);
+export const createWatchlist = (storage: BrowserStorage): Watchlist => {
+  const kept = createKept(storage, storageKey, parse);
   return {
     feedIds: computed(() => new Set(kept.value.value)),
     toggle: (feedId) => {
