@@ -189,6 +189,10 @@ test(
     await page.getByRole('textbox').fill(vectors.cases[0]?.fullReport ?? '');
     await verdict(page, 'unknown').getByText('Cannot be verified: unknown signer set').waitFor();
     await screenshot('inspect-unknown-signers');
+    await page.route(/\/assets\/example-/, (route) => route.abort());
+    await page.getByRole('button', { name: 'Load an example' }).click();
+    await page.getByText('The example did not load: A part of this page did not load.').waitFor();
+    await page.getByText('Below is still what you gave before, not the example.').waitFor();
   },
   timeout,
 );

@@ -221,7 +221,12 @@ test('download: a double click starts one; an empty range saves nothing; a wait 
   let restore = await failing(page, '**/api/v1/reports/page?*', 429, { 'Retry-After': '60' });
   await button.click();
   await page.getByText(/^Continuing in [1-5]\d s$/).waitFor({ timeout: waitMs });
+  await from.press('Enter'); // in a field, it does not cancel
+  expect(await page.getByText(/^Continuing in/).count()).toBe(1);
   await page.getByRole('button', { name: 'Cancel' }).click();
+  await button.press('Enter');
+  await page.getByRole('button', { name: 'Cancel' }).press('Enter'); // at once
+  await button.waitFor({ timeout: waitMs });
   await restore();
   restore = await failing(page, '**/api/v1/reports/page?*', 503);
   await button.click();

@@ -3,7 +3,8 @@
 import { SealpostError } from '@sealpost/client';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { type Explorer, useExplorer } from '../state/explorer.ts';
-import { Failure, Notice } from '../ui/components.tsx';
+import { explainError } from '../state/session.ts';
+import { Notice } from '../ui/components.tsx';
 import type { ReportSource } from '../ui/report/check.ts';
 import { answerText } from '../ui/report/raw-json.tsx';
 import { formatBytes, readInputFile } from './file.ts';
@@ -142,7 +143,7 @@ export const ReportInput = ({ given, give, isWrong, isCompact }: InputProps) => 
           {problem.advice}
         </Notice>
       )}
-      {problem?.kind === 'example' && <Failure error={problem.error} />}
+      {problem?.kind === 'example' && <ExampleFailure error={problem.error} retry={show} hasText={given.text !== ''} />}
       {isDragged && (
         <div class="drop-here" aria-hidden="true">
           <p>Drop the file to inspect it</p>
@@ -193,6 +194,27 @@ const InputActs = ({ show, open, clear, canClear, label }: ActsProps) => {
         {label}
       </p>
     </div>
+  );
+};
+
+type ExampleFailureProps = { readonly error: unknown; readonly retry: () => void; readonly hasText: boolean };
+
+/** What the user gave before stays, so the notice says that it is not the example. */
+const ExampleFailure = ({ error, retry, hasText }: ExampleFailureProps) => {
+  const { problem, advice } = explainError(error);
+  return (
+    <Notice
+      kind="error"
+      title={`The example did not load: ${problem}`}
+      action={
+        <button type="button" onClick={retry}>
+          Try again
+        </button>
+      }
+    >
+      {advice}
+      {hasText && ' Below is still what you gave before, not the example.'}
+    </Notice>
   );
 };
 

@@ -1,7 +1,7 @@
 import { SealpostError } from '@sealpost/client';
 import { encodeFullReport, encodeReportBody, parseFeedId, type ReportBody, type ReportJson } from '@sealpost/protocol';
 import { expect, test } from 'vitest';
-import { readReportAt, readSide, type Side } from './neighbors.ts';
+import { readAddressMs, readReportAt, readSide, type Side } from './neighbors.ts';
 import { createSteps } from './steps.ts';
 
 const word = (digit: string) => `0x${digit.repeat(64)}` as const;
@@ -175,4 +175,17 @@ test('an address with a millisecond has the report of that millisecond in its se
   expect(await read(5, 5_900)).toBe(second);
   expect(await read(5, undefined)).toBe(first);
   for (const ms of [5_901, 6_400]) await expect(read(5, ms)).rejects.toMatchObject({ code: 'report_not_found' });
+});
+
+test('address: milliseconds choose a report of the second; anything else is named and ignored', () => {
+  const read = (text: string | null, feedId = millisecondStream) => readAddressMs(feedId, 1_794_734_897, text);
+  expect(read(null)).toEqual({ ms: undefined, problem: undefined });
+  expect(read('1794734897123')).toEqual({ ms: 1_794_734_897_123, problem: undefined });
+  for (const text of ['', 'abc', '12.5', '-1', '9'.repeat(16)])
+    expect(read(text)).toEqual({ ms: undefined, problem: 'Expected Unix milliseconds, such as 1794734897000.' });
+  expect(read('1794734898000')).toEqual({
+    ms: undefined,
+    problem: '1794734898000 is not in second 1794734897: expected 1794734897000 to 1794734897999.',
+  });
+  expect(read('1794734897123', secondStream).problem).toBe('The reports of this stream have whole seconds.');
 });

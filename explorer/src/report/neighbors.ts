@@ -41,6 +41,22 @@ type Reader = Pick<Client, 'at' | 'page'>;
 /** Reports of one second of a millisecond stream that are searched. */
 const secondMax = 1_000;
 
+/** The milliseconds in the address of a report: which one of its second. `problem`: why they are ignored. */
+export const readAddressMs = (
+  feedId: string,
+  timestamp: number,
+  text: string | null,
+): { readonly ms: number | undefined; readonly problem: string | undefined } => {
+  const problemOf = (problem: string) => ({ ms: undefined, problem });
+  if (text === null) return { ms: undefined, problem: undefined };
+  if (!isMillisecondStream(feedId)) return problemOf('The reports of this stream have whole seconds.');
+  const example = timestamp * 1_000;
+  if (!/^[0-9]{1,15}$/.test(text)) return problemOf(`Expected Unix milliseconds, such as ${example}.`);
+  if (Math.floor(Number(text) / 1_000) !== timestamp)
+    return problemOf(`${text} is not in second ${timestamp}: expected ${example} to ${example + 999}.`);
+  return { ms: Number(text), problem: undefined };
+};
+
 /** What the address of a report says; `ms`: which report of the second. */
 type ReportAddress = { readonly feedId: string; readonly timestamp: number; readonly ms: number | undefined };
 

@@ -14,7 +14,7 @@ import type { ReportAround } from '../ui/report/price-card.tsx';
 import { readReport } from '../ui/report/reading.ts';
 import { ReportView } from '../ui/report/view.tsx';
 import { SignInButton } from '../ui/sign-in-dialog.tsx';
-import { isMillisecondStream, readReportAt, reportSpanOf, type Side } from './neighbors.ts';
+import { readAddressMs, readReportAt, reportSpanOf, type Side } from './neighbors.ts';
 import { hrefOf, SideNotes, StepButtons, useSteps } from './step-buttons.tsx';
 import { createSteps, type Steps } from './steps.ts';
 import '../styles/report.css';
@@ -84,17 +84,11 @@ const Anonymous = (props: NamedProps) => {
 
 const missCodes: readonly string[] = ['report_not_found', 'timestamp_out_of_bounds'];
 
-/** The milliseconds in the address: which report of the second, for a stream that has several. */
-const readMs = (query: URLSearchParams): number | undefined => {
-  const text = query.get('ms') ?? '';
-  return /^[0-9]{13}$/.test(text) ? Number(text) : undefined;
-};
-
 const SignedIn = (props: NamedProps) => {
   const { feedId, timestamp } = props;
   const { session, router, live } = useExplorer();
   const client = session.client.value;
-  const ms = isMillisecondStream(feedId) ? readMs(router.address.value.query) : undefined;
+  const { ms, problem } = readAddressMs(feedId, timestamp, router.address.value.query.get('ms'));
   const steps = useMemo(() => createSteps(client, live, feedId), [client, live, feedId]);
   useEffect(() => () => steps.close(), [steps]);
   const [, setLoads] = useState(0);
@@ -103,8 +97,20 @@ const SignedIn = (props: NamedProps) => {
     setLoads((count) => count + 1);
   };
   const report = steps.find(timestamp, ms);
-  if (report !== undefined) return <Found {...props} report={report} steps={steps} />;
-  return <Load key={`${timestamp} ${ms}`} {...props} client={client} ms={ms} keep={keep} />;
+  return (
+    <>
+      {problem !== undefined && (
+        <Notice kind="warning" title="The address has an incorrect “ms”">
+          {problem} This page shows the report valid at the second.
+        </Notice>
+      )}
+      {report !== undefined ? (
+        <Found {...props} report={report} steps={steps} />
+      ) : (
+        <Load key={`${timestamp} ${ms}`} {...props} client={client} ms={ms} keep={keep} />
+      )}
+    </>
+  );
 };
 
 type LoadProps = NamedProps & {

@@ -7,14 +7,20 @@ import { readDayPage } from './day-pages.ts';
 const day = Date.UTC(2026, 10, 15) / 1_000;
 const { signal } = new AbortController();
 
-/** A server whose stream has reports at these seconds. */
-const serverOf = (seconds: readonly number[]) => {
+/** A server whose stream has reports at these seconds, and that keeps reports from a second on, which moves on with each request. */
+const serverOf = (seconds: readonly number[], keptFrom = 0) => {
+  const requireKept = (second: number): void => {
+    const oldestTimestamp = keptFrom === 0 ? 0 : keptFrom + requests - 1;
+    if (second < oldestTimestamp)
+      throw new SealpostError('timestamp_out_of_bounds', 'Gone.', { status: 400, details: { oldestTimestamp } });
+  };
   const all = seconds.map((second) => ({ observationsTimestamp: second }) as ReportJson); // the field that decides
   let requests = 0;
   return {
     requests: () => requests,
     page: async (_: string, start: number, limit = 10) => {
       requests += 1;
+      requireKept(start);
       const found = all.filter(({ observationsTimestamp }) => observationsTimestamp >= start);
       const reports = found.slice(0, limit);
       const nextStartTimestamp = (reports.at(-1)?.observationsTimestamp ?? start) + 1;
@@ -22,6 +28,7 @@ const serverOf = (seconds: readonly number[]) => {
     },
     at: async (_: string, second: number): Promise<never> => {
       requests += 1;
+      requireKept(second);
       const previous = all.findLast(({ observationsTimestamp }) => observationsTimestamp <= second) ?? null;
       throw new SealpostError('report_not_found', 'None.', { status: 404, details: { previous } });
     },
@@ -108,6 +115,26 @@ test('day pages: an empty day says whether there are reports on earlier days', a
     expect(await earlierOf([day - 1], side)).toBe(true);
     expect(await earlierOf([day + 86_400], side)).toBe(false);
   }
+});
+
+test('day pages: a day that retention cuts has the reports that are left, and says from when', async () => {
+  const seconds = each(86_400);
+  const kept = day + 40_000;
+  const read = (side: 'before' | 'after', second: number, of = seconds) =>
+    readDayPage(
+      serverOf(of, kept),
+      { feedId: '0x', day, edge: { side, second }, intervalMs: 1_000, nowSeconds: day + 90_000 },
+      signal,
+    );
+  const ends = { hasOlder: false, hasEarlierDays: false };
+  const oldest = await read('after', day);
+  expect(oldest).toMatchObject({ ...ends, hasNewer: true, keptFrom: kept + 2 });
+  expect(oldest.reports[0]?.observationsTimestamp).toBe(kept + 2);
+  expect(await read('before', kept + 20)).toMatchObject({ ...ends, keptFrom: kept + 2 });
+  expect(await read('before', kept + 500)).toMatchObject({ hasOlder: true, keptFrom: undefined });
+  const few = [kept + 5, kept + 70, kept + 71];
+  expect((await read('before', day + 86_399, few)).reports.map(({ observationsTimestamp: at }) => at)).toEqual(few);
+  await expect(read('before', kept - 1)).rejects.toMatchObject({ code: 'timestamp_out_of_bounds' });
 });
 
 test('day address: another order has the same page once a time is chosen', () => {

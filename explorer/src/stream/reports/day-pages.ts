@@ -2,6 +2,7 @@
 // to begin follows from the stream's interval, and gaps are skipped with the neighbors of an explained miss.
 import { type Client, SealpostError } from '@sealpost/client';
 import { type Body, daySeconds, limits, type ReportJson } from '@sealpost/protocol';
+import { readTooOld } from '../../ui/price-at/price-lookup.ts';
 
 /** Which reports of a day: the last ones up to a second, or the first ones from a second on. */
 export type DayEdge = { readonly side: 'before' | 'after'; readonly second: number };
@@ -14,6 +15,8 @@ export type DayPage = {
   readonly hasNewer: boolean;
   /** False once it is known that the stream has no report before the day. */
   readonly hasEarlierDays: boolean;
+  /** The second from which the server keeps reports, if that is why the page begins there. */
+  readonly keptFrom: number | undefined;
 };
 
 /** Reports of a page. */
@@ -41,11 +44,14 @@ export const readDayPage = (client: Reader, read: DayRead, signal: AbortSignal):
 const readForward = async (client: Reader, read: DayRead, signal: AbortSignal): Promise<DayPage> => {
   const { feedId, day, edge } = read;
   const last = day + daySeconds - 1;
-  const { reports: found, more } = await client.page(feedId, edge.second, dayPageSize, { signal });
+  const { reports: found, more, keptFrom } = await readPage(client, feedId, edge.second, last, dayPageSize, signal);
   const reports = found.filter(({ observationsTimestamp }) => observationsTimestamp <= last);
   // Only for an empty page, which is how a user gets there who steps back.
-  const hasEarlierDays = reports.length > 0 || day === 0 || (await previousEnd(client, feedId, day - 1, signal)) >= 0;
-  return { reports, hasOlder: edge.second > day, hasNewer: more && reports.length === found.length, hasEarlierDays };
+  const hasEarlierDays =
+    keptFrom === undefined &&
+    (reports.length > 0 || day === 0 || (await previousEnd(client, feedId, day - 1, signal)) >= 0);
+  const hasNewer = more && reports.length === found.length;
+  return { reports, hasOlder: edge.second > day && keptFrom === undefined, hasNewer, hasEarlierDays, keptFrom };
 };
 
 const readBackward = async (client: Reader, read: DayRead, signal: AbortSignal): Promise<DayPage> => {
@@ -53,11 +59,16 @@ const readBackward = async (client: Reader, read: DayRead, signal: AbortSignal):
   const step = Math.max(1, Math.ceil((dayPageSize * intervalMs * 1.2) / 1_000));
   let reports: readonly ReportJson[] = [];
   let end = Math.min(edge.second, nowSeconds);
+  let keptFrom: number | undefined;
   for (let round = 0; round < roundsMax && end >= day && reports.length < dayPageSize; round += 1) {
     const start = Math.max(day, end - step + 1);
-    const found = await readSeconds(client, feedId, start, end, signal);
-    reports = [...found, ...reports];
-    end = found.length > 0 || start === day ? start - 1 : await previousEnd(client, feedId, start - 1, signal);
+    const found = await readSeconds(client, feedId, start, end, signal, reports.length > 0);
+    reports = [...found.reports, ...reports];
+    keptFrom = found.keptFrom;
+    if (keptFrom !== undefined) end = -1;
+    else
+      end =
+        found.reports.length > 0 || start === day ? start - 1 : await previousEnd(client, feedId, start - 1, signal);
   }
   const shown = lastWholeSeconds(reports);
   return {
@@ -65,19 +76,61 @@ const readBackward = async (client: Reader, read: DayRead, signal: AbortSignal):
     hasOlder: shown.length < reports.length || end >= day,
     hasNewer: edge.second < day + daySeconds - 1,
     hasEarlierDays: end >= 0,
+    keptFrom: shown.length < reports.length ? undefined : keptFrom,
   };
 };
 
+type Seconds = { readonly reports: readonly ReportJson[]; readonly keptFrom: number | undefined };
+
 /** All reports of some seconds. A page that does not hold them all is continued, so that the last ones are among them. */
-const readSeconds = async (client: Reader, feedId: string, from: number, to: number, signal: AbortSignal) => {
+const readSeconds = async (
+  client: Reader,
+  feedId: string,
+  from: number,
+  to: number,
+  signal: AbortSignal,
+  mayBeTooOld: boolean,
+): Promise<Seconds> => {
   const all: ReportJson[] = [];
+  let keptFrom: number | undefined;
   for (let start = from; start <= to; ) {
-    const { reports, more, nextStartTimestamp } = await client.page(feedId, start, limits.pageLimitMax, { signal });
-    all.push(...reports.filter(({ observationsTimestamp }) => observationsTimestamp <= to));
-    if (!more || reports.length === 0) break;
-    start = nextStartTimestamp;
+    const page = await readPage(client, feedId, start, to, limits.pageLimitMax, signal).catch((error: unknown) => {
+      const oldest = mayBeTooOld ? readTooOld(error)?.oldestTimestamp : undefined;
+      if (oldest === undefined) throw error;
+      return { reports: [], more: false, nextStartTimestamp: to + 1, keptFrom: oldest };
+    });
+    keptFrom ??= page.keptFrom;
+    all.push(...page.reports.filter(({ observationsTimestamp }) => observationsTimestamp <= to));
+    if (!page.more || page.reports.length === 0) break;
+    start = page.nextStartTimestamp;
   }
-  return all;
+  return { reports: all, keptFrom };
+};
+
+/** How often a page is read again from a later second: retention moves on meanwhile. */
+const laterMax = 3;
+
+/** A page from a second on; from the oldest second that the server keeps, if that is later and not after `to`. */
+const readPage = async (
+  client: Reader,
+  feedId: string,
+  from: number,
+  to: number,
+  limit: number,
+  signal: AbortSignal,
+): Promise<
+  Pick<Awaited<ReturnType<Client['page']>>, 'reports' | 'more' | 'nextStartTimestamp'> & Pick<Seconds, 'keptFrom'>
+> => {
+  let keptFrom: number | undefined;
+  for (let later = 1; ; later += 1) {
+    try {
+      return { ...(await client.page(feedId, keptFrom ?? from, limit, { signal })), keptFrom };
+    } catch (error) {
+      const oldest = readTooOld(error)?.oldestTimestamp;
+      if (oldest === undefined || oldest > to || later > laterMax) throw error;
+      keptFrom = Math.ceil(oldest) + later - 1;
+    }
+  }
 };
 
 /** The second of the newest report up to this one; −1 if there is none. */

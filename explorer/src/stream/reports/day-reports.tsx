@@ -192,7 +192,10 @@ const spansOf = (reports: readonly ReportJson[]): readonly Span[] =>
 type DayTableProps = { readonly feedId: string; readonly order: DayOrder; readonly page: ChosenPage };
 
 const DayTable = ({ feedId, order, page }: DayTableProps) => {
+  const { times } = useExplorer();
   const { day, edge } = page.of;
+  const kept =
+    page.keptFrom === undefined ? '' : `This server keeps reports from ${times.format(page.keptFrom * 1_000)}.`;
   const spans = spansOf(page.reports);
   if (page.reports.length === 0)
     return (
@@ -200,11 +203,16 @@ const DayTable = ({ feedId, order, page }: DayTableProps) => {
         {edge === undefined
           ? `No reports on ${toDayText(day)} (UTC).`
           : `No reports ${edge.side} ${toTimeText(edge.second)} on ${toDayText(day)} (UTC).`}
-        {!page.hasEarlierDays && ' The stream has none before that day.'}
+        {kept !== '' ? ` ${kept}` : !page.hasEarlierDays && ' The stream has none before that day.'}
       </p>
     );
   const ordered = order === 'newest' ? spans.toReversed() : spans;
-  return <ReportTable feedId={feedId} spans={ordered} day={toDayText(day)} />;
+  return (
+    <>
+      <ReportTable feedId={feedId} spans={ordered} day={toDayText(day)} />
+      {kept !== '' && <p class="small muted">{kept}</p>}
+    </>
+  );
 };
 
 type StepsProps = { readonly choice: DayChoice; readonly page: DayPage | undefined; readonly go: Go };

@@ -50,19 +50,15 @@ const save = ({ parts }: DownloadedFile, name: string, format: DownloadFormat): 
   setTimeout(() => URL.revokeObjectURL(url), savingMs);
 };
 
-/** A second click so soon after "Download" is a double click, not "Cancel". */
-const doubleClickMs = 500;
-
 /** What to download, and what was known of it at the start. */
 type Job = { readonly plan: DownloadPlan; readonly known: KnownReports };
 
 /** One download at a time; it ends with the component. */
 const useDownload = () => {
-  const { session } = useExplorer();
+  const { session, chunks } = useExplorer();
   const [state, setState] = useState<Phase>({ phase: 'idle' });
   const abort = useRef<AbortController | undefined>(undefined);
   const opened = useRef<{ readonly job: Job; readonly download: Download } | undefined>(undefined);
-  const startedMs = useRef(Number.NEGATIVE_INFINITY);
   useEffect(() => () => abort.current?.abort(), []);
   const run = async (job: Job): Promise<void> => {
     abort.current?.abort();
@@ -77,7 +73,7 @@ const useDownload = () => {
       const client = session.client.peek();
       if (opened.current === undefined) {
         await requireSize(client, plan, job.known, signal);
-        const opening = await openDownload(plan, sleep);
+        const opening = await openDownload(plan, sleep, chunks);
         signal.throwIfAborted();
         opened.current = { job, download: opening };
       }
@@ -102,7 +98,6 @@ const useDownload = () => {
     state,
     start: (job: Job) => {
       opened.current = undefined;
-      startedMs.current = performance.now();
       void run(job);
     },
     /** Continues after a failure. */
@@ -110,9 +105,7 @@ const useDownload = () => {
       if (opened.current !== undefined) void run(opened.current.job);
     },
     canResume: () => opened.current !== undefined,
-    cancel: () => {
-      if (performance.now() - startedMs.current > doubleClickMs) stop();
-    },
+    cancel: stop,
     /** Discards what a failed download has read. */
     discard: () => {
       if (state.phase === 'failed') stop();
@@ -150,8 +143,7 @@ export const StreamDownload = ({ stream }: { readonly stream: CatalogEntry }) =>
   useEffect(discard, [fromText, toText, format, zone]);
   const submit = (event: Event): void => {
     event.preventDefault();
-    if (isRunning) cancel();
-    else if (plan !== undefined) start({ plan, known });
+    if (!isRunning && plan !== undefined) start({ plan, known });
   };
   return (
     <section class="card stack" aria-labelledby="download-title">
@@ -172,9 +164,7 @@ export const StreamDownload = ({ stream }: { readonly stream: CatalogEntry }) =>
             </button>
           ))}
         </fieldset>
-        <button type="submit" class={isRunning ? '' : 'primary'} aria-disabled={!isRunning && plan === undefined}>
-          {isRunning ? 'Cancel' : 'Download'}
-        </button>
+        <DownloadButton isRunning={isRunning} isOff={plan === undefined} cancel={cancel} />
       </form>
       <p class="small muted" id="download-estimate">
         {plan === undefined ? range : <Estimate plan={plan} known={known} />}
@@ -183,6 +173,24 @@ export const StreamDownload = ({ stream }: { readonly stream: CatalogEntry }) =>
     </section>
   );
 };
+
+type DownloadButtonProps = { readonly isRunning: boolean; readonly isOff: boolean; readonly cancel: () => void };
+
+/** One button, so that it keeps the focus. Only its click cancels, not Enter in a field; the second click of a double click does nothing. */
+const DownloadButton = ({ isRunning, isOff, cancel }: DownloadButtonProps) => (
+  <button
+    type={isRunning ? 'button' : 'submit'}
+    class={isRunning ? '' : 'primary'}
+    aria-disabled={!isRunning && isOff}
+    onClick={(event) => {
+      if (!isRunning) return;
+      event.preventDefault(); // it is a submit button again before the browser acts
+      if (event.detail !== 2) cancel();
+    }}
+  >
+    {isRunning ? 'Cancel' : 'Download'}
+  </button>
+);
 
 /** The seconds to download, or what is wrong with them. */
 const rangeOf = (

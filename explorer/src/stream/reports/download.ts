@@ -11,6 +11,7 @@ import {
   requireFit,
 } from '@sealpost/client/export';
 import { isSchemaVersion, parseFeedId, type ReportJson, schemaVersionOf } from '@sealpost/protocol';
+import type { Chunks } from '../../state/code/chunks.ts';
 import { toAddressTime } from '../../ui/price-at/time-input.ts';
 
 export type DownloadFormat = 'csv' | 'parquet';
@@ -71,10 +72,17 @@ export const fileColumnsOf = (feedId: string) => {
 };
 
 /** Begins a download; nothing is read yet. Parquet needs its library, which is loaded here. More than `max` reports are too many. */
-export const openDownload = async (plan: DownloadPlan, wait: Wait, max = downloadMax): Promise<Download> => {
+export const openDownload = async (
+  plan: DownloadPlan,
+  wait: Wait,
+  chunks: Chunks,
+  max = downloadMax,
+): Promise<Download> => {
   const columns = fileColumnsOf(plan.feedId);
   const encoder =
-    plan.format === 'csv' ? createCsv(columns) : createParquetEncoder(await import('hyparquet-writer'), columns);
+    plan.format === 'csv'
+      ? createCsv(columns)
+      : createParquetEncoder(await chunks.load(() => import('hyparquet-writer')), columns);
   const stream = { feedId: parseFeedId(plan.feedId), name: plan.name };
   const kept = createKeptRows(encoder);
   const take = (reports: readonly ReportJson[]): void => {
