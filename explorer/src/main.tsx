@@ -52,7 +52,7 @@ const days = createDays(session, clock);
 const watchlist = createWatchlist(storage);
 const listColumns = createListColumns(storage);
 
-const alerts = createAlerts({ window, session, catalog, live, clock, chunks, storage });
+const alerts = createAlerts({ window, session, catalog, live, clock, chunks, storage, sandbox });
 
 const root = document.getElementById('app');
 if (root !== null) {

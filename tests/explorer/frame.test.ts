@@ -298,7 +298,9 @@ test(
     await page.getByRole('button', { name: 'Add alert' }).press('Enter');
     await page.getByRole('status').filter({ hasText: 'Alert added.' }).waitFor();
     await page.getByRole('button', { name: 'Edit: No report for 5 intervals' }).press('Enter');
-    await expect.poll(() => page.evaluate(() => document.activeElement?.closest('label')?.textContent)).toMatch(/^When/);
+    await expect
+      .poll(() => page.evaluate(() => document.activeElement?.closest('label')?.textContent))
+      .toMatch(/^When/);
     await page.getByRole('textbox', { name: 'Intervals' }).fill('7');
     await page.getByRole('button', { name: 'Save', exact: true }).press('Enter');
     await page.getByRole('status').filter({ hasText: 'Alert saved.' }).waitFor();

@@ -6,6 +6,7 @@ import type { Catalog } from '../catalog.ts';
 import type { Clock } from '../clock.ts';
 import type { Chunks } from '../code/chunks.ts';
 import type { Live, LiveReport } from '../live.ts';
+import type { SandboxWatch } from '../sandbox.ts';
 import type { Session } from '../session.ts';
 import type { BrowserStorage } from '../settings/browser-storage.ts';
 import { createKept } from '../settings/kept.ts';
@@ -56,6 +57,7 @@ export type AlertParts = {
   readonly clock: Clock;
   readonly chunks: Chunks;
   readonly storage: BrowserStorage;
+  readonly sandbox: SandboxWatch;
 };
 
 const storageKey = 'sealpost-alerts';
@@ -92,7 +94,9 @@ export const createAlerts = (parts: AlertParts): Alerts => {
       .toSorted()
       .join(' '),
   );
+  const isSandbox = computed(() => parts.sandbox.value !== undefined);
   effect(() => {
+    isSandbox.value; // its time may be earlier than the clock's until now: reports are awaited from there
     if (session.userId.value === undefined || feedKey.value === '') return undefined;
     const onProblem = (error: unknown): void => {
       problem.value = error;
