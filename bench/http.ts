@@ -1,7 +1,11 @@
 // CPU per request of the whole node against a bare node:http server that gets the same requests and answers the same bytes, alternating
 // in one run.
 import type { ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { signRequest } from '@sealpost/protocol';
 import { anonymousMegabytes, type Measurement, median } from './measure.ts';
 import { startProgram } from './processes/target.ts';
@@ -12,6 +16,8 @@ type Account = { readonly userId: string; readonly secret: string };
 type Api = Target & Account & { readonly feedIds: readonly string[]; readonly from: number; readonly seconds: number };
 
 const rounds = 5;
+/** Rounds before those that count: V8 compiles code again after the first connections close. */
+const warmUpRounds = 3;
 const connections = 16;
 const requestsBeforeMemory = 1_000_000;
 const coldRequests = 1_000;
@@ -26,8 +32,14 @@ const ask = <T>({ child }: Target, request: TargetRequest): Promise<T> =>
     child.send(request);
   });
 
-const render = ({ userId, secret }: Account, path: string): Buffer => {
-  const auth = signRequest({ method: 'GET', target: path, userId, timestampMs: Date.now() }, secret);
+/** Signed, unless there is no account. */
+const authOf = (account: Account | undefined, target: string): Record<string, string> =>
+  account === undefined
+    ? {}
+    : signRequest({ method: 'GET', target, userId: account.userId, timestampMs: Date.now() }, account.secret);
+
+const render = (account: Account | undefined, path: string): Buffer => {
+  const auth = authOf(account, path);
   const headers = Object.entries({ Host: '127.0.0.1', Accept: '*/*', 'User-Agent': 'bench', ...auth }).map(
     ([name, value]) => `${name}: ${value}`,
   );
@@ -35,7 +47,7 @@ const render = ({ userId, secret }: Account, path: string): Buffer => {
 };
 
 /** The same request over and over, signed anew every second: a signature lives for five. */
-const repeat = (account: Account, path: string, count: number): (() => Buffer | undefined) => {
+const repeat = (account: Account | undefined, path: string, count: number): (() => Buffer | undefined) => {
   let left = count;
   let made = 0;
   let bytes: Buffer = Buffer.alloc(0);
@@ -95,9 +107,9 @@ const cpuPerRequest = async (target: Target, count: number, requests: () => Buff
 const ownHeaders = new Set(['date', 'connection', 'keep-alive']);
 
 /** The bare server learns an answer: its headers and its body. */
-const teach = async (api: Api, bare: Target, path: string): Promise<void> => {
-  const headers = signRequest({ method: 'GET', target: path, userId: api.userId, timestampMs: Date.now() }, api.secret);
-  const response = await fetch(`${api.url}${path}`, { headers: { ...headers, 'Accept-Encoding': 'identity' } });
+const teach = async (api: Api, bare: Target, path: string, account: Account | undefined): Promise<void> => {
+  const headers = { ...authOf(account, path), 'Accept-Encoding': 'identity' };
+  const response = await fetch(`${api.url}${path}`, { headers });
   const answer: BareAnswer = {
     path,
     headers: [...response.headers].filter(([name]) => !ownHeaders.has(name)).flat(),
@@ -110,6 +122,8 @@ type Comparison = {
   readonly name: string;
   readonly path: string;
   readonly requests: number;
+  /** Are the requests unsigned? */
+  readonly anonymous?: true;
   /** Paths to more than the node keeps rendered: asked for in turn, none of it is there any more. */
   readonly cold?: readonly string[];
 };
@@ -119,12 +133,14 @@ const compare = async (api: Api, bare: Target, comparison: Comparison): Promise<
   const coldTimes = Math.ceil(coldRequests / Math.max(1, cold.length));
   await load(api, cycle(api, cold, coldTimes));
   const coldCpu = await cpuPerRequest(api, cold.length * coldTimes, cycle(api, cold, coldTimes));
-  await teach(api, bare, path);
-  for (const target of [api, bare]) await load(target, repeat(api, path, requests / 2));
+  const account = comparison.anonymous ? undefined : api;
+  await teach(api, bare, path, account);
+  for (let round = 0; round < warmUpRounds; round++)
+    for (const target of [api, bare]) await load(target, repeat(account, path, requests));
   const [ours, plain]: [number[], number[]] = [[], []];
   for (let round = 0; round < rounds; round++) {
-    ours.push(await cpuPerRequest(api, requests, repeat(api, path, requests)));
-    plain.push(await cpuPerRequest(bare, requests, repeat(api, path, requests)));
+    ours.push(await cpuPerRequest(api, requests, repeat(account, path, requests)));
+    plain.push(await cpuPerRequest(bare, requests, repeat(account, path, requests)));
   }
   const [cpu, bareCpu] = [median(ours), median(plain)];
   const figures = [
@@ -149,6 +165,8 @@ const pagePath = (feedId: string, from: number): string =>
 
 /** Seconds of reports that a node holds of which nothing but `latest` is asked. */
 const fewSeconds = '20';
+/** Seconds of reports that the other nodes hold. */
+const storedSeconds = '2400';
 
 /** CPU of `latest` of a node whose store is at an address, and of one with a store of its own, by turns. */
 export const benchLatestOn = async (address: string): Promise<readonly [number, number]> => {
@@ -179,26 +197,36 @@ const comparisonsOf = (api: Api): readonly Comparison[] => {
   const last = api.from + api.seconds - 250;
   return [
     { name: 'latest', path: latestPath(first), requests: 20_000 },
-    { name: 'latest of 24', path: latestManyPath(api), requests: 2_000 },
+    { name: 'latest of 24', path: latestManyPath(api), requests: 5_000 },
+    { name: 'discovery of 2,000', path: '/api/v1/discovery', requests: 500 },
+    { name: 'discovery of 2,000, anonymous', path: '/api/v1/discovery', requests: 500, anonymous: true },
     {
       name: 'bulk of 24',
       path: bulkPath(api, last),
-      requests: 2_000,
+      requests: 5_000,
       cold: secondsApart(api, 64).map((at) => bulkPath(api, at)),
     },
     {
       name: 'page of 100',
       path: pagePath(first, last),
-      requests: 2_000,
+      requests: 5_000,
       cold: api.feedIds.flatMap((feedId) => secondsApart(api, 192).map((from) => pagePath(feedId, from))),
     },
   ];
 };
 
+/** A node whose reports another process stored, so that its memory is that of a node that serves them. */
+const startFilled = async (folder: string): Promise<Api> => {
+  const { child, from } = await startProgram<{ readonly from: number }>('http-target', ['fill', storedSeconds, folder]);
+  if (child.exitCode === null) await once(child, 'exit');
+  return startTarget('api', storedSeconds, folder, String(from));
+};
+
 /** `--only NAME` measures one row. */
 export const benchHttp = async (args: readonly string[]): Promise<readonly Measurement[]> => {
   const only = args.includes('--only') ? args[args.indexOf('--only') + 1] : undefined;
-  const [api, bare] = await Promise.all([startTarget<Api>('api'), startTarget('bare')]);
+  const folder = mkdtempSync(join(tmpdir(), 'sealpost-bench-http-'));
+  const [api, bare] = await Promise.all([startFilled(folder), startTarget('bare')]);
   try {
     const figures: Measurement[] = [];
     for (const comparison of comparisonsOf(api))
@@ -210,6 +238,10 @@ export const benchHttp = async (args: readonly string[]): Promise<readonly Measu
       { name: 'RssAnon after a million requests', value: anonymousMegabytes(api.child.pid), unit: 'MB' },
     ];
   } finally {
-    for (const { child } of [api, bare]) child.kill('SIGTERM');
+    for (const { child } of [api, bare]) {
+      child.kill('SIGTERM');
+      await once(child, 'exit');
+    }
+    rmSync(folder, { recursive: true, force: true });
   }
 };

@@ -1,6 +1,8 @@
 // A server to be measured, in a process of its own: `api` is a whole node with everything on, its store where an address says or in a
-// folder of its own, `bare` answers the same bytes with nothing but node:http.
+// folder of its own, `bare` answers the same bytes with nothing but node:http. `fill` stores the reports for an `api` that begins after it.
 import { createServer } from 'node:http';
+import { parseFeedId } from '@sealpost/protocol';
+import { testStream } from '../../tests/support/running-ingest.ts';
 import { benchStreams, rekeyedReports } from '../rekeyed-reports.ts';
 import { openBenchNode } from './bench-node.ts';
 
@@ -23,16 +25,37 @@ const answerParent = (learn: (answer: BareAnswer) => void): void => {
   });
 };
 
-const serveApi = async (seconds: number, address: string | undefined): Promise<void> => {
-  const { node, userId, secret, stop } = await openBenchNode(undefined, address);
-  const from = Math.floor(Date.now() / 1_000) - seconds;
-  for (const batch of rekeyedReports(from, seconds)) await node.write.store.reports.append(batch);
+/** Streams without reports: the catalog has 2,000 with them. */
+const silentStreams = Array.from({ length: 2_000 - benchStreams.length }, (_, i) =>
+  parseFeedId(`0x0003${(i + 1).toString(16).padStart(60, '0')}`),
+);
+
+/** `filledFrom` is the first second of the reports that are stored already. */
+const serveApi = async (
+  seconds: number,
+  address: string | undefined,
+  filledFrom: string | undefined,
+): Promise<void> => {
+  const streams = [...benchStreams, ...silentStreams].map((feedId) => testStream(feedId));
+  const { node, userId, secret, stop } = await openBenchNode(streams, address);
+  const from = filledFrom === undefined ? Math.floor(Date.now() / 1_000) - seconds : Number(filledFrom);
+  if (filledFrom === undefined)
+    for (const batch of rekeyedReports(from, seconds)) await node.write.store.reports.append(batch);
   answerParent(() => {});
   tell({ url: node.url, userId, secret, feedIds: benchStreams, from, seconds });
   process.once('SIGTERM', async () => {
     await stop();
     process.exit();
   });
+};
+
+const fill = async (seconds: number, address: string | undefined): Promise<void> => {
+  const { node, stop } = await openBenchNode(undefined, address);
+  const from = Math.floor(Date.now() / 1_000) - seconds;
+  for (const batch of rekeyedReports(from, seconds)) await node.write.store.reports.append(batch);
+  await stop();
+  tell({ from });
+  process.exit();
 };
 
 // Answers each path with the headers and the body that it was taught, so that both servers send the same bytes.
@@ -48,6 +71,7 @@ const serveBare = (): void => {
   process.once('SIGTERM', () => process.exit());
 };
 
-const [mode, seconds = '2400', address] = process.argv.slice(2);
-if (mode === 'api') await serveApi(Number(seconds), address);
+const [mode, seconds = '2400', address, filledFrom] = process.argv.slice(2);
+if (mode === 'api') await serveApi(Number(seconds), address, filledFrom);
+else if (mode === 'fill') await fill(Number(seconds), address);
 else serveBare();

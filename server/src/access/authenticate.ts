@@ -56,11 +56,12 @@ export const createAuthenticator = (
     authenticate: (method, target, values, nowMs) => {
       const userId = required(values.userId, authHeaders.userId);
       const accountId = accountIdOf(userId);
-      const timestampMs = parseTimestampMs(required(values.timestamp, authHeaders.timestamp));
+      const timestamp = required(values.timestamp, authHeaders.timestamp);
+      const timestampMs = parseTimestampMs(timestamp);
       const signature = parseSignature(required(values.signature, authHeaders.signature));
       checkSkew(timestampMs, nowMs, skewMaxMs);
       const caller = callerOf(accountId) ?? stranger;
-      const signed = signedTexts(method, target, userId, timestampMs);
+      const signed = signedTexts(method, target, userId, timestamp);
       // A failure always takes two comparisons, so that timing reveals neither unknown users nor those with a single secret.
       // A caller that passes knows a secret, and may learn which of two it is.
       const [first = dummyKey, second = dummyKey] = caller.keys;
@@ -71,7 +72,7 @@ export const createAuthenticator = (
       return caller;
     },
     secretIdOf: ({ keys, secretIds }, method, target, { userId = '', timestamp = '', signature = '' }) => {
-      const signed = signedTexts(method, target, userId, Number(timestamp));
+      const signed = signedTexts(method, target, userId, timestamp);
       return secretIds[keys.findIndex((key) => isSigned(key, signed, signature.toLowerCase()))];
     },
   };
@@ -82,8 +83,8 @@ export const bucketKeysOf = (userId: string): Caller['bucketKeys'] =>
   Object.fromEntries(Object.keys(routes).map((name) => [name, `${name} ${userId}`])) as Caller['bucketKeys']; // the table's own keys
 
 /** What may have been signed for a target, in each of its spellings. */
-const signedTexts = (method: string, target: string, userId: string, timestampMs: number): readonly string[] =>
-  signableTargets(target).map((one) => stringToSign(method, one, emptyBodySha256, userId, timestampMs));
+const signedTexts = (method: string, target: string, userId: string, timestamp: string): readonly string[] =>
+  signableTargets(target).map((one) => stringToSign(method, one, emptyBodySha256, userId, timestamp));
 
 /** The account that a header names; the header itself is what is signed. */
 const accountIdOf = memoise((userId): string => parseUserId(userId).toLowerCase());

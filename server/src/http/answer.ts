@@ -1,4 +1,4 @@
-// Writes an answer: one flat header list, one write. Every answer has CORS headers, errors included (D24, D25, D26).
+// Writes an answer: its head as one text, one write. Every answer has CORS headers, errors included (D24, D25, D26).
 import { type ServerResponse, STATUS_CODES } from 'node:http';
 import { constants, gzip } from 'node:zlib';
 import { authHeaders } from '@sealpost/protocol';
@@ -39,7 +39,7 @@ export type AnswerContext = {
 };
 
 /** Browsers use only TLS for a year. */
-const strictTransport = ['Strict-Transport-Security', 'max-age=31536000'] as const;
+const strictTransport = 'Strict-Transport-Security: max-age=31536000\r\n';
 
 const exposed = [
   'X-Request-Id',
@@ -53,7 +53,7 @@ const exposed = [
   'Date',
   'X-Cll-Available-Origins',
 ].join(', ');
-const corsHeaders = ['Access-Control-Allow-Origin', '*', 'Access-Control-Expose-Headers', exposed] as const;
+const corsLines = `Access-Control-Allow-Origin: *\r\nAccess-Control-Expose-Headers: ${exposed}\r\n`;
 
 /** The answer to any OPTIONS of a path that answers these methods. */
 export const preflightAnswer = (allow: string): Answer => ({
@@ -92,12 +92,12 @@ export const createAnswerWriter = () => {
     if (answer.takeOver !== undefined) return handOver(response, answer, context);
     const { body } = answer;
     const length = lengthOf(answer);
-    const headers = headersOf(answer, context, length, packed);
+    const lines = headerLines(answer, context, length, packed);
     const { head, closing } = context;
     const whole = !head && !closing && body !== undefined && takesWhole(response);
     const text = whole && typeof body === 'string' && answer.ascii === true ? body : undefined;
-    if (whole) writeHead(response, answer.status, headers, text);
-    else response.writeHead(answer.status, headers);
+    if (whole) writeHead(response, answer.status, lines, text);
+    else response.writeHead(answer.status, headersOf(lines));
     if (head || body === undefined || text !== undefined) response.end();
     else if (typeof body === 'string') response.end(body, 'utf8');
     else if (Buffer.isBuffer(body)) response.end(body);
@@ -123,13 +123,12 @@ export const createAnswerWriter = () => {
 
 /** An answer with a text for a body, as bytes of HTTP/1.1: for a connection whose request was never read. */
 export const renderAnswer = (answer: Answer & { readonly body: string }, context: AnswerContext): string => {
-  const headers = headersOf(answer, context, lengthOf(answer), false);
-  const lines = headers.flatMap((name, i) => (i % 2 === 0 ? [`${name}: ${headers[i + 1]}`] : []));
-  return [`HTTP/1.1 ${answer.status} ${STATUS_CODES[answer.status]}`, ...lines, '', answer.body].join('\r\n');
+  const lines = headerLines(answer, context, lengthOf(answer), false);
+  return `HTTP/1.1 ${answer.status} ${STATUS_CODES[answer.status]}\r\n${lines}\r\n${answer.body}`;
 };
 
 const handOver = (response: ServerResponse, answer: Answer, context: AnswerContext): number => {
-  const headers = headersOf(answer, context, 0, false);
+  const headers = headersOf(headerLines(answer, context, 0, false));
   if (answer.status !== 101) {
     response.writeHead(answer.status, headers);
     if (context.head) response.end();
@@ -139,39 +138,42 @@ const handOver = (response: ServerResponse, answer: Answer, context: AnswerConte
   return 0;
 };
 
-const headersOf = (
+/** The headers of an answer as lines, each with its end. Values of the answer's own must have no line break. */
+const headerLines = (
   answer: Answer,
   { rate, requestId, closing, isTls }: AnswerContext,
   length: number,
   packed: boolean,
-) => {
-  const headers: (string | number)[] = [
-    'Cache-Control',
-    answer.cacheControl,
-    'X-Request-Id',
-    requestId,
-    ...corsHeaders,
-  ];
-  if (answer.takeOver !== undefined && answer.contentType !== undefined)
-    headers.push('Content-Type', answer.contentType);
-  if (answer.body !== undefined) {
-    headers.push('Content-Type', answer.contentType ?? 'application/json', 'Content-Length', length);
-    if (packed || length >= gzipBytesMin) headers.push('Vary', 'Accept-Encoding');
-  }
-  if (packed) headers.push('Content-Encoding', 'gzip');
-  if (answer.tag !== undefined) headers.push('ETag', packed ? `"${answer.tag}-gz"` : `"${answer.tag}"`);
-  if (rate !== undefined && rate.limit > 0) {
-    headers.push('RateLimit-Limit', rate.limit, 'RateLimit-Remaining', rate.remaining);
-    headers.push('RateLimit-Reset', rate.resetSeconds);
-  }
-  if (answer.headers !== undefined) {
-    checkHeaderValues(answer.headers);
-    headers.push(...answer.headers);
-  }
-  if (isTls) headers.push(...strictTransport);
-  if (closing) headers.push('Connection', 'close');
-  return headers as string[]; // node takes numbers too
+): string => {
+  const { body, contentType, tag } = answer;
+  let lines = `Cache-Control: ${answer.cacheControl}\r\nX-Request-Id: ${requestId}\r\n${corsLines}`;
+  if (body !== undefined) {
+    lines += `Content-Type: ${contentType ?? 'application/json'}\r\nContent-Length: ${length}\r\n`;
+    if (packed || length >= gzipBytesMin) lines += 'Vary: Accept-Encoding\r\n';
+  } else if (answer.takeOver !== undefined && contentType !== undefined) lines += `Content-Type: ${contentType}\r\n`;
+  if (packed) lines += 'Content-Encoding: gzip\r\n';
+  if (tag !== undefined) lines += packed ? `ETag: "${tag}-gz"\r\n` : `ETag: "${tag}"\r\n`;
+  if (rate !== undefined && rate.limit > 0)
+    lines += `RateLimit-Limit: ${rate.limit}\r\nRateLimit-Remaining: ${rate.remaining}\r\nRateLimit-Reset: ${rate.resetSeconds}\r\n`;
+  if (answer.headers !== undefined) lines += linesOf(answer.headers);
+  if (isTls) lines += strictTransport;
+  if (closing) lines += 'Connection: close\r\n';
+  return lines;
 };
+
+const linesOf = (headers: readonly string[]): string => {
+  checkHeaderValues(headers);
+  let lines = '';
+  for (let i = 0; i < headers.length; i += 2) lines += `${headers[i]}: ${headers[i + 1]}\r\n`;
+  return lines;
+};
+
+/** Lines as Node takes headers: name, value, name, value… */
+const headersOf = (lines: string): string[] =>
+  lines.split('\r\n').flatMap((line) => {
+    const colon = line.indexOf(': ');
+    return colon === -1 ? [] : [line.slice(0, colon), line.slice(colon + 2)];
+  });
 
 /** Does If-None-Match name the tag? Compared weakly, as HTTP says for this header. */
 export const isNotModified = (ifNoneMatch: string | undefined, tag: string): boolean => {

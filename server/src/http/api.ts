@@ -30,7 +30,7 @@ import { reportCandles } from './routes/report-candles.ts';
 import { createCandlesManyRoute } from './routes/report-candles-many.ts';
 import { createCoverageManyRoute, reportCoverage } from './routes/report-coverage.ts';
 import { reportLatest } from './routes/report-latest.ts';
-import { reportLatestMany } from './routes/report-latest-many.ts';
+import { createLatestManyRoute } from './routes/report-latest-many.ts';
 import { reportPage } from './routes/report-page.ts';
 import { signers } from './routes/signers.ts';
 import { createStatusRoute, type StatusParts } from './routes/status.ts';
@@ -84,7 +84,6 @@ const fixedHandlers = {
   feeds,
   reportAt,
   reportLatest,
-  reportLatestMany,
   reportPage,
   reportCoverage,
   reportCandles,
@@ -97,6 +96,7 @@ const createHandlers = ({ rules, isDraining, monotonicMs, live, sandbox, findFil
   ...fixedHandlers,
   discovery: createDiscoveryRoute(),
   reportBulk: createBulkRoute(),
+  reportLatestMany: createLatestManyRoute(),
   reportCandlesMany: createCandlesManyRoute(monotonicMs),
   reportCoverageMany: createCoverageManyRoute(monotonicMs),
   status: createStatusRoute({ rules, isDraining, monotonicMs, sandbox }),
@@ -142,7 +142,8 @@ export const createApi = (parts: ApiParts): Pipeline & { readonly newRequestId: 
       userId: caller?.userId ?? '',
       longWork: parts.longWork,
       client,
-      ...times,
+      nowMs: times.nowMs,
+      reportNowMs: times.reportNowMs,
       retentionDays: rules.retentionDays,
       ifNoneMatch,
       origins: rules.origins,

@@ -1,5 +1,5 @@
 // Reads the request headers that matter in one pass over the raw list. Node merges or drops repeated headers; this rejects them.
-import { ApiError, errorOf } from '@sealpost/protocol';
+import { ApiError, authHeaders, errorOf } from '@sealpost/protocol';
 import type { AuthValues } from '../access/authenticate.ts';
 
 export type RequestHeaders = AuthValues & {
@@ -18,7 +18,9 @@ export type RequestHeaders = AuthValues & {
 
 type Mutable = { -readonly [K in keyof RequestHeaders]: RequestHeaders[K] };
 
-const readers: Readonly<Record<string, (headers: Mutable, value: string, name: string) => void>> = {
+type Reader = (headers: Mutable, value: string, name: string) => void;
+
+const readers: Readonly<Record<string, Reader>> = {
   authorization: (headers, value, name) => setOnce(headers, 'userId', value, name),
   'x-authorization-timestamp': (headers, value, name) => setOnce(headers, 'timestamp', value, name),
   'x-authorization-signature-sha256': (headers, value, name) => setOnce(headers, 'signature', value, name),
@@ -54,8 +56,22 @@ const setOnce = (headers: Mutable, key: 'userId' | 'timestamp' | 'signature', va
   headers[key] = value;
 };
 
-// Lengths of the names above: most headers are skipped without lower-casing them.
-const lengths = new Set(Object.keys(readers).map((name) => name.length));
+// By the spellings that clients use: these names need no lower-casing.
+const byName = new Map<string, Reader>();
+for (const [name, reader] of Object.entries(readers)) {
+  byName.set(name, reader);
+  byName.set(
+    name.replace(/(^|-)[a-z]/g, (first) => first.toUpperCase()),
+    reader,
+  );
+}
+for (const name of Object.values(authHeaders)) byName.set(name, readers[name.toLowerCase()] as Reader); // each is above
+
+// Lengths of the names above: most headers are skipped without a look-up.
+const lengths: readonly boolean[] = Object.keys(readers).reduce<boolean[]>((known, name) => {
+  known[name.length] = true;
+  return known;
+}, new Array(64).fill(false));
 
 /** Reads a raw header list: name, value, name, value… */
 export const readHeaders = (raw: readonly string[]): RequestHeaders => {
@@ -75,9 +91,9 @@ export const readHeaders = (raw: readonly string[]): RequestHeaders => {
   };
   for (let i = 0; i + 1 < raw.length; i += 2) {
     const name = raw[i] as string; // below the length
-    if (!lengths.has(name.length)) continue;
-    const lower = name.toLowerCase();
-    if (Object.hasOwn(readers, lower)) readers[lower]?.(headers, raw[i + 1] as string, name); // names and values alternate
+    if (lengths[name.length] !== true) continue;
+    const reader = byName.get(name) ?? byName.get(name.toLowerCase());
+    reader?.(headers, raw[i + 1] as string, name); // names and values alternate
   }
   return headers;
 };

@@ -149,19 +149,27 @@ export const createPipeline = (parts: PipelineParts): Pipeline => {
       headers: undefined,
       code: null,
     };
+    const fail = (thrown: unknown): void => replies.fail(exchange, thrown);
+    let answer: Answer | Promise<Answer>;
     try {
-      const answer = begin(exchange);
-      // The hot path answers at once: a promise for it would cost as much as the look-up.
-      const sent =
-        answer instanceof Promise
-          ? answer.then((late) => replies.send(exchange, late))
-          : replies.send(exchange, answer);
-      sent?.catch((thrown) => replies.fail(exchange, thrown));
+      answer = begin(exchange);
     } catch (thrown) {
-      replies.fail(exchange, thrown);
+      return void fail(thrown);
     }
+    // The hot path answers at once: a promise for it would cost as much as the look-up.
+    if (answer instanceof Promise) answer.then((late) => sendOrFail(replies, exchange, late), fail);
+    else sendOrFail(replies, exchange, answer);
   };
   return { handle, activeRequests: () => active };
+};
+
+/** Sends an answer, or the error that sending it throws. */
+const sendOrFail = ({ send, fail }: ReturnType<typeof createReplies>, exchange: Exchange, answer: Answer): void => {
+  try {
+    send(exchange, answer)?.catch((thrown) => fail(exchange, thrown));
+  } catch (thrown) {
+    fail(exchange, thrown);
+  }
 };
 
 const answerOther = (exchange: Exchange, matched: OtherTarget, headers: RequestHeaders): Answer => {

@@ -28,16 +28,17 @@ const converse = async (port: number, text: string, characters: number): Promise
 };
 
 const get = (path: string, more = ''): string => `GET ${path} HTTP/1.1\r\nHost: a\r\n${more}\r\n`;
-const headers = ['Cache-Control', 'no-store', 'Content-Type', 'application/json', 'Content-Length', 4, 'X-Id', 'a-1'];
+const lines = 'Cache-Control: no-store\r\nContent-Type: application/json\r\nContent-Length: 4\r\nX-Id: a-1\r\n';
+const headers = ['Cache-Control', 'no-store', 'Content-Type', 'application/json', 'Content-Length', '4', 'X-Id', 'a-1'];
 
 test.each([200, 206, 304, 404, 503])(
   'whole answer: a head of status %i has the bytes that node itself writes',
   async (status) => {
     const body = status === 304 ? '' : 'true';
     const port = await serve((request, response) => {
-      if (request.url === '/node') return void response.writeHead(status, headers as string[]).end(body);
+      if (request.url === '/node') return void response.writeHead(status, headers).end(body);
       expect(takesWhole(response)).toBe(true);
-      writeHeadText(response, status, headers, body);
+      writeHeadText(response, status, lines, body);
       response.end();
     });
     const expected = await converse(port, get('/node'), 100);
@@ -48,8 +49,8 @@ test.each([200, 206, 304, 404, 503])(
 
 test('whole answer: a head before a body in pieces, and the answer to HEAD, have the bytes that node itself writes', async () => {
   const port = await serve((request, response) => {
-    if (request.url === '/node') response.writeHead(200, headers as string[]);
-    else writeHeadText(response, 200, headers);
+    if (request.url === '/node') response.writeHead(200, headers);
+    else writeHeadText(response, 200, lines);
     if (request.method === 'HEAD') return void response.end();
     response.write(Buffer.from('tr'));
     response.end(Buffer.from('ue'));
@@ -64,7 +65,7 @@ test('whole answer: a head before a body in pieces, and the answer to HEAD, have
 
 test('whole answer: a head given before a body in pieces is followed by them', async () => {
   const port = await serve((_, response) => {
-    writeHeadText(response, 200, headers);
+    writeHeadText(response, 200, lines);
     response.write(Buffer.from('tr'));
     response.end(Buffer.from('ue'));
   });
@@ -75,7 +76,7 @@ test('whole answer: a head given before a body in pieces is followed by them', a
 test('whole answer: pipelined requests are answered in their order, however late the first one is', async () => {
   const port = await serve((request, response) => {
     const answer = () => {
-      writeHeadText(response, 200, headers, request.url === '/first' ? 'one.' : 'two.');
+      writeHeadText(response, 200, lines, request.url === '/first' ? 'one.' : 'two.');
       response.end();
     };
     if (request.url === '/first') setImmediate(answer);

@@ -13,7 +13,7 @@ type WithHead = ServerResponse & { _header: string | null };
 export const takesWhole = (response: ServerResponse): boolean => response.shouldKeepAlive && '_header' in response;
 
 /**
- * Writes heads as texts, with a Date that is rendered once a second. It sets a head and a body of ASCII characters, which `end` then sends, or
+ * Writes heads of header lines as texts, with a Date that is rendered once a second. It sets a head and a body of ASCII characters, which `end` then sends, or
  * the head before a body that follows by `write` and `end`. Header values are not checked again: what is not ours must have passed
  * `checkHeaderValues`.
  */
@@ -24,15 +24,14 @@ export const createHeadWriter = () => {
     const now = Math.floor(ms / 1_000);
     if (now !== second) {
       second = now;
-      line = `Date: ${new Date(ms).toUTCString()}\r\n`;
+      line = `Date: ${new Date(ms).toUTCString()}\r\n${tail}`;
     }
     return line;
   };
-  return (response: ServerResponse, status: number, headers: readonly (string | number)[], body = ''): void => {
-    let head = statusLines.get(status) ?? statusLine(status);
-    for (let i = 0; i < headers.length; i += 2) head += `${headers[i]}: ${headers[i + 1]}\r\n`;
+  return (response: ServerResponse, status: number, lines: string, body = ''): void => {
+    const first = statusLines.get(status) ?? statusLine(status);
     response.statusCode = status;
-    (response as WithHead)._header = `${head}${dateLine(Date.now())}${tail}${body}`; // asked for in takesWhole
+    (response as WithHead)._header = `${first}${lines}${dateLine(Date.now())}${body}`; // asked for in takesWhole
   };
 };
 

@@ -30,6 +30,21 @@ test('discovery: a catalog of several slices is one list, by name, and other req
   expect(namesIn(body)).toEqual(streams.map(({ name }) => name).sort());
 });
 
+test('discovery: the same request gets the same bytes until the catalog changes; what is hidden is listed for each caller', async () => {
+  const filter = {};
+  const [first, second] = [await discovery(filter, context), await discovery(filter, context)];
+  expect(second.body).toBe(first.body);
+  const [one, ...others] = streams;
+  const hidden = one === undefined ? [] : [{ ...one, hidden: true }];
+  const changed = new Map([...hidden, ...others].map((stream) => [stream.feedId, stream]));
+  const later = { ...context, admin: { streams: changed } } as unknown as RouteContext; // as above
+  expect(namesIn((await discovery(filter, later)).body)).toHaveLength(599);
+  const all = { hidden: true };
+  const reader = { ...later, readable: new Set(changed.keys()) };
+  expect(namesIn((await discovery(all, reader)).body)).toHaveLength(600);
+  expect(namesIn((await discovery(all, later)).body)).toHaveLength(599);
+});
+
 test('discovery: a second request gets the same list; an empty catalog gives an empty one', async () => {
   expect(namesIn((await discovery({}, context)).body)).toHaveLength(600);
   const empty = { ...context, admin: { streams: new Map() } } as unknown as RouteContext; // as above

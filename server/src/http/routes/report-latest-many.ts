@@ -2,21 +2,46 @@
 // has none (D99). Sealpost extension.
 import type { FeedId } from '@sealpost/protocol';
 import { retentionEdgeMs } from '../../store/retention.ts';
+import type { LatestReport } from '../../store/store.ts';
 import type { Handler } from './context.ts';
 
 /** What a stream's own answer has around its report. */
 const [opening, closing] = ['{"report":', '}'];
 
-export const reportLatestMany: Handler<'reportLatestMany'> = ({ feedIds, missing }, context) => {
-  const oldest = retentionEdgeMs(context.reportNowMs, context.retentionDays);
-  const reports: string[] = [];
-  const absent: { readonly feedID: FeedId; readonly reason: 'no_reports' }[] = [];
-  for (const feedID of feedIds) {
-    const latest = context.reports.latest(feedID);
-    if (latest === undefined || latest.observationsMs < oldest) absent.push({ feedID, reason: 'no_reports' });
-    else reports.push(latest.json.slice(opening.length, -closing.length));
-  }
-  const rest = missing && absent.length > 0 ? `,"missing":${JSON.stringify(absent)}` : '';
-  const body = `{"reports":[${reports.join(',')}]${rest}}`;
-  return { status: absent.length === 0 ? 200 : 206, ascii: true, body, cacheControl: 'no-store' };
+/** Bytes of all kept bodies. */
+const keptBytesMax = 2_000_000;
+
+type Kept = { readonly reports: readonly LatestReport[]; readonly body: Buffer };
+
+/** Keeps the body of a complete answer until one of its streams has a newer report: many clients ask for the same streams. */
+export const createLatestManyRoute = (): Handler<'reportLatestMany'> => {
+  // By the list itself: the parser gives the same one for the same text.
+  let kept = new WeakMap<readonly FeedId[], Kept>();
+  let keptBytes = 0;
+  const bodyOf = (feedIds: readonly FeedId[], reports: readonly LatestReport[]): Buffer => {
+    const known = kept.get(feedIds);
+    if (known?.reports.every((report, i) => report === reports[i])) return known.body;
+    const body = Buffer.from(`{"reports":[${joinReports(reports)}]}`, 'latin1');
+    keptBytes += body.length - (known?.body.length ?? 0);
+    if (keptBytes > keptBytesMax) [kept, keptBytes] = [new WeakMap(), body.length];
+    kept.set(feedIds, { reports, body });
+    return body;
+  };
+  return ({ feedIds, missing }, context) => {
+    const oldest = retentionEdgeMs(context.reportNowMs, context.retentionDays);
+    const reports: LatestReport[] = [];
+    const absent: { readonly feedID: FeedId; readonly reason: 'no_reports' }[] = [];
+    for (const feedID of feedIds) {
+      const latest = context.reports.latest(feedID);
+      if (latest === undefined || latest.observationsMs < oldest) absent.push({ feedID, reason: 'no_reports' });
+      else reports.push(latest);
+    }
+    if (absent.length === 0) return { status: 200, body: bodyOf(feedIds, reports), cacheControl: 'no-store' };
+    const rest = missing ? `,"missing":${JSON.stringify(absent)}` : '';
+    const body = `{"reports":[${joinReports(reports)}]${rest}}`;
+    return { status: 206, ascii: true, body, cacheControl: 'no-store' };
+  };
 };
+
+const joinReports = (reports: readonly LatestReport[]): string =>
+  reports.map(({ json }) => json.slice(opening.length, -closing.length)).join(',');
