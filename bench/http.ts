@@ -47,7 +47,7 @@ const render = (account: Account | undefined, path: string): Buffer => {
 };
 
 /** The same request over and over, signed anew every second: a signature lives for five. */
-const repeat = (account: Account | undefined, path: string, count: number): (() => Buffer | undefined) => {
+export const repeat = (account: Account | undefined, path: string, count: number): (() => Buffer | undefined) => {
   let left = count;
   let made = 0;
   let bytes: Buffer = Buffer.alloc(0);
@@ -70,7 +70,7 @@ const cycle = (account: Account, paths: readonly string[], times: number): (() =
 };
 
 /** Sends requests over keep-alive connections, one after the other on each, until there are no more. */
-const load = async ({ url }: Target, requests: () => Buffer | undefined): Promise<void> => {
+export const load = async ({ url }: Target, requests: () => Buffer | undefined): Promise<void> => {
   const { port } = new URL(url);
   const converse = (resolve: () => void, reject: (error: Error) => void): void => {
     const socket = connect(Number(port), '127.0.0.1', () => next());
@@ -156,7 +156,7 @@ const compare = async (api: Api, bare: Target, comparison: Comparison): Promise<
   ];
 };
 
-const latestPath = (feedId: string): string => `/api/v1/reports/latest?feedID=${feedId}`;
+export const latestPath = (feedId: string): string => `/api/v1/reports/latest?feedID=${feedId}`;
 const latestManyPath = ({ feedIds }: Api): string => `/api/v1/reports/latest?feedIDs=${feedIds.join(',')}`;
 const bulkPath = ({ feedIds }: Api, at: number): string =>
   `/api/v1/reports/bulk?feedIDs=${feedIds.join(',')}&timestamp=${at}`;

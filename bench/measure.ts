@@ -1,5 +1,5 @@
 // Measures work in CPU time, which says more than wall time on a busy machine. Warm-up first, then at least a second.
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 
 export type Measurement = {
   readonly name: string;
@@ -37,3 +37,26 @@ export const anonymousMegabytes = (pid: number | 'self' = 'self'): number =>
 
 export const median = (values: readonly number[]): number =>
   [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0;
+
+/** µs of a tick, the unit of CPU times in /proc. */
+const tickUs = 10_000;
+
+/** CPU in µs that a process and its children have used so far. */
+export const cpuOfTree = (pid: number): number => {
+  const processes = readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .flatMap((name) => {
+      try {
+        // The fields after the name in parentheses, which may contain anything: state, parent, …, user and system time.
+        const fields = readFileSync(`/proc/${name}/stat`, 'utf8')
+          .replace(/^.*\) /s, '')
+          .split(' ')
+          .map(Number);
+        return [{ pid: Number(name), parent: fields[1], ticks: (fields[11] ?? 0) + (fields[12] ?? 0) }];
+      } catch {
+        return []; // it has ended
+      }
+    });
+  const ticks = processes.reduce((sum, one) => (one.pid === pid || one.parent === pid ? sum + one.ticks : sum), 0);
+  return ticks * tickUs;
+};

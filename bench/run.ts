@@ -15,6 +15,7 @@ import { benchPostgres } from './postgres.ts';
 import { benchProtocol } from './protocol.ts';
 import { benchSimulator } from './simulator.ts';
 import { benchStore } from './store.ts';
+import { benchWorkers } from './workers.ts';
 
 const workloads: Readonly<Record<string, (args: readonly string[]) => Promise<readonly Measurement[]>>> = {
   protocol: benchProtocol,
@@ -36,14 +37,15 @@ const namedOnly: typeof workloads = {
   explorer: benchExplorer,
   chart: benchChart,
   mirror: benchMirror,
+  workers: benchWorkers,
 };
 
 const print = (line: string) => process.stdout.write(`${line}\n`);
 
 const args = process.argv.slice(2);
 const json = args.includes('--json');
-/** Options that have a value: those of `growth`, `chart` and `http`. */
-const valued = ['--to', '--dir', '--minutes', '--only'];
+/** Options that have a value: of `growth`, `chart`, `http`, `live` and `postgres`. */
+const valued = ['--to', '--dir', '--minutes', '--only', '--rows'];
 const wanted = args.filter((arg, i) => !arg.startsWith('--') && !valued.includes(args[i - 1] ?? ''));
 const unknown = wanted.filter((name) => !Object.hasOwn({ ...workloads, ...namedOnly }, name));
 if (unknown.length > 0) {

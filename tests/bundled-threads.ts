@@ -12,7 +12,7 @@ export const threadModules = [
   'server/src/sandbox/network-thread.ts',
   'server/src/sandbox/replay/replay-thread.ts',
   'server/src/store/lmdb/write/writer-thread.ts',
-  'simulator/src/worker.ts',
+  'simulator/src/signing-thread.ts',
 ];
 
 /** Left outside of bundles: what runs the tests, and packages with native parts or threads. Both are at the root of node_modules. */

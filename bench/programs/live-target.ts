@@ -1,42 +1,55 @@
-// A server of live reports to be measured, in a process of its own: `api` is a whole node with everything on, `bare` sends the same bytes
-// to whoever connects with nothing but the `ws` package.
+// A server of live reports to be measured, in its own process: `api` is a whole node with everything on and so many workers, `bare` sends the same
+// bytes to every client with nothing but the `ws` package.
 import { createServer } from 'node:http';
 import { type WebSocket, WebSocketServer } from 'ws';
 import { renderMessage } from '../../server/src/live/message.ts';
+import type { StoredReport } from '../../server/src/store/store.ts';
 import { benchStreams, rekeyedReports } from '../rekeyed-reports.ts';
 import { openBenchNode } from './bench-node.ts';
 
-/** What the parent asks for: the use of CPU and memory so far, or one report of each stream to be sent. */
-export type LiveTargetRequest = 'usage' | 'send';
+/** What the parent asks for: bytes in use after garbage collection, or one report, of each stream or of the first, to be sent. */
+export type LiveTargetRequest = 'memory' | 'send' | 'sendOne';
 
-/** µs of CPU; bytes in use after a collection of garbage. */
-export type LiveUsage = { readonly cpu: number; readonly bytes: number };
+/** When the append began and when its reports were stored, in ns of the clock that all processes share. */
+export type LiveSent = { readonly begun: number; readonly stored: number };
 
 const tell = (value: unknown): void => void process.send?.(value);
+const nowNs = (): number => Number(process.hrtime.bigint());
 
-const usage = (): LiveUsage => {
+const bytesInUse = (): number => {
   (globalThis as { gc?: () => void }).gc?.(); // the parent starts this with --expose-gc
-  const { user, system } = process.cpuUsage();
   const { heapUsed, external } = process.memoryUsage();
-  return { cpu: user + system, bytes: heapUsed + external };
-};
-
-/** Answers with the moment at which it began to send, in ns of the clock that all processes share. */
-const answerParent = (send: () => Promise<void> | void): void => {
-  process.on('message', async (request: LiveTargetRequest) => {
-    if (request === 'usage') return tell(usage());
-    const begun = process.hrtime.bigint();
-    await send();
-    tell(Number(begun));
-  });
+  return heapUsed + external;
 };
 
 const batches = rekeyedReports(Math.floor(Date.now() / 1_000) - 86_400, 86_400);
-const nextBatch = () => batches.next().value ?? [];
 
-const serveApi = async (): Promise<void> => {
-  const { node, userId, secret, stop } = await openBenchNode();
-  answerParent(async () => void (await node.write.store.reports.append(nextBatch())));
+/** `send` resolves with the time at which the reports were stored. */
+const answerParent = (send: (reports: readonly StoredReport[]) => Promise<number> | number): void => {
+  process.on('message', async (request: LiveTargetRequest) => {
+    if (request === 'memory') return tell(bytesInUse());
+    const reports = (batches.next().value ?? []).slice(0, request === 'sendOne' ? 1 : undefined);
+    const begun = nowNs();
+    tell({ begun, stored: await send(reports) } satisfies LiveSent);
+  });
+};
+
+const serveApi = async (workers: string): Promise<void> => {
+  const { node, userId, secret, stop } = await openBenchNode(undefined, undefined, {
+    workers,
+    connectionsPerAddress: '0',
+    unreadBytesPerAccount: '268435456',
+  });
+  const { reports } = node.write.store;
+  let stored = 0;
+  reports.onAppended(() => {
+    stored = nowNs();
+  });
+  answerParent(async (batch) => {
+    await reports.append(batch);
+    return stored;
+  });
+  if (workers !== '0') await new Promise((resolve) => setTimeout(resolve, 1_000)); // they look for new accounts every 250 ms
   tell({ url: node.url, userId, secret, feedIds: benchStreams });
   process.once('SIGTERM', async () => {
     await stop();
@@ -51,11 +64,13 @@ const serveBare = (): void => {
   const http = createServer();
   const server = new WebSocketServer({ server: http, perMessageDeflate: false, clientTracking: false });
   server.on('connection', (client) => void clients.add(client));
-  answerParent(() => {
-    for (const report of nextBatch()) {
+  answerParent((batch) => {
+    const stored = nowNs();
+    for (const report of batch) {
       const message = renderMessage('seconds', report, '').subarray(frameHeadBytes);
       for (const client of clients) client.send(message, { binary: true });
     }
+    return stored;
   });
   http.listen(0, '127.0.0.1', () => {
     const { port } = http.address() as { port: number }; // it listens on one
@@ -64,5 +79,6 @@ const serveBare = (): void => {
   process.once('SIGTERM', () => process.exit());
 };
 
-if (process.argv[2] === 'api') await serveApi();
+const [mode, workers = '0'] = process.argv.slice(2);
+if (mode === 'api') await serveApi(workers);
 else serveBare();

@@ -215,6 +215,7 @@ const openFront = async (
     shareLimits,
     writeLog: log.pass,
     starting,
+    onAppended: store.reports.onAppended,
   });
   return { ...workers, live: undefined, activeRequests: () => 0 };
 };

@@ -61,14 +61,14 @@ const startWorker = (workerData: ThreadOptions): Worker => {
   if (!import.meta.url.endsWith('.ts')) {
     // A program started with --input-type passes that option to its workers, where Node rejects it for files.
     const isText = process.execArgv.some((option) => option.startsWith('--input-type'));
-    return new Worker(new URL('./worker.js', import.meta.url), { workerData, ...(isText && { execArgv: [] }) });
+    return new Worker(new URL('./signing-thread.js', import.meta.url), { workerData, ...(isText && { execArgv: [] }) });
   }
   const bundles = process.env.SEALPOST_BUNDLED_THREADS; // of the tests
-  if (bundles !== undefined) return new Worker(`${bundles}/worker.mjs`, { workerData });
+  if (bundles !== undefined) return new Worker(`${bundles}/signing-thread.mjs`, { workerData });
   // On Node 20, worker threads do not inherit the main thread's loader, so a worker from source registers tsx itself. JSON.stringify quotes
   // the URLs: a folder name may have an apostrophe.
   const tsx = JSON.stringify(import.meta.resolve('tsx/esm/api'));
-  const entry = JSON.stringify(new URL('./worker.ts', import.meta.url).href);
+  const entry = JSON.stringify(new URL('./signing-thread.ts', import.meta.url).href);
   return new Worker(`import(${tsx}).then((tsx) => { tsx.register(); return import(${entry}); })`, {
     eval: true,
     workerData,

@@ -22,6 +22,8 @@ export type ToWorker =
   | { readonly kind: 'start'; readonly settings: NodeSettings; readonly limits: SpentLimits }
   /** Others gave these tokens. */
   | { readonly kind: 'limits'; readonly limits: SpentLimits }
+  /** Reports were stored (D210). */
+  | { readonly kind: 'appended' }
   | { readonly kind: 'tellMetrics' }
   | { readonly kind: 'reloadTls' }
   /** Take no new connections. */

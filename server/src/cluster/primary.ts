@@ -32,6 +32,8 @@ export type WorkersOptions = {
   /** Takes lines of the workers' logs. */
   readonly writeLog: (lines: readonly string[]) => void;
   readonly starting: StartWatch;
+  /** Calls back when reports were stored; returns the way to stop. */
+  readonly onAppended: (wake: () => void) => () => void;
 };
 
 export type Workers = {
@@ -74,11 +76,26 @@ type Member = {
   hasStoppedListening: boolean;
   degraded: readonly string[];
   failure: NodeJS.ErrnoException | undefined;
+  /** Is a message that reports were stored on its way? */
+  isTelling: boolean;
   readonly waiting: Set<() => void>;
 };
 
 const send = ({ worker }: Member, message: ToWorker): void => {
   if (worker.isConnected()) worker.send(message, () => {}); // one that is just ending takes no more
+};
+
+const sendAll = (members: readonly Member[], message: ToWorker): void => {
+  for (const member of members) send(member, message);
+};
+
+/** Unless an earlier message still waits: the worker looks by itself, too, and one that hangs must not fill the memory of the primary. */
+const tellAppended = (member: Member): void => {
+  if (member.isTelling || !member.worker.isConnected()) return;
+  member.isTelling = true;
+  member.worker.send({ kind: 'appended' } satisfies ToWorker, () => {
+    member.isTelling = false;
+  });
 };
 
 /** Stands for the other nodes among the workers, which count from 1. */
@@ -221,6 +238,7 @@ const createMembers = ({ settings, key, writeLog }: WorkersOptions) => {
       hasStoppedListening: false,
       degraded: [],
       failure: undefined,
+      isTelling: false,
       waiting: new Set(),
     };
     const late = setTimeout(() => killUnready(member), startMaxMs).unref();
@@ -292,6 +310,7 @@ export const openWorkers = async (options: WorkersOptions): Promise<Workers> => 
   phase = 'open';
   const stopSharing = options.shareLimits && limits.share(options.shareLimits);
   const up = (): readonly Member[] => [...members.values()].filter(({ url }) => url !== undefined);
+  const stopTelling = options.onAppended(() => up().forEach(tellAppended));
   return {
     url: String(firsts[0]?.url),
     check: () => (up().length > 0 ? undefined : 'no worker is running; see the log'),
@@ -301,10 +320,9 @@ export const openWorkers = async (options: WorkersOptions): Promise<Workers> => 
       await Promise.all(up().map((member) => askMetrics(member, totals.countOf)));
       return totals.parts();
     },
-    reloadTls: () => {
-      for (const member of up()) send(member, { kind: 'reloadTls' });
-    },
+    reloadTls: () => sendAll(up(), { kind: 'reloadTls' }),
     drain: async () => {
+      stopTelling();
       await endAll(options.settings.drainMs);
       await stopSharing?.();
     },

@@ -135,6 +135,7 @@ const open = async (settings: NodeSettings, first: SpentLimits) => {
   return {
     url: listening.url,
     receive: limits.receive,
+    checkAppended: store.reports.checkAppended,
     tellMetrics: async () => tell({ kind: 'metrics', values: await metrics.values() }),
     reloadTls: listening.reloadTls,
     stopListening: listening.stopListening,
@@ -165,6 +166,8 @@ const answer = async (opened: Opened, message: ToWorker): Promise<void> => {
   switch (message.kind) {
     case 'limits':
       return opened.receive(message.limits);
+    case 'appended':
+      return opened.checkAppended();
     case 'tellMetrics':
       return opened.tellMetrics();
     case 'reloadTls':

@@ -7,7 +7,7 @@ import { watchStalls } from '../connections/guard.ts';
 import { type Appended, type AppendedFilter, CorruptRecordError, type ReportStore } from '../store/store.ts';
 import type { Ending, LiveConnection } from './connections.ts';
 import type { EventIds, ResumePoint } from './event-id.ts';
-import type { Hub } from './hub.ts';
+import type { Burst, Hub } from './hub.ts';
 import { renderEvent } from './message.ts';
 import type { SocketRules } from './sockets.ts';
 import type { Tally } from './tally.ts';
@@ -67,11 +67,18 @@ export const holdEventStream = (
   const close = (code: number): void => void (code === 1006 ? response.destroy() : response.end());
   const tap = openTap?.({ send, end, close });
   const write = tap?.write ?? send;
-  const writeReport = (event: Buffer, at: number): void => {
-    if (at <= position) return; // it came while catching up
-    position = at;
-    tally.messages += 1;
-    write(event);
+  const deliver = ({ messages, positions, whole }: Burst): void => {
+    const first = positions.findIndex((at) => at > position); // those before came while catching up
+    if (first < 0) return;
+    position = positions.at(-1) ?? position;
+    tally.messages += messages.length - first;
+    if (whole !== undefined && first === 0 && tap === undefined) send(whole);
+    else {
+      response.cork();
+      for (const message of messages.slice(first)) write(message);
+      response.uncork();
+    }
+    if (response.writableLength > rules.liveBufferBytesMax) end('too_slow');
   };
   const writeEvents = (text: string, count: number): void => {
     tally.messages += count;
@@ -86,16 +93,7 @@ export const holdEventStream = (
   const begin = (from: number): void => {
     if (response.destroyed || response.writableEnded) return;
     position = from;
-    unsubscribe = hub.subscribe({
-      feedIds,
-      form: 'event',
-      collect: () => response.cork(),
-      write: writeReport,
-      flush: () => {
-        response.uncork();
-        if (response.writableLength > rules.liveBufferBytesMax) end('too_slow');
-      },
-    });
+    unsubscribe = hub.subscribe('event', feedIds, deliver);
   };
   write(comment); // so that the client and proxies see that the stream has started
   if (after === undefined) begin(position);

@@ -1,11 +1,12 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { FeedId } from '@sealpost/protocol';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createSignedReports, millisecondStream, secondStream } from '../../../tests/support/signed-reports.ts';
 import { openStore } from '../store/open.ts';
 import { CorruptRecordError, type ReportStore, type Store, type StoredReport } from '../store/store.ts';
-import { type Hub, openHub, type Subscriber } from './hub.ts';
+import { type Burst, type Hub, openHub } from './hub.ts';
 import type { LiveForm } from './message.ts';
 
 const [first, exact] = [secondStream(1), millisecondStream(2)];
@@ -40,41 +41,52 @@ const open = async (reports: Partial<ReportStore> = {}): Promise<Hub> => {
   return hub;
 };
 
-/** Notes positions, and how often it was flushed. */
-const subscribe = (to: Hub, form: LiveForm, ...feedIds: Subscriber['feedIds']) => {
+/** Notes what is delivered. */
+const subscribe = (to: Hub, form: LiveForm, ...feedIds: readonly FeedId[]) => {
   const positions: number[] = [];
-  const messages: Buffer[] = [];
-  const calls: string[] = [];
-  const stop = to.subscribe({
-    feedIds,
-    form,
-    collect: () => calls.push('collect'),
-    write: (message, position) => {
-      messages.push(message);
-      positions.push(position);
-    },
-    flush: () => calls.push('flush'),
+  const bursts: Burst[] = [];
+  const stop = to.subscribe(form, feedIds, (burst) => {
+    bursts.push(burst);
+    positions.push(...burst.positions);
   });
-  return { positions, messages, calls, stop };
+  return { positions, bursts, stop };
 };
 const at = (...seconds: readonly number[]): readonly StoredReport[] =>
   seconds.map((offset) => report(first, now + offset, now + offset));
 
-test('hub: earlier reports are not delivered; all subscribers of a stream get the same bytes', async () => {
+test('hub: earlier reports are not delivered; what is stored together arrives together', async () => {
   await store.reports.append(at(1, 2));
   const running = await open();
-  const [one, other, none] = [
-    subscribe(running, 'seconds', first),
-    subscribe(running, 'seconds', first, exact),
-    subscribe(running, 'seconds', exact),
-  ];
+  const [one, none] = [subscribe(running, 'seconds', first), subscribe(running, 'seconds', exact)];
   await store.reports.append(at(3, 4));
   await expect.poll(() => one.positions).toEqual([3, 4]);
-  expect(one.messages.map((message, i) => message === other.messages[i])).toEqual([true, true]);
+  const [burst] = one.bursts;
+  expect(one.bursts).toHaveLength(1);
+  expect(burst?.bytes).toBe(Buffer.concat(burst?.messages ?? []).length);
+  expect(burst?.whole).toBeUndefined();
   expect(none.positions).toEqual([]);
-  expect(one.calls).toEqual(['collect', 'flush']);
-  expect(delivered).toEqual([['seconds', 4]]);
+  expect(delivered).toEqual([['seconds', 2]]);
   expect(running.position()).toBe(4);
+});
+
+test('hub: subscribers of the same streams, in any order, share the bytes of a burst in one piece; others share its messages', async () => {
+  const running = await open();
+  const same = [
+    subscribe(running, 'seconds', first, exact),
+    subscribe(running, 'seconds', exact, first),
+    subscribe(running, 'seconds', first, exact),
+  ];
+  const other = subscribe(running, 'seconds', first);
+  const inMilliseconds = subscribe(running, 'milliseconds', first, exact);
+  const ms = now * 1_000;
+  await store.reports.append([...at(1), report(exact, ms, ms), ...at(2)]);
+  await expect.poll(() => inMilliseconds.positions).toEqual([1, 2, 3]);
+  const [burst] = same[0]?.bursts ?? [];
+  expect(same.map(({ bursts }) => bursts[0] === burst)).toEqual([true, true, true]);
+  expect(burst?.whole?.equals(Buffer.concat(burst.messages))).toBe(true);
+  expect(burst?.positions).toEqual([1, 2, 3]);
+  expect(other.bursts[0]?.messages.map((message) => burst?.messages.indexOf(message))).toEqual([0, 2]);
+  expect(inMilliseconds.bursts[0]?.messages.some((message) => burst?.messages.includes(message))).toBe(false);
 });
 
 test('hub: a late report goes to events alone, also when the newer one was stored before the hub began', async () => {
@@ -95,13 +107,21 @@ test('hub: in seconds one report of a second goes out, in milliseconds all', asy
   expect(seconds.positions).toEqual([1, 3]);
 });
 
-test('hub: a stopped subscriber gets nothing more', async () => {
+test('hub: a stopped subscriber gets nothing more, and one that follows it in its place does', async () => {
   const running = await open();
-  const [gone, there] = [subscribe(running, 'seconds', first), subscribe(running, 'seconds', first)];
+  const [gone, alone, there] = [
+    subscribe(running, 'seconds', first),
+    subscribe(running, 'event', first),
+    subscribe(running, 'seconds', first),
+  ];
   gone.stop();
+  gone.stop();
+  alone.stop();
+  const later = subscribe(running, 'event', first);
   await store.reports.append(at(1));
   await expect.poll(() => there.positions).toEqual([1]);
-  expect(gone.positions).toEqual([]);
+  expect(later.positions).toEqual([1]);
+  expect([...gone.positions, ...alone.positions]).toEqual([]);
 });
 
 test('hub: more reports than one read are all delivered, in order', async () => {

@@ -1,22 +1,26 @@
-// Follows the append order of the store, once per process, and delivers each report to every subscriber of its stream. Connections manage
-// themselves.
+// Follows the append order of the store, once per process, and delivers each report to every subscriber of its stream, in one piece with those stored
+// together with it (D209). Connections manage themselves.
+import { createHash } from 'node:crypto';
 import type { FeedId } from '@sealpost/protocol';
 import { CorruptRecordError, type ReportStore, type StoredReport } from '../store/store.ts';
 import type { EventIds } from './event-id.ts';
 import { type LiveForm, liveForms, renderMessage } from './message.ts';
 
-export type Subscriber = {
-  readonly feedIds: readonly FeedId[];
-  readonly form: LiveForm;
-  /** Collects what is written until `flush`, so that several reports become one call of the system. */
-  readonly collect: () => void;
-  readonly write: (message: Buffer, position: number) => void;
-  readonly flush: () => void;
+/** Reports that were stored together, for one subscription: a message for each, in append order. All bytes are shared: do not write to them. */
+export type Burst = {
+  readonly messages: readonly Buffer[];
+  /** The position of each. */
+  readonly positions: readonly number[];
+  /** All messages in one piece; undefined for a single subscriber, to which they are written one by one without a copy. */
+  readonly whole: Buffer | undefined;
+  readonly bytes: number;
 };
 
+export type Deliver = (burst: Burst) => void;
+
 export type Hub = {
-  /** From the next report on. Returns the way to stop. */
-  readonly subscribe: (subscriber: Subscriber) => () => void;
+  /** Delivers reports of these streams from the next one on. Returns the way to stop. */
+  readonly subscribe: (form: LiveForm, feedIds: readonly FeedId[], deliver: Deliver) => () => void;
   /** The position of the last delivered report. */
   readonly position: () => number;
   readonly close: () => void;
@@ -36,18 +40,17 @@ export type HubOptions = {
 const batchMax = 64;
 const retryMs = 200;
 
-type Listening = { readonly subscriber: Subscriber; batch: number };
-
 /** Starts to follow. Reports that are stored when this resolves are not delivered. */
 export const openHub = async ({ reports, eventIds, feedIds, onDelivered, onTrouble }: HubOptions): Promise<Hub> => {
   const isNew = createOrder((feedId) => reports.latest(feedId)?.observationsMs, feedIds);
-  const listeners = createListeners(eventIds);
+  const groups = createGroups();
+  const deliver = createDelivery(groups.wanting, eventIds, isNew, onDelivered);
   let position = await reports.position();
   let state: 'idle' | 'reading' | 'again' | 'closed' = 'idle';
   const step = async (): Promise<boolean> => {
     try {
       const next = await reports.appendedAfter(position, batchMax);
-      listeners.tell(next.reports, next.positions, isNew, onDelivered);
+      deliver(next.reports, next.positions);
       position = next.position;
       return next.reports.length === batchMax;
     } catch (error) {
@@ -78,7 +81,7 @@ export const openHub = async ({ reports, eventIds, feedIds, onDelivered, onTroub
   };
   const stop = reports.onAppended(wake);
   return {
-    subscribe: listeners.add,
+    subscribe: groups.add,
     position: () => position,
     close: () => {
       state = 'closed';
@@ -100,62 +103,104 @@ const createOrder = (newestOf: (feedId: FeedId) => number | undefined, feedIds: 
   };
 };
 
-type Deliver = HubOptions['onDelivered'];
+/** The subscribers of the same streams in the same form: what they get is put together once, however many they are (D209). */
+type Group = {
+  readonly feedIds: readonly FeedId[];
+  readonly members: Set<Deliver>;
+};
 
-const createListeners = (eventIds: HubOptions['eventIds']) => {
-  const byForm: Record<LiveForm, Map<FeedId, Set<Listening>>> = {
+type Collected = Map<Group, { readonly messages: Buffer[]; readonly positions: number[] }>;
+
+/** The same for the same streams in any order; a hash, because a list of 100 takes 7 KB. */
+const keyOf = (form: LiveForm, feedIds: readonly FeedId[]): string =>
+  createHash('sha256')
+    .update(`${form},${[...feedIds].sort().join()}`)
+    .digest('base64');
+
+const createGroups = () => {
+  const groups = new Map<string, Group>();
+  const byForm: Record<LiveForm, Map<FeedId, Set<Group>>> = {
     seconds: new Map(),
     milliseconds: new Map(),
     event: new Map(),
   };
-  let batch = 0;
-  const tellOne = (form: LiveForm, report: StoredReport, position: number, touched: Listening[]): number => {
-    const listening = byForm[form].get(report.feedId);
-    if (listening === undefined) return 0;
-    const message = renderMessage(form, report, form === 'event' ? eventIds.encode(position) : '');
-    for (const one of listening) {
-      if (one.batch !== batch) {
-        one.batch = batch;
-        one.subscriber.collect();
-        touched.push(one);
-      }
-      one.subscriber.write(message, position);
+  const openGroup = (form: LiveForm, feedIds: readonly FeedId[]): Group => {
+    const group: Group = { feedIds, members: new Set() };
+    const table = byForm[form];
+    for (const feedId of feedIds) table.set(feedId, (table.get(feedId) ?? new Set()).add(group));
+    return group;
+  };
+  const closeGroup = (form: LiveForm, group: Group): void => {
+    const table = byForm[form];
+    for (const feedId of group.feedIds) {
+      const known = table.get(feedId);
+      known?.delete(group);
+      if (known?.size === 0) table.delete(feedId);
     }
-    return listening.size;
   };
   return {
-    add: (subscriber: Subscriber): (() => void) => {
-      const one: Listening = { subscriber, batch: 0 };
-      const table = byForm[subscriber.form];
-      for (const feedId of subscriber.feedIds) {
-        const known = table.get(feedId);
-        if (known === undefined) table.set(feedId, new Set([one]));
-        else known.add(one);
-      }
+    add: (form: LiveForm, feedIds: readonly FeedId[], deliver: Deliver): (() => void) => {
+      const key = keyOf(form, feedIds);
+      const group = groups.get(key) ?? openGroup(form, feedIds);
+      groups.set(key, group);
+      group.members.add(deliver);
       return () => {
-        for (const feedId of subscriber.feedIds) {
-          const known = table.get(feedId);
-          known?.delete(one);
-          if (known?.size === 0) table.delete(feedId);
-        }
+        if (!group.members.delete(deliver) || group.members.size > 0) return;
+        groups.delete(key);
+        closeGroup(form, group);
       };
     },
-    tell: (
-      reports: readonly StoredReport[],
-      positions: readonly number[],
-      isNew: ReturnType<typeof createOrder>,
-      onDelivered: Deliver,
-    ): void => {
-      batch += 1;
-      const touched: Listening[] = [];
-      const counts = { seconds: 0, milliseconds: 0, event: 0 };
-      for (const [i, report] of reports.entries()) {
-        const goes = isNew(report);
-        const position = positions[i] as number; // one for each report
-        for (const form of liveForms) if (goes[form]) counts[form] += tellOne(form, report, position, touched);
-      }
-      for (const { subscriber } of touched) subscriber.flush();
-      for (const form of liveForms) if (counts[form] > 0) onDelivered(form, counts[form]);
-    },
+    /** The groups that get reports of a stream. */
+    wanting: (form: LiveForm, feedId: FeedId): ReadonlySet<Group> | undefined => byForm[form].get(feedId),
   };
+};
+
+/** Returns what delivers reports that were stored together. */
+const createDelivery = (
+  wanting: ReturnType<typeof createGroups>['wanting'],
+  eventIds: HubOptions['eventIds'],
+  isNew: ReturnType<typeof createOrder>,
+  onDelivered: HubOptions['onDelivered'],
+) => {
+  /** Adds a report to what each group gets; returns how many subscribers that are. */
+  const collect = (form: LiveForm, report: StoredReport, position: number, collected: Collected): number => {
+    const groups = wanting(form, report.feedId);
+    if (groups === undefined) return 0;
+    const message = renderMessage(form, report, form === 'event' ? eventIds.encode(position) : '');
+    let subscribers = 0;
+    for (const group of groups) {
+      const known = collected.get(group);
+      known?.messages.push(message);
+      known?.positions.push(position);
+      if (known === undefined) collected.set(group, { messages: [message], positions: [position] });
+      subscribers += group.members.size;
+    }
+    return subscribers;
+  };
+  return (reports: readonly StoredReport[], positions: readonly number[]): void => {
+    const collected: Collected = new Map();
+    const counts = { seconds: 0, milliseconds: 0, event: 0 };
+    for (const [i, report] of reports.entries()) {
+      const goes = isNew(report);
+      const position = positions[i] as number; // one for each report
+      for (const form of liveForms) if (goes[form]) counts[form] += collect(form, report, position, collected);
+    }
+    for (const [{ members }, { messages, positions: each }] of collected) {
+      const bytes = messages.reduce((sum, { length }) => sum + length, 0);
+      const whole = members.size > 1 ? inOnePiece(messages, bytes) : undefined;
+      const burst: Burst = { messages, positions: each, bytes, whole };
+      for (const deliver of members) deliver(burst);
+    }
+    for (const form of liveForms) if (counts[form] > 0) onDelivered(form, counts[form]);
+  };
+};
+
+/** Not from Node's pool, which a client that does not read would keep in memory. */
+const inOnePiece = (messages: readonly Buffer[], bytes: number): Buffer => {
+  const [only] = messages;
+  if (only !== undefined && messages.length === 1) return only;
+  const whole = Buffer.allocUnsafeSlow(bytes);
+  let at = 0;
+  for (const message of messages) at += message.copy(whole, at);
+  return whole;
 };

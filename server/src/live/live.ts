@@ -16,7 +16,7 @@ import type { LiveForm } from './message.ts';
 import type { SharedCounts } from './shared-counts.ts';
 import { checkHandshake, createWebSockets, type SocketConnection, type SocketRules } from './sockets.ts';
 import type { LiveEvent, Tally } from './tally.ts';
-import type { OpenTap, Tap, TapTarget } from './tap.ts';
+import type { OpenTap, Tap, TappedConnection } from './tap.ts';
 
 export type LiveRules = SocketRules & {
   /** Connections of one account at once. */
@@ -74,18 +74,18 @@ export const openLive = async (options: LiveOptions): Promise<Live> => {
   });
   const stopReviews = view.onReload(connections.review);
   const timer = setInterval(connections.tend, tendEveryMs).unref();
-  const register = createRegister(connections, monotonicMs, observe);
+  const openSession = createSessions(connections, monotonicMs, observe);
   const oldestMs = () => retentionEdgeMs(nowMs(), rules.retentionDays);
-  const accept = createWebSockets(rules, monotonicMs);
+  const sockets = { connections, hub, accept: createWebSockets(rules, monotonicMs), openSession, openTap };
   return {
     handlers: {
-      socket: createSocketRoute('seconds', connections, hub, accept, register, openTap),
-      socketMs: createSocketRoute('milliseconds', connections, hub, accept, register, openTap),
+      socket: createSocketRoute('seconds', sockets),
+      socketMs: createSocketRoute('milliseconds', sockets),
       reportStream: createEventRoute(
         { reports: store.reports, hub, eventIds, longWork, rules, monotonicMs, oldestMs },
         eventIds,
         connections,
-        register,
+        openSession,
         openTap,
       ),
     },
@@ -112,30 +112,43 @@ const accessOf = (view: AdminView, userId: string): Access | undefined => {
   }
 };
 
-/** Counts a connection while it lasts and reports when it starts and ends. `hold` gets the counters and the callback for its end. */
-const createRegister =
-  (connections: Connections, monotonicMs: () => number, observe: LiveOptions['observe']) =>
-  <L extends LiveConnection>(
-    opened: Opened,
-    hold: (tally: Tally, onClose: (closeCode: number | null) => void) => L,
-  ): L => {
+/** A connection while it lasts. It knows nothing of its request, which would stay in memory for as long as the connection. */
+type Session = {
+  readonly tally: Tally;
+  /** Counts the connection from now on, which stops with `stop` at its end. */
+  readonly start: (connection: LiveConnection, stop: () => void) => void;
+  /** To be called at its end. */
+  readonly over: (closeCode: number | null) => void;
+};
+
+/** Counts connections while they last and reports when they start and end. */
+const createSessions = (connections: Connections, monotonicMs: () => number, observe: LiveOptions['observe']) => {
+  const report = (opened: Opened, { messages, bytes, ended }: Tally, startedMs: number, closeCode: number | null) => {
     const { route, requestId, userId } = opened;
-    const startedMs = monotonicMs();
+    const durationMs = monotonicMs() - startedMs;
+    const reason = ended ?? null;
+    observe({ kind: 'liveEnded', route, requestId, userId, messages, bytes, durationMs, reason, closeCode });
+  };
+  return (opened: Opened): Session => {
+    const startedMs = Math.floor(monotonicMs());
     const tally: Tally = { messages: 0, bytes: 0, ended: undefined };
     let remove = (): void => {};
-    const connection = hold(tally, (closeCode) => {
-      remove();
-      const { messages, bytes, ended } = tally;
-      const durationMs = monotonicMs() - startedMs;
-      const reason = ended ?? null;
-      observe({ kind: 'liveEnded', route, requestId, userId, messages, bytes, durationMs, reason, closeCode });
-    });
-    remove = connections.add(connection, opened);
-    observe({ kind: 'liveOpened', route });
-    return connection;
+    let stopDelivery = (): void => {};
+    return {
+      tally,
+      start: (connection, stop) => {
+        remove = connections.add(connection, opened);
+        stopDelivery = stop;
+        observe({ kind: 'liveOpened', route: opened.route });
+      },
+      over: (closeCode) => {
+        stopDelivery();
+        remove();
+        report(opened, tally, startedMs, closeCode);
+      },
+    };
   };
-
-type Register = ReturnType<typeof createRegister>;
+};
 
 const openedBy = (live: LiveContext, route: Opened['route'], feedIds: readonly FeedId[]): Opened => {
   const { requestId, userId, secretId } = live;
@@ -158,20 +171,21 @@ const checkOrigin = (origin: string | undefined, origins: readonly string[]): vo
   throw new ApiError('unknown_origin', `X-Cll-Origin is ${shown}, ${expected}.`, { header: 'X-Cll-Origin' });
 };
 
+type SocketRouteParts = {
+  readonly connections: Connections;
+  readonly hub: Hub;
+  readonly accept: ReturnType<typeof createWebSockets>;
+  readonly openSession: (opened: Opened) => Session;
+  readonly openTap: OpenTap | undefined;
+};
+
 const createSocketRoute =
-  (
-    form: 'seconds' | 'milliseconds',
-    connections: Connections,
-    hub: Hub,
-    accept: ReturnType<typeof createWebSockets>,
-    register: Register,
-    openTap: OpenTap | undefined,
-  ): Handler<'socket' | 'socketMs'> =>
+  (form: 'seconds' | 'milliseconds', parts: SocketRouteParts): Handler<'socket' | 'socketMs'> =>
   ({ feedIds }, { origin, origins, live }) => {
     checkOrigin(origin, origins);
     const context = required(live);
     const upgrade = checkHandshake(context.upgrade);
-    connections.check(context.userId);
+    parts.connections.check(context.userId);
     const opened = openedBy(context, routeOfForm[form], feedIds);
     return {
       status: 101,
@@ -179,50 +193,42 @@ const createSocketRoute =
       takeOver: (response, headers) => {
         response.detachSocket(upgrade.request.socket);
         if (!upgrade.socket.readable || !upgrade.socket.writable) return void upgrade.socket.destroy(); // it is gone already
-        let unsubscribe = (): void => {};
-        const connection = register(opened, (tally, onClose) =>
-          withTap(openTap && ((target) => openTap({ ...opened, form, origin }, target)), (isSilent, onOver) =>
-            accept(
-              upgrade,
-              headers,
-              tally,
-              (code) => {
-                unsubscribe();
-                onOver();
-                onClose(code);
-              },
-              isSilent,
-            ),
-          ),
-        );
-        unsubscribe = hub.subscribe({ ...connection, feedIds, form });
+        const { hub, accept, openSession, openTap } = parts;
+        const session = openSession(opened);
+        const tap = openTap && createTapBefore(openTap, { ...opened, form, origin });
+        const socket = accept(upgrade, headers, session.tally, tap?.over(session.over) ?? session.over, tap?.isSilent);
+        const connection = tap?.open(socket) ?? socket;
+        session.start(connection, hub.subscribe(form, feedIds, connection.deliver));
       },
     };
   };
 
-/** Opens a WebSocket with a tap before it, where there is one. */
-const withTap = (
-  openTap: ((target: TapTarget) => Tap) | undefined,
-  open: (isSilent: (() => boolean) | undefined, onOver: () => void) => SocketConnection,
-): SocketConnection => {
-  if (openTap === undefined) return open(undefined, () => {});
+/** Puts a tap before a WebSocket. */
+const createTapBefore = (openTap: OpenTap, tapped: TappedConnection) => {
   let tap: Tap | undefined;
-  const connection = open(
-    () => tap?.isSilent() ?? false,
-    () => tap?.closed(),
-  );
-  const send = (message: Buffer | string): void => {
-    connection.write(Buffer.isBuffer(message) ? message : Buffer.from(message, 'latin1'));
-    connection.flush();
-  };
-  const opened = openTap({ send, end: connection.end, close: connection.close });
-  tap = opened;
   return {
-    ...connection,
-    write: opened.write,
-    tend: (now) => {
-      opened.tend();
-      connection.tend(now);
+    isSilent: (): boolean => tap?.isSilent() ?? false,
+    over:
+      (over: Session['over']): Session['over'] =>
+      (code) => {
+        tap?.closed();
+        over(code);
+      },
+    open: (socket: SocketConnection): SocketConnection => {
+      const send = (message: Buffer | string): void =>
+        socket.send(Buffer.isBuffer(message) ? message : Buffer.from(message, 'latin1'));
+      const opened = openTap(tapped, { send, end: socket.end, close: socket.close });
+      tap = opened;
+      return {
+        ...socket,
+        deliver: ({ messages }) => {
+          for (const message of messages) opened.write(message);
+        },
+        tend: (now) => {
+          opened.tend();
+          socket.tend(now);
+        },
+      };
     },
   };
 };
@@ -234,7 +240,7 @@ const createEventRoute =
     parts: EventStreamParts,
     eventIds: EventIds,
     connections: Connections,
-    register: Register,
+    openSession: (opened: Opened) => Session,
     openTap: OpenTap | undefined,
   ): Handler<'reportStream'> =>
   ({ feedIds }, { live, origin }) => {
@@ -248,16 +254,16 @@ const createEventRoute =
       cacheControl: 'no-store',
       headers: eventHeaders,
       takeOver: (response) => {
-        register(opened, (tally, onClose) =>
-          holdEventStream(
-            parts,
-            response,
-            { userId: context.userId, feedIds, after },
-            tally,
-            () => onClose(null),
-            openTap && ((target) => openTap({ ...opened, form: 'event', origin }, target)),
-          ),
+        const session = openSession(opened);
+        const connection = holdEventStream(
+          parts,
+          response,
+          { userId: context.userId, feedIds, after },
+          session.tally,
+          () => session.over(null),
+          openTap && ((target) => openTap({ ...opened, form: 'event', origin }, target)),
         );
+        session.start(connection, () => {});
       },
     };
   };

@@ -23,7 +23,7 @@ const renderMilliseconds = ({ feedId, validFromMs, observationsMs, fullReport }:
 
 /**
  * A whole message in one binary frame, as a server sends it: final, unmasked, its length in as few bytes as it takes (RFC 6455, 5.2). Shared by all
- * subscribers, it makes a delivered message cost 3.3 µs; `ws`, which makes one for each, takes 20.
+ * subscribers, it makes a delivered message cost 2.4 µs; `ws`, which makes one for each, takes 17.
  */
 export const toFrame = (ascii: string): Buffer => {
   const { length } = ascii;

@@ -4,6 +4,7 @@ import { ApiError, errorOf } from '@sealpost/protocol';
 import { type WebSocket, WebSocketServer } from 'ws';
 import type { Upgrade } from '../http/routes/context.ts';
 import { type Ending, endings, type LiveConnection } from './connections.ts';
+import type { Burst, Deliver } from './hub.ts';
 import type { Tally } from './tally.ts';
 
 /** Bytes of one client message: none is read, so a small one is ignored and a larger one ends the connection with 1009. */
@@ -27,9 +28,9 @@ export type SocketRules = {
 
 /** A connection that frames are written to. */
 export type SocketConnection = LiveConnection & {
-  readonly collect: () => void;
-  readonly write: (frame: Buffer) => void;
-  readonly flush: () => void;
+  readonly deliver: Deliver;
+  /** Sends one frame. */
+  readonly send: (frame: Buffer) => void;
   /** Closes with any code; 1006 cuts the connection. */
   readonly close: (code: number) => void;
 };
@@ -73,6 +74,8 @@ const areProtocols = (header: string): boolean => {
   );
 };
 
+const neverSilent = (): boolean => false;
+
 /** Creates the function that completes handshakes; it calls `onClose` once, with the close code. */
 export const createWebSockets = (rules: SocketRules, monotonicMs: () => number) => {
   let extra: readonly string[] = [];
@@ -94,120 +97,137 @@ export const createWebSockets = (rules: SocketRules, monotonicMs: () => number) 
     headers: readonly string[],
     tally: Tally,
     onClose: (code: number) => void,
-    isSilent: () => boolean = () => false,
+    isSilent: () => boolean = neverSilent,
   ): SocketConnection => {
     let connection: SocketConnection | undefined;
     extra = headers; // used within the next call
     server.handleUpgrade(request, socket, head, (webSocket) => {
-      connection = holdSocket(webSocket, socket, rules, monotonicMs, tally, onClose, isSilent);
+      connection = holdSocket({ webSocket, socket, rules, monotonicMs, tally, isSilent }, onClose);
     });
     if (connection !== undefined) return connection;
     throw new Error('A handshake that was checked was not completed.'); // the connection is gone, or our check is not ws's
   };
 };
 
-const holdSocket = (
-  webSocket: WebSocket,
-  socket: Upgrade['socket'],
-  { liveBufferBytesMax, keepAliveMs }: SocketRules,
-  monotonicMs: () => number,
-  tally: Tally,
-  onClose: (code: number) => void,
-  isSilent: () => boolean,
-): SocketConnection => {
-  let heardMs = monotonicMs();
-  let pingedMs: number | undefined;
-  let ended: Ending | undefined;
-  const end = (why: Ending): void => {
-    if (ended !== undefined) return;
-    ended = why;
-    tally.ended = why;
-    if (why === 'silent') return void webSocket.terminate();
-    webSocket.close(endings[why].code, endings[why].text);
-    if (why !== 'too_many_frames') return;
-    webSocket.pause();
-    setTimeout(() => webSocket.terminate(), floodCloseMaxMs).unref();
-  };
-  watchIncoming(webSocket, socket, monotonicMs, {
-    onFrame: () => {
-      heardMs = monotonicMs();
-      pingedMs = undefined;
-    },
-    onTooMuch: () => end('too_many_frames'),
-    isSilent,
-  });
-  let isBroken = false;
-  webSocket.on('error', () => {
-    isBroken = true; // it closes, with the code that says why
-  });
-  webSocket.once('close', (code) => onClose(ended === undefined ? code : endings[ended].code));
-  // Both close frames have passed: a client may keep its side open for as long as it likes, and some do until they have connected again.
-  // One whose frames made no sense has not seen ours yet; the guard ends it a second later.
-  socket.once('finish', () => isBroken || socket.destroy());
-  const checkBuffer = (): void => {
-    if (socket.writableLength > liveBufferBytesMax) end('too_slow');
-  };
+type SocketParts = {
+  readonly webSocket: WebSocket;
+  readonly socket: Upgrade['socket'];
+  readonly rules: SocketRules;
+  readonly monotonicMs: () => number;
+  readonly tally: Tally;
+  readonly isSilent: () => boolean;
+};
+
+/** All that is kept of a connection, in whole milliseconds: there may be 10,000, and a fraction takes memory of its own. */
+type Held = SocketParts & {
+  heardMs: number;
+  pingedMs: number;
+  /** Why we ended it. */
+  ended: Ending | undefined;
+  /** Its frames made no sense. */
+  isBroken: boolean;
+  /** What the client may still send. */
+  readonly left: { frames: number; bytes: number; atMs: number };
+};
+
+const notPinged = -1;
+const wholeMs = ({ monotonicMs }: SocketParts): number => Math.floor(monotonicMs());
+
+const holdSocket = (parts: SocketParts, onClose: (code: number) => void): SocketConnection => {
+  const now = wholeMs(parts);
+  const left = { frames: frames.burst, bytes: bytes.burst, atMs: now };
+  const held: Held = { ...parts, heardMs: now, pingedMs: notPinged, ended: undefined, isBroken: false, left };
+  watch(held, onClose);
   return {
-    end,
-    destroy: () => webSocket.terminate(),
-    close: (code) => (code === 1006 ? webSocket.terminate() : webSocket.close(code)),
-    collect: () => socket.cork(),
-    write: (frame) => {
-      if (webSocket.readyState !== webSocket.OPEN) return;
-      socket.write(frame);
-      tally.messages += 1;
-      tally.bytes += frame.length;
-    },
-    flush: () => {
-      socket.uncork();
-      checkBuffer();
-    },
-    tend: (now) => {
-      if (ended !== undefined || isSilent()) return;
-      checkBuffer();
-      if (pingedMs !== undefined) {
-        if (now - pingedMs >= keepAliveMs) end('silent');
-      } else if (now - heardMs >= keepAliveMs && webSocket.readyState === webSocket.OPEN) {
-        pingedMs = now;
-        webSocket.ping();
-      }
-    },
+    end: (why) => end(held, why),
+    destroy: () => held.webSocket.terminate(),
+    close: (code) => (code === 1006 ? held.webSocket.terminate() : held.webSocket.close(code)),
+    deliver: (burst) => deliver(held, burst),
+    send: (frame) => deliver(held, { messages: [frame], positions: [], bytes: frame.length, whole: frame }),
+    tend: (nowMs) => tend(held, nowMs),
   };
 };
 
-type Incoming = { readonly onFrame: () => void; readonly onTooMuch: () => void; readonly isSilent: () => boolean };
+const end = (held: Held, why: Ending): void => {
+  const { webSocket, tally } = held;
+  if (held.ended !== undefined) return;
+  held.ended = why;
+  tally.ended = why;
+  if (why === 'silent') return void webSocket.terminate();
+  webSocket.close(endings[why].code, endings[why].text);
+  if (why !== 'too_many_frames') return;
+  webSocket.pause();
+  setTimeout(() => webSocket.terminate(), floodCloseMaxMs).unref();
+};
 
-/** Reports every frame, answers pings, and counts frames and, because parts of a message are not frames yet, bytes. */
-const watchIncoming = (
-  webSocket: WebSocket,
-  socket: Upgrade['socket'],
-  monotonicMs: () => number,
-  { onFrame, onTooMuch, isSilent }: Incoming,
-): void => {
-  const takeFrame = createAllowance(frames, monotonicMs);
-  const takeBytes = createAllowance(bytes, monotonicMs);
-  const isFine = (): boolean => {
-    if (webSocket.readyState !== webSocket.OPEN) return false;
-    onFrame();
-    if (takeFrame(1)) return true;
-    onTooMuch();
-    return false;
-  };
+const deliver = (held: Held, { messages, whole, bytes: sent }: Burst): void => {
+  const { webSocket, socket, tally } = held;
+  if (webSocket.readyState !== webSocket.OPEN) return;
+  if (whole !== undefined) socket.write(whole);
+  else {
+    socket.cork();
+    for (const message of messages) socket.write(message);
+    socket.uncork();
+  }
+  tally.messages += messages.length;
+  tally.bytes += sent;
+  checkBuffer(held);
+};
+
+const checkBuffer = (held: Held): void => {
+  if (held.socket.writableLength > held.rules.liveBufferBytesMax) end(held, 'too_slow');
+};
+
+const tend = (held: Held, nowMs: number): void => {
+  const { webSocket, rules, isSilent } = held;
+  if (held.ended !== undefined || isSilent()) return;
+  checkBuffer(held);
+  if (held.pingedMs !== notPinged) {
+    if (nowMs - held.pingedMs >= rules.keepAliveMs) end(held, 'silent');
+  } else if (nowMs - held.heardMs >= rules.keepAliveMs && webSocket.readyState === webSocket.OPEN) {
+    held.pingedMs = Math.floor(nowMs);
+    webSocket.ping();
+  }
+};
+
+/** Handles what comes from the client: answers pings, and counts frames and, because parts of a message are not frames yet, bytes. */
+const watch = (held: Held, onClose: (code: number) => void): void => {
+  const { webSocket, socket } = held;
+  const isFine = (): boolean => noteFrame(held);
   // While earlier bytes wait for the client no pong is added: only the newest ping needs an answer, and it will ask again.
-  webSocket.on('ping', (payload) => isFine() && !isSilent() && socket.writableLength === 0 && webSocket.pong(payload));
+  webSocket.on(
+    'ping',
+    (payload) =>
+      noteFrame(held) && !held.isSilent() && held.socket.writableLength === 0 && held.webSocket.pong(payload),
+  );
   webSocket.on('pong', isFine);
   webSocket.on('message', isFine);
-  socket.on('data', (chunk: Buffer) => takeBytes(chunk.length) || onTooMuch());
+  webSocket.on('error', () => {
+    held.isBroken = true; // it closes, with the code that says why
+  });
+  webSocket.on('close', (code) => onClose(held.ended === undefined ? code : endings[held.ended].code));
+  socket.on('data', (chunk: Buffer) => take(held, 0, chunk.length) || end(held, 'too_many_frames'));
+  // Both close frames have passed: a client may keep its side open for as long as it likes, and some do until they have connected again.
+  // One whose frames made no sense has not seen ours yet; the guard ends it a second later.
+  socket.on('finish', () => held.isBroken || held.socket.destroy());
 };
 
-/** A token bucket: takes `count` where that many are left. */
-const createAllowance = ({ burst, perSecond }: typeof frames | typeof bytes, monotonicMs: () => number) => {
-  let left: number = burst;
-  let lastMs = monotonicMs();
-  return (count: number): boolean => {
-    const now = monotonicMs();
-    left = Math.min(burst, left + ((now - lastMs) / 1_000) * perSecond) - count;
-    lastMs = now;
-    return left >= 0;
-  };
+const noteFrame = (held: Held): boolean => {
+  if (held.webSocket.readyState !== held.webSocket.OPEN) return false;
+  held.heardMs = wholeMs(held);
+  held.pingedMs = notPinged;
+  if (take(held, 1, 0)) return true;
+  end(held, 'too_many_frames');
+  return false;
+};
+
+/** Takes so many frames and bytes from what the client may send; false when it sends too much. */
+const take = (held: Held, frameCount: number, byteCount: number): boolean => {
+  const { left } = held;
+  const now = wholeMs(held);
+  const seconds = (now - left.atMs) / 1_000;
+  left.atMs = now;
+  left.frames = Math.min(frames.burst, left.frames + seconds * frames.perSecond) - frameCount;
+  left.bytes = Math.min(bytes.burst, left.bytes + seconds * bytes.perSecond) - byteCount;
+  return left.frames >= 0 && left.bytes >= 0;
 };

@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expect } from 'vitest';
+import { expect, vi } from 'vitest';
 import { secondStream } from '../../../tests/support/signed-reports.ts';
 import { openStore } from './open.ts';
 import type { Account, Act, Store, StoredReport } from './store.ts';
@@ -108,10 +108,13 @@ export const testFollowing = (
     await store().reports.append(run(stream, t0, 1));
     const reader = await engine().open('read');
     try {
-      const woken = new Promise<void>((resolve) => void reader.reports.onAppended(resolve));
+      const wake = vi.fn();
+      const woken = new Promise<void>((resolve) => void reader.reports.onAppended(() => resolve(wake())));
       await store().reports.append(run(stream, t0 + 1, 1));
+      reader.reports.checkAppended();
       // On one machine a reader sees it at once, elsewhere when it is told.
       if (engine().writers === 'many') await woken;
+      expect(wake).toHaveBeenCalled();
       expect(reader.reports.latest(stream)?.observationsMs).toBe((t0 + 1) * 1_000);
       await woken;
       expect((await reader.reports.appendedAfter(1, 10)).reports).toHaveLength(1);

@@ -113,6 +113,8 @@ export type ReportStore = {
   readonly lineage: () => Promise<Lineage>;
   /** Calls back soon after something was appended, by this process or another; says neither what nor how much. Returns the way to stop. */
   readonly onAppended: (wake: () => void) => () => void;
+  /** Looks for what another process of this machine appended now, instead of at the next poll. */
+  readonly checkAppended: () => void;
   /** Removes one slice of what retention names; `more`: another slice is due. Oldest first. */
   readonly trim: (retention: Retention) => Promise<{ readonly removed: number; readonly more: boolean }>;
   /** Every record in key order, after a cursor, checked; the way to verify a store. The last slice has no `next`. */

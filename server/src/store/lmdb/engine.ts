@@ -39,8 +39,10 @@ import { usedBytes } from './write/retention.ts';
 import { type Closings, createClosings, openWriter, type Writer } from './write/writer.ts';
 import { isBeingWritten, takeWriterLock } from './write/writer-lock.ts';
 
-/** How often a process that only reads looks for new reports, for its listeners. */
+/** How often a process that only reads looks for new reports, for its listeners, unless it is told of them. */
 const appendPollMs = 20;
+/** The one that writes looks after each append; this is for one that was stored though its thread ended before it answered. */
+const ownAppendPollMs = 500;
 
 /** Opens the store in a folder, for reading or writing. `tell` gets a writer's events. */
 export const openLmdbStore = async (
@@ -210,7 +212,7 @@ const composeStore = (
     () => environment.root.resetReadTxn(),
     mode === 'write' ? writer.writes : undefined,
   );
-  const appended = createWake(reader.position, appendPollMs);
+  const appended = createWake(reader.position, mode === 'write' ? ownAppendPollMs : appendPollMs);
   const admin = createLmdbAdmin(
     adminEnvironment,
     damage,
@@ -251,6 +253,7 @@ const composeStore = (
       return lineageOfStore(environment, tables);
     },
     onAppended: appended.listen,
+    checkAppended: appended.check,
     trim: async (retention) => writable().trim(retention),
     scan: async (cursor, limit) => scanSlice(environment, tables, cursor, limit),
     stats: async () => readStats(folder, environment, tables, damage),

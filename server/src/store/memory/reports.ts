@@ -156,6 +156,7 @@ export const createMemoryReports = (): ReportStore => {
     position: async () => memory.position(),
     lineage: async () => lineage,
     onAppended: appended.listen,
+    checkAppended: () => {}, // an append wakes the listeners of all
     trim: async (retention) => trimSlice(memory, retention),
     scan: async (cursor, limit) => scanSlice(memory, cursor, limit),
     stats: async () => ({ ...memory.stats(), fileBytes: 0 }),

@@ -213,6 +213,7 @@ const createReports = (parts: Parts): ReportStore => {
     },
     lineage: () => lineageOfDatabase(reads.run, tables),
     onAppended: feed.onAppended,
+    checkAppended: () => {}, // every process follows the database itself, which notifies it
     trim: async (retention) => {
       const trimmed = await trimPartition(writable(), tables, partitions.partitionOf, retention);
       if (trimmed.more) await feed.look();
