@@ -1,9 +1,10 @@
 // `npm run bench` runs every workload, `npm run bench -- NAME…` the named ones; `--json` prints one line per figure,
-// `--profile` profiles the processes that are measured.
+// `--profile` profiles the processes that are measured, `--save` writes the figures to docs/figures.json.
 import { benchBlocking } from './blocking.ts';
 import { benchChart } from './chart.ts';
 import { benchClient } from './client.ts';
 import { benchExplorer } from './explorer.ts';
+import { saveFigures } from './figures/saved-figures.ts';
 import { benchGrowth } from './growth.ts';
 import { benchHttp } from './http.ts';
 import { benchBackfill, benchIngest } from './ingest.ts';
@@ -58,7 +59,9 @@ if (unknown.length > 0) {
 const chosen = wanted.length === 0 ? workloads : { ...workloads, ...namedOnly };
 for (const [name, run] of Object.entries(chosen).filter(([key]) => wanted.length === 0 || wanted.includes(key))) {
   if (!json) print(`\n${name}`);
-  for (const figure of await run(args)) {
+  const figures = await run(args);
+  if (args.includes('--save')) saveFigures('docs/figures.json', name, figures); // npm runs this at the root
+  for (const figure of figures) {
     const value = figure.value >= 100 ? figure.value.toFixed(0) : figure.value.toPrecision(3);
     print(
       json
