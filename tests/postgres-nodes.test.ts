@@ -104,6 +104,39 @@ test('postgres nodes: a report that comes in at one is pushed and answered by th
   }
 });
 
+test('postgres nodes: candles and coverage of several streams have what those of one have, at every node', async () => {
+  const [other, silent] = [secondStream(4), secondStream(5)];
+  const from = Math.floor(Date.now() / 1_000) - 3_000; // seconds that no other test reads
+  const ids = [other, silent, world.feedId];
+  const store = await openStore(world.store, 'write');
+  try {
+    await store.admin.update('stream', [silent, other], () => [silent, other].map((id) => testStream(id)), act);
+    await store.reports.append([0, 1, 2, 7, 60, 61].map((i) => ({ ...report(other, from + i, from + i), price: 1n })));
+  } finally {
+    await store.close();
+  }
+  for (const node of nodes) {
+    const ask = async (path: string, query: string) => {
+      const target = `/api/v1/reports/${path}?${query}&from=${from}&to=${from + 100}`;
+      const response = await fetchSigned(node.url, target, world);
+      return { status: response.status, body: (await response.json()) as Record<string, unknown> }; // compared below
+    };
+    const several = `feedIDs=${ids.join(',')}`;
+    await until(async () => (await ask('coverage/bulk', several)).status === 200); // it learns of the streams by itself
+    const candles = await ask('candles/bulk', `${several}&resolution=1`);
+    const coverage = await ask('coverage/bulk', several);
+    const own = [];
+    for (const feedID of ids) {
+      const { body } = await ask('candles', `feedID=${feedID}&resolution=1`);
+      const { coveredSeconds } = (await ask('coverage', `feedID=${feedID}`)).body;
+      own.push({ candles: { feedID, ...body }, coverage: { feedID, coveredSeconds } });
+    }
+    expect(candles.body.streams).toEqual(own.map((one) => one.candles));
+    expect(coverage.body.streams).toMatchObject(own.map((one) => one.coverage));
+    expect(own[0]).toMatchObject({ candles: { candles: { length: 6 } }, coverage: { coveredSeconds: 6 } });
+  }
+}, 60_000);
+
 test('postgres nodes: an account that is disabled by a command is refused by every node', async () => {
   const { store, folder, userId } = world;
   const command = (act: string) => runCommand(['account', act, userId, '--store', store], folder);
