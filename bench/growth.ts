@@ -23,7 +23,7 @@ const diskShare = 0.45;
 const secondsOf = (reports: number): number => Math.ceil(reports / benchStreams.length);
 
 /** `100M` or `2500000`. */
-const parseReports = (text: string): number => {
+export const parseReports = (text: string): number => {
   const [, digits, isMillions] = /^(\d{1,9})(M?)$/.exec(text) ?? [];
   const reports = Number(digits) * (isMillions === 'M' ? million : 1);
   if (!(reports > smallReports)) throw new Error(`--to is a number of reports above 1M, such as 100M, not ${text}`);

@@ -13,6 +13,7 @@ import { benchLive } from './live.ts';
 import type { Measurement } from './measure.ts';
 import { benchMirror } from './mirror.ts';
 import { benchPostgres } from './postgres.ts';
+import { benchStart } from './processes/readiness.ts';
 import { benchProtocol } from './protocol.ts';
 import { benchSimulator } from './simulator.ts';
 import { benchStore } from './store.ts';
@@ -34,6 +35,7 @@ const workloads: Readonly<Record<string, (args: readonly string[]) => Promise<re
 /** Workloads that take long, or need more than Node, and run only when named. */
 const namedOnly: typeof workloads = {
   growth: benchGrowth,
+  start: benchStart,
   blocking: benchBlocking,
   explorer: benchExplorer,
   chart: benchChart,

@@ -1,8 +1,6 @@
 // Chooses what recovers public keys: native libsecp256k1 where the optional package has a binary that loads, WebAssembly elsewhere (D202).
 import { createRequire } from 'node:module';
 import type { SignatureEngine } from '@sealpost/protocol';
-import * as WasmHash from 'ox/wasm/Hash';
-import * as WasmSecp256k1 from 'ox/wasm/Secp256k1';
 
 export const signatureEngines = ['native', 'webassembly'] as const;
 
@@ -29,17 +27,17 @@ type NativeBindings = {
 /** The package's `bindings.js` throws if no binary loads. Its main module would recover in JavaScript instead, 15 times slower than WebAssembly. */
 const loadNative = (): NativeBindings => createRequire(import.meta.url)('secp256k1/bindings.js');
 
-/** Loads the engines, once per process or thread. */
+/** Loads the engines, once per process or thread. Those of ox take 130 ms to load, so only what verifies does. */
 export const openSignatureEngine = async (
   load: () => NativeBindings = loadNative,
 ): Promise<{ readonly engine: SignatureEngine; readonly chosen: ChosenEngine }> => {
-  const { keccak256 } = await WasmHash.engine();
+  const { keccak256 } = await (await import('ox/wasm/Hash')).engine();
   try {
     const recoverPublicKey = recoverWith(load());
     checkRecovery(recoverPublicKey);
     return { engine: { keccak256, recoverPublicKey }, chosen: { name: 'native', reason: null } };
   } catch (error) {
-    const { recoverPublicKey } = await WasmSecp256k1.engine();
+    const { recoverPublicKey } = await (await import('ox/wasm/Secp256k1')).engine();
     return { engine: { keccak256, recoverPublicKey }, chosen: { name: 'webassembly', reason: firstLineOf(error) } };
   }
 };
