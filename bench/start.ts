@@ -9,6 +9,7 @@ const { programOf, remove } = await bundle('data-bench-', [
   'bench/programs/http-target.ts',
   'bench/programs/live-target.ts',
   'server/src/cluster/worker.ts',
+  'bench/programs/postgres-follower.ts',
   'bench/programs/growth-writer.ts',
   'bench/programs/explorer-target.ts',
   'bench/programs/chart-target.ts',

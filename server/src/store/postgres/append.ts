@@ -14,6 +14,8 @@ import {
   feedBytes,
   feedIdOfBytes,
   isLostReport,
+  keyBytes,
+  keysStart,
   markColumn,
   markOf,
   numberList,
@@ -35,15 +37,35 @@ export type Place = { readonly first: number; readonly mark: number; readonly ma
 
 type PartitionOf = (ms: number) => Partition;
 
-/** Writes a batch inside a transaction. */
+export type AppendOptions = {
+  /** What the notification of other nodes says, so that this process recognizes its own. */
+  readonly origin: string;
+  /** Are all reports compared with what is stored, also those after their stream's newest? */
+  readonly comparesAll?: boolean;
+};
+
+/**
+ * Writes a batch inside a transaction. Reports after their stream's newest are inserted without looking for others in their places. Where one is
+ * there, because the record of the newest is damaged, the transaction fails with a unique violation, and is to be repeated with `comparesAll`.
+ */
 export const appendBatch = async (
   run: Run,
   t: Tables,
   partitionOf: PartitionOf,
   batch: readonly NewReport[],
+  { origin, comparesAll = false }: AppendOptions,
 ): Promise<AppendedBatch> => {
-  await takeLock(run, t, 'reports');
-  const { judge, repairs } = await createJudge(run, t, batch);
+  // In this order on one connection, without waiting for each other: what is read after the lock is what its last holder committed.
+  const [, heads, missing] = await Promise.all([
+    takeLock(run, t, 'reports'),
+    readHeads(run, t, [...new Set(batch.map(({ feedId }) => feedId))]),
+    readMissing(run, t, withNext(partitionOf, [...groupByPartition(partitionOf, batch).keys()])),
+  ]);
+  // A stream without a newest report is a new one, or its row is damaged.
+  const isLate = ({ feedId, validFromMs }: NewReport): boolean =>
+    comparesAll || validFromMs <= (heads.get(feedId) ?? Number.POSITIVE_INFINITY);
+  const late = batch.filter(isLate);
+  const { judge, repairs } = createJudge(await readNeighbours(run, t, late));
   const outcomes: AppendOutcome[] = [];
   const stored: NewReport[] = [];
   const present: NewReport[] = [];
@@ -58,10 +80,16 @@ export const appendBatch = async (
     return { outcomes, stored, present, place: undefined };
   }
   const groups = groupByPartition(partitionOf, stored);
-  await makePartitions(run, t, partitionOf, [...groups.keys()]);
+  const needed = withNext(partitionOf, [...groups.keys()]);
+  await createPartitionTables(
+    run,
+    t,
+    missing.filter(({ startMs }) => needed.has(startMs)),
+  );
+  const insert = late.length === 0 ? insertNewReports : insertReports;
   const [place] = await Promise.all([
     takePositions(run, t, stored),
-    ...[...groups].map(([partition, reports]) => insertReports(run, partition, reports)),
+    ...[...groups].map(([partition, reports]) => insert(run, partition, reports)),
     ...[...groups].map(([partition, reports]) =>
       countReports(
         run,
@@ -76,7 +104,7 @@ export const appendBatch = async (
       stored.filter((one) => !repairs(one)),
     ).map(([partition, rows]) => putCandles(run, partition, rows)),
     raiseHeads(run, t, stored),
-    run('SELECT pg_notify($1::text, $2::text)', [t.channel, 'reports']),
+    run('SELECT pg_notify($1::text, $2::text)', [t.channel, origin]),
   ]);
   return { outcomes, stored, present, place };
 };
@@ -95,27 +123,23 @@ type Judge = {
   readonly repairs: (report: NewReport) => boolean;
 };
 
-/** Looks up all that the batch can collide with, and judges its reports in order, each with those before it. */
-const createJudge = async (run: Run, t: Tables, batch: readonly NewReport[]): Promise<Judge> => {
-  const heads = await readHeads(run, t, [...new Set(batch.map(({ feedId }) => feedId))]);
-  // A stream without a newest report is a new one, or its row is damaged.
-  const late = batch.filter(
-    ({ feedId, validFromMs }) => validFromMs <= (heads.get(feedId) ?? Number.POSITIVE_INFINITY),
-  );
-  const neighbours = await readNeighbours(run, t, late);
+/** Judges reports in order, each with those before it and with the stored ones that it can collide with. */
+const createJudge = (neighbours: ReadonlyMap<NewReport, readonly Neighbor[]>): Judge => {
   const streamEnds = new Map<FeedId, StreamEnd>();
   const judge = (report: NewReport): AppendOutcome => {
     const streamEnd = streamEnds.get(report.feedId) ?? { newestMs: -1, accepted: [] };
     streamEnds.set(report.feedId, streamEnd);
     const accepted = report.validFromMs > streamEnd.newestMs ? [] : streamEnd.accepted;
-    const rejected = judgeReport(report, [...accepted, ...(neighbours.get(report) ?? [])]);
+    const near = neighbours.get(report) ?? [];
+    const isAlone = accepted.length === 0 && near.length === 0;
+    const rejected = isAlone ? undefined : judgeReport(report, [...accepted, ...near]);
     if (rejected !== undefined) return rejected;
     streamEnd.accepted.push(report);
     streamEnd.newestMs = Math.max(streamEnd.newestMs, report.observationsMs);
     return 'stored';
   };
   const repairs = (report: NewReport): boolean =>
-    (neighbours.get(report) ?? []).some(({ observationsMs }) => observationsMs === report.observationsMs);
+    neighbours.get(report)?.some(({ observationsMs }) => observationsMs === report.observationsMs) ?? false;
   return { judge, repairs };
 };
 
@@ -192,38 +216,70 @@ const groupByPartition = (
   return groups;
 };
 
-// Each with the one after it: the first report of a new day finds its tables made.
+/** Partitions by their starts, each with the one after it: the first report of a new day finds its tables made. */
+const withNext = (partitionOf: PartitionOf, partitions: readonly Partition[]): ReadonlyMap<number, Partition> =>
+  new Map(
+    partitions
+      .flatMap((partition) => [partition, partitionOf(partition.endMs)])
+      .map((partition) => [partition.startMs, partition]),
+  );
+
+const readMissing = async (
+  run: Run,
+  t: Tables,
+  wanted: ReadonlyMap<number, Partition>,
+): Promise<readonly Partition[]> => {
+  const rows = await run<{ start_ms: number }>(
+    `SELECT start_ms FROM ${t.partitions} WHERE start_ms = ANY($1::bigint[])`,
+    [numberList([...wanted.keys()])],
+  );
+  const there = new Set(rows.map(({ start_ms }) => start_ms));
+  return [...wanted.values()].filter(({ startMs }) => !there.has(startMs));
+};
+
 export const makePartitions = async (
   run: Run,
   t: Tables,
   partitionOf: PartitionOf,
   partitions: readonly Partition[],
-): Promise<void> => {
-  const wanted = new Map(
-    partitions
-      .flatMap((partition) => [partition, partitionOf(partition.endMs)])
-      .map((partition) => [partition.startMs, partition]),
-  );
-  const there = await run<{ start_ms: number }>(
-    `SELECT start_ms FROM ${t.partitions} WHERE start_ms = ANY($1::bigint[])`,
-    [numberList([...wanted.keys()])],
-  );
-  for (const { start_ms } of there) wanted.delete(start_ms);
-  await createPartitionTables(run, t, [...wanted.values()]);
-};
+): Promise<void> => createPartitionTables(run, t, await readMissing(run, t, withNext(partitionOf, partitions)));
 
-export const insertReports = (run: Run, { reports: leaf }: Partition, reports: readonly StoredReport[]) =>
-  run(
+/** Inserts reports under keys that have none. */
+const insertNewReports = (run: Run, partition: Partition, reports: readonly StoredReport[]) =>
+  insertRows(run, partition, reports, '');
+
+/** Inserts reports, also in the places of damaged rows. */
+export const insertReports = (run: Run, partition: Partition, reports: readonly StoredReport[]) =>
+  insertRows(
+    run,
+    partition,
+    reports,
+    'ON CONFLICT (feed_id, observations) DO UPDATE SET valid_from = excluded.valid_from, record = excluded.record',
+  );
+
+/** Records go as one value: a list of them would be read digit by digit, with escapes. */
+const insertRows = (run: Run, { reports: leaf }: Partition, reports: readonly StoredReport[], onConflict: string) => {
+  const records = reports.map(encodeReport);
+  const starts: number[] = [];
+  let start = 1; // SQL counts from one
+  for (const { length } of records) {
+    starts.push(start);
+    start += length;
+  }
+  return run(
     `INSERT INTO ${leaf} (feed_id, observations, valid_from, record)
-     SELECT * FROM unnest($1::bytea[], $2::bigint[], $3::bigint[], $4::bytea[])
-     ON CONFLICT (feed_id, observations) DO UPDATE SET valid_from = excluded.valid_from, record = excluded.record`, // a damaged row
+     SELECT substring($1::bytea FROM ${keyBytes} * n::int - ${keyBytes - keysStart} FOR 32), observations, valid_from, substring($2::bytea FROM start FOR bytes)
+     FROM unnest($3::bigint[], $4::bigint[], $5::int[], $6::int[]) WITH ORDINALITY AS r(observations, valid_from, start, bytes, n) ${onConflict}`,
     [
-      bytesList(reports.map(({ feedId }) => feedBytes(feedId))),
+      encodeKeys(reports),
+      Buffer.concat(records),
       numberList(reports.map(({ observationsMs }) => observationsMs)),
       numberList(reports.map(({ validFromMs }) => validFromMs)),
-      bytesList(reports.map(encodeReport)),
+      numberList(starts),
+      numberList(records.map(({ length }) => length)),
     ],
   );
+};
 
 const countReports = (run: Run, t: Tables, { startMs }: Partition, reports: readonly StoredReport[]) =>
   run(

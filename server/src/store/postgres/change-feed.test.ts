@@ -9,8 +9,8 @@ import { parseAddress } from './address.ts';
 import { appendBatch } from './append.ts';
 import { openFeed } from './change-feed.ts';
 import { openPool, openWriteConnection, type Run } from './connection.ts';
+import { createKeyReads } from './key-reads.ts';
 import { createPartitionLookup, createPartitions } from './partitions.ts';
-import { createKeyReads } from './reads.ts';
 import { migratePostgres, tablesOf } from './schema.ts';
 
 const { report } = await createSignedReports();
@@ -43,7 +43,9 @@ const openOther = (schema: string) => {
     via: (run: Run) => Run = (plain) => plain,
   ) =>
     writer.write(async (plain) => {
-      const appended = await appendBatch(via(plain), tables, createPartitionLookup(tables, 86_400_000), batch);
+      const appended = await appendBatch(via(plain), tables, createPartitionLookup(tables, 86_400_000), batch, {
+        origin: 'test',
+      });
       await before();
       return appended;
     });

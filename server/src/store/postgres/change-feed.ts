@@ -79,7 +79,11 @@ export const openFeed = async (parts: FeedParts): Promise<ChangeFeed> => {
   const admin = createListenerSet();
   const step = async (): Promise<void> => {
     const known = recent.reached();
-    const now = await readCounters(parts.run, parts.tables, known.position);
+    // Both at once; what is read last is the newer.
+    const [now, ahead] = await Promise.all([
+      readCounters(parts.run, parts.tables, known.position),
+      readBatches(parts.run, parts.tables, known.position, keyBatchesMax),
+    ]);
     // Before anything that may take long or fail: whose access has ended does not wait for reports.
     if (now.admin !== seen.admin) admin.tell();
     seen.admin = now.admin;
@@ -97,7 +101,7 @@ export const openFeed = async (parts: FeedParts): Promise<ChangeFeed> => {
       appended.tell();
     }
     const before = seen.position;
-    await memory.follow(now.position);
+    await memory.follow(now.position, { position: known.position, batches: ahead });
     seen.position = recent.reached().position;
     if (seen.position > before) appended.tell();
   };
@@ -157,11 +161,12 @@ const createMemory = (parts: FeedParts, start: Reached) => {
       heads.map(() => position),
     );
   };
-  const follow = async (upTo: number): Promise<void> => {
+  const follow = async (upTo: number, known: Ahead): Promise<void> => {
     const position = (): number => recent.reached().position;
     for (let before = -1; before < position() && position() < upTo; ) {
       before = position();
-      const next = await readAppended(parts, t, { position: before, limit: batchMax });
+      const ahead = known.position === before ? known.batches : undefined;
+      const next = await readAppended(parts, t, { position: before, limit: batchMax, ahead });
       if (next.missed) await loadHeads();
       await learn(next.reports, next.positions);
       if (next.missed) {
@@ -170,10 +175,12 @@ const createMemory = (parts: FeedParts, start: Reached) => {
         continue;
       }
       // Meanwhile this process may have appended and gone ahead.
-      const fresh = next.reports.flatMap((report, i) => {
+      const from = position();
+      const fresh: { readonly position: number; readonly report: StoredReport }[] = [];
+      for (const [i, report] of next.reports.entries()) {
         const at = next.positions[i] as number; // one each
-        return at > position() ? [{ position: at, report }] : [];
-      });
+        if (at > from) fresh.push({ position: at, report });
+      }
       recent.add(fresh, next);
     }
     // What is no longer kept cannot be followed.
@@ -251,10 +258,15 @@ const readHeads = async ({ run, damage }: Source, t: Tables): Promise<readonly S
 
 type KeyAt = ReportKey & { readonly position: number };
 
+/** The first batches after a position, up to as many as are read at once. */
+type Ahead = { readonly position: number; readonly batches: readonly BatchRow[] };
+
 type Wanted = {
   readonly position: number;
   readonly limit: number;
   readonly filter?: AppendedFilter | undefined;
+  /** What was read already of the batches that follow; `limit` is then no less than `keyBatchesMax`. */
+  readonly ahead?: readonly BatchRow[] | undefined;
 };
 
 /** The keys to read, without those of other streams, up to a limit, and the position of the last one read. */
@@ -268,11 +280,11 @@ const chooseKeys = (keys: readonly KeyAt[], limit: number, filter: AppendedFilte
 const readAppended = async (
   source: Source,
   t: Tables,
-  { position, limit, filter }: Wanted,
+  { position, limit, filter, ahead }: Wanted,
 ): Promise<Appended & Reached> => {
   const { run, byKeys, damage } = source;
   const looked = filter === undefined ? limit : Math.max(limit, filteredKeysMax);
-  const { keys, missed, marks, after } = await readKeysAfter(source, t, position, looked);
+  const { keys, missed, marks, after } = await readKeysAfter(source, t, { position, limit: looked, ahead });
   const { wanted, lookedAt = position } = chooseKeys(keys, limit, filter);
   const rows = wanted.length === 0 ? [] : await byKeys(wanted);
   const reports: StoredReport[] = [];
@@ -298,16 +310,21 @@ const readAppended = async (
   return { reports, positions, position: Math.min(position, now), missed: missed || now < position, mark: undefined };
 };
 
-const readKeysAfter = async ({ run, damage }: Source, t: Tables, position: number, limit: number) => {
+/** Batches of keys after a position, in order. */
+const readBatches = (run: Run, t: Tables, position: number, limit: number): Promise<readonly BatchRow[]> =>
+  run<BatchRow>(
+    `SELECT first_position, last_position, keys FROM ${t.appended} WHERE last_position > $1::bigint
+     ORDER BY last_position LIMIT $2::int`,
+    [position, limit],
+  );
+
+const readKeysAfter = async ({ run, damage }: Source, t: Tables, { position, limit, ahead }: Wanted) => {
   const keys: KeyAt[] = [];
   const marks = new Map<number, number>();
+  const asked = Math.min(limit, keyBatchesMax);
   let [after, expected, missed] = [position, position + 1, false];
-  for (let more = true; more && keys.length < limit; ) {
-    const batches = await run<BatchRow>(
-      `SELECT first_position, last_position, keys FROM ${t.appended} WHERE last_position > $1::bigint
-       ORDER BY last_position LIMIT $2::int`,
-      [after, Math.min(limit, keyBatchesMax)],
-    );
+  for (let [more, known] = [true, ahead]; more && keys.length < limit; known = undefined) {
+    const batches = known ?? (await readBatches(run, t, after, asked));
     for (const batch of batches) {
       after = batch.last_position;
       marks.set(after, markOf(batch.keys));
@@ -315,13 +332,14 @@ const readKeysAfter = async ({ run, damage }: Source, t: Tables, position: numbe
       // The content of a damaged batch is unknown: a follower that gets past it has missed something.
       if (found === undefined || keys.length === limit) continue;
       if (batch.first_position > expected) missed = true;
-      for (const [i, key] of found.entries()) {
-        const at = batch.first_position + i;
-        if (at >= expected && keys.length < limit) keys.push({ ...key, position: at });
+      let position = batch.first_position;
+      for (const { feedId, observationsMs } of found) {
+        if (position >= expected && keys.length < limit) keys.push({ feedId, observationsMs, position });
+        position += 1;
       }
       expected = after + 1;
     }
-    more = batches.length === Math.min(limit, keyBatchesMax);
+    more = batches.length === asked;
   }
   return { keys, missed, marks, after };
 };

@@ -10,7 +10,7 @@ import { createDatabaseSockets, createHostChoice, type HostChoice } from './sock
 
 export type Parameter = string | number | Uint8Array;
 
-/** Runs one statement, prepared once per connection. */
+/** Runs one statement, prepared once per connection. On one connection, statements run in the order of the calls. */
 export type Run = <Row>(text: string, parameters?: readonly Parameter[]) => Promise<readonly Row[]>;
 
 /** Statements that wait or run per connection; more are rejected at once. */
@@ -58,7 +58,7 @@ const runOn =
   (client: postgres.Sql | postgres.TransactionSql): Run =>
   // The driver's rows are plain objects; which ones is known by who wrote the statement.
   <Row>(text: string, parameters: readonly Parameter[] = []) =>
-    client.unsafe(text, [...parameters], { prepare: true }) as unknown as Promise<readonly Row[]>; // rows as the caller names them
+    client.unsafe(text, [...parameters], { prepare: true }).execute() as unknown as Promise<readonly Row[]>; // rows as the caller names them
 
 const unavailable = (what: string, cause?: unknown) =>
   new StoreError('store_unavailable', `The database ${what}. Retry shortly.`, { cause });
@@ -240,10 +240,14 @@ export const openWriteConnection = (address: PostgresAddress): WriteConnection =
   };
 };
 
-/** Listens to a channel on its own connection, and reconnects when it breaks. Calls `wake` for notifications and after reconnecting. */
-export const listen = (address: PostgresAddress, channel: string, wake: () => void): (() => Promise<void>) => {
+/** Listens to a channel on its own connection, and reconnects when it breaks. Calls `wake` with what notifications say, and after reconnecting. */
+export const listen = (
+  address: PostgresAddress,
+  channel: string,
+  wake: (told?: string) => void,
+): (() => Promise<void>) => {
   const client = openClient(address, { hosts: createHostChoice(), max: 1, statementMs: address.readMs });
   // Callers poll too: without the channel they are only slower.
-  client.listen(channel, wake, wake).catch(() => {});
+  client.listen(channel, wake, () => wake()).catch(() => {});
   return () => client.end({ timeout: 1 });
 };

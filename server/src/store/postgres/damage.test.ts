@@ -65,6 +65,25 @@ test('postgres damage: corrupt rows count as missing, are named, and are replace
   }
 });
 
+test('postgres damage: where the newest report of a stream counts as older than it is, reports are still compared with all that are stored', async () => {
+  const store = await openStore(server.url('behind'), 'write');
+  try {
+    await store.reports.append(run(0, 5));
+    await database`UPDATE behind.heads SET observations = ${(t0 + 1) * 1_000}`;
+    const other = report(first, t0 + 3, t0 + 3, 5n);
+    expect(await store.reports.append([...run(2, 1), other, ...run(5, 1)])).toEqual([
+      'duplicate',
+      'conflict',
+      'stored',
+    ]);
+    expect((await store.reports.page(first, t0, 10)).reports).toEqual(run(0, 6));
+    const [head] = await database`SELECT observations FROM behind.heads`;
+    expect(Number(head?.observations)).toBe((t0 + 5) * 1_000);
+  } finally {
+    await store.close();
+  }
+});
+
 test('postgres damage: a row whose key is damaged hides no report behind it, and the windows around it are those of intact reports', async () => {
   const store = await openStore(server.url('astray'), 'write');
   try {

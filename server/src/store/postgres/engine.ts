@@ -1,16 +1,18 @@
 // The engine for several machines: a schema in PostgreSQL that any number of nodes write and read. This file composes the parts, opens and closes.
+import { randomUUID } from 'node:crypto';
 import { createDamageLog, type DamageLog, failingOnDamage } from '../damage.ts';
 import { type ReportStore, type Store, StoreError } from '../store.ts';
 import type { StoreEvent } from '../store-event.ts';
 import { type PostgresAddress, parseAddress } from './address.ts';
 import { createPostgresAdmin, createQuarantine } from './admin.ts';
-import { appendBatch, confirmRead } from './append.ts';
+import { type AppendOptions, appendBatch, confirmRead } from './append.ts';
 import { type ChangeFeed, openFeed } from './change-feed.ts';
 import { checkDatabase } from './check/check.ts';
-import { listen, openPool, openWriteConnection, type Pool, type WriteConnection } from './connection.ts';
+import { listen, openPool, openWriteConnection, type Pool, sqlState, type WriteConnection } from './connection.ts';
+import { createKeyReads } from './key-reads.ts';
 import { createNodeExchange, createTableKeyHolders } from './nodes.ts';
 import { createPartitions, type Partitions } from './partitions.ts';
-import { createKeyReads, createReportReads, type HistoryReads, scanReports } from './reads.ts';
+import { createReportReads, type HistoryReads, scanReports } from './reads.ts';
 import { createReplicaReads } from './replicas.ts';
 import { readStats, trimPartition } from './retention.ts';
 import { lineageOfDatabase, lookAtLayout, migratePostgres, type Tables, tablesOf } from './schema.ts';
@@ -135,7 +137,11 @@ const compose = async (
   const damage = createDamageLog((found, total) => tell({ kind: 'damaged', total, ...found }));
   const source = ({ run }: Pool) => ({ run, damage, byKeys: createKeyReads(run, tables, partitions) });
   const feed = await openFeed({ ...source(watch), tables, partitions, others: source(reads) });
-  const stopListening = listen(address, tables.channel, () => void feed.look().catch(() => {}));
+  const origin = randomUUID();
+  const stopListening = listen(address, tables.channel, (told) => {
+    // What this process appended, it knows.
+    if (told !== origin) feed.look().catch(() => {});
+  });
   let closed = false;
   const writable = (): WriteConnection => {
     if (closed) throw new StoreError('store_closed', `The store in ${address.shown} is closed.`);
@@ -143,7 +149,7 @@ const compose = async (
       throw new StoreError('store_read_only', `The store in ${address.shown} is open for reading only.`);
     return writer;
   };
-  const parts = { address, tables, partitions, feed, connections, writable, tell, damage };
+  const parts = { address, tables, partitions, feed, origin, connections, writable, tell, damage };
   return {
     reports: createReports(parts),
     quarantine: createQuarantine(slow.run, writer, tables, damage), // ten thousand lines may be asked for
@@ -168,6 +174,8 @@ type Parts = {
   readonly tables: Tables;
   readonly partitions: Partitions;
   readonly feed: ChangeFeed;
+  /** Names this process in notifications. */
+  readonly origin: string;
   readonly connections: Connections;
   readonly writable: () => WriteConnection;
   readonly tell: (event: StoreEvent) => void;
@@ -186,8 +194,10 @@ const createHistory = ({ tables, partitions, feed, connections, tell, damage }: 
   return createReplicaReads({ primary, replicas: others, tables, feed, tell });
 };
 
+const uniqueViolation = '23505';
+
 const createReports = (parts: Parts): ReportStore => {
-  const { tables, partitions, feed, connections, writable, tell } = parts;
+  const { tables, partitions, feed, origin, connections, writable, tell } = parts;
   const { reads, slow } = connections;
   return {
     ...createHistory(parts),
@@ -195,9 +205,12 @@ const createReports = (parts: Parts): ReportStore => {
       const { write } = writable();
       if (batch.length === 0) return [];
       const began = performance.now();
-      const { outcomes, stored, present, place } = await write((run) =>
-        appendBatch(run, tables, partitions.partitionOf, batch),
-      );
+      const appendWith = (options: AppendOptions) =>
+        write((run) => appendBatch(run, tables, partitions.partitionOf, batch, options));
+      const { outcomes, stored, present, place } = await appendWith({ origin }).catch((error: unknown) => {
+        if (sqlState(error) === uniqueViolation) return appendWith({ origin, comparesAll: true });
+        throw error;
+      });
       tell({ kind: 'committed', seconds: (performance.now() - began) / 1_000 });
       feed.learn(present);
       if (place !== undefined) feed.appended(place, stored);

@@ -4,13 +4,7 @@ import assert from 'node:assert/strict';
 import type { FeedId } from '@sealpost/protocol';
 import type { CandleRange, CandleSlice } from '../candle-rollup.ts';
 import type { DamageLog } from '../damage.ts';
-import {
-  createReportRenderer,
-  renderedLength,
-  renderReport,
-  secondOf,
-  wholeSecondsEnd,
-} from '../format/rendered-report.ts';
+import { createReportRenderer, renderedLength, secondOf, wholeSecondsEnd } from '../format/rendered-report.ts';
 import {
   CorruptRecordError,
   type Neighbours,
@@ -27,40 +21,60 @@ import type { Run } from './connection.ts';
 import type { Partitions } from './partitions.ts';
 import {
   bytesList,
+  containDamage,
   decodeReport,
   feedBytes,
   feedIdOfBytes,
+  fullReportBytes,
   isLostReport,
   notLost,
-  numberList,
-  type ReportKey,
+  numbersOf,
+  type ReportLists,
   type ReportRow,
   readReport,
   reportColumns,
+  reportLists,
+  rowsOfLists,
+  unpackRow,
+  windowOf,
 } from './rows.ts';
 import type { Tables } from './schema.ts';
 
-const windowOf = ({ valid_from, observations }: Omit<ReportRow, 'record'>): Window => ({
-  validFromMs: valid_from,
-  observationsMs: observations,
-});
+/** Checks and renders one row. */
+const renderRow = (feedId: FeedId, row: ReportRow): RenderedReport => {
+  const { digits } = unpackRow(feedId, row);
+  const window = windowOf(row);
+  const json = Buffer.allocUnsafe(renderedLength(feedId, window, digits.length / 2));
+  createReportRenderer(feedId)(json, 0, window, digits);
+  return { observationsMs: row.observations, json };
+};
 
-const render = (report: StoredReport): RenderedReport => ({
-  observationsMs: report.observationsMs,
-  json: Buffer.from(renderReport(report), 'latin1'),
-});
+/** A report that is rendered, with those before it and commas between them, at the beginning of a piece of memory. */
+type RenderedRow = { readonly observationsMs: number; readonly text: Buffer; readonly end: number };
 
-/** Reports with commas between them, written into one piece of memory. */
-const renderReports = (feedId: FeedId, reports: readonly StoredReport[]): Buffer => {
-  const length = reports.reduce((sum, one) => sum + 1 + renderedLength(feedId, one, one.fullReport.length), -1);
-  const text = Buffer.allocUnsafe(length);
-  const writeReport = createReportRenderer(feedId);
-  let end = 0;
-  for (const report of reports) {
-    if (end > 0) end += text.write(',', end, 'latin1');
-    end = writeReport(text, end, report, Buffer.from((report.fullReport as Buffer).toString('hex'), 'latin1')); // unpacked just now
-  }
-  return text;
+/** Checks and renders rows one after the other, without a copy of any in between. */
+const createRowRenderer =
+  (damage: DamageLog, feedId: FeedId): OpenRows<RenderedRow> =>
+  (rows) => {
+    const lengths = rows.map((row) => 1 + renderedLength(feedId, windowOf(row), fullReportBytes(row)));
+    const text = Buffer.allocUnsafe(lengths.reduce((sum, length) => sum + length, 0));
+    const writeReport = createReportRenderer(feedId);
+    let end = 0;
+    return (row) =>
+      containDamage(damage, feedId, row, () => {
+        const { digits } = unpackRow(feedId, row);
+        if (end > 0) text[end++] = comma;
+        end = writeReport(text, end, windowOf(row), digits);
+        return { observationsMs: row.observations, text, end };
+      });
+  };
+
+const comma = ','.charCodeAt(0);
+
+/** The pieces of memory that rendered rows are in, each up to the last of them. */
+const piecesOf = (rows: readonly RenderedRow[]): readonly Buffer[] => {
+  const ends = new Map(rows.map(({ text, end }) => [text, end]));
+  return [...ends].map(([text, end]) => text.subarray(0, end));
 };
 
 /** Reports that are unpacked, or rendered, before the event loop is free for other work: less than 3 ms. */
@@ -70,6 +84,9 @@ const otherWork = (): Promise<void> => new Promise((resolve) => setImmediate(res
 /** Statements for one reading that finds damaged rows, and rows of each after the first. */
 const damagedReadsMax = 16;
 const damagedRowsRead = 64;
+
+/** Given some rows, reads each of them in turn; undefined where it is damaged or lost. */
+type OpenRows<T> = (rows: readonly ReportRow[]) => (row: ReportRow) => T | undefined;
 
 /** Told of the newest row that a reading found of a stream. */
 type Notice = (feedId: FeedId, row: ReportRow) => void;
@@ -98,25 +115,29 @@ export const createReportReads = (
 ): HistoryReads => {
   const source: Source = { run, t, partitions, damage, notice };
   const { retried } = partitions;
-  const at = (feedIds: readonly FeedId[], seconds: number) => retried(() => readAt(source, feedIds, seconds));
-  const pageOf = (feedId: FeedId, fromSeconds: number, limit: number) =>
-    retried(() => readPage(source, feedId, fromSeconds, limit));
+  const decodeRows =
+    (feedId: FeedId): OpenRows<StoredReport> =>
+    () =>
+    (row) =>
+      readReport(damage, feedId, row);
   return {
-    at,
+    at: (feedIds: readonly FeedId[], seconds: number) => retried(() => readAt(source, feedIds, seconds, decodeReport)),
     page: async (feedId: FeedId, fromSeconds: number, limit: number): Promise<ReportPage> => {
-      const { reports, more } = await pageOf(feedId, fromSeconds, limit);
+      const open = decodeRows(feedId);
+      const { reports, more } = await retried(() => readPage(source, { feedId, fromSeconds, limit, open }));
       return { reports, more };
     },
-    renderedAt: async (feedIds: readonly FeedId[], seconds: number): Promise<readonly (RenderedReport | undefined)[]> =>
-      (await at(feedIds, seconds)).map((report) => report && render(report)),
+    renderedAt: (feedIds: readonly FeedId[], seconds: number) =>
+      retried(() => readAt(source, feedIds, seconds, renderRow)),
     renderedPage: async (feedId: FeedId, fromSeconds: number, limit: number): Promise<RenderedPage> => {
-      const { reports, more, isDamaged } = await pageOf(feedId, fromSeconds, limit);
-      const json: Buffer[] = [];
-      for (let i = 0; i < reports.length; i += sliceReports) {
-        if (i > 0) await otherWork();
-        json.push(renderReports(feedId, reports.slice(i, i + sliceReports)));
-      }
-      return { json, lastMs: reports.at(-1)?.observationsMs, more, ...(isDamaged && { damaged: true }) };
+      const open = createRowRenderer(damage, feedId);
+      const { reports, more, isDamaged } = await retried(() => readPage(source, { feedId, fromSeconds, limit, open }));
+      return {
+        json: piecesOf(reports),
+        lastMs: reports.at(-1)?.observationsMs,
+        more,
+        ...(isDamaged && { damaged: true }),
+      };
     },
     neighbours: (feedId: FeedId, seconds: number) => readNeighbours(source, feedId, seconds),
     windows: (feedId: FeedId, fromSeconds: number, toSeconds: number, limit: number) =>
@@ -125,54 +146,79 @@ export const createReportReads = (
   };
 };
 
-/** Reads the rows under keys, in the order asked; undefined where retention has removed one. */
-export const createKeyReads = (run: Run, t: Tables, partitions: Partitions) => (keys: readonly ReportKey[]) =>
-  partitions.retried(() => readKeys(run, t, partitions, keys));
-
-const readAt = async (
+/** For each stream the row that is valid at a second, as `read` makes it; undefined where there is none. */
+const readAt = async <T>(
   source: Source,
   feedIds: readonly FeedId[],
   seconds: number,
-): Promise<readonly (StoredReport | undefined)[]> => {
+  read: (feedId: FeedId, row: ReportRow) => T,
+): Promise<readonly (T | undefined)[]> => {
   const { run, t, partitions, damage, notice } = source;
-  const found = new Map<FeedId, StoredReport>();
+  const found = new Map<FeedId, T>();
   const damaged: FeedId[] = [];
-  const take = (report: StoredReport | undefined): void => {
-    if (report !== undefined && secondOf(report.validFromMs) <= seconds) found.set(report.feedId, report);
+  const openRows =
+    (feedId: FeedId): OpenRows<{ readonly value: T; readonly validFromMs: number }> =>
+    () =>
+    (row) =>
+      containDamage(damage, feedId, row, () => ({ value: read(feedId, row), validFromMs: row.valid_from }));
+  const take = (feedId: FeedId, report: { readonly value: T; readonly validFromMs: number } | undefined): void => {
+    if (report !== undefined && secondOf(report.validFromMs) <= seconds) found.set(feedId, report.value);
   };
   /** Returns those that have no report from that second on in a table. */
   const look = async (table: string, wanted: readonly FeedId[]): Promise<readonly FeedId[]> => {
-    const rows = await run<ReportRow & { n: number }>(
-      `SELECT k.n, r.* FROM unnest($1::bytea[]) WITH ORDINALITY AS k(feed_id, n)
-       CROSS JOIN LATERAL (SELECT ${reportColumns} FROM ${table} WHERE feed_id = k.feed_id AND observations >= $2::bigint
-         ORDER BY observations LIMIT 1) AS r`,
-      [bytesList(wanted.map(feedBytes)), seconds * 1_000],
-    );
-    const seen = new Set<FeedId>();
-    for (const row of rows) {
-      const feedId = wanted[row.n - 1] as FeedId; // ordinals count from one
-      seen.add(feedId);
-      const report = readReport(damage, feedId, row);
+    const rows = await readFirstRows(run, table, wanted, seconds * 1_000);
+    for (const [feedId, row] of rows) {
+      const report = openRows(feedId)([row])(row);
       if (report === undefined) damaged.push(feedId);
       else notice(feedId, row);
-      take(report);
+      take(feedId, report);
     }
-    return wanted.filter((feedId) => !seen.has(feedId));
+    return wanted.filter((feedId) => !rows.has(feedId));
   };
   const all = [...new Set(feedIds)];
   const leaf = partitions.known(seconds * 1_000)?.reports;
   const rest = leaf === undefined ? all : await look(leaf, all);
   if (rest.length > 0) await look(t.reports, rest);
   // A row whose key is damaged may stand before the report that holds.
-  for (const feedId of damaged) take((await readIntact(source, feedId, seconds * 1_000, 1)).reports[0]);
+  for (const feedId of damaged)
+    take(feedId, (await readIntact(source, feedId, seconds * 1_000, 1, openRows(feedId))).reports[0]);
   return feedIds.map((feedId) => found.get(feedId));
 };
 
-type IntactPage = { readonly reports: readonly StoredReport[]; readonly more: boolean; readonly isDamaged: boolean };
+/** The first row of each stream at or after a moment in a table; streams without one are left out. */
+const readFirstRows = async (
+  run: Run,
+  table: string,
+  feedIds: readonly FeedId[],
+  fromMs: number,
+): Promise<ReadonlyMap<FeedId, ReportRow>> => {
+  const [lists] = await run<ReportLists & { readonly streams: string | null }>(
+    `SELECT array_agg(n) AS streams, ${reportLists} FROM (
+       SELECT k.n, r.* FROM unnest($1::bytea[]) WITH ORDINALITY AS k(feed_id, n)
+       CROSS JOIN LATERAL (SELECT ${reportColumns} FROM ${table} WHERE feed_id = k.feed_id AND observations >= $2::bigint
+         ORDER BY observations LIMIT 1) AS r) AS found`,
+    [bytesList(feedIds.map(feedBytes)), fromMs],
+  );
+  const ordinals = numbersOf(lists?.streams ?? null);
+  const streamOf = (i: number): FeedId => feedIds[(ordinals[i] ?? 0) - 1] as FeedId; // ordinals count from one
+  return new Map(rowsOfLists(lists).map((row, i) => [streamOf(i), row]));
+};
+
+type IntactPage<T> = { readonly reports: readonly T[]; readonly more: boolean; readonly isDamaged: boolean };
+
+type PageRead<T> = {
+  readonly feedId: FeedId;
+  readonly fromSeconds: number;
+  readonly limit: number;
+  readonly open: OpenRows<T>;
+};
 
 /** A page of what can be read: damaged rows are left out, and the ones that follow take their places. */
-const readPage = async (source: Source, feedId: FeedId, fromSeconds: number, limit: number): Promise<IntactPage> => {
-  const { reports, damagedMs, isCut } = await readIntact(source, feedId, fromSeconds * 1_000, limit + 1);
+const readPage = async <T extends { readonly observationsMs: number }>(
+  source: Source,
+  { feedId, fromSeconds, limit, open }: PageRead<T>,
+): Promise<IntactPage<T>> => {
+  const { reports, damagedMs, isCut } = await readIntact(source, feedId, fromSeconds * 1_000, limit + 1, open);
   if (isCut && reports.length === 0)
     throw new CorruptRecordError(`${damagedMs.length} reports of ${feedId} from ${fromSeconds} on are damaged`);
   const more = isCut || reports.length > limit;
@@ -184,25 +230,28 @@ const readPage = async (source: Source, feedId: FeedId, fromSeconds: number, lim
 };
 
 /** At least `count` intact reports observed at or after a moment, or all there are; `isCut` where too many rows are damaged to look further. */
-const readIntact = async (source: Source, feedId: FeedId, fromMs: number, count: number) => {
-  const { damage, notice } = source;
-  const reports: StoredReport[] = [];
+const readIntact = async <T>(source: Source, feedId: FeedId, fromMs: number, count: number, open: OpenRows<T>) => {
+  const reports: T[] = [];
   const damagedMs: number[] = [];
   let from = fromMs;
   for (let reads = 0; reads < damagedReadsMax; reads++) {
     const asked = reads === 0 ? count : Math.max(count, damagedRowsRead);
     const rows = await readRows(source, feedId, from, asked);
     let newest: ReportRow | undefined;
-    for (const [i, row] of rows.entries()) {
-      if (i > 0 && i % sliceReports === 0) await otherWork();
-      const report = readReport(damage, feedId, row);
-      if (report === undefined) damagedMs.push(row.observations);
-      else {
-        reports.push(report);
-        newest = row;
+    for (let i = 0; i < rows.length; i += sliceReports) {
+      if (i > 0) await otherWork();
+      const slice = rows.slice(i, i + sliceReports);
+      const read = open(slice);
+      for (const row of slice) {
+        const report = read(row);
+        if (report === undefined) damagedMs.push(row.observations);
+        else {
+          reports.push(report);
+          newest = row;
+        }
       }
     }
-    if (newest !== undefined) notice(feedId, newest);
+    if (newest !== undefined) source.notice(feedId, newest);
     if (reports.length >= count || rows.length < asked) return { reports, damagedMs, isCut: false };
     from = (rows.at(-1)?.observations ?? from) + 1;
   }
@@ -215,12 +264,14 @@ const readRows = async (
   fromMs: number,
   asked: number,
 ): Promise<readonly ReportRow[]> => {
-  const ask = (table: string) =>
-    run<ReportRow>(
-      `SELECT ${reportColumns} FROM ${table} WHERE feed_id = $1::bytea AND observations >= $2::bigint
-       ORDER BY observations LIMIT $3::int`,
+  const ask = async (table: string) => {
+    const [lists] = await run<ReportLists>(
+      `SELECT ${reportLists} FROM (SELECT ${reportColumns} FROM ${table} WHERE feed_id = $1::bytea AND observations >= $2::bigint
+       ORDER BY observations LIMIT $3::int) AS page`,
       [feedBytes(feedId), fromMs, asked],
     );
+    return rowsOfLists(lists);
+  };
   const leaf = partitions.known(fromMs)?.reports;
   const near = leaf === undefined ? [] : await ask(leaf);
   return near.length >= asked ? near : ask(t.reports);
@@ -297,36 +348,6 @@ const readCandles = async (
     reports,
   }));
   return { candles };
-};
-
-/** Partitions that a reading of keys names; keys of more are asked of the parent in one statement, since a pool takes only so many. */
-const keyTablesMax = 8;
-
-const readKeys = async (run: Run, t: Tables, partitions: Partitions, keys: readonly ReportKey[]) => {
-  const found: (ReportRow | undefined)[] = keys.map(() => undefined);
-  const tables = keys.map(({ observationsMs }) => partitions.known(observationsMs)?.reports ?? t.reports);
-  const isNear = new Set(tables).size <= keyTablesMax;
-  const groups = new Map<string, number[]>();
-  for (const [i, near] of tables.entries()) {
-    const table = isNear ? near : t.reports;
-    const group = groups.get(table);
-    if (group === undefined) groups.set(table, [i]);
-    else group.push(i);
-  }
-  const asked = [...groups].map(async ([table, places]) => {
-    const wanted = places.map((i) => keys[i] as ReportKey); // places are indexes of keys
-    const rows = await run<ReportRow & { n: number }>(
-      `SELECT k.n, r.* FROM unnest($1::bytea[], $2::bigint[]) WITH ORDINALITY AS k(feed_id, observations, n)
-       CROSS JOIN LATERAL (SELECT ${reportColumns} FROM ${table} WHERE feed_id = k.feed_id AND observations = k.observations) AS r`,
-      [
-        bytesList(wanted.map(({ feedId }) => feedBytes(feedId))),
-        numberList(wanted.map(({ observationsMs }) => observationsMs)),
-      ],
-    );
-    for (const row of rows) found[places[row.n - 1] as number] = row; // ordinals count from one
-  });
-  await Promise.all(asked);
-  return found;
 };
 
 /** Every row in key order after a cursor, checked. */

@@ -2,27 +2,79 @@
 import { crc32 } from 'node:zlib';
 import type { FeedId } from '@sealpost/protocol';
 import type { DamageLog } from '../damage.ts';
-import { packReport, unpackReport } from '../format/packed-report.ts';
+import { packReport, type Unpacked, unpackedBytes, unpackShared } from '../format/packed-report.ts';
 import { reportChecksum } from '../format/report-block.ts';
-import { CorruptRecordError, type StoredReport } from '../store.ts';
+import { CorruptRecordError, type StoredReport, type Window } from '../store.ts';
 
 /** The columns that make a report. */
 export const reportColumns = 'observations, valid_from, record';
 export type ReportRow = { readonly observations: number; readonly valid_from: number; readonly record: Buffer };
 
+/** Rows as one row of lists, to be read by `rowsOfLists`: for a page, database and driver take half of what they take for as many rows (D206). */
+export const reportLists =
+  "array_agg(observations) AS observations, array_agg(valid_from) AS valid_from, array_agg(octet_length(record)) AS lengths, string_agg(record, '') AS records";
+/** Lists as PostgreSQL writes them, all null where there is no row. */
+export type ReportLists = {
+  readonly observations: string | null;
+  readonly valid_from: string | null;
+  readonly lengths: string | null;
+  readonly records: Buffer | null;
+};
+
+/** The numbers of a list as PostgreSQL writes it. */
+export const numbersOf = (list: string | null): readonly number[] => {
+  const numbers: number[] = [];
+  if (list === null) return numbers;
+  let [value, sign, digits] = [0, 1, 0];
+  // Digit by digit: a list of texts in between takes ten times as long.
+  for (let i = 1; i < list.length; i++) {
+    const code = list.charCodeAt(i);
+    if (code === minus) sign = -1;
+    else if (code >= zero && code <= nine) {
+      value = value * 10 + code - zero;
+      digits += 1;
+    } else if (digits > 0) {
+      numbers.push(sign * value);
+      [value, sign, digits] = [0, 1, 0];
+    }
+  }
+  return numbers;
+};
+
+const [minus, zero, nine] = [45, 48, 57]; // as ASCII
+
+/** The rows again. Their records share memory: what is kept is copied. */
+export const rowsOfLists = (lists: ReportLists | undefined): readonly ReportRow[] => {
+  if (lists === undefined || lists.records === null) return [];
+  const { records } = lists;
+  const validFrom = numbersOf(lists.valid_from);
+  const lengths = numbersOf(lists.lengths);
+  let start = 0;
+  return numbersOf(lists.observations).map((observations, i) => {
+    const end = start + (lengths[i] as number); // as many as observations
+    const record = records.subarray(start, end);
+    start = end;
+    return { observations, valid_from: validFrom[i] as number, record }; // as above
+  });
+};
+
 export const feedBytes = (feedId: FeedId): Buffer => Buffer.from(feedId.slice(2), 'hex');
 export const feedIdOfBytes = (bytes: Uint8Array): FeedId => `0x${Buffer.from(bytes).toString('hex')}` as FeedId; // written from one
 
-const keyBytes = 40;
+/** Bytes of a key of a batch, of which a feed ID is the first 32, and where in the list, counted from one, the first begins. */
+export const keyBytes = 40;
+export const keysStart = 5;
 
 export type ReportKey = { readonly feedId: FeedId; readonly observationsMs: number };
 
 /** The keys of a batch, feed id and milliseconds each, under their checksum. */
 export const encodeKeys = (reports: readonly StoredReport[]): Buffer => {
   const value = Buffer.alloc(4 + reports.length * keyBytes);
-  for (const [i, { feedId, observationsMs }] of reports.entries()) {
-    value.write(feedId.slice(2), 4 + i * keyBytes, 'hex');
-    value.writeUIntBE(observationsMs, 4 + i * keyBytes + 34, 6);
+  let at = 4;
+  for (const { feedId, observationsMs } of reports) {
+    value.set(knownFeed(feedId).bytes, at);
+    value.writeUIntBE(observationsMs, at + 34, 6);
+    at += keyBytes;
   }
   value.writeUInt32BE(crc32(value.subarray(4)));
   return value;
@@ -36,10 +88,13 @@ const decodeKeys = (value: Buffer): readonly ReportKey[] => {
   const keys = value.subarray(4);
   if (value.length < 4 || keys.length % keyBytes !== 0 || crc32(keys) !== value.readUInt32BE(0))
     throw new CorruptRecordError('a batch of appended keys does not match its checksum');
-  return Array.from({ length: keys.length / keyBytes }, (_, i) => {
-    const key = keys.subarray(i * keyBytes, (i + 1) * keyBytes);
-    return { feedId: feedIdOfBytes(key.subarray(0, 32)), observationsMs: key.readUIntBE(34, 6) };
-  });
+  const found: ReportKey[] = [];
+  for (let at = 0; at < keys.length; at += keyBytes)
+    found.push({
+      feedId: knownFeedId(keys.toString('latin1', at, at + 32)),
+      observationsMs: keys.readUIntBE(at + 34, 6),
+    });
+  return found;
 };
 
 /** A batch of the append order as a row. */
@@ -73,47 +128,79 @@ export const readBatch = (damage: DamageLog, batch: BatchRow): readonly ReportKe
 export const lostKeys = encodeKeys([]);
 export const isLostBatch = ({ keys }: Pick<BatchRow, 'keys'>): boolean => keys.equals(lostKeys);
 
-/** What stands for a stream in the checksums of its reports. */
-const createSeeds = () => {
-  const seeds = new Map<FeedId, number>();
-  return (feedId: FeedId): number => {
-    const known = seeds.get(feedId);
-    if (known !== undefined) return known;
-    const seed = crc32(feedBytes(feedId));
-    // Only streams that have reports get here; far more than there ever are is a mistake that shall not fill the memory.
-    if (seeds.size < 100_000) seeds.set(feedId, seed);
-    return seed;
+/** A memo of something about streams. Only those with reports get here; far more than there ever are is a mistake that shall not fill the memory. */
+const memoOfStreams = <K, V>(make: (key: K) => V): ((key: K) => V) => {
+  const known = new Map<K, V>();
+  return (key) => {
+    const found = known.get(key);
+    if (found !== undefined) return found;
+    const made = make(key);
+    if (known.size < 100_000) known.set(key, made);
+    return made;
   };
 };
 
-const seedOf = createSeeds();
+/** The bytes of a feed ID, and what stands for the stream in the checksums of its reports. */
+const knownFeed = memoOfStreams((feedId: FeedId) => {
+  const bytes = feedBytes(feedId);
+  return { bytes, seed: crc32(bytes) };
+});
+
+/** The feed ID of bytes, given as a text of one character each. */
+const knownFeedId = memoOfStreams((latin1: string) => feedIdOfBytes(Buffer.from(latin1, 'latin1')));
 
 /** Checksum, then the packed report. */
 export const encodeReport = (report: StoredReport): Buffer => {
   const packed = packReport(report.fullReport);
   const record = Buffer.allocUnsafe(4 + packed.length);
-  record.writeUInt32BE(reportChecksum(seedOf(report.feedId), report, report.fullReport));
+  record.writeUInt32BE(reportChecksum(knownFeed(report.feedId).seed, report, report.fullReport));
   packed.copy(record, 4);
   return record;
 };
 
-/** The report of a row; throws a CorruptRecordError when it is not what was written. */
-export const decodeReport = (feedId: FeedId, row: ReportRow): StoredReport => {
-  const window = { validFromMs: row.valid_from, observationsMs: row.observations };
-  const isWhole = row.record.length > 4;
-  const fullReport = isWhole ? unpackReport(row.record.subarray(4)) : Buffer.alloc(0);
-  if (!isWhole || reportChecksum(seedOf(feedId), window, fullReport) !== row.record.readUInt32BE(0))
+export const windowOf = ({ valid_from, observations }: Omit<ReportRow, 'record'>): Window => ({
+  validFromMs: valid_from,
+  observationsMs: observations,
+});
+
+/** The full report of a row, in memory that the next call uses again; throws a CorruptRecordError when it is not what was written. */
+export const unpackRow = (feedId: FeedId, row: ReportRow): Unpacked => {
+  const { record } = row;
+  const unpacked = record.length > 4 ? unpackShared(record, 4, record.length) : undefined;
+  if (
+    unpacked === undefined ||
+    reportChecksum(knownFeed(feedId).seed, windowOf(row), unpacked.bytes) !== record.readUInt32BE(0)
+  )
     throw new CorruptRecordError(`the report of ${feedId} at ${row.observations} does not match its checksum`);
-  return { feedId, validFromMs: row.valid_from, observationsMs: row.observations, fullReport };
+  return unpacked;
 };
 
-/** As `decodeReport`; a damaged row is noted, and undefined. One that is known to be lost is undefined as well. */
+/** Bytes of the full report of a row, as its record claims. */
+export const fullReportBytes = ({ record }: ReportRow): number => unpackedBytes(record, 4, record.length);
+
+/** The report of a row; throws a CorruptRecordError when it is not what was written. */
+export const decodeReport = (feedId: FeedId, row: ReportRow): StoredReport => ({
+  feedId,
+  ...windowOf(row),
+  fullReport: Buffer.from(unpackRow(feedId, row).bytes),
+});
+
+/** What `read` makes of a row; a damaged row is noted, and undefined. One that is known to be lost is undefined as well. */
+export const containDamage = <T>(damage: DamageLog, feedId: FeedId, row: ReportRow, read: () => T): T | undefined => {
+  if (isLostReport(row)) return undefined;
+  try {
+    return read();
+  } catch (error) {
+    const place = { table: 'reports', key: `${feedId}/${row.observations}`, feedId };
+    return damage.contain(place, (): T => {
+      throw error;
+    });
+  }
+};
+
+/** As `decodeReport`; undefined where the row is damaged or lost. */
 export const readReport = (damage: DamageLog, feedId: FeedId, row: ReportRow): StoredReport | undefined =>
-  isLostReport(row)
-    ? undefined
-    : damage.contain({ table: 'reports', key: `${feedId}/${row.observations}`, feedId }, () =>
-        decodeReport(feedId, row),
-      );
+  containDamage(damage, feedId, row, () => decodeReport(feedId, row));
 
 /** A row without a record: a repair found the report damaged, and it stays lost until it is sent again (D137). */
 export const isLostReport = ({ record }: Pick<ReportRow, 'record'>): boolean => record.length === 0;
