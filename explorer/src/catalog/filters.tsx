@@ -192,7 +192,7 @@ export const FilterChips = ({
       <li key={label}>
         <button type="button" class="chip" aria-label={`Remove filter: ${label}`} onClick={() => onChange(without)}>
           {label}
-          <svg viewBox="0 0 10 10" aria-hidden="true">
+          <svg width="10" height="10" viewBox="0 0 10 10" aria-hidden="true">
             <path d="m2 2 6 6M8 2 2 8" />
           </svg>
         </button>

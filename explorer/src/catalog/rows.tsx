@@ -56,7 +56,7 @@ const starOf = ({ stream, isActive, isWatched }: RowProps) => (
     tabIndex={isActive ? 0 : -1}
     data-star={stream.feedId}
   >
-    <svg viewBox="0 0 16 16" aria-hidden="true">
+    <svg width="16" height="16" viewBox="0 0 16 16" aria-hidden="true">
       <path d="m8 1.8 1.9 4 4.4.6-3.2 3.1.8 4.4L8 11.8l-3.9 2.1.8-4.4L1.7 6.4l4.4-.6z" />
     </svg>
   </button>

@@ -84,7 +84,7 @@ const WatchlistButton = () => {
       aria-pressed={isOn}
       onClick={() => router.setQuery(withValue(query, watchlistName, isOn ? '' : 'true'))}
     >
-      <svg viewBox="0 0 16 16" aria-hidden="true">
+      <svg width="16" height="16" viewBox="0 0 16 16" aria-hidden="true">
         <path d="m8 1.8 1.9 4 4.4.6-3.2 3.1.8 4.4L8 11.8l-3.9 2.1.8-4.4L1.7 6.4l4.4-.6z" />
       </svg>
       Watchlist{size > 0 && <span class="muted small">{size}</span>}

@@ -1,3 +1,4 @@
+import { SealpostError } from '@sealpost/client';
 import { expect, test } from 'vitest';
 import type { Platform } from './platform.ts';
 import { createSession, explainError } from './session.ts';
@@ -386,6 +387,11 @@ test('session: errors are explained in words for users', async () => {
     advice: 'Wait 30 seconds, check the user ID and secret, then try again.',
   });
   expect(explainError(new Error('x')).advice).toBe('Reload the page.');
+  const absent = new SealpostError('not_supported', 'This server has no candles (404).', { advice: 'Use pages().' });
+  expect(explainError(absent)).toEqual({
+    problem: 'This server has no candles (404).',
+    advice: 'Ask the server’s operator to update it.', // a user of the page has no pages()
+  });
 });
 
 test('session: an aborted sign-in rejects, and a response that arrives later does not sign in', async () => {

@@ -168,6 +168,8 @@ export const explainError = (error: unknown): Explanation => {
       problem: 'Your account may not read this.',
       advice: 'Ask the server’s operator for access, or sign in with another account.',
     };
+  if (error.code === 'not_supported')
+    return { problem: error.message, advice: 'Ask the server’s operator to update it.' };
   const known = error.advice === newLinkAdvice ? undefined : explanations[error.code]?.(error.details);
   return known ?? { problem: error.message, advice: error.advice };
 };
