@@ -28,7 +28,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 beforeAll(async () => {
   await bundleModules([...suites, ...threadModules], folder);
   const times = { testTimeout: 300_000, hookTimeout: 300_000, expect: { poll: { timeout: 60_000 } } };
-  const config = { test: { include: ['*.test.mjs'], maxWorkers: 1, ...times } };
+  const config = { test: { include: ['*.test.mjs'], maxWorkers: 1, isolate: false, ...times } };
   writeFileSync(join(folder, 'vitest.config.mjs'), `export default ${JSON.stringify(config)};`);
 });
 
