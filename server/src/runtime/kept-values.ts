@@ -1,28 +1,43 @@
-// Values by key, each for a while and all of them up to a size: what many clients ask for is worked out once. At the bound it forgets everything,
+// Values by key, all of them up to a size: what many clients ask for is worked out once. At the bound it forgets everything,
 // which costs less than tracking use.
 
-export type KeptValues<T> = {
+export type KeptValues<T, K = string> = {
   /** Undefined where nothing is kept, or it is too old. */
-  readonly get: (key: string) => T | undefined;
+  readonly get: (key: K) => T | undefined;
   /** `size` is in the unit of `sizeMax`. */
-  readonly put: (key: string, value: T, size: number) => void;
+  readonly put: (key: K, value: T, size: number) => void;
 };
 
+/** Each for a while. */
 export const createKeptValues = <T>(keptMs: number, sizeMax: number, monotonicMs: () => number): KeptValues<T> => {
-  const kept = new Map<string, { readonly value: T; readonly size: number; readonly atMs: number }>();
-  let total = 0;
+  const kept = createBounded<string, { readonly value: T; readonly atMs: number }>(() => new Map(), sizeMax);
   return {
     get: (key) => {
       const found = kept.get(key);
       return found !== undefined && monotonicMs() - found.atMs < keptMs ? found.value : undefined;
     },
+    put: (key, value, size) => kept.put(key, { value, atMs: monotonicMs() }, size),
+  };
+};
+
+/** Each for as long as the object lives that is its key. */
+export const createValuesByObject = <K extends object, T>(sizeMax: number): KeptValues<T, K> =>
+  createBounded<K, T>(() => new WeakMap(), sizeMax);
+
+type Table<K, V> = { readonly get: (key: K) => V | undefined; readonly set: (key: K, value: V) => unknown };
+
+const createBounded = <K, T>(
+  openTable: () => Table<K, { readonly value: T; readonly size: number }>,
+  sizeMax: number,
+): KeptValues<T, K> => {
+  let kept = openTable();
+  let total = 0;
+  return {
+    get: (key) => kept.get(key)?.value,
     put: (key, value, size) => {
       total += size - (kept.get(key)?.size ?? 0);
-      if (total > sizeMax) {
-        kept.clear();
-        total = size;
-      }
-      kept.set(key, { value, size, atMs: monotonicMs() });
+      if (total > sizeMax) [kept, total] = [openTable(), size];
+      kept.set(key, { value, size });
     },
   };
 };

@@ -2,6 +2,7 @@
 // version of its record, and a large catalog in slices: 2,000 streams take 10 ms to render. What every caller gets is kept until the catalog changes.
 import { type Stream, toCatalogEntry } from '@sealpost/protocol';
 import { createStreamListing } from '../../access/entitlements.ts';
+import { createValuesByObject } from '../../runtime/kept-values.ts';
 import type { Handler } from './context.ts';
 import { listBody } from './report-bodies.ts';
 
@@ -24,6 +25,11 @@ const render = async (streams: readonly Stream[], entryOf: (stream: Stream) => s
   return listBody('feeds', pieces);
 };
 
+/** Bytes of all kept bodies: two of 2,000 streams. */
+const keptBytesMax = 2_000_000;
+
+const bytesOf = (body: readonly Buffer[]): number => body.reduce((sum, piece) => sum + piece.length, 0);
+
 export const createDiscoveryRoute = (): Handler<'discovery'> => {
   const listStreams = createStreamListing();
   const rendered = new WeakMap<Stream, string>();
@@ -32,36 +38,18 @@ export const createDiscoveryRoute = (): Handler<'discovery'> => {
     rendered.set(stream, entry);
     return entry;
   };
-  const kept = createKeptBodies();
+  // By the filter itself: the parser gives the same one for the same text.
+  const kept = createValuesByObject<object, { readonly streams: object; readonly body: readonly Buffer[] }>(
+    keptBytesMax,
+  );
   return async (filter, { admin, readable }) => {
     const cacheControl = readable === undefined ? 'public, max-age=300' : 'no-store';
     const isForAll = filter.hidden !== true; // the same for every caller
-    const known = isForAll ? kept.get(filter, admin.streams) : undefined;
-    const body = known ?? (await render(listStreams(admin.streams, filter, readable), entryOf));
-    if (isForAll && known === undefined) kept.put(filter, admin.streams, body);
+    const { streams } = admin;
+    const found = isForAll ? kept.get(filter) : undefined;
+    const known = found?.streams === streams ? found.body : undefined;
+    const body = known ?? (await render(listStreams(streams, filter, readable), entryOf));
+    if (isForAll && known === undefined) kept.put(filter, { streams, body }, bytesOf(body));
     return { status: 200, body, cacheControl, headers: ['Vary', 'Authorization'] };
-  };
-};
-
-/** Bytes of all kept bodies: two of 2,000 streams. */
-const keptBytesMax = 2_000_000;
-
-type Body = readonly Buffer[];
-
-/** Keeps bodies until the catalog changes, by the filter itself: the parser gives the same one for the same text. */
-const createKeptBodies = () => {
-  let kept = new WeakMap<object, { readonly streams: object; readonly body: Body }>();
-  let bytes = 0;
-  return {
-    get: (filter: object, streams: object): Body | undefined => {
-      const found = kept.get(filter);
-      return found?.streams === streams ? found.body : undefined;
-    },
-    put: (filter: object, streams: object, body: Body): void => {
-      const size = body.reduce((sum, piece) => sum + piece.length, 0);
-      bytes += size;
-      if (bytes > keptBytesMax) [kept, bytes] = [new WeakMap(), size];
-      kept.set(filter, { streams, body });
-    },
   };
 };

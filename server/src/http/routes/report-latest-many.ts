@@ -1,6 +1,7 @@
 // GET /api/v1/reports/latest?feedIDs=…: the newest reports of several streams, joined from texts that were rendered on ingest; 206 when a stream
 // has none (D99). Sealpost extension.
 import type { FeedId } from '@sealpost/protocol';
+import { createValuesByObject } from '../../runtime/kept-values.ts';
 import { retentionEdgeMs } from '../../store/retention.ts';
 import type { LatestReport } from '../../store/store.ts';
 import type { Handler } from './context.ts';
@@ -16,15 +17,12 @@ type Kept = { readonly reports: readonly LatestReport[]; readonly body: Buffer }
 /** Keeps the body of a complete answer until one of its streams has a newer report: many clients ask for the same streams. */
 export const createLatestManyRoute = (): Handler<'reportLatestMany'> => {
   // By the list itself: the parser gives the same one for the same text.
-  let kept = new WeakMap<readonly FeedId[], Kept>();
-  let keptBytes = 0;
+  const kept = createValuesByObject<readonly FeedId[], Kept>(keptBytesMax);
   const bodyOf = (feedIds: readonly FeedId[], reports: readonly LatestReport[]): Buffer => {
     const known = kept.get(feedIds);
     if (known?.reports.every((report, i) => report === reports[i])) return known.body;
     const body = Buffer.from(`{"reports":[${joinReports(reports)}]}`, 'latin1');
-    keptBytes += body.length - (known?.body.length ?? 0);
-    if (keptBytes > keptBytesMax) [kept, keptBytes] = [new WeakMap(), body.length];
-    kept.set(feedIds, { reports, body });
+    kept.put(feedIds, { reports, body }, body.length);
     return body;
   };
   return ({ feedIds, missing }, context) => {
