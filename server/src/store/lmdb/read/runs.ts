@@ -90,6 +90,10 @@ export function* runsFrom(tables: ReportTables, stream: number, observationsMs: 
     yield* runsInTable({ name, table: tables[name], stream, start: reportKey(stream, observationsMs) }, false);
 }
 
+/** The runs of a stream that are not closed into blocks yet, ascending. However many blocks it has, none is looked at. */
+export const runsInTail = (tables: ReportTables, stream: number): Generator<FoundRun> =>
+  runsInTable({ name: 'tail', table: tables.tail, stream, start: reportKey(stream, 0) }, false);
+
 /** The last run of a stream by a bare look-up, which a damaged key can mislead. */
 export const lastRun = (tables: ReportTables, stream: number): FoundRun | undefined => {
   const range = { start: reportKey(stream, momentMax), end: reportKey(stream, 0), reverse: true, limit: 1 };

@@ -3,11 +3,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { createSignedReports } from '../../../../../tests/support/signed-reports.ts';
+import { createDamageLog } from '../../damage.ts';
 import { blockReports, fittedReports, openBlock } from '../../format/report-block.ts';
 import { bytes, run, stream, t0 } from '../../store-samples.fixture.ts';
+import { createDirectory } from '../directory.ts';
 import { openLmdbStore } from '../engine.ts';
 import { openEnvironment } from '../environment.ts';
 import { openReportTables } from '../report-tables.ts';
+import { putInPlace, tailRuns } from './run-writer.ts';
 
 const count = 600;
 const live = run(stream, t0 + count, 3);
@@ -72,6 +75,39 @@ test.each([1, 7, 250])(
     }
   },
 );
+
+test('a stream with many blocks: its tail is closed and put in order without a look at them', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'sealpost-tail-'));
+  try {
+    const store = await openLmdbStore(folder, 'write');
+    await store.reports.append(run(stream, t0, 2_000));
+    await store.reports.append(run(stream, t0 + 2_000, 5));
+    await store.close();
+    const environment = openEnvironment(join(folder, 'reports'), true);
+    const tables = openReportTables(environment);
+    const inTail = [...tables.tail.getRange()].reduce((sum, { value }) => sum + openBlock(1, value).count, 0);
+    let looked = 0;
+    const getKeys = function* (range: object) {
+      for (const key of tables.blocks.getKeys(range)) {
+        looked += 1;
+        yield key;
+      }
+    };
+    const blocks = new Proxy(tables.blocks, {
+      get: (table, name) => (name === 'getKeys' ? getKeys : Reflect.get(table, name)),
+    });
+    const damage = createDamageLog();
+    const counters = { reports: 2_005, reportBytes: 0 };
+    const transaction = { tables: { ...tables, blocks }, damage, directory: createDirectory(tables, damage), counters };
+    expect(tailRuns(transaction, 1).reduce((sum, { block }) => sum + block.count, 0)).toBe(inTail);
+    expect(looked).toBe(0);
+    putInPlace(transaction, 1);
+    expect(looked).toBeLessThan(5); // the last one, and those beside it
+    await environment.root.close();
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+});
 
 /** Really signed reports of consecutive seconds: signatures fill pages as bytes of a fixture do not. */
 const signedRun = async (length: number) => {

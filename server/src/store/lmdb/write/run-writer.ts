@@ -13,7 +13,15 @@ import { CorruptRecordError, type Window } from '../../store.ts';
 import type { Directory } from '../directory.ts';
 import { pageBytes, type Table } from '../environment.ts';
 import { findLastBefore } from '../read/found-reports.ts';
-import { type FoundRun, momentMax, noteRun, type ReportSource, runsBefore, runsFrom } from '../read/runs.ts';
+import {
+  type FoundRun,
+  momentMax,
+  noteRun,
+  type ReportSource,
+  runsBefore,
+  runsFrom,
+  runsInTail,
+} from '../read/runs.ts';
 import { setAside } from '../read/set-aside.ts';
 import { type Counters, observationsOfKey, reportKey, streamOfKey } from '../report-tables.ts';
 import { tableBytes } from './retention.ts';
@@ -88,7 +96,7 @@ export const putInPlace = (transaction: Transaction, stream: number): void => {
     const copy = copyRun(stream, run);
     if (isIntact(copy)) misplaced.push(copy);
   };
-  for (const run of runsFrom(tables, stream, 0)) if (run.table === 'tail') look(run);
+  for (const run of runsInTail(tables, stream)) look(run);
   for (const run of runsBefore(tables, stream, momentMax)) {
     if (run.table !== 'blocks') continue;
     look(run);
@@ -113,8 +121,7 @@ export const removeRun = ({ tables }: Transaction, { table, key, value }: RunCop
 /** The stream's runs in the tail; damaged ones are set aside. */
 export const tailRuns = (transaction: Transaction, stream: number): readonly IntactRun[] => {
   const runs: RunCopy[] = [];
-  for (const run of runsFrom(transaction.tables, stream, 0)) {
-    if (run.table !== 'tail') continue;
+  for (const run of runsInTail(transaction.tables, stream)) {
     noteRun(transaction, stream, run);
     runs.push(copyRun(stream, run));
   }
