@@ -36,15 +36,15 @@ afterEach(() => {
   for (const userId of opened.splice(0)) userId.value = undefined;
 });
 
-const openLive = (readable: readonly string[] = streams) => {
-  const userId = signal<string | undefined>(reader.userId);
+const openLive = (readable: readonly string[] = streams, { url } = service, account = reader) => {
+  const userId = signal<string | undefined>(account.userId);
   opened.push(userId);
   const asked: string[] = [];
   const observedFetch: typeof fetch = (input, init) => {
     asked.push(String(input));
     return fetch(input, init);
   };
-  const client = signal(createClient({ baseUrl: service.url, ...reader, fetch: observedFetch, onWarning: () => {} }));
+  const client = signal(createClient({ baseUrl: url, ...account, fetch: observedFetch, onWarning: () => {} }));
   const state: CatalogState = { phase: 'ready', streams: [], readable: new Set(readable), hidden: new Set() };
   const session = { client, userId, rateLimit: signal(undefined) };
   return { live: createLive(session, { state: signal(state) }, { nowMs: signal(Date.now()) }), userId, asked };
@@ -118,6 +118,26 @@ test('live: streams that may not be read are skipped, and anonymous users send n
   expect(asked.filter((url) => url.includes(a))).toEqual([]);
   expect(anonymous.live.state.value).toBe('off');
   expect(anonymous.asked).toEqual([]);
+});
+
+test('live: a server that allows fewer streams per connection than wanted delivers those watched last', async () => {
+  const few = await openService(
+    streams.map((feedId) => testStream(feedId)),
+    signed.signerSets,
+    () => Date.now(),
+    { feedIdsMax: 2 },
+  );
+  try {
+    const { live, userId } = openLive(streams, few, await few.addAccount(['public']));
+    live.watch([slow, a, b]);
+    await isLive(live);
+    await few.append([signed.report(a, now(), now())]);
+    await expect.poll(() => live.latest(a).value).toBeDefined();
+    expect(live.problem.value).toBeUndefined();
+    userId.value = undefined;
+  } finally {
+    await few.close();
+  }
 });
 
 test('live: signing out closes the connection and forgets the prices', async () => {

@@ -1,4 +1,4 @@
-// Exports the list of streams: loads the values that are not known yet, then makes the file. Loaded when the user exports.
+// Exports the list of streams: loads the values that are not known or old, then makes the file. Loaded when the user exports.
 import type { CatalogEntry } from '@sealpost/protocol';
 import type { Explorer } from '../state/explorer.ts';
 import { formatCount } from '../ui/format.ts';
@@ -17,11 +17,16 @@ export const exportStreams = async (
   const feedIds = streams.map(({ feedId }) => feedId).filter((feedId) => readable.has(feedId));
   live.load(feedIds);
   days.load(feedIds);
-  const isKnown = (feedId: string): boolean =>
-    (live.latest(feedId).peek() !== undefined || live.isEmpty(feedId).peek()) &&
-    (days.phaseOf(feedId).peek() === 'loaded' || !days.areSupported.peek());
+  const isLoaded = (feedId: string): boolean =>
+    live.isCurrent(feedId) && (days.phaseOf(feedId).peek() === 'loaded' || !days.areSupported.peek());
+  // A value that has come stays counted, though it grows old while others load.
+  const waiting = new Set(feedIds);
+  const look = (): number => {
+    for (const feedId of waiting) if (isLoaded(feedId)) waiting.delete(feedId);
+    return waiting.size;
+  };
   const startedMs = Date.now();
-  while (!feedIds.every(isKnown) && Date.now() - startedMs < waitMaxMs)
+  while (look() > 0 && Date.now() - startedMs < waitMaxMs)
     await new Promise((resolve) => setTimeout(resolve, lookEveryMs));
   const rows = streams.map((stream) => ({
     stream,
@@ -30,7 +35,9 @@ export const exportStreams = async (
   }));
   const time = new Date(clock.nowMs.peek()).toISOString().slice(0, 19).replaceAll(':', '-');
   download(`sealpost-streams-${time}Z.csv`, toCsv(rows));
-  const missing = feedIds.filter((feedId) => !isKnown(feedId)).length;
+  const missing = waiting.size;
   const exported = `Exported ${formatCount(rows.length)} ${rows.length === 1 ? 'stream' : 'streams'}.`;
-  return missing === 0 ? exported : `${exported} ${formatCount(missing)} values did not load in time and are empty.`;
+  return missing === 0
+    ? exported
+    : `${exported} ${formatCount(missing)} did not load in time: their values are old or empty.`;
 };

@@ -8,13 +8,14 @@ import type { Shortcut } from '../state/shortcuts.ts';
 import { writeClipboard } from '../ui/components.tsx';
 import { useShortcuts } from '../ui/shortcuts.ts';
 import type { RowScroll } from './scroll.ts';
+import { createWatchedRows, restMs } from './watched-rows.ts';
 
-/** Rows are watched once the list has not scrolled for this long, so that scrolling past a row loads no price. */
-const restMs = 200;
-/** Streams out of view are watched too if all rows exist or the order is live, up to this many in all. */
+/** Streams that are watched in all if rows out of view need prices too: the limit of a connection. */
 const watchedMax = 100;
-/** How often the last day of the rows is loaded if it is older than a minute, or failed. */
-const daysEveryMs = 15_000;
+/** Otherwise, half as many above the view and below it as in it. */
+const viewsWatched = 2;
+/** How often the prices of rows that are not live are loaded again, and the last day of rows if it is older than a minute, or failed. */
+const loadEveryMs = 15_000;
 
 export type LiveNeeds = {
   /** Whether rows out of view have prices too: because they exist, or because they are sorted by them. */
@@ -23,15 +24,7 @@ export type LiveNeeds = {
   readonly days: 'none' | 'view' | 'all';
 };
 
-/** Calls back when the streams have been the same for a moment. */
-const useAtRest = (key: string, act: (feedIds: readonly string[]) => void): void => {
-  useEffect(() => {
-    const timer = setTimeout(() => act(key === '' ? [] : key.split(' ')), restMs);
-    return () => clearTimeout(timer);
-  }, [key]);
-};
-
-/** Keeps the streams in view live, and loads the first values of the others that need one. */
+/** Keeps the streams in view live, and the prices of the others that need one less than half a minute old. */
 export const useLiveRows = (
   streams: readonly CatalogEntry[],
   readable: ReadonlySet<string>,
@@ -39,23 +32,20 @@ export const useLiveRows = (
   { isForAll, days: daysOf }: LiveNeeds,
 ): void => {
   const { live, days } = useExplorer();
+  const rows = useMemo(() => createWatchedRows(live), [live]);
+  useEffect(() => rows.close, [rows]);
+  useEffect(() => {
+    const viewMax = Math.min(watchedMax, viewsWatched * (end - first));
+    rows.show({ streams, inView: [first, end], watchedMax: isForAll ? watchedMax : viewMax });
+  }, [rows, streams, first, end, isForAll]);
   const idsOf = (some: readonly CatalogEntry[]): readonly string[] => some.map(({ feedId }) => feedId);
   const inView = idsOf(streams.slice(first, end));
-  const all = useMemo(() => (isForAll ? idsOf(streams) : []), [streams, isForAll]);
-  const others = isForAll ? all.slice(0, watchedMax + inView.length).filter((feedId) => !inView.includes(feedId)) : [];
-  const watched = [...inView, ...others.slice(0, Math.max(0, watchedMax - inView.length))];
-  const unwatch = useRef<() => void>(() => {});
-  // Sorted, because their order does not matter.
-  useAtRest(watched.toSorted().join(' '), (feedIds) => {
-    const before = unwatch.current;
-    unwatch.current = feedIds.length === 0 ? () => {} : live.watch(feedIds);
-    before(); // after the new watch, so that streams in both stay as they are
-  });
-  useEffect(() => () => unwatch.current(), []);
-  const isConnected = live.state.value === 'live';
   const viewKey = inView.join(' ');
   const isReadable = (feedId: string): boolean => readable.has(feedId);
-  const prices = useMemo(() => all.filter(isReadable), [all, readable]);
+  const prices = useMemo(
+    () => (isForAll ? idsOf(streams).filter(isReadable) : []),
+    [streams, isForAll, isForAll ? readable : undefined],
+  );
   const dayIds = useMemo(
     () => (daysOf === 'none' ? [] : daysOf === 'all' ? idsOf(streams) : inView).filter(isReadable),
     [daysOf, readable, daysOf === 'all' ? streams : viewKey],
@@ -63,17 +53,18 @@ export const useLiveRows = (
   useEffect(() => {
     const load = (): void => {
       if (document.hidden) return;
-      live.load(prices);
+      rows.refresh();
+      live.refresh(prices);
       days.load(dayIds);
     };
-    const timers = [setTimeout(load, restMs), setInterval(load, daysEveryMs)] as const;
+    const timers = [setTimeout(load, restMs), setInterval(load, loadEveryMs)] as const;
     document.addEventListener('visibilitychange', load);
     return () => {
       clearTimeout(timers[0]);
       clearInterval(timers[1]);
       document.removeEventListener('visibilitychange', load);
     };
-  }, [prices, dayIds, isConnected]);
+  }, [rows, prices, dayIds, live.state.value === 'live']);
 };
 
 const sortAgainMs = 2_000;

@@ -28,7 +28,7 @@ export const useRowScroll = <E extends HTMLElement>(count: number, rowHeight: nu
   const list = useRef<E>(null);
   const lastTop = useRef(0);
   const grown = useRef<RowWindow>({ first: 0, end: 0 });
-  const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
+  const rest = useRest(() => update(false));
   const [place, setPlace] = useState<Place>({ top: 0, height: window.innerHeight, isFast: false });
   const near = nearOf(place, count, rowHeight);
   grown.current = count <= wholeMax ? joinWindows(grown.current, near.rows, count) : near.rows;
@@ -45,8 +45,7 @@ export const useRowScroll = <E extends HTMLElement>(count: number, rowHeight: nu
   const follow = (): void => {
     const before = lastTop.current;
     const isFast = Math.abs(measure() - before) > fastRows * rowHeight;
-    clearTimeout(timer.current);
-    if (isFast) timer.current = setTimeout(() => update(false), restMs);
+    rest.put(isFast);
     update(isFast);
   };
   const look = (): void => {
@@ -63,7 +62,7 @@ export const useRowScroll = <E extends HTMLElement>(count: number, rowHeight: nu
     if (page != null) moved.observe(page);
     return () => {
       moved.disconnect();
-      clearTimeout(timer.current);
+      rest.put(false);
       window.removeEventListener('scroll', follow);
       window.removeEventListener('resize', look);
     };
@@ -81,6 +80,30 @@ export const useRowScroll = <E extends HTMLElement>(count: number, rowHeight: nu
       const by = scrollToRow(row, rowHeight, measure(), window.innerHeight, marginPx);
       window.scrollBy({ top: by, behavior: 'instant' });
       look();
+    },
+  };
+};
+
+/**
+ * Calls back when scrolling has stopped: in the first frame after a pause that no scroll event comes with. A busy machine delays frames for longer than
+ * the pause, and rows drawn in full in the middle of a scroll would delay the next one further.
+ */
+const useRest = (act: () => void) => {
+  const latest = useRef(act);
+  latest.current = act;
+  const waiting = useRef<{ timer?: ReturnType<typeof setTimeout>; frame?: number }>({});
+  return {
+    put: (isWanted: boolean): void => {
+      const { timer, frame } = waiting.current;
+      clearTimeout(timer);
+      if (frame !== undefined) cancelAnimationFrame(frame);
+      waiting.current = {};
+      if (!isWanted) return;
+      const next: { timer?: ReturnType<typeof setTimeout>; frame?: number } = {};
+      next.timer = setTimeout(() => {
+        next.frame = requestAnimationFrame(() => latest.current());
+      }, restMs);
+      waiting.current = next;
     },
   };
 };

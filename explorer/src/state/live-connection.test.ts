@@ -48,11 +48,14 @@ const createPlayedStreams = () => {
   return { opened, stream: stream as unknown as Client['stream'] }; // of a stream, a connection uses the loop and the end
 };
 
+const tooMany = new Error('too many streams');
+
 const createBench = () => {
   const { opened, stream } = createPlayedStreams();
   const states: string[] = [];
   const reports: ReportJson[] = [];
   const refusals: unknown[] = [];
+  const live: (readonly string[])[] = [];
   let plan: Plan = { feedIds: [], from: undefined };
   const connection = createLiveConnection({
     stream,
@@ -60,13 +63,19 @@ const createBench = () => {
     onOpen: () => {},
     onReport: (report) => reports.push(report),
     onState: (state) => states.push(state),
-    onRefused: (error) => refusals.push(error),
+    onLive: (feedIds) => live.push([...feedIds]),
+    onRefused: (error) => {
+      refusals.push(error);
+      if (error !== tooMany) return 'final';
+      plan = { ...plan, feedIds: plan.feedIds.slice(0, 1) };
+      return 'adapted';
+    },
   });
   const want = (feedIds: readonly string[], from?: number): void => {
     plan = { feedIds, from };
     connection.changed(from !== undefined);
   };
-  return { opened, states, reports, refusals, connection, want };
+  return { opened, states, reports, refusals, live, connection, want };
 };
 
 const report = (feedID: string, at: number): ReportJson => ({
@@ -182,6 +191,30 @@ test('a rejection is reported, and retries back off', async () => {
   expect(opened).toHaveLength(2);
   await pass(1_000);
   expect(opened).toHaveLength(3);
+});
+
+test('says which streams are live: at every new connection, and after a cut', async () => {
+  const { opened, want, live } = createBench();
+  want(['a']);
+  await pass(gatherMs);
+  opened[0]?.tell({ phase: 'live' });
+  want(['a', 'b']);
+  await pass(1_000);
+  expect(live).toEqual([['a']]);
+  opened[1]?.tell({ phase: 'live' });
+  opened[0]?.tell({ phase: 'live' });
+  opened[1]?.tell({ phase: 'reconnecting', reason: 'cut', delayMs: 100 });
+  opened[1]?.tell({ phase: 'live' });
+  expect(live).toEqual([['a'], ['a', 'b'], ['a', 'b']]);
+});
+
+test('a rejection that the plan was adapted to is followed by an attempt at once', async () => {
+  const { opened, want } = createBench();
+  want(['a', 'b']);
+  await pass(gatherMs);
+  opened[0]?.fail(tooMany);
+  await pass(1_000);
+  expect(opened.map(({ feedIds }) => feedIds)).toEqual([['a', 'b'], ['a']]);
 });
 
 test('closing ends every connection and every timer', async () => {

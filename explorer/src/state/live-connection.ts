@@ -17,8 +17,13 @@ export type LiveConnectionParts = {
   readonly onOpen: (plan: Plan) => void;
   readonly onReport: (report: ReportJson) => void;
   readonly onState: (state: LiveState) => void;
-  /** The server rejected the connection with a final error; the next attempt is 5 to 60 s later. */
-  readonly onRefused: (error: unknown) => void;
+  /** A connection delivers these streams from now on; also after it was cut. */
+  readonly onLive: (feedIds: ReadonlySet<string>) => void;
+  /**
+   * The server rejected the connection with a final error. The next attempt is 5 to 60 s later, or at once for `adapted`: the plan has changed, so that
+   * the server may accept it.
+   */
+  readonly onRefused: (error: unknown, feedIds: ReadonlySet<string>) => 'adapted' | 'final';
 };
 
 /** `off`: no user is signed in, or nothing is watched. */
@@ -137,18 +142,18 @@ const open = (board: Board): void => {
     onGap: () => {}, // the chart shows the gap
     ...(plan.from === undefined ? {} : { from: plan.from }),
     onState: (state) => {
-      if (board.current === connection) onPhase(board, state);
+      if (board.current === connection) onPhase(board, connection, state);
     },
   });
   const connection: Connection = { feedIds: new Set(plan.feedIds), close: stream.close };
   board.current = connection;
   parts.onOpen(plan);
   void deliver(stream, parts.onReport).catch((error: unknown) => {
-    if (board.current === connection) refused(board, error);
+    if (board.current === connection) refused(board, connection, error);
   });
 };
 
-const onPhase = (board: Board, { phase }: StreamState): void => {
+const onPhase = (board: Board, { feedIds }: Connection, { phase }: StreamState): void => {
   if (phase === 'closed') return;
   if (phase === 'live') {
     board.previous?.close();
@@ -157,16 +162,16 @@ const onPhase = (board: Board, { phase }: StreamState): void => {
   }
   // While the previous connection still delivers, the page stays live.
   if (phase !== 'connecting') setState(board, phase);
+  if (phase === 'live') board.parts.onLive(feedIds);
 };
 
-const refused = (board: Board, error: unknown): void => {
+const refused = (board: Board, { feedIds }: Connection, error: unknown): void => {
   board.previous?.close();
   board.previous = undefined;
   board.current = undefined;
-  board.refusals += 1;
+  board.refusals = board.parts.onRefused(error, feedIds) === 'adapted' ? 0 : board.refusals + 1;
   setState(board, 'reconnecting');
   setTimer(board, 'open', openDelayMs(board));
-  board.parts.onRefused(error);
 };
 
 const deliver = async (reports: AsyncIterable<ReportJson>, onReport: (report: ReportJson) => void): Promise<void> => {

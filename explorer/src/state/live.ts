@@ -1,11 +1,11 @@
 // The live prices in view: which streams are watched, and the newest report of each. One connection delivers them all
-// (live-connection.ts); streams that come into view get a first value at once (batches.ts). Needs a signed-in user.
+// (live-connection.ts); streams that come into view get their newest report at once, and others on request (batches.ts). Needs a signed-in user.
 import { effect, type ReadonlySignal, type Signal, signal } from '@preact/signals';
 import { type Client, type DecodedReport, decode } from '@sealpost/client';
 import { limits, type ReportJson } from '@sealpost/protocol';
 import { intervalMsOf, windowsMax } from '../ui/interval.ts';
 import { type PriceDigits, widenDigits } from '../ui/price/digits.ts';
-import { type Batches, createBatches } from './batches.ts';
+import { type Batches, type BatchParts, createBatches, fewerAllowed } from './batches.ts';
 import type { Catalog } from './catalog.ts';
 import type { Clock } from './clock.ts';
 import { createLiveConnection, type LiveConnection, type LiveState, type Plan } from './live-connection.ts';
@@ -26,8 +26,12 @@ export type Live = {
   readonly digits: (feedId: string) => ReadonlySignal<PriceDigits | undefined>;
   /** Whether the server has said that the stream has no report. */
   readonly isEmpty: (feedId: string) => ReadonlySignal<boolean>;
-  /** Loads the newest report of streams of which none is known yet, 100 per request; skips those that the user may not read. */
+  /** Whether the newest report that is known was the stream's newest in the last 10 s, or is because newer ones are delivered live. */
+  readonly isCurrent: (feedId: string) => boolean;
+  /** Loads the newest report of those that are not current, 100 per request; skips streams that the user may not read. */
   readonly load: (feedIds: readonly string[]) => void;
+  /** The same for streams out of view: if a report is known, a newer one is requested after all others, with pauses. */
+  readonly refresh: (feedIds: readonly string[]) => void;
   /**
    * Keeps these streams live until the returned function is called; skips those that the user may not read. Calls `onReport` for every
    * report, once and in order, across reconnects, from the second `from` on; by default from now on.
@@ -42,6 +46,8 @@ type StreamPrices = {
   readonly digits: Signal<PriceDigits | undefined>;
   readonly isEmpty: Signal<boolean>;
   windows: readonly DecodedReport[];
+  /** When `latest`, or that there is none, was last confirmed; by `performance.now()`. */
+  confirmedMs: number;
 };
 
 type Watch = {
@@ -55,13 +61,14 @@ type Watch = {
 export const planOf = (
   watches: Iterable<Pick<Watch, 'feedIds' | 'onReport' | 'lastMs'>>,
   readable: ReadonlySet<string>,
+  feedIdsMax: number = limits.feedIdsMax,
 ): Plan => {
   // Those that need every report come before rows that are only looked at.
   const newestFirst = [...watches]
     .reverse()
     .toSorted((a, b) => Number(a.onReport === undefined) - Number(b.onReport === undefined));
   const wanted = new Set(newestFirst.flatMap(({ feedIds }) => feedIds).filter((feedId) => readable.has(feedId)));
-  const feedIds = [...wanted].slice(0, limits.feedIdsMax);
+  const feedIds = [...wanted].slice(0, feedIdsMax);
   const starts = newestFirst
     .filter(({ onReport }) => onReport !== undefined)
     .flatMap(({ lastMs }) => feedIds.flatMap((feedId) => lastMs.get(feedId) ?? []));
@@ -83,10 +90,16 @@ const createStream = (): StreamPrices => ({
   digits: signal(undefined),
   isEmpty: signal(false),
   windows: [],
+  confirmedMs: Number.NEGATIVE_INFINITY,
 });
+
+/** How long a report counts as the newest after a response with it. */
+const currentMs = 10_000;
 
 const createPrices = () => {
   const streams = new Map<string, StreamPrices>();
+  /** Streams that are delivered live, and since when. */
+  let liveSinceMs: ReadonlyMap<string, number> = new Map();
   const of = (feedId: string): StreamPrices => {
     const known = streams.get(feedId) ?? createStream();
     streams.set(feedId, known);
@@ -94,11 +107,13 @@ const createPrices = () => {
   };
   return {
     of,
-    /** Stores a report if it is the newest; returns it decoded either way. */
-    take: (report: ReportJson): LiveReport | undefined => {
+    /** Stores a report if it is the newest; returns it decoded either way. `atMs`: when it was the stream's newest. */
+    take: (report: ReportJson, atMs: number): LiveReport | undefined => {
       const next = read(report);
       const known = of(report.feedID);
       const newestMs = known.latest.peek()?.decoded.observationsMs ?? 0;
+      if (next === undefined || next.decoded.observationsMs >= newestMs)
+        known.confirmedMs = Math.max(known.confirmedMs, atMs);
       if (next === undefined || next.decoded.observationsMs <= newestMs) return next;
       known.windows = [...known.windows.slice(1 - windowsMax), next.decoded];
       known.latest.value = next;
@@ -111,12 +126,24 @@ const createPrices = () => {
       );
       return next;
     },
-    /** Those of which no report is known. */
-    without: (feedIds: readonly string[]): readonly string[] =>
-      feedIds.filter((feedId) => of(feedId).latest.peek() === undefined),
+    /** Whether its newest report, or that there is none, was ever known. */
+    isKnown: (feedId: string): boolean => of(feedId).confirmedMs > Number.NEGATIVE_INFINITY,
+    isCurrent: (feedId: string): boolean => {
+      const { confirmedMs } = of(feedId);
+      const sinceMs = liveSinceMs.get(feedId) ?? Number.POSITIVE_INFINITY;
+      return confirmedMs >= sinceMs || performance.now() - confirmedMs < currentMs;
+    },
+    /** These streams are delivered live from now on, and no others. */
+    markLive: (feedIds: ReadonlySet<string>): void => {
+      const nowMs = performance.now();
+      liveSinceMs = new Map([...feedIds].map((feedId) => [feedId, liveSinceMs.get(feedId) ?? nowMs]));
+    },
     /** Marks the streams of which a response had no report. */
-    markEmpty: (feedIds: readonly string[]): void => {
-      for (const known of feedIds.map(of)) known.isEmpty.value = known.latest.peek() === undefined;
+    markEmpty: (feedIds: readonly string[], atMs: number): void => {
+      for (const known of feedIds.map(of)) {
+        known.isEmpty.value = known.latest.peek() === undefined;
+        known.confirmedMs = Math.max(known.confirmedMs, atMs);
+      }
     },
     forget: (): void => {
       for (const known of streams.values()) {
@@ -125,7 +152,9 @@ const createPrices = () => {
         known.intervalMs.value = undefined;
         known.digits.value = undefined;
         known.isEmpty.value = false;
+        known.confirmedMs = Number.NEGATIVE_INFINITY;
       }
+      liveSinceMs = new Map();
     },
   };
 };
@@ -138,35 +167,14 @@ export const createLive = (session: Reader, catalog: Pick<Catalog, 'state'>, clo
   const watches = new Set<Watch>();
   const [state, problem] = [signal<LiveState>('off'), signal<unknown>(undefined)];
   let readable: ReadonlySet<string> = new Set();
-  let connection: LiveConnection | undefined;
-  let first: Batches | undefined;
+  let reading: Reading | undefined;
   effect(() => {
     const client = session.client.value;
     if (session.userId.value === undefined) return;
-    const ended = new AbortController();
-    first = createFirstPrices(client, known, ended.signal);
-    connection = createLiveConnection({
-      stream: client.stream,
-      plan: () => planOf(watches, readable),
-      onOpen: ({ feedIds }) => first?.load(known.without(feedIds)),
-      onReport: (report) => {
-        const next = known.take(report);
-        if (next !== undefined) for (const watch of watches) tell(watch, next);
-      },
-      onState: (next) => {
-        state.value = next;
-        if (next !== 'reconnecting') problem.value = undefined;
-      },
-      onRefused: (error) => {
-        problem.value = error;
-      },
-    });
-    connection.changed(false);
+    reading = openReading({ client, known, watches, readable: () => readable, state, problem });
     return () => {
-      ended.abort();
-      connection?.close();
-      connection = undefined;
-      first = undefined;
+      reading?.close();
+      reading = undefined;
       readable = new Set();
       known.forget();
     };
@@ -175,8 +183,10 @@ export const createLive = (session: Reader, catalog: Pick<Catalog, 'state'>, clo
     // While the catalog reloads, the last known streams stay readable.
     if (catalog.state.value.phase !== 'ready') return;
     readable = catalog.state.value.readable;
-    connection?.changed(false);
+    reading?.connection.changed(false);
   });
+  const outdated = (feedIds: readonly string[]): readonly string[] =>
+    feedIds.filter((feedId) => readable.has(feedId) && !known.isCurrent(feedId));
   return {
     state,
     problem,
@@ -184,37 +194,106 @@ export const createLive = (session: Reader, catalog: Pick<Catalog, 'state'>, clo
     intervalMs: (feedId) => known.of(feedId).intervalMs,
     digits: (feedId) => known.of(feedId).digits,
     isEmpty: (feedId) => known.of(feedId).isEmpty,
-    load: (feedIds) => first?.load(known.without(feedIds.filter((feedId) => readable.has(feedId)))),
+    isCurrent: known.isCurrent,
+    load: (feedIds) => reading?.urgent.load(outdated(feedIds)),
+    refresh: (feedIds) => {
+      const wanted = outdated(feedIds);
+      reading?.urgent.load(wanted.filter((feedId) => !known.isKnown(feedId)));
+      reading?.idle.load(wanted.filter(known.isKnown));
+    },
     watch: (feedIds, onReport, from) => {
       const watch = createWatch(feedIds, onReport, from ?? Math.floor(clock.nowMs.peek() / 1_000));
       watches.add(watch);
-      connection?.changed(onReport !== undefined);
+      reading?.connection.changed(onReport !== undefined);
       return () => {
         watches.delete(watch);
-        connection?.changed(false);
+        reading?.connection.changed(false);
       };
     },
   };
 };
 
-const firstPauseMs = 150;
+type ReadingParts = {
+  readonly client: Client;
+  readonly known: ReturnType<typeof createPrices>;
+  readonly watches: ReadonlySet<Watch>;
+  readonly readable: () => ReadonlySet<string>;
+  readonly state: Signal<LiveState>;
+  readonly problem: Signal<unknown>;
+};
+
+/** How one user gets reports. */
+type Reading = {
+  readonly connection: LiveConnection;
+  /** For streams in view, and those of which nothing is known. */
+  readonly urgent: Batches;
+  /** For streams out of view. */
+  readonly idle: Batches;
+  readonly close: () => void;
+};
+
+const openReading = ({ client, known, watches, readable, state, problem }: ReadingParts): Reading => {
+  const ended = new AbortController();
+  const { signal } = ended;
+  const load = loadLatest(client, known, signal);
+  const urgent = createBatches({ load, signal, pauseMs: urgentPauseMs });
+  const idle = createBatches({ load, signal, pauseMs: idlePauseMs, pauseFactor: idlePauseFactor });
+  let feedIdsMax: number = limits.feedIdsMax;
+  const connection = createLiveConnection({
+    stream: client.stream,
+    plan: () => planOf(watches, readable(), feedIdsMax),
+    onOpen: ({ feedIds }) => urgent.load(feedIds.filter((feedId) => !known.isCurrent(feedId))),
+    onReport: (report) => {
+      const next = known.take(report, performance.now());
+      if (next !== undefined) for (const watch of watches) tell(watch, next);
+    },
+    onState: (next) => {
+      state.value = next;
+      if (next !== 'reconnecting') problem.value = undefined;
+      if (next !== 'live') known.markLive(new Set());
+    },
+    onLive: known.markLive,
+    onRefused: (error, feedIds) => {
+      const fewer = fewerAllowed(error, feedIds.size);
+      if (fewer === undefined) problem.value = error;
+      else feedIdsMax = fewer;
+      return fewer === undefined ? 'final' : 'adapted';
+    },
+  });
+  connection.changed(false);
+  return {
+    connection,
+    urgent,
+    idle,
+    close: () => {
+      ended.abort();
+      connection.close();
+    },
+  };
+};
+
+const urgentPauseMs = 150;
+/** 2,000 streams out of view take 10 s, with 2 of 10 requests per second. */
+const idlePauseMs = 500;
+const idlePauseFactor = 3;
 
 /** Loads the newest report of streams. */
-const createFirstPrices = (
-  client: Pick<Client, 'latestMany'>,
-  known: ReturnType<typeof createPrices>,
-  signal: AbortSignal,
-): Batches =>
-  createBatches({
-    load: async (feedIds) => {
-      const { reports, missing } = await client.latestMany(feedIds, { signal });
-      if (signal.aborted) return;
-      reports.forEach(known.take);
-      known.markEmpty(missing.map(({ feedID }) => feedID));
-    },
-    signal,
-    pauseMs: firstPauseMs,
-  });
+const loadLatest =
+  (
+    client: Pick<Client, 'latestMany'>,
+    known: ReturnType<typeof createPrices>,
+    signal: AbortSignal,
+  ): BatchParts['load'] =>
+  async (feedIds) => {
+    const askedMs = performance.now();
+    const { reports, missing } = await client.latestMany(feedIds, { signal });
+    if (signal.aborted) return;
+    for (const report of reports) known.take(report, askedMs);
+    known.markEmpty(
+      missing.map(({ feedID }) => feedID),
+      askedMs,
+    );
+  };
 
 const createWatch = (feedIds: readonly string[], onReport: Watch['onReport'], from: number): Watch => ({
   feedIds,

@@ -1,0 +1,71 @@
+// Which streams of a list are watched: those in view and some around them, so that a short scroll needs no new connection. They change when the list
+// rests, and once a second while it does not.
+import type { CatalogEntry } from '@sealpost/protocol';
+import type { Live } from '../state/live.ts';
+
+/** The streams of a list, in its order, and which of them are in view. */
+export type ShownRows = {
+  readonly streams: readonly Pick<CatalogEntry, 'feedId'>[];
+  readonly inView: readonly [number, number];
+  /** Streams to watch, if they are enough for the view. */
+  readonly watchedMax: number;
+};
+
+export type WatchedRows = {
+  readonly show: (rows: ShownRows) => void;
+  /** Loads the newest reports of the rows in view that are not current. */
+  readonly refresh: () => void;
+  readonly close: () => void;
+};
+
+/** Rows are watched once the list has not changed for this long, so that scrolling past a row loads no price. */
+export const restMs = 200;
+/** Rows of a list that does not rest are watched after this. */
+export const patienceMs = 1_000;
+
+/** Those in view, then the nearest around them. */
+export const nearestTo = ({ streams, inView: [first, end], watchedMax }: ShownRows): readonly string[] => {
+  const spare = Math.max(0, watchedMax - (end - first));
+  const before = Math.min(first, Math.max(Math.floor(spare / 2), spare - (streams.length - end)));
+  const idsOf = (from: number, to: number): readonly string[] => streams.slice(from, to).map(({ feedId }) => feedId);
+  return [...idsOf(first, end), ...idsOf(end, end + spare - before), ...idsOf(first - before, first).toReversed()];
+};
+
+const nothing: ShownRows = { streams: [], inView: [0, 0], watchedMax: 0 };
+
+export const createWatchedRows = (live: Pick<Live, 'watch' | 'load'>): WatchedRows => {
+  let shown = nothing;
+  let watched: ReadonlySet<string> = new Set();
+  let unwatch = (): void => {};
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  let waitsSinceMs: number | undefined;
+  const inView = (): readonly string[] => shown.streams.slice(...shown.inView).map(({ feedId }) => feedId);
+  const refresh = (): void => live.load(inView());
+  const watch = (feedIds: readonly string[]): void => {
+    const before = unwatch;
+    watched = new Set(feedIds);
+    unwatch = feedIds.length === 0 ? () => {} : live.watch(feedIds);
+    before(); // after the new watch, so that streams in both stay as they are
+  };
+  const settle = (): void => {
+    timer = undefined;
+    waitsSinceMs = undefined;
+    if (!inView().every((feedId) => watched.has(feedId))) watch(nearestTo(shown));
+    refresh();
+  };
+  return {
+    show: (rows) => {
+      shown = rows;
+      const nowMs = performance.now();
+      waitsSinceMs ??= nowMs;
+      clearTimeout(timer);
+      timer = setTimeout(settle, Math.max(0, Math.min(restMs, waitsSinceMs + patienceMs - nowMs)));
+    },
+    refresh,
+    close: () => {
+      clearTimeout(timer);
+      shown = nothing;
+      watch([]);
+    },
+  };
+};
