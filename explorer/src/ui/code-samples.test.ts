@@ -90,3 +90,23 @@ test('code samples: an argument cannot end the text that it is in', () => {
     expect(text).toContain('base_asset=%27%3B%20rm%20-rf%20%22%24HOME%22%20%23%5C');
   }
 });
+
+test('code samples: Go needs no release later than 1.17, and a refused connection to live reports says why', () => {
+  const live = textOf({ origin, route: 'reportStream', query: { feedIDs: feedId } }, 'go');
+  expect(live).not.toContain('CutPrefix'); // of Go 1.20
+  expect(live).toContain('log.Fatal(response.Status, " ", string(body))');
+  expect(live).toContain('if line := events.Text(); strings.HasPrefix(line, "data: ") {');
+});
+
+test('code samples: Rust names crates that one command adds', () => {
+  expect(textOf(latest, 'rust')).toMatch(
+    /^\/\/ cargo add ureq@2 hmac@0.12 sha2@0.10 hex@0.4 num-bigint@0.4 serde_json@1\n/,
+  );
+});
+
+test('code samples: the answer to HEAD is its headers', () => {
+  const head: SampleRequest = { origin, route: 'origins' };
+  expect(textOf(head, 'go')).toContain('fmt.Println(response.Status, response.Header)');
+  expect(textOf(head, 'go')).not.toContain('"io"');
+  expect(textOf(head, 'rust')).toContain('for name in response.headers_names() {');
+});

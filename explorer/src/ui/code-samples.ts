@@ -185,7 +185,7 @@ const pythonAnswer = (method: string, isEvents: boolean, priceAt: Call['priceAt'
     return [
       '    for line in answer:',
       '        if line.startswith(b"data: "):',
-      '            print(line[6:].decode(), end="")',
+      '            print(line[6:].decode(), end="", flush=True)',
     ];
   if (priceAt !== undefined)
     return [
@@ -198,7 +198,7 @@ const pythonAnswer = (method: string, isEvents: boolean, priceAt: Call['priceAt'
 };
 
 const writeGo = ({ origin, method, target, isSigned, isEvents, priceAt }: Call): readonly string[] => {
-  const { imports, lines } = goAnswer(isEvents, priceAt);
+  const { imports, lines } = goAnswer(method, isEvents, priceAt);
   const signing = [
     '\tuser, secret := os.Getenv("SEALPOST_USER_ID"), os.Getenv("SEALPOST_SECRET")',
     '\ttimestamp := fmt.Sprint(time.Now().UnixMilli())',
@@ -237,21 +237,26 @@ const writeGo = ({ origin, method, target, isSigned, isEvents, priceAt }: Call):
 
 type GoAnswer = { readonly imports: readonly string[]; readonly lines: readonly string[] };
 
-const goAnswer = (isEvents: boolean, priceAt: Call['priceAt']): GoAnswer => {
+const goAnswer = (method: string, isEvents: boolean, priceAt: Call['priceAt']): GoAnswer => {
+  const read = ['body, err := io.ReadAll(response.Body)', 'check(err)'];
   if (isEvents)
     return {
-      imports: ['bufio', 'strings'],
+      imports: ['bufio', 'io', 'log', 'strings'],
       lines: [
+        'if response.StatusCode != http.StatusOK {',
+        ...read.map((line) => `\t${line}`),
+        '\tlog.Fatal(response.Status, " ", string(body))',
+        '}',
         'events := bufio.NewScanner(response.Body)',
         'for events.Scan() {',
-        '\tif data, found := strings.CutPrefix(events.Text(), "data: "); found {',
-        '\t\tfmt.Println(data)',
+        '\tif line := events.Text(); strings.HasPrefix(line, "data: ") {',
+        '\t\tfmt.Println(line[6:])',
         '\t}',
         '}',
         'check(events.Err())',
       ],
     };
-  const read = ['body, err := io.ReadAll(response.Body)', 'check(err)'];
+  if (method === 'HEAD') return { imports: [], lines: ['fmt.Println(response.Status, response.Header)'] };
   if (priceAt === undefined) return { imports: ['io'], lines: [...read, 'fmt.Println(response.Status, string(body))'] };
   return {
     imports: ['encoding/hex', 'encoding/json', 'io', 'log', 'math/big'],
@@ -278,7 +283,7 @@ const writeRust = ({ origin, method, target, isSigned, isEvents, priceAt }: Call
     'ureq@2',
     ...(isSigned ? ['hmac@0.12', 'sha2@0.10'] : []),
     ...(isSigned || priceAt !== undefined ? ['hex@0.4'] : []),
-    ...(priceAt === undefined ? [] : ['num-bigint@0.4', 'serde_json@1', '--features ureq/json']),
+    ...(priceAt === undefined ? [] : ['num-bigint@0.4', 'serde_json@1']),
   ];
   const std = [
     'error::Error',
@@ -326,10 +331,15 @@ const rustAnswer = (method: string, isEvents: boolean, priceAt: Call['priceAt'])
       '    }',
       '}',
     ];
-  if (method === 'HEAD') return ['println!("{response:?}");'];
+  if (method === 'HEAD')
+    return [
+      'for name in response.headers_names() {',
+      '    println!("{name}: {}", response.header(&name).unwrap_or_default());',
+      '}',
+    ];
   if (priceAt === undefined) return ['println!("{}", response.into_string()?);'];
   return [
-    'let answer: serde_json::Value = response.into_json()?;',
+    'let answer: serde_json::Value = serde_json::from_reader(response.into_reader())?;',
     'let report = hex::decode(&answer["report"]["fullReport"].as_str().ok_or("no report")?[2..])?;',
     `let price = BigInt::from_signed_bytes_be(&report[${priceAt.start}..${priceAt.end}]); // 18 decimals`,
     'let digits = format!("{:019}", price.magnitude());',

@@ -171,6 +171,18 @@ test('chain: pages of this machine may call it, pages of others may not', async 
     expect(await call(origin)).toEqual([403, null, null]);
 });
 
+test('chain: a call has its bytes as data, as input, or as both, as cast sends them, but not two different ones', async () => {
+  const chain = await open();
+  const data = verifyCalldata(first.sign(body, 1));
+  for (const bytes of [{ data }, { input: data }, { data, input: data }])
+    expect((await rpc(chain, 'eth_call', { to: chain.verifier, ...bytes }, 'latest')).result).toBeDefined();
+  const [from] = chain.accounts;
+  const sent = { from: from?.address, to: chain.verifier, data, input: data };
+  expect((await rpc(chain, 'eth_estimateGas', sent)).result).toBeDefined();
+  const different = { to: chain.verifier, data, input: '0x' };
+  expect((await rpc(chain, 'eth_call', different, 'latest')).error?.code).toBe(-32_602);
+});
+
 test('chain: a call that does not end stops at 8 million gas, whatever gas it asks for', async () => {
   const chain = await open();
   const data = '0x5a60005260206000f3'; // returns the gas that is left

@@ -58,7 +58,7 @@ const mining = /^(eth_send|evm_)/;
 export const openEvm = async (options: EvmOptions): Promise<Evm> => {
   const provider = await createProvider(options);
   const ask = async (method: string, params: unknown): Promise<RpcOutcome> => {
-    const call = { jsonrpc: '2.0', id: 1, method, params: capGas(params) };
+    const call = { jsonrpc: '2.0', id: 1, method, params: adaptParams(params) };
     const { data } = await provider.handleRequest(JSON.stringify(call));
     return toOutcome(typeof data === 'string' ? JSON.parse(data) : data);
   };
@@ -94,13 +94,21 @@ export const openEvm = async (options: EvmOptions): Promise<Evm> => {
   return { answer, request };
 };
 
-/** EDR runs a call with any gas that is asked for; other nodes lower it to their limit, as this does. */
-const capGas = (params: unknown): unknown => {
+/**
+ * Where EDR differs from other nodes: it runs a call with any gas that is asked for, where they lower it to their limit, and refuses one that has its bytes
+ * as both `data` and `input`, which they take if the two are equal. cast sends both.
+ */
+const adaptParams = (params: unknown): unknown => {
   if (!Array.isArray(params) || typeof params[0] !== 'object' || params[0] === null) return params;
-  const [{ gas, ...call }, ...others] = params;
-  if (gas === undefined) return params;
+  const [{ gas, input, ...call }, ...others] = params;
+  if (gas === undefined && input === undefined) return params;
+  const bytes = input !== undefined && input !== call.data && { input };
+  return [{ ...call, ...bytes, ...(gas !== undefined && { gas: capGas(gas) }) }, ...others];
+};
+
+const capGas = (gas: unknown): string => {
   const isSmall = typeof gas === 'string' && /^0x0*[0-9a-f]{1,6}$/i.test(gas) && Number(gas) <= gasMax;
-  return [{ ...call, gas: isSmall ? gas : `0x${gasMax.toString(16)}` }, ...others];
+  return isSmall ? gas : `0x${gasMax.toString(16)}`;
 };
 
 /** Errors as other nodes return them: what a call reverted with is `data` itself, not a field of it. */
