@@ -5,6 +5,7 @@ import { setTimeout } from 'node:timers/promises';
 import { signRequest } from '@sealpost/protocol';
 import { afterEach, beforeAll, expect, test } from 'vitest';
 import type { StoredReport } from '../server/src/store/store.ts';
+import { countOf, tally } from './bars/tally.ts';
 import { openEvents, openSocket, type SocketClient } from './support/live-clients.ts';
 import { head, toLines } from './support/raw-http.ts';
 import { type Credentials, openService, type Service } from './support/running-api.ts';
@@ -140,8 +141,7 @@ test('endings: a drain ends with the close frames of a client that keeps its con
   client.destroy();
 });
 
-// `npm run bar -- 23` has the full count.
-const idleCount = Number(process.env.SEALPOST_IDLE_SOCKETS ?? 1_000);
+const idleCount = countOf('23');
 
 test('endings: many idle connections all get the report that comes at last, and a drain ends each with 1001', async () => {
   const running = await openWith({ socketsPerAccount: idleCount });
@@ -157,5 +157,6 @@ test('endings: many idle connections all get the report that comes at last, and 
   await running.drain(8_000);
   service = undefined;
   const codes = await Promise.all(clients.map(({ closed }) => closed));
+  tally({ 'closed otherwise than with 1001': codes.filter(({ code }) => code !== 1001).length });
   expect(new Set(codes.map(({ code }) => code))).toEqual(new Set([1001]));
 });

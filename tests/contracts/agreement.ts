@@ -157,11 +157,7 @@ export type Agreement = {
 const verifyText = AbiFunction.from('function verify(bytes,bytes) returns (bytes)');
 
 /** Compares the three on `count` reports. The same seed gives the same reports. */
-export const runAgreement = async (
-  count: number,
-  seed: number,
-  progress?: (done: number) => void,
-): Promise<Agreement> => {
+export const runAgreement = async (count: number, seed: number): Promise<Agreement> => {
   const { world, networks, signerSets, ours, proxy } = await openVerifiers();
   const sets: SignerSets = new Map(signerSets.map((set) => [set.configDigest, set]));
   const random = createRandom(seed);
@@ -186,7 +182,6 @@ export const runAgreement = async (
       publishedOnly[alteration] = (publishedOnly[alteration] ?? 0) + 1;
     }
     if (alteration === 'valid' && data !== verifyCalldata(report)) disagree('the client encodes another call');
-    progress?.(i);
   }
   return { reports: count, accepted, publishedOnly, disagreements };
 };

@@ -4,6 +4,7 @@ import { encodeReportBody, type Hex } from '@sealpost/protocol';
 import * as AbiItem from 'ox/AbiItem';
 import { expect, test } from 'vitest';
 import { verifierSelectors } from '../../server/src/sandbox/chain/chain.ts';
+import { barSeed, countOf, tally, tallyControl } from '../bars/tally.ts';
 import { secondStream } from '../support/signed-reports.ts';
 import { readText } from '../support/source-tree.ts';
 import { alterations, openVerifiers, runAgreement } from './agreement.ts';
@@ -117,11 +118,12 @@ test('contracts: a verifier that settles the trade again from within settles it 
   expect(await world.call(consumer, 'function balanceOf(address) returns (uint256)', [buyer])).toBe(2n * value);
 });
 
-/** `npm run bar -- onchain` compares 10,000. */
-const count = 200;
+const count = countOf('onchain');
 
 test('agreement: our contract accepts exactly what verify accepts, and so do the published contracts, but for the encoding', async () => {
-  const { reports, accepted, publishedOnly, disagreements } = await runAgreement(count, 1);
+  const { reports, accepted, publishedOnly, disagreements } = await runAgreement(count, barSeed(1));
+  tally({ accepted, disagreements: disagreements.length });
+  tallyControl({ 'more accepted': Object.values(publishedOnly).reduce((sum, one) => sum + one, 0) });
   expect(disagreements).toEqual([]);
   expect(reports).toBe(count);
   expect(accepted).toBeGreaterThan(count / 4);

@@ -6,8 +6,9 @@ import { encodeBlock, openBlock } from '../../server/src/store/format/report-blo
 import { openEnvironment, openTable } from '../../server/src/store/lmdb/environment.ts';
 import { pagesFile } from '../../server/src/store/lmdb/pages-file.ts';
 import { streamOfKey } from '../../server/src/store/lmdb/report-tables.ts';
+import { barSeed, countOf, tally, tallyControl } from '../bars/tally.ts';
 import { buildPrograms, ended, linesOf, type Programs } from '../faults/programs.ts';
-import { damagePrograms, examine, runDamage } from './damage.ts';
+import { type DamageResult, damagePrograms, examine, runDamage } from './damage.ts';
 import { flipInFile } from './flip.ts';
 import { type Part, partsOf } from './pages.ts';
 import { createDamageWorld, type DamageWorld } from './world.ts';
@@ -29,10 +30,18 @@ const seeded = (seed: number) => () => {
   return seed / 2 ** 32;
 };
 
-const flips = Number(process.env.FLIPS ?? 25);
+const flips = countOf('damage');
+
+const words = ({ unaffected, contained, refused, died }: Omit<DamageResult, 'faults'>) => ({
+  'without effect': unaffected,
+  contained,
+  'refused with the cause': refused,
+  'that ended the process': died,
+});
 
 test(`damage: ${flips} flipped bits, each costs what its record held and nothing else, and is named`, async () => {
-  const { faults, ...counts } = await runDamage(programs, world, flips, seeded(Number(process.env.SEED ?? 13)));
+  const { faults, ...counts } = await runDamage(programs, world, flips, seeded(barSeed(13)));
+  tally({ faults: faults.length, ...words(counts) });
   expect(faults).toEqual([]);
   expect(counts.contained).toBeGreaterThan(flips / 4);
 }, 3_600_000);
@@ -65,6 +74,7 @@ test('damage: the control, a report that was altered together with its checksums
     environment.root.transactionSync(() => blocks.put(key, encodeBlock(streamOfKey(key), reports)));
     await environment.root.close();
     const [outcome] = await examine(programs, world.file, [folder]);
+    tallyControl({ 'found to be wrong': outcome?.wrong.length ?? 0 });
     expect(outcome?.wrong.length).toBeGreaterThan(0);
   } finally {
     rmSync(folder, { recursive: true, force: true });

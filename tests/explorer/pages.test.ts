@@ -4,6 +4,7 @@ import type { ReportJson } from '@sealpost/protocol';
 import type { Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { createSignInCode } from '../../server/src/access/sign-in-code.ts';
+import { countOf } from '../bars/tally.ts';
 import { fetchSigned } from '../support/real-program.ts';
 import { type ExplorerWorld, openExplorerTimeoutMs, openExplorerWorld, testTimeoutMs as timeout } from './world.ts';
 
@@ -57,13 +58,12 @@ const pages: Readonly<
   },
 };
 
-/** `npm run bar -- pages` tests all widths and pages. */
-const chosenWidths = process.env.SEALPOST_PAGE_WIDTHS;
+const widthCount = countOf('pages');
 /** Pixels; narrow ones are of touch screens. */
-const widths = [1_280, 390, 1_440, 1_024, 768, 320].slice(0, Number(chosenWidths ?? 2));
+const widths = [1_280, 390, 1_440, 1_024, 768, 320].slice(0, widthCount);
 /** The docs take axe-core seconds, and are tested in parts; the other is of few elements. */
 const rare = ['docs', 'not found'];
-const tested = Object.keys(pages).filter((name) => chosenWidths !== undefined || !rare.includes(name));
+const tested = Object.keys(pages).filter((name) => widthCount > 2 || !rare.includes(name));
 
 test.each(tested.flatMap((name) => widths.map((width) => [name, width] as const)))(
   '%s at %i pixels, in both themes: breaks no rule of accessibility, and nothing runs out of the screen',

@@ -141,18 +141,16 @@ export const runFailingCalls = async (
   preload: Preload,
   world: CallsWorld,
   cases: readonly Case[],
-  options: { readonly believed?: Believed; readonly perNode?: number; readonly progress?: (done: number) => void } = {},
+  options: { readonly believed?: Believed; readonly perNode?: number } = {},
 ) => {
-  const { believed = 'acknowledged', perNode = 1, progress } = options;
+  const { believed = 'acknowledged', perNode = 1 } = options;
   const outcomes: CaseOutcome[] = [];
   let lost = 0;
   for (let i = 0; i < cases.length; i += perNode) {
     const node = await startCallsNode(programs, preload, world);
     await runRound(node, world, believed); // its connections are open from now on
-    for (const one of cases.slice(i, i + perNode)) {
+    for (const one of cases.slice(i, i + perNode))
       outcomes.push(await runCase(node, preload, world, one, believed).finally(preload.heal));
-      progress?.(outcomes.length - 1);
-    }
     await node.kill();
     lost = Math.max(lost, await findLost(world));
   }

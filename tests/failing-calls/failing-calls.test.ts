@@ -1,12 +1,13 @@
-// A whole node whose system calls fail, in a sample of the cases that `npm run bar -- calls` runs.
+// A whole node whose system calls fail: in `npm test` a sample of the cases that `npm run bar -- calls` runs.
 import { execFileSync, spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openStore } from '../../server/src/store/open.ts';
+import { countOf, tally, tallyControl } from '../bars/tally.ts';
 import { buildPrograms, ended, linesOf, type Programs } from '../faults/programs.ts';
-import { type Case, callsPrograms, runFailingCalls } from './cases.ts';
+import { allCases, type Case, callsPrograms, runFailingCalls } from './cases.ts';
 import { createPreload, missingCompiler, type Preload, type Rule } from './preload.ts';
 import { type CallsWorld, createCallsWorld, startCallsNode } from './world.ts';
 
@@ -29,7 +30,7 @@ afterAll(() => {
 
 const forever = Number.POSITIVE_INFINITY;
 
-/** One of each kind; all of them is half an hour. */
+/** One of each kind. */
 const sample: readonly Case[] = [
   { call: 'fdatasync', error: 'EIO', times: 10, place: 'reports' },
   { call: 'fdatasync', error: 'ENOSPC', times: 1, place: 'administration' },
@@ -42,11 +43,23 @@ const sample: readonly Case[] = [
   { call: 'accept', error: 'EMFILE', times: 10, place: 'reports' },
 ];
 
+const count = countOf('calls');
+const chosen = count > sample.length ? allCases : sample;
+
 test('failing calls: readers are answered, what is acknowledged is stored after a kill -9, and writing resumes', async ({
   skip,
 }) => {
   if (missing !== undefined) skip(missing);
-  const outcome = await runFailingCalls(programs, preload, world, sample, { perNode: sample.length });
+  const perNode = chosen === sample ? sample.length : 1;
+  const outcome = await runFailingCalls(programs, preload, world, chosen, { perNode });
+  const { acknowledged, refused, lost, unused, faulty } = outcome;
+  tally({
+    acknowledged,
+    rejected: refused,
+    lost,
+    'cases whose call a node never makes': unused,
+    'cases with a fault': faulty.length,
+  });
   expect(outcome).toMatchObject({ faulty: [], lost: 0 });
   expect(outcome.hits).toBeGreaterThan(20);
   expect(outcome.refused).toBeGreaterThan(10);
@@ -56,6 +69,7 @@ test('failing calls: whoever takes a report for stored because it was sent loses
   if (missing !== undefined) skip(missing);
   const cases = [{ call: 'fdatasync', error: 'EIO', times: 10, place: 'reports' }] as const;
   const { lost } = await runFailingCalls(programs, preload, world, cases, { believed: 'sent' });
+  tallyControl({ lost });
   expect(lost).toBeGreaterThan(0);
 });
 

@@ -13,54 +13,63 @@ export type KillResult = {
   readonly lost: number;
   readonly altered: number;
   readonly wentBack: number;
+  /** From the start of a process until its store was open, for each life. */
+  readonly readyMs: readonly number[];
 };
 
 type Acks = Map<string, string>;
+/** What was acknowledged so far, and the newest of it. */
+type Promised = { readonly acks: Acks; newestMs: number };
+
+/** Lives after which everything acknowledged so far is compared. */
+const comparedEvery = 100;
 
 /** Runs lives in one folder. `mode` early is the control that must lose. */
-export const runKillLoop = async (
-  programs: Programs,
-  lives: number,
-  mode: 'honest' | 'early',
-  onLife: (life: number) => void = () => {},
-): Promise<KillResult> => {
+export const runKillLoop = async (programs: Programs, lives: number, mode: 'honest' | 'early'): Promise<KillResult> => {
   const folder = mkdtempSync(join(tmpdir(), 'sealpost-kill-'));
-  const acks: Acks = new Map();
+  const promised: Promised = { acks: new Map(), newestMs: 0 };
+  const readyMs: number[] = [];
   let wentBack = 0;
   try {
-    for (let life = 0; life < lives; life++) {
-      wentBack += await liveAndDie(programs, folder, mode, acks);
-      onLife(life);
+    for (let life = 1; life <= lives; life++) {
+      const one = await liveAndDie(programs, folder, mode, promised);
+      wentBack += one.wentBack;
+      readyMs.push(one.readyMs);
+      if (life % comparedEvery > 0 || life === lives) continue;
+      const { lost, altered } = await compare(folder, promised.acks);
+      if (lost + altered > 0)
+        return { lives: life, acknowledged: promised.acks.size, lost, altered, wentBack, readyMs };
     }
-    return { lives, acknowledged: acks.size, ...(await compare(folder, acks)), wentBack };
+    const { acks } = promised;
+    return { lives, acknowledged: acks.size, ...(await compare(folder, acks)), wentBack, readyMs };
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
 };
 
 // The clock starts with the first acknowledgement of the life: otherwise most kills would land in the start-up.
-const liveAndDie = async (programs: Programs, folder: string, mode: string, acks: Acks): Promise<number> => {
+const liveAndDie = async (programs: Programs, folder: string, mode: string, promised: Promised) => {
+  const { acks } = promised;
+  const startedMs = performance.now();
   const child = programs.start('writer-program', [folder, mode, '1763200000']);
-  let wentBack = 0;
+  let [wentBack, readyMs] = [0, 0];
   let timer: NodeJS.Timeout | undefined;
   for await (const line of linesOf(child)) {
     const [word, ...rest] = line.split(' ');
-    if (word === 'open') wentBack = countBackwards(rest.map(Number), acks);
+    if (word === 'open') {
+      readyMs = performance.now() - startedMs;
+      wentBack = rest.filter((ms) => Number(ms) < promised.newestMs).length; // each batch has all streams
+    }
     if (word === 'failed') throw new Error(`The writer failed: ${line}`);
     if (word !== 'ack') continue;
     acks.set(`${rest[0]} ${rest[1]}`, rest[2] as string);
+    promised.newestMs = Math.max(promised.newestMs, Number(rest[1]));
     timer ??= setTimeout(() => child.kill('SIGKILL'), Math.random() * 200);
   }
   const { signal } = await ended(child);
   clearTimeout(timer);
   if (signal !== 'SIGKILL') throw new Error('The writer ended by itself.');
-  return wentBack;
-};
-
-/** Streams whose latest is older than something acknowledged before. */
-const countBackwards = (newestMs: readonly number[], acks: Acks): number => {
-  const acknowledged = Math.max(0, ...[...acks.keys()].map((key) => Number(key.split(' ')[1])));
-  return newestMs.filter((ms) => ms < acknowledged).length;
+  return { wentBack, readyMs };
 };
 
 const compare = async (folder: string, acks: Acks): Promise<{ lost: number; altered: number }> => {

@@ -2,7 +2,7 @@
 // what the kernel had not written yet. The copy is what a machine would find after the cut.
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { copyFileSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { FeedId } from '@sealpost/protocol';
@@ -20,44 +20,86 @@ export type PowerCutResult = {
 const run = (command: string, ...args: string[]): string =>
   execFileSync(command, args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
 
+/** A file system to cut the power of. */
+export type Disk = {
+  readonly name: string;
+  readonly megabytes: number;
+  /** Makes the file system in an image. */
+  readonly format: (image: string) => void;
+  readonly mountOptions: string;
+};
+
+export const ext4: Disk = {
+  name: 'ext4',
+  megabytes: 96,
+  format: (image) => void run('mkfs.ext4', '-q', image),
+  mountOptions: 'loop',
+};
+
+/** XFS takes no smaller disk. The copy has the same ID as the disk that is still mounted. */
+export const xfs = (mkfs: string): Disk => ({
+  name: 'xfs',
+  megabytes: 300,
+  format: (image) => void run(mkfs, '-q', image),
+  mountOptions: 'loop,nouuid',
+});
+
+/** Can this process mount a disk? Only root can, where the kernel has the file system. */
+export const isMountable = (disk: Disk): boolean => {
+  const folder = mkdtempSync(join(tmpdir(), 'sealpost-power-'));
+  try {
+    const [image, place] = [join(folder, 'disk.img'), join(folder, 'disk')];
+    mkdirSync(place);
+    makeDisk(disk, image);
+    run('mount', '-o', disk.mountOptions, image, place);
+    run('umount', place);
+    return true;
+  } catch {
+    return false;
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+};
+
+const makeDisk = ({ megabytes, format }: Disk, image: string): void => {
+  run('truncate', '-s', `${megabytes}M`, image);
+  format(image);
+};
+
 /** Cuts the power `cuts` times. `unsynced` is the control: a writer that never flushes, which must lose. Needs root. */
 export const runPowerCuts = async (
   programs: Programs,
+  disk: Disk,
   cuts: number,
   mode: 'honest' | 'unsynced',
-  onCut: (cut: number) => void = () => {},
 ): Promise<PowerCutResult> => {
   const result = { cuts, acknowledged: 0, lost: 0, cutsWithLoss: 0 };
   for (let cut = 0; cut < cuts; cut++) {
-    const { acknowledged, lost } = await cutOnce(programs, mode);
+    const { acknowledged, lost } = await cutOnce(programs, disk, mode);
     result.acknowledged += acknowledged;
     result.lost += lost;
     result.cutsWithLoss += lost > 0 ? 1 : 0;
-    onCut(cut);
   }
   return result;
 };
 
 const cutOnce = async (
   programs: Programs,
+  disk: Disk,
   mode: 'honest' | 'unsynced',
 ): Promise<{ acknowledged: number; lost: number }> => {
   const folder = mkdtempSync(join(tmpdir(), 'sealpost-power-'));
-  const [image, after, disk, found] = ['disk.img', 'after.img', 'disk', 'found'].map((name) => join(folder, name)) as [
-    string,
-    string,
-    string,
-    string,
-  ];
+  const [image, after, before, found] = ['disk.img', 'after.img', 'disk', 'found'].map((name) =>
+    join(folder, name),
+  ) as [string, string, string, string];
   try {
-    mkdirSync(disk);
-    mkdirSync(found);
-    run('truncate', '-s', '96M', image);
-    run('mkfs.ext4', '-q', image);
-    run('mount', '-o', 'loop', image, disk);
-    const acks = await writeUntilCut(programs, join(disk, 'store'), mode, () => copyFileSync(image, after));
-    run('umount', '-l', disk);
-    run('mount', '-o', 'loop', after, found);
+    for (const place of [before, found]) mkdirSync(place);
+    makeDisk(disk, image);
+    run('mount', '-o', disk.mountOptions, image, before);
+    const copy = () => void run('cp', '--sparse=always', image, after);
+    const acks = await writeUntilCut(programs, join(before, 'store'), mode, copy);
+    run('umount', '-l', before);
+    run('mount', '-o', disk.mountOptions, after, found);
     const lost =
       mode === 'honest' ? await countLost(join(found, 'store'), acks) : countLostRaw(join(found, 'store'), acks);
     run('umount', found);

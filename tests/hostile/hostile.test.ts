@@ -1,5 +1,6 @@
 // Clients that mean harm, all side by side for a few seconds; `npm run bar -- hostile` runs each alone, with more of it.
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { countOf, tally, tallyControl } from '../bars/tally.ts';
 import { type Attacker, attackers } from './attackers.ts';
 import {
   type Attack,
@@ -15,8 +16,9 @@ import {
 /** What memory may grow by during a siege: 64 MB of unread answers, and twice that for reading and rendering them. */
 const memoryGrowthMaxMb = 192;
 
-// A count per attacker makes each of them run alone.
-const full = Number(process.env.SEALPOST_HOSTILE ?? 0);
+// More than one of each makes each of them run alone.
+const connections = countOf('hostile');
+const full = connections > 1 ? connections : 0;
 /** A machine that is busy with other tests takes longer for everything; what a server without defenses does takes for ever. */
 const bounds =
   full > 0 ? { ...promised, p99FloorMs: 250 } : { stopMaxMs: 12_000, goneMaxMs: 20_000, p99FloorMs: 8_000 };
@@ -70,6 +72,14 @@ hostile.each(runs)(
     const attack: Attack = { ...bounds, attackers: chosen, count, attackMs };
     const outcome = await besiege(await startBesieged(world, stage), world.attacker, attack);
     if (full > 0) process.stderr.write(`${JSON.stringify({ who, stage: nameOf(stage), ...outcome })}\n`);
+    const { asked, answered, p99Ms } = outcome.during;
+    tally({
+      attacks: 1,
+      requests: asked,
+      'requests not answered': asked - answered,
+      'ms, 99th percentile, at most': Math.round(p99Ms),
+      'MB more memory, at most': Math.round(outcome.memoryGrowthMb),
+    });
     expectUnharmed(outcome);
   },
   300_000,
@@ -105,6 +115,7 @@ hostile(
     const control = await startControl(world, stage);
     const attack: Attack = { ...promised, attackers: chosen, count: 1, attackMs: 2_000 };
     const { left, stopped } = await besiege(control, world.attacker, attack);
+    tallyControl({ 'connections left': left });
     expect(left).toBeGreaterThan(0);
     expect(stopped).toBe(false);
   },

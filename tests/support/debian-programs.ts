@@ -11,6 +11,7 @@ const packages = {
   haproxy: ['haproxy', 'liblua5.3-0', 'libopentracing1', 'libopentracing-c-wrapper0'],
   caddy: ['caddy'],
   pgbouncer: ['pgbouncer', 'libc-ares2', 'libevent-2.1-7'],
+  'mkfs.xfs': ['xfsprogs', 'liburcu8', 'libinih1', 'libicu72'],
   promtool: ['prometheus'],
   'systemd-analyze': ['systemd'],
   zsh: ['zsh'],
@@ -61,7 +62,7 @@ const unpack = (name: ProgramName, folder: string): string => {
     download();
   }
   for (const file of readdirSync(folder)) execFileSync('dpkg', ['-x', join(folder, file), folder]);
-  const found = ['usr/bin', 'usr/sbin', 'bin']
+  const found = ['usr/bin', 'usr/sbin', 'bin', 'sbin']
     .map((place) => join(folder, place, name))
     .find((path) => existsSync(path));
   if (found === undefined) throw new Error(`there is no ${name} in ${packages[name].join(', ')}`);

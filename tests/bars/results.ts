@@ -1,0 +1,60 @@
+// The last result of every row, in docs/reliability.json: written by `npm run bar`, and shown by docs/reliability.md.
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { root } from '../support/source-tree.ts';
+import type { Bar, Bound } from './bar.ts';
+import type { PartResult } from './journal.ts';
+import { addTallies, type Tally } from './tally.ts';
+
+export type BarResult = {
+  readonly count: number;
+  readonly found: Tally;
+  readonly control: Tally;
+  /** What was not as promised; empty if all was. */
+  readonly failures: readonly string[];
+  readonly seconds: number;
+  readonly date: string;
+  readonly machine: string;
+  /** The commits that its parts ran on. */
+  readonly commits: readonly string[];
+};
+
+export type Results = Readonly<Record<string, BarResult>>;
+
+export const resultsFile = join(root, 'docs/reliability.json');
+
+export const readResults = (file = resultsFile): Results => JSON.parse(readFileSync(file, 'utf8')) as Results; // written below
+
+export const saveResult = (key: string, result: BarResult, file = resultsFile): void => {
+  const results = { ...readResults(file), [key]: result };
+  writeFileSync(file, `${JSON.stringify(results, undefined, 2)}\n`);
+};
+
+const isOutside = (value: number | undefined, { min, max }: Bound): boolean =>
+  value === undefined || (max !== undefined && value > max) || (min !== undefined && value < min);
+
+const textOf = ({ min, max }: Bound): string =>
+  [min === undefined ? '' : `at least ${min}`, max === undefined ? '' : `at most ${max}`].filter(Boolean).join(' and ');
+
+/** Adds the parts up and compares them with what was promised. */
+export const judge = (
+  bar: Bar,
+  parts: readonly PartResult[],
+  about: { readonly date: string; readonly machine: string },
+): BarResult => {
+  const found = addTallies(parts.map((part) => part.found));
+  const control = addTallies(parts.map((part) => part.control));
+  const missed = Object.entries(bar.bounds ?? {}).flatMap(([name, bound]) =>
+    isOutside(found[name], bound) ? [`${name}: ${found[name] ?? 'not tallied'}, not ${textOf(bound)}`] : [],
+  );
+  const isControlBlind = bar.control !== undefined && !Object.values(control).some((value) => value > 0);
+  return {
+    count: parts.reduce((sum, { units }) => sum + units, 0),
+    found,
+    control,
+    failures: [...missed, ...(isControlBlind ? [`void: ${bar.control} was not found`] : [])],
+    seconds: parts.reduce((sum, { seconds }) => sum + seconds, 0),
+    commits: [...new Set(parts.map(({ commit }) => commit))],
+    ...about,
+  };
+};

@@ -1,0 +1,47 @@
+// Tests beyond the 46, by name.
+import type { Row } from '../bar.ts';
+
+export const furtherBars = {
+  damage: {
+    test: 'one flipped bit in a copy of a store, in every table and kind of page; a whole node opens it, serves everything, and receives new reports and all old ones again; another copy is repaired and read',
+    files: ['tests/damage/damage.test.ts'],
+    count: { unit: 'flips', reduced: 25, full: 500, part: 50 },
+    bounds: { faults: { max: 0 } },
+    control: 'a report altered together with its checksums',
+  },
+  calls: {
+    test: 'a whole node whose system calls fail: each call, error, number of times and environment; then kill -9, and everything acknowledged compared byte for byte',
+    files: ['tests/failing-calls/failing-calls.test.ts'],
+    count: { unit: 'cases', reduced: 9, full: 204 },
+    bounds: { lost: { max: 0 }, 'cases with a fault': { max: 0 } },
+    control: 'taking sent reports for stored',
+  },
+  hostile: {
+    test: 'each attacker alone beside a well-behaved client, then SIGTERM during the attack: plain, TLS, two workers',
+    files: ['tests/hostile/hostile.test.ts'],
+    count: { unit: 'connections of each', reduced: 1, full: 50 },
+    bounds: { 'requests not answered': { max: 0 } },
+    control: 'a server with Node’s defaults',
+    isTimed: true,
+  },
+  mirror: {
+    test: '`sealpost follow --to` between two real servers during ingest: kill -9 of the source, the target or the mirror in turn, and cuts of the network; then both stores are compared byte by byte',
+    files: ['tests/faults/mirror.test.ts'],
+    count: { unit: 'minutes', reduced: 0.1, full: 30 },
+    bounds: { lost: { max: 0 }, altered: { max: 0 }, extra: { max: 0 } },
+    control: 'one more report stored only at the source',
+  },
+  onchain: {
+    test: 'generated reports of all schema versions, valid or altered, to our contract, `verify` of the client and the published verifier contracts',
+    files: ['tests/contracts/compiled.test.ts'],
+    names: 'agreement',
+    count: { unit: 'reports', reduced: 200, full: 10_000, part: 2_000 },
+    bounds: { disagreements: { max: 0 } },
+    control: 'the published contracts, which skip bytes that are not canonical, accepted more',
+  },
+  pages: {
+    test: 'accessibility of every page of the explorer in both themes',
+    files: ['tests/explorer/pages.test.ts'],
+    count: { unit: 'widths', reduced: 2, full: 6 },
+  },
+} as const satisfies Readonly<Record<string, Row>>;

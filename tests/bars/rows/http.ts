@@ -1,0 +1,11 @@
+// 16 to 23: what any client can send.
+import type { Row } from '../bar.ts';
+
+export const httpBars = {
+  23: {
+    test: 'WebSockets: idle ones that all get one report at the end, then a drain; a client that stops reading; floods of pings, messages and fragments; refused upgrades',
+    files: ['tests/live-endings.test.ts', 'tests/live.test.ts'],
+    count: { unit: 'idle sockets', reduced: 1_000, full: 5_000 },
+    bounds: { 'closed otherwise than with 1001': { max: 0 } },
+  },
+} as const satisfies Readonly<Record<string, Row>>;

@@ -1,0 +1,96 @@
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import type { Bar } from './bar.ts';
+import { openJournal } from './journal.ts';
+import { judge } from './results.ts';
+import { type BarRun, runBar } from './run-bar.ts';
+import { type PartRun, runPart } from './run-part.ts';
+
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'sealpost-bars-'));
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+const bar: Bar = {
+  test: 'lives that end',
+  files: ['tests/bars/sample.test.ts'],
+  count: { unit: 'lives', reduced: 1, full: 10, part: 4 },
+  bounds: { lost: { max: 0 } },
+  control: 'acknowledging too early',
+};
+
+const runOf = (run: BarRun['run'], said: string[] = []): BarRun => ({
+  key: 'sample',
+  bar,
+  count: 10,
+  journal: openJournal(join(folder, 'journal.ndjson')),
+  commit: 'abc',
+  say: (text) => said.push(text),
+  ...(run === undefined ? {} : { run }),
+});
+
+const outcome = { found: { lost: 0, acknowledged: 5, 'ms to start, at most': 7 }, control: { lost: 1 }, seconds: 60 };
+
+test('bar: parts add up to the count, with progress and an estimate', async () => {
+  const [sizes, said] = [[] as number[], [] as string[]];
+  const run = async ({ units }: PartRun) => {
+    sizes.push(units);
+    return { ...outcome, found: { ...outcome.found, 'ms to start, at most': units } };
+  };
+  const result = await runBar(runOf(run, said));
+  expect(sizes).toEqual([4, 4, 2]);
+  expect(said).toEqual([
+    'sample: 4 of 10 lives, 2 min left',
+    'sample: 8 of 10 lives, 30 s left',
+    'sample: 10 of 10 lives, 0 s left',
+  ]);
+  expect(result).toMatchObject({
+    count: 10,
+    found: { lost: 0, acknowledged: 15, 'ms to start, at most': 4 },
+    control: { lost: 3 },
+    failures: [],
+    commits: ['abc'],
+  });
+});
+
+test('bar: a run that was stopped goes on after its last whole part, also if its journal was cut off in a line', async () => {
+  const failing = async ({ units }: PartRun) => {
+    if (openJournal(join(folder, 'journal.ndjson')).parts().length === 2) throw new Error('stopped');
+    return { ...outcome, found: { units } };
+  };
+  await expect(runBar(runOf(failing))).rejects.toThrow('stopped');
+  const file = join(folder, 'journal.ndjson');
+  writeFileSync(file, `${readFileSync(file, 'utf8')}{"seed":1,"uni`);
+  const sizes: number[] = [];
+  const run = async ({ units }: PartRun) => {
+    sizes.push(units);
+    return { ...outcome, found: { lost: 0 } };
+  };
+  expect((await runBar(runOf(run))).count).toBe(10);
+  expect(sizes).toEqual([2]);
+});
+
+test('bar: what exceeds its bound, is not tallied, or has a control that finds nothing is a failure', () => {
+  const part = { seed: 1, units: 10, seconds: 1, commit: 'abc' };
+  const about = { date: '2026-01-01', machine: 'x64' };
+  const failuresOf = (found: Record<string, number>, control: Record<string, number>) =>
+    judge(bar, [{ ...part, found, control }], about).failures;
+  expect(failuresOf({ lost: 0 }, { lost: 2 })).toEqual([]);
+  expect(failuresOf({ lost: 1 }, { lost: 2 })).toEqual(['lost: 1, not at most 0']);
+  expect(failuresOf({}, { lost: 2 })).toEqual(['lost: not tallied, not at most 0']);
+  expect(failuresOf({ lost: 0 }, { lost: 0 })).toEqual(['void: acknowledging too early was not found']);
+});
+
+test('bar: a part runs its test file with its count and seed, and keeps output and files only if a test fails', async () => {
+  const part = { key: 'sample', bar, units: 3, seed: 7, folder: join(folder, 'part') };
+  await expect(runPart(part)).resolves.toMatchObject({
+    found: { 'tests passed, at least': 1, units: 3, seed: 7 },
+    control: { lost: 1 },
+  });
+  expect(existsSync(part.folder)).toBe(false);
+  await expect(runPart({ ...part, units: 13 })).rejects.toThrow(`Its output and files are in ${part.folder}.`);
+  expect(readFileSync(join(part.folder, 'output.txt'), 'utf8')).toContain('13 is too many');
+}, 60_000);

@@ -1,0 +1,66 @@
+// One part of a bar: its test files in a process of their own, with a count and a seed. What they print and leave is kept if they fail.
+import { spawn } from 'node:child_process';
+import { closeSync, existsSync, mkdirSync, openSync, readFileSync, rmSync } from 'node:fs';
+import { constants, setPriority } from 'node:os';
+import { join } from 'node:path';
+import { root } from '../support/source-tree.ts';
+import type { Bar } from './bar.ts';
+import { addTallies, countVariable, seedVariable, type Tally, type TallyLine, tallyVariable } from './tally.ts';
+
+export type PartRun = {
+  readonly key: string;
+  readonly bar: Bar;
+  readonly units: number;
+  readonly seed: number;
+  /** For temporary files and output; removed if the part succeeds. */
+  readonly folder: string;
+};
+
+export type PartOutcome = { readonly found: Tally; readonly control: Tally; readonly seconds: number };
+
+/** Rejects if a test failed; the folder then has the output, the seed is in its name, and temporary files are where the test left them. */
+export const runPart = async (part: PartRun): Promise<PartOutcome> => {
+  const { bar, folder } = part;
+  rmSync(folder, { recursive: true, force: true });
+  mkdirSync(join(folder, 'tmp'), { recursive: true });
+  const started = performance.now();
+  const code = await runTests(part);
+  if (code !== 0) throw new Error(`${bar.files.join(', ')} failed. Its output and files are in ${folder}.`);
+  const outcome = readOutcome(folder);
+  rmSync(folder, { recursive: true, force: true });
+  return { ...outcome, seconds: Math.round((performance.now() - started) / 1_000) };
+};
+
+const runTests = ({ key, bar, units, seed, folder }: PartRun): Promise<number | null> => {
+  const output = openSync(join(folder, 'output.txt'), 'w');
+  const env = {
+    ...process.env,
+    TMPDIR: join(folder, 'tmp'),
+    [countVariable(key)]: String(units),
+    [seedVariable]: String(seed),
+    [tallyVariable]: join(folder, 'tally.ndjson'),
+  };
+  const report = ['--reporter=default', '--reporter=json', `--outputFile.json=${join(folder, 'tests.json')}`];
+  const names = bar.names === undefined ? [] : ['-t', `^${bar.names}`];
+  const args = [join(root, 'node_modules/vitest/vitest.mjs'), 'run', ...bar.files, ...names, ...report];
+  const child = spawn(process.execPath, args, { cwd: root, env, stdio: ['ignore', output, output] });
+  closeSync(output);
+  if (bar.isTimed !== true && child.pid !== undefined) setPriority(child.pid, constants.priority.PRIORITY_LOW);
+  return new Promise((resolve, reject) => {
+    child.once('error', reject);
+    child.once('exit', resolve);
+  });
+};
+
+type TestReport = { readonly numPassedTests: number };
+
+const readOutcome = (folder: string): Omit<PartOutcome, 'seconds'> => {
+  const file = join(folder, 'tally.ndjson');
+  const lines = existsSync(file) ? readFileSync(file, 'utf8').trim().split('\n') : [];
+  const tallies = lines.map((line) => JSON.parse(line) as TallyLine); // written by tally.ts
+  const of = (kind: TallyLine['kind']): Tally =>
+    addTallies(tallies.filter((line) => line.kind === kind).map((line) => line.tally));
+  const { numPassedTests } = JSON.parse(readFileSync(join(folder, 'tests.json'), 'utf8')) as TestReport; // Vitest’s own report
+  if (numPassedTests === 0) throw new Error(`No test ran. See ${folder}.`);
+  return { found: { 'tests passed, at least': numPassedTests, ...of('found') }, control: of('control') };
+};
