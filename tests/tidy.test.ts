@@ -1,6 +1,6 @@
 // The house rules that a machine can check. Each failure says the rule's reason.
 import { builtinModules } from 'node:module';
-import { dirname } from 'node:path';
+import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
 import { isTest, listFiles, readJson, readSources, type SourceFile, workspaces } from './support/source-tree.ts';
 
@@ -141,6 +141,33 @@ test('tidy: only the commands demo and simulate, and the sandbox, import the sim
     .map(({ path }) => path)
     .filter((path) => !/^server\/src\/cli\/commands\/(demo|sandbox|simulate)\/|^server\/src\/sandbox\//.test(path));
   offenders(others, 'The service serves any network; the simulated one is a guest.');
+});
+
+/** What loading a file loads: its imports but those of types and those on demand, and theirs. */
+const loadedWith = (path: string, seen = new Set<string>()): ReadonlySet<string> => {
+  seen.add(path);
+  const text = sources.find((one) => one.path === path)?.text ?? '';
+  for (const [, name = ''] of text.matchAll(/^(?:import|export) (?!type )[^'"`;]*?\bfrom '([^']+)';/gm)) {
+    const target = name.startsWith('.') ? join(dirname(path), name) : name;
+    if (!seen.has(target)) loadedWith(target, seen);
+  }
+  return seen;
+};
+
+test('tidy: a command line loads only its own command, and a server only when it runs one', () => {
+  const table = 'server/src/cli/commands/command-table.ts';
+  const commands = sources.find(({ path }) => path === table)?.imports.filter((path) => path.includes('/commands/'));
+  const loaded = (path: string, unwanted: readonly string[]) =>
+    unwanted.filter((one) => loadedWith(path).has(one)).map((one) => `${path} → ${one}`);
+  const heavy = ['@sealpost/simulator', 'lmdb', 'ox', 'pino', 'prom-client', 'ws', 'server/src/node.ts'];
+  expect(commands).toContain('server/src/cli/commands/serve.ts');
+  offenders(
+    [
+      ...loaded('server/src/cli/main.ts', [...heavy, ...(commands ?? [])]),
+      ...loaded('server/src/cli/commands/serve.ts', heavy),
+    ],
+    'All commands take 0.9 s of CPU to load: see command-table.ts.',
+  );
 });
 
 test('tidy: only the environment calls lmdb, and its reads without a copy', () => {

@@ -15,7 +15,7 @@ import { type HttpListener, type ListenOptions, openHttpServer } from './http/se
 import { type WatchedLoad, watchLoad } from './http/shedding.ts';
 import { type SignIn, withSignIn } from './http/sign-in.ts';
 import { createIngest, type Ingest } from './ingest/ingest.ts';
-import { openVerifier } from './ingest/verifier.ts';
+import { openVerifier, type Verifier } from './ingest/verifier.ts';
 import { watchVisibility } from './ingest/visibility.ts';
 import { type Live, openLive } from './live/live.ts';
 import type { SharedCounts } from './live/shared-counts.ts';
@@ -77,19 +77,27 @@ export const openWritePath = async (
   starting: StartWatch,
   sandbox?: SandboxParts,
 ): Promise<WritePath> => {
-  const store = await starting.part(`the store ${hidePassword(settings.store)}`, () =>
-    openStore(settings.store, 'write', {
-      tell: observe,
-      share: settings.workers + 1,
-      replicas: settings.readStore ?? [],
-      starting,
-      memory: sandbox?.memory,
-    }),
+  // Its threads start while the store opens.
+  const verifier = openVerifier(
+    settings.verifierThreads,
+    (why) => observe({ kind: 'threadEnded', thread: 'verifier', reason: why }),
+    (engine) => observe({ kind: 'signatureEngine', engine }),
   );
+  let store: Store | undefined;
   try {
-    return await openIngest(settings, store, observe, starting, sandbox?.reportNowMs ?? Date.now);
+    store = await starting.part(`the store ${hidePassword(settings.store)}`, () =>
+      openStore(settings.store, 'write', {
+        tell: observe,
+        share: settings.workers + 1,
+        replicas: settings.readStore ?? [],
+        starting,
+        memory: sandbox?.memory,
+      }),
+    );
+    return await openIngest(settings, store, verifier, observe, starting, sandbox?.reportNowMs ?? Date.now);
   } catch (error) {
-    await store.close();
+    await verifier.close();
+    await store?.close();
     throw error;
   }
 };
@@ -97,22 +105,17 @@ export const openWritePath = async (
 const openIngest = async (
   settings: NodeSettings,
   store: Store,
+  verifier: Verifier,
   observe: Observe,
   starting: StartWatch,
   reportNowMs: () => number,
 ): Promise<WritePath> => {
   const onFailure = (error: unknown) => observe({ kind: 'adminReloadFailed', error });
   const view = await starting.part('the catalog and the accounts', () => openAdminView(store.admin, onFailure));
-  const verifier = openVerifier(
-    settings.verifierThreads,
-    (why) => observe({ kind: 'threadEnded', thread: 'verifier', reason: why }),
-    (engine) => observe({ kind: 'signatureEngine', engine }),
-  );
   try {
     await starting.part('the threads that verify signatures', verifier.ready);
   } catch (error) {
     view.close();
-    await verifier.close();
     throw error;
   }
   const ingest = watchVisibility(

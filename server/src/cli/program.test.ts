@@ -7,6 +7,7 @@ import type { Command } from 'commander';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openRunningIngest, type RunningIngest, testStream } from '../../../tests/support/running-ingest.ts';
 import { createSignedReports, millisecondStream, secondStream } from '../../../tests/support/signed-reports.ts';
+import { loadCommands } from './commands/command-table.ts';
 import { createProgram } from './program.ts';
 import { runCommand } from './sample-session.fixture.ts';
 import type { Session } from './session.ts';
@@ -41,7 +42,7 @@ const leaves = (command: Command, words: readonly string[] = []): readonly (read
   ...(command.commands.length === 0 || (words.length > 0 && command.options.length > 0) ? [words] : []),
   ...command.commands.flatMap((child) => leaves(child, [...words, child.name()])),
 ];
-const commands = leaves(createProgram({} as Session)); // building the commands asks nothing of a session
+const commands = leaves(createProgram({} as Session, await loadCommands())); // building the commands asks nothing of a session
 
 test('program: every command has help with examples and --json', async () => {
   expect(commands.length).toBe(62);

@@ -1,32 +1,9 @@
 // The command line as a whole: every command, the general help, and how a run ends.
 import { Command } from 'commander';
 import { addCommands, type CommandRow } from './command.ts';
-import { accountCommands } from './commands/account/account.ts';
-import { secretCommands } from './commands/account/secret.ts';
-import { auditCommands } from './commands/audit.ts';
-import { candlesCommand } from './commands/candles.ts';
+import { loadCommand, loadCommands } from './commands/command-table.ts';
 import { listCommands } from './commands/command-tree.ts';
 import { createCompletionCommand } from './commands/completion.ts';
-import { configCommand } from './commands/config.ts';
-import { conformanceCommand } from './commands/conformance/conformance.ts';
-import { coverageCommand } from './commands/coverage.ts';
-import { demoCommand } from './commands/demo/demo.ts';
-import { doctorCommand } from './commands/doctor.ts';
-import { exportCommand } from './commands/export/export.ts';
-import { followCommand } from './commands/follow/follow.ts';
-import { ingestCommand } from './commands/ingest/ingest.ts';
-import { initCommand } from './commands/init.ts';
-import { loginCommands } from './commands/login.ts';
-import { quarantineCommands } from './commands/quarantine.ts';
-import { reportCommands } from './commands/report/report.ts';
-import { sandboxCommand } from './commands/sandbox/sandbox.ts';
-import { serveCommand } from './commands/serve.ts';
-import { signCommand } from './commands/sign.ts';
-import { signersCommands } from './commands/signers.ts';
-import { simulateCommand } from './commands/simulate/simulate.ts';
-import { storeCommands } from './commands/store/store.ts';
-import { streamCommands } from './commands/stream.ts';
-import { watchCommand } from './commands/watch.ts';
 import { explainFailure } from './failure.ts';
 import { completeHints, givenFlags } from './hints.ts';
 import { type Session, withCleanOutput } from './session.ts';
@@ -50,36 +27,8 @@ Examples:
     sealpost ingest ./hour/reports.ndjson
     sealpost store stats`;
 
-/** Every command but completion, in the order of the help. */
-const commandTable: readonly CommandRow[] = [
-  demoCommand,
-  sandboxCommand,
-  serveCommand,
-  simulateCommand,
-  initCommand,
-  accountCommands,
-  secretCommands,
-  ...loginCommands,
-  reportCommands,
-  candlesCommand,
-  signCommand,
-  doctorCommand,
-  conformanceCommand,
-  watchCommand,
-  ingestCommand,
-  followCommand,
-  streamCommands,
-  signersCommands,
-  storeCommands,
-  coverageCommand,
-  exportCommand,
-  quarantineCommands,
-  auditCommands,
-  configCommand,
-];
-
-/** Every command of `sealpost`. Wrong arguments and help end as a CommanderError, after they were printed. */
-export const createProgram = (session: Session): Command => {
+/** `sealpost` with these commands. Wrong arguments and help end as a CommanderError, after they were printed. */
+export const createProgram = (session: Session, rows: readonly CommandRow[]): Command => {
   const program = new Command('sealpost')
     .description('Verify, store, manage and serve signed price reports.')
     .version(readVersion())
@@ -90,7 +39,7 @@ export const createProgram = (session: Session): Command => {
       writeErr: (text) => void session.stderr.write(text),
     });
   const completion = createCompletionCommand(() => listCommands(program));
-  addCommands(program, [...commandTable, completion], session);
+  addCommands(program, [...rows, completion], session);
   leadToHelp(program, 'sealpost');
   return program;
 };
@@ -105,12 +54,22 @@ const leadToHelp = (command: Command, words: string): void => {
 
 const toOneLine = (text: string): string => text.trim().replaceAll('\n', ' ').replace(/\.?$/, '.');
 
+/** What a command line needs: the command that it names, none for the version; help, completion and mistakes need all. */
+const commandsFor = async ([name = '']: readonly string[]): Promise<readonly CommandRow[]> => {
+  if (name === '--version' || name === '-V') return [];
+  const row = await loadCommand(name);
+  return row === undefined ? loadCommands() : [row];
+};
+
 /** Runs one command to its end. An error becomes one line on stderr and the exit code. */
 export const runProgram = async (outer: Session, args: readonly string[]): Promise<void> => {
   const session = withCleanOutput(outer);
   let given: ReturnType<typeof givenFlags> = [];
-  const hint = (text: string): string => completeHints(program, given, text);
-  const program = createProgram({ ...session, hint });
+  const hint = async (text: string): Promise<string> => {
+    if (given.length === 0) return text;
+    return completeHints(createProgram(session, await loadCommands()), given, text);
+  };
+  const program = createProgram({ ...session, hint }, await commandsFor(args));
   program.hook('preAction', (_, command) => {
     given = givenFlags(command);
   });
@@ -118,7 +77,8 @@ export const runProgram = async (outer: Session, args: readonly string[]): Promi
     await program.parseAsync(args, { from: 'user' });
   } catch (error) {
     const { exitCode, text } = explainFailure(error);
-    if (text !== undefined) session.stderr.write(`error: ${hint(text)}\n`);
+    // Code that was upgraded since the start may not load; the error is still told.
+    if (text !== undefined) session.stderr.write(`error: ${await hint(text).catch(() => text)}\n`);
     session.exitWith(exitCode);
   }
 };

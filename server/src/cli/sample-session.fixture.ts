@@ -38,7 +38,7 @@ export const runCommand = async (args: readonly string[], options: SampleOptions
       ran.stdout += text;
       options.terminal?.(text);
     },
-    hint: (text) => text,
+    hint: async (text) => text,
     interruption: () => options.interruption ?? new AbortController().signal,
     exitWith: (code) => {
       ran.code = code;

@@ -32,7 +32,7 @@ export type Session = {
   /** Writes to stdout unchanged, at the reader's pace; rejects with EPIPE if the reader has closed it. */
   readonly write: (text: string) => Promise<void>;
   /** Completes the commands that a text suggests with the flags of this run: see hints.ts. */
-  readonly hint: (text: string) => string;
+  readonly hint: (text: string) => Promise<string>;
   /** From the first call on, SIGINT, SIGTERM and those named abort this instead of ending the process. */
   readonly interruption: (others?: readonly NodeJS.Signals[]) => AbortSignal;
   /** The code to end with once everything is done; 0 when never called. */
@@ -54,7 +54,7 @@ export const createSession = (host: NodeJS.Process): Session => ({
   nowMs: () => Date.now(),
   actor: () => `cli:${userName()}@${hostname()}`,
   write: (text) => writeTo(host.stdout, text),
-  hint: (text) => text,
+  hint: async (text) => text,
   interruption: createInterruption(host),
   exitWith: (code) => {
     host.exitCode = code;

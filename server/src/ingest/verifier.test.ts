@@ -95,3 +95,17 @@ test('verifier: without threads, this process gives the same verdicts, and other
     'malformed_report',
   ]);
 });
+
+test('verifier: one thread starts at once, the others with the first reports, all with the signer sets', async () => {
+  await new Promise(setImmediate); // Node announces a thread in the next tick: that of the running ingest
+  const before = verifiers.length;
+  const verifier = openVerifier(3);
+  verifier.use(signerSets);
+  await verifier.ready();
+  expect(verifiers.length - before).toBe(1);
+  const fullReports = lines(0, 6).map((line) => JSON.parse(line).fullReport);
+  const verdicts = await verifier.verify(fullReports);
+  expect(verifiers.length - before).toBe(3);
+  expect(verdicts.map(({ verified }) => verified?.feedId)).toEqual(fullReports.map(() => stream));
+  await verifier.close();
+});

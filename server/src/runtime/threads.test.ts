@@ -76,6 +76,16 @@ test('channel: a thread that ends before it is ready fails the start and is not 
   expect([starts, ended]).toEqual([1, []]);
 });
 
+test('channel: with retriesStart, a thread that ends before it runs is reported and replaced', async () => {
+  let starts = 0;
+  const { ask, ended } = openDoubling({
+    retriesStart: true,
+    start: () => new Worker(starts++ === 0 ? 'process.exit(3)' : program, { eval: true }),
+  });
+  expect(await untilAnswered(ask)).toBe(2);
+  expect([starts, ended]).toEqual([2, ['exit code 3']]);
+});
+
 test('channel: when starting throws, requests fail', async () => {
   const { ready, ask } = openDoubling({
     start: () => {

@@ -65,6 +65,8 @@ export type ChannelOptions<Request, Remark> = {
   readonly onRemark?: (remark: Remark) => void;
   /** A thread ended that was not closed; another one replaces it. */
   readonly onEnded?: (why: string) => void;
+  /** Starts another thread also where the first one ends before it runs. Without it, that is a failed start. */
+  readonly retriesStart?: boolean;
   /** The error for a question: the thread ended while it had it, or was not running. */
   readonly failure: (why: string, wasAsked: boolean) => Error;
   readonly closeMaxMs?: number;
@@ -84,7 +86,7 @@ export const openChannel = <Request, Answer, Remark = never>(
   const questions: Question<Answer>[] = [];
   const readiness = createReadiness();
   let worker: Worker | undefined;
-  let hasRun = false;
+  let hasRun = options.retriesStart === true;
   let isClosed = false;
   let restart: NodeJS.Timeout | undefined;
   const noteEnd = (why: string, livedMs: number): void => {

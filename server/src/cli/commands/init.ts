@@ -32,7 +32,7 @@ export const initCommand: SettingsCommand = {
   run: async ({ session, settings, withNewStore, print }) => {
     const storeCreated = !(await storeExists(settings.store));
     const done = await withNewStore((store) => prepareKey(session, store, settings, storeCreated));
-    await print(done, session.hint(render(done)));
+    await print(done, await session.hint(render(done)));
   },
 };
 

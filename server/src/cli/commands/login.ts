@@ -1,6 +1,6 @@
 // The commands `sealpost login`, `logout` and `profile`: credentials of servers, kept for the commands that read from them (D110).
 import { SealpostError } from '@sealpost/client';
-import type { CommandRow, PlainCommand } from '../command.ts';
+import type { CommandGroup, PlainCommand } from '../command.ts';
 import type { RawOptions } from '../command-options.ts';
 import { createUser, parseServerUrl, profilesOption, serverVariables, urlDefault } from '../credentials.ts';
 import { CommandError, exitCodes, usageError } from '../failure.ts';
@@ -22,7 +22,7 @@ import type { Session } from '../session.ts';
 const fileOf = ({ env }: Session, { profiles }: RawOptions): string =>
   profiles === undefined ? profilesFileOf(env) : String(profiles);
 
-const loginCommand: PlainCommand = {
+export const loginCommand: PlainCommand = {
   name: 'login',
   summary: 'Check the credentials of a server and save them. The secret is read without echo.',
   arguments: [{ name: '[URL]', help: `server ($${serverVariables.url}, default: ${urlDefault})` }],
@@ -70,7 +70,7 @@ const explainRejection = (error: unknown): never => {
   throw new CommandError(exitCodes.refused, text, { cause: error });
 };
 
-const logoutCommand: PlainCommand = {
+export const logoutCommand: PlainCommand = {
   name: 'logout',
   summary: 'Remove saved credentials. The account and its secret stay valid.',
   options: [
@@ -147,8 +147,8 @@ const show: PlainCommand = {
   },
 };
 
-export const loginCommands: readonly CommandRow[] = [
-  loginCommand,
-  logoutCommand,
-  { name: 'profile', summary: 'Show saved credentials: list, show.', commands: [list, show] },
-];
+export const profileCommands: CommandGroup = {
+  name: 'profile',
+  summary: 'Show saved credentials: list, show.',
+  commands: [list, show],
+};

@@ -3,7 +3,7 @@ import { createSecureContext } from 'node:tls';
 import { requireOpeningKey } from '../../access/account-changes.ts';
 import { openSecretBox } from '../../access/key.ts';
 import { type Settings, settingNames } from '../../config/config.ts';
-import { type Node, openNode } from '../../node.ts';
+import type { Node } from '../../node.ts';
 import { describeFileFailure } from '../../runtime/file-failure.ts';
 import { closeFailedStart, watchStart } from '../../runtime/start-watch.ts';
 import { OpenTlsKeyError, readTlsFiles } from '../../runtime/tls-files.ts';
@@ -41,6 +41,7 @@ export const serveCommand: SettingsCommand = {
     const open = async (): Promise<Node> => {
       await starting.part('the accounts of the store', () => requireKey(settings));
       const ingestToken = await readIngestToken(resolved);
+      const { openNode } = await import('../../node.ts'); // its help does not load a server
       return openNode({ settings, version: readVersion(), ingestToken, starting });
     };
     const signal = session.interruption();

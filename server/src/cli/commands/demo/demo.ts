@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import type { FeedId, Stream } from '@sealpost/protocol';
 import { createSignInCode, createSignInCodes, signInCodeMs } from '../../../access/sign-in-code.ts';
 import type { Settings } from '../../../config/config.ts';
-import { type Node, openNode } from '../../../node.ts';
+import type { Node } from '../../../node.ts';
 import { closeFailedStart, type StartWatch, watchStart } from '../../../runtime/start-watch.ts';
 import { StoreError } from '../../../store/store.ts';
 import { type PlainCommand, settingOptions } from '../../command.ts';
@@ -88,6 +88,7 @@ const demo = async (session: Session, options: RawOptions): Promise<void> => {
   const json = options.json === true;
   const run = { session, signal, starting, folder, world, pastSeconds, recentSeconds, json };
   try {
+    const { openNode } = await import('../../../node.ts'); // its help does not load a server
     const node = await openNode({
       settings,
       version: readVersion(),

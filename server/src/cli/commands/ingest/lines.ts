@@ -72,7 +72,7 @@ const printSummary = async (
   if (tally.refusals.size > 0) session.exitWith(exitCodes.refused);
   if (signal.aborted) session.exitWith(interruptedCode(signal));
   if (json) await printJson(session, { summary: tally.summary(signal.aborted) });
-  else await session.write(session.hint(renderTally(tally, signal.aborted, session.paint)));
+  else await session.write(await session.hint(renderTally(tally, signal.aborted, session.paint)));
 };
 
 async function* ingestHere(

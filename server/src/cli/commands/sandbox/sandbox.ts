@@ -5,7 +5,6 @@ import { type RawOptions, readSettings } from '../../command-options.ts';
 import type { Session } from '../../session.ts';
 import { planDefaults, readPlan } from './plan.ts';
 import { remoteCommands } from './remote.ts';
-import { runSandbox } from './run.ts';
 
 const logLevelDefault = 'warn';
 const sandboxBytesMax = 2 * 2 ** 30;
@@ -80,5 +79,6 @@ const sandbox = async (session: Session, options: RawOptions): Promise<void> => 
     logLevel: isLogAsked ? values.logLevel : logLevelDefault,
   };
   const dir = typeof options.dir === 'string' ? options.dir : undefined;
+  const { runSandbox } = await import('./run.ts'); // its help does not load a server
   await runSandbox(session, { plan, settings, dir, json: options.json === true, isLogAsked });
 };
