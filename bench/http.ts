@@ -11,9 +11,10 @@ import { anonymousMegabytes, type Measurement, median } from './measure.ts';
 import { startProgram } from './processes/target.ts';
 import type { BareAnswer, TargetRequest } from './programs/http-target.ts';
 
-type Target = { readonly child: ChildProcess; readonly url: string };
-type Account = { readonly userId: string; readonly secret: string };
-type Api = Target & Account & { readonly feedIds: readonly string[]; readonly from: number; readonly seconds: number };
+export type Target = { readonly child: ChildProcess; readonly url: string };
+export type Account = { readonly userId: string; readonly secret: string };
+export type Api = Target &
+  Account & { readonly feedIds: readonly string[]; readonly from: number; readonly seconds: number };
 
 const rounds = 5;
 /** Rounds before those that count: V8 compiles code again after the first connections close. */
@@ -22,7 +23,7 @@ const connections = 16;
 const requestsBeforeMemory = 1_000_000;
 const coldRequests = 1_000;
 
-const startTarget = <T extends Target>(mode: 'api' | 'bare', ...args: readonly string[]): Promise<T> =>
+export const startTarget = <T extends Target>(mode: 'api' | 'bare', ...args: readonly string[]): Promise<T> =>
   startProgram<T>('http-target', [mode, ...args]);
 
 /** Asks a target for something, by message: its CPU time, or to take an answer over. */
@@ -61,7 +62,7 @@ export const repeat = (account: Account | undefined, path: string, count: number
 };
 
 /** One path after the other, all of them so many times. */
-const cycle = (account: Account, paths: readonly string[], times: number): (() => Buffer | undefined) => {
+export const cycle = (account: Account, paths: readonly string[], times: number): (() => Buffer | undefined) => {
   let next = 0;
   return () => {
     const path = next < paths.length * times ? paths[next++ % paths.length] : undefined;
@@ -97,7 +98,11 @@ export const load = async ({ url }: Target, requests: () => Buffer | undefined):
   await Promise.all(Array.from({ length: connections }, () => new Promise<void>(converse)));
 };
 
-const cpuPerRequest = async (target: Target, count: number, requests: () => Buffer | undefined): Promise<number> => {
+export const cpuPerRequest = async (
+  target: Target,
+  count: number,
+  requests: () => Buffer | undefined,
+): Promise<number> => {
   const before = await ask<number>(target, { ask: 'cpu' });
   await load(target, requests);
   return ((await ask<number>(target, { ask: 'cpu' })) - before) / count;
@@ -158,9 +163,9 @@ const compare = async (api: Api, bare: Target, comparison: Comparison): Promise<
 
 export const latestPath = (feedId: string): string => `/api/v1/reports/latest?feedID=${feedId}`;
 const latestManyPath = ({ feedIds }: Api): string => `/api/v1/reports/latest?feedIDs=${feedIds.join(',')}`;
-const bulkPath = ({ feedIds }: Api, at: number): string =>
+export const bulkPath = ({ feedIds }: Api, at: number): string =>
   `/api/v1/reports/bulk?feedIDs=${feedIds.join(',')}&timestamp=${at}`;
-const pagePath = (feedId: string, from: number): string =>
+export const pagePath = (feedId: string, from: number): string =>
   `/api/v1/reports/page?feedID=${feedId}&startTimestamp=${from}&limit=100`;
 
 /** Seconds of reports that a node holds of which nothing but `latest` is asked. */

@@ -12,6 +12,7 @@ import { benchLate } from './late.ts';
 import { benchLive } from './live.ts';
 import type { Measurement } from './measure.ts';
 import { benchMirror } from './mirror.ts';
+import { benchPeers } from './peers/peers.ts';
 import { benchPostgres } from './postgres.ts';
 import { benchStart } from './processes/readiness.ts';
 import { benchProtocol } from './protocol.ts';
@@ -41,6 +42,7 @@ const namedOnly: typeof workloads = {
   chart: benchChart,
   mirror: benchMirror,
   workers: benchWorkers,
+  peers: benchPeers,
 };
 
 const print = (line: string) => process.stdout.write(`${line}\n`);

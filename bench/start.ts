@@ -10,6 +10,7 @@ const { programOf, remove } = await bundle('data-bench-', [
   'bench/programs/live-target.ts',
   'server/src/cluster/worker.ts',
   'bench/programs/postgres-follower.ts',
+  'bench/programs/peer-target.mjs',
   'bench/programs/growth-writer.ts',
   'bench/programs/explorer-target.ts',
   'bench/programs/chart-target.ts',

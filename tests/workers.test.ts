@@ -44,12 +44,26 @@ beforeAll(async () => {
   startedAtMs = Date.now();
   observations = Math.floor(startedAtMs / 1_000);
   limited = await addLimitedAccount();
-  server = await serve(['--key-file', '/nowhere'], { SEALPOST_KEY: world.key });
+  const noting = `--import=${notingModule()}`;
+  server = await serve(['--key-file', '/nowhere'], { SEALPOST_KEY: world.key, NODE_OPTIONS: noting });
 });
 afterAll(async () => {
   await server?.stop();
   world.remove();
 });
+
+/** A line for each message that tells a worker of stored reports: the worker's pid. */
+const toldFile = (): string => join(world.folder, 'told');
+
+/** A module that every process of the server loads first; only workers get messages. */
+const notingModule = (): string => {
+  const file = JSON.stringify(toldFile());
+  const text = `import { appendFileSync } from 'node:fs';
+    process.on('message', (message) => {
+      if (message?.kind === 'appended') appendFileSync(${file}, process.pid + '\\n');
+    });`;
+  return `data:text/javascript,${encodeURIComponent(text)}`;
+};
 
 const serve = (flags: readonly string[] = [], env: NodeJS.ProcessEnv = {}): Promise<Server> =>
   startServer(world, [...twoWorkers, ...flags], { SEALPOST_INGEST_TOKEN: ingestToken, ...env });
@@ -136,6 +150,12 @@ const requestsTotal = async ({ opsUrl }: Server): Promise<number> => {
   const counts = [...text.matchAll(/^sealpost_http_server_request_duration_seconds_count\{.*\} (\d+)$/gm)];
   return counts.reduce((sum, [, count]) => sum + Number(count), 0);
 };
+
+test('workers: the primary tells every worker of stored reports', async () => {
+  const told = (): number => new Set(readFileSync(toldFile(), 'utf8').trim().split('\n')).size;
+  await ingestNext();
+  await until(() => existsSync(toldFile()) && told() === 2);
+});
 
 test('workers: a report is readable in every worker as soon as it is acknowledged', async () => {
   const processes = new Set<string>();

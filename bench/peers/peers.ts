@@ -1,0 +1,176 @@
+// A node on either engine beside what one would write instead, from public packages (bench/peers): CPU per request, memory, lines of code,
+// alternating in one run; and live delivery beside `ws`.
+import assert from 'node:assert/strict';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { signRequest } from '@sealpost/protocol';
+import { openStore } from '../../server/src/store/open.ts';
+import { startPostgres } from '../../tests/support/running-postgres.ts';
+import {
+  type Account,
+  type Api,
+  bulkPath,
+  cpuPerRequest,
+  cycle,
+  latestPath,
+  pagePath,
+  startTarget,
+  type Target,
+} from '../http.ts';
+import { anonymousMegabytes, cpuOfTree, type Measurement, median } from '../measure.ts';
+import {
+  type LiveTarget,
+  measureDelays,
+  type RoundRules,
+  startLiveTarget,
+  stopLiveTarget,
+} from '../processes/live-readers.ts';
+import { startProgram } from '../processes/target.ts';
+import { fill } from '../rekeyed-reports.ts';
+
+const seconds = 1_200;
+const rounds = 3;
+
+/** Requests by name: as many different ones, each so many times. They are spread over all streams and all of the time. */
+const workloadsOf = (api: Api) => {
+  const spread = (count: number, path: (feedId: string, at: number) => string): readonly string[] =>
+    Array.from({ length: count }, (_, i) =>
+      path(api.feedIds[i % api.feedIds.length] ?? '', api.from + ((i * 37) % (seconds - 150))),
+    );
+  return [
+    { name: 'latest', paths: spread(24, latestPath), times: 100 },
+    { name: 'at', paths: spread(480, (id, at) => `/api/v1/reports?feedID=${id}&timestamp=${at}`), times: 5 },
+    { name: 'bulk of 24', paths: spread(120, (_, at) => bulkPath(api, at)), times: 5 },
+    { name: 'page of 100', paths: spread(240, pagePath), times: 2 },
+  ];
+};
+
+type Peer = Target & Account;
+
+const startPeer = (kind: string, address: string, from: number): Promise<Peer> =>
+  startProgram<Peer>('peer-target', [kind, address, String(from), String(seconds)]);
+
+/** A node on a store that is filled before it starts. */
+const startFilled = async (address: string, from: number): Promise<Api> => {
+  const store = await openStore(address, 'write');
+  await fill(store, from, seconds);
+  await store.close();
+  return startTarget<Api>('api', String(seconds), address, String(from));
+};
+
+const answerOf = async ({ url, userId, secret }: Peer, path: string): Promise<unknown> => {
+  const headers = signRequest({ method: 'GET', target: path, userId, timestampMs: Date.now() }, secret);
+  const { report, reports } = (await (await fetch(`${url}${path}`, { headers })).json()) as Record<string, unknown>; // either of them
+  return report ?? reports;
+};
+
+/** CPU of each workload and the memory afterwards, for each of the servers by turns. */
+const compareReads = async (api: Api, others: Readonly<Record<string, Peer>>): Promise<readonly Measurement[]> => {
+  const servers = Object.entries({ 'Sealpost, embedded engine': api, ...others });
+  const figures: Measurement[] = [];
+  for (const { name, paths, times } of workloadsOf(api)) {
+    const expected = await answerOf(api, paths.at(-1) ?? '');
+    for (const [, server] of servers) assert.deepEqual(await answerOf(server, paths.at(-1) ?? ''), expected);
+    const taken = servers.map((): number[] => []);
+    // The first round is for the compilers.
+    for (let round = 0; round <= rounds; round++)
+      for (const [i, [, server]] of servers.entries()) {
+        const cpu = await cpuPerRequest(server, paths.length * times, cycle(server, paths, times));
+        if (round > 0) taken[i]?.push(cpu);
+      }
+    for (const [i, [whose]] of servers.entries())
+      figures.push({ name: `${name}: ${whose}`, value: median(taken[i] ?? []), unit: 'µs CPU' });
+  }
+  for (const [whose, { child }] of servers)
+    figures.push({ name: `RssAnon: ${whose}`, value: anonymousMegabytes(child.pid), unit: 'MB' });
+  return figures;
+};
+
+const liveRules: RoundRules = { readers: 200, every: 1, request: 'send', rounds: 20, roundMs: 50 };
+
+/** CPU for each message that arrives at a reader, and the memory afterwards. */
+const measureLive = async (whose: string, target: LiveTarget): Promise<readonly Measurement[]> => {
+  const { child, feedIds } = target;
+  const { readers, rounds } = liveRules;
+  let cpu = 0;
+  await measureDelays(target, {
+    ...liveRules,
+    onMeasured: (when) => {
+      cpu = cpuOfTree(child.pid ?? 0) - (when === 'begun' ? 0 : cpu);
+    },
+  });
+  const note = `${readers} readers of ${feedIds.length} streams`;
+  const memory = anonymousMegabytes(child.pid);
+  await stopLiveTarget(target);
+  return [
+    { name: `live message: ${whose}`, value: cpu / (rounds * readers * feedIds.length), unit: 'µs CPU', note },
+    { name: `RssAnon, live: ${whose}`, value: memory, unit: 'MB' },
+  ];
+};
+
+const compareLive = async (): Promise<readonly Measurement[]> => [
+  ...(await measureLive('Sealpost, storing included', await startLiveTarget('api'))),
+  ...(await measureLive('ws', await startProgram<LiveTarget>('peer-target', ['ws']))),
+];
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+
+/** Lines of code below a folder, or of files: neither blank nor only a comment, and none of tests. */
+const linesOf = (paths: readonly string[]): number => {
+  const files = paths.flatMap((path) =>
+    /\.mjs$/.test(path)
+      ? [join(root, path)]
+      : readdirSync(join(root, path), { recursive: true, encoding: 'utf8' })
+          .filter((name) => /\.ts$/.test(name) && !/\.(test|contract|fuzz|bench|fixture)\.ts$/.test(name))
+          .map((name) => join(root, path, name)),
+  );
+  const isCode = (line: string): boolean => !/^\s*($|\/\/|\/\*|\*)/.test(line);
+  return files.reduce((sum, file) => sum + readFileSync(file, 'utf8').split('\n').filter(isCode).length, 0);
+};
+
+const countLines = (): readonly Measurement[] => {
+  const peer = (...names: readonly string[]) => linesOf(names.map((name) => `bench/peers/${name}.mjs`));
+  const line = (whose: string, value: number): Measurement => ({
+    name: `lines of code: ${whose}`,
+    value,
+    unit: 'lines',
+  });
+  return [
+    line('Sealpost, server and protocol', linesOf(['server/src', 'protocol/src'])),
+    line(
+      'Sealpost, of these HTTP, access and store',
+      linesOf(['http', 'access', 'store'].map((part) => `server/src/${part}`)),
+    ),
+    line('Fastify and PostgreSQL', peer('authenticate', 'fastify-server', 'postgres-reports')),
+    line('Fastify and SQLite', peer('authenticate', 'fastify-server', 'sqlite-reports')),
+    line('ws', peer('authenticate', 'ws-fanout')),
+  ];
+};
+
+export const benchPeers = async (): Promise<readonly Measurement[]> => {
+  const server = await startPostgres({ durable: true });
+  const folder = mkdtempSync(join(tmpdir(), 'sealpost-bench-'));
+  const children: Target['child'][] = [];
+  const kept = <T extends Target>(target: T): T => {
+    children.push(target.child);
+    return target;
+  };
+  try {
+    const api = kept(await startTarget<Api>('api', String(seconds)));
+    const others = {
+      'Sealpost, PostgreSQL': kept(await startFilled(server.url('node'), api.from)),
+      'Fastify, PostgreSQL': kept(await startPeer('postgres', server.base, api.from)),
+      'Fastify, SQLite': kept(await startPeer('sqlite', join(folder, 'reports.db'), api.from)),
+    };
+    const reads = await compareReads(api, others);
+    return [...reads, ...(await compareLive()), ...countLines()];
+  } finally {
+    for (const child of children) child.kill('SIGTERM');
+    await sleep(200);
+    await server.stop();
+    rmSync(folder, { recursive: true, force: true });
+  }
+};
