@@ -17,20 +17,21 @@ const decoded = {
 };
 const latest = { decoded } as LiveReport; // the fields that a file has
 const day = { first: -3_000n * one, sinceMs: 1_699_920_000_000, isToTheMinute: false, isWhole: true, points: [] };
+const firstMs = day.sinceMs + 125_250;
 
-test('csv: exact values, times in UTC, lines that end with CR LF', () => {
-  const [head, line, end] = toCsv([{ stream: stream(), latest, day }]).split('\r\n');
+test('csv: exact values, times of reports in UTC, lines that end with CR LF', () => {
+  const [head, line, end] = toCsv([{ stream: stream(), latest, day, firstMs }]).split('\r\n');
   expect(head).toBe(
     'feed_id,name,pair,asset_name,asset_class,feed_type,attribute_type,schema,status,price,unit,bid,ask,spread_bps,valid_from,observed_at,change,change_percent,change_since',
   );
   expect(line).toBe(
-    `${feedId},ETH/USD-CexPrice,ETH/USD,Ether,Crypto,Crypto,CexPrice,V3,live,-3000.000000000000000001,USD,9999,10001,2,2023-11-14T22:13:20.000Z,2023-11-14T22:13:21.250Z,-0.000000000000000001,0,2023-11-14T00:00:00.000Z`,
+    `${feedId},ETH/USD-CexPrice,ETH/USD,Ether,Crypto,Crypto,CexPrice,V3,live,-3000.000000000000000001,USD,9999,10001,2,2023-11-14T22:13:20.000Z,2023-11-14T22:13:21.250Z,-0.000000000000000001,0,2023-11-14T00:02:05.250Z`,
   );
   expect(end).toBe('');
 });
 
 test('csv: a stream without reports has empty fields', () => {
-  const [, line] = toCsv([{ stream: stream(), latest: undefined, day }]).split('\r\n');
+  const [, line] = toCsv([{ stream: stream(), latest: undefined, day, firstMs }]).split('\r\n');
   expect(line).toBe(`${feedId},ETH/USD-CexPrice,ETH/USD,Ether,Crypto,Crypto,CexPrice,V3,live,,USD,,,,,,,,`);
 });
 
@@ -44,6 +45,6 @@ test.each([
   ['\tx', "'\tx"],
   ['plain', 'plain'],
 ])('csv: the text %j is the field %j', (assetName, expected) => {
-  const text = toCsv([{ stream: stream({ assetName }), latest: undefined, day: undefined }]);
+  const text = toCsv([{ stream: stream({ assetName }), latest: undefined, day: undefined, firstMs: undefined }]);
   expect(text).toContain(`,ETH/USD,${expected},Crypto,`);
 });

@@ -13,6 +13,8 @@ export type CsvRow = {
   readonly stream: CatalogEntry;
   readonly latest: LiveReport | undefined;
   readonly day: Day | undefined;
+  /** When the first report of the day was observed. */
+  readonly firstMs: number | undefined;
 };
 
 const isoOf = (ms: number | undefined): string => (ms === undefined ? '' : new Date(ms).toISOString());
@@ -46,7 +48,7 @@ const fileColumns: Readonly<Record<string, (row: CsvRow) => string>> = {
   observed_at: ({ latest }) => isoOf(latest?.decoded.observationsMs),
   change: (row) => decimal(changeIn(row)?.difference),
   change_percent: (row) => decimal(changeIn(row)?.percent, 6),
-  change_since: (row) => (changeIn(row) === undefined ? '' : isoOf(row.day?.sinceMs)),
+  change_since: (row) => (changeIn(row) === undefined ? '' : isoOf(row.firstMs)),
 };
 
 const number = /^-?[0-9]+(\.[0-9]+)?$/;

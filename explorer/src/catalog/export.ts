@@ -2,16 +2,19 @@
 import type { CatalogEntry } from '@sealpost/protocol';
 import type { Explorer } from '../state/explorer.ts';
 import { formatCount } from '../ui/format.ts';
+import { readFirstMsOfMany } from '../ui/price/first-report.ts';
 import { download, toCsv } from './csv.ts';
 
-/** Longest wait for values. 2,000 streams take about 10 s within the rate limit. */
+/** Longest wait for values. 2,000 streams take about 15 s within the rate limit. */
 const waitMaxMs = 20_000;
+/** What is left of it at least for the times at which changes start. */
+const timesMinMs = 5_000;
 const lookEveryMs = 100;
 
 /** Downloads the streams, in this order. Returns what to tell the user. */
 export const exportStreams = async (
   streams: readonly CatalogEntry[],
-  { live, days, clock }: Pick<Explorer, 'live' | 'days' | 'clock'>,
+  { session, live, days, clock }: Pick<Explorer, 'session' | 'live' | 'days' | 'clock'>,
   readable: ReadonlySet<string>,
 ): Promise<string> => {
   const feedIds = streams.map(({ feedId }) => feedId).filter((feedId) => readable.has(feedId));
@@ -28,13 +31,20 @@ export const exportStreams = async (
   const startedMs = Date.now();
   while (look() > 0 && Date.now() - startedMs < waitMaxMs)
     await new Promise((resolve) => setTimeout(resolve, lookEveryMs));
-  const rows = streams.map((stream) => ({
+  const known = streams.map((stream) => ({
     stream,
     latest: readable.has(stream.feedId) ? live.latest(stream.feedId).peek() : undefined,
     day: days.of(stream.feedId).peek(),
   }));
+  const starts = known.flatMap(({ stream: { feedId }, latest, day }) =>
+    latest === undefined || day === undefined ? [] : [{ feedId, second: day.sinceMs / 1_000, open: day.first }],
+  );
+  const leftMs = Math.max(timesMinMs, waitMaxMs - (Date.now() - startedMs));
+  const firstMs = await readFirstMsOfMany(session.client.peek(), starts, AbortSignal.timeout(leftMs));
+  const rows = known.map((row) => ({ ...row, firstMs: firstMs.get(row.stream.feedId) }));
   const time = new Date(clock.nowMs.peek()).toISOString().slice(0, 19).replaceAll(':', '-');
   download(`sealpost-streams-${time}Z.csv`, toCsv(rows));
+  for (const { feedId } of starts) if (!firstMs.has(feedId)) waiting.add(feedId);
   const missing = waiting.size;
   const exported = `Exported ${formatCount(rows.length)} ${rows.length === 1 ? 'stream' : 'streams'}.`;
   return missing === 0

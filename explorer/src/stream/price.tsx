@@ -7,12 +7,14 @@ import { Exact, Freshness, Loading, Pill, Time, useTitle } from '../ui/component
 import { formatAge, formatPrice, splitPrice } from '../ui/format.ts';
 import { intervalMsOf } from '../ui/interval.ts';
 import { liveTexts } from '../ui/live-texts.ts';
+import { useLoaded } from '../ui/loaded.ts';
 import { marketStatusOf } from '../ui/market-status.ts';
 import { changeOf, formatPercent } from '../ui/price/change.ts';
+import { readFirstMs } from '../ui/price/first-report.ts';
 import { StreamStateMark, streamStateOf } from '../ui/price/stream-state.tsx';
 import { describeOldPrice, isMarketClosed } from '../ui/price-age.ts';
 import { unitTextOf } from '../ui/price-unit.ts';
-import type { ViewedChange } from './chart/viewed.ts';
+import type { RangeStart, ViewedChange } from './chart/viewed.ts';
 import { MarketClosed } from './market-closed.tsx';
 
 /** The state of the live connection; screen readers announce changes. */
@@ -62,7 +64,9 @@ export const StreamPrice = ({ stream, change }: StreamPriceProps) => {
           <Pill kind="warn">{old}</Pill>
         </p>
       )}
-      {change !== undefined && <Change change={change} price={decoded.price} isOld={old !== undefined} />}
+      {change !== undefined && (
+        <Change feedId={stream.feedId} change={change} price={decoded.price} isOld={old !== undefined} />
+      )}
       <PriceFacts decoded={decoded} nowMs={nowMs} isEnded={state === 'ended'} />
     </div>
   );
@@ -99,15 +103,14 @@ const NoPrice = ({ stream }: { readonly stream: CatalogEntry }) => {
   );
 };
 
-const Change = ({
-  change: { start, endPrice, words },
-  price,
-  isOld,
-}: {
+type ChangeProps = {
+  readonly feedId: string;
   readonly change: ViewedChange;
   readonly price: bigint;
   readonly isOld: boolean;
-}) => {
+};
+
+const Change = ({ feedId, change: { start, endPrice, words }, price, isOld }: ChangeProps) => {
   const { difference, percent } = changeOf(start.price, endPrice ?? price);
   const kind = isOld ? 'muted' : difference > 0n ? 'ok' : difference < 0n ? 'bad' : 'muted';
   return (
@@ -120,13 +123,36 @@ const Change = ({
       <span class="muted">
         {start.isWhole || endPrice !== undefined ? (
           words
+        ) : start.isExact ? (
+          <Since ms={start.second * 1_000} />
         ) : (
-          <>
-            since <Time ms={start.second * 1_000} />
-          </>
+          <SinceFirst feedId={feedId} start={start} />
         )}
       </span>
     </p>
+  );
+};
+
+const Since = ({ ms }: { readonly ms: number }) => (
+  <>
+    since <Time ms={ms} />
+  </>
+);
+
+/** Since the first report of a candle; until that is known, after the candle's start. */
+const SinceFirst = ({ feedId, start }: { readonly feedId: string; readonly start: RangeStart }) => {
+  const { session } = useExplorer();
+  const client = session.client.value;
+  const { second, price } = start;
+  const [first] = useLoaded(
+    (signal) => readFirstMs(client, { feedId, second, open: price }, signal),
+    [client, feedId, second, price],
+  );
+  if (first.phase === 'ready' && first.value !== undefined) return <Since ms={first.value} />;
+  return (
+    <>
+      after <Time ms={second * 1_000} />
+    </>
   );
 };
 

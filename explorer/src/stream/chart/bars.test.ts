@@ -72,9 +72,24 @@ test('bars: points are those of the grid', () => {
 });
 
 test('bars: a change starts with the first report in view, or the opening of the first candle, and says if that is late', () => {
-  expect(rangeStartOf(reports, { from: 10, to: 60 })).toEqual({ price: one, second: 11, isWhole: true });
-  expect(rangeStartOf(reports, { from: 12, to: 60 })).toEqual({ price: one, second: 14, isWhole: false });
+  expect(rangeStartOf(reports, { from: 10, to: 60 })).toEqual({ price: one, second: 11, isExact: true, isWhole: true });
+  expect(rangeStartOf(reports, { from: 12, to: 60 })).toEqual({
+    price: one,
+    second: 14,
+    isExact: true,
+    isWhole: false,
+  });
   expect(rangeStartOf(reports, { from: 30, to: 60 })).toBeUndefined();
-  expect(rangeStartOf(candles, { from: 0, to: 600 })).toEqual({ price: one, second: 60, isWhole: true });
-  expect(rangeStartOf(candles, { from: 200, to: 800 })).toEqual({ price: one, second: 300, isWhole: false });
+  expect(rangeStartOf(candles, { from: 0, to: 600 })).toEqual({
+    price: one,
+    second: 60,
+    isExact: false,
+    isWhole: true,
+  });
+  expect(rangeStartOf(candles, { from: 200, to: 800 })).toEqual({
+    price: one,
+    second: 300,
+    isExact: false,
+    isWhole: false,
+  });
 });

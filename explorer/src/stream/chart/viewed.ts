@@ -9,8 +9,10 @@ import { type ChartView, rangeWordsOf, windowOf } from './view.ts';
 /** Where a change starts. */
 export type RangeStart = {
   readonly price: bigint;
-  /** When that price was observed. */
+  /** When that price was observed, or the first second of its candle. */
   readonly second: number;
+  /** False if `second` is only that of a candle: its first report may be later. */
+  readonly isExact: boolean;
   /** Does it cover the range? False if the first report is later than the range's start. */
   readonly isWhole: boolean;
 };
@@ -24,12 +26,13 @@ export const rangeStartOf = (
     const candle = candles.find(({ timestamp }) => timestamp >= from && timestamp < to);
     if (candle === undefined) return undefined;
     const isWhole = candle.timestamp <= from + Math.max(stepOf(grid.resolution), (to - from) / 50);
-    return { price: candle.open, second: candle.timestamp, isWhole };
+    return { price: candle.open, second: candle.timestamp, isExact: grid.resolution === 1, isWhole };
   }
   const span = spans.find(({ timestamp }) => timestamp >= from && timestamp < to);
   if (span === undefined) return undefined;
   const lengthSeconds = Math.ceil((span.endMs - span.startMs) / 1_000);
-  return { price: span.price, second: span.timestamp, isWhole: span.timestamp <= from + lengthSeconds };
+  const isWhole = span.timestamp <= from + lengthSeconds;
+  return { price: span.price, second: span.timestamp, isExact: true, isWhole };
 };
 
 export type ViewedChange = {
