@@ -5,7 +5,7 @@ import { useEffect, useState } from 'preact/hooks';
 import { CatalogPage } from './catalog/page.tsx';
 import type { Chunks } from './state/code/chunks.ts';
 import { createPageCode, type PageCode } from './state/code/page-code.ts';
-import { type PageRoute, parseRoute } from './state/router.ts';
+import { explainUnknownPath, type PageRoute, parseRoute } from './state/router.ts';
 import { Empty, Failure, Loading, useTitle } from './ui/components.tsx';
 
 type Show = (route: PageRoute) => JSX.Element | null;
@@ -87,7 +87,8 @@ const onIdle = (act: () => Promise<void>): (() => void) => {
 export const Page = ({ route, code }: { readonly route: PageRoute; readonly code: ExplorerPages }) => {
   const { page } = route;
   if (page === 'catalog') return <CatalogPage />;
-  return isLazy(page) ? <LazyPage key={page} name={page} route={route} code={code} /> : <UnknownPage />;
+  if (page === 'unknown') return <UnknownPage path={route.path} />;
+  return <LazyPage key={page} name={page} route={route} code={code} />;
 };
 
 const LazyPage = ({
@@ -121,19 +122,27 @@ const LazyPage = ({
   );
 };
 
-const UnknownPage = () => {
+const UnknownPage = ({ path }: { readonly path: string }) => {
   useTitle('Page not found');
+  const { text, href, label } = explainUnknownPath(path);
   return (
     <Empty
       title="Page not found"
       level={1}
       action={
-        <a class="button" href="/">
-          See all streams
-        </a>
+        <div class="row">
+          {href !== undefined && (
+            <a class="button" href={href}>
+              {label}
+            </a>
+          )}
+          <a class="button" href="/">
+            See all streams
+          </a>
+        </div>
       }
     >
-      The address of a stream is /streams/FEED_ID. The address of a report is /streams/FEED_ID/at/UNIX_SECONDS.
+      {text}
     </Empty>
   );
 };

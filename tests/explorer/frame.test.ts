@@ -291,17 +291,18 @@ test(
 );
 
 test(
-  'alerts: "Edit" moves the focus to the form, and back when the alert is saved, which is announced',
+  'alerts: "Edit" moves the focus to the form each time, and back when the alert is saved, which is announced',
   async () => {
     const { page } = await world.openPage({ path: `/alerts?feed=${world.feedIds[0]}` });
     await page.getByRole('combobox', { name: 'When' }).selectOption('stale');
     await page.getByRole('button', { name: 'Add alert' }).press('Enter');
     await page.getByRole('status').filter({ hasText: 'Alert added.' }).waitFor();
     await page.getByRole('button', { name: 'Edit: No report for 5 intervals' }).press('Enter');
-    await expect
-      .poll(() => page.evaluate(() => document.activeElement?.closest('label')?.textContent))
-      .toMatch(/^When/);
+    const field = () => page.evaluate(() => document.activeElement?.closest('label')?.textContent);
+    await expect.poll(field).toMatch(/^When/);
     await page.getByRole('textbox', { name: 'Intervals' }).fill('7');
+    await page.getByRole('button', { name: 'Edit: No report for 5 intervals' }).press('Enter');
+    await expect.poll(field).toMatch(/^When/);
     await page.getByRole('button', { name: 'Save', exact: true }).press('Enter');
     await page.getByRole('status').filter({ hasText: 'Alert saved.' }).waitFor();
     const focusedLabel = () => page.evaluate(() => document.activeElement?.getAttribute('aria-label'));

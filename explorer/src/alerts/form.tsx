@@ -1,10 +1,11 @@
-// The form that adds or edits an alert. `/alerts?feed=FEED_ID&level=PRICE` opens it with the stream and price of another page.
+// The form that adds or edits an alert. The address opens it with the stream and price of another page.
 import { formatDecimal } from '@sealpost/client';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { Alerts } from '../state/alerts/alerts.ts';
 import { type Alert, type AlertRule, alertsMax, intervalsMax, isFeedId, parseLevel } from '../state/alerts/rules.ts';
 import { useExplorer } from '../state/explorer.ts';
 import { shortId } from '../ui/format.ts';
+import { readAlertAddress } from './address.ts';
 
 const kinds = {
   above: 'Price rises to a level',
@@ -57,15 +58,22 @@ const saveDraft = (alerts: Alerts, draft: Draft, edited: Alert | undefined): str
 
 type Said = { readonly text: string; readonly isProblem: boolean };
 
-type CardProps = { readonly edited: Alert | undefined; readonly isFull: boolean; readonly onDone: () => void };
+type CardProps = {
+  readonly edited: Alert | undefined;
+  /** How often an alert was chosen to be edited; the form gets the focus each time. */
+  readonly edits: number;
+  readonly isFull: boolean;
+  readonly onDone: () => void;
+};
 
 /** The card stays while its form begins anew for each alert, so that screen readers announce what became of the last one. */
-export const AlertForm = ({ edited, isFull, onDone }: CardProps) => {
+export const AlertForm = (props: CardProps) => {
+  const { edited, isFull } = props;
   const [said, setSaid] = useState<Said | undefined>(undefined);
   return (
     <section class="card" aria-labelledby="alert-form-title">
       <h2 id="alert-form-title">{edited === undefined ? 'Add an alert' : 'Edit the alert'}</h2>
-      <DraftForm key={edited?.id ?? 'new'} edited={edited} isFull={isFull} onDone={onDone} say={setSaid} />
+      <DraftForm key={edited?.id ?? 'new'} {...props} say={setSaid} />
       <p class={`small ${said?.isProblem === true ? 'bad' : 'muted'}`} role="status">
         {said?.text ?? (isFull ? `There are ${alertsMax} alerts, as many as there may be.` : '')}
       </p>
@@ -75,13 +83,12 @@ export const AlertForm = ({ edited, isFull, onDone }: CardProps) => {
 
 type FormProps = CardProps & { readonly say: (said: Said | undefined) => void };
 
-const DraftForm = ({ edited, isFull, onDone, say }: FormProps) => {
+const DraftForm = ({ edited, edits, isFull, onDone, say }: FormProps) => {
   const { alerts, router } = useExplorer();
   const [draft, setDraft] = useState<Draft>(() => {
-    const { query } = router.address.peek();
     if (edited !== undefined) return draftOf(edited);
-    const feedId = query.get('feed')?.toLowerCase();
-    return { ...emptyDraft, feedId: isFeedId(feedId) ? feedId : '', level: query.get('level') ?? '' };
+    const { feedId, level } = readAlertAddress(router.address.peek().query);
+    return { ...emptyDraft, feedId, level };
   });
   const [isAdded, setAdded] = useState(false);
   const first = useRef<HTMLSelectElement>(null);
@@ -89,7 +96,7 @@ const DraftForm = ({ edited, isFull, onDone, say }: FormProps) => {
     if (edited === undefined) return;
     say(undefined);
     first.current?.focus(); // the form is above the list, maybe out of view
-  }, []);
+  }, [edits]);
   const change = (part: Partial<Draft>): void => {
     setDraft((last) => ({ ...last, ...part }));
     setAdded(false);

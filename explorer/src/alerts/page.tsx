@@ -4,15 +4,17 @@ import { type Alert, alertsMax, ruleText } from '../state/alerts/rules.ts';
 import { useExplorer } from '../state/explorer.ts';
 import { streamHref } from '../state/router.ts';
 import { explainError } from '../state/session.ts';
+import { AddressProblems } from '../ui/address-problems.tsx';
 import { Notice, Pill, Time, useTitle } from '../ui/components.tsx';
 import { shortId } from '../ui/format.ts';
 import { SignInButton } from '../ui/sign-in-dialog.tsx';
+import { readAlertAddress } from './address.ts';
 import { AlertForm } from './form.tsx';
 import '../styles/alerts.css';
 
 export const AlertsPage = () => {
-  const { alerts } = useExplorer();
-  const { edited, setEdited } = useEdited();
+  const { alerts, router } = useExplorer();
+  const { edited, edits, edit, endEdit } = useEdited();
   useTitle('Alerts');
   const list = alerts.list.value;
   return (
@@ -27,12 +29,14 @@ export const AlertsPage = () => {
         </p>
       </header>
       <AlertConditions />
+      <AddressProblems problems={readAlertAddress(router.address.value.query).problems} />
       <AlertForm
         edited={list.find(({ id }) => id === edited)}
         isFull={list.length >= alertsMax}
-        onDone={() => setEdited(undefined)}
+        edits={edits}
+        onDone={endEdit}
       />
-      <AlertList list={list} onEdit={setEdited} />
+      <AlertList list={list} onEdit={edit} />
       <AlertHistory />
     </div>
   );
@@ -43,12 +47,22 @@ const editId = (id: string): string => `edit-${id}`;
 /** The alert in the form. When the form is done with it, the focus returns to its button. */
 const useEdited = () => {
   const [edited, setEdited] = useState<string | undefined>(undefined);
+  const [edits, setEdits] = useState(0);
   const last = useRef<string | undefined>(undefined);
   useEffect(() => {
     if (edited === undefined && last.current !== undefined) document.getElementById(editId(last.current))?.focus();
     last.current = edited;
   }, [edited]);
-  return { edited, setEdited };
+  return {
+    edited,
+    /** Rises with every "Edit", also of the alert that is in the form already. */
+    edits,
+    edit: (id: string) => {
+      setEdited(id);
+      setEdits((count) => count + 1);
+    },
+    endEdit: () => setEdited(undefined),
+  };
 };
 
 /** What keeps alerts from working now, and how notifications are shown. */
@@ -151,10 +165,10 @@ const AlertState = ({ alert: { rule, isPaused, isArmed, lastMs } }: { readonly a
 };
 
 const AlertRow = ({ alert, onEdit }: { readonly alert: Alert; readonly onEdit: (id: string) => void }) => {
-  const { alerts, catalog } = useExplorer();
+  const { alerts, catalog, live } = useExplorer();
   const state = catalog.state.value;
   const isUnreadable = state.phase === 'ready' && state.readable.size > 0 && !state.readable.has(alert.feedId);
-  const name = ruleText(alert.rule);
+  const name = ruleText(alert.rule, live.digits(alert.feedId).value);
   return (
     <li class="alert-row">
       <div>

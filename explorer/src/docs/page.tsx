@@ -1,12 +1,12 @@
 // The API docs: what /openapi.json says, with this server's address and streams, and requests that can be sent from the page.
 import type { OpenApiDocument } from '@sealpost/protocol/openapi';
-import { useEffect, useMemo } from 'preact/hooks';
+import { useEffect, useMemo, useState } from 'preact/hooks';
 import { useExplorer } from '../state/explorer.ts';
 import { type SampleLanguage, sampleLanguages } from '../ui/code-samples.ts';
 import { Copy, Loading, Notice, useTitle } from '../ui/components.tsx';
 import { useLoaded } from '../ui/loaded.ts';
 import { SignInButton } from '../ui/sign-in-dialog.tsx';
-import { followAnchors, goToAnchor } from './anchors.ts';
+import { followAnchors, goToAnchor, missingAnchor } from './anchors.ts';
 import { DocsContext, type DocsParts, useDocs } from './docs-context.ts';
 import { type ApiDocs, errorAnchor, readDocument } from './document.ts';
 import { Operation } from './operation.tsx';
@@ -66,13 +66,19 @@ const Docs = ({ docs }: { readonly docs: ApiDocs }) => {
   const streams = useMemo(() => pickStreams(state), [state]);
   const { origin } = location;
   const parts: DocsParts = { docs, origin, streams, nowSeconds, language, setLanguage, send };
-  useEffect(() => followAnchors(window), []);
+  const [missing, setMissing] = useState<string | undefined>(undefined);
+  useEffect(() => followAnchors(window, () => setMissing(missingAnchor(window))), []);
   return (
     <DocsContext.Provider value={parts}>
       <div class="docs">
         <DocsSidebar onChoose={(anchor) => goToAnchor(window, anchor)} />
         <div class="docs-text">
           <h1>API docs</h1>
+          {missing !== undefined && (
+            <Notice kind="warning" title={`There is no section “${missing}”`}>
+              Choose one from the contents, or search for it.
+            </Notice>
+          )}
           <p class="docs-lead">
             <InlineText text={docs.lead} />
           </p>

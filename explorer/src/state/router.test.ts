@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createRouter, parseRoute, reportHref, streamHref } from './router.ts';
+import { createRouter, explainUnknownPath, parseRoute, reportHref, streamHref } from './router.ts';
 
 const feedId = `0x0003${'ab'.repeat(30)}`;
 
@@ -24,7 +24,7 @@ test('router: other paths are unknown', () => {
     `${streamHref(feedId)}/at/x`,
     `${streamHref(feedId)}/at/12345678901`,
   ])
-    expect(parseRoute(path)).toEqual({ page: 'unknown' });
+    expect(parseRoute(path)).toEqual({ page: 'unknown', path });
 });
 
 /** A window that keeps its history as a list. */
@@ -160,4 +160,37 @@ test('router: a pushed query is a history entry, and the page does not scroll', 
   goBack();
   expect(address.value.query.get('at')).toBeNull();
   expect(window.scrollY).toBe(640);
+});
+
+test.each([
+  [
+    '/nothing',
+    {
+      text: 'The address of a stream is /streams/FEED_ID. The address of a report is /streams/FEED_ID/at/UNIX_SECONDS.',
+    },
+  ],
+  ['/streams/BTC%20USD', { text: '“BTC USD” is not a feed ID: expected 0x and 64 hex digits.' }],
+  ['/streams/%E0/at/5', { text: '“%E0” is not a feed ID: expected 0x and 64 hex digits.' }],
+  [
+    `/streams/${feedId}/reports`,
+    { text: 'A stream has no page “/reports”.', href: `/streams/${feedId}`, label: 'Go to the stream' },
+  ],
+  [
+    `/streams/${feedId}/at/1763190000123`,
+    {
+      text: '“1763190000123” is not a time in Unix seconds.',
+      href: `/streams/${feedId}/at/1763190000`,
+      label: 'Read it as milliseconds',
+    },
+  ],
+  [
+    `/streams/${feedId}/at/2026-11-15T09:28:17+01:00`,
+    {
+      text: '“2026-11-15T09:28:17+01:00” is not a time in Unix seconds.',
+      href: `/streams/${feedId}?at=2026-11-15T09:28:17%2B01:00`,
+      label: 'Look up that time',
+    },
+  ],
+])('routes: the path %s is explained', (path, expected) => {
+  expect(explainUnknownPath(path)).toEqual(expected);
 });

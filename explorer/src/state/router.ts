@@ -10,7 +10,7 @@ export type PageRoute =
   | { readonly page: 'docs' }
   | { readonly page: 'inspect' }
   | { readonly page: 'status' }
-  | { readonly page: 'unknown' };
+  | { readonly page: 'unknown'; readonly path: string };
 
 export type PageAddress = { readonly route: PageRoute; readonly query: URLSearchParams };
 
@@ -24,6 +24,43 @@ export type Router = {
   readonly pushQuery: (query: URLSearchParams) => void;
 };
 
+/** Why a path has no page, and where to go instead. */
+export type UnknownPath = { readonly text: string; readonly href?: string; readonly label?: string };
+
+export const explainUnknownPath = (path: string): UnknownPath => {
+  const [, stream, rest = '', at] = /^\/streams\/([^/]+)(\/at\/(.+)|\/.*)?$/.exec(path) ?? [];
+  if (stream === undefined)
+    return {
+      text: 'The address of a stream is /streams/FEED_ID. The address of a report is /streams/FEED_ID/at/UNIX_SECONDS.',
+    };
+  const feedId = readFeedId(stream);
+  if (feedId === undefined) return { text: `“${shorten(stream)}” is not a feed ID: expected 0x and 64 hex digits.` };
+  if (at === undefined)
+    return { text: `A stream has no page “${shorten(rest)}”.`, href: streamHref(feedId), label: 'Go to the stream' };
+  const text = `“${shorten(at)}” is not a time in Unix seconds.`;
+  if (/^[0-9]{13}$/.test(at))
+    return { text, href: reportHref(feedId, Math.floor(Number(at) / 1_000)), label: 'Read it as milliseconds' };
+  return {
+    text,
+    href: `${streamHref(feedId)}?at=${encodeURIComponent(decode(at)).replaceAll('%3A', ':')}`,
+    label: 'Look up that time',
+  };
+};
+
+/** Part of a path as text. */
+const shorten = (text: string): string => {
+  const whole = decode(text);
+  return whole.length <= 80 ? whole : `${whole.slice(0, 79)}…`;
+};
+
+const decode = (text: string): string => {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text; // an incomplete escape
+  }
+};
+
 /** The page at a path. */
 export const parseRoute = (path: string): PageRoute => {
   if (path === '/') return { page: 'catalog' };
@@ -33,7 +70,7 @@ export const parseRoute = (path: string): PageRoute => {
   if (path === '/status') return { page: 'status' };
   const [, raw, timestamp] = /^\/streams\/([^/]+)(?:\/at\/([0-9]{1,10}))?$/.exec(path) ?? [];
   const feedId = raw === undefined ? undefined : readFeedId(raw);
-  if (feedId === undefined) return { page: 'unknown' };
+  if (feedId === undefined) return { page: 'unknown', path };
   return timestamp === undefined
     ? { page: 'stream', feedId }
     : { page: 'report', feedId, timestamp: Number(timestamp) };

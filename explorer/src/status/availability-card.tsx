@@ -3,6 +3,7 @@
 import type { CatalogEntry } from '@sealpost/protocol';
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import { useExplorer } from '../state/explorer.ts';
+import { AddressProblems } from '../ui/address-problems.tsx';
 import { Failure, Loading, Notice } from '../ui/components.tsx';
 import { formatCount } from '../ui/format.ts';
 import { SignInButton } from '../ui/sign-in-dialog.tsx';
@@ -10,6 +11,7 @@ import {
   type AvailabilityOrder,
   availabilityColumnNames,
   availabilityColumns,
+  availabilityProblems,
   type Measured,
   readAvailabilityOrder,
   searchStreams,
@@ -69,6 +71,7 @@ const useChoice = (streams: readonly CatalogEntry[]) => {
     matching,
     page,
     pages,
+    problems: availabilityProblems(query, pages),
     search: (q: string) => change({ q, page: '' }),
     sort: (next: AvailabilityOrder) =>
       change({ sort: writeAvailabilityOrder(next) === 'stream' ? '' : writeAvailabilityOrder(next), page: '' }),
@@ -98,6 +101,7 @@ const MeasuredStreams = ({ streams }: { readonly streams: readonly CatalogEntry[
         seconds.
       </p>
       <Toolbar choice={choice} />
+      <AddressProblems problems={choice.problems} />
       <Problem measurements={measurements} wanted={wanted} />
       {matching.length === 0 ? (
         <p class="muted">No stream matches the search.</p>

@@ -2,6 +2,7 @@ import type { StreamCoverage } from '@sealpost/client';
 import type { CatalogEntry } from '@sealpost/protocol';
 import { expect, test } from 'vitest';
 import {
+  availabilityProblems,
   describeStrip,
   formatAvailability,
   measuredRange,
@@ -111,4 +112,17 @@ test('availability: a click on a head sorts by it, the worst first, and another 
     'lag',
   ]);
   expect(writeAvailabilityOrder(toggleAvailabilityOrder(first, 'availability'))).toBe('availability');
+});
+
+test('availability: an order or page that the address has wrong is named', () => {
+  const texts = (query: string) => availabilityProblems(new URLSearchParams(query), 3).map(({ text }) => text);
+  expect(['', 'q=btc&sort=-lag&page=3', 'page=4', 'page=x&sort=price'].map(texts)).toEqual([
+    [],
+    [],
+    ['page must be from 1 to 3.'],
+    [
+      'sort must be stream, status, lag, availability, gaps, longest, or one of them after a minus.',
+      'page must be from 1 to 3.',
+    ],
+  ]);
 });

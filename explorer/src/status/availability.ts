@@ -1,6 +1,7 @@
 // Lag and availability of streams over the last day, for the table of the status page: what is asked for, the cells of a strip, search and order.
 import type { StreamCoverage } from '@sealpost/client';
 import type { CatalogEntry } from '@sealpost/protocol';
+import type { AddressProblem } from '../ui/address-problems.tsx';
 
 const hourSeconds = 3_600;
 export const hourCount = 24;
@@ -86,6 +87,21 @@ export const readAvailabilityOrder = (raw: string | null): AvailabilityOrder => 
   const descending = raw?.startsWith('-') ?? false;
   const column = availabilityColumnNames.find((name) => name === raw?.slice(descending ? 1 : 0));
   return column === undefined ? { column: 'stream', descending: false } : { column, descending };
+};
+
+/** What is wrong with `sort` and `page` in the address. A page is the number of one of `pages`. */
+export const availabilityProblems = (query: URLSearchParams, pages: number): readonly AddressProblem[] => {
+  const [sort, page] = [query.get('sort'), query.get('page')];
+  const isSort = availabilityColumnNames.some((name) => name === sort?.replace(/^-/, ''));
+  const isPage = page !== null && /^[1-9][0-9]{0,5}$/.test(page) && Number(page) <= pages;
+  return [
+    ...(sort === null || isSort
+      ? []
+      : [{ name: 'sort', text: `sort must be ${availabilityColumnNames.join(', ')}, or one of them after a minus.` }]),
+    ...(page === null || isPage
+      ? []
+      : [{ name: 'page', text: pages === 1 ? 'page must be 1.' : `page must be from 1 to ${pages}.` }]),
+  ];
 };
 
 export const writeAvailabilityOrder = ({ column, descending }: AvailabilityOrder): string =>

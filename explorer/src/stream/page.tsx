@@ -3,16 +3,19 @@ import { type CatalogEntry, isSchemaVersion, schemaVersionOf } from '@sealpost/p
 import { useEffect, useState } from 'preact/hooks';
 import { useExplorer } from '../state/explorer.ts';
 import { AddAlert } from '../ui/add-alert.tsx';
+import { AddressProblems } from '../ui/address-problems.tsx';
 import { Empty, Failure, Loading, Notice, StatusPill, useTitle } from '../ui/components.tsx';
 import { PriceAt } from '../ui/price-at/price-at.tsx';
 import { SignInButton } from '../ui/sign-in-dialog.tsx';
 import { Chart } from './chart/chart.tsx';
 import { useStreamChart } from './chart/hooks.ts';
+import { viewProblems } from './chart/view.ts';
 import { StreamCompleteness } from './completeness-card.tsx';
 import { StreamFacts } from './facts.tsx';
 import { StreamFields } from './fields.tsx';
 import { useHistory } from './history.ts';
 import { LivePill, StreamPrice } from './price.tsx';
+import { dayProblems } from './reports/day-address.ts';
 import { StreamDownload } from './reports/download-card.tsx';
 import { StreamReports } from './reports/reports-card.tsx';
 import { UseIt } from './use-it.tsx';
@@ -118,10 +121,12 @@ const ReadableStreamPage = ({ stream }: { readonly stream: CatalogEntry }) => {
   const { change, candles } = chart.viewed.value;
   const spans = history.value;
   const isWide = useIsWide();
+  const { query } = explorer.router.address.value;
   return (
     <div class="stack">
       <StreamHead stream={stream} isLive />
       <LiveTrouble />
+      <AddressProblems problems={[...viewProblems(query), ...dayProblems(query)]} />
       <div class="stream-columns">
         <div class="stack">
           <section class="card stack" aria-label="Price">

@@ -169,7 +169,7 @@ const watchAlerts = (
   const apply = (
     feedId: string,
     judge: (alert: Alert) => readonly [Alert, boolean],
-    textOf = (alert: Alert) => ruleText(alert.rule),
+    textOf = (alert: Alert) => ruleText(alert.rule, live.digits(feedId).peek()),
   ): void => {
     for (const alert of store.alerts().filter((one) => one.feedId === feedId)) {
       const result = judge(alert);

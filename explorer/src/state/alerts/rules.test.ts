@@ -89,5 +89,11 @@ test('kept: what was stored is read again; anything else is dropped, and the num
 
 test('rules in words', () => {
   expect(ruleText(above(false))).toBe('Price rises to 100 or above, once');
+  const below = { kind: 'price', direction: 'below', level: 6_000n * one + one / 1_000n, repeats: true } as const;
+  expect(ruleText(below)).toBe('Price falls to 6,000.001 or below, every time');
+  expect(ruleText(below, { shown: 2, all: 5 })).toBe('Price falls to 6,000.001 or below, every time');
+  expect(ruleText({ ...below, level: 6_000n * one }, { shown: 4, all: 8 })).toBe(
+    'Price falls to 6,000.0000 or below, every time',
+  );
   expect(ruleText({ kind: 'stale', intervals: 1 })).toBe('No report for 1 interval');
 });

@@ -1,5 +1,7 @@
 // What alerts watch for, as values: parsed from what the browser keeps, and evaluated against reports.
 import { formatDecimal } from '@sealpost/client';
+import { formatPrice } from '../../ui/format.ts';
+import { type PriceDigits, splitFixed } from '../../ui/price/digits.ts';
 
 export type AlertRule =
   /** The price crosses a level, in units of 10^-18. `repeats`: again after it has moved back by 0.1 %; otherwise once. */
@@ -86,13 +88,20 @@ export const afterRefusal = (alert: Alert, nowMs: number): readonly [next: Alert
   return [{ ...alert, lastMs: nowMs }, true];
 };
 
-/** The rule in words: `Price rises to 64,000 or above`. */
-export const ruleText = (rule: AlertRule): string => {
+/** A level with at least as many digits as the stream's prices show. */
+const levelText = (level: bigint, digits: PriceDigits | undefined): string => {
+  if (digits === undefined) return formatPrice(level);
+  const { head, tail } = splitFixed(level, { shown: digits.shown, all: digits.shown });
+  return `${head}${tail}`;
+};
+
+/** The rule in words, with the digits of its stream if they are known: `Price rises to 64,000.00 or above, once`. */
+export const ruleText = (rule: AlertRule, digits?: PriceDigits): string => {
   if (rule.kind === 'unverified') return 'A report fails verification';
   if (rule.kind === 'stale')
     return `No report for ${rule.intervals} ${rule.intervals === 1 ? 'interval' : 'intervals'}`;
   const times = rule.repeats ? 'every time' : 'once';
-  const level = formatDecimal(rule.level);
+  const level = levelText(rule.level, digits);
   return rule.direction === 'above'
     ? `Price rises to ${level} or above, ${times}`
     : `Price falls to ${level} or below, ${times}`;

@@ -6,6 +6,7 @@ import {
   parseView,
   rangeWordsOf,
   viewOf,
+  viewProblems,
   windowOf,
   writeView,
   zoomView,
@@ -27,12 +28,23 @@ test.each([
   expect(write(view)).toBe(query);
 });
 
-test.each(['range=toString', 'range=-5s', 'view=9-3', 'view=a-b', 'compare=0x1', 'kind=pie', 'range=live'])(
-  'view: what cannot be read in %s is left out',
-  (query) => {
-    expect(read(query)).toEqual(read(''));
-  },
-);
+test.each([
+  ['range=toString', 'range must be 1m, 5m, 15m, 1h, 6h, 1d, 7d, 30d, or seconds, such as 90s.'],
+  ['range=-5s', 'range must be 1m, 5m, 15m, 1h, 6h, 1d, 7d, 30d, or seconds, such as 90s.'],
+  ['range=', 'range must be 1m, 5m, 15m, 1h, 6h, 1d, 7d, 30d, or seconds, such as 90s.'],
+  ['view=9-3', 'view must be two Unix times, such as 1763190000-1763193600.'],
+  ['view=a-b', 'view must be two Unix times, such as 1763190000-1763193600.'],
+  ['compare=0x1', 'compare must be a feed ID: 0x and 64 hex digits.'],
+  ['kind=pie', 'kind must be candles or line.'],
+])('view: what cannot be read in %s is left out, and named', (query, text) => {
+  expect(read(query)).toEqual(read(''));
+  expect(viewProblems(new URLSearchParams(query))).toEqual([{ name: query.split('=')[0], text }]);
+});
+
+test('view: what is read has no problems', () => {
+  for (const query of ['', 'range=1h', 'range=754s&kind=candles', `view=1000-4600&compare=${feedId}&kind=line`])
+    expect(viewProblems(new URLSearchParams(query))).toEqual([]);
+});
 
 test('view: a length beyond the limits is cut to 5 seconds or 30 days', () => {
   expect(read('view=100-101').seconds).toBe(5);

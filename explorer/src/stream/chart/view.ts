@@ -1,6 +1,7 @@
 // What the chart shows: a length of time that follows the newest report or stays at a fixed end, candles or line, and a second stream to compare
 // with. Pure, and kept in the address, so that a link shows the same.
 import { parseFeedId } from '@sealpost/protocol';
+import type { AddressProblem } from '../../ui/address-problems.tsx';
 import { formatAge } from '../../ui/format.ts';
 import { alignedEnd, type ChartWindow, resolutionOf } from './resolution.ts';
 
@@ -49,10 +50,10 @@ export const rangeWordsOf = (seconds: number): string => {
   return name === undefined ? formatAge(seconds * 1_000) : ranges[name].words;
 };
 
-const parseSeconds = (text: string | null): number => {
+const parseSeconds = (text: string | null): number | undefined => {
   if (text !== null && Object.hasOwn(ranges, text)) return ranges[text as RangeName].seconds; // it is a key
   const [, seconds] = /^([0-9]{1,8})s$/.exec(text ?? '') ?? [];
-  return seconds === undefined ? ranges[defaultRange].seconds : clampSeconds(Number(seconds));
+  return seconds === undefined ? undefined : clampSeconds(Number(seconds));
 };
 
 const parseFixed = (text: string | null): ChartWindow | undefined => {
@@ -69,16 +70,35 @@ const parseCompare = (text: string | null): string | undefined => {
   }
 };
 
-/** The view in the address's query. What cannot be read is left out. */
+/** The view in the address's query. What cannot be read is left out, and among the problems. */
 export const parseView = (query: URLSearchParams): ChartView => {
   const fixed = parseFixed(query.get('view'));
+  const seconds = fixed === undefined ? parseSeconds(query.get('range')) : clampSeconds(fixed.to - fixed.from);
   return {
-    seconds: fixed === undefined ? parseSeconds(query.get('range')) : clampSeconds(fixed.to - fixed.from),
+    seconds: seconds ?? ranges[defaultRange].seconds,
     end: fixed?.to,
     kind: query.get('kind') === 'line' ? 'line' : 'candles',
     compare: parseCompare(query.get('compare')),
   };
 };
+
+/** What is wrong with each argument that cannot be read. */
+const viewRules: Readonly<Record<string, (text: string) => string | undefined>> = {
+  range: (text) =>
+    parseSeconds(text) === undefined ? `must be ${rangeNames.join(', ')}, or seconds, such as 90s.` : undefined,
+  view: (text) =>
+    parseFixed(text) === undefined ? 'must be two Unix times, such as 1763190000-1763193600.' : undefined,
+  kind: (text) => (text === 'line' || text === 'candles' ? undefined : 'must be candles or line.'),
+  compare: (text) => (parseCompare(text) === undefined ? 'must be a feed ID: 0x and 64 hex digits.' : undefined),
+};
+
+/** The arguments of the address that the chart ignores. */
+export const viewProblems = (query: URLSearchParams): readonly AddressProblem[] =>
+  Object.entries(viewRules).flatMap(([name, problemOf]) => {
+    const text = query.get(name);
+    const problem = text === null ? undefined : problemOf(text);
+    return problem === undefined ? [] : [{ name, text: `${name} ${problem}` }];
+  });
 
 /** The query with this view in it; what is usual is left out, what belongs to others stays. */
 export const writeView = (query: URLSearchParams, { seconds, end, kind, compare }: ChartView): URLSearchParams => {

@@ -1,6 +1,7 @@
 // The chosen day in the address: `day=2026-11-15`, `before=09:28:17` or `after=09:28:17`, and `order=oldest`. Days are UTC days, so that a
 // shared link shows the same reports to everyone.
 import { daySeconds, secondsMax } from '@sealpost/protocol';
+import type { AddressProblem } from '../../ui/address-problems.tsx';
 import type { DayEdge } from './day-pages.ts';
 
 export type DayOrder = 'newest' | 'oldest';
@@ -39,6 +40,36 @@ export const readDayChoice = (query: URLSearchParams): DayChoice | undefined => 
         ? { side: 'after', second: day + after }
         : undefined;
   return { day, order: query.get('order') === 'oldest' ? 'oldest' : 'newest', edge };
+};
+
+const example = { day: '2026-11-15', time: '09:28:17' };
+
+const timeProblem = (name: 'before' | 'after', query: URLSearchParams): string | undefined => {
+  const text = query.get(name);
+  if (text === null) return undefined;
+  if (parseTimeOfDay(text) === undefined) return `must be a time of the day, such as ${example.time}.`;
+  return name === 'after' && parseTimeOfDay(query.get('before')) !== undefined
+    ? 'cannot be used with before.'
+    : undefined;
+};
+
+const orderProblem = (order: string | null): string | undefined =>
+  order === null || order === 'newest' || order === 'oldest' ? undefined : 'must be newest or oldest.';
+
+/** The arguments of the address that the reports of a day ignore. */
+export const dayProblems = (query: URLSearchParams): readonly AddressProblem[] => {
+  const day = query.get('day');
+  if (day !== null && parseDayStart(day) === undefined)
+    return [{ name: 'day', text: `day must be a date, such as ${example.day}.` }];
+  const texts = {
+    before: timeProblem('before', query),
+    after: timeProblem('after', query),
+    order: orderProblem(query.get('order')),
+  } as const;
+  return (['before', 'after', 'order'] as const).flatMap((name) => {
+    const text = day === null && query.has(name) ? `needs a day, such as day=${example.day}.` : texts[name];
+    return text === undefined ? [] : [{ name, text: `${name} ${text}` }];
+  });
 };
 
 /** The query with another day, or none; the other arguments stay. */

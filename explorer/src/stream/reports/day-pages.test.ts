@@ -1,7 +1,7 @@
 import { SealpostError } from '@sealpost/client';
 import type { ReportJson } from '@sealpost/protocol';
 import { expect, test } from 'vitest';
-import { edgeOf, isSameRead, readDayChoice, writeDayChoice } from './day-address.ts';
+import { dayProblems, edgeOf, isSameRead, readDayChoice, writeDayChoice } from './day-address.ts';
 import { readDayPage } from './day-pages.ts';
 
 const day = Date.UTC(2026, 10, 15) / 1_000;
@@ -159,4 +159,23 @@ test('day address: a choice is read as it was written, and other arguments stay'
 
 test.each(['', '2026-02-30', '15.11.2026', '2026-11-15T00:00'])('day address: %j is no day', (text) => {
   expect(readDayChoice(new URLSearchParams({ day: text }))).toBeUndefined();
+});
+
+test.each([
+  ['day=2026-11-31', ['day must be a date, such as 2026-11-15.']],
+  ['day=yesterday&before=x', ['day must be a date, such as 2026-11-15.']],
+  ['day=', ['day must be a date, such as 2026-11-15.']],
+  ['day=2026-11-15&before=25:00', ['before must be a time of the day, such as 09:28:17.']],
+  [
+    'day=2026-11-15&before=09:00&after=08:00&order=up',
+    ['after cannot be used with before.', 'order must be newest or oldest.'],
+  ],
+  [
+    'after=08:00&order=oldest',
+    ['after needs a day, such as day=2026-11-15.', 'order needs a day, such as day=2026-11-15.'],
+  ],
+  ['day=2026-11-15&after=09:28:17&order=oldest', []],
+  ['range=1h', []],
+])('day: what is ignored in the address %s is named', (query, texts) => {
+  expect(dayProblems(new URLSearchParams(query)).map(({ text }) => text)).toEqual(texts);
 });

@@ -1,0 +1,31 @@
+// Says which arguments of the address are ignored, why, and removes them.
+import { useExplorer } from '../state/explorer.ts';
+import { Notice } from './components.tsx';
+
+/** An argument of the address that is malformed and ignored. The text is a sentence that begins with its name. */
+export type AddressProblem = { readonly name: string; readonly text: string };
+
+export const AddressProblems = ({ problems }: { readonly problems: readonly AddressProblem[] }) => {
+  const { router } = useExplorer();
+  const remove = (name: string): void => {
+    const query = new URLSearchParams(router.address.peek().query);
+    query.delete(name);
+    router.setQuery(query);
+  };
+  return (
+    <>
+      {problems.map(({ name, text }) => (
+        <Notice
+          key={name}
+          kind="warning"
+          title={`Ignored in the address: ${text}`}
+          action={
+            <button type="button" aria-label={`Remove ${name} from the address`} onClick={() => remove(name)}>
+              Remove
+            </button>
+          }
+        />
+      ))}
+    </>
+  );
+};
