@@ -140,7 +140,12 @@ const Tiles = ({
       note="No observation in the last minute"
       kind={isOld ? 'muted' : streams.behind > 0 ? 'warn' : ''}
     />
-    <Tile name="Uptime" value={formatAge(uptimeSeconds * 1_000)} note="Since the process started serving" />
+    <Tile
+      name="Uptime"
+      value={formatAge(uptimeSeconds * 1_000)}
+      note="Since the process started serving"
+      kind={isOld ? 'muted' : ''}
+    />
   </dl>
 );
 
