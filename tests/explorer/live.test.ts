@@ -61,7 +61,7 @@ test('live: past reports come first, then live ones, each once and in order', as
   await isLive(live);
   await service.append([3, 4].map((i) => signed.report(a, start + i, start + i)));
   await expect.poll(() => secondsOf(told)).toEqual([1, 2, 3, 4].map((i) => start + i));
-  expect(live.latest(a).value?.decoded.observationsTimestamp).toBe(start + 4);
+  await expect.poll(() => live.latest(a).value?.decoded.observationsTimestamp).toBe(start + 4);
   expect(live.intervalMs(a).value).toBe(1_000);
 });
 
@@ -76,6 +76,28 @@ test('live: a stream in milliseconds has every report of a second', async () => 
   await service.append([3, 4, 5].map(at));
   await expect.poll(() => told).toEqual([249, 499, 749, 999, 1_249, 1_499]);
   expect(live.intervalMs(exact).value).toBe(250);
+});
+
+test('live: 25 reports per second are shown a few times a second, the last one too, and every one is delivered', async () => {
+  const startMs = (now() - 20) * 1_000;
+  const { live } = openLive();
+  const told: number[] = [];
+  live.watch([exact], ({ decoded }) => told.push(decoded.observationsMs - startMs), startMs / 1_000);
+  await isLive(live);
+  const startedMs = performance.now();
+  let shown = 0;
+  const stop = live.latest(exact).subscribe(() => {
+    shown += 1;
+  });
+  const count = 50;
+  await service.append(
+    Array.from({ length: count }, (_, i) => signed.report(exact, startMs + i * 40, startMs + i * 40 + 39)),
+  );
+  await expect.poll(() => told).toEqual(Array.from({ length: count }, (_, i) => i * 40 + 39));
+  await expect.poll(() => live.latest(exact).value?.decoded.observationsMs).toBe(startMs + count * 40 - 1);
+  expect(shown).toBeLessThanOrEqual(2 + (performance.now() - startedMs) / 190); // however long they took to arrive
+  expect(live.intervalMs(exact).value).toBe(40);
+  stop();
 });
 
 test('live: streams that come into view get a value at once, slow ones too', async () => {

@@ -1,6 +1,6 @@
 // The live prices in view: which streams are watched, and the newest report of each. One connection delivers them all
 // (live-connection.ts); streams that come into view get their newest report at once, and others on request (batches.ts). Needs a signed-in user.
-import { effect, type ReadonlySignal, type Signal, signal } from '@preact/signals';
+import { batch, effect, type ReadonlySignal, type Signal, signal } from '@preact/signals';
 import { type Client, type DecodedReport, decode } from '@sealpost/client';
 import { limits, type ReportJson } from '@sealpost/protocol';
 import { intervalMsOf, windowsMax } from '../ui/interval.ts';
@@ -18,7 +18,7 @@ export type Live = {
   readonly state: ReadonlySignal<LiveState>;
   /** Why the server rejects the connection; undefined if it does not. */
   readonly problem: ReadonlySignal<unknown>;
-  /** The newest report of a stream; undefined until one is known. */
+  /** The newest report of a stream, at most five times a second; undefined until one is known. */
   readonly latest: (feedId: string) => ReadonlySignal<LiveReport | undefined>;
   /** The stream's interval in milliseconds, the median of its recent windows; undefined until one is known. */
   readonly intervalMs: (feedId: string) => ReadonlySignal<number | undefined>;
@@ -45,8 +45,13 @@ type StreamPrices = {
   readonly intervalMs: Signal<number | undefined>;
   readonly digits: Signal<PriceDigits | undefined>;
   readonly isEmpty: Signal<boolean>;
+  /** What the signals show at once, or in a moment. */
+  newest: LiveReport | undefined;
+  widest: PriceDigits | undefined;
   windows: readonly DecodedReport[];
-  /** When `latest`, or that there is none, was last confirmed; by `performance.now()`. */
+  /** When the signals were last set; by `performance.now()`, as below. */
+  shownMs: number;
+  /** When the newest report, or that there is none, was last confirmed. */
   confirmedMs: number;
 };
 
@@ -89,15 +94,56 @@ const createStream = (): StreamPrices => ({
   intervalMs: signal(undefined),
   digits: signal(undefined),
   isEmpty: signal(false),
+  newest: undefined,
+  widest: undefined,
   windows: [],
+  shownMs: Number.NEGATIVE_INFINITY,
   confirmedMs: Number.NEGATIVE_INFINITY,
 });
+
+/** Nobody reads faster; a stream may have 25 reports per second, and what shows them takes most of a page's work. */
+const showEveryMs = 200;
+
+/** Shows the newest report of streams: at once, or if one was shown just before, together with the others in a moment. */
+const createDisplay = () => {
+  const late = new Set<StreamPrices>();
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const show = (known: StreamPrices): void =>
+    batch(() => {
+      known.shownMs = performance.now();
+      known.latest.value = known.newest;
+      known.intervalMs.value = intervalMsOf(known.windows);
+      known.digits.value = known.widest;
+      known.isEmpty.value = false;
+    });
+  const showLate = (): void => {
+    timer = undefined;
+    const all = [...late];
+    late.clear();
+    batch(() => all.forEach(show));
+  };
+  return {
+    show: (known: StreamPrices): void => {
+      if (performance.now() - known.shownMs >= showEveryMs) show(known);
+      else {
+        late.add(known);
+        timer ??= setTimeout(showLate, showEveryMs);
+      }
+    },
+    forget: (): void => {
+      clearTimeout(timer);
+      timer = undefined;
+      late.clear();
+    },
+  };
+};
 
 /** How long a report counts as the newest after a response with it. */
 const currentMs = 10_000;
 
 const createPrices = () => {
   const streams = new Map<string, StreamPrices>();
+  const display = createDisplay();
   /** Streams that are delivered live, and since when. */
   let liveSinceMs: ReadonlyMap<string, number> = new Map();
   const of = (feedId: string): StreamPrices => {
@@ -111,19 +157,18 @@ const createPrices = () => {
     take: (report: ReportJson, atMs: number): LiveReport | undefined => {
       const next = read(report);
       const known = of(report.feedID);
-      const newestMs = known.latest.peek()?.decoded.observationsMs ?? 0;
+      const newestMs = known.newest?.decoded.observationsMs ?? 0;
       if (next === undefined || next.decoded.observationsMs >= newestMs)
         known.confirmedMs = Math.max(known.confirmedMs, atMs);
       if (next === undefined || next.decoded.observationsMs <= newestMs) return next;
       known.windows = [...known.windows.slice(1 - windowsMax), next.decoded];
-      known.latest.value = next;
-      known.intervalMs.value = intervalMsOf(known.windows);
-      known.isEmpty.value = false;
+      known.newest = next;
       const { price, bid, ask } = next.decoded;
-      known.digits.value = widenDigits(
-        known.digits.peek(),
+      known.widest = widenDigits(
+        known.widest,
         [price, bid, ask].filter((value) => value !== undefined),
       );
+      display.show(known);
       return next;
     },
     /** Whether its newest report, or that there is none, was ever known. */
@@ -141,18 +186,19 @@ const createPrices = () => {
     /** Marks the streams of which a response had no report. */
     markEmpty: (feedIds: readonly string[], atMs: number): void => {
       for (const known of feedIds.map(of)) {
-        known.isEmpty.value = known.latest.peek() === undefined;
+        known.isEmpty.value = known.newest === undefined;
         known.confirmedMs = Math.max(known.confirmedMs, atMs);
       }
     },
     forget: (): void => {
+      display.forget();
       for (const known of streams.values()) {
-        known.windows = [];
+        Object.assign(known, { newest: undefined, widest: undefined, windows: [] });
+        Object.assign(known, { shownMs: Number.NEGATIVE_INFINITY, confirmedMs: Number.NEGATIVE_INFINITY });
         known.latest.value = undefined;
         known.intervalMs.value = undefined;
         known.digits.value = undefined;
         known.isEmpty.value = false;
-        known.confirmedMs = Number.NEGATIVE_INFINITY;
       }
       liveSinceMs = new Map();
     },

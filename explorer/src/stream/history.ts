@@ -7,8 +7,8 @@ import { addSpans, type Span, spanOf } from './chart-spans.ts';
 
 /** A minute longer than the chart needs, so that nothing disappears from it while older reports are loading. */
 const keptSeconds = reportsSecondsMax + 60;
-/** Past reports arrive by the hundred: they are added in batches. */
-const gatherMs = 100;
+/** Past reports arrive by the hundred, and live ones up to 25 times a second: they are added, and drawn, in batches. */
+const gatherMs = 200;
 
 /** Keeps the history of a stream while a component is shown; empty while signed out, and without a stream. */
 export const useHistory = (
