@@ -159,13 +159,16 @@ const measure = async (target: Target, { name, ask }: Asked): Promise<Measuremen
   return { name, value: median(blocked), unit: 'ms blocked', note };
 };
 
-export const benchBlocking = async (): Promise<readonly Measurement[]> => {
+/** `--only TEXT` measures the rows whose names have it. */
+export const benchBlocking = async (args: readonly string[]): Promise<readonly Measurement[]> => {
+  const only = args.includes('--only') ? args[args.indexOf('--only') + 1] : undefined;
   if (!('threadCpuUsage' in process))
     throw new Error('This workload needs Node 24: older releases count no CPU by thread.');
   const target = await startProgram<BlockingWorld>('blocking-target');
   const figures: Measurement[] = [];
   try {
-    for (const one of asked) figures.push(await measure(target, one));
+    for (const one of asked)
+      if (only === undefined || one.name.includes(only)) figures.push(await measure(target, one));
   } finally {
     target.child.kill('SIGTERM');
   }

@@ -169,8 +169,8 @@ const measureReads = async (store: Store, base: string): Promise<readonly Measur
       [Buffer.from(streamAt(i).slice(2), 'hex'), secondAt(i) * 1_000, 101],
     );
   const figures = [
-    ...(await compare('at', 4_000, (reads, i) => reads.renderedAt([streamAt(i)], secondAt(i)))),
-    ...(await compare('page of 100', 1_000, (reads, i) => reads.renderedPage(streamAt(i), secondAt(i), 100), {
+    ...(await compare('at', 4_000, async (reads, i) => reads.renderedAt([streamAt(i)], secondAt(i)))),
+    ...(await compare('page of 100', 1_000, async (reads, i) => reads.renderedPage(streamAt(i), secondAt(i), 100), {
       'bare driver, rows': selectRows,
     })),
   ];

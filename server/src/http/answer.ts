@@ -16,6 +16,8 @@ export type Answer = {
   readonly ascii?: true;
   readonly contentType?: string;
   readonly cacheControl: string;
+  /** Called when the body is sent or will never be: its memory may then be used again. */
+  readonly release?: (() => void) | undefined;
   /** Strong tag without quotes; makes the answer conditional. */
   readonly tag?: string;
   /** Further headers: name, value, name, value… */
@@ -77,7 +79,8 @@ const compress = (body: NonNullable<Answer['body']>): Promise<Buffer> =>
     gzip(whole, { level: constants.Z_BEST_SPEED }, (error, result) => (error ? reject(error) : resolve(result)));
   });
 
-const lengthOf = ({ body, ascii }: Answer): number => {
+/** Bytes of a body. */
+export const lengthOf = ({ body, ascii }: Pick<Answer, 'body' | 'ascii'>): number => {
   if (body === undefined) return 0;
   if (typeof body === 'string') return ascii === true ? body.length : Buffer.byteLength(body);
   if (Buffer.isBuffer(body)) return body.length;

@@ -13,6 +13,7 @@ import { checkFraming, type RequestHeaders, readHeaders } from './headers.ts';
 import { toApiError, toProblem } from './problem.ts';
 import { authorise, type QueryReader } from './query.ts';
 import type { Handler, LiveContext, RouteContext, Upgrade } from './routes/context.ts';
+import { createSentBodies } from './sent-bodies.ts';
 import { isShed, type Load } from './shedding.ts';
 import { matchRoute, type OtherTarget, parseTarget, type ServedName } from './target.ts';
 
@@ -193,12 +194,13 @@ const liveContext = (exchange: Exchange, gate: Gate, headers: RequestHeaders): L
  * Reports requests once all that arrived together are answered: the answers go out sooner, and reporting several in a row costs a third of
  * reporting each between two answers.
  */
-const tellTogether = (observe: PipelineParts['observe']): PipelineParts['observe'] => {
+const tellTogether = (observe: PipelineParts['observe'], sweep: () => void): PipelineParts['observe'] => {
   let waiting: RequestEvent[] = [];
   const tell = (): void => {
     const events = waiting;
     waiting = [];
     for (const event of events) observe(event);
+    sweep();
   };
   return (event) => {
     if (waiting.push(event) === 1) setImmediate(tell);
@@ -210,7 +212,8 @@ const clientGone = { status: 499, code: 'client_gone' } as const;
 
 /** Ends a request with an answer or an error, and reports it once. */
 const createReplies = ({ gate, isDraining, isTls, monotonicMs, observe }: PipelineParts, onEnd: () => void) => {
-  const tell = tellTogether(observe);
+  const sentBodies = createSentBodies();
+  const tell = tellTogether(observe, sentBodies.sweep);
   const { sendAnswer, writeAnswer } = createAnswerWriter();
   const finish = (exchange: Exchange, status: number, bytes: number, code: string | null, error?: unknown): void => {
     onEnd();
@@ -245,6 +248,7 @@ const createReplies = ({ gate, isDraining, isTls, monotonicMs, observe }: Pipeli
   return {
     /** At once, unless the answer is compressed. */
     send: (exchange: Exchange, answer: Answer): Promise<void> | undefined => {
+      if (answer.release !== undefined) sentBodies.add(exchange.response, answer.release);
       const bytes = sendAnswer(exchange.response, answer, contextOf(exchange));
       if (typeof bytes !== 'number') return bytes.then((sent) => finish(exchange, answer.status, sent, exchange.code));
       finish(exchange, answer.status, bytes, exchange.code);

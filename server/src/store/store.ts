@@ -90,9 +90,9 @@ export type ReportStore = {
   readonly renderedAt: (
     feedIds: readonly FeedId[],
     seconds: number,
-  ) => Promise<readonly (RenderedReport | undefined)[]>;
+  ) => AtOnceOrLater<readonly (RenderedReport | undefined)[]>;
   /** As `page`, rendered for the wire. */
-  readonly renderedPage: (feedId: FeedId, fromSeconds: number, limit: number) => Promise<RenderedPage>;
+  readonly renderedPage: (feedId: FeedId, fromSeconds: number, limit: number) => AtOnceOrLater<RenderedPage>;
   /** Up to `limit` windows observed from one second to another, both included, ascending; cheaper than a page. */
   readonly windows: (
     feedId: FeedId,
@@ -133,15 +133,22 @@ export type Neighbours = {
 };
 export type ReportPage = { readonly reports: readonly StoredReport[]; readonly more: boolean };
 /** A report as the API sends it, ASCII. The bytes are shared: do not write to them. */
+/** What an engine may know at once: a promise for it would cost a twentieth of a whole request. */
+export type AtOnceOrLater<T> = T | Promise<T>;
+
 export type RenderedReport = { readonly observationsMs: number; readonly json: Buffer };
 
 /** The reports of a page as the API sends them: pieces to be joined by commas, and when the last one was observed. */
 export type RenderedPage = {
   readonly json: readonly Buffer[];
+  /** The body of an answer that has these reports, where it lies in one piece. */
+  readonly body?: Buffer | undefined;
+  /** To be called when nothing of the page is read any more: its memory may then be used again. Without the call it is not. */
+  readonly release?: (() => void) | undefined;
   readonly lastMs: number | undefined;
   readonly more: boolean;
   /** Some reports are left out because their records are damaged. */
-  readonly damaged?: true;
+  readonly damaged?: true | undefined;
 };
 
 /**

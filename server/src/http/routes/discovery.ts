@@ -3,13 +3,16 @@
 import { type Stream, toCatalogEntry } from '@sealpost/protocol';
 import { createStreamListing } from '../../access/entitlements.ts';
 import { createValuesByObject } from '../../runtime/kept-values.ts';
+import { type Answer, lengthOf } from '../answer.ts';
 import type { Handler } from './context.ts';
 import { listBody } from './report-bodies.ts';
 
 /** Entries that are joined before other requests get a turn. */
 const sliceSize = 250;
 
-const render = async (streams: readonly Stream[], entryOf: (stream: Stream) => string): Promise<readonly Buffer[]> => {
+type Body = NonNullable<Answer['body']>;
+
+const render = async (streams: readonly Stream[], entryOf: (stream: Stream) => string): Promise<Body> => {
   const pieces: Buffer[] = [];
   for (let i = 0; i < streams.length; i += sliceSize) {
     if (i > 0) await new Promise((resolve) => setImmediate(resolve));
@@ -28,8 +31,6 @@ const render = async (streams: readonly Stream[], entryOf: (stream: Stream) => s
 /** Bytes of all kept bodies: two of 2,000 streams. */
 const keptBytesMax = 2_000_000;
 
-const bytesOf = (body: readonly Buffer[]): number => body.reduce((sum, piece) => sum + piece.length, 0);
-
 export const createDiscoveryRoute = (): Handler<'discovery'> => {
   const listStreams = createStreamListing();
   const rendered = new WeakMap<Stream, string>();
@@ -39,9 +40,7 @@ export const createDiscoveryRoute = (): Handler<'discovery'> => {
     return entry;
   };
   // By the filter itself: the parser gives the same one for the same text.
-  const kept = createValuesByObject<object, { readonly streams: object; readonly body: readonly Buffer[] }>(
-    keptBytesMax,
-  );
+  const kept = createValuesByObject<object, { readonly streams: object; readonly body: Body }>(keptBytesMax);
   return async (filter, { admin, readable }) => {
     const cacheControl = readable === undefined ? 'public, max-age=300' : 'no-store';
     const isForAll = filter.hidden !== true; // the same for every caller
@@ -49,7 +48,7 @@ export const createDiscoveryRoute = (): Handler<'discovery'> => {
     const found = isForAll ? kept.get(filter) : undefined;
     const known = found?.streams === streams ? found.body : undefined;
     const body = known ?? (await render(listStreams(streams, filter, readable), entryOf));
-    if (isForAll && known === undefined) kept.put(filter, { streams, body }, bytesOf(body));
+    if (isForAll && known === undefined) kept.put(filter, { streams, body }, lengthOf({ body }));
     return { status: 200, body, cacheControl, headers: ['Vary', 'Authorization'] };
   };
 };

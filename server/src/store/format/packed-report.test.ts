@@ -62,3 +62,22 @@ test('packed report: any bytes unpack to something or are a corrupt record, neve
     { numRuns: 2_000 },
   );
 });
+
+test('packed report: reports that follow each other on one base leave nothing of themselves behind', () => {
+  const word = fc.constantFrom(0, 1, 32, 33, 64).map((header) => {
+    const bytes = Buffer.alloc(32);
+    const length = header > 32 ? header - 32 : header;
+    return bytes.fill(0xab, header > 32 ? 0 : 32 - length, header > 32 ? length : 32);
+  });
+  const words = fc.array(word, { minLength: 1, maxLength: 6 }).map((list) => Buffer.concat(list));
+  fc.assert(
+    fc.property(words, fc.array(words, { maxLength: 6 }), (base, reports) => {
+      const kept = { bytes: base, digits: Buffer.from(base.toString('hex')) };
+      for (const report of reports) {
+        const packed = packReport(report, base);
+        const { bytes, digits } = unpackShared(packed, 0, packed.length, kept);
+        expect([bytes.toString('hex'), digits.toString()]).toEqual([report.toString('hex'), report.toString('hex')]);
+      }
+    }),
+  );
+});

@@ -98,9 +98,22 @@ const fillEights = (eights: Float64Array, from: number, count: number, value: nu
   for (let i = 0; i < count; i++) eights[from + i] = value;
 };
 
+/** Gives so much of a room; most reports of a stream have the same length, and a new view costs as much as a checksum. */
+const createViews = (room: Buffer, roomDigits: Buffer) => {
+  let view: Unpacked = { bytes: room, digits: roomDigits };
+  return (length: number): Unpacked => {
+    if (view.bytes.length !== length)
+      view = { bytes: room.subarray(0, length), digits: roomDigits.subarray(0, 2 * length) };
+    return view;
+  };
+};
+
+/** What stands in a word of the room: the base's word, or one that was written under a header. */
+const fromBase = 255;
+
 /**
- * Makes room that reports are unpacked into, one after the other. Bytes and digits are written at once, and only where a word is not the
- * base's: of 736 bytes that is 184, and takes less than half of unpacking and then rendering. Padding is written eight bytes at a time.
+ * Makes room that reports are unpacked into, one after the other. Bytes and digits are written at once, and only where a word is neither the
+ * base's nor padding that the report before left there: of 736 bytes that is 184.
  */
 const createUnpacker = () => {
   const room = Buffer.from(new ArrayBuffer(wordsMax * wordBytes));
@@ -111,53 +124,59 @@ const createUnpacker = () => {
   /** The two digits of each byte, and eight of nothing, as they lie in memory. */
   const pairOf = new Uint16Array(latin1(Buffer.from(Array.from({ length: 256 }, (_, byte) => byte)).toString('hex')));
   const zeroDigits = new Float64Array(latin1('00000000'))[0] as number; // made with one
+  const viewOf = createViews(room, roomDigits);
+  /** The base whose words stand in the room, and the header of each word that does not. */
+  let standing: Unpacked | undefined;
+  const headers = new Uint8Array(wordsMax);
 
-  const unpackWord = (bytes: PackedBytes, at: number, limit: number, start: number): number => {
+  const unpackWord = (bytes: PackedBytes, at: number, limit: number, word: number): number => {
     const header = at < limit ? (bytes[at] as number) : 255; // inside the record
     if (header > leftAligned + wordBytes) throw new CorruptRecordError('a packed report is cut short');
     const left = header > leftAligned;
     const length = left ? header - leftAligned : header;
     const from = at + 1;
     if (from + length > limit) throw new CorruptRecordError('a packed report is cut short');
-    if (length < wordBytes) {
+    const start = word * wordBytes;
+    if (length < wordBytes && headers[word] !== header) {
       fillEights(eights, start >> 3, wordBytes >> 3, 0);
       fillEights(digitEights, start >> 2, wordBytes >> 2, zeroDigits);
     }
+    headers[word] = header;
     const to = left ? start : start + wordBytes - length;
     copyBytes(bytes, from, length, room, pairs, to, pairOf);
     return from + length;
   };
 
-  let view: Unpacked = { bytes: room, digits: roomDigits };
-  /** So much of the room; most reports of a stream have the same length, and a new view costs as much as a checksum. */
-  const viewOf = (length: number): Unpacked => {
-    if (view.bytes.length !== length) {
-      view = { bytes: room.subarray(0, length), digits: roomDigits.subarray(0, 2 * length) };
-    }
-    return view;
+  const restoreWord = (base: Unpacked, word: number): void => {
+    const start = word * wordBytes;
+    base.bytes.copy(room, start, start, start + wordBytes);
+    base.digits.copy(roomDigits, 2 * start, 2 * start, 2 * (start + wordBytes));
+    headers[word] = fromBase;
+  };
+
+  const restoreAll = (base: Unpacked | undefined): void => {
+    headers.fill(fromBase);
+    standing = base;
+    if (base === undefined) return;
+    room.set(base.bytes.length > room.length ? base.bytes.subarray(0, room.length) : base.bytes);
+    roomDigits.set(base.digits.length > roomDigits.length ? base.digits.subarray(0, roomDigits.length) : base.digits);
   };
 
   return (bytes: PackedBytes, from: number, end: number, base?: Unpacked): Unpacked => {
     if (from >= end) throw new CorruptRecordError('a packed report is empty');
     const words = bytes[from] as number; // before the end
     if (words === rawMarker) return withDigits(bytes.subarray(from + 1, end));
-    const unpacked = viewOf(words * wordBytes);
-    if (base !== undefined) {
-      // Most words are the base's: all of them are copied at once, and the others written over.
-      room.set(base.bytes.length > room.length ? base.bytes.subarray(0, room.length) : base.bytes);
-      roomDigits.set(base.digits.length > roomDigits.length ? base.digits.subarray(0, roomDigits.length) : base.digits);
-    }
+    if (base === undefined || base !== standing) restoreAll(base);
     let at = from + 1 + ((words + 7) >> 3);
     for (let word = 0; word < words; word++) {
-      const start = word * wordBytes;
       const same = (bytes[from + 1 + (word >> 3)] as number) & (1 << (word & 7)); // a short mask fails below, by its words
-      if (same === 0) at = unpackWord(bytes, at, end, start);
-      else if (base === undefined || start + wordBytes > base.bytes.length) {
+      if (same === 0) at = unpackWord(bytes, at, end, word);
+      else if (base === undefined || (word + 1) * wordBytes > base.bytes.length) {
         throw new CorruptRecordError('a packed report leans on a word that its base lacks');
-      }
+      } else if (headers[word] !== fromBase) restoreWord(base, word);
     }
     if (at !== end) throw new CorruptRecordError('a packed report has bytes left over');
-    return unpacked;
+    return viewOf(words * wordBytes);
   };
 };
 

@@ -85,6 +85,13 @@ const writeTenDigits = (text: Buffer, at: number, seconds: number): void => {
 
 const zero = '0'.charCodeAt(0);
 
+/** How many characters a report takes at most, whatever its window. */
+export const renderedLengthMax = (feedId: FeedId, fullReportBytes: number): number =>
+  namesLength + feedId.length + 2 * secondsDigitsMax + 2 * fullReportBytes + closing.length;
+
+/** Stored times are milliseconds of 48 bits. */
+const secondsDigitsMax = 12;
+
 /** How many characters a report takes, all ASCII, without its bytes. */
 export const renderedLength = (feedId: FeedId, window: Window, fullReportBytes: number): number =>
   namesLength +

@@ -79,12 +79,16 @@ const assemble = (stream: number, reports: readonly BlockReport[], packed: reado
   return Buffer.concat([index, ...packed]);
 };
 
-/** A block opened for reading. The index is checked at once, a report when it is read. */
-export type Block = {
+/** What a block's index tells. */
+export type BlockIndex = {
   readonly count: number;
   readonly window: (i: number) => Window;
   /** The first index observed at or after a moment; `count` when there is none. */
   readonly firstAtOrAfter: (observationsMs: number) => number;
+};
+
+/** A block opened for reading. The index is checked at once, a report when it is read. */
+export type Block = BlockIndex & {
   readonly report: (i: number) => BlockReport;
   /** The length of a full report, without unpacking it. */
   readonly fullReportBytes: (i: number) => number;
@@ -94,11 +98,9 @@ export type Block = {
   readonly reportBytes: () => number;
 };
 
-/** A copy of a block's index alone, without its reports: opened as a block, it tells their windows. */
-export const copyBlockIndex = (bytes: RecordBytes): Buffer => {
-  const indexEnd = bytes.length < headBytes ? 0 : headBytes + bytes.readUInt16BE(4) * entryBytes;
-  return Buffer.from(bytes.subarray(0, Math.min(bytes.length, indexEnd)));
-};
+/** A copy of an intact block's index, without its reports. */
+export const copyBlockIndex = (bytes: RecordBytes): BlockIndex =>
+  openIndex(Buffer.from(bytes.subarray(0, blockIndexBytes(bytes))));
 
 /** Opens a block; one whose index is not what was written is a `CorruptRecordError`. */
 export const openBlock = (stream: number, bytes: RecordBytes): Block => {
@@ -107,11 +109,8 @@ export const openBlock = (stream: number, bytes: RecordBytes): Block => {
   if (count === 0 || indexEnd > bytes.length || crc32(bytes.subarray(4, indexEnd), stream) !== bytes.readUInt32BE(0)) {
     throw new CorruptRecordError(`the index of a block of stream ${stream} does not match its checksum`);
   }
-  const observationsAt = (i: number) => bytes.readUIntBE(headBytes + i * entryBytes + 6, 6);
-  const window = (i: number) => ({
-    validFromMs: bytes.readUIntBE(headBytes + i * entryBytes, 6),
-    observationsMs: observationsAt(i),
-  });
+  const index = openIndex(bytes);
+  const { window } = index;
   const startOf = createStarts(bytes, count, indexEnd);
   const fullReportBytes = (i: number) => unpackedBytes(bytes, startOf(i), startOf(i + 1));
   let base: Unpacked | undefined;
@@ -130,15 +129,25 @@ export const openBlock = (stream: number, bytes: RecordBytes): Block => {
   };
   const reportBytes = () =>
     Array.from({ length: count }, (_, i) => fullReportBytes(i)).reduce((sum, length) => sum + length, 0);
+  return { ...index, report, readShared, fullReportBytes, reportBytes };
+};
+
+const openIndex = (bytes: RecordBytes): BlockIndex => {
+  const count = bytes.readUInt16BE(4);
+  const observationsAt = (i: number) => readMs(bytes, headBytes + i * entryBytes + 6);
   return {
     count,
-    window,
+    window: (i) => ({ validFromMs: readMs(bytes, headBytes + i * entryBytes), observationsMs: observationsAt(i) }),
     firstAtOrAfter: (ms) => searchFirst(count, (i) => observationsAt(i) >= ms),
-    report,
-    readShared,
-    fullReportBytes,
-    reportBytes,
   };
+};
+
+/** Six bytes; without the checks of `readUIntBE` it takes half of its time. */
+const readMs = (bytes: RecordBytes, at: number): number => {
+  const high = ((bytes[at] as number) << 8) | (bytes[at + 1] as number); // inside the index
+  const middle = ((bytes[at + 2] as number) << 8) | (bytes[at + 3] as number); // inside the index
+  const low = ((bytes[at + 4] as number) << 8) | (bytes[at + 5] as number); // inside the index
+  return high * 2 ** 32 + middle * 2 ** 16 + low;
 };
 
 /** Bytes of a block's index, as its count says. */

@@ -239,10 +239,10 @@ const composeStore = (
     at: async (feedIds, seconds) => feedIds.map((feedId) => reader.at(feedId, seconds)),
     neighbours: async (feedId, seconds) => reader.neighbours(feedId, seconds),
     page: async (feedId, fromSeconds, limit) => reader.page(feedId, fromSeconds, limit),
-    renderedAt: async (feedIds, seconds) => reader.renderedAt(feedIds, seconds),
-    renderedPage: async (feedId, fromSeconds, limit) => {
-      await renderAhead(reader.renderedPage, feedId, fromSeconds, limit);
-      return reader.renderedPage(feedId, fromSeconds, limit);
+    renderedAt: reader.renderedAt,
+    renderedPage: (feedId, fromSeconds, limit) => {
+      const render = () => reader.renderedPage(feedId, fromSeconds, limit);
+      return limit <= pageSlice ? render() : renderAhead(reader.renderedPage, feedId, fromSeconds, limit).then(render);
     },
     windows: async (feedId, fromSeconds, toSeconds, limit) => reader.windows(feedId, fromSeconds, toSeconds, limit),
     candles: async (feedId, range, isOver) => reader.candles(feedId, range, isOver),
@@ -305,7 +305,8 @@ const renderAhead = async (
 ): Promise<void> => {
   let from = fromSeconds;
   for (let left = limit; left > pageSlice; left -= pageSlice) {
-    const { lastMs, more } = render(feedId, from, pageSlice);
+    const { lastMs, more, release } = render(feedId, from, pageSlice);
+    release?.();
     if (!more || lastMs === undefined) return;
     from = Math.floor(lastMs / 1_000) + 1;
     await new Promise((resolve) => setImmediate(resolve));

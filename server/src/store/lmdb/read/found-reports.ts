@@ -3,6 +3,7 @@
 import type { FeedId } from '@sealpost/protocol';
 import type { RecordBytes } from '../../format/record-bytes.ts';
 import { secondOf, wholeSecondsEnd } from '../../format/rendered-report.ts';
+import type { Block } from '../../format/report-block.ts';
 import { CorruptRecordError, type Neighbours, type ReportPage, type StoredReport, type Window } from '../../store.ts';
 import { viewRecord } from '../environment.ts';
 import { keysFrom, type ReportTables } from '../report-tables.ts';
@@ -91,13 +92,18 @@ export function* foundFrom(source: ReportSource, stream: number, observationsMs:
  * the next read of the store overwrites, so the caller unpacks it at once; no block of 14 KB is copied for one report.
  */
 export const quickFirst = (tables: ReportTables, stream: number, observationsMs: number): FoundReport | undefined => {
+  const run = quickRun(tables, stream, observationsMs);
+  return run && foundIn(run, run.firstAtOrAfter(observationsMs)); // its last report is at or after the moment: that is its key
+};
+
+/** The run of that report, likewise. */
+export const quickRun = (tables: ReportTables, stream: number, observationsMs: number): Block | undefined => {
   for (const table of [tables.blocks, tables.tail]) {
     for (const key of table.getKeys({ ...keysFrom(stream, observationsMs), limit: 1 })) {
       const value = viewRecord(table, key);
       try {
         requireStream(key, stream);
-        const run = openRun(key, value as RecordBytes); // the key was just seen in this snapshot
-        return foundIn(run, run.firstAtOrAfter(observationsMs)); // its last report is at or after the moment: that is its key
+        return openRun(key, value as RecordBytes); // the key was just seen in this snapshot
       } catch (error) {
         if (error instanceof CorruptRecordError) return undefined;
         throw error;

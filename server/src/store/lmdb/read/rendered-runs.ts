@@ -2,95 +2,41 @@
 // record is unchanged, so that no process serves what another has changed. A page with a corrupt report is assembled report by report, without it (D120).
 import { type FeedId, timeResolutionOf } from '@sealpost/protocol';
 import type { RecordBytes } from '../../format/record-bytes.ts';
-import {
-  createReportRenderer,
-  renderedLength,
-  renderReport,
-  secondOf,
-  wholeSecondsEnd,
-} from '../../format/rendered-report.ts';
-import { type Block, copyBlockIndex, openBlock } from '../../format/report-block.ts';
+import { renderReport, secondOf, wholeSecondsEnd } from '../../format/rendered-report.ts';
+import { copyBlockIndex } from '../../format/report-block.ts';
 import { CorruptRecordError, type RenderedPage } from '../../store.ts';
 import { viewRecord } from '../environment.ts';
 import { keysFrom, streamOfKey } from '../report-tables.ts';
 import { readPage } from './found-reports.ts';
+import {
+  bytesOf,
+  createPieces,
+  isThere,
+  type MadePage,
+  type Pieces,
+  type RenderedRun,
+  type Segment,
+  type Wanted,
+} from './rendered-pieces.ts';
 import { type FoundRun, openRun, type ReportSource, requireStream, runsFrom } from './runs.ts';
+import type { Lease } from './slabs.ts';
 
-/** Bytes of rendered runs that are kept at most: some 7,000 reports. */
-const bytesKept = 12 * 1024 * 1024;
+/** Runs whose indexes are kept, twice as many at most; each takes some 2 KB. */
+const runsKept = 512;
 
-/** Pages that are kept until something is written; they hold on to their runs. */
+/** Pages that are kept until something is written. */
 const pagesKept = 32;
 
-const comma = ','.charCodeAt(0);
-
-/** Reports of a run that were first asked for together: side by side, each with a comma after it. */
-type Piece = {
-  readonly from: number;
-  readonly to: number;
-  /** Where each of them begins, and where the next one would. */
-  readonly starts: readonly number[];
-  readonly text: Buffer;
-};
-
-/**
- * A run, rendered as far as it was asked for; its record is read again for the rest. Every 30 MB or so that are made of either have V8 collect
- * its garbage, which is a fifth of what a page costs that is asked for once.
- */
-type RenderedRun = {
-  readonly checksum: number;
-  readonly index: Pick<Block, 'count' | 'window' | 'firstAtOrAfter'>;
-  readonly pieces: Piece[];
-  bytes: number;
-};
-
-const renderPiece = (feedId: FeedId, block: Block, from: number, to: number): Piece => {
-  const starts = [0];
-  let end = 0;
-  for (let i = from; i < to; i++) {
-    end += renderedLength(feedId, block.window(i), block.fullReportBytes(i)) + 1;
-    starts.push(end);
-  }
-  const text = Buffer.allocUnsafeSlow(end);
-  const writeReport = createReportRenderer(feedId);
-  for (let i = from; i < to; i++) {
-    const window = block.window(i);
-    text[writeReport(text, starts[i - from] as number, window, block.readShared(i, window).digits)] = comma; // one start each
-  }
-  return { from, to, starts, text };
-};
-
-/** The reports from one index up to another, without the last comma; what is missing is rendered. */
-const cutRun = (run: RenderedRun, from: number, to: number, render: (from: number, to: number) => Piece): Buffer[] => {
-  const cuts: Buffer[] = [];
-  let at = from;
-  while (at < to) {
-    const known = run.pieces.find((piece) => piece.from <= at && at < piece.to);
-    const nextKnown = run.pieces.reduce((first, piece) => (piece.from > at ? Math.min(first, piece.from) : first), to);
-    const piece = known ?? render(at, nextKnown);
-    const end = Math.min(to, piece.to);
-    cuts.push(piece.text.subarray(piece.starts[at - piece.from], (piece.starts[end - piece.from] as number) - 1)); // one start each
-    at = end;
-  }
-  return cuts;
-};
-
-// A run's first word covers its index, which holds the checksum of each report.
-const checksumOf = (value: RecordBytes): number => (value.length < 4 ? -1 : value.readUInt32BE(0));
-
-/** Runs by key, those used last: when half of the bound is used up, what was not asked for since is forgotten. */
-const createKept = (bytesMax: number) => {
+/** Runs by key, those used last: when there are as many as are kept, those that were not asked for since are forgotten. */
+const createKept = () => {
   let young = new Map<string, RenderedRun>();
   let old = new Map<string, RenderedRun>();
-  let youngBytes = 0;
   const keep = (key: string, run: RenderedRun): void => {
-    if (youngBytes > bytesMax / 2) {
+    if (young.size >= runsKept) {
       old = young;
       young = new Map();
-      youngBytes = 0;
     }
     young.set(key, run);
-    youngBytes += run.bytes;
   };
   return {
     get: (key: string): RenderedRun | undefined => {
@@ -101,25 +47,15 @@ const createKept = (bytesMax: number) => {
       return older;
     },
     keep,
-    /** Counts what was added to one that was just given or kept. */
-    grow: (run: RenderedRun, bytes: number): void => {
-      run.bytes += bytes;
-      youngBytes += bytes;
-    },
   };
 };
 
-type Segment = {
-  readonly run: RenderedRun;
-  /** The record behind it, without a copy: the next read overwrites it. */
-  readonly view: () => RecordBytes;
-  readonly from: number;
-  readonly to: number;
-};
+// A run's first word covers its index, which holds the checksum of each report.
+const checksumOf = (value: RecordBytes): number => (value.length < 4 ? -1 : value.readUInt32BE(0));
 
 /**
  * Makes a reader of rendered pages. `newestMs` is when the stream was last observed; `renew` begins a new snapshot; `writes` is how often the
- * store was written, for the process that alone writes it: what many ask for between two writes is looked up once.
+ * store was written, for the process that alone writes it: what many ask for between two writes is looked up once, and put together once.
  */
 export const createPageRenderer = (
   source: ReportSource,
@@ -127,20 +63,37 @@ export const createPageRenderer = (
   renew: () => void,
   writes: () => number | undefined,
 ) => {
-  const render = createRunPages(source, newestMs);
-  const pages = new Map<string, RenderedPage>();
+  const pieces = createPieces();
+  const render = createRunPages(source, newestMs, pieces);
+  const pages = new Map<string, MadePage>();
   let writesSeen: number | undefined;
+  /** A page that is asked for again, in one piece from now on. */
+  const again = (page: MadePage, lease: Lease): MadePage => {
+    for (const { slab } of page.spans) lease.add(slab);
+    const joined = page.body === undefined && page.spans.length > 0 ? pieces.join(page.spans) : undefined;
+    if (joined === undefined) return page;
+    const { span, body } = joined;
+    lease.add(span.slab);
+    return { ...page, json: [bytesOf(span)], body, spans: [span], regions: [joined] };
+  };
   return (feedId: FeedId, fromSeconds: number, limit: number): RenderedPage => {
     const written = writes();
     if (written !== writesSeen || pages.size > pagesKept) pages.clear();
     writesSeen = written;
     const key = `${feedId} ${fromSeconds} ${limit}`;
     const known = pages.get(key);
-    if (known !== undefined) return known;
-    renew();
-    const page = render(feedId, fromSeconds, limit);
-    if (written !== undefined) pages.set(key, page); // others cannot know when it is out of date
-    return page;
+    const lease = pieces.lease();
+    try {
+      const isKnown = known?.regions.every(isThere) === true;
+      if (!isKnown) renew();
+      const made = isKnown ? again(known, lease) : render(feedId, fromSeconds, limit, lease);
+      if (made !== known && written !== undefined) pages.set(key, made); // others cannot know when it is out of date
+      const { json, body, lastMs, more, damaged } = made;
+      return { json, body, lastMs, more, damaged, release: lease.release };
+    } catch (error) {
+      lease.release();
+      throw error;
+    }
   };
 };
 
@@ -164,72 +117,67 @@ const requireAfter = (before: RenderedRun | undefined, { index }: RenderedRun): 
 };
 
 /** Pages cut from rendered runs, of the present snapshot. */
-const createRunPages = (source: ReportSource, newestMs: (stream: number) => number | undefined) => {
-  const kept = createKept(bytesKept);
+const createRunPages = (source: ReportSource, newestMs: (stream: number) => number | undefined, pieces: Pieces) => {
+  const kept = createKept();
 
   /** A run that is known by its checksum was opened before; another one is opened now, which throws where it is damaged. */
-  const runAt = (stream: number, { table, key, view }: RunRecord): RenderedRun => {
+  const runAt = (stream: number, { table, key }: RunRecord, value: RecordBytes): RenderedRun => {
     requireStream(key, stream);
-    const value = view();
     const name = `${table}${key.toString('latin1')}`;
     const known = kept.get(name);
     const checksum = checksumOf(value);
     if (known?.checksum === checksum) return known;
     openRun(key, value);
-    const index = copyBlockIndex(value);
-    const run = { checksum, index: openBlock(stream, index), pieces: [], bytes: index.length };
+    const run = { checksum, index: copyBlockIndex(value), pieces: [] };
     kept.keep(name, run);
     return run;
   };
 
-  const cut = (feedId: FeedId, stream: number, { run, view, from, to }: Segment): Buffer[] =>
-    cutRun(run, from, to, (start, end) => {
-      const piece = renderPiece(feedId, openBlock(stream, view()), start, end);
-      run.pieces.push(piece);
-      kept.grow(run, piece.text.length);
-      return piece;
-    });
-
-  const collect = (stream: number, runs: Iterable<RunRecord>, fromSeconds: number, limit: number) => {
-    const found: Segment[] = [];
-    let wanted = limit + 1; // one more tells whether there is more
-    for (const one of runs) {
-      const run = runAt(stream, one);
-      requireAfter(found.at(-1)?.run, run);
-      const from = run.index.firstAtOrAfter(fromSeconds * 1_000);
-      const to = Math.min(run.index.count, from + wanted);
-      found.push({ run, view: one.view, from, to });
-      wanted -= to - from;
-      if (wanted === 0) break;
-    }
-    return { found, more: wanted === 0 };
-  };
-
-  const renderRuns = (feedId: FeedId, stream: number, fromSeconds: number, limit: number): RenderedPage => {
-    const plain = collect(stream, plainRuns(source, stream, fromSeconds * 1_000), fromSeconds, limit);
+  const renderRuns = (feedId: FeedId, stream: number, fromSeconds: number, limit: number, lease: Lease): MadePage => {
+    const wanted = { feedId, stream, fromSeconds, limit };
+    const page = pieces.beginPage(wanted, lease);
+    const collect = (runs: Iterable<RunRecord>) => collectRuns(wanted, runs, runAt, page.cover);
+    const plain = collect(plainRuns(source, stream, fromSeconds * 1_000));
     const isWhole =
       isGapless(feedId, plain.found, fromSeconds) && (plain.more || endsAt(plain.found, newestMs(stream)));
-    const all = () => collect(stream, runsFrom(source.tables, stream, fromSeconds * 1_000), fromSeconds, limit);
-    const { found, more } = isWhole ? plain : all();
+    const { found, more } = isWhole ? plain : collect(runsFrom(source.tables, stream, fromSeconds * 1_000));
     const segments = more ? takeWholeSeconds(found, limit) : found;
     const last = segments.at(-1);
-    return {
-      json: segments.flatMap((segment) => cut(feedId, stream, segment)),
-      lastMs: last?.run.index.window(last.to - 1).observationsMs,
-      more,
-    };
+    return { ...page.cut(segments), lastMs: last?.run.index.window(last.to - 1).observationsMs, more };
   };
 
-  return (feedId: FeedId, fromSeconds: number, limit: number): RenderedPage => {
+  return (feedId: FeedId, fromSeconds: number, limit: number, lease: Lease): MadePage => {
     const stream = source.directory.numberOf(feedId);
-    if (stream === undefined) return { json: [], lastMs: undefined, more: false };
+    if (stream === undefined) return { json: [], spans: [], regions: [], lastMs: undefined, more: false };
     try {
-      return renderRuns(feedId, stream, fromSeconds, limit);
+      return renderRuns(feedId, stream, fromSeconds, limit, lease);
     } catch (error) {
       if (!(error instanceof CorruptRecordError)) throw error;
       return renderIntact(source, feedId, stream, fromSeconds, limit);
     }
   };
+};
+
+/** The runs that a page is cut from, covered by rendered pieces as they are come across: their records are at hand only then. */
+const collectRuns = (
+  { stream, fromSeconds, limit }: Wanted,
+  runs: Iterable<RunRecord>,
+  runAt: (stream: number, record: RunRecord, value: RecordBytes) => RenderedRun,
+  cover: (run: RenderedRun, value: RecordBytes, from: number, to: number) => Segment['pieces'],
+): { readonly found: readonly Segment[]; readonly more: boolean } => {
+  const found: Segment[] = [];
+  let wanted = limit + 1; // one more tells whether there is more; it is not rendered
+  for (const record of runs) {
+    const value = record.view();
+    const run = runAt(stream, record, value);
+    requireAfter(found.at(-1)?.run, run);
+    const from = run.index.firstAtOrAfter(fromSeconds * 1_000);
+    const to = Math.min(run.index.count, from + wanted);
+    wanted -= to - from;
+    found.push({ run, from, to, pieces: cover(run, value, from, wanted === 0 ? to - 1 : to) });
+    if (wanted === 0) break;
+  }
+  return { found, more: wanted === 0 };
 };
 
 /**
@@ -258,10 +206,12 @@ const renderIntact = (
   stream: number,
   fromSeconds: number,
   limit: number,
-): RenderedPage => {
+): MadePage => {
   const { reports, more } = readPage(source, feedId, stream, fromSeconds, limit);
   return {
     json: reports.map((report) => Buffer.from(renderReport(report), 'latin1')),
+    spans: [],
+    regions: [],
     lastMs: reports.at(-1)?.observationsMs,
     more,
     damaged: true,

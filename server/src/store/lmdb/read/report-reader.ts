@@ -14,19 +14,12 @@ import type {
   Window,
 } from '../../store.ts';
 import { readCandles } from '../candles.ts';
-import {
-  changesOf,
-  lastPosition,
-  observationsOfKey,
-  openAppended,
-  positionKey,
-  positionOfKey,
-  streamOfKey,
-} from '../report-tables.ts';
-import { findAt, findFirst, findNeighbours, findQuickly, quickFirst, readPage } from './found-reports.ts';
+import { changesOf, lastPosition } from '../report-tables.ts';
+import { readAppended } from './appended-reports.ts';
+import { findAt, findNeighbours, findQuickly, readPage } from './found-reports.ts';
 import { createLatestReader, createNewestReader } from './latest.ts';
 import { createPageRenderer } from './rendered-runs.ts';
-import { type FoundReport, noteRun, type ReportSource, readFound, runsFrom } from './runs.ts';
+import { noteRun, type ReportSource, runsFrom } from './runs.ts';
 import { isLost } from './set-aside.ts';
 
 /**
@@ -171,76 +164,4 @@ const createMomentRenderer = (
     lists.set(feedIds, { seconds, found });
     return found;
   };
-};
-
-/** Entries of other streams that are skipped between two checks of the clock. */
-const passedOverMax = 32;
-
-/** Whether an entry is wanted, by its stream's number, and whether to stop after it. */
-const createFilter = ({ directory }: ReportSource, filter: AppendedFilter | undefined) => {
-  if (filter === undefined) return { isWanted: () => true, isOver: () => false };
-  const streams = new Set([...filter.feedIds].map(directory.numberOf));
-  let passed = 0;
-  return {
-    isWanted: (entry: Buffer): boolean => streams.has(streamOfKey(entry)),
-    isOver: (wasRead: boolean): boolean => {
-      passed = wasRead ? passedOverMax : passed + 1;
-      if (passed < passedOverMax) return false;
-      passed = 0;
-      return filter.isOver();
-    },
-  };
-};
-
-const readAppended = (
-  source: ReportSource,
-  position: number,
-  limit: number,
-  filter: AppendedFilter | undefined,
-): Appended => {
-  const { appended } = source.tables;
-  const { isWanted, isOver } = createFilter(source, filter);
-  const reports: StoredReport[] = [];
-  const positions: number[] = [];
-  let reached = position;
-  let expected: number | undefined;
-  let missed = false;
-  const before = { start: positionKey(position + 1), end: positionKey(0), reverse: true, limit: 1 };
-  const [containing] = [...appended.getKeys(before)];
-  for (const { key, value } of appended.getRange({ start: containing ?? positionKey(0) })) {
-    const first = positionOfKey(key);
-    const batch = source.damage.contain({ table: 'appended', key: `${first}` }, () => openAppended(key, value));
-    // The content of a damaged batch is unknown: a reader that is not past it has missed something.
-    if (batch === undefined) continue;
-    if (first > (expected ?? position + 1) && first > position + 1) missed = true;
-    expected = first + batch.count;
-    for (let i = Math.max(0, position + 1 - first); i < batch.count; i++) {
-      if (reports.length === limit) return { reports, positions, position: reached, missed };
-      reached = first + i;
-      const entry = batch.at(i);
-      const wanted = isWanted(entry);
-      const report = wanted ? readExact(source, entry) : undefined;
-      if (report !== undefined) {
-        reports.push(report);
-        positions.push(reached);
-      }
-      if (isOver(wanted)) return { reports, positions, position: reached, missed };
-    }
-  }
-  const last = lastPosition(source.tables, source.damage);
-  if (reached >= last) return { reports, positions, position: reached, missed };
-  return { reports, positions, position: last, missed: true };
-};
-
-// Undefined when retention has removed it since, or it is damaged.
-const readExact = (source: ReportSource, key: Buffer): StoredReport | undefined => {
-  const stream = streamOfKey(key);
-  const observationsMs = observationsOfKey(key);
-  const feedId = source.directory.feedIdOf(stream);
-  if (feedId === undefined) return undefined;
-  const isIt = (one: FoundReport | undefined): one is FoundReport => one?.window.observationsMs === observationsMs;
-  const quick = quickFirst(source.tables, stream, observationsMs);
-  const found = isIt(quick) ? quick : findFirst(source, stream, observationsMs);
-  const report = isIt(found) ? readFound(source, stream, found) : undefined;
-  return report && { feedId, ...report };
 };
