@@ -199,7 +199,13 @@ test(
       },
     });
     allow(/404/);
-    await page.getByText('No data yet').waitFor();
+    const mark = page.locator('[data-row="3"] .state-mark', { hasText: 'No data yet' });
+    await mark.waitFor();
+    const middleOf = async (place: ReturnType<typeof page.locator>): Promise<number> => {
+      const { y, height } = (await place.boundingBox()) ?? { y: 0, height: 0 };
+      return y + height / 2;
+    };
+    expect(Math.abs((await middleOf(mark)) - (await middleOf(page.locator('[data-row="3"] .pill'))))).toBeLessThan(4);
     await page.locator('[title="This server does not offer candles of many streams."]').first().waitFor();
     await screenshot('catalog-no-data-yet');
     await page.getByRole('searchbox').fill('bitcoin');

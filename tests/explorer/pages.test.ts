@@ -113,7 +113,7 @@ test(
     const tab = await page.context().newPage();
     await tab.goto(`${world.url}/status`);
     await tab.getByText(world.userId.slice(0, 8)).first().click();
-    await screenshot('signed-in-tab');
+    await screenshot('signed-in-tab', 'screen', tab);
     await tab.getByRole('button', { name: 'Sign out' }).click();
     await page.getByRole('button', { name: 'Sign in', exact: true }).first().waitFor();
     await page.reload();
@@ -195,6 +195,8 @@ test(
       .waitFor();
     await screenshot('sign-in-failed', 'screen');
     await dialog.getByLabel('Secret').fill(world.secret);
+    await dialog.getByLabel('Remember on this device').check();
+    await screenshot('sign-in-remember', 'screen');
     await dialog.getByRole('button', { name: 'Sign in' }).click();
     await dialog.waitFor({ state: 'hidden' });
     await page.getByText(world.userId.slice(0, 8)).first().waitFor();

@@ -31,6 +31,7 @@ test(
     await stream.page.getByText('Reconnecting…').waitFor();
     await stream.page.getByText(/^Disconnected, last price \d+ s old$/).waitFor();
     await stream.page.locator('.stream-price-figure.is-old').waitFor();
+    await stream.page.locator('.stream-head .pill.neutral', { hasText: 'live' }).waitFor();
     await stream.screenshot('stream-disconnected');
     await catalog.page.locator('.catalog-head .pill', { hasText: 'Reconnecting…' }).waitFor();
     await catalog.screenshot('catalog-disconnected');

@@ -62,6 +62,8 @@ test('chart: it stands still while pointed at, and a click opens the report in i
   await page.getByText(/^Paused · ([3-9]|\d\d+) new reports$/).waitFor({ timeout: waitMs });
   const pointed = await legendOf(page);
   await page.getByText('Click to open the report').waitFor();
+  const decimals = (await page.locator('.legend .exact').allTextContents()).map((text) => text.split('.')[1]?.length);
+  expect([decimals.length, new Set(decimals).size]).toEqual([3, 1]); // price, bid and ask
   await screenshot('chart-paused', 'screen');
   await page.mouse.click(...place(0.7));
   await page.waitForURL(new RegExp(`/at/${secondsOf(pointed)}$`), { timeout: waitMs });
@@ -323,6 +325,19 @@ test('stream page: anonymous users see the stream’s details and how to sign in
   await page.getByText('Sign in to see the price').waitFor();
   await page.getByRole('heading', { name: 'Stream details' }).waitFor();
   await expectAccessible();
+});
+
+test('stream page: a stream that has ended says so, and offers no live price', async () => {
+  const { feeds } = await (await fetch(`${world.url}/api/v1/discovery?base_asset=FTM`)).json();
+  const { page, screenshot, expectAccessible } = await world.openPage({
+    path: `/streams/${feeds[0].feedId}`,
+    viewport: 'phone',
+    signedIn: true,
+  });
+  await page.getByText('Stream ended').first().waitFor();
+  await page.getByText('No reports are left.').first().waitFor();
+  await expectAccessible();
+  await screenshot('stream-ended');
 });
 
 test('stream page: an unknown feed ID is explained', async () => {

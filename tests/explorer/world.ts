@@ -22,6 +22,7 @@ import { createSignInCode } from '../../server/src/access/sign-in-code.ts';
 import { joinDemo } from '../demo-host.ts';
 import { openBrowser, openBrowserTimeoutMs } from '../support/browser.ts';
 import { freePort } from '../support/free-port.ts';
+import { startCommand } from '../support/real-program.ts';
 import { type Demo, startDemo } from '../support/running-demo.ts';
 import { buildExplorer } from './build.ts';
 
@@ -40,13 +41,13 @@ export type OpenPage = {
   readonly page: Page;
   /** Allows a problem that the test causes on purpose, by its text. */
   readonly allow: (pattern: RegExp) => void;
-  /** Of the whole page; `screen`: only what is in view. */
-  readonly screenshot: (name: string, of?: 'page' | 'screen') => Promise<void>;
+  /** Of the whole page; `screen`: only what is in view. Another tab of the same browser can be named. */
+  readonly screenshot: (name: string, of?: 'page' | 'screen', tab?: Page) => Promise<void>;
   /** Throws with every axe-core rule that the page breaks now, or the elements of a selector: a page of 4,000 elements takes axe-core seconds. */
   readonly expectAccessible: (within?: string) => Promise<void>;
 };
 
-export type ExplorerWorld = Pick<Demo, 'url' | 'userId' | 'secret' | 'feedIds'> & {
+export type ExplorerWorld = OpenServer & {
   readonly openPage: (options?: PageOptions) => Promise<OpenPage>;
   /** Closes every open page; throws with their problems. */
   readonly closePages: () => Promise<void>;
@@ -107,7 +108,28 @@ export const openRestartableWorld = async (): Promise<RestartableWorld> => {
   };
 };
 
-const openPages = (browser: Browser, { url, userId, secret, feedIds }: Demo): Omit<ExplorerWorld, 'close'> => {
+/** On a sandbox of its own, with these flags. */
+export const openSandboxWorld = async (flags: readonly string[]): Promise<ExplorerWorld> => {
+  const [{ browser, close }] = await Promise.all([openBrowser(), buildExplorer()]);
+  const folder = mkdtempSync(join(tmpdir(), 'sealpost-explorer-'));
+  const program = startCommand(
+    ['sandbox', '--json', '--port', '0', '--requests-per-second', '0', ...flags],
+    folder,
+    { TMPDIR: folder, SEALPOST_EVENT_LOOP_LAG_MAX_MS: '60000' }, // no load shedding either, because other tests keep the machine busy
+  );
+  const [line] = await program.printed(/^\{.*\}$/m);
+  return {
+    ...openPages(browser, JSON.parse(line)),
+    close: async () => {
+      await close();
+      program.child.kill('SIGTERM');
+      await program.finished;
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+};
+
+const openPages = (browser: Browser, { url, userId, secret, feedIds }: OpenServer): Omit<ExplorerWorld, 'close'> => {
   const opened = new Set<WatchedPage>();
   return {
     url,
@@ -131,6 +153,8 @@ const openPages = (browser: Browser, { url, userId, secret, feedIds }: Demo): Om
     },
   };
 };
+
+type OpenServer = Pick<Demo, 'url' | 'userId' | 'secret' | 'feedIds'>;
 
 type WatchedPage = OpenPage & { readonly problems: () => readonly string[]; readonly close: () => Promise<void> };
 
@@ -163,11 +187,11 @@ const openWatchedPage = async (
   return {
     page,
     allow: (pattern) => void allowed.push(pattern),
-    screenshot: async (name, of = 'page') => {
+    screenshot: async (name, of = 'page', tab = page) => {
       const target = process.env.SEALPOST_SCREENSHOTS;
       if (target === undefined) return;
       mkdirSync(target, { recursive: true });
-      await page.screenshot({ path: join(target, `${name}-${viewport}-${theme}.png`), fullPage: of === 'page' });
+      await tab.screenshot({ path: join(target, `${name}-${viewport}-${theme}.png`), fullPage: of === 'page' });
     },
     expectAccessible: (within) => expectAccessible(page, within),
     problems: () => problems.filter((problem) => !allowed.some((pattern) => pattern.test(problem))),

@@ -182,7 +182,7 @@ export const AgeCell = ({ stream: { feedId, status } }: One) => {
   const { decoded } = report;
   const ageMs = clock.nowMs.value - decoded.observationsMs;
   if (status === 'decommissioned') return <span class="muted">{formatAge(ageMs)}</span>;
-  return <Freshness ageMs={ageMs} intervalMs={intervalMs} isClosed={isMarketClosed(decoded)} />;
+  return <Freshness ageMs={ageMs} intervalMs={intervalMs} isClosed={isMarketClosed(decoded)} isShort />;
 };
 
 /** A component of its own, because only a countdown needs the clock. */

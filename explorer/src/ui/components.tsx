@@ -95,7 +95,7 @@ const soonMs = 90 * dayMs;
 /** Whole days while more than three are left. */
 const countdown = (ms: number): string => formatAge(ms > 3 * dayMs ? ms - (ms % dayMs) : ms);
 
-/** A stream's status, with a countdown if its end is scheduled. */
+/** A stream's status, with a countdown if its end is scheduled; gray while the server is unreachable: it is the last known one. */
 export const StatusPill = ({
   status,
   expectedDecommissionAt,
@@ -105,13 +105,13 @@ export const StatusPill = ({
   readonly expectedDecommissionAt: string | null;
   readonly nowMs: number;
 }) => {
-  const { times } = useExplorer();
-  if (status === 'decommissioned' || expectedDecommissionAt === null)
-    return <Pill kind={statusKinds[status]}>{status}</Pill>;
+  const { times, live } = useExplorer();
+  const kind = live.state.value === 'reconnecting' ? 'neutral' : statusKinds[status];
+  if (status === 'decommissioned' || expectedDecommissionAt === null) return <Pill kind={kind}>{status}</Pill>;
   const endMs = Date.parse(expectedDecommissionAt);
   if (endMs - nowMs > soonMs)
     return (
-      <Pill kind={statusKinds[status]} title={`Decommission expected ${times.format(endMs)}`}>
+      <Pill kind={kind} title={`Decommission expected ${times.format(endMs)}`}>
         {status}
       </Pill>
     );
@@ -219,16 +219,18 @@ export const Exact = ({
 
 /**
  * The age of the newest report, as text and as a bar that is full when the next report is overdue. Without an interval, only the text.
- * While the market is closed, an old report is normal.
+ * While the market is closed, an old report is normal. `isShort`: only the largest unit, where there is little space; the tooltip has both.
  */
 export const Freshness = ({
   ageMs,
   intervalMs,
   isClosed = false,
+  isShort = false,
 }: {
   readonly ageMs: number;
   readonly intervalMs: number | undefined;
   readonly isClosed?: boolean;
+  readonly isShort?: boolean;
 }) => {
   const kind = intervalMs === undefined ? 'fresh' : freshnessOf(ageMs, intervalMs);
   const share = intervalMs === undefined ? 0 : Math.min(1, Math.max(0, ageMs) / allowedAgeMs(intervalMs));
@@ -243,7 +245,7 @@ export const Freshness = ({
       <span class="freshness-track" aria-hidden="true">
         <span class="freshness-fill" style={{ transform: `scaleX(${share})` }} />
       </span>
-      <span>{formatAge(ageMs)}</span>
+      <span>{formatAge(ageMs, isShort ? 1 : 2)}</span>
     </span>
   );
 };

@@ -33,6 +33,7 @@ test('price: the two parts together are the exact price', () => {
 test('age: the two largest units, never below zero', () => {
   expect(formatAge(0)).toBe('0 s');
   expect(formatAge(-5_000)).toBe('0 s');
+  expect(formatAge(119_000, 1)).toBe('1 min');
   expect(formatAge(12_999)).toBe('12 s');
   expect(formatAge(60_000)).toBe('1 min');
   expect(formatAge(185_000)).toBe('3 min 5 s');

@@ -33,12 +33,12 @@ const units = [
   ['s', 1],
 ] as const;
 
-/** A duration in its two largest units: `12 s`, `3 min 5 s`, `2 d 4 h`. Negative ones are `0 s`. */
-export const formatAge = (ms: number): string => {
+/** A duration in its largest units, by default two: `12 s`, `3 min 5 s`, `2 d 4 h`. Negative ones are `0 s`. */
+export const formatAge = (ms: number, unitsMax = 2): string => {
   const seconds = Math.max(0, Math.floor(ms / 1_000));
   const first = units.findIndex(([, size]) => seconds >= size);
   if (first === -1) return '0 s';
-  const parts = units.slice(first, first + 2).map(([unit, size], i) => {
+  const parts = units.slice(first, first + unitsMax).map(([unit, size], i) => {
     const within = i === 0 ? seconds : seconds % (units[first]?.[1] ?? 1);
     return [Math.floor(within / size), unit] as const;
   });

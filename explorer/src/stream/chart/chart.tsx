@@ -46,7 +46,7 @@ export const Chart = ({ chart, stream }: ChartProps) => {
         </div>
       </div>
       {fullScreen.mode !== 'off' && <p class="chart-name">{stream.name}</p>}
-      <Legend model={model} input={input} names={names} />
+      <Legend model={model} feedId={stream.feedId} input={input} names={names} />
       <div class="chart-frame">
         <div
           ref={container}

@@ -3,8 +3,10 @@ import type { Candle } from '@sealpost/client';
 import { isSchemaVersion, reportSchemas, schemaVersionOf } from '@sealpost/protocol';
 import { useExplorer } from '../../state/explorer.ts';
 import type { Times } from '../../state/settings/times.ts';
+import { Exact } from '../../ui/components.tsx';
 import { formatAge, formatPrice } from '../../ui/format.ts';
 import { changeOf, formatPercent } from '../../ui/price/change.ts';
+import { widenDigits } from '../../ui/price/digits.ts';
 import type { Span } from '../chart-spans.ts';
 import { actionOf } from './actions.ts';
 import { type Bar, barAt, type ChartBars, edgesOf, priceOf } from './bars.ts';
@@ -23,12 +25,13 @@ const legendBar = ({ crosshair, bars, window }: ChartModel): Bar | undefined => 
 
 type LegendProps = {
   readonly model: ChartModel;
+  readonly feedId: string;
   readonly input: ChartInput;
   /** Of the stream, and of the compared one. */
   readonly names: readonly [own: string, other: string];
 };
 
-export const Legend = ({ model, input, names }: LegendProps) => {
+export const Legend = ({ model, feedId, input, names }: LegendProps) => {
   const { times } = useExplorer();
   const bar = legendBar(model);
   if (bar === undefined) return <p class="legend small">{'\u00a0'}</p>; // nothing is known yet
@@ -36,7 +39,7 @@ export const Legend = ({ model, input, names }: LegendProps) => {
     <p class="legend small">
       <span class="legend-value">{timeText(bar, times)}</span>
       {model.compareId.value === undefined ? (
-        <BarValues bar={bar} />
+        <BarValues bar={bar} feedId={feedId} />
       ) : (
         <Changes model={model} bar={bar} names={names} />
       )}
@@ -45,16 +48,22 @@ export const Legend = ({ model, input, names }: LegendProps) => {
   );
 };
 
-const BarValues = ({ bar }: { readonly bar: Bar }) => (
-  <>
-    {valuesOf(bar).map(([name, value]) => (
-      <span key={name} class="legend-value">
-        <span class="muted">{name}</span> {formatPrice(value)}
-      </span>
-    ))}
-    {bar.kind === 'gap' && <span class="muted">No valid report</span>}
-  </>
-);
+const BarValues = ({ bar, feedId }: { readonly bar: Bar; readonly feedId: string }) => {
+  const { live } = useExplorer();
+  const values = valuesOf(bar);
+  const prices = values.map(([, value]) => value);
+  const digits = widenDigits(live.digits(feedId).value, prices);
+  return (
+    <>
+      {values.map(([name, value]) => (
+        <span key={name} class="legend-value">
+          <span class="muted">{name}</span> <Exact value={value} digits={digits} />
+        </span>
+      ))}
+      {bar.kind === 'gap' && <span class="muted">No valid report</span>}
+    </>
+  );
+};
 
 /** From the first price in view to that of the bar: `+1.25 %`. */
 const changeText = (bars: ChartBars | undefined, { from, to }: ChartWindow, bar: Bar): string => {
@@ -66,7 +75,11 @@ const changeText = (bars: ChartBars | undefined, { from, to }: ChartWindow, bar:
 };
 
 /** Both streams, each with its change since the start of the view. */
-const Changes = ({ model, bar, names: [own, other] }: Omit<LegendProps, 'input'> & { readonly bar: Bar }) => {
+const Changes = ({
+  model,
+  bar,
+  names: [own, other],
+}: Omit<LegendProps, 'input' | 'feedId'> & { readonly bar: Bar }) => {
   const { bars, comparedBars, window } = model;
   return (
     <>

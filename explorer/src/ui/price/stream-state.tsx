@@ -42,7 +42,7 @@ const shapes = {
 export const StreamStateMark = ({ state }: { readonly state: StreamState }) => {
   if (state === 'open' || state === 'loading') return null;
   return (
-    <span class={`state-mark ${state}`} title={meanings[state]}>
+    <span class={`state-mark is-${state}`} title={meanings[state]}>
       <svg width="12" height="12" viewBox="0 0 12 12" aria-hidden="true">
         {shapes[state]}
       </svg>

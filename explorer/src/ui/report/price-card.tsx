@@ -4,6 +4,7 @@ import { useExplorer } from '../../state/explorer.ts';
 import { Copy, Exact, Pill } from '../components.tsx';
 import { formatAge, formatCount, formatPrice } from '../format.ts';
 import { marketStatusOf } from '../market-status.ts';
+import { type PriceDigits, widenDigits } from '../price/digits.ts';
 import { Unit } from '../unit.tsx';
 import type { VerdictState } from './check.ts';
 import type { ReadReport } from './reading.ts';
@@ -38,6 +39,7 @@ export const ReportPrice = ({ report, asked, around, state, isExample }: CardPro
       </section>
     );
   const { price, bid, ask, fields } = decoded;
+  const digits = digitsOf([price, bid, ask]);
   const market = 'marketStatus' in fields ? marketStatusOf(fields.version, fields.marketStatus) : undefined;
   return (
     <section class={`card price ${isExample ? 'example' : ''}`} aria-label="Price" data-state={state}>
@@ -45,10 +47,10 @@ export const ReportPrice = ({ report, asked, around, state, isExample }: CardPro
         <p class="price-text">
           {state === 'refused' ? (
             <s>
-              <Exact value={price} />
+              <Exact value={price} digits={digits} />
             </s>
           ) : (
-            <Exact value={price} />
+            <Exact value={price} digits={digits} />
           )}{' '}
           <Unit decoded={decoded} />
         </p>
@@ -56,8 +58,8 @@ export const ReportPrice = ({ report, asked, around, state, isExample }: CardPro
         <TrustPill state={state} isExample={isExample} />
       </div>
       <dl class="price-sides">
-        {bid !== undefined && <Side title="Bid" value={bid} />}
-        {ask !== undefined && <Side title="Ask" value={ask} />}
+        {bid !== undefined && <Side title="Bid" value={bid} digits={digits} />}
+        {ask !== undefined && <Side title="Ask" value={ask} digits={digits} />}
         {market !== undefined && (
           <div>
             <dt>Market</dt>
@@ -76,11 +78,22 @@ export const ReportPrice = ({ report, asked, around, state, isExample }: CardPro
   );
 };
 
-const Side = ({ title, value }: { readonly title: string; readonly value: bigint }) => (
+/** As many significant digits for each of the report's prices; those beyond are only where a price has them. */
+const digitsOf = (prices: readonly (bigint | undefined)[]): PriceDigits | undefined => {
+  const digits = widenDigits(
+    undefined,
+    prices.filter((price) => price !== undefined),
+  );
+  return digits && { shown: digits.shown, all: digits.shown };
+};
+
+type SideProps = { readonly title: string; readonly value: bigint; readonly digits: PriceDigits | undefined };
+
+const Side = ({ title, value, digits }: SideProps) => (
   <div>
     <dt>{title}</dt>
     <dd>
-      <Exact value={value} />
+      <Exact value={value} digits={digits} />
     </dd>
   </div>
 );
