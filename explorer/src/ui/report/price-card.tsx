@@ -39,7 +39,7 @@ export const ReportPrice = ({ report, asked, around, state, isExample }: CardPro
       </section>
     );
   const { price, bid, ask, fields } = decoded;
-  const digits = digitsOf([price, bid, ask]);
+  const digits = digitsOf([price, bid, ask], state);
   const market = 'marketStatus' in fields ? marketStatusOf(fields.version, fields.marketStatus) : undefined;
   return (
     <section class={`card price ${isExample ? 'example' : ''}`} aria-label="Price" data-state={state}>
@@ -78,13 +78,13 @@ export const ReportPrice = ({ report, asked, around, state, isExample }: CardPro
   );
 };
 
-/** As many significant digits for each of the report's prices; those beyond are only where a price has them. */
-const digitsOf = (prices: readonly (bigint | undefined)[]): PriceDigits | undefined => {
+/** As many digits for each of the report's prices; those that only a forged one has are not added to the others. */
+const digitsOf = (prices: readonly (bigint | undefined)[], state: VerdictState): PriceDigits | undefined => {
   const digits = widenDigits(
     undefined,
     prices.filter((price) => price !== undefined),
   );
-  return digits && { shown: digits.shown, all: digits.shown };
+  return state === 'refused' && digits ? { shown: digits.shown, all: digits.shown } : digits;
 };
 
 type SideProps = { readonly title: string; readonly value: bigint; readonly digits: PriceDigits | undefined };
