@@ -277,7 +277,10 @@ test.each(['CSV', 'Parquet'] as const)(
 );
 
 test('chart: it is compared with another stream, saved as a picture, and shown on the full screen', async () => {
-  const { page, expectAccessible } = await openChart('?range=1h');
+  const { page, expectAccessible } = await openChart(`?range=1h&compare=0x0003${'f'.repeat(60)}`);
+  await page.getByText('Ignored in the address: compare is not a stream of this server').waitFor();
+  await page.getByRole('button', { name: 'Remove compare from the address' }).click();
+  await page.waitForURL((url) => url.search === '?range=1h', { timeout: waitMs });
   await page.getByRole('button', { name: 'Compare' }).click();
   await page.getByRole('searchbox', { name: 'Compare with a stream' }).fill('eth');
   await page.keyboard.press('Enter');

@@ -28,7 +28,7 @@ export const StreamPage = ({ feedId }: { readonly feedId: string }) => {
   if (state.phase === 'failed') return <Failure error={state.error} retry={catalog.reload} />;
   const stream = catalog.find(feedId);
   if (stream === undefined) return <UnknownStream feedId={feedId} />;
-  if (state.readable.has(feedId)) return <ReadableStreamPage key={feedId} stream={stream} />;
+  if (state.readable.has(feedId)) return <ReadableStreamPage key={feedId} stream={stream} readable={state.readable} />;
   return <ClosedStream stream={stream} isSignedIn={session.userId.value !== undefined} />;
 };
 
@@ -113,7 +113,9 @@ const useIsWide = (): boolean => {
   return isWide;
 };
 
-const ReadableStreamPage = ({ stream }: { readonly stream: CatalogEntry }) => {
+type ReadableProps = { readonly stream: CatalogEntry; readonly readable: ReadonlySet<string> };
+
+const ReadableStreamPage = ({ stream, readable }: ReadableProps) => {
   const explorer = useExplorer();
   const { feedId } = stream;
   const history = useHistory(explorer, feedId);
@@ -126,7 +128,7 @@ const ReadableStreamPage = ({ stream }: { readonly stream: CatalogEntry }) => {
     <div class="stack">
       <StreamHead stream={stream} isLive />
       <LiveTrouble />
-      <AddressProblems problems={[...viewProblems(query), ...dayProblems(query)]} />
+      <AddressProblems problems={[...viewProblems(query, readable), ...dayProblems(query)]} />
       <div class="stream-columns">
         <div class="stack">
           <section class="card stack" aria-label="Price">

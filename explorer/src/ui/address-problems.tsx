@@ -2,7 +2,7 @@
 import { useExplorer } from '../state/explorer.ts';
 import { Notice } from './components.tsx';
 
-/** An argument of the address that is malformed and ignored. The text is a sentence that begins with its name. */
+/** An argument of the address that is ignored, because it is malformed or names nothing. The text is a sentence that begins with its name. */
 export type AddressProblem = { readonly name: string; readonly text: string };
 
 export const AddressProblems = ({ problems }: { readonly problems: readonly AddressProblem[] }) => {

@@ -16,7 +16,7 @@ import { runKey } from './keys.ts';
 import type { ChartInput } from './legend.tsx';
 import { type ChartModel, createChartModel } from './model.ts';
 import { type ChartWindow, stepOf } from './resolution.ts';
-import { parseView } from './view.ts';
+import { comparedIn, parseView } from './view.ts';
 import { createViewed, type ViewedRange } from './viewed.ts';
 
 export type StreamChart = {
@@ -41,15 +41,22 @@ export const colorsOf = ({ color }: Theme): ChartColors => ({
 /** The chart of a stream, its view kept in the address. For one stream: another one needs another component. */
 export const useStreamChart = (feedId: string, spans: ReadonlySignal<readonly Span[]>): StreamChart => {
   const explorer = useExplorer();
-  const { session, router, clock } = explorer;
+  const { session, router, clock, catalog } = explorer;
   const client = session.client.value;
   const view = useMemo(() => signal(parseView(router.address.peek().query)), []);
   const address = useMemo(() => followAddress(view, router, feedId), []);
-  const compareId = useMemo(() => computed(() => view.value.compare), []);
+  const compareId = useMemo(
+    () =>
+      computed(() => {
+        const { value: state } = catalog.state;
+        return state.phase === 'ready' ? comparedIn(view.value, state.readable) : undefined;
+      }),
+    [],
+  );
   const comparedSpans = useHistory(explorer, compareId.value);
   const chart = useMemo(() => {
     const nowSeconds = computed(() => Math.floor(clock.nowMs.value / 1_000));
-    const model = createChartModel({ client, feedId, nowSeconds, spans, comparedSpans, view });
+    const model = createChartModel({ client, feedId, nowSeconds, spans, comparedSpans, compareId, view });
     const viewed = createViewed(model, address.settled);
     return { model, viewed, actions: createChartActions(model, { feedId, router, writeAddress: address.write }) };
   }, [client]);

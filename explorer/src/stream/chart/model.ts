@@ -16,6 +16,8 @@ export type ChartInputs = {
   readonly spans: ReadonlySignal<readonly Span[]>;
   /** Those of the compared stream. */
   readonly comparedSpans: ReadonlySignal<readonly Span[]>;
+  /** The compared stream; undefined without one, and if the user may not read it. */
+  readonly compareId: ReadonlySignal<string | undefined>;
   readonly view: Signal<ChartView>;
 };
 
@@ -63,7 +65,7 @@ const createRest = (ms: number) => {
 
 /** The data of both streams. */
 const createBars = (
-  { client, feedId, spans, comparedSpans, view }: ChartInputs,
+  { client, feedId, spans, comparedSpans, compareId }: ChartInputs,
   { now, window, grid, comparedGrid }: ReturnType<typeof createFrame>,
   frozen: ReadonlySignal<Frozen | undefined>,
 ) => {
@@ -71,7 +73,6 @@ const createBars = (
   const changed = (): void => {
     version.value += 1;
   };
-  const compareId = computed(() => view.value.compare);
   const retention = createRetention();
   const source = createChartSource(client, feedId, retention, changed);
   const compared = computed(() =>

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import {
   type ChartView,
+  comparedIn,
   followView,
   panView,
   parseView,
@@ -13,6 +14,7 @@ import {
 } from './view.ts';
 
 const feedId = `0x0003${'ab'.repeat(30)}`;
+const readable: ReadonlySet<string> = new Set([feedId]);
 const now = 1_000_000;
 const hour: ChartView = { seconds: 3_600, end: undefined, kind: 'candles', compare: undefined };
 const read = (query: string): ChartView => parseView(new URLSearchParams(query));
@@ -38,12 +40,24 @@ test.each([
   ['kind=pie', 'kind must be candles or line.'],
 ])('view: what cannot be read in %s is left out, and named', (query, text) => {
   expect(read(query)).toEqual(read(''));
-  expect(viewProblems(new URLSearchParams(query))).toEqual([{ name: query.split('=')[0], text }]);
+  expect(viewProblems(new URLSearchParams(query), readable)).toEqual([{ name: query.split('=')[0], text }]);
 });
 
 test('view: what is read has no problems', () => {
   for (const query of ['', 'range=1h', 'range=754s&kind=candles', `view=1000-4600&compare=${feedId}&kind=line`])
-    expect(viewProblems(new URLSearchParams(query))).toEqual([]);
+    expect(viewProblems(new URLSearchParams(query), readable)).toEqual([]);
+});
+
+test('view: a stream that the user may not read, or that does not exist, is not compared, and named', () => {
+  const unknown = `0x0003${'ff'.repeat(30)}`;
+  expect([comparedIn(read(`compare=${feedId}`), readable), comparedIn(read(''), readable)]).toEqual([
+    feedId,
+    undefined,
+  ]);
+  expect(comparedIn(read(`compare=${unknown}`), readable)).toBeUndefined();
+  expect(viewProblems(new URLSearchParams(`compare=${unknown}`), readable)).toEqual([
+    { name: 'compare', text: 'compare is not a stream of this server, or your account may not read it.' },
+  ]);
 });
 
 test('view: a length beyond the limits is cut to 5 seconds or 30 days', () => {

@@ -92,13 +92,24 @@ const viewRules: Readonly<Record<string, (text: string) => string | undefined>> 
   compare: (text) => (parseCompare(text) === undefined ? 'must be a feed ID: 0x and 64 hex digits.' : undefined),
 };
 
+/** The stream to compare with, if the user may read it. */
+export const comparedIn = (
+  { compare }: Pick<ChartView, 'compare'>,
+  readable: ReadonlySet<string>,
+): string | undefined => (compare !== undefined && readable.has(compare) ? compare : undefined);
+
 /** The arguments of the address that the chart ignores. */
-export const viewProblems = (query: URLSearchParams): readonly AddressProblem[] =>
-  Object.entries(viewRules).flatMap(([name, problemOf]) => {
+export const viewProblems = (query: URLSearchParams, readable: ReadonlySet<string>): readonly AddressProblem[] => {
+  const malformed = Object.entries(viewRules).flatMap(([name, problemOf]) => {
     const text = query.get(name);
     const problem = text === null ? undefined : problemOf(text);
     return problem === undefined ? [] : [{ name, text: `${name} ${problem}` }];
   });
+  const { compare } = parseView(query);
+  if (compare === undefined || readable.has(compare)) return malformed;
+  const text = 'compare is not a stream of this server, or your account may not read it.';
+  return [...malformed, { name: 'compare', text }];
+};
 
 /** The query with this view in it; what is usual is left out, what belongs to others stays. */
 export const writeView = (query: URLSearchParams, { seconds, end, kind, compare }: ChartView): URLSearchParams => {
