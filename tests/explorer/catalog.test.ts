@@ -139,7 +139,7 @@ test(
 );
 
 test(
-  'filters: values of one filter add streams, more filters remove streams, and all are cleared at once',
+  'filters: values of one filter add streams, more filters remove streams, all are cleared at once, and Escape closes panels',
   async () => {
     const { page, expectAccessible } = await world.openPage({ path: '/?sort=-pair' });
     await ready(page);
@@ -154,6 +154,17 @@ test(
     await page.getByRole('button', { name: 'Clear filters' }).click();
     await expectSearch(page, '?sort=-pair');
     await expect.poll(() => count(page).textContent()).toBe('26');
+    const focused = () => page.evaluate(() => document.activeElement?.textContent);
+    expect(await focused()).toBe('Filters');
+    for (const [name, box] of [
+      ['Columns', 'Schema'],
+      ['Filters', 'Forex'],
+    ] as const) {
+      await page.getByRole('button', { name }).click();
+      await page.getByRole('checkbox', { name: box }).first().press('Escape');
+      await expect.poll(() => page.getByRole('checkbox').count()).toBe(0);
+      expect(await focused()).toBe(name);
+    }
   },
   timeout,
 );
@@ -276,7 +287,7 @@ test(
 );
 
 test(
-  'keyboard: / searches, arrows move, Enter opens, and going back restores the position',
+  'keyboard: / searches, arrows move, Enter opens, and going back restores the position and focuses the row',
   async () => {
     const { page } = await world.openPage({ path: '/?network_type=testnet' });
     await ready(page);
@@ -301,6 +312,7 @@ test(
     await page.waitForURL(/\/streams\/0x[0-9a-f]{64}$/);
     await page.getByRole('heading', { level: 1 }).waitFor();
     await page.goBack();
+    await expect.poll(rowOfFocus, poll).toBe('20');
     await expect.poll(() => page.evaluate(() => window.scrollY), poll).toBe(scrollY);
     expect(search(page)).toBe('?network_type=testnet');
     await expect.poll(() => link(page, 20).textContent()).toBe(text);

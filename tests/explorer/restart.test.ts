@@ -24,6 +24,7 @@ test(
     const status = await world.openPage({ path: '/status', signedIn: true });
     for (const { allow } of [catalog, stream, status]) allow(/ERR_|50[0-9]/);
     await catalog.page.locator('[data-row="0"] .exact').waitFor();
+    await catalog.page.locator('[data-row="0"] .trend').waitFor();
     await stream.page.locator('.report-table tbody tr').nth(3).waitFor();
     await status.page.getByText('Ready', { exact: true }).first().waitFor();
     const before = (await listed(stream.page)).at(-1) ?? 0;
@@ -34,6 +35,13 @@ test(
     await stream.page.locator('.stream-head .pill.neutral', { hasText: 'live' }).waitFor();
     await stream.screenshot('stream-disconnected');
     await catalog.page.locator('.catalog-head .pill', { hasText: 'Reconnecting…' }).waitFor();
+    await catalog.page.locator('[data-row="0"] .price-now.is-old').waitFor();
+    await catalog.page.locator('[data-row="0"] .change-lines > .muted:first-child').waitFor();
+    const colored = catalog.page
+      .locator('[data-row="0"]')
+      .locator('.rose, .fell, .change-lines .ok, .change-lines .bad');
+    await expect.poll(() => colored.count()).toBe(0);
+    await catalog.page.locator('.is-disconnected [data-row="0"] .pill').waitFor();
     await catalog.screenshot('catalog-disconnected');
     await status.page.getByText('Unreachable', { exact: true }).waitFor();
     await status.page.getByText(/Last known: (not )?ready/).waitFor();

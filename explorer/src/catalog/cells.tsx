@@ -1,6 +1,5 @@
 // The cells of a row that change live: price, change, trend, spread, age, and the countdown to a stream's end.
 import { computed } from '@preact/signals';
-import type { DecodedReport } from '@sealpost/client';
 import type { CatalogEntry } from '@sealpost/protocol';
 import type { ComponentChildren } from 'preact';
 import { useMemo, useRef } from 'preact/hooks';
@@ -10,7 +9,7 @@ import { formatAge, formatPrice } from '../ui/format.ts';
 import { changeOf, formatPercent } from '../ui/price/change.ts';
 import { formatSpread, spreadOf } from '../ui/price/spread.ts';
 import { StreamStateMark, streamStateOf } from '../ui/price/stream-state.tsx';
-import { isMarketClosed, isOldPrice } from '../ui/price-age.ts';
+import { isMarketClosed, isMutedPrice } from '../ui/price-age.ts';
 import { isRate, percentDecimals, unitTextOf } from '../ui/price-unit.ts';
 import { Trend } from './trend.tsx';
 
@@ -44,7 +43,6 @@ export const PriceCell = ({ stream, isReadable }: One & { readonly isReadable: b
         <Muted
           feedId={feedId}
           title={`${decoded.priceText} ${unitTextOf(decoded.version, decoded.price, quoteAsset)}`}
-          decoded={decoded}
           isEnded={state === 'ended'}
           move={move}
         >
@@ -85,30 +83,30 @@ const useMove = (feedId: string, price: bigint | undefined): string => {
 type MutedProps = {
   readonly feedId: string;
   readonly title: string;
-  readonly decoded: DecodedReport;
   readonly isEnded: boolean;
   readonly move: string;
   readonly children: ComponentChildren;
 };
 
-/** Mutes an old price. A component of its own, because only it needs the clock; it renders again when the price grows old. */
-const Muted = ({ feedId, title, decoded, isEnded, move, children }: MutedProps) => {
+/** Whether a stream's newest price is muted, and what is computed from it. The component renders again only when that changes, not with the clock. */
+const useIsMuted = (feedId: string): boolean => {
   const { live, clock } = useExplorer();
-  const report = useRef(decoded);
-  report.current = decoded;
   // Of this stream: a row shows other streams over time.
-  const isOld = useMemo(
+  return useMemo(
     () =>
-      computed(
-        () =>
-          !(live.state.value === 'live' && isMarketClosed(report.current)) &&
-          isOldPrice(
-            clock.nowMs.value - (live.latest(feedId).value?.decoded.observationsMs ?? 0),
-            live.intervalMs(feedId).value,
-          ),
-      ),
+      computed(() => {
+        const decoded = live.latest(feedId).value?.decoded;
+        if (decoded === undefined) return false;
+        const ageMs = clock.nowMs.value - decoded.observationsMs;
+        const isConnected = live.state.value === 'live';
+        return isMutedPrice(ageMs, live.intervalMs(feedId).value, isConnected, isMarketClosed(decoded));
+      }),
     [feedId],
   ).value;
+};
+
+const Muted = ({ feedId, title, isEnded, move, children }: MutedProps) => {
+  const isOld = useIsMuted(feedId);
   return (
     <span class={isOld || isEnded ? 'price-now is-old' : `price-now ${move}`} title={title}>
       {children}
@@ -130,14 +128,15 @@ const NoDay = ({ feedId }: { readonly feedId: string }) => {
 };
 
 /** The change since 24 h ago, or since the first report after it. */
-export const ChangeCell = ({ stream: { feedId } }: One) => {
+export const ChangeCell = ({ stream: { feedId, status } }: One) => {
   const { live, days, times } = useExplorer();
+  const isMuted = useIsMuted(feedId) || status === 'decommissioned';
   const price = live.latest(feedId).value?.decoded.price;
   const day = days.of(feedId).value;
   if (day === undefined) return <NoDay feedId={feedId} />;
   if (price === undefined) return <Nothing />;
   const { difference, percent } = changeOf(day.first, price);
-  const kind = difference > 0n ? 'ok' : difference < 0n ? 'bad' : 'muted';
+  const kind = isMuted || difference === 0n ? 'muted' : difference > 0n ? 'ok' : 'bad';
   const exact = `${difference > 0n ? '+' : ''}${formatPrice(difference).replace('-', '−')}`;
   // Candles of an hour do not say when in it the first report was.
   const since = day.isToTheMinute ? 'since' : 'since the first report after';
@@ -153,11 +152,12 @@ export const ChangeCell = ({ stream: { feedId } }: One) => {
   );
 };
 
-export const TrendCell = ({ stream: { feedId } }: One) => {
+export const TrendCell = ({ stream: { feedId, status } }: One) => {
   const { days, live } = useExplorer();
+  const isMuted = useIsMuted(feedId) || status === 'decommissioned';
   const day = days.of(feedId).value;
   if (day === undefined) return <NoDay feedId={feedId} />;
-  return <Trend day={day} digits={live.digits(feedId).value} />;
+  return <Trend day={day} digits={live.digits(feedId).value} isMuted={isMuted} />;
 };
 
 export const SpreadCell = ({ stream: { feedId } }: One) => {

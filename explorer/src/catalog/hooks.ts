@@ -3,7 +3,7 @@ import type { CatalogEntry } from '@sealpost/protocol';
 import type { RefObject } from 'preact';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { useExplorer } from '../state/explorer.ts';
-import { streamHref } from '../state/router.ts';
+import { type PageAddress, streamHref } from '../state/router.ts';
 import type { Shortcut } from '../state/shortcuts.ts';
 import { writeClipboard } from '../ui/components.tsx';
 import { useShortcuts } from '../ui/shortcuts.ts';
@@ -117,6 +117,35 @@ const listKeys: readonly Shortcut[] = [
   { keys: ['s'], text: 'Add the stream to the watchlist, or remove it' },
 ];
 
+/** The row of the stream that Back has returned from; undefined if it is not in the list. */
+const returnedRow = (
+  streams: readonly Pick<CatalogEntry, 'feedId'>[],
+  from: PageAddress['returnedFrom'],
+): number | undefined => {
+  const row =
+    from === undefined || !('feedId' in from) ? -1 : streams.findIndex(({ feedId }) => feedId === from.feedId);
+  return row === -1 ? undefined : row;
+};
+
+/** The row that the keyboard begins at: that of the stream that Back has returned from, which gets the focus, else the first. */
+const useFirstRow = (streams: readonly CatalogEntry[], reveal: (row: number) => void): number => {
+  const { router } = useExplorer();
+  const row = useMemo(() => returnedRow(streams, router.address.peek().returnedFrom), []);
+  useEffect(() => {
+    if (row === undefined) return undefined;
+    // The router has restored the scroll position by then; an order by live values may have moved the row out of view.
+    const frame = requestAnimationFrame(() => {
+      const [link, active] = [linkOf(row), document.activeElement];
+      if (link === null || (active !== document.body && active?.id !== 'main')) return; // the user was faster
+      const { top, bottom } = link.getBoundingClientRect();
+      if (bottom <= 0 || top >= window.innerHeight) reveal(row);
+      link.focus({ preventScroll: true });
+    });
+    return () => cancelAnimationFrame(frame);
+  }, []);
+  return row ?? 0;
+};
+
 /** `/` focuses the search, arrows move between rows, Enter opens one, `s` stars it. Returns the row with the keyboard focus. */
 export const useCatalogKeys = (
   streams: readonly CatalogEntry[],
@@ -126,8 +155,9 @@ export const useCatalogKeys = (
 ): number => {
   const { router, signIn, shortcuts } = useExplorer();
   useShortcuts('In the list of streams', listKeys);
-  const [active, setActive] = useState(0);
-  const at = useRef(0); // keys may come faster than the page renders
+  const first = useFirstRow(streams, reveal);
+  const [active, setActive] = useState(first);
+  const at = useRef(first); // keys may come faster than the page renders
   const moving = useRef<number | undefined>(undefined); // the frame that will move the focus to the row
   const moveTo = (next: number): void => {
     at.current = next;

@@ -27,17 +27,17 @@ import { distinctionsOf } from './names.ts';
 import { CatalogCards, CatalogTable, rowHeights } from './rows.tsx';
 import { useMedia, useRowScroll, useWidth } from './scroll.ts';
 import { isLiveOrder, type Order, orderProblem, readOrder, sortStreams, toggleOrder } from './sort.ts';
-import { ColumnPanel, type PanelName, Toolbar } from './toolbar.tsx';
+import { ColumnPanel, focusPanelButton, Toolbar, usePanel } from './toolbar.tsx';
 import { wholeMax } from './window.ts';
 import '../styles/catalog.css';
 
 export const CatalogPage = () => {
-  const { catalog } = useExplorer();
+  const { catalog, live } = useExplorer();
   const page = useRef<HTMLDivElement>(null);
   useTitle('Streams');
   const state = catalog.state.value;
   return (
-    <div class="catalog" ref={page}>
+    <div class={live.state.value === 'reconnecting' ? 'catalog is-disconnected' : 'catalog'} ref={page}>
       {state.phase === 'ready' ? <ReadyCatalog state={state} page={page} /> : <UnreadyCatalog state={state} />}
     </div>
   );
@@ -119,7 +119,7 @@ const borderPx = 2;
 const ReadyCatalog = ({ state, page }: { readonly state: Ready; readonly page: RefObject<HTMLElement | null> }) => {
   const { router, session } = useExplorer();
   const { query } = router.address.value;
-  const [panel, setPanel] = useState<PanelName | undefined>(undefined);
+  const { panel, toggle } = usePanel();
   const searchBox = useRef<HTMLInputElement>(null);
   const order = readOrder(query);
   const { wanted, from, sorted, isHeld } = useSelection(state, query, order);
@@ -134,7 +134,11 @@ const ReadyCatalog = ({ state, page }: { readonly state: Ready; readonly page: R
   );
   const values = useMemo(() => filterValuesOf(listed), [listed]);
   const active = useMemo(() => activeFilters(query, values), [query, values]);
-  const clear = (): void => router.setQuery(withoutFilters(query));
+  const setFilters = (next: URLSearchParams): void => {
+    router.setQuery(next);
+    if (activeFilters(next, values).length === 0) focusPanelButton('filters'); // the chips are gone, and the button that cleared them
+  };
+  const clear = (): void => setFilters(withoutFilters(query));
   if (state.streams.length === 0) return <NoStreams />;
   const list = { streams: sorted, readable: state.readable, shown: fitting, order, isNarrow, searchBox };
   return (
@@ -145,7 +149,7 @@ const ReadyCatalog = ({ state, page }: { readonly state: Ready; readonly page: R
         order={order}
         filterCount={active.length}
         panel={panel}
-        onPanel={(name) => setPanel(panel === name ? undefined : name)}
+        onPanel={toggle}
         streams={sorted}
         readable={state.readable}
         onSaid={setSaid}
@@ -154,7 +158,7 @@ const ReadyCatalog = ({ state, page }: { readonly state: Ready; readonly page: R
       {panel === 'columns' && (
         <ColumnPanel {...{ isSignedIn, isNarrow, shown }} tooMany={shown.filter((name) => !fitting.includes(name))} />
       )}
-      {active.length > 0 && <FilterChips active={active} onChange={router.setQuery} onClear={clear} />}
+      {active.length > 0 && <FilterChips active={active} onChange={setFilters} onClear={clear} />}
       <Problems problems={wanted.problems} />
       <p class="list-said small muted" role="status">
         {said}

@@ -24,14 +24,21 @@ export const trendPath = (points: readonly DayPoint[]): string => {
 const lowestOf = (prices: readonly bigint[]): bigint => prices.reduce((a, b) => (b < a ? b : a));
 const highestOf = (prices: readonly bigint[]): bigint => prices.reduce((a, b) => (b > a ? b : a));
 
-export const Trend = ({ day, digits }: { readonly day: Day; readonly digits: PriceDigits | undefined }) => {
+type TrendProps = {
+  readonly day: Day;
+  readonly digits: PriceDigits | undefined;
+  /** Without color: the newest price is old. */
+  readonly isMuted: boolean;
+};
+
+export const Trend = ({ day, digits, isMuted }: TrendProps) => {
   const prices = day.points.map(({ price }) => price);
   const [first = 0n, last = 0n] = [prices[0], prices.at(-1)];
   const text = (price: bigint): string => (digits === undefined ? formatPrice(price) : splitFixed(price, digits).head);
   const said = `From ${text(first)} to ${text(last)}, low ${text(lowestOf(prices))}, high ${text(highestOf(prices))}`;
   return (
     <svg
-      class={`trend ${last < first ? 'fell' : last > first ? 'rose' : ''}`}
+      class={`trend ${isMuted || last === first ? '' : last < first ? 'fell' : 'rose'}`}
       viewBox={`0 0 ${width} ${height}`}
       preserveAspectRatio="none"
       role="img"

@@ -121,6 +121,22 @@ test('router: going back restores the scroll position', () => {
   expect(window.scrollY).toBe(640);
 });
 
+test('router: going back says which page was opened from there, until the address changes', () => {
+  const { window, entries, goBack } = openWindow('/');
+  const { address, go, setQuery } = createRouter(window);
+  go(`${streamHref(feedId)}?range=1h#chart`);
+  expect(address.value.returnedFrom).toBeUndefined();
+  goBack();
+  expect(address.value.returnedFrom).toEqual({ page: 'stream', feedId });
+  setQuery(new URLSearchParams('q=e'));
+  expect(address.value.returnedFrom).toBeUndefined();
+  for (const opened of [7, null, {}]) {
+    entries.splice(-1, 1, { url: '/', state: { opened } }, { url: '/status', state: null });
+    goBack();
+    expect(address.value.returnedFrom).toBeUndefined();
+  }
+});
+
 test('router: a section is part of the address, and moving to it is left to the browser and the page', () => {
   const { window, entries, click, goBack } = openWindow('/docs#time');
   createRouter(window);

@@ -12,7 +12,12 @@ export type PageRoute =
   | { readonly page: 'status' }
   | { readonly page: 'unknown'; readonly path: string };
 
-export type PageAddress = { readonly route: PageRoute; readonly query: URLSearchParams };
+export type PageAddress = {
+  readonly route: PageRoute;
+  readonly query: URLSearchParams;
+  /** The page that was opened from this one, after Back has returned here. */
+  readonly returnedFrom?: PageRoute;
+};
 
 export type Router = {
   readonly address: ReadonlySignal<PageAddress>;
@@ -94,6 +99,9 @@ const addressOf = ({ pathname, search }: Location): PageAddress => ({
   query: new URLSearchParams(search),
 });
 
+/** What is stored with a history entry when another page is opened from it. */
+type EntryState = { readonly scrollY?: unknown; readonly opened?: unknown };
+
 /** Follows the address bar, and clicks on links within the explorer. */
 export const createRouter = (window: Window): Router => {
   const address = signal(addressOf(window.location));
@@ -104,17 +112,18 @@ export const createRouter = (window: Window): Router => {
   const go = (href: string): void => {
     bar.write();
     const { history, location, scrollY } = window;
-    // The scroll position is stored with the history entry, so that going back restores it.
-    history.replaceState({ scrollY }, '', `${location.pathname}${location.search}${location.hash}`);
+    // Stored with the history entry, so that going back restores the scroll position and the focus.
+    history.replaceState({ scrollY, opened: href }, '', `${location.pathname}${location.search}${location.hash}`);
     history.pushState(null, '', href);
     read();
     window.scrollTo(0, 0);
   };
   window.history.scrollRestoration = 'manual'; // browsers restore before the page is rendered
   window.addEventListener('popstate', ({ state }) => {
-    read();
+    const { scrollY, opened } = Object(state) as EntryState; // may be another script's; checked below
+    const returnedFrom = typeof opened === 'string' ? { returnedFrom: parseRoute(opened.replace(/[?#].*$/, '')) } : {};
+    address.value = { ...addressOf(window.location), ...returnedFrom };
     if (window.location.hash !== '') return; // the browser or the page moves to the section
-    const { scrollY } = Object(state) as { readonly scrollY?: unknown }; // may be another script's; checked below
     window.requestAnimationFrame(() => window.scrollTo(0, typeof scrollY === 'number' ? scrollY : 0));
   });
   window.document.addEventListener('click', (event) => {

@@ -7,6 +7,14 @@ import { marketStatusOf } from './market-status.ts';
 export const isOldPrice = (ageMs: number, intervalMs: number | undefined): boolean =>
   ageMs > 3 * (intervalMs ?? 1_000) + 2_000;
 
+/** Is a price muted in a list? Old ones are, but while connected not those of a closed market, which are old as usual. */
+export const isMutedPrice = (
+  ageMs: number,
+  intervalMs: number | undefined,
+  isConnected: boolean,
+  isClosed: boolean,
+): boolean => !(isConnected && isClosed) && isOldPrice(ageMs, intervalMs);
+
 /** Is the report's market closed? Then an old report is normal. */
 export const isMarketClosed = ({ fields, version }: Pick<DecodedReport, 'fields' | 'version'>): boolean =>
   'marketStatus' in fields && marketStatusOf(version, fields.marketStatus).isOpen === false;
