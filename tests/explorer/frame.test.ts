@@ -312,6 +312,25 @@ test(
 );
 
 test(
+  'alerts: the level of an interest rate is in percent; the address has it as a ratio, as reports do',
+  async () => {
+    const { feeds } = await (await fetch(`${world.url}/api/v1/discovery?base_asset=SOFR`)).json();
+    const { page } = await world.openPage({ path: `/alerts?feed=${feeds[0].feedId}&level=0.041814` });
+    const level = page.getByRole('textbox', { name: 'Level (%)' });
+    await expect.poll(() => level.inputValue()).toBe('4.1814');
+    await level.fill('4,25');
+    await page.getByRole('button', { name: 'Add alert' }).press('Enter');
+    await page.getByText('Enter a rate in percent, such as 4.25, with at most 16 decimals.').waitFor();
+    await level.fill('4.25');
+    await page.getByRole('button', { name: 'Add alert' }).press('Enter');
+    await page.getByRole('button', { name: 'Edit: Rate rises to 4.25 % or above, once' }).press('Enter');
+    await page.getByRole('button', { name: 'Save', exact: true }).waitFor();
+    await expect.poll(() => level.inputValue()).toBe('4.25');
+  },
+  timeout,
+);
+
+test(
   'alerts: a crossing is shown in every tab, kept in the history, and notified by one tab only',
   async () => {
     const path = `/alerts?feed=${world.feedIds[0]}`;

@@ -2,9 +2,18 @@
 import { formatDecimal } from '@sealpost/client';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { Alerts } from '../state/alerts/alerts.ts';
-import { type Alert, type AlertRule, alertsMax, intervalsMax, isFeedId, parseLevel } from '../state/alerts/rules.ts';
+import {
+  type Alert,
+  type AlertRule,
+  alertsMax,
+  intervalsMax,
+  isFeedId,
+  parseLevel,
+  parsePercent,
+} from '../state/alerts/rules.ts';
 import { useExplorer } from '../state/explorer.ts';
 import { shortId } from '../ui/format.ts';
+import { isRateStream, percentDecimals } from '../ui/price-unit.ts';
 import { readAlertAddress } from './address.ts';
 
 const kinds = {
@@ -19,6 +28,7 @@ type Kind = keyof typeof kinds;
 type Draft = {
   readonly feedId: string;
   readonly kind: Kind;
+  /** As entered: in percent for a rate. */
   readonly level: string;
   readonly repeats: boolean;
   readonly intervals: string;
@@ -26,10 +36,14 @@ type Draft = {
 
 const emptyDraft: Draft = { feedId: '', kind: 'above', level: '', repeats: false, intervals: '5' };
 
+/** A level as the form shows it: a rate, which is a ratio, in percent. */
+const levelText = (feedId: string, level: bigint): string =>
+  isRateStream(feedId) ? formatDecimal(level, percentDecimals) : formatDecimal(level);
+
 const draftOf = ({ feedId, rule }: Alert): Draft => {
   if (rule.kind === 'stale') return { ...emptyDraft, feedId, kind: 'stale', intervals: String(rule.intervals) };
   if (rule.kind === 'unverified') return { ...emptyDraft, feedId, kind: 'unverified' };
-  return { ...emptyDraft, feedId, kind: rule.direction, level: formatDecimal(rule.level), repeats: rule.repeats };
+  return { ...emptyDraft, feedId, kind: rule.direction, level: levelText(feedId, rule.level), repeats: rule.repeats };
 };
 
 /** The rule, or what is missing. */
@@ -41,10 +55,12 @@ const readDraft = ({ feedId, kind, level, repeats, intervals }: Draft): AlertRul
     const isValid = Number.isInteger(count) && count >= 1 && count <= intervalsMax;
     return isValid ? { kind, intervals: count } : `Enter a number of intervals from 1 to ${intervalsMax}.`;
   }
-  const parsed = parseLevel(level);
-  return parsed === undefined
-    ? 'Enter a price, such as 64,120.55, with at most 18 decimals.'
-    : { kind: 'price', direction: kind, level: parsed, repeats };
+  const isRate = isRateStream(feedId);
+  const parsed = isRate ? parsePercent(level) : parseLevel(level);
+  if (parsed !== undefined) return { kind: 'price', direction: kind, level: parsed, repeats };
+  return isRate
+    ? 'Enter a rate in percent, such as 4.25, with at most 16 decimals.'
+    : 'Enter a price, such as 64,120.55, with at most 18 decimals.';
 };
 
 /** Adds or changes the alert; returns what is wrong, if anything. */
@@ -88,7 +104,8 @@ const DraftForm = ({ edited, edits, isFull, onDone, say }: FormProps) => {
   const [draft, setDraft] = useState<Draft>(() => {
     if (edited !== undefined) return draftOf(edited);
     const { feedId, level } = readAlertAddress(router.address.peek().query);
-    return { ...emptyDraft, feedId, level };
+    const parsed = parseLevel(level);
+    return { ...emptyDraft, feedId, level: parsed === undefined ? '' : levelText(feedId, parsed) };
   });
   const [isAdded, setAdded] = useState(false);
   const first = useRef<HTMLSelectElement>(null);
@@ -183,6 +200,8 @@ const RuleFields = ({
   readonly draft: Draft;
   readonly onChange: (part: Partial<Draft>) => void;
 }) => {
+  const { catalog } = useExplorer();
+  const unit = isRateStream(draft.feedId) ? '%' : catalog.find(draft.feedId)?.quoteAsset;
   if (draft.kind === 'unverified') return null;
   if (draft.kind === 'stale')
     return (
@@ -198,7 +217,7 @@ const RuleFields = ({
   return (
     <>
       <label class="field">
-        <span>Level</span>
+        <span>{unit === undefined ? 'Level' : `Level (${unit})`}</span>
         <input
           inputMode="decimal"
           autoComplete="off"
@@ -212,7 +231,7 @@ const RuleFields = ({
           checked={draft.repeats}
           onChange={(event) => onChange({ repeats: event.currentTarget.checked })}
         />
-        Every time, after it has moved back by 0.1 %
+        Every time, after it has moved back by 0.1 % of the level
       </label>
     </>
   );

@@ -7,6 +7,7 @@ import { explainError } from '../state/session.ts';
 import { AddressProblems } from '../ui/address-problems.tsx';
 import { Notice, Pill, Time, useTitle } from '../ui/components.tsx';
 import { shortId } from '../ui/format.ts';
+import { isRateStream } from '../ui/price-unit.ts';
 import { SignInButton } from '../ui/sign-in-dialog.tsx';
 import { readAlertAddress } from './address.ts';
 import { AlertForm } from './form.tsx';
@@ -168,7 +169,7 @@ const AlertRow = ({ alert, onEdit }: { readonly alert: Alert; readonly onEdit: (
   const { alerts, catalog, live } = useExplorer();
   const state = catalog.state.value;
   const isUnreadable = state.phase === 'ready' && state.readable.size > 0 && !state.readable.has(alert.feedId);
-  const name = ruleText(alert.rule, live.digits(alert.feedId).value);
+  const name = ruleText(alert.rule, live.digits(alert.feedId).value, isRateStream(alert.feedId));
   return (
     <li class="alert-row">
       <div>

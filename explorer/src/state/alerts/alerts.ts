@@ -2,6 +2,7 @@
 import { computed, effect, type ReadonlySignal, signal } from '@preact/signals';
 import { silentMsOf } from '../../ui/price/market-hours.ts';
 import { isMarketClosed } from '../../ui/price-age.ts';
+import { isRateStream } from '../../ui/price-unit.ts';
 import type { Catalog } from '../catalog.ts';
 import type { Clock } from '../clock.ts';
 import type { Chunks } from '../code/chunks.ts';
@@ -169,7 +170,7 @@ const watchAlerts = (
   const apply = (
     feedId: string,
     judge: (alert: Alert) => readonly [Alert, boolean],
-    textOf = (alert: Alert) => ruleText(alert.rule, live.digits(feedId).peek()),
+    textOf = (alert: Alert) => ruleText(alert.rule, live.digits(feedId).peek(), isRateStream(feedId)),
   ): void => {
     for (const alert of store.alerts().filter((one) => one.feedId === feedId)) {
       const result = judge(alert);

@@ -7,6 +7,7 @@ import {
   afterRefusal,
   parseKept,
   parseLevel,
+  parsePercent,
   ruleText,
   toStored,
 } from './rules.ts';
@@ -74,6 +75,13 @@ test('level: exact to 18 decimals, with thousands separators and signs', () => {
     expect(parseLevel(text)).toBeUndefined();
 });
 
+test('level of a rate: a percentage, exact to 16 decimals, kept as a ratio', () => {
+  expect(parsePercent(' 4.1814 ')).toBe(41_814_000_000_000_000n);
+  expect([parsePercent('-0.25 %'), parsePercent('1,000%')]).toEqual([-2_500_000_000_000_000n, 10n * one]);
+  expect(parsePercent('0.0000000000000001')).toBe(1n);
+  for (const text of ['', '%', 'x', '4,5', '4 % %', '0.00000000000000001']) expect(parsePercent(text)).toBeUndefined();
+});
+
 test('kept: what was stored is read again; anything else is dropped, and the number is bounded', () => {
   const alerts = [above(true), { kind: 'stale', intervals: 5 } as const, { kind: 'unverified' } as const].map(alertOf);
   const kept = { alerts, history: [{ seq: 1, feedId, text: 'crossed', atMs: 5 }] };
@@ -96,4 +104,6 @@ test('rules in words', () => {
     'Price falls to 6,000.0000 or below, every time',
   );
   expect(ruleText({ kind: 'stale', intervals: 1 })).toBe('No report for 1 interval');
+  const rate = { ...below, level: 41_814_000_000_000_000n };
+  expect(ruleText(rate, { shown: 6, all: 18 }, true)).toBe('Rate falls to 4.1814 % or below, every time');
 });

@@ -2,9 +2,10 @@
 import { formatDecimal } from '@sealpost/client';
 import { formatPrice } from '../../ui/format.ts';
 import { type PriceDigits, splitFixed } from '../../ui/price/digits.ts';
+import { percentDecimals } from '../../ui/price-unit.ts';
 
 export type AlertRule =
-  /** The price crosses a level, in units of 10^-18. `repeats`: again after it has moved back by 0.1 %; otherwise once. */
+  /** The price crosses a level, in units of 10^-18; that of a rate is a ratio. `repeats`: again after it has moved back by 0.1 %; otherwise once. */
   | { readonly kind: 'price'; readonly direction: 'above' | 'below'; readonly level: bigint; readonly repeats: boolean }
   /** No report for this many intervals. */
   | { readonly kind: 'stale'; readonly intervals: number }
@@ -45,6 +46,12 @@ export const parseLevel = (text: string): bigint | undefined => {
   if (whole === undefined) return undefined;
   const size = BigInt(`${whole.replaceAll(',', '')}${fraction.padEnd(18, '0')}`);
   return sign === '' ? size : -size;
+};
+
+/** A percentage with at most 16 decimals as a ratio, like the rates of reports; undefined if it is not one. A “%” after it is optional. */
+export const parsePercent = (text: string): bigint | undefined => {
+  const hundredfold = parseLevel(text.replace(/\s*%\s*$/, ''));
+  return hundredfold === undefined || hundredfold % 100n !== 0n ? undefined : hundredfold / 100n;
 };
 
 /** The alert after a price, and whether it is triggered. */
@@ -88,23 +95,25 @@ export const afterRefusal = (alert: Alert, nowMs: number): readonly [next: Alert
   return [{ ...alert, lastMs: nowMs }, true];
 };
 
-/** A level with at least as many digits as the stream's prices show. */
-const levelText = (level: bigint, digits: PriceDigits | undefined): string => {
+/** A level with at least as many digits as the stream's prices show; that of a rate in percent. */
+const levelText = (level: bigint, digits: PriceDigits | undefined, isRate: boolean): string => {
+  if (isRate) return `${formatPrice(level, percentDecimals)} %`;
   if (digits === undefined) return formatPrice(level);
   const { head, tail } = splitFixed(level, { shown: digits.shown, all: digits.shown });
   return `${head}${tail}`;
 };
 
 /** The rule in words, with the digits of its stream if they are known: `Price rises to 64,000.00 or above, once`. */
-export const ruleText = (rule: AlertRule, digits?: PriceDigits): string => {
+export const ruleText = (rule: AlertRule, digits?: PriceDigits, isRate = false): string => {
   if (rule.kind === 'unverified') return 'A report fails verification';
   if (rule.kind === 'stale')
     return `No report for ${rule.intervals} ${rule.intervals === 1 ? 'interval' : 'intervals'}`;
   const times = rule.repeats ? 'every time' : 'once';
-  const level = levelText(rule.level, digits);
+  const level = levelText(rule.level, digits, isRate);
+  const price = isRate ? 'Rate' : 'Price';
   return rule.direction === 'above'
-    ? `Price rises to ${level} or above, ${times}`
-    : `Price falls to ${level} or below, ${times}`;
+    ? `${price} rises to ${level} or above, ${times}`
+    : `${price} falls to ${level} or below, ${times}`;
 };
 
 /** Whatever the browser kept, as valid alerts; what is not valid is dropped. */
