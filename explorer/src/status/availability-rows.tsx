@@ -28,6 +28,7 @@ const useIsNarrow = (): boolean => {
   const [isNarrow, setNarrow] = useState(media.matches);
   useEffect(() => {
     const follow = (): void => setNarrow(media.matches);
+    follow(); // the width may have changed since the first render
     media.addEventListener('change', follow);
     return () => media.removeEventListener('change', follow);
   }, [media]);

@@ -107,6 +107,7 @@ const useIsWide = (): boolean => {
   useEffect(() => {
     const media = window.matchMedia(wide);
     const read = (): void => setWide(media.matches);
+    read(); // the width may have changed since the first render
     media.addEventListener('change', read);
     return () => media.removeEventListener('change', read);
   }, []);
