@@ -30,7 +30,7 @@ const seeded = (seed: number) => () => {
   return seed / 2 ** 32;
 };
 
-const flips = countOf('damage');
+const flips = countOf('29');
 
 const words = ({ unaffected, contained, refused, died }: Omit<DamageResult, 'faults'>) => ({
   'without effect': unaffected,

@@ -24,9 +24,20 @@ type Promised = { readonly acks: Acks; newestMs: number };
 /** Lives after which everything acknowledged so far is compared. */
 const comparedEvery = 100;
 
+export type KillOptions = {
+  /** Where the store is, and stays; otherwise in a folder of its own. */
+  readonly folder?: string;
+  readonly afterLife?: (life: number) => Promise<void>;
+};
+
 /** Runs lives in one folder. `mode` early is the control that must lose. */
-export const runKillLoop = async (programs: Programs, lives: number, mode: 'honest' | 'early'): Promise<KillResult> => {
-  const folder = mkdtempSync(join(tmpdir(), 'sealpost-kill-'));
+export const runKillLoop = async (
+  programs: Programs,
+  lives: number,
+  mode: 'honest' | 'early',
+  options: KillOptions = {},
+): Promise<KillResult> => {
+  const folder = options.folder ?? mkdtempSync(join(tmpdir(), 'sealpost-kill-'));
   const promised: Promised = { acks: new Map(), newestMs: 0 };
   const readyMs: number[] = [];
   let wentBack = 0;
@@ -35,6 +46,7 @@ export const runKillLoop = async (programs: Programs, lives: number, mode: 'hone
       const one = await liveAndDie(programs, folder, mode, promised);
       wentBack += one.wentBack;
       readyMs.push(one.readyMs);
+      await options.afterLife?.(life);
       if (life % comparedEvery > 0 || life === lives) continue;
       const { lost, altered } = await compare(folder, promised.acks);
       if (lost + altered > 0)
@@ -43,7 +55,7 @@ export const runKillLoop = async (programs: Programs, lives: number, mode: 'hone
     const { acks } = promised;
     return { lives, acknowledged: acks.size, ...(await compare(folder, acks)), wentBack, readyMs };
   } finally {
-    rmSync(folder, { recursive: true, force: true });
+    if (options.folder === undefined) rmSync(folder, { recursive: true, force: true });
   }
 };
 

@@ -1,5 +1,6 @@
 // A reader of damaged or shared stores. `check`: opens each folder and prints what it could read; `hold`: takes a snapshot and
-// keeps it until killed; `raw`: opens without our checks, the negative control of a truncated file.
+// keeps it until killed; `watch`: reads over and over, and prints
+// what should not be; `raw`: opens without our checks, the negative control of a truncated file.
 import { createHash } from 'node:crypto';
 import { writeSync } from 'node:fs';
 import { join } from 'node:path';
@@ -57,6 +58,33 @@ if (act === 'hold') {
   root.getStats();
   print('holding');
   setInterval(() => {}, 1_000);
+}
+
+if (act === 'watch') {
+  const store = await openStore(folders[0] as string, 'read');
+  const newest = new Map<string, number>();
+  let reads = 0;
+  process.once('SIGTERM', () => {
+    print(`reads ${reads}`);
+    process.exit(0);
+  });
+  print('watching');
+  for (;;) {
+    for (const feedId of streams) {
+      try {
+        const latest = store.reports.latest(feedId);
+        const ms = latest?.observationsMs ?? 0;
+        if (ms < (newest.get(feedId) ?? 0)) print(`back ${feedId} ${ms}`);
+        newest.set(feedId, ms);
+        if (ms > 0 && (await store.reports.at([feedId], ms / 1_000))[0]?.observationsMs !== ms)
+          print(`miss ${feedId} ${ms}`);
+        reads += 2;
+      } catch (error) {
+        print(`error ${codeOf(error)}`);
+      }
+    }
+    await new Promise((resolve) => setTimeout(resolve, 40)); // four of them read 500 times a second or so
+  }
 }
 
 if (act === 'raw') {

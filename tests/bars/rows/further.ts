@@ -2,13 +2,6 @@
 import type { Row } from '../bar.ts';
 
 export const furtherBars = {
-  damage: {
-    test: 'one flipped bit in a copy of a store, in every table and kind of page; a whole node opens it, serves everything, and receives new reports and all old ones again; another copy is repaired and read',
-    files: ['tests/damage/damage.test.ts'],
-    count: { unit: 'flips', reduced: 25, full: 500, part: 50 },
-    bounds: { faults: { max: 0 } },
-    control: 'a report altered together with its checksums',
-  },
   calls: {
     test: 'a whole node whose system calls fail: each call, error, number of times and environment; then kill -9, and everything acknowledged compared byte for byte',
     files: ['tests/failing-calls/failing-calls.test.ts'],

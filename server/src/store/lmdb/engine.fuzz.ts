@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { countOf } from '../../../../tests/bars/tally.ts';
 import { openStore } from '../open.ts';
 import { testStoreModel } from '../store-model.contract.ts';
 
@@ -13,4 +14,4 @@ const createEngine = async () => {
   };
 };
 
-testStoreModel('lmdb', createEngine, 12);
+testStoreModel('lmdb', createEngine, Math.ceil(countOf('37') * 0.6));

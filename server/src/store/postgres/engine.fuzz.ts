@@ -1,4 +1,5 @@
 import { afterAll } from 'vitest';
+import { countOf } from '../../../../tests/bars/tally.ts';
 import { startPostgres } from '../../../../tests/support/running-postgres.ts';
 import { openStore } from '../open.ts';
 import { testStoreModel } from '../store-model.contract.ts';
@@ -20,4 +21,4 @@ const createEngine = async () => {
   };
 };
 
-testStoreModel('postgres', createEngine, 8);
+testStoreModel('postgres', createEngine, Math.floor(countOf('37') * 0.4));
