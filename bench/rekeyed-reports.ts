@@ -61,10 +61,8 @@ export function* rekeyedReports(
   }
 }
 
-const batchSeconds = 10;
-
-/** Appends `seconds` of every stream from `from` on, in durable batches. */
-export const fill = async (store: Store, from: number, seconds: number): Promise<void> => {
+/** Appends `seconds` of every stream from `from` on, in durable batches of so many seconds. */
+export const fill = async (store: Store, from: number, seconds: number, batchSeconds = 10): Promise<void> => {
   let batch: StoredReport[] = [];
   for (const reports of rekeyedReports(from, seconds)) {
     batch.push(...reports);
