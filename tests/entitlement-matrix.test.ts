@@ -1,6 +1,7 @@
 // Who reads what: 20 accounts × 50 streams × every route that names streams, against a table that this test works out itself.
 import type { FeedId, Stream } from '@sealpost/protocol';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { barSeed, countOf, tally } from './bars/tally.ts';
 import { type Credentials, openService, type Reply, type Service } from './support/running-api.ts';
 import { testStream } from './support/running-ingest.ts';
 import { createSignedReports, secondStream } from './support/signed-reports.ts';
@@ -180,9 +181,11 @@ const forEachAccount = async (act: (account: (typeof accounts)[number]) => Promi
 };
 
 test('entitlements: every account reads exactly its own streams, on every route', async () => {
+  let asked = 0;
   await forEachAccount(async (account) => {
     for (const row of rows) {
       for (const { route, target, without } of singles) {
+        asked += 1;
         const reply = await service.call(target(row.feedId), { as: account.credentials });
         const expected = mayRead(account, row) ? (row.hasReports ? 200 : without) : 401;
         const code = account.locked ? 'unauthorized' : 'stream_not_accessible';
@@ -194,15 +197,19 @@ test('entitlements: every account reads exactly its own streams, on every route'
       }
     }
   });
+  tally({ deviations: deviations.length, 'requests that name one stream': asked });
   expect(deviations).toEqual([]);
 });
 
 test('entitlements: unknown, forbidden and hidden streams are one answer, byte for byte, on every route', () => {
+  tally({ 'different answers to streams that may not be read, at most': forbidden.size });
   expect([...forbidden].map((text) => JSON.parse(text)[0])).toEqual([401]);
 });
 
-test('entitlements: a bulk or a latest of several with one stream that may not be read fails whole, 600 random mixes', async () => {
-  let state = 7;
+const mixes = countOf('12');
+
+test(`entitlements: a bulk or a latest of several with one stream that may not be read fails whole, ${mixes} random mixes`, async () => {
+  let state = barSeed(7);
   const roll = (sides: number): number => {
     state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
     return Math.floor((state / 2 ** 32) * sides);
@@ -210,7 +217,7 @@ test('entitlements: a bulk or a latest of several with one stream that may not b
   const seen = new Map<number, number>();
   await forEachAccount(async (account) => {
     const own = rows.filter((row) => mayRead(account, row));
-    for (let mix = 0; mix < 30; mix++) {
+    for (let mix = 0; mix < mixes / accounts.length; mix++) {
       // Mostly from what the account may read, or nearly every mix would be forbidden.
       const pool = own.length > 0 && mix % 3 > 0 ? own : rows;
       const chosen = Array.from({ length: 1 + roll(8) }, () => pool[roll(pool.length)] as Row); // below the length
@@ -228,6 +235,8 @@ test('entitlements: a bulk or a latest of several with one stream that may not b
       seen.set(expected, (seen.get(expected) ?? 0) + 1);
     }
   });
+  const countsOf = (status: number) => ({ [`mixes that must get ${status}`]: seen.get(status) ?? 0 });
+  tally({ deviations: deviations.length, ...countsOf(200), ...countsOf(206), ...countsOf(401) });
   expect(deviations).toEqual([]);
   expect([...seen.keys()].sort()).toEqual([200, 206, 401]);
 });

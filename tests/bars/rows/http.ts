@@ -2,6 +2,11 @@
 import type { Row } from '../bar.ts';
 
 export const httpBars = {
+  22: {
+    test: 'whatever a handler waits for throws, rejects or never answers: each call of each route, listed by a run without faults; `/status.json` says that the store does not answer, all others are 500 or 503',
+    files: ['tests/http/injected-faults.test.ts', 'server/src/http/answer-deadline.test.ts'],
+    bounds: { 'answers not as promised': { max: 0 }, faults: { min: 100 } },
+  },
   23: {
     test: 'WebSockets: idle ones that all get one report at the end, then a drain; a client that stops reading; floods of pings, messages and fragments; refused upgrades',
     files: ['tests/live-endings.test.ts', 'tests/live.test.ts'],

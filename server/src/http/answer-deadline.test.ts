@@ -1,0 +1,50 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import type { Answer } from './answer.ts';
+import { answerMaxMs, createAnswerDeadline } from './answer-deadline.ts';
+
+beforeEach(() => void vi.useFakeTimers());
+afterEach(() => void vi.useRealTimers());
+
+const never = new Promise<Answer>(() => {});
+const answer: Answer = { status: 200, cacheControl: 'no-store' };
+
+test('answer deadline: an answer and an error in time pass unchanged, and no timer is left', async () => {
+  const bound = createAnswerDeadline(() => performance.now());
+  expect(await bound(Promise.resolve(answer))).toBe(answer);
+  await expect(bound(Promise.reject(new Error('broken')))).rejects.toThrow('broken');
+  await vi.advanceTimersByTimeAsync(2_000);
+  expect(vi.getTimerCount()).toBe(0);
+});
+
+test('answer deadline: a handler that does not answer is 503 with its cause, and one that began later is not', async () => {
+  const bound = createAnswerDeadline(() => performance.now());
+  const outcomes: unknown[] = [];
+  bound(never).catch((error) => outcomes.push(error));
+  await vi.advanceTimersByTimeAsync(5_000);
+  bound(never).catch((error) => outcomes.push(error));
+  await vi.advanceTimersByTimeAsync(answerMaxMs - 5_000 + 1_000);
+  expect(outcomes).toMatchObject([
+    { code: 'store_unavailable', cause: { message: 'The handler did not answer within 30000 ms.' } },
+  ]);
+  await vi.advanceTimersByTimeAsync(6_000);
+  expect(outcomes).toHaveLength(2);
+});
+
+test('answer deadline: the memory of an answer that comes too late is released', async () => {
+  const bound = createAnswerDeadline(() => performance.now());
+  let [released, end] = [0, (_: Answer): void => {}];
+  const late = new Promise<Answer>((resolve) => {
+    end = resolve;
+  });
+  const outcome = bound(late).catch((error) => error.code);
+  await vi.advanceTimersByTimeAsync(answerMaxMs + 1_000);
+  expect(await outcome).toBe('store_unavailable');
+  end({
+    ...answer,
+    release: () => {
+      released += 1;
+    },
+  });
+  await vi.advanceTimersByTimeAsync(0);
+  expect(released).toBe(1);
+});
