@@ -2,6 +2,7 @@
 import type { FeedId, Stream } from '@sealpost/protocol';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { barSeed, countOf, tally } from './bars/tally.ts';
+import { createDice } from './support/dice.ts';
 import { type Credentials, openService, type Reply, type Service } from './support/running-api.ts';
 import { testStream } from './support/running-ingest.ts';
 import { createSignedReports, secondStream } from './support/signed-reports.ts';
@@ -209,11 +210,7 @@ test('entitlements: unknown, forbidden and hidden streams are one answer, byte f
 const mixes = countOf('12');
 
 test(`entitlements: a bulk or a latest of several with one stream that may not be read fails whole, ${mixes} random mixes`, async () => {
-  let state = barSeed(7);
-  const roll = (sides: number): number => {
-    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
-    return Math.floor((state / 2 ** 32) * sides);
-  };
+  const roll = createDice(barSeed(7));
   const seen = new Map<number, number>();
   await forEachAccount(async (account) => {
     const own = rows.filter((row) => mayRead(account, row));

@@ -4,6 +4,7 @@ import { signRequest } from '@sealpost/protocol';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { barSeed, countOf, tally } from './bars/tally.ts';
 import { badCases, goodCases, lostCases, type Material, otherCases, type RawCase } from './raw-requests.ts';
+import { createDice } from './support/dice.ts';
 import { type Exchange, exchange, head, type RawAnswer, toLines } from './support/raw-http.ts';
 import { type Credentials, openService, type Service } from './support/running-api.ts';
 import { testStream } from './support/running-ingest.ts';
@@ -83,15 +84,6 @@ describe.each([
     await expectGoesOn();
   });
 });
-
-/** Small, seeded, good enough to pick bytes. */
-const createDice = (seed: number) => {
-  let state = seed;
-  return (sides: number): number => {
-    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
-    return Math.floor((state / 2 ** 32) * sides);
-  };
-};
 
 const changes = countOf('5');
 const atOnce = 20;

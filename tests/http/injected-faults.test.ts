@@ -113,12 +113,12 @@ const listPlaces = async (): Promise<readonly Place[]> => {
 const marker = '/srv/private/where-it-broke';
 const faultsAt = ({ name }: Place): readonly Fault[] => [
   { kind: 'throws', error: new Error(marker) },
-  { kind: 'throws', error: new StoreError(marker) },
+  { kind: 'throws', error: new StoreError('store_unavailable', marker) },
   ...(atOnce.includes(name)
     ? []
     : ([
         { kind: 'rejects', error: new Error(marker) },
-        { kind: 'rejects', error: new StoreError(marker) },
+        { kind: 'rejects', error: new StoreError('store_unavailable', marker) },
         { kind: 'never answers' },
       ] as const)),
 ];

@@ -35,6 +35,27 @@ export const accessBars = {
     files: ['tests/access/clock-window.test.ts'],
     bounds: { deviations: { max: 0 } },
   },
+  8: {
+    test: 'wrong signatures of a known user and of unknown ones, in random order over loopback: one answer, and no difference in time at crops of 90, 95 and 99 %',
+    files: ['tests/access/timing.test.ts'],
+    names: 'timing',
+    count: { unit: 'requests', reduced: 400, full: 200_000 },
+    bounds: {
+      'µs between their means, at most': { max: 3 },
+      't of the difference, at most': { max: 10 },
+      'different answers, at most': { max: 1 },
+    },
+    control: 'rejecting unknown users before the signature is computed',
+    isTimed: true,
+  },
+  9: {
+    test: 'unknown, hidden and forbidden streams on four routes: one answer byte for byte except for date, request ID, feed ID and rate limit, and no difference in time; every route in row 12',
+    files: ['tests/access/timing.test.ts'],
+    names: 'existence',
+    count: { unit: 'pairs', reduced: 320, full: 100_000 },
+    bounds: { 'µs between their means, at most': { max: 5 }, 'different answers, at most': { max: 1 } },
+    isTimed: true,
+  },
   10: {
     test: 'rate limits: 20 requests a second at a limit of 10 for a minute; two nodes on PostgreSQL; a victim that forged requests name, from its own address and from as many others',
     files: ['tests/limits.test.ts', 'tests/postgres-nodes.test.ts', 'server/src/access/node-limits.test.ts'],
@@ -52,5 +73,11 @@ export const accessBars = {
     files: ['tests/entitlement-matrix.test.ts'],
     count: { unit: 'mixes', reduced: 600, full: 2_000 },
     bounds: { deviations: { max: 0 }, 'different answers to streams that may not be read, at most': { max: 1 } },
+  },
+  15: {
+    test: 'every method on every path, headers of proxies and browsers, private paths on the public listener; TLS versions, cipher suites and renegotiation; `strace` for `connect` during requests of every kind. Others than GET, HEAD and OPTIONS are 405',
+    files: ['tests/http/surface.test.ts', 'tests/tls.test.ts'],
+    count: { unit: 'traced requests', reduced: 200, full: 100_000 },
+    bounds: { deviations: { max: 0 }, 'connections to others': { max: 0 } },
   },
 } as const satisfies Readonly<Record<string, Row>>;

@@ -2,6 +2,13 @@
 import type { Row } from '../bar.ts';
 
 export const httpBars = {
+  21: {
+    test: 'more connections than a process with 256 descriptors can have, then all closed; `accept` reports nothing in Node (D165), so the log, the probe and `process_open_fds` say it',
+    files: ['tests/http/descriptors.test.ts'],
+    count: { unit: 'connections', reduced: 400, full: 1_000 },
+    bounds: { 'process ends': { max: 0 }, 'ms until it serves again, at most': { max: 2_000 } },
+    isTimed: true,
+  },
   22: {
     test: 'whatever a handler waits for throws, rejects or never answers: each call of each route, listed by a run without faults; `/status.json` says that the store does not answer, all others are 500 or 503',
     files: ['tests/http/injected-faults.test.ts', 'server/src/http/answer-deadline.test.ts'],

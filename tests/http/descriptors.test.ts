@@ -1,0 +1,57 @@
+// More connections than the process has descriptors for: it goes on, says so, and serves again as soon as there are some.
+import { execFileSync } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import { connect, type Socket } from 'node:net';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { countOf, tally } from '../bars/tally.ts';
+import { createWorld, fetchSigned, type Server, startServer, type World } from '../support/real-program.ts';
+
+let world: World;
+let server: Server;
+beforeAll(async () => {
+  world = await createWorld();
+  server = await startServer(world);
+});
+afterAll(async () => {
+  await server.stop();
+  world.remove();
+});
+
+const connections = countOf('21');
+const descriptors = 256;
+
+/** Open until the server or the test closes it. */
+const dial = (): Promise<Socket> =>
+  new Promise((resolve) => {
+    const socket = connect(server.port, '127.0.0.1', () => resolve(socket));
+    socket.on('error', () => resolve(socket));
+  });
+
+const ask = async (): Promise<number> => {
+  const target = `/api/v1/reports/latest?feedID=${world.feedId}`;
+  return (await fetchSigned(server.url, target, world).catch(() => ({ status: 0 }))).status;
+};
+
+test.skipIf(!existsSync('/usr/bin/prlimit'))(
+  `descriptors: ${connections} connections to a process with ${descriptors} descriptors do not end it, and it serves again once they are closed`,
+  async () => {
+    const pid = server.child.pid ?? 0;
+    const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').filter(Boolean);
+    for (const one of [pid, ...children]) execFileSync('prlimit', ['--pid', String(one), `--nofile=${descriptors}:`]);
+    const sockets = await Promise.all(Array.from({ length: connections }, dial));
+    await server.printed(/no_descriptors/);
+    const open = sockets.filter(({ destroyed, readyState }) => !destroyed && readyState === 'open').length;
+    for (const socket of sockets) socket.destroy();
+    const startedMs = performance.now();
+    await expect.poll(ask, { interval: 20 }).toBe(200);
+    const againMs = Math.round(performance.now() - startedMs);
+    await expect.poll(async () => (await fetch(`${server.opsUrl}/readyz`)).text()).not.toContain('descriptors');
+    const ended = server.child.exitCode === null ? 0 : 1;
+    tally({ connections, 'process ends': ended, 'ms until it serves again, at most': againMs });
+    expect(ended).toBe(0);
+    expect(open).toBeLessThan(connections);
+    const metrics = await (await fetch(`${server.opsUrl}/metrics`)).text();
+    expect(metrics).toMatch(/^process_open_fds \d+$/m);
+  },
+  300_000,
+);
