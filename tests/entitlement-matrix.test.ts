@@ -1,8 +1,8 @@
 // Who reads what: 20 accounts × 50 streams × every route that names streams, against a table that this test works out itself.
 import type { FeedId, Stream } from '@sealpost/protocol';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createDice } from './bars/dice.ts';
 import { barSeed, countOf, tally } from './bars/tally.ts';
-import { createDice } from './support/dice.ts';
 import { type Credentials, openService, type Reply, type Service } from './support/running-api.ts';
 import { testStream } from './support/running-ingest.ts';
 import { createSignedReports, secondStream } from './support/signed-reports.ts';

@@ -2,9 +2,9 @@
 import { connect } from 'node:net';
 import { signRequest } from '@sealpost/protocol';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createDice } from './bars/dice.ts';
 import { barSeed, countOf, tally } from './bars/tally.ts';
 import { badCases, goodCases, lostCases, type Material, otherCases, type RawCase } from './raw-requests.ts';
-import { createDice } from './support/dice.ts';
 import { type Exchange, exchange, head, type RawAnswer, toLines } from './support/raw-http.ts';
 import { type Credentials, openService, type Service } from './support/running-api.ts';
 import { testStream } from './support/running-ingest.ts';
