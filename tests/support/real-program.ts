@@ -68,13 +68,14 @@ export type Program = {
 
 const sealpost = join(root, 'server/bin/sealpost.js');
 
-/** Starts a command. `detached` as for `startProgram`. */
+/** Starts a command of this release, or of the one whose command is given. `detached` as for `startProgram`. */
 export const startCommand = (
   args: readonly string[],
   cwd: string,
   env: NodeJS.ProcessEnv = {},
   detached = false,
-): Program => startProgram([sealpost, ...args], cwd, env, process.execPath, detached);
+  command = sealpost,
+): Program => startProgram([command, ...args], cwd, env, process.execPath, detached);
 
 /**
  * Starts a program of Node's. Nothing of this process's own environment but the path gets through. Detached, it leads a process group of its own,
@@ -130,8 +131,12 @@ export const killGroup = ({ child }: Program): void => {
 };
 
 /** Runs a command to its end. */
-export const runCommand = (args: readonly string[], cwd: string, env?: NodeJS.ProcessEnv): Promise<Finished> =>
-  startCommand(args, cwd, env).finished;
+export const runCommand = (
+  args: readonly string[],
+  cwd: string,
+  env?: NodeJS.ProcessEnv,
+  command?: string,
+): Promise<Finished> => startCommand(args, cwd, env, false, command).finished;
 
 export type Server = Program & {
   readonly url: string;
@@ -141,9 +146,9 @@ export type Server = Program & {
   readonly stop: () => Promise<Finished>;
 };
 
-/** Serves a world on free ports; resolves when it answers. */
+/** Serves a world on free ports, by this release or the one whose command is given; resolves when it answers. */
 export const startServer = async (
-  { store, keyFile, folder }: Pick<World, 'folder' | 'store' | 'keyFile'>,
+  { store, keyFile, folder, command }: Pick<World, 'folder' | 'store' | 'keyFile'> & { readonly command?: string },
   args: readonly string[] = [],
   env: NodeJS.ProcessEnv = {},
   detached = false,
@@ -151,7 +156,7 @@ export const startServer = async (
   const where = ['--store', store, '--key-file', keyFile, '--listen', '127.0.0.1:0', '--ops-listen', '127.0.0.1:0'];
   // A machine that is busy with other tests must not make this server shed.
   const calm = ['--event-loop-lag-max-ms', '60000'];
-  const program = startCommand(['serve', '--json', ...where, ...calm, ...args], folder, env, detached);
+  const program = startCommand(['serve', '--json', ...where, ...calm, ...args], folder, env, detached, command);
   const [, url = '', opsUrl = ''] = await program.printed(/^\{"url":"([^"]+)","opsUrl":"([^"]+)"/m);
   const stop = (): Promise<Finished> => {
     program.child.kill('SIGTERM');
