@@ -87,9 +87,11 @@ export const durabilityBars = {
     names: 'postgres: (a commit that|control)',
   },
   34: {
-    test: 'the network to PostgreSQL drops everything, cuts connections inside a transaction, or loses the database while connections open',
-    files: ['server/src/store/postgres/connection.test.ts'],
-    names: 'postgres: (while the database|a network that|a connection that|connections that)',
+    test: 'the network to PostgreSQL: half a second away, 1 KB per second, silent, cut in the middle of an answer, refused; then it recovers',
+    files: ['tests/faults/postgres-network.test.ts', 'server/src/store/postgres/connection.test.ts'],
+    names: '(network:|postgres: (while the database|a network that|a connection that|connections that))',
+    count: { unit: 'seconds of each', reduced: 1, full: 30 },
+    bounds: { 'wrong answers': { max: 0 } },
   },
   35: {
     test: 'every PostgreSQL connection waits for a lock, 300 reads at once: those beyond the bound are rejected at once',
