@@ -3,8 +3,8 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
-import { open } from 'lmdb';
 import { type FeedId, toReportJson } from '@sealpost/protocol';
+import { open } from 'lmdb';
 import { expect, test } from 'vitest';
 import { openStore } from '../../server/src/store/open.ts';
 import type { StoredReport } from '../../server/src/store/store.ts';
@@ -122,7 +122,10 @@ test.skipIf(skipped !== undefined).each(engines)(
 
 const metric = async ({ opsUrl }: Server, name: string): Promise<number> => {
   const text = await (await fetch(`${opsUrl}/metrics`)).text();
-  return [...text.matchAll(new RegExp(`^${name}(?:\\{.*\\})? (\\d+)$`, 'gm'))].reduce((sum, [, n]) => sum + Number(n), 0);
+  return [...text.matchAll(new RegExp(`^${name}(?:\\{.*\\})? (\\d+)$`, 'gm'))].reduce(
+    (sum, [, n]) => sum + Number(n),
+    0,
+  );
 };
 
 /** Makes it a store of a format after this one. */
@@ -148,7 +151,10 @@ test.skipIf(skipped !== undefined)(
     const world = await createWorld();
     try {
       await raiseFormat(join(world.store, 'reports'));
-      const hash = () => createHash('sha256').update(readFileSync(join(world.store, 'reports/data.mdb'))).digest('hex');
+      const hash = () =>
+        createHash('sha256')
+          .update(readFileSync(join(world.store, 'reports/data.mdb')))
+          .digest('hex');
       const before = hash();
       for (const { run, serve } of bothCommands(world)) {
         const newer = /has format 4; this release reads up to 3\. Upgrade sealpost\./;
