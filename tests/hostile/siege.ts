@@ -10,7 +10,7 @@ import { createSecretBox } from '../../server/src/access/secrets.ts';
 import { createEventIds } from '../../server/src/live/event-id.ts';
 import { openStore } from '../../server/src/store/open.ts';
 import { createCertificate } from '../support/certificates.ts';
-import { createWorld, startServer, type World } from '../support/real-program.ts';
+import { createWorld, processesOf, startServer, type World } from '../support/real-program.ts';
 import { act } from '../support/running-ingest.ts';
 import { createSignedReports } from '../support/signed-reports.ts';
 import type { Attacker } from './attackers.ts';
@@ -108,12 +108,6 @@ export const startControl = async (world: SiegeWorld, { isTls }: Stage): Promise
     opsUrl: `http://127.0.0.1:${opsPort}`,
     world,
   };
-};
-
-/** The process and those that it started. */
-const processesOf = ({ pid }: ChildProcess): readonly number[] => {
-  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim();
-  return [Number(pid), ...(children === '' ? [] : children.split(' ').map(Number))];
 };
 
 const socketsOf = (child: ChildProcess): number =>

@@ -1,10 +1,17 @@
 // More connections than the process has descriptors for: it goes on, says so, and serves again as soon as there are some.
 import { execFileSync } from 'node:child_process';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { countOf, tally } from '../bars/tally.ts';
-import { createWorld, fetchSigned, type Server, startServer, type World } from '../support/real-program.ts';
+import {
+  createWorld,
+  fetchSigned,
+  processesOf,
+  type Server,
+  startServer,
+  type World,
+} from '../support/real-program.ts';
 
 let world: World;
 let server: Server;
@@ -35,9 +42,8 @@ const ask = async (): Promise<number> => {
 test.skipIf(!existsSync('/usr/bin/prlimit'))(
   `descriptors: ${connections} connections to a process with ${descriptors} descriptors do not end it, and it serves again once they are closed`,
   async () => {
-    const pid = server.child.pid ?? 0;
-    const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').filter(Boolean);
-    for (const one of [pid, ...children]) execFileSync('prlimit', ['--pid', String(one), `--nofile=${descriptors}:`]);
+    for (const pid of processesOf(server.child))
+      execFileSync('prlimit', ['--pid', String(pid), `--nofile=${descriptors}:`]);
     const sockets = await Promise.all(Array.from({ length: connections }, dial));
     await server.printed(/no_descriptors/);
     const open = sockets.filter(({ destroyed, readyState }) => !destroyed && readyState === 'open').length;

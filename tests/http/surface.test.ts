@@ -10,7 +10,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { countOf, tally } from '../bars/tally.ts';
 import { badCases, goodCases, lostCases, otherCases } from '../raw-requests.ts';
 import { exchange, head, openKeepAlive, type RawAnswer, toLines } from '../support/raw-http.ts';
-import { createWorld, type Server, startServer, type World } from '../support/real-program.ts';
+import { createWorld, processesOf, type Server, startServer, type World } from '../support/real-program.ts';
 
 let world: World;
 let server: Server;
@@ -119,15 +119,13 @@ const canTrace = (): boolean => {
 };
 
 const requests = countOf('15');
-const childrenOf = (pid: number): readonly number[] =>
-  readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').filter(Boolean).map(Number);
 
 test.skipIf(!canTrace())(
   `surface: during ${requests} requests of every kind the program connects to nobody`,
   async () => {
     const log = join(world.folder, 'connects.txt');
     const pid = server.child.pid ?? 0;
-    const traced = [pid, ...childrenOf(pid)].flatMap((one) => ['-p', String(one)]); // from the sources, it is the child of a launcher
+    const traced = processesOf(server.child).flatMap((one) => ['-p', String(one)]);
     const strace = spawn('strace', ['-f', '-e', 'trace=connect,exit_group', '-o', log, ...traced], { stdio: 'ignore' });
     const ended = new Promise((resolve) => strace.once('exit', resolve));
     await expect.poll(() => /TracerPid:\t[1-9]/.test(readFileSync(`/proc/${pid}/status`, 'utf8'))).toBe(true);

@@ -1,7 +1,7 @@
 // The real program: a folder with a store, a key and an account, and any command of `sealpost` on it as a child process.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes, randomUUID } from 'node:crypto';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type FeedId, formatDate, signRequest } from '@sealpost/protocol';
@@ -122,6 +122,12 @@ export const startProgram = (
       look();
     });
   return { child, output, printed, finished };
+};
+
+/** The process and those that it started: from the sources, a command is the child of a launcher. Linux alone. */
+export const processesOf = ({ pid }: ChildProcess): readonly number[] => {
+  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim();
+  return [Number(pid), ...(children === '' ? [] : children.split(' ').map(Number))];
 };
 
 /** Kills a command that leads a process group, with everything that it started. */

@@ -35,6 +35,19 @@ export const accessBars = {
     files: ['tests/access/clock-window.test.ts'],
     bounds: { deviations: { max: 0 } },
   },
+  7: {
+    test: 'the clock of a running server jumps by 30 s, back and forth, while clients with its time, clients without it and one at its rate limit ask',
+    files: ['tests/access/clock-jumps.test.ts'],
+    count: { unit: 'jumps', reduced: 4, full: 60 },
+    bounds: {
+      'of these failed': { max: 0 },
+      'not rejected with 400': { max: 0 },
+      'process ends': { max: 0 },
+      'requests above the rate limit, at most': { max: 1 },
+      'ms until a right client is accepted after a jump, at most': { max: 1_000 },
+    },
+    isTimed: true,
+  },
   8: {
     test: 'wrong signatures of a known user and of unknown ones, in random order over loopback: one answer, and no difference in time at crops of 90, 95 and 99 %',
     files: ['tests/access/timing.test.ts'],
@@ -68,11 +81,36 @@ export const accessBars = {
     },
     isTimed: true,
   },
+  11: {
+    test: 'secrets rotated one after the other on two nodes of one PostgreSQL, under up to 300 requests a second and with a WebSocket at each node; at the end an entitlement is removed',
+    files: ['tests/access/rotation.test.ts'],
+    count: { unit: 'rotations', reduced: 2, full: 300, part: 100 },
+    bounds: {
+      failed: { max: 0 },
+      'ms until a revoked one is rejected at both, at most': { max: 1_000 },
+      'ms until its WebSockets are closed, at most': { max: 1_000 },
+      'ms until a removed entitlement holds at both, at most': { max: 1_000 },
+    },
+    isTimed: true,
+  },
   12: {
     test: '20 accounts × 50 streams × every route that names streams, and random mixes of bulk and latest, against a table that the test works out itself; one stream that may not be read fails a bulk whole',
     files: ['tests/entitlement-matrix.test.ts'],
     count: { unit: 'mixes', reduced: 600, full: 2_000 },
     bounds: { deviations: { max: 0 }, 'different answers to streams that may not be read, at most': { max: 1 } },
+  },
+  13: {
+    test: 'nginx with a cache in front of a node: an account that may read a hidden stream, one that may not and an anonymous caller ask for the same things in random order',
+    files: ['tests/http/caches.test.ts'],
+    count: { unit: 'rounds', reduced: 3, full: 1_000 },
+    bounds: { 'not as promised': { max: 0 } },
+    control: 'answers without Cache-Control',
+  },
+  14: {
+    test: 'canary secrets, the key and the token through the real program: its files, log, answers and metrics are searched for them; a wrong, missing or open key refuses to start; every secret rewrapped with another key under load',
+    files: ['tests/secrets.test.ts', 'tests/access/rewrap.test.ts', 'server/src/access/secrets.test.ts'],
+    count: { unit: 'secrets rewrapped', reduced: 100, full: 10_000 },
+    bounds: { 'of these failed': { max: 0 } },
   },
   15: {
     test: 'every method on every path, headers of proxies and browsers, private paths on the public listener; TLS versions, cipher suites and renegotiation; `strace` for `connect` during requests of every kind. Others than GET, HEAD and OPTIONS are 405',

@@ -2,6 +2,49 @@
 import type { Row } from '../bar.ts';
 
 export const httpBars = {
+  16: {
+    test: 'heads and bodies that trickle and answers that are not read, by clients of our own, beside a client that behaves',
+    files: ['tests/http/slow-clients.test.ts'],
+    count: { unit: 'connections of each', reduced: 20, full: 1_000 },
+    bounds: {
+      'connections left': { max: 0 },
+      'ms until the last was closed, at most': { max: 12_000 },
+      'of these not answered': { max: 0 },
+    },
+    control: 'Node’s default time-outs',
+    isTimed: true,
+  },
+  17: {
+    test: '99 raw payloads, each signed, unsigned and wrongly signed: the statuses of all answers before the server closes, and the error code; then a good request',
+    files: ['tests/raw-sockets.test.ts'],
+    names: 'raw sockets: (good|requests|other|connections)',
+  },
+  18: {
+    test: 'bombs: 2,000 headers, 64 KB of one, 16 KB of query, 3,000 equal arguments, 10,000 streams, names of object members and integers, impossible limits; unknown names are ignored and answered with 200',
+    files: ['tests/http/bombs.test.ts'],
+    count: { unit: 'requests', reduced: 200, full: 10_000 },
+    bounds: {
+      deviations: { max: 0 },
+      'ms of CPU for the most expensive on average, at most': { max: 5 },
+      'MB more memory, at most': { max: 10 },
+    },
+    isTimed: true,
+  },
+  19: {
+    test: 'three times the measured capacity for 5 minutes, then half of it: goodput, the rest 503, recovery',
+    why: 'not written: it needs an open-loop generator and a machine whose cores it does not share with the server. Shedding itself is tested (`server/src/http/shedding.test.ts`), and a client beside attackers in the row `hostile`',
+  },
+  20: {
+    test: 'two nodes stopped with SIGTERM and restarted in turn under load, by clients that retry at the other node; open connections lose no request, of one process and of two workers',
+    files: ['tests/restarts.test.ts'],
+    count: { unit: 'restarts', reduced: 2, full: 50 },
+    bounds: {
+      failed: { max: 0 },
+      'exit codes other than 0': { max: 0 },
+      'ms until a node ended, at most': { max: 10_000 },
+    },
+    isTimed: true,
+  },
   21: {
     test: 'more connections than a process with 256 descriptors can have, then all closed; `accept` reports nothing in Node (D165), so the log, the probe and `process_open_fds` say it',
     files: ['tests/http/descriptors.test.ts'],
