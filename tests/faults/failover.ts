@@ -112,7 +112,8 @@ export const runFailover = async (plan: FailoverPlan) => {
   }
 };
 
-const addStreams = async ({ store }: World, streams: readonly FeedId[]): Promise<void> => {
+/** Adds streams to a store, under any nodes. */
+export const addStreams = async ({ store }: World, streams: readonly FeedId[]): Promise<void> => {
   const opened = await openStore(store, 'write');
   await opened.admin.update('stream', streams, () => streams.map((feedId) => testStream(feedId)), act);
   await opened.close();
@@ -121,7 +122,7 @@ const addStreams = async ({ store }: World, streams: readonly FeedId[]): Promise
 const pageMax = 1_000;
 
 /** Acknowledged reports that a node does not give back, byte for byte. */
-const countLost = async ({ url }: Server, world: World, acknowledged: Acknowledged): Promise<number> => {
+export const countLost = async ({ url }: Server, world: World, acknowledged: Acknowledged): Promise<number> => {
   let lost = 0;
   for (const [feedId, sent] of acknowledged) {
     const found = new Set<string>();

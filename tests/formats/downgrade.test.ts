@@ -96,7 +96,17 @@ test.skipIf(skipped !== undefined).each(engines)(
         eventId = await events;
         expect(await sendLines(server, linesAt(seconds + 1))).toEqual({ stored: feedIds.length });
         answers.push(await answersOf(server, world, from));
+        // A route that the last release does not have: it is counted in the usage.
+        const several = `feedIDs=${feedIds.join(',')}&from=${from}&to=${from + 60}&resolution=60`;
+        const target = `/api/v1/reports/candles/bulk?${several}`;
+        expect(await createRead(server.url)(target, world)).toMatchObject({ status: 200 });
+        expect(await sendLines(server, ['{}'])).toEqual({ refused: 1 });
       });
+      const usage = await now.runJson('account', 'usage', world.userId);
+      expect(JSON.stringify(usage)).toContain('"reportCandlesMany":1');
+      expect(await then.runJson('account', 'usage', world.userId)).toEqual(usage);
+      expect(await then.runJson('quarantine', 'list')).toEqual(await now.runJson('quarantine', 'list'));
+      expect(await then.runJson('audit', 'verify')).toEqual(await now.runJson('audit', 'verify'));
       await inTurn(then, async (server) => {
         expect(answers[0]).toMatchObject(await answersOf(server, world, from));
         eventId = await readEvents(server, world, feedIds.length, eventId);

@@ -24,6 +24,20 @@ export const furtherBars = {
     bounds: { lost: { max: 0 }, altered: { max: 0 }, extra: { max: 0 } },
     control: 'one more report stored only at the source',
   },
+  upgrade: {
+    test: 'two nodes of the last release on one PostgreSQL under ingest, reads and a live stream: each replaced by this release in turn, then one rolled back; everything acknowledged compared byte for byte',
+    files: ['tests/formats/rolling.test.ts'],
+    names: 'rolling upgrade',
+    count: { unit: 'rolling upgrades', reduced: 1, full: 20, part: 2 },
+    bounds: {
+      lost: { max: 0 },
+      'not delivered live': { max: 0 },
+      'times `latest` went back': { max: 0 },
+      'wrong answers': { max: 0 },
+      'failed ones': { max: 0 },
+    },
+    control: 'one report deleted from the database',
+  },
   onchain: {
     test: 'generated reports of all schema versions, valid or altered, to our contract, `verify` of the client and the published verifier contracts',
     files: ['tests/contracts/compiled.test.ts'],
