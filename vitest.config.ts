@@ -10,6 +10,7 @@ const longest = [
   'tests/client/runtimes.test.ts',
   'tests/start-failures.test.ts',
   'tests/explorer/pages.test.ts',
+  'tests/formats/',
   'tests/docs.test.ts',
   'server/src/cli/main.test.ts',
   'tests/explorer/',

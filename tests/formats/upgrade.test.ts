@@ -18,6 +18,11 @@ test('upgrade: every release of CHANGELOG.md left its stores in tests/formats, m
   expect(releasedVersions(text)).toEqual(['0.2.0', '0.1.0']);
 });
 
+test('upgrade: docs/operating.md has the formats of every release', () => {
+  const rows = [...readText('docs/operating.md').matchAll(/^\| (\d+\.\d+\.\d+\S*) \| \d+ \| \d+ \|$/gm)];
+  expect(rows.map(([, version]) => version)).toEqual(releases.map(({ version }) => version));
+});
+
 /** Every answer of this release must be in the form of its OpenAPI document. */
 const readDocumented = (url: string): Read =>
   createRead(url, async (request, target) => {
