@@ -16,6 +16,8 @@ type Bomb = {
   readonly lines?: readonly string[];
   readonly status: number;
   readonly code?: string;
+  /** So large that the server closes before all of it is sent: the answer may be lost to a reset. */
+  readonly mayReset?: true;
 };
 
 const latest = (feedId: FeedId): string => `/api/v1/reports/latest?feedID=${feedId}`;
@@ -30,7 +32,7 @@ const malformed = { status: 400, code: 'malformed_argument' } as const;
 const bombs: readonly Bomb[] = [
   { name: '2,000 headers', target: latest, lines: Array.from({ length: 2_000 }, (_, i) => `h${i}: 1`), ...tooLarge },
   { name: '201 headers', target: latest, lines: Array.from({ length: 201 }, (_, i) => `h${i}: 1`), ...tooLarge },
-  { name: 'a header of 64 KB', target: latest, lines: [`X-Other: ${'x'.repeat(65_536)}`], ...tooLarge },
+  { name: 'a header of 64 KB', target: latest, lines: [`X-Other: ${'x'.repeat(65_536)}`], ...tooLarge, mayReset: true },
   { name: 'a query of 16 KB', target: (id) => `${latest(id)}&x=${'x'.repeat(16_384)}`, ...tooLarge },
   // Names that nobody asks for are ignored, whatever they are called.
   { name: 'headers named like object members', target: latest, lines: ['__proto__: x', 'constructor: x'], status: 200 },
@@ -54,7 +56,12 @@ const bombs: readonly Bomb[] = [
     status: 200,
   },
   { name: '235 streams', target: () => `/api/v1/reports/latest?feedIDs=${many(235)}`, ...malformed },
-  { name: '10,000 streams', target: () => `/api/v1/reports/latest?feedIDs=${many(10_000)}`, ...tooLarge },
+  {
+    name: '10,000 streams',
+    target: () => `/api/v1/reports/latest?feedIDs=${many(10_000)}`,
+    ...tooLarge,
+    mayReset: true,
+  },
   ...['0', '-1', '1e9', 'NaN', '1001', '9'.repeat(400), '0x10', '1.5'].map(
     (limit): Bomb => ({ name: `limit=${limit.slice(0, 8)}`, target: page(limit), ...malformed }),
   ),
@@ -111,7 +118,8 @@ linux(
       const before = cpuMs();
       for (let i = 0; i < count; i++) {
         const given = await send(bomb);
-        if (given !== promised(bomb)) deviations.add(`${given}, not ${promised(bomb)}`);
+        if (given !== promised(bomb) && !(bomb.mayReset && given.endsWith(': 0')))
+          deviations.add(`${given}, not ${promised(bomb)}`);
       }
       return (cpuMs() - before) / count;
     };
