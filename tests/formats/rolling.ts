@@ -158,11 +158,16 @@ export const runRolling = async (released: string, plan: RollingPlan) => {
 
 type Sent = ReadonlyMap<FeedId, ReadonlyMap<number, string>>;
 
-/** Acknowledged reports that did not come on a live stream from `from` on, byte for byte. */
+/**
+ * Acknowledged reports from `from` on that the live stream did not reach, or has with other bytes. It delivers in order of observation: a report that
+ * was sent again, and stored after a newer one was delivered, is not among them.
+ */
 const countMissing = (acknowledged: Sent, received: Sent, from: number): number =>
   [...acknowledged].reduce((sum, [feedId, reports]) => {
-    const missing = [...reports].filter(
-      ([second, fullReport]) => second >= from && received.get(feedId)?.get(second) !== fullReport,
+    const came = received.get(feedId) ?? new Map<number, string>();
+    const newest = Math.max(0, ...came.keys());
+    const missing = [...reports].filter(([second, fullReport]) =>
+      came.has(second) ? came.get(second) !== fullReport : second >= from && second > newest,
     );
     return sum + missing.length;
   }, 0);
