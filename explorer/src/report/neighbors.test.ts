@@ -1,34 +1,12 @@
 import { SealpostError } from '@sealpost/client';
-import { encodeFullReport, encodeReportBody, parseFeedId, type ReportBody, type ReportJson } from '@sealpost/protocol';
+import { parseFeedId, type ReportJson } from '@sealpost/protocol';
 import { expect, test } from 'vitest';
+import { reportOf } from '../state/report.fixture.ts';
 import { readAddressMs, readReportAt, readSide, type Side } from './neighbors.ts';
 import { createSteps } from './steps.ts';
 
-const word = (digit: string) => `0x${digit.repeat(64)}` as const;
-const context = { configDigest: word('a'), epochAndRound: word('b'), extraHash: word('c') };
 const secondStream = parseFeedId(`0x0002${'1'.repeat(60)}`);
 const millisecondStream = parseFeedId(`0x1002${'1'.repeat(60)}`);
-
-/** A report that is valid from one time to another, in the unit of its stream. */
-const reportOf = (feedId: typeof secondStream, from: number, to: number): ReportJson => {
-  const body: ReportBody = {
-    version: 2,
-    feedId,
-    validFromTimestamp: from,
-    observationsTimestamp: to,
-    nativeFee: 0n,
-    linkFee: 0n,
-    expiresAt: to,
-    price: 1n,
-  };
-  const unit = feedId === millisecondStream ? 1_000 : 1;
-  return {
-    feedID: feedId,
-    validFromTimestamp: Math.floor(from / unit),
-    observationsTimestamp: Math.floor(to / unit),
-    fullReport: encodeFullReport({ context, body: encodeReportBody(body), signatures: [] }),
-  };
-};
 
 const details = { status: 200, requestId: undefined } as never; // not read
 const windowOf = (report: ReportJson | undefined) => report ?? null;

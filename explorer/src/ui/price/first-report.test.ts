@@ -1,28 +1,12 @@
 import { SealpostError } from '@sealpost/client';
-import { encodeFullReport, encodeReportBody, parseFeedId, type ReportJson } from '@sealpost/protocol';
+import { parseFeedId, type ReportJson } from '@sealpost/protocol';
 import { expect, test } from 'vitest';
+import { reportOf } from '../../state/report.fixture.ts';
 import { readFirstMs, readFirstMsOfMany } from './first-report.ts';
 
-const word = (digit: string) => `0x${digit.repeat(64)}` as const;
-const context = { configDigest: word('a'), epochAndRound: word('b'), extraHash: word('c') };
 const feedOf = (index: number) => parseFeedId(`0x0002${index.toString(16).padStart(60, '0')}`);
 const hour = 1_790_002_800;
 const { signal } = new AbortController();
-
-const reportOf = (feedId: ReturnType<typeof feedOf>, from: number, to: number, price = 7n): ReportJson => {
-  const body = {
-    version: 2,
-    feedId,
-    validFromTimestamp: from,
-    observationsTimestamp: to,
-    nativeFee: 0n,
-    linkFee: 0n,
-    expiresAt: to,
-    price,
-  } as const;
-  const fullReport = encodeFullReport({ context, body: encodeReportBody(body), signatures: [] });
-  return { feedID: feedId, validFromTimestamp: from, observationsTimestamp: to, fullReport };
-};
 
 const details = {} as never; // not read
 
