@@ -28,7 +28,7 @@ export type LiveNeeds = {
 export const useLiveRows = (
   streams: readonly CatalogEntry[],
   readable: ReadonlySet<string>,
-  [first, end]: readonly [number, number],
+  { inView: [first, end], isFast }: Pick<RowScroll<HTMLElement>, 'inView' | 'isFast'>,
   { isForAll, days: daysOf }: LiveNeeds,
 ): void => {
   const { live, days } = useExplorer();
@@ -36,8 +36,8 @@ export const useLiveRows = (
   useEffect(() => rows.close, [rows]);
   useEffect(() => {
     const viewMax = Math.min(watchedMax, viewsWatched * (end - first));
-    rows.show({ streams, inView: [first, end], watchedMax: isForAll ? watchedMax : viewMax });
-  }, [rows, streams, first, end, isForAll]);
+    rows.show({ streams, inView: [first, end], watchedMax: isForAll ? watchedMax : viewMax, isFast });
+  }, [rows, streams, first, end, isForAll, isFast]);
   const idsOf = (some: readonly CatalogEntry[]): readonly string[] => some.map(({ feedId }) => feedId);
   const inView = idsOf(streams.slice(first, end));
   const viewKey = inView.join(' ');

@@ -329,7 +329,7 @@ const List = (props: ListProps) => {
     isNarrow ? rowHeights.cards : rowHeights.table,
   );
   const active = useCatalogKeys(streams, scroll, searchBox, onStar);
-  useLiveRows(streams, readable, scroll.inView, needsOf(props));
+  useLiveRows(streams, readable, scroll, needsOf(props));
   useRowClicks(onStar);
   const rows = { streams, readable, distinctions, scroll, active, shown, watchlist: watchlist.feedIds.value };
   const sort = (column: ColumnName): void => router.setQuery(toggleOrder(router.address.peek().query, column));

@@ -5,7 +5,7 @@ import type { VNode } from 'preact';
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { ColumnName } from './columns.ts';
 import type { RowScroll } from './scroll.ts';
-import { assignKeys, listParts } from './window.ts';
+import { assignKeys, limitNewRows, listParts } from './window.ts';
 
 export type RowsProps<E extends HTMLElement> = {
   readonly streams: readonly CatalogEntry[];
@@ -53,8 +53,8 @@ type RowNode = { readonly props: RowProps; readonly node: VNode };
 
 /** Rows that may show another stream in full per frame. */
 const rowsPerFrame = 4;
-/** A frame that begins sooner than this after a render is the one that shows it. */
-const sameFrameMs = 8;
+/** Rows that are created per frame; the others take over the elements of rows that are gone. */
+const newRowsPerFrame = 8;
 
 /** Whether a row can wait for a later frame: what it shows is whole and was right a moment ago, or it is new. */
 const canWait = (before: RowProps | undefined, props: RowProps): boolean =>
@@ -72,7 +72,8 @@ export const useParts = <E extends HTMLElement>(
   const known = new Map<number, RowNode>();
   const { isPrinting, drawMore } = useMoreFrames();
   // The window may be of a longer list, until the next effect.
-  const parts = listParts(scroll.rows, active, streams.length).filter(
+  const rows = isPrinting ? scroll.rows : limitNewRows(scroll.rows, last.current.size, newRowsPerFrame);
+  const parts = listParts(rows, active, streams.length).filter(
     (part) => part.kind === 'space' || part.row < streams.length,
   );
   const slots = assignKeys(
@@ -89,7 +90,7 @@ export const useParts = <E extends HTMLElement>(
     parts.flatMap((part) => (part.kind === 'row' ? [part.row] : [])),
   );
   let left = isPrinting ? Number.POSITIVE_INFINITY : scroll.isFast ? 0 : rowsPerFrame;
-  let isUnfinished = false;
+  let isUnfinished = rows.end < scroll.rows.end;
   const draw = (row: number): RowNode => {
     const before = last.current.get(row);
     const next = rowOf(props, row, slots.get(row) ?? 0);
@@ -108,7 +109,7 @@ export const useParts = <E extends HTMLElement>(
     return drawn.node;
   });
   last.current = known;
-  useLayoutEffect(() => (isUnfinished && !scroll.isFast ? drawMore() : undefined));
+  useLayoutEffect(() => drawMore(isUnfinished && !scroll.isFast));
   return nodes;
 };
 
@@ -137,6 +138,7 @@ const rowOf = <E extends HTMLElement>(
 const useMoreFrames = () => {
   const [, render] = useState({});
   const isPrinting = useRef(false);
+  const isInFrame = useRef(false);
   useEffect(() => {
     const print = ({ type }: Event): void => {
       isPrinting.current = type === 'beforeprint';
@@ -151,13 +153,19 @@ const useMoreFrames = () => {
   }, []);
   return {
     isPrinting: isPrinting.current,
-    drawMore: (): (() => void) => {
-      const renderedMs = performance.now();
-      const step = (): void => {
-        if (performance.now() - renderedMs < sameFrameMs) frame = requestAnimationFrame(step);
-        else render({});
+    /** Called after every render. The frame that shows a render has no time for more rows: a render outside of a frame's callbacks waits for two. */
+    drawMore: (isWanted: boolean): (() => void) | undefined => {
+      const isRenderedInFrame = isInFrame.current;
+      isInFrame.current = false;
+      if (!isWanted) return undefined;
+      const draw = (): void => {
+        isInFrame.current = true;
+        render({});
       };
-      let frame = requestAnimationFrame(step);
+      const wait = (): void => {
+        frame = requestAnimationFrame(draw);
+      };
+      let frame = requestAnimationFrame(isRenderedInFrame ? draw : wait);
       return () => cancelAnimationFrame(frame);
     },
   };

@@ -105,6 +105,20 @@ test('watched rows: someone who scrolls slowly and never rests sees live rows', 
   expect(requested.length).toBeLessThanOrEqual(52);
 });
 
+test('watched rows: rows that scroll by too fast to read make no connection and no request, and the last ones are live soon after', async () => {
+  const { live, rows, opened, requested } = createServer();
+  rows.show({ streams: list, inView: [0, 16], watchedMax: 32 });
+  for (let first = 0; first < 1_900; first += 10) {
+    rows.show({ streams: list, inView: [first, first + 16], watchedMax: 32, isFast: true });
+    await pass(frameMs);
+  }
+  expect([opened, requested]).toEqual([[], []]);
+  rows.show({ streams: list, inView: [1_900, 1_916], watchedMax: 32, isFast: false });
+  await pass(500);
+  expect(opened).toHaveLength(1);
+  expect(ids(2_000).slice(1_900, 1_916).every(live.isCurrent)).toBe(true);
+});
+
 test('watched rows: a scroll within the rows that are watched, or another order of them, needs neither connection nor request', async () => {
   const { rows, opened, requested } = createServer();
   rows.show({ streams: list, inView: [100, 116], watchedMax: 48 });

@@ -1,5 +1,5 @@
 // Which streams of a list are watched: those in view and some around them, so that a short scroll needs no new connection. They change when the list
-// rests, and once a second while it does not.
+// rests, and once a second while it moves slowly enough to read.
 import type { CatalogEntry } from '@sealpost/protocol';
 import type { Live } from '../state/live.ts';
 
@@ -9,6 +9,8 @@ export type ShownRows = {
   readonly inView: readonly [number, number];
   /** Streams to watch, if they are enough for the view. */
   readonly watchedMax: number;
+  /** Too fast to read: nothing new is watched before the list is slower. */
+  readonly isFast?: boolean;
 };
 
 export type WatchedRows = {
@@ -56,9 +58,13 @@ export const createWatchedRows = (live: Pick<Live, 'watch' | 'load'>): WatchedRo
   return {
     show: (rows) => {
       shown = rows;
+      clearTimeout(timer);
+      if (rows.isFast === true) {
+        waitsSinceMs = undefined;
+        return;
+      }
       const nowMs = performance.now();
       waitsSinceMs ??= nowMs;
-      clearTimeout(timer);
       timer = setTimeout(settle, Math.max(0, Math.min(restMs, waitsSinceMs + patienceMs - nowMs)));
     },
     refresh,

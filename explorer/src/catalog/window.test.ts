@@ -4,6 +4,7 @@ import {
   growWindow,
   joinWindows,
   type ListPart,
+  limitNewRows,
   listParts,
   rowsInView,
   rowWindow,
@@ -30,6 +31,13 @@ test('row window: anywhere, what is in view is within what exists', () => {
 test('row window: all rows of a short list exist, an empty list has none', () => {
   expect(rowWindow(3, 50, 100, 800)).toEqual({ first: 0, end: 3 });
   expect(rowWindow(0, 50, 100, 800)).toEqual({ first: 0, end: 0 });
+});
+
+test('row window: a list without rows gets some per frame, from its top; one with as many as it needs moves at once', () => {
+  const wanted = { first: 100, end: 122 };
+  expect(limitNewRows(wanted, 0, 8)).toEqual({ first: 100, end: 108 });
+  expect(limitNewRows(wanted, 8, 8)).toEqual({ first: 100, end: 116 });
+  expect(limitNewRows(wanted, 16, 8)).toEqual(wanted);
 });
 
 test('row window: scrolls to a row by the shortest distance', () => {

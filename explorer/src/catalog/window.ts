@@ -45,6 +45,12 @@ export const growWindow = ({ first, end }: RowWindow, count: number): RowWindow 
   end: clamp(end + growRows, count),
 });
 
+/** As much of a window, from its top, as takes `newMax` more rows than exist. */
+export const limitNewRows = ({ first, end }: RowWindow, existing: number, newMax: number): RowWindow => ({
+  first,
+  end: Math.min(end, first + existing + newMax),
+});
+
 /** The rows in view: first, and one after the last. */
 export const rowsInView = (
   count: number,

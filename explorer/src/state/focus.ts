@@ -19,8 +19,11 @@ export const keepFocus = (document: Document, root: Element): void => {
     const active = document.activeElement;
     return active === document.body ? !isUsable(element) : active instanceof HTMLElement && !isUsable(active);
   };
-  const settle = (): void => {
+  const settle = (changes: readonly MutationRecord[]): void => {
     if (last === undefined) return;
+    // Only these attributes hide or disable what has the focus. To ask whether it is visible makes the browser compute styles at once, at every key.
+    const isKept = document.activeElement !== document.body && standIn === undefined;
+    if (isKept && changes.every(({ type }) => type === 'childList')) return;
     if (standIn !== undefined && document.activeElement === standIn && isUsable(last)) {
       standIn = undefined;
       last.focus({ preventScroll: true });

@@ -1,6 +1,6 @@
 // The live prices in view: which streams are watched, and the newest report of each. One connection delivers them all
 // (live-connection.ts); streams that come into view get their newest report at once, and others on request (batches.ts). Needs a signed-in user.
-import { batch, effect, type ReadonlySignal, type Signal, signal } from '@preact/signals';
+import { effect, type ReadonlySignal, type Signal, signal } from '@preact/signals';
 import { type Client, type DecodedReport, decode } from '@sealpost/client';
 import { limits, type ReportJson } from '@sealpost/protocol';
 import { intervalMsOf, windowsMax } from '../ui/interval.ts';
@@ -9,6 +9,7 @@ import { type Batches, type BatchParts, createBatches, fewerAllowed } from './ba
 import type { Catalog } from './catalog.ts';
 import type { Clock } from './clock.ts';
 import { createLiveConnection, type LiveConnection, type LiveState, type Plan } from './live-connection.ts';
+import { createDisplay, type Displayed } from './report-display.ts';
 import type { Session } from './session.ts';
 
 /** A report with its fields. */
@@ -40,7 +41,7 @@ export type Live = {
 };
 
 /** The state of one stream. */
-type StreamPrices = {
+type StreamPrices = Displayed & {
   readonly latest: Signal<LiveReport | undefined>;
   readonly intervalMs: Signal<number | undefined>;
   readonly digits: Signal<PriceDigits | undefined>;
@@ -49,9 +50,7 @@ type StreamPrices = {
   newest: LiveReport | undefined;
   widest: PriceDigits | undefined;
   windows: readonly DecodedReport[];
-  /** When the signals were last set; by `performance.now()`, as below. */
-  shownMs: number;
-  /** When the newest report, or that there is none, was last confirmed. */
+  /** When the newest report, or that there is none, was last confirmed; by `performance.now()`. */
   confirmedMs: number;
 };
 
@@ -89,53 +88,27 @@ const read = (report: ReportJson): LiveReport | undefined => {
   }
 };
 
-const createStream = (): StreamPrices => ({
-  latest: signal(undefined),
-  intervalMs: signal(undefined),
-  digits: signal(undefined),
-  isEmpty: signal(false),
-  newest: undefined,
-  widest: undefined,
-  windows: [],
-  shownMs: Number.NEGATIVE_INFINITY,
-  confirmedMs: Number.NEGATIVE_INFINITY,
-});
-
-/** Nobody reads faster; a stream may have 25 reports per second, and what shows them takes most of a page's work. */
-const showEveryMs = 200;
-
-/** Shows the newest report of streams: at once, or if one was shown just before, together with the others in a moment. */
-const createDisplay = () => {
-  const late = new Set<StreamPrices>();
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const show = (known: StreamPrices): void =>
-    batch(() => {
-      known.shownMs = performance.now();
-      known.latest.value = known.newest;
-      known.intervalMs.value = intervalMsOf(known.windows);
-      known.digits.value = known.widest;
-      known.isEmpty.value = false;
-    });
-  const showLate = (): void => {
-    timer = undefined;
-    const all = [...late];
-    late.clear();
-    batch(() => all.forEach(show));
+const createStream = (): StreamPrices => {
+  const known: StreamPrices = {
+    latest: signal<LiveReport | undefined>(undefined, {
+      watched: () => {
+        known.isOnPage = true;
+      },
+      unwatched: () => {
+        known.isOnPage = false;
+      },
+    }),
+    intervalMs: signal(undefined),
+    digits: signal(undefined),
+    isEmpty: signal(false),
+    newest: undefined,
+    widest: undefined,
+    windows: [],
+    isOnPage: false,
+    shownMs: Number.NEGATIVE_INFINITY,
+    confirmedMs: Number.NEGATIVE_INFINITY,
   };
-  return {
-    show: (known: StreamPrices): void => {
-      if (performance.now() - known.shownMs >= showEveryMs) show(known);
-      else {
-        late.add(known);
-        timer ??= setTimeout(showLate, showEveryMs);
-      }
-    },
-    forget: (): void => {
-      clearTimeout(timer);
-      timer = undefined;
-      late.clear();
-    },
-  };
+  return known;
 };
 
 /** How long a report counts as the newest after a response with it. */
@@ -143,7 +116,12 @@ const currentMs = 10_000;
 
 const createPrices = () => {
   const streams = new Map<string, StreamPrices>();
-  const display = createDisplay();
+  const display = createDisplay<StreamPrices>((known) => {
+    known.latest.value = known.newest;
+    known.intervalMs.value = intervalMsOf(known.windows);
+    known.digits.value = known.widest;
+    known.isEmpty.value = false;
+  });
   /** Streams that are delivered live, and since when. */
   let liveSinceMs: ReadonlyMap<string, number> = new Map();
   const of = (feedId: string): StreamPrices => {
