@@ -264,6 +264,30 @@ test(
 );
 
 test(
+  'order: by a live value, the focus that Back returns does not pause it, follows its stream, and pauses it once a key is pressed',
+  async () => {
+    const { page } = await world.openPage({ path: '/?sort=age', signedIn: true });
+    await page.locator('[data-row] .exact').nth(5).waitFor();
+    await link(page, 3).click();
+    await page.waitForURL(/\/streams\//);
+    const opened = new URL(page.url()).pathname;
+    await page.goBack();
+    const focusedHref = () => page.evaluate(() => document.activeElement?.getAttribute('href'));
+    await expect.poll(focusedHref, poll).toBe(opened);
+    await page.mouse.move(0, 0); // the pointer rested on the row that was clicked
+    const order = (await pairs(page)).join();
+    await expect.poll(async () => (await pairs(page)).join() !== order, { ...poll, timeout: 20_000 }).toBe(true);
+    expect(await page.getByText('Order paused').count()).toBe(0);
+    await expect.poll(focusedHref, poll).toBe(opened);
+    await page.keyboard.press('Shift');
+    await page.getByText('Order paused').waitFor();
+    await page.keyboard.press('Enter');
+    await page.waitForURL(`${world.url}${opened}`);
+  },
+  timeout,
+);
+
+test(
   'address: a watchlist and an order in capitals count; what means nothing is said, and can be removed',
   async () => {
     const { page } = await world.openPage({ path: '/?watchlist=TRUE' });

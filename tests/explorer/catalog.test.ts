@@ -205,9 +205,13 @@ test(
     await box.fill('no such thing');
     await page.getByRole('heading', { name: 'No matching streams' }).waitFor();
     await screenshot('catalog-no-match');
-    await page.getByRole('button', { name: 'Clear filters' }).click();
+    await page.getByRole('button', { name: 'Clear search' }).click();
     await expect.poll(() => count(page).textContent(), poll).toBe('26');
     await expect.poll(() => box.inputValue()).toBe('');
+    expect(await box.evaluate((element) => element === document.activeElement)).toBe(true);
+    await box.fill('no such thing');
+    await page.getByRole('button', { name: /^Watchlist/ }).click();
+    await page.getByRole('heading', { name: 'Your watchlist is empty' }).waitFor();
   },
   timeout,
 );

@@ -3,10 +3,11 @@ import type { CatalogEntry } from '@sealpost/protocol';
 import type { RefObject } from 'preact';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { useExplorer } from '../state/explorer.ts';
-import { type PageAddress, streamHref } from '../state/router.ts';
+import { streamHref } from '../state/router.ts';
 import type { Shortcut } from '../state/shortcuts.ts';
 import { writeClipboard } from '../ui/components.tsx';
 import { useShortcuts } from '../ui/shortcuts.ts';
+import { isRowFocused, linkOf, useFirstRow, useFollowReturned } from './returned-row.ts';
 import type { RowScroll } from './scroll.ts';
 import { createWatchedRows, restMs } from './watched-rows.ts';
 
@@ -73,8 +74,8 @@ const sortAgainMs = 2_000;
 const aimMs = 5_000;
 
 /**
- * Ticks every two seconds while the order depends on live values: rows that move at every report are unreadable. Held while a row has the
- * focus or someone aims at one: it must not become another stream just before they open it.
+ * Ticks every two seconds while the order depends on live values: rows that move at every report are unreadable. Held while the user
+ * has the focus on a row or aims at one: it must not become another stream just before they open it.
  */
 export const useLiveTick = (isOn: boolean): { readonly tick: number; readonly isHeld: boolean } => {
   const [state, setState] = useState({ tick: 0, isHeld: false });
@@ -85,8 +86,7 @@ export const useLiveTick = (isOn: boolean): { readonly tick: number; readonly is
       movedMs = performance.now();
     };
     const isHeldNow = (): boolean =>
-      document.querySelector('[data-row]:focus-within') !== null ||
-      (performance.now() - movedMs < aimMs && document.querySelector('[data-row]:hover') !== null);
+      isRowFocused() || (performance.now() - movedMs < aimMs && document.querySelector('[data-row]:hover') !== null);
     const timer = setInterval(() => {
       const isHeld = isHeldNow();
       setState((last) => (isHeld && last.isHeld ? last : { tick: last.tick + (isHeld ? 0 : 1), isHeld }));
@@ -117,35 +117,6 @@ const listKeys: readonly Shortcut[] = [
   { keys: ['s'], text: 'Add the stream to the watchlist, or remove it' },
 ];
 
-/** The row of the stream that Back has returned from; undefined if it is not in the list. */
-const returnedRow = (
-  streams: readonly Pick<CatalogEntry, 'feedId'>[],
-  from: PageAddress['returnedFrom'],
-): number | undefined => {
-  const row =
-    from === undefined || !('feedId' in from) ? -1 : streams.findIndex(({ feedId }) => feedId === from.feedId);
-  return row === -1 ? undefined : row;
-};
-
-/** The row that the keyboard begins at: that of the stream that Back has returned from, which gets the focus, else the first. */
-const useFirstRow = (streams: readonly CatalogEntry[], reveal: (row: number) => void): number => {
-  const { router } = useExplorer();
-  const row = useMemo(() => returnedRow(streams, router.address.peek().returnedFrom), []);
-  useEffect(() => {
-    if (row === undefined) return undefined;
-    // The router has restored the scroll position by then; an order by live values may have moved the row out of view.
-    const frame = requestAnimationFrame(() => {
-      const [link, active] = [linkOf(row), document.activeElement];
-      if (link === null || (active !== document.body && active?.id !== 'main')) return; // the user was faster
-      const { top, bottom } = link.getBoundingClientRect();
-      if (bottom <= 0 || top >= window.innerHeight) reveal(row);
-      link.focus({ preventScroll: true });
-    });
-    return () => cancelAnimationFrame(frame);
-  }, []);
-  return row ?? 0;
-};
-
 /** `/` focuses the search, arrows move between rows, Enter opens one, `s` stars it. Returns the row with the keyboard focus. */
 export const useCatalogKeys = (
   streams: readonly CatalogEntry[],
@@ -158,6 +129,10 @@ export const useCatalogKeys = (
   const first = useFirstRow(streams, reveal);
   const [active, setActive] = useState(first);
   const at = useRef(first); // keys may come faster than the page renders
+  useFollowReturned(streams, (row) => {
+    at.current = row;
+    setActive(row);
+  });
   const moving = useRef<number | undefined>(undefined); // the frame that will move the focus to the row
   const moveTo = (next: number): void => {
     at.current = next;
@@ -221,8 +196,6 @@ export const useCatalogKeys = (
   at.current = Math.max(0, Math.min(at.current, streams.length - 1));
   return Math.min(active, streams.length - 1);
 };
-
-const linkOf = (row: number): HTMLElement | null => document.querySelector<HTMLElement>(`[data-row="${row}"] a`);
 
 /** Where a key was pressed. */
 const placeOf = (

@@ -138,7 +138,11 @@ const ReadyCatalog = ({ state, page }: { readonly state: Ready; readonly page: R
     router.setQuery(next);
     if (activeFilters(next, values).length === 0) focusPanelButton('filters'); // the chips are gone, and the button that cleared them
   };
-  const clear = (): void => setFilters(withoutFilters(query));
+  const isOnlySearched = active.length === 0 && wanted.search !== '';
+  const clear = (): void => {
+    setFilters(withoutFilters(query));
+    if (isOnlySearched) searchBox.current?.focus();
+  };
   if (state.streams.length === 0) return <NoStreams />;
   const list = { streams: sorted, readable: state.readable, shown: fitting, order, isNarrow, searchBox };
   return (
@@ -164,7 +168,7 @@ const ReadyCatalog = ({ state, page }: { readonly state: Ready; readonly page: R
         {said}
       </p>
       {sorted.length === 0 ? (
-        <NoMatch isWatched={wanted.isWatched} onClear={clear} />
+        <NoMatch isWatched={wanted.isWatched} isOnlySearched={isOnlySearched} onClear={clear} />
       ) : (
         <List {...list} allStreams={state.streams} isSignedIn={isSignedIn} onStar={star} />
       )}
@@ -279,7 +283,14 @@ const NoStreams = () => {
   );
 };
 
-const NoMatch = ({ isWatched, onClear }: { readonly isWatched: boolean; readonly onClear: () => void }) => {
+type NoMatchProps = {
+  readonly isWatched: boolean;
+  /** Whether there is a search and no filter. */
+  readonly isOnlySearched: boolean;
+  readonly onClear: () => void;
+};
+
+const NoMatch = ({ isWatched, isOnlySearched, onClear }: NoMatchProps) => {
   const { watchlist } = useExplorer();
   const isEmpty = isWatched && watchlist.feedIds.value.size === 0;
   return (
@@ -287,13 +298,13 @@ const NoMatch = ({ isWatched, onClear }: { readonly isWatched: boolean; readonly
       title={isEmpty ? 'Your watchlist is empty' : 'No matching streams'}
       action={
         <button type="button" class="primary" onClick={onClear}>
-          {isEmpty ? 'Show all streams' : 'Clear filters'}
+          {isEmpty ? 'Show all streams' : isOnlySearched ? 'Clear search' : 'Clear filters'}
         </button>
       }
     >
       {isEmpty
         ? 'Add streams with the star next to their name, or with the key s. Your browser keeps the list.'
-        : 'Search covers names, assets and feed IDs. Streams must match all active filters.'}
+        : `Search covers names, assets and feed IDs.${isOnlySearched ? '' : ' Streams must match all active filters.'}`}
     </Empty>
   );
 };
