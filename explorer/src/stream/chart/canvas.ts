@@ -1,9 +1,7 @@
 // The chart on its canvas. Loaded on demand by chart.tsx, because the chart library is as large as the rest of the page. It draws; pointer
 // and keys are gestures.ts.
 
-import { daySeconds } from '@sealpost/protocol';
 import {
-  type AutoscaleInfo,
   type ChartOptions,
   ColorType,
   CrosshairMode,
@@ -16,11 +14,11 @@ import {
   type IPriceLine,
   LineStyle,
   PriceScaleMode,
-  TickMarkType,
   type Time,
   type UTCTimestamp,
 } from 'lightweight-charts';
-import { axisDigits, widenFlat } from '../chart-spans.ts';
+import { attachLastLabel, attachTimeAxis, axisFont, createPriceAxis } from './axes/axes.ts';
+import type { SplitTime } from './axes/time-marks.ts';
 import type { ChartPoint } from './bars.ts';
 import { createPriceView, type SeriesColors, type SeriesPoint, type SeriesStyle } from './price-series.ts';
 import { type ChartGrid, type ChartWindow, stepOf } from './resolution.ts';
@@ -41,8 +39,6 @@ export type ChartPicture = {
   readonly compared: readonly ChartPoint[] | undefined;
   readonly drawAs: SeriesStyle['drawAs'];
 };
-
-export type SplitTime = (ms: number) => { readonly day: string; readonly clock: string };
 
 export type ChartCanvas = {
   readonly show: (picture: ChartPicture, window: ChartWindow) => void;
@@ -65,12 +61,12 @@ const optionsOf = ({ text, grid, crosshair, label }: ChartColors): DeepPartial<C
   layout: {
     background: { type: ColorType.Solid, color: 'transparent' },
     textColor: text,
-    fontFamily: 'system-ui, sans-serif',
-    fontSize: 11,
+    fontFamily: axisFont.family,
+    fontSize: axisFont.size,
     // The library's logo needs an inline style element, which the content security policy blocks; the footer has the attribution.
     attributionLogo: false,
   },
-  grid: { vertLines: { color: grid }, horzLines: { color: grid } },
+  grid: { horzLines: { color: grid } },
   timeScale: { borderColor: grid },
   rightPriceScale: { borderColor: grid, entireTextOnly: true, scaleMargins: { top: 0.12, bottom: 0.12 } },
   crosshair: {
@@ -83,64 +79,6 @@ const optionsOf = ({ text, grid, crosshair, label }: ChartColors): DeepPartial<C
 /** Times are whole UTC seconds, as the library expects. */
 const toTime = (seconds: number): UTCTimestamp => seconds as UTCTimestamp; // a name for the same number
 
-/** Formats the labels of an axis; a format is made once per number of digits, because making one takes longer than drawing a frame. */
-const createAxisFormat = () => {
-  const formats = new Map<number, Intl.NumberFormat>();
-  return (value: number, height: number): string => {
-    const digits = axisDigits(value, height);
-    const known =
-      formats.get(digits) ??
-      new Intl.NumberFormat('en-US', { minimumFractionDigits: digits, maximumFractionDigits: digits });
-    formats.set(digits, known);
-    return known.format(value);
-  };
-};
-
-/** What the marks of the time axis say: times, with dates where a day starts; only the latter; or the date of any mark. */
-type TickStyle = 'times' | 'day starts' | 'dates';
-
-/** Of a view of more than two weeks, no two marks are in one day. */
-const tickStyleOf = (seconds: number): TickStyle =>
-  seconds > 14 * daySeconds ? 'dates' : seconds > 4 * daySeconds ? 'day starts' : 'times';
-
-/** `09:28`, with seconds if marks are that close; where a day starts, its date. */
-const formatTick = (split: SplitTime, style: TickStyle, time: Time, type: TickMarkType): string => {
-  const { day, clock } = split(Number(time) * 1_000);
-  if (style !== 'times') return style === 'day starts' && type >= TickMarkType.Time ? '' : day.slice(5);
-  if (type === TickMarkType.TimeWithSeconds) return clock;
-  return clock.startsWith('00:00') ? day.slice(5) : clock.slice(0, 5);
-};
-
-const timeOptions = (split: SplitTime, style: TickStyle): DeepPartial<ChartOptions> => ({
-  localization: {
-    timeFormatter: (time: Time) => {
-      const { day, clock } = split(Number(time) * 1_000);
-      return `${day} ${clock}`;
-    },
-  },
-  timeScale: { tickMarkFormatter: (time: Time, type: TickMarkType) => formatTick(split, style, time, type) },
-});
-
-/** How the time axis writes times: by the zone, and by the length of the view. */
-const createTimeAxis = (chart: IChartApi) => {
-  let split: SplitTime | undefined;
-  let style: TickStyle = 'times';
-  const apply = (): void => {
-    if (split !== undefined) chart.applyOptions(timeOptions(split, style));
-  };
-  return {
-    setTimes: (next: SplitTime): void => {
-      split = next;
-      apply();
-    },
-    setLength: (seconds: number): void => {
-      if (style === tickStyleOf(seconds)) return;
-      style = tickStyleOf(seconds);
-      apply();
-    },
-  };
-};
-
 /** Draws nothing: it has a point for every bar, so that time is linear across gaps and before the first report. */
 const gridView: ICustomSeriesPaneView<Time, { time: Time }, CustomSeriesOptions> = {
   renderer: () => ({ draw: () => {} }),
@@ -150,17 +88,12 @@ const gridView: ICustomSeriesPaneView<Time, { time: Time }, CustomSeriesOptions>
   defaultOptions: () => customSeriesDefaultOptions,
 };
 
-const createSeries = (chart: IChartApi, style: () => SeriesStyle, comparedStyle: () => SeriesStyle) => {
-  let height = Number.POSITIVE_INFINITY;
-  const formatAxis = createAxisFormat();
-  const formatter = (value: number): string => formatAxis(value, height);
-  const autoscaleInfoProvider = (original: () => AutoscaleInfo | null): AutoscaleInfo | null => {
-    const found = original();
-    const priceRange = widenFlat(found?.priceRange ?? null);
-    if (priceRange !== null) height = priceRange.maxValue - priceRange.minValue;
-    return found === null ? null : { ...found, priceRange };
-  };
-  chart.applyOptions({ localization: { priceFormatter: formatter } });
+const createSeries = (
+  chart: IChartApi,
+  { formatter, autoscaleInfoProvider }: ReturnType<typeof createPriceAxis>,
+  style: () => SeriesStyle,
+  comparedStyle: () => SeriesStyle,
+) => {
   const plain = { priceLineVisible: false, lastValueVisible: false };
   const priceFormat = { type: 'custom', formatter, minMove: 1e-16 } as const;
   const bars = chart.addCustomSeries(gridView, {
@@ -177,6 +110,7 @@ const createSeries = (chart: IChartApi, style: () => SeriesStyle, comparedStyle:
 const createLastLine = (series: ReturnType<typeof createSeries>['prices']) => {
   let line: IPriceLine | undefined;
   return {
+    price: (): number | undefined => line?.options().price,
     set: (price: number | undefined, color: string): void => {
       if (price === undefined) {
         if (line !== undefined) series.removePriceLine(line);
@@ -213,17 +147,21 @@ export const createChartCanvas = (container: HTMLElement, initial: ChartColors):
     handleScale: false,
   });
   chart.applyOptions({ timeScale: { timeVisible: true, minBarSpacing: 0.05, lockVisibleTimeRangeOnResize: true } });
+  const priceAxis = createPriceAxis();
   const { bars, prices, compared } = createSeries(
     chart,
+    priceAxis,
     () => ({ colors, drawAs }),
     () => ({ colors: { ...colors, line: colors.other }, drawAs: 'line' }),
   );
   const lastLine = createLastLine(prices);
-  const axis = createTimeAxis(chart);
+  attachLastLabel(chart, prices, priceAxis, lastLine.price);
+  const timeAxis = attachTimeAxis(chart, bars, () => colors);
   // A bar reaches half a bar to both sides of its index.
-  const setWindow = ({ from, to }: ChartWindow): void => {
+  const setWindow = (window: ChartWindow): void => {
     if (grid === undefined) return;
-    axis.setLength(to - from);
+    timeAxis.setView(grid, window);
+    const { from, to } = window;
     const [{ start }, step] = [grid, stepOf(grid.resolution)];
     chart.timeScale().setVisibleLogicalRange({ from: (from - start) / step, to: (to - start) / step - 1 });
   };
@@ -234,10 +172,7 @@ export const createChartCanvas = (container: HTMLElement, initial: ChartColors):
       ({ grid, drawAs } = picture);
       hasPoints = picture.points.length > 0;
       // As few calls as can be: with each, the library computes its time axis again. Nothing is drawn before all are done.
-      if (isOtherGrid) {
-        bars.setData(barTimes(grid));
-        chart.applyOptions({ timeScale: { secondsVisible: stepOf(grid.resolution) === 1 } });
-      }
+      if (isOtherGrid) bars.setData(barTimes(grid));
       prices.setData(seriesPoints(picture.points));
       if (isCompared || picture.compared !== undefined) compared.setData(seriesPoints(picture.compared ?? []));
       isCompared = picture.compared !== undefined;
@@ -255,7 +190,7 @@ export const createChartCanvas = (container: HTMLElement, initial: ChartColors):
       colors = next;
       chart.applyOptions(optionsOf(next));
     },
-    setTimes: axis.setTimes,
+    setTimes: timeAxis.setTimes,
     plotWidth: () => chart.timeScale().width(),
     screenshot: () => chart.takeScreenshot(),
     remove: () => chart.remove(),
