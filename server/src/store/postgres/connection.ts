@@ -18,6 +18,12 @@ const waitingPerConnection = 50;
 
 type Client = postgres.Sql<{ bigint: number }>;
 
+/** What opens clients. */
+export type Driver = typeof postgres;
+
+/** A database, and the driver to reach it with; simulations bring their own. */
+export type DatabaseTarget = PostgresAddress & { readonly driver?: Driver | undefined };
+
 type ClientOptions = {
   /** Handed on from a client to the one that takes its place. */
   readonly hosts: HostChoice;
@@ -28,10 +34,11 @@ type ClientOptions = {
   readonly onNotice?: (notice: { readonly [field: string]: string }) => void;
 };
 
-const openClient = (address: PostgresAddress, options: ClientOptions): Client => {
+const openClient = (address: DatabaseTarget, options: ClientOptions): Client => {
+  const { driver = postgres } = address;
   const { hosts, max, statementMs, isFleeting, onNotice } = options;
   const sockets = createDatabaseSockets(hosts);
-  const client = postgres<{ bigint: postgres.PostgresType<number> }>(address.url, {
+  const client = driver<{ bigint: postgres.PostgresType<number> }>(address.url, {
     max,
     ...({ socket: sockets.open } as object), // the driver's types know nothing of it
     // Statements name their types, which saves a round trip.
@@ -99,7 +106,7 @@ export type Pool = { readonly run: Run; readonly close: () => Promise<void> };
 
 /** A pool for single statements. A statement without an answer in time fails; if no other had one either, all connections are replaced. */
 export const openPool = (
-  address: PostgresAddress,
+  address: DatabaseTarget,
   max: number,
   boundMs: number,
   { isFleeting = false, tell = () => {} }: PoolOptions = {},
@@ -175,7 +182,7 @@ const outcomeUnknown = (what: string, cause?: unknown) =>
 
 type Job = { state: 'queued' | 'running' | 'committing' | 'done' };
 
-export const openWriteConnection = (address: PostgresAddress): WriteConnection => {
+export const openWriteConnection = (address: DatabaseTarget): WriteConnection => {
   const boundMs = address.writeMs;
   let warnings: string[] = [];
   // A commit that was not replicated as configured succeeds with a mere warning; nothing else here warns.
@@ -242,7 +249,7 @@ export const openWriteConnection = (address: PostgresAddress): WriteConnection =
 
 /** Listens to a channel on its own connection, and reconnects when it breaks. Calls `wake` with what notifications say, and after reconnecting. */
 export const listen = (
-  address: PostgresAddress,
+  address: DatabaseTarget,
   channel: string,
   wake: (told?: string) => void,
 ): (() => Promise<void>) => {

@@ -8,7 +8,16 @@ import { createPostgresAdmin, createQuarantine } from './admin.ts';
 import { type AppendOptions, appendBatch, confirmRead } from './append.ts';
 import { type ChangeFeed, openFeed } from './change-feed.ts';
 import { checkDatabase } from './check/check.ts';
-import { listen, openPool, openWriteConnection, type Pool, sqlState, type WriteConnection } from './connection.ts';
+import {
+  type DatabaseTarget,
+  type Driver,
+  listen,
+  openPool,
+  openWriteConnection,
+  type Pool,
+  sqlState,
+  type WriteConnection,
+} from './connection.ts';
 import { createKeyReads } from './key-reads.ts';
 import { createNodeExchange, createTableKeyHolders } from './nodes.ts';
 import { createPartitions, type Partitions } from './partitions.ts';
@@ -28,6 +37,8 @@ export type PostgresOptions = {
   readonly share: number;
   /** Addresses of servers that follow the primary, each of one server. */
   readonly replicas: readonly string[];
+  /** Simulations bring their own. */
+  readonly driver?: Driver;
 };
 
 /** Opens the store at `postgres://…`. To write, a schema is made where there is none; the migrations of later releases are the operator's. */
@@ -36,14 +47,14 @@ export const openPostgresStore = async (
   mode: 'read' | 'write',
   options: PostgresOptions,
 ): Promise<Omit<Store, 'backup'>> => {
-  const address = parseAddress(url);
+  const address: DatabaseTarget = { ...parseAddress(url), driver: options.driver };
   const replicas = options.replicas.map((replica) => parseReplica(replica, address));
-  let layout = await lookAtLayout(url);
+  let layout = await lookAtLayout(address);
   if (layout === undefined) {
     if (mode === 'read')
       throw new StoreError('store_not_found', `No store in ${address.shown}. Create one with: sealpost store migrate.`);
     await migratePostgres(url);
-    layout = await lookAtLayout(url);
+    layout = await lookAtLayout(address);
   }
   const connections = openConnections(address, replicas, options);
   try {
@@ -98,11 +109,11 @@ const readConnections = (address: PostgresAddress, share: number): number => {
 };
 
 const openConnections = (
-  address: PostgresAddress,
+  address: DatabaseTarget,
   others: readonly PostgresAddress[],
   { share, tell }: PostgresOptions,
 ): Connections => {
-  const openReads = (server: PostgresAddress, max: number): Pool => openPool(server, max, server.readMs, { tell });
+  const openReads = (server: DatabaseTarget, max: number): Pool => openPool(server, max, server.readMs, { tell });
   const reads = openReads(address, readConnections(address, share));
   const replicas = others.map((server) => openReads(server, Math.max(1, connectionsOfProcess(server, share))));
   const slow = openPool(address, 1, longReadMs);
@@ -124,7 +135,7 @@ const openConnections = (
 };
 
 const compose = async (
-  address: PostgresAddress,
+  address: DatabaseTarget,
   mode: 'read' | 'write',
   partitionMs: number,
   connections: Connections,

@@ -6,7 +6,7 @@ import { crc32 } from 'node:zlib';
 import { dayMs } from '@sealpost/protocol';
 import { type Lineage, StoreError } from '../store.ts';
 import { parseAddress } from './address.ts';
-import { openPool, openWriteConnection, type Run, sqlState } from './connection.ts';
+import { type DatabaseTarget, openPool, openWriteConnection, type Run, sqlState } from './connection.ts';
 
 /** Names of one store's objects; every statement is made from them. */
 export type Tables = {
@@ -194,8 +194,7 @@ export const lineageOfDatabase = async (run: Run, t: Tables): Promise<Lineage> =
 };
 
 /** Opens a pool for one short look. */
-export const lookAtLayout = async (url: string): Promise<{ readonly partitionMs: number } | undefined> => {
-  const address = parseAddress(url);
+export const lookAtLayout = async (address: DatabaseTarget): Promise<{ readonly partitionMs: number } | undefined> => {
   const pool = openPool(address, 1, Math.max(address.readMs, 5_000));
   try {
     return await readLayout(pool.run, tablesOf(address.schema), address.shown);

@@ -28,7 +28,7 @@ const stepMs = 60_000;
 /** Repairs the store at `postgres://…`. */
 export const repairPostgresStore = async (url: string, options: RepairOptions): Promise<Repaired> => {
   const address = parseAddress(url);
-  const layout = await lookAtLayout(url);
+  const layout = await lookAtLayout(address);
   if (layout === undefined)
     throw new StoreError('store_not_found', `No store in ${address.shown}. Set another one with --store.`);
   const t = tablesOf(address.schema);

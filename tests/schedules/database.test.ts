@@ -1,0 +1,200 @@
+// The simulated database against PostgreSQL: what the sessions of random schedules sent, in the same order, with the same answers, waits and notifications.
+import postgres from 'postgres';
+import { afterAll, expect, test } from 'vitest';
+import { createPartitionLookup, createPartitionTables } from '../../server/src/store/postgres/partitions.ts';
+import { numberList, numbersOf, textList } from '../../server/src/store/postgres/rows.ts';
+import { migratePostgres, tablesOf } from '../../server/src/store/postgres/schema.ts';
+import { startPostgres } from '../support/running-postgres.ts';
+import type { TraceEntry } from './database/server.ts';
+import type { Row } from './database/tables.ts';
+import { plantedBugs } from './planted.ts';
+import { firstSecond } from './sample-reports.ts';
+import { type ProtocolName, showSchedule } from './search.ts';
+
+const server = await startPostgres();
+const admin = server.connect();
+afterAll(server.stop);
+
+const t = tablesOf('sealpost');
+const dayMs = 86_400_000;
+
+/** A store without reports, with the partitions of the first days, as schedules begin with. */
+const renewStore = async (): Promise<void> => {
+  await admin.unsafe('DROP SCHEMA IF EXISTS sealpost CASCADE');
+  await migratePostgres(server.url('sealpost'));
+  const partitionOf = createPartitionLookup(t, dayMs);
+  const run = async <R>(text: string, parameters: readonly unknown[] = []) =>
+    (await admin.unsafe(text, parameters as string[])) as unknown as readonly R[]; // rows as the caller names them
+  await createPartitionTables(
+    run,
+    t,
+    [0, 1, 2].map((day) => partitionOf(firstSecond * 1_000 + day * dayMs)),
+  );
+};
+
+/** Without what is another one each time: order of rows, and of a list's entries. */
+const plain = (rows: readonly Row[]): readonly string[] => rows.flatMap(plainRow).sort();
+const plainRow = (row: Row): readonly string[] => {
+  const { streams, observations, valid_from, lengths, records } = row as Readonly<Record<string, string | null>>; // of lists
+  if (streams === undefined)
+    return [
+      JSON.stringify(row, (_, value) => (value?.type === 'Buffer' ? Buffer.from(value.data).toString('hex') : value)),
+    ];
+  const [sizes, all] = [numbersOf(lengths ?? null), Buffer.from((records ?? '') as unknown as Uint8Array)]; // a Buffer, where there is one
+  let start = 0;
+  return numbersOf(streams).map((n, i) => {
+    const end = start + (sizes[i] ?? 0);
+    const found = [
+      n,
+      numbersOf(observations ?? null)[i],
+      numbersOf(valid_from ?? null)[i],
+      all.toString('hex', start, end),
+    ];
+    start = end;
+    return JSON.stringify(found);
+  });
+};
+
+type Answer = { readonly rows?: readonly string[]; readonly code?: string };
+type RealSession = {
+  readonly sql: postgres.Sql;
+  readonly pid: number;
+  answer: Promise<Answer>;
+  isAnswered: boolean;
+  readonly heard: string[];
+};
+
+const openSession = async (): Promise<RealSession> => {
+  const sql = postgres(server.base, {
+    max: 1,
+    fetch_types: false,
+    onnotice: () => {},
+    types: { bigint: { to: 20, from: [20], parse: Number, serialize: String } },
+  });
+  const [row] = await sql`SELECT pg_backend_pid() AS pid`;
+  return {
+    sql: sql as unknown as postgres.Sql,
+    pid: row?.pid as number,
+    answer: Promise.resolve({}),
+    isAnswered: true,
+    heard: [],
+  }; // one row
+};
+
+/** Gives what nodes told each other the ages that it has in the schedule; `now()` is the same until the transaction ends. */
+const setAges = async (sql: postgres.Sql, toldAt: ReadonlyMap<string, number>, nowMs: number): Promise<void> => {
+  const ages = [...toldAt].map(([name, atMs]) => [name, nowMs - atMs] as const);
+  await sql.unsafe(
+    `UPDATE ${t.nodeNews} SET told_at = now() - age * interval '1 millisecond'
+     FROM unnest($1::text[], $2::float8[]) AS told(name, age) WHERE node || '/' || turn = name`,
+    [textList(ages.map(([name]) => name)), numberList(ages.map(([, age]) => age))],
+  );
+};
+
+const send = async (
+  session: RealSession,
+  { text, parameters, nowMs }: Extract<TraceEntry, { kind: 'began' }>,
+  toldAt: Map<string, number>,
+): Promise<Answer> => {
+  const { sql } = session;
+  const isExchange = text.startsWith('WITH told AS');
+  try {
+    if (isExchange) {
+      await sql.unsafe('begin');
+      await setAges(sql, toldAt, nowMs);
+    }
+    const rows = await sql.unsafe(text, parameters as string[], { prepare: true });
+    if (isExchange) {
+      await sql.unsafe('commit');
+      if ((parameters[2] as Uint8Array).length > 0) toldAt.set(`${parameters[0]}/${parameters[1]}`, nowMs); // as it is sent
+    }
+    return { rows: plain(rows) };
+  } catch (error) {
+    return { code: (error as postgres.PostgresError).code };
+  }
+};
+
+const isWaiting = async (pid: number): Promise<boolean> => {
+  const rows = await admin`SELECT 1 FROM pg_stat_activity WHERE pid = ${pid} AND wait_event_type = 'Lock'`;
+  return rows.length > 0;
+};
+
+/** Sends what was sent in a schedule; returns how many statements waited for another session. */
+const replay = async (trace: readonly TraceEntry[]): Promise<number> => {
+  await renewStore();
+  const sessions = new Map<number, RealSession>();
+  const toldAt = new Map<string, number>();
+  const expected = new Map<number, string[]>();
+  let waited = 0;
+  for (const entry of trace) {
+    const session = sessions.get(entry.session) ?? (await openSession());
+    sessions.set(entry.session, session);
+    if (entry.kind === 'began') {
+      session.isAnswered = false;
+      if (entry.text.startsWith('listen ')) {
+        await session.sql.listen(entry.text.slice('listen '.length), (payload) => session.heard.push(payload));
+        session.answer = Promise.resolve({ rows: [] });
+      } else
+        session.answer = send(session, entry, toldAt).finally(() => {
+          session.isAnswered = true;
+        });
+    } else if (entry.kind === 'blocked') {
+      waited += 1;
+      await expect.poll(async () => session.isAnswered || (await isWaiting(session.pid))).toBe(true);
+      expect(session.isAnswered, 'PostgreSQL does not wait').toBe(false);
+    } else if (entry.kind === 'ended') {
+      const { reply } = entry;
+      const simulated =
+        reply.kind === 'rows' ? { rows: plain(reply.rows) } : { code: reply.kind === 'error' ? reply.code : '' };
+      expect(await session.answer).toEqual(simulated);
+    } else if (entry.reply.kind === 'notification')
+      expected.set(entry.session, [...(expected.get(entry.session) ?? []), entry.reply.payload]);
+  }
+  for (const [id, payloads] of expected) await expect.poll(() => sessions.get(id)?.heard).toEqual(payloads);
+  for (const { sql } of sessions.values()) await sql.end({ timeout: 1 });
+  return waited;
+};
+
+const traceOf = async (
+  protocol: ProtocolName,
+  bug: number | undefined,
+  seed: number,
+): Promise<readonly TraceEntry[]> => {
+  const trace: TraceEntry[] = [];
+  const planted = bug === undefined ? undefined : plantedBugs[bug]?.variant;
+  const variant = {
+    ...planted,
+    replication: 'single',
+    isCalm: true,
+    trace: (entry: TraceEntry) => trace.push(entry),
+  } as const;
+  await showSchedule(protocol, variant, seed, false);
+  return trace;
+};
+
+const seeds = Array.from({ length: 6 }, (_, i) => 101 + i);
+
+test('simulated database: appends and follows get the answers of PostgreSQL', async () => {
+  let [waited, statements] = [0, 0];
+  for (const seed of seeds) {
+    const trace = await traceOf('append', undefined, seed);
+    statements += trace.filter(({ kind }) => kind === 'began').length;
+    waited += await replay(trace);
+  }
+  expect(statements).toBeGreaterThan(500);
+  expect(waited).toBeGreaterThan(0);
+});
+
+test('simulated database: appends without the lock wait for rows, and fail, as in PostgreSQL', async () => {
+  let failed = 0;
+  for (const seed of seeds) {
+    const trace = await traceOf('append', 0, seed);
+    await replay(trace);
+    failed += trace.filter((entry) => entry.kind === 'ended' && entry.reply.kind === 'error').length;
+  }
+  expect(failed).toBeGreaterThan(0);
+});
+
+test('simulated database: what nodes tell each other is as old, and as long there, as in PostgreSQL', async () => {
+  for (const seed of seeds.slice(0, 1)) await replay(await traceOf('limits', undefined, seed));
+});

@@ -1,0 +1,37 @@
+// The protocols by which nodes on one PostgreSQL agree, under seeded schedules: the product's own code on a simulated database, network and clock.
+import { expect, test } from 'vitest';
+import { barSeed, countOf, tally, tallyControl } from '../bars/tally.ts';
+import { plantedBugs } from './planted.ts';
+import { describeFailure, type ProtocolName, searchSchedules, showSchedule } from './search.ts';
+
+const count = countOf('schedules');
+const shares: readonly (readonly [ProtocolName, number])[] = [
+  ['append', Math.ceil(count * 0.9)],
+  ['limits', Math.floor(count * 0.1)],
+];
+
+test.each(shares)('schedules: %s: every invariant holds in %i schedules', async (protocol, schedules) => {
+  const { ran, outcome, failure } = await searchSchedules({ protocol, seed: barSeed(), count: schedules });
+  expect(failure && describeFailure(protocol, failure)).toBeUndefined();
+  const { acknowledged, delivered, tokens } = outcome;
+  // Schedules in which nothing happens would prove nothing.
+  if (protocol === 'append') expect(Math.min(acknowledged ?? 0, delivered ?? 0)).toBeGreaterThan(ran);
+  else expect(tokens).toBeGreaterThan(10 * ran);
+  tally({ schedules: ran, violations: 0, ...(protocol === 'append' ? { acknowledged, delivered } : {}) } as Record<
+    string,
+    number
+  >);
+});
+
+test.each(plantedBugs)('schedules: control: $bug is found', async ({ protocol, variant, within }) => {
+  const { failure } = await searchSchedules({ protocol, variant, seed: barSeed(), count: within });
+  expect(failure).toBeDefined();
+  expect(failure?.found.violation?.message).toMatch(/\S/);
+  tallyControl({ 'planted bugs found': 1 });
+});
+
+test('schedules: a schedule is the same each time', async () => {
+  const [first, again] = [await showSchedule('append', {}, 12), await showSchedule('append', {}, 12)];
+  expect(again.steps).toEqual(first.steps);
+  expect(again.outcome).toEqual(first.outcome);
+});
