@@ -23,8 +23,8 @@ test.each(shares)('schedules: %s: every invariant holds in %i schedules', async 
   >);
 });
 
-test.each(plantedBugs)('schedules: control: $bug is found', async ({ protocol, variant, within }) => {
-  const { failure } = await searchSchedules({ protocol, variant, seed: barSeed(), count: within });
+test.each(plantedBugs)('schedules: control: $bug is found', async ({ protocol, variant, within, near }) => {
+  const { failure } = await searchSchedules({ protocol, variant, seed: barSeed(near), count: within });
   expect(failure).toBeDefined();
   expect(failure?.found.violation?.message).toMatch(/\S/);
   tallyControl({ 'planted bugs found': 1 });
