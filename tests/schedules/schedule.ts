@@ -52,12 +52,8 @@ export type RunOptions = {
   /** Actions that are left out, by their places. */
   readonly omitted?: ReadonlySet<number>;
   readonly hasSteps?: boolean;
-  /** Without faults all work comes at once, so that it waits for other work. */
   readonly hasFaults?: boolean;
 };
-
-/** When every node is open. */
-const crowdedMs = 100;
 
 const streamsOf = (seed: number): readonly [Random, Random, Random] => [
   createRandom(seed),
@@ -83,9 +79,8 @@ export const runSchedule = async <World, Variant>(
     let lastMs = 0;
     for (const [i, { atMs, what, isFault = false, act }] of actions.entries()) {
       if (omitted?.has(i) || (isFault && !hasFaults)) continue;
-      const dueMs = hasFaults ? atMs : crowdedMs + atMs / 50;
-      lastMs = Math.max(lastMs, dueMs, 1);
-      executor.after(dueMs, () => {
+      lastMs = Math.max(lastMs, atMs, 1);
+      executor.after(atMs, () => {
         note(what);
         act(world);
       });
