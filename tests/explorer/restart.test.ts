@@ -32,6 +32,8 @@ test(
     await stream.page.getByText('Reconnecting…').waitFor();
     await stream.page.getByText(/^Disconnected, last price \d+ s old$/).waitFor();
     await stream.page.locator('.stream-price-figure.is-old').waitFor();
+    const old = stream.page.locator('.stream-figures div:has(> .is-old) dt');
+    await expect.poll(() => old.allTextContents()).toEqual(['Bid', 'Ask', 'Spread']);
     await stream.page.locator('.stream-head .pill.neutral', { hasText: 'live' }).waitFor();
     await stream.screenshot('stream-disconnected');
     await catalog.page.locator('.catalog-head .pill', { hasText: 'Reconnecting…' }).waitFor();

@@ -67,7 +67,7 @@ export const StreamPrice = ({ stream, change }: StreamPriceProps) => {
       {change !== undefined && (
         <Change feedId={stream.feedId} change={change} price={decoded.price} isOld={old !== undefined} />
       )}
-      <PriceFacts decoded={decoded} nowMs={nowMs} isEnded={state === 'ended'} />
+      <PriceFacts decoded={decoded} nowMs={nowMs} isEnded={state === 'ended'} isOld={old !== undefined} />
     </div>
   );
 };
@@ -163,10 +163,12 @@ const PriceFacts = ({
   decoded,
   nowMs,
   isEnded,
+  isOld,
 }: {
   readonly decoded: DecodedReport;
   readonly nowMs: number;
   readonly isEnded: boolean;
+  readonly isOld: boolean;
 }) => {
   const { live } = useExplorer();
   const digits = live.digits(decoded.feedId).value;
@@ -176,17 +178,17 @@ const PriceFacts = ({
   return (
     <dl class="stream-figures">
       {bid !== undefined && (
-        <Figure name="Bid">
+        <Figure name="Bid" isOld={isOld}>
           <Exact value={bid} digits={digits} />
         </Figure>
       )}
       {ask !== undefined && (
-        <Figure name="Ask">
+        <Figure name="Ask" isOld={isOld}>
           <Exact value={ask} digits={digits} />
         </Figure>
       )}
       {bid !== undefined && ask !== undefined && (
-        <Figure name="Spread">
+        <Figure name="Spread" isOld={isOld}>
           <Exact value={ask - bid} digits={digits} />
         </Figure>
       )}
@@ -206,9 +208,11 @@ const PriceFacts = ({
   );
 };
 
-const Figure = ({ name, children }: { readonly name: string; readonly children: ComponentChildren }) => (
+type FigureProps = { readonly name: string; readonly isOld?: boolean; readonly children: ComponentChildren };
+
+const Figure = ({ name, isOld = false, children }: FigureProps) => (
   <div>
     <dt>{name}</dt>
-    <dd>{children}</dd>
+    <dd class={isOld ? 'is-old' : ''}>{children}</dd>
   </div>
 );
