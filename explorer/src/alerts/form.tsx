@@ -1,5 +1,6 @@
 // The form that adds or edits an alert. The address opens it with the stream and price of another page.
 import { formatDecimal } from '@sealpost/client';
+import type { CatalogEntry } from '@sealpost/protocol';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { Alerts } from '../state/alerts/alerts.ts';
 import {
@@ -174,8 +175,12 @@ const StreamChoice = ({
   const { catalog, session } = useExplorer();
   const state = catalog.state.value;
   const isAnonymous = session.userId.value === undefined;
+  // A stream that has ended gets no reports; the one of an alert from before is still named.
+  const isOffered = (one: CatalogEntry): boolean => one.status !== 'decommissioned' || one.feedId === feedId;
   const streams =
-    state.phase === 'ready' ? state.streams.filter((one) => isAnonymous || state.readable.has(one.feedId)) : [];
+    state.phase === 'ready'
+      ? state.streams.filter((one) => isOffered(one) && (isAnonymous || state.readable.has(one.feedId)))
+      : [];
   const isKnown = streams.some((one) => one.feedId === feedId);
   return (
     <label class="field">

@@ -69,7 +69,7 @@ const StreamHead = ({ stream, isLive }: { readonly stream: CatalogEntry; readonl
         <h1>{pairOf(stream)}</h1>
         <StatusPill status={status} expectedDecommissionAt={expectedDecommissionAt} nowMs={clock.nowMs.value} />
         {isLive && <LivePill />}
-        {isLive && <AddAlert feedId={stream.feedId} />}
+        {isLive && status !== 'decommissioned' && <AddAlert feedId={stream.feedId} />}
       </div>
       <p class="muted">
         {stream.assetName} · {stream.attributeType} · {stream.feedType}
