@@ -138,6 +138,29 @@ test('stream page: “Use it” has programs for this stream and server, and kee
     .toBe('true');
 });
 
+test('stream page on a phone: the feed ID is between its label and its buttons, and no placeholder is cut off', async () => {
+  const { page } = await world.openPage({ path, viewport: 'phone', signedIn: true });
+  const parts = page.locator('.use-it-row > *');
+  await page.getByRole('button', { name: 'Use it' }).waitFor();
+  for (const width of [390, 320]) {
+    await page.setViewportSize({ width, height: 800 });
+    const tops = await parts.evaluateAll((all) => all.map((part) => part.getBoundingClientRect().top));
+    expect(tops).toEqual([...tops].sort((one, other) => one - other));
+    const cut = () =>
+      page.locator('input[placeholder]').evaluateAll((inputs) =>
+        inputs.flatMap((input) => {
+          const { font, paddingLeft, paddingRight } = getComputedStyle(input);
+          const context = document.createElement('canvas').getContext('2d');
+          if (context === null || !(input instanceof HTMLInputElement)) return ['no canvas'];
+          context.font = font;
+          const space = input.clientWidth - Number.parseFloat(paddingLeft) - Number.parseFloat(paddingRight);
+          return context.measureText(input.placeholder).width > space ? [input.placeholder] : [];
+        }),
+      );
+    await expect.poll(cut).toEqual([]);
+  }
+});
+
 test('stream page: the reports of a day are in the address, page after page, in both orders', async () => {
   const { page, allow, expectAccessible } = await world.openPage({ path, signedIn: true });
   allow(/404/); // how the end of an empty day is found
@@ -339,6 +362,7 @@ test('stream page: a stream that has ended says so, and offers no live price', a
   });
   await page.getByText('Stream ended').first().waitFor();
   await page.getByText('No reports are left.').first().waitFor();
+  expect(await page.getByRole('link', { name: 'Add alert' }).count()).toBe(0); // it would never be triggered
   await expectAccessible();
   await screenshot('stream-ended');
 });
@@ -366,6 +390,11 @@ test('price at: a time shows its report, a future time why there is none, an old
   await page.getByRole('button', { name: 'Look up' }).click();
   await page.getByText('That time is in the future.').waitFor();
   await page.getByRole('link', { name: 'Open report', exact: true }).waitFor();
+  const gap = await page.locator('.price-at-answer').evaluate((answer) => {
+    const [notice, before] = [answer.querySelector('.notice'), answer.querySelector('h3')];
+    return (before?.getBoundingClientRect().top ?? 0) - (notice?.getBoundingClientRect().bottom ?? 0);
+  });
+  expect(gap).toBeGreaterThanOrEqual(16);
   await expectAccessible();
   await screenshot('price-at');
   allow(/400/);

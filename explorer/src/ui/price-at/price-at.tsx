@@ -192,7 +192,7 @@ export const LookupAnswer = ({ feedId, lookup }: { readonly feedId: string; read
     );
   if (lookup.kind === 'miss')
     return (
-      <div class="stack price-at-answer">
+      <div class="price-at-answer">
         <Notice kind="warning" title="No report at that time">
           {explainMiss(lookup, Math.floor(clock.nowMs.peek() / 1_000), times.format)}
         </Notice>
@@ -242,6 +242,7 @@ const NeighborCard = ({
   readonly neighbor: Neighbor | undefined;
   readonly asked: number;
 }) => {
+  const { live } = useExplorer();
   if (neighbor === undefined)
     return (
       <div class="price-at-neighbor">
@@ -258,7 +259,7 @@ const NeighborCard = ({
       </h3>
       {decoded !== undefined && (
         <p class="price-at-price small-price">
-          <Exact value={decoded.price} /> <Unit decoded={decoded} />
+          <Exact value={decoded.price} digits={live.digits(feedId).value} /> <Unit decoded={decoded} />
         </p>
       )}
       <p class="small muted">
