@@ -1,5 +1,6 @@
 // A report and its proof, and the inspect page, used as a person does, in real Chromium on the real demo.
 import { readFileSync } from 'node:fs';
+import { decode, formatDecimal } from '@sealpost/client';
 import type { ReportJson } from '@sealpost/protocol';
 import vectors from '@sealpost/protocol/vectors/verification.json' with { type: 'json' };
 import type { Page, Route } from 'playwright-core';
@@ -67,6 +68,31 @@ test(
     expect(await page.title()).not.toMatch(/[0-9]\.[0-9]/);
     await expectAccessible();
     await screenshot('report-altered');
+  },
+  timeout,
+);
+
+/** Decimals of a price without zeros at its end. */
+const decimalsOf = (price: bigint | undefined): number => formatDecimal(price ?? 0n).split('.')[1]?.length ?? 0;
+
+test(
+  'report: all prices of its field table have as many decimals as the price above it, also those that end in zeros',
+  async () => {
+    const newest = await latest();
+    const { reports } = JSON.parse(
+      await read(`/page?feedID=${newest.feedID}&startTimestamp=${newest.observationsTimestamp - 90}`),
+    ) as { readonly reports: readonly ReportJson[] }; // as the API documents
+    const uneven = reports.find((report) => {
+      const { price, bid, ask } = decode(report);
+      return new Set([price, bid, ask].map(decimalsOf)).size > 1;
+    });
+    const { page } = await world.openPage({
+      path: pathOf(newest, uneven?.observationsTimestamp ?? 0),
+      signedIn: true,
+    });
+    await verdict(page, 'verified').waitFor();
+    const texts = await page.locator('.price .exact, .fields tr:has-text("USD ×") .exact').allTextContents();
+    expect([texts.length, new Set(texts.map((text) => text.split('.')[1]?.length)).size]).toEqual([6, 1]);
   },
   timeout,
 );

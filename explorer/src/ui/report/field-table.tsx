@@ -3,6 +3,8 @@ import { useComputed } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { useExplorer } from '../../state/explorer.ts';
 import { Copy, Exact, Notice } from '../components.tsx';
+import type { PriceDigits } from '../price/digits.ts';
+import { useReportDigits } from '../price/report-digits.ts';
 import { type ByteLink, linkEvents } from './byte-link.ts';
 import { contextLink, contextNames, contextTexts, fieldLink } from './bytes.ts';
 import type { VerdictState } from './check.ts';
@@ -23,6 +25,7 @@ type TableProps = {
 /** The body's fields, then the context that is signed with them. */
 export const ReportFieldTable = ({ report, link, state, difference }: TableProps) => {
   const { fields, problem, schema } = report;
+  const digits = useReportDigits(report, state);
   const differenceAt = (of: string): DifferentValue | undefined => difference?.values.find((one) => one.link === of);
   return (
     <section class="card fields" aria-labelledby="fields-title">
@@ -48,7 +51,11 @@ export const ReportFieldTable = ({ report, link, state, difference }: TableProps
         <tbody>
           <PartRow part="body" title="Body" text="what the oracles report" />
           {fields?.map((field) => (
-            <FieldRow key={field.name} {...{ field, link, report }} different={differenceAt(fieldLink(field.name))} />
+            <FieldRow
+              key={field.name}
+              {...{ field, link, report, digits }}
+              different={differenceAt(fieldLink(field.name))}
+            />
           )) ?? (
             <Row
               link={link}
@@ -106,10 +113,12 @@ const PartRow = ({ part, title, text }: { readonly part: string; readonly title:
 
 type FieldProps = Pick<TableProps, 'report' | 'link'> & {
   readonly field: FieldLine;
+  /** Of prices. */
+  readonly digits: PriceDigits | undefined;
   readonly different: DifferentValue | undefined;
 };
 
-const FieldRow = ({ field, link, report, different }: FieldProps) => {
+const FieldRow = ({ field, link, report, digits, different }: FieldProps) => {
   const { catalog } = useExplorer();
   const quoteAsset = catalog.find(report.feedId)?.quoteAsset;
   return (
@@ -122,7 +131,11 @@ const FieldRow = ({ field, link, report, different }: FieldProps) => {
       about={field.about}
       different={different}
     >
-      <ReadingText reading={field.reading} unit={quotedUnitOf(field, quoteAsset)} />
+      <ReadingText
+        reading={field.reading}
+        unit={quotedUnitOf(field, quoteAsset)}
+        digits={field.unit === 'price' ? digits : undefined}
+      />
       <Raw text={field.raw} name={field.name} isOnly={field.reading.kind === 'plain'} />
     </Row>
   );
@@ -207,12 +220,18 @@ const Raw = ({
   </span>
 );
 
-const ReadingText = ({ reading, unit }: { readonly reading: Reading; readonly unit: string }) => {
+type ReadingProps = {
+  readonly reading: Reading;
+  readonly unit: string;
+  readonly digits: PriceDigits | undefined;
+};
+
+const ReadingText = ({ reading, unit, digits }: ReadingProps) => {
   switch (reading.kind) {
     case 'decimal':
       return (
         <span class="reading">
-          <Exact value={reading.value} /> {unit}
+          <Exact value={reading.value} digits={digits} /> {unit}
         </span>
       );
     case 'time':

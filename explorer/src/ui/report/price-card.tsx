@@ -4,7 +4,8 @@ import { useExplorer } from '../../state/explorer.ts';
 import { Copy, Exact, Pill } from '../components.tsx';
 import { formatAge, formatCount, formatPrice } from '../format.ts';
 import { marketStatusOf } from '../market-status.ts';
-import { type PriceDigits, widenDigits } from '../price/digits.ts';
+import type { PriceDigits } from '../price/digits.ts';
+import { useReportDigits } from '../price/report-digits.ts';
 import { Unit } from '../unit.tsx';
 import type { VerdictState } from './check.ts';
 import type { ReadReport } from './reading.ts';
@@ -29,6 +30,7 @@ type CardProps = ValidityProps & {
 /** The price is gray until it is verified, and crossed out if it is not. */
 export const ReportPrice = ({ report, asked, around, state, isExample }: CardProps) => {
   const { decoded } = report;
+  const digits = useReportDigits(report, state);
   if (decoded === undefined)
     return (
       <section class="card price" aria-label="Price">
@@ -39,7 +41,6 @@ export const ReportPrice = ({ report, asked, around, state, isExample }: CardPro
       </section>
     );
   const { price, bid, ask, fields } = decoded;
-  const digits = digitsOf([price, bid, ask], state);
   const market = 'marketStatus' in fields ? marketStatusOf(fields.version, fields.marketStatus) : undefined;
   return (
     <section class={`card price ${isExample ? 'example' : ''}`} aria-label="Price" data-state={state}>
@@ -76,15 +77,6 @@ export const ReportPrice = ({ report, asked, around, state, isExample }: CardPro
       <Validity report={report} asked={asked} around={around} />
     </section>
   );
-};
-
-/** As many digits for each of the report's prices; those that only a forged one has are not added to the others. */
-const digitsOf = (prices: readonly (bigint | undefined)[], state: VerdictState): PriceDigits | undefined => {
-  const digits = widenDigits(
-    undefined,
-    prices.filter((price) => price !== undefined),
-  );
-  return state === 'refused' && digits ? { shown: digits.shown, all: digits.shown } : digits;
 };
 
 type SideProps = { readonly title: string; readonly value: bigint; readonly digits: PriceDigits | undefined };
