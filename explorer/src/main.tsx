@@ -38,6 +38,7 @@ shortcuts.add({
   shortcuts: [
     { keys: ['?'], text: 'List the keyboard shortcuts', run: shortcuts.openList },
     { keys: ['t'], text: 'Switch between UTC and local time', run: times.toggle },
+    { keys: ['Escape'], text: 'Close a dialog, menu or panel' },
   ],
 });
 const clock = createClock(window);

@@ -217,6 +217,8 @@ test(
     await expect
       .poll(() => dialog.getByRole('heading', { level: 3 }).allTextContents())
       .toEqual(['In the list of streams', 'On all pages']);
+    const ofAllPages = dialog.getByRole('region', { name: 'On all pages' }).locator('kbd');
+    expect(await ofAllPages.allTextContents()).toEqual(['?', 't', 'Esc']);
     await expectAccessible();
     await page.keyboard.press('t'); // a dialog is open
     await dialog.getByRole('checkbox').uncheck();
@@ -294,6 +296,10 @@ test(
   'alerts: "Edit" moves the focus to the form each time, and back when the alert is saved, which is announced',
   async () => {
     const { page } = await world.openPage({ path: `/alerts?feed=${world.feedIds[0]}` });
+    const offered = async () =>
+      (await page.getByRole('combobox', { name: 'Stream' }).getByRole('option').allTextContents()).join();
+    await expect.poll(offered).toContain('ETH/USD');
+    expect(await offered()).not.toContain('FTM/'); // it has ended
     await page.getByRole('combobox', { name: 'When' }).selectOption('stale');
     await page.getByRole('button', { name: 'Add alert' }).press('Enter');
     await page.getByRole('status').filter({ hasText: 'Alert added.' }).waitFor();

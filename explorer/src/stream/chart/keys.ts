@@ -32,4 +32,5 @@ export const chartShortcuts: readonly Shortcut[] = [
   { keys: ['+', '-'], text: 'Zoom in or out' },
   { keys: ['Enter'], text: 'Open the report, or zoom into the candle' },
   { keys: ['0'], text: 'Return to the newest report' },
+  { keys: ['Escape'], text: 'Stop pointing, or leave the full screen' },
 ];
