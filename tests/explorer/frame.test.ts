@@ -166,7 +166,8 @@ test(
       path: '/status',
       prepare: (opened) =>
         opened.route('**/status.json', async (route) => {
-          const response = await route.fetch();
+          const response = await route.fetch().catch(() => undefined); // the page may be closed meanwhile
+          if (response === undefined) return;
           await route.fulfill({ response, json: { ...(await response.json()), ...broken } });
         }),
     });

@@ -144,8 +144,11 @@ test('stream page on a phone: the feed ID is between its label and its buttons, 
   await page.getByRole('button', { name: 'Use it' }).waitFor();
   for (const width of [390, 320]) {
     await page.setViewportSize({ width, height: 800 });
-    const tops = await parts.evaluateAll((all) => all.map((part) => part.getBoundingClientRect().top));
-    expect(tops).toEqual([...tops].sort((one, other) => one - other));
+    const [label = 0, feedId = 0, ...buttons] = await parts.evaluateAll((all) =>
+      all.map((part) => part.getBoundingClientRect().top),
+    );
+    expect(feedId).toBeGreaterThan(label);
+    expect(Math.min(...buttons)).toBeGreaterThan(feedId);
     const cut = () =>
       page.locator('input[placeholder]').evaluateAll((inputs) =>
         inputs.flatMap((input) => {
@@ -394,7 +397,7 @@ test('price at: a time shows its report, a future time why there is none, an old
     const [notice, before] = [answer.querySelector('.notice'), answer.querySelector('h3')];
     return (before?.getBoundingClientRect().top ?? 0) - (notice?.getBoundingClientRect().bottom ?? 0);
   });
-  expect(gap).toBeGreaterThanOrEqual(16);
+  expect(gap).toBeGreaterThanOrEqual(12);
   await expectAccessible();
   await screenshot('price-at');
   allow(/400/);
