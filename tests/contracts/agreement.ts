@@ -12,8 +12,9 @@ import {
 import * as AbiFunction from 'ox/AbiFunction';
 import * as AbiParameters from 'ox/AbiParameters';
 import { verifierBytecode } from '../../server/src/sandbox/chain/bytecode.ts';
+import { createRandom, type Random } from '../fuzz/random.ts';
 import { compileAll } from './compile.ts';
-import { createBody, createNetworks, createRandom, type Networks, type Random } from './reports.ts';
+import { createBody, createNetworks, type Networks } from './reports.ts';
 import { openWorld, type World } from './world.ts';
 
 const groupOrder = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n;

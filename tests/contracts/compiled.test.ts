@@ -5,11 +5,12 @@ import * as AbiItem from 'ox/AbiItem';
 import { expect, test } from 'vitest';
 import { verifierSelectors } from '../../server/src/sandbox/chain/chain.ts';
 import { barSeed, countOf, tally, tallyControl } from '../bars/tally.ts';
+import { createRandom } from '../fuzz/random.ts';
 import { secondStream } from '../support/signed-reports.ts';
 import { readText } from '../support/source-tree.ts';
 import { alterations, openVerifiers, runAgreement } from './agreement.ts';
 import { compileAll, compilerVersion } from './compile.ts';
-import { createBody, createRandom } from './reports.ts';
+import { createBody } from './reports.ts';
 import { accounts, openWorld, settlementErrors, start } from './world.ts';
 
 const { verifier, settlement, reentrantVerifier } = compileAll();

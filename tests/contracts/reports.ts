@@ -8,20 +8,7 @@ import {
   type SignerSet,
 } from '@sealpost/protocol';
 import { createNetwork, type Network } from '@sealpost/simulator';
-
-/** Numbers below a bound, the same for the same seed. */
-export const createRandom = (seed: number): ((below: number) => number) => {
-  let state = seed >>> 0;
-  return (below) => {
-    // mulberry32
-    state = (state + 0x6d2b79f5) >>> 0;
-    let t = Math.imul(state ^ (state >>> 15), state | 1);
-    t ^= t + Math.imul(t ^ (t >>> 7), t | 61);
-    return Math.floor((((t ^ (t >>> 14)) >>> 0) / 2 ** 32) * below);
-  };
-};
-
-export type Random = ReturnType<typeof createRandom>;
+import type { Random } from '../fuzz/random.ts';
 
 const versions = Object.keys(reportSchemas).map(Number) as SchemaVersion[];
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createEventReader, type ServerEvent } from './sse.ts';
+import { createEventReader, type ServerEvent, serverSentEvents } from './sse.ts';
 
 /** Reads pieces of a body as a stream does: bytes may be cut within a character. */
 const readPieces = (pieces: readonly Uint8Array[]): readonly ServerEvent[] => {
@@ -38,6 +38,26 @@ test('events: wherever the bytes are cut in two, and byte by byte, the events ar
 test('events: an empty chunk between CR and LF does not make two lines', () => {
   const read = createEventReader();
   expect(['data: a\r', '', '\n', '\r\n'].flatMap(read)).toEqual([{ type: 'message', id: undefined, data: 'a' }]);
+});
+
+test('events: something that is not a report ends the connection, with a reason that does not repeat it', async () => {
+  const reports: unknown[] = [];
+  const request = {
+    baseUrl: 'http://a.test',
+    feedIds: ['0x'],
+    sign: async () => ({}),
+    fetch: async () => new Response('data: \u001b[2J\n\n', { headers: { 'Content-Type': 'text/event-stream' } }),
+    backpressure: { drained: async () => {} },
+    silenceMs: 60_000,
+    signal: new AbortController().signal,
+  } as unknown as Parameters<typeof serverSentEvents>[0]; // what this transport uses of it
+  const reason = await serverSentEvents(request, {
+    opened: () => {},
+    received: () => {},
+    missed: () => {},
+    report: (report) => reports.push(report),
+  });
+  expect([reason, reports]).toEqual(['the server sent something that is not a report', []]);
 });
 
 test('events: an incomplete event is not delivered', () => {

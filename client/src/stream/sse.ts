@@ -1,7 +1,7 @@
 // Live reports over server-sent events, with fetch: not reading the body applies backpressure to the server.
 import { SealpostError } from '../errors.ts';
 import { paths } from '../request/paths.ts';
-import { parseMessage } from './received-report.ts';
+import { parseMessage, type ReceivedReport } from './received-report.ts';
 import {
   type ConnectionHandlers,
   type ConnectionRequest,
@@ -103,11 +103,24 @@ const readEvents = async (
       handlers.received(value.length);
       for (const { type, id, data } of readEvent(decoder.decode(value, { stream: true }))) {
         if (type === 'missed') handlers.missed(id);
-        else if (type === 'message' || type === 'report') handlers.report(parseMessage(data), id);
+        else if (type === 'message' || type === 'report') {
+          const report = parseOrNone(data);
+          if (report === undefined) return 'the server sent something that is not a report';
+          handlers.report(report, id);
+        }
       }
     }
   } finally {
     watchdog.stop();
+  }
+};
+
+/** A report; undefined for what is none. The parser's own message would repeat what the server sent. */
+const parseOrNone = (data: string): ReceivedReport | undefined => {
+  try {
+    return parseMessage(data);
+  } catch {
+    return undefined;
   }
 };
 

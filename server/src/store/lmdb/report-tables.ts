@@ -54,8 +54,19 @@ export const reportKey = (stream: number, observationsMs: number): Buffer => {
   return key;
 };
 
-export const streamOfKey = (key: Buffer): number => key.readUInt32BE(0);
-export const observationsOfKey = (key: Buffer): number => key.readUIntBE(4, 6);
+const requireBytes = (key: Buffer, bytes: number): void => {
+  if (key.length < bytes) throw new CorruptRecordError(`the key ${key.toString('hex')} is cut short`);
+};
+
+export const streamOfKey = (key: Buffer): number => {
+  requireBytes(key, 4);
+  return key.readUInt32BE(0);
+};
+
+export const observationsOfKey = (key: Buffer): number => {
+  requireBytes(key, 10);
+  return key.readUIntBE(4, 6);
+};
 
 /** The keys of a stream from a moment on; the end is exclusive. */
 export const keysFrom = (stream: number, observationsMs: number) => ({
@@ -75,7 +86,10 @@ export const positionKey = (position: number): Buffer => {
   return key;
 };
 
-export const positionOfKey = (key: Buffer): number => Number(key.readBigUInt64BE());
+export const positionOfKey = (key: Buffer): number => {
+  requireBytes(key, 8);
+  return Number(key.readBigUInt64BE());
+};
 
 const appendedEntryBytes = 10;
 
@@ -217,7 +231,7 @@ export const lastPosition = (tables: ReportTables, damage: DamageLog): number =>
 /** The position that the last intact batch ends at. */
 export const lastAppended = ({ appended }: ReportTables, damage: DamageLog): number => {
   for (const { key, value } of appended.getRange({ reverse: true })) {
-    const first = positionOfKey(key);
+    const first = key.length < 8 ? Number.NaN : positionOfKey(key);
     const keys = damage.contain({ table: 'appended', key: `${first}` }, () => decodeAppended(key, value));
     if (keys !== undefined && Number.isSafeInteger(first)) return first + keys.length - 1;
   }

@@ -1,15 +1,18 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { crc32 } from 'node:zlib';
 import type { FeedId } from '@sealpost/protocol';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createSignedReports, secondStream } from '../../../../../tests/support/signed-reports.ts';
 import { createDamageLog } from '../../damage.ts';
 import { encodeBlock } from '../../format/report-block.ts';
 import { openStore } from '../../open.ts';
-import type { StoredReport } from '../../store.ts';
+import { CorruptRecordError, type StoredReport } from '../../store.ts';
 import { putStream } from '../directory.ts';
 import { type Environment, openEnvironment } from '../environment.ts';
+import { openRun } from '../read/runs.ts';
+import { decodeSetAside } from '../read/set-aside.ts';
 import {
   encodeAppended,
   openReportTables,
@@ -21,6 +24,7 @@ import {
   writePosition,
 } from '../report-tables.ts';
 import { checkAgreement } from './check.ts';
+import { recordChecks } from './scan.ts';
 
 const { report } = await createSignedReports();
 const t0 = 1_763_200_000;
@@ -60,6 +64,27 @@ const foundAfter = (change: () => void) => {
 
 test('agreement: the tables of an intact store agree', () => {
   expect(foundAfter(() => {})).toEqual([]);
+});
+
+test('agreement: keys that are cut short are passed over; the scan names them', () => {
+  const cut = () => {
+    tables.blocks.put(Buffer.from('ab'), Buffer.from('cd'));
+    tables.appended.put(Buffer.from('ab'), Buffer.from('cd'));
+  };
+  expect(foundAfter(cut)).toEqual([]);
+});
+
+test('scan: a record of any table whose key is cut short is corrupt', () => {
+  const key = Buffer.from('ab');
+  const value = Buffer.alloc(64);
+  for (const [table, check] of Object.entries({ ...recordChecks, blocks: openRun }))
+    if (table !== 'meta') expect(() => check(key, value), table).toThrow(CorruptRecordError); // meta may have keys of later releases
+});
+
+test('scan: a run that was set aside is corrupt if its description is not JSON', () => {
+  const row = Buffer.concat([Buffer.alloc(4), Uint8Array.of(0, 3), Buffer.from('{"a')]);
+  row.writeUInt32BE(crc32(row.subarray(4), crc32(positionKey(1))));
+  expect(() => decodeSetAside(positionKey(1), row)).toThrow('the record of a run that was set aside is not JSON');
 });
 
 test('agreement: counters are what the runs hold', () => {

@@ -88,9 +88,9 @@ const checkPositions = (tables: ReportTables, damage: DamageLog): void => {
   let isReadable = true;
   let next: number | undefined;
   for (const { key, value } of tables.appended.getRange()) {
-    const first = positionOfKey(key);
-    let count: number;
+    let [first, count] = [0, 0];
     try {
+      first = positionOfKey(key);
       count = decodeAppended(key, value).length;
     } catch (error) {
       if (!(error instanceof CorruptRecordError)) throw error;

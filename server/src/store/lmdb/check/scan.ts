@@ -72,7 +72,7 @@ const parseCursor = (cursor: ScanCursor | undefined) => {
 type Check = (key: Buffer, value: Buffer) => void;
 
 /** How a record of each table is checked that holds no report. */
-const checks: Readonly<Record<Exclude<TableName, RunTable>, Check>> = {
+export const recordChecks: Readonly<Record<Exclude<TableName, RunTable>, Check>> = {
   candles: (key, value) => checkCandle('candles', key, value),
   hourCandles: (key, value) => checkCandle('hourCandles', key, value),
   dayCandles: (key, value) => checkCandle('dayCandles', key, value),
@@ -107,7 +107,7 @@ const scanRecord = (directory: Directory, name: TableName, key: Buffer, value: B
   };
   if (name !== 'blocks' && name !== 'tail')
     return attempt(place, () => {
-      checks[name](key, value);
+      recordChecks[name](key, value);
       return [];
     });
   return attempt(place, () => {

@@ -40,8 +40,15 @@ export const decodeSetAside = (key: Buffer, row: Buffer): SetAside & { readonly 
   if (row.length < headBytes || crc32(row.subarray(4), crc32(key)) !== row.readUInt32BE(0))
     throw new CorruptRecordError('the record of a run that was set aside does not match its checksum');
   const end = headBytes + row.readUInt16BE(4);
-  const what = JSON.parse(row.toString('utf8', headBytes, end)) as SetAside; // written by setAside, so says the checksum
-  return { ...what, value: row.subarray(end) };
+  return { ...parseDescription(row.toString('utf8', headBytes, end)), value: row.subarray(end) };
+};
+
+const parseDescription = (text: string): SetAside => {
+  try {
+    return JSON.parse(text) as SetAside; // written by setAside, so says the checksum
+  } catch {
+    throw new CorruptRecordError('the record of a run that was set aside is not JSON');
+  }
 };
 
 /** Was something set aside that may have held at a moment? */

@@ -1,0 +1,195 @@
+// Runs a target in a child process at low priority, for a time or a number of inputs. A child that hangs, crashes or takes too much memory is a
+// finding: the input is run again alone, and if it does the same, it is shortened.
+import { type ChildProcess, fork } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { constants, setPriority, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { root } from '../support/source-tree.ts';
+import type { Message, Order } from './child.ts';
+import { minimize } from './minimize.ts';
+import type { Finding } from './target.ts';
+
+export type TargetRun = {
+  readonly name: string;
+  readonly seed: number;
+  /** Ends after so many inputs, or after so many minutes. */
+  readonly runs?: number;
+  readonly minutes?: number;
+  readonly corpus?: string | undefined;
+  readonly signal?: AbortSignal;
+  readonly onProgress?: (progress: Progress) => void;
+  readonly onFinding?: (finding: Finding) => void;
+  readonly hangMs?: number;
+};
+
+export type Progress = {
+  readonly runs: number;
+  readonly outcomes: number;
+  readonly pool: number;
+  readonly seconds: number;
+};
+
+export type TargetResult = {
+  readonly name: string;
+  readonly seed: number;
+  readonly runs: number;
+  readonly seconds: number;
+  readonly outcomes: number;
+  readonly findings: readonly Finding[];
+  /** Inputs that reached something that the corpus does not. */
+  readonly novel: readonly Buffer[];
+};
+
+/** One input for longer than this hangs, even on a machine that is busy; it is run again alone before that is said. */
+const hangDefaultMs = 60_000;
+/** Resident memory of a child. Targets with a server and a store take 300 MB. */
+const rssMax = 1.5 * 2 ** 30;
+const heapMegabytesMax = 768;
+/** Children that hang or crash before the target is given up. */
+const endingsMax = 5;
+const shorteningTriesMax = 24;
+
+type Ending = 'done' | 'hang' | 'crash' | 'memory';
+
+type ChildRun = { readonly ending: Ending; readonly input: Buffer; readonly output: string };
+
+const rssOf = (pid: number): number => {
+  try {
+    return Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) * 1_024;
+  } catch {
+    return 0; // it is gone, or this is not Linux
+  }
+};
+
+/** The input that a child wrote down last, and its number. */
+const readCurrent = (path: string): { readonly input: Buffer; readonly number: number } => {
+  const bytes = readFileSync(path, { flag: 'a+' });
+  if (bytes.length < 8) return { input: Buffer.alloc(0), number: -1 };
+  return { input: bytes.subarray(8, 8 + bytes.readUInt32LE(0)), number: bytes.readUInt32LE(4) };
+};
+
+const startChild = (order: Order): ChildProcess => {
+  const child = fork(join(root, 'tests/fuzz/child.ts'), [JSON.stringify(order)], {
+    cwd: root,
+    execArgv: ['--conditions=source', '--import', 'tsx', `--max-old-space-size=${heapMegabytesMax}`],
+    stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+    serialization: 'json',
+  });
+  if (child.pid !== undefined) setPriority(child.pid, constants.priority.PRIORITY_LOW);
+  return child;
+};
+
+/** Runs one child to its end. */
+const runChild = (
+  order: Order,
+  hangMs: number,
+  signal: AbortSignal | undefined,
+  onMessage: (message: Message) => void,
+) =>
+  new Promise<ChildRun>((resolve) => {
+    const child = startChild(order);
+    let [output, ending, isTold]: [string, Ending, boolean] = ['', 'crash', false];
+    let seen = { number: -1, atMs: Date.now() };
+    const end = (found: Ending): void => {
+      ending = found;
+      child.kill('SIGKILL');
+    };
+    const watch = setInterval(() => {
+      const { number } = readCurrent(order.current);
+      if (number !== seen.number) seen = { number, atMs: Date.now() };
+      // Before the first input the target opens: a store, a server, threads.
+      else if (Date.now() - seen.atMs > hangMs && number !== -1) end('hang');
+      if (rssOf(child.pid ?? 0) > rssMax) end('memory');
+    }, 500);
+    const stop = (): void => void child.kill('SIGINT');
+    signal?.addEventListener('abort', stop);
+    for (const stream of [child.stdout, child.stderr])
+      stream?.on('data', (chunk: Buffer) => {
+        output = `${output}${chunk}`.slice(-4_000);
+      });
+    child.on('message', (message: Message) => {
+      isTold ||= message.kind === 'end';
+      onMessage(message);
+    });
+    child.once('close', () => {
+      clearInterval(watch);
+      signal?.removeEventListener('abort', stop);
+      const { input } = readCurrent(order.current);
+      resolve({ ending: isTold ? 'done' : ending, input: Buffer.from(input), output });
+    });
+  });
+
+const endingTexts: Readonly<Record<Exclude<Ending, 'done'>, string>> = {
+  hang: 'the parser does not return',
+  crash: 'the process ended',
+  memory: 'the process takes too much memory',
+};
+
+/** Is the ending this input's own? Then the shortest input that has it. */
+const confirm = async (order: Order, found: ChildRun, folder: string, hangMs: number): Promise<Finding | undefined> => {
+  const only = join(folder, 'only');
+  const endsAlike = async (input: Buffer): Promise<boolean> => {
+    writeFileSync(only, input);
+    return (await runChild({ ...order, only }, hangMs, undefined, () => {})).ending === found.ending;
+  };
+  if (found.ending === 'done' || !(await endsAlike(found.input))) return undefined;
+  const input = await minimize(found.input, endsAlike, shorteningTriesMax);
+  const last =
+    found.output
+      .trim()
+      .split('\n')
+      .find((line) => /error/i.test(line)) ?? '';
+  return { kind: found.ending, message: `${endingTexts[found.ending]} ${last}`.trim(), input };
+};
+
+/** What cannot be shown again with one input is a finding too, with the last input and the output. */
+const unconfirmed = ({ ending, input, output }: ChildRun): Finding => ({
+  kind: ending === 'done' ? 'crash' : ending,
+  message: `the process ended or hung, but not with its last input alone: ${output.trim().slice(-600)}`,
+  input,
+});
+
+/** Runs the target's corpus, then mutations. */
+export const runTarget = async (run: TargetRun): Promise<TargetResult> => {
+  const { name, signal, hangMs = hangDefaultMs } = run;
+  const folder = mkdtempSync(join(tmpdir(), `sealpost-fuzz-${name}-`));
+  const startedMs = Date.now();
+  const endMs = run.minutes === undefined ? Number.MAX_SAFE_INTEGER : startedMs + run.minutes * 60_000;
+  const findings: Finding[] = [];
+  let [before, now, novel, seed]: [number, number, Buffer[], number] = [0, 0, [], run.seed];
+  let outcomes = 0;
+  const seconds = (): number => (Date.now() - startedMs) / 1_000;
+  const add = (finding: Finding): void => {
+    if (findings.some(({ message }) => message === finding.message)) return;
+    findings.push(finding);
+    run.onFinding?.(finding);
+  };
+  const onMessage = (message: Message): void => {
+    if (message.kind === 'finding') {
+      add({ kind: 'broken', message: message.message, input: Buffer.from(message.input, 'hex') });
+      return;
+    }
+    now = message.runs;
+    if (message.kind === 'end') novel = message.novel.map((hex) => Buffer.from(hex, 'hex'));
+    else {
+      outcomes = message.outcomes;
+      run.onProgress?.({ ...message, runs: before + now, seconds: seconds() });
+    }
+  };
+  try {
+    for (let endings = 0; endings < endingsMax; endings++) {
+      const runs = (run.runs ?? Number.MAX_SAFE_INTEGER) - before;
+      const order = { name, seed, runs, endMs, current: join(folder, 'current'), corpus: run.corpus };
+      rmSync(order.current, { force: true });
+      const ended = await runChild(order, hangMs, signal, onMessage);
+      before += now;
+      now = 0;
+      if (ended.ending === 'done' || signal?.aborted) break;
+      add((await confirm(order, ended, folder, hangMs / 4)) ?? unconfirmed(ended));
+      seed += 1; // the same one would end the same way
+    }
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+  return { name, seed: run.seed, runs: before, seconds: seconds(), outcomes, findings, novel };
+};
