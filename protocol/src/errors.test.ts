@@ -39,6 +39,11 @@ test('errors: a malformed argument has its name, its value and what is expected'
   expect(error.details).toEqual({ argument: 'limit', expected: 'a whole number from 1 to 1000' });
 });
 
+test('errors: a value that is nested too deeply to be printed has its kind in the message', () => {
+  const nested: unknown = JSON.parse(`${'['.repeat(100_000)}${']'.repeat(100_000)}`);
+  expect(malformedArgument('x', nested, 'a text').message).toBe('x is [object Array], expected a text.');
+});
+
 test('errors: the repeated input is limited in length', () => {
   expect(malformedArgument('x', 'a'.repeat(10_000), 'less').message.length).toBeLessThan(150);
   expect(malformedArgument('x', undefined, 'something').message).toBe('x is undefined, expected something.');

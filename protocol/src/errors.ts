@@ -101,9 +101,18 @@ export const oneLine = (text: string): string => text.replace(/[\p{Cc}\p{Cf}\p{Z
 /** The longest piece of a caller's input that an error repeats. */
 const echoedCharactersMax = 80;
 
+/** A value as JSON, for messages. What JSON cannot have, or nests too deeply to be printed, is `[object Array]` or alike. */
+export const jsonTextOf = (value: unknown): string => {
+  try {
+    return JSON.stringify(value) ?? String(value);
+  } catch {
+    return Object.prototype.toString.call(value);
+  }
+};
+
 /** The error that every parser throws: argument, received value, expected form. */
 export const malformedArgument = (argument: string, received: unknown, expected: string): ApiError => {
-  const json = JSON.stringify(received) ?? String(received);
+  const json = jsonTextOf(received);
   const shown = json.length > echoedCharactersMax ? `${json.slice(0, echoedCharactersMax)}…` : json;
   return new ApiError('malformed_argument', `${argument} is ${shown}, expected ${expected}.`, { argument, expected });
 };

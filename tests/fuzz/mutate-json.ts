@@ -24,12 +24,9 @@ const values: readonly unknown[] = [
 
 const depths = [10, 1_000, 10_000];
 
-/** Lists in lists: parsers without recursion accept them, and recursive code that prints them runs out of stack. */
-const nested = (depth: number): unknown => {
-  let value: unknown = [];
-  for (let i = 0; i < depth; i++) value = [value];
-  return value;
-};
+/** Lists in lists: JSON.parse accepts them, and JSON.stringify runs out of stack. So they are put into the text, in place of a mark. */
+const nestedMark = '\u0000nested';
+const nested = (depth: number): string => `${'['.repeat(depth)}${']'.repeat(depth)}`;
 
 type Place = { readonly holder: Record<string, unknown> | unknown[]; readonly key: string };
 
@@ -61,7 +58,7 @@ const changes: readonly ((random: Random, place: Place, places: readonly Place[]
     (random, place, places) => assign(place, structuredClone(valueAt(pick(random, places)))),
     (random, place, places) => assign(place, structuredClone(valueAt(pick(random, places)))),
     (random, place, _, words) => assign(place, words.length === 0 ? '' : pick(random, words)),
-    (random, place) => assign(place, random(8) === 0 ? nested(pick(random, depths)) : [valueAt(place)]),
+    (random, place) => assign(place, random(2) === 0 ? nestedMark : [valueAt(place)]),
     (_, { holder, key }) =>
       void (Array.isArray(holder) ? holder.splice(Number(key), 1) : Reflect.deleteProperty(holder, key)),
     (random, { holder }, places, words) => {
@@ -87,7 +84,7 @@ const mutateDocument = (random: Random, text: string, words: readonly string[]):
     const root: Record<string, unknown> = { value: JSON.parse(text) };
     const places = placesOf(root);
     pick(random, changes)(random, pick(random, places), places, words);
-    return JSON.stringify(root.value);
+    return JSON.stringify(root.value).replace(JSON.stringify(nestedMark), () => nested(pick(random, depths)));
   } catch {
     return undefined; // not JSON, or too deep to print again
   }

@@ -8,6 +8,7 @@ import { root } from '../support/source-tree.ts';
 import type { Message, Order } from './child.ts';
 import { minimize } from './minimize.ts';
 import type { Finding } from './target.ts';
+import { targets } from './targets.ts';
 
 export type TargetRun = {
   readonly name: string;
@@ -20,6 +21,8 @@ export type TargetRun = {
   readonly onProgress?: (progress: Progress) => void;
   readonly onFinding?: (finding: Finding) => void;
   readonly hangMs?: number;
+  /** Processes started at most to shorten an input that hangs or crashes one. */
+  readonly shorteningTries?: number;
 };
 
 export type Progress = {
@@ -40,14 +43,16 @@ export type TargetResult = {
   readonly novel: readonly Buffer[];
 };
 
-/** One input for longer than this hangs, even on a machine that is busy; it is run again alone before that is said. */
-const hangDefaultMs = 60_000;
+/** An input that takes more CPU than this hangs; on a busy machine a process that waits for its turn takes none. It is run again alone before that is said. */
+const hangDefaultMs = 20_000;
+/** An input that waits forever takes no CPU. */
+const waitsPerHang = 15;
 /** Resident memory of a child. Targets with a server and a store take 300 MB. */
 const rssMax = 1.5 * 2 ** 30;
 const heapMegabytesMax = 768;
 /** Children that hang or crash before the target is given up. */
 const endingsMax = 5;
-const shorteningTriesMax = 24;
+const shorteningTriesDefault = 24;
 
 type Ending = 'done' | 'hang' | 'crash' | 'memory';
 
@@ -58,6 +63,16 @@ const rssOf = (pid: number): number => {
     return Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) * 1_024;
   } catch {
     return 0; // it is gone, or this is not Linux
+  }
+};
+
+/** CPU time of a process, which Linux counts in hundredths of a second. */
+const cpuMsOf = (pid: number): number => {
+  try {
+    const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').replace(/^.*\) /s, '').split(' ');
+    return 10 * (Number(fields[11]) + Number(fields[12]));
+  } catch {
+    return 0; // as above
   }
 };
 
@@ -75,7 +90,9 @@ const startChild = (order: Order): ChildProcess => {
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
     serialization: 'json',
   });
-  if (child.pid !== undefined) setPriority(child.pid, constants.priority.PRIORITY_LOW);
+  // Samples are part of tests, which wait for them.
+  if (child.pid !== undefined && targets[order.name]?.isSample !== true)
+    setPriority(child.pid, constants.priority.PRIORITY_LOW);
   return child;
 };
 
@@ -89,16 +106,17 @@ const runChild = (
   new Promise<ChildRun>((resolve) => {
     const child = startChild(order);
     let [output, ending, isTold]: [string, Ending, boolean] = ['', 'crash', false];
-    let seen = { number: -1, atMs: Date.now() };
+    let seen = { number: -1, atMs: 0, cpuMs: 0 };
     const end = (found: Ending): void => {
       ending = found;
       child.kill('SIGKILL');
     };
     const watch = setInterval(() => {
-      const { number } = readCurrent(order.current);
-      if (number !== seen.number) seen = { number, atMs: Date.now() };
+      const now = { number: readCurrent(order.current).number, atMs: Date.now(), cpuMs: cpuMsOf(child.pid ?? 0) };
+      if (now.number !== seen.number) seen = now;
       // Before the first input the target opens: a store, a server, threads.
-      else if (Date.now() - seen.atMs > hangMs && number !== -1) end('hang');
+      else if (now.number === -1) return;
+      else if (now.cpuMs - seen.cpuMs > hangMs || now.atMs - seen.atMs > waitsPerHang * hangMs) end('hang');
       if (rssOf(child.pid ?? 0) > rssMax) end('memory');
     }, 500);
     const stop = (): void => void child.kill('SIGINT');
@@ -126,14 +144,14 @@ const endingTexts: Readonly<Record<Exclude<Ending, 'done'>, string>> = {
 };
 
 /** Is the ending this input's own? Then the shortest input that has it. */
-const confirm = async (order: Order, found: ChildRun, folder: string, hangMs: number): Promise<Finding | undefined> => {
+const confirm = async (order: Order, found: ChildRun, folder: string, hangMs: number, tries: number): Promise<Finding | undefined> => {
   const only = join(folder, 'only');
   const endsAlike = async (input: Buffer): Promise<boolean> => {
     writeFileSync(only, input);
     return (await runChild({ ...order, only }, hangMs, undefined, () => {})).ending === found.ending;
   };
   if (found.ending === 'done' || !(await endsAlike(found.input))) return undefined;
-  const input = await minimize(found.input, endsAlike, shorteningTriesMax);
+  const input = await minimize(found.input, endsAlike, tries);
   const last =
     found.output
       .trim()
@@ -151,7 +169,7 @@ const unconfirmed = ({ ending, input, output }: ChildRun): Finding => ({
 
 /** Runs the target's corpus, then mutations. */
 export const runTarget = async (run: TargetRun): Promise<TargetResult> => {
-  const { name, signal, hangMs = hangDefaultMs } = run;
+  const { name, signal, hangMs = hangDefaultMs, shorteningTries = shorteningTriesDefault } = run;
   const folder = mkdtempSync(join(tmpdir(), `sealpost-fuzz-${name}-`));
   const startedMs = Date.now();
   const endMs = run.minutes === undefined ? Number.MAX_SAFE_INTEGER : startedMs + run.minutes * 60_000;
@@ -185,7 +203,7 @@ export const runTarget = async (run: TargetRun): Promise<TargetResult> => {
       before += now;
       now = 0;
       if (ended.ending === 'done' || signal?.aborted) break;
-      add((await confirm(order, ended, folder, hangMs / 4)) ?? unconfirmed(ended));
+      add((await confirm(order, ended, folder, hangMs / 4, shorteningTries)) ?? unconfirmed(ended));
       seed += 1; // the same one would end the same way
     }
   } finally {

@@ -3,6 +3,7 @@ import {
   decodeFullReport,
   decodeReportBody,
   type FullReport,
+  jsonTextOf,
   type ReportBody,
   ReportFormatError,
   type ReportJson,
@@ -24,7 +25,7 @@ const isHex = (value: unknown, digits?: number): boolean =>
 /** What is wrong with the shape of a report; undefined if nothing is. Clients ignore other keys, so they are fine. */
 export const shapeProblem = (value: unknown, keys: readonly string[] = restKeys): string | undefined => {
   if (typeof value !== 'object' || value === null || Array.isArray(value))
-    return `${excerpt(JSON.stringify(value) ?? 'nothing')} is not an object`;
+    return `${excerpt(value === undefined ? 'nothing' : jsonTextOf(value))} is not an object`;
   const fields: Readonly<Record<string, unknown>> = { ...value };
   const missing = keys.find((key) => fields[key] === undefined);
   if (missing !== undefined) return `${missing} is missing`;

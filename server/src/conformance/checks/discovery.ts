@@ -1,5 +1,5 @@
 // The catalog: its entries, its filters, what is public and what is hidden; and the list of readable streams that SDKs call.
-import { dateFilters, nameFilters } from '@sealpost/protocol';
+import { dateFilters, jsonTextOf, nameFilters } from '@sealpost/protocol';
 import type { Check } from '../check.ts';
 import type { Probe } from '../probe.ts';
 import { entriesOf, feedIdsOf, isFeedId, type SampleEntry, targets } from '../sample.ts';
@@ -33,7 +33,7 @@ const entry: Check['run'] = async (probe) => {
     demand(
       bad === undefined,
       `${entryFields.join(', ')} as texts`,
-      () => `${bad} is missing in ${excerpt(JSON.stringify(one))}`,
+      () => `${bad} is missing in ${excerpt(jsonTextOf(one))}`,
       answer,
     );
     demand(/^0x[0-9a-f]{64}$/.test(one.feedId), 'feedId as 0x and 64 hex digits', () => excerpt(one.feedId), answer);

@@ -191,6 +191,15 @@ test.each([
   expect(error).toContain(name);
 });
 
+test('listener: a resume that is nested too deeply to be printed is 400', async () => {
+  const response = await fetch(`${listener.url}/ingest/resume`, {
+    method: 'POST',
+    headers: { Authorization: `Bearer ${token}` },
+    body: `{"source":${'['.repeat(100_000)}${']'.repeat(100_000)}}`,
+  });
+  expect([response.status, (await response.json()).code]).toEqual([400, 'malformed_argument']);
+});
+
 test('listener: a node that stops answers for what an open upload sent, and ends it', async () => {
   const stopping = new AbortController();
   const other = await openPrivateListener(running.ingest, token, { stopping: stopping.signal });

@@ -1,5 +1,5 @@
 // Reads a fault from JSON or from one line of text, writes the line, and gives the JSON Schema, all from the table of kinds.
-import { oneLine } from '@sealpost/protocol';
+import { jsonTextOf, oneLine } from '@sealpost/protocol';
 import { type FaultField, type JsonSchema, momentMs, orList } from './fields.ts';
 import { type CommonFieldName, commonFields, type Fault, type FaultKind, faultKindNames, kindRow } from './kinds.ts';
 
@@ -19,17 +19,8 @@ const textMax = 4_096;
 const shownMax = 80;
 
 const show = (value: unknown): string => {
-  const json = oneLine(toText(value));
+  const json = oneLine(jsonTextOf(value));
   return json.length > shownMax ? `${json.slice(0, shownMax)}…` : json;
-};
-
-/** Programs may give what JSON cannot have. */
-const toText = (value: unknown): string => {
-  try {
-    return JSON.stringify(value) ?? String(value);
-  } catch {
-    return Object.prototype.toString.call(value);
-  }
 };
 
 const kebab = (name: string): string => name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);

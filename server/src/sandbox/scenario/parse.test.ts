@@ -68,6 +68,11 @@ test('scenario: schema and parser accept every field of every event, and reject 
   }
 });
 
+test('scenario: a value that is nested too deeply to be printed is an error of its field', () => {
+  const nested: unknown = JSON.parse(`{"name":${'['.repeat(100_000)}${']'.repeat(100_000)}}`);
+  expect(() => parseScenario(nested)).toThrow('name: is [object Array], expected a text of up to 200 characters.');
+});
+
 test('scenario: an error names the path of the field and what may be there', () => {
   const cases: readonly (readonly [unknown, string])[] = [
     [[], 'is [], expected a scenario, which is an object.'],

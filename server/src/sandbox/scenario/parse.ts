@@ -1,5 +1,5 @@
 // Reads scenarios and events from JSON by the tables. An error names the path of the field, such as `events[3].at`.
-import { oneLine } from '@sealpost/protocol';
+import { jsonTextOf, oneLine } from '@sealpost/protocol';
 import { kindNames, parseSpecName, type StreamSpec, specsMax } from '@sealpost/simulator';
 import { speedBounds } from '../clock.ts';
 import { type FaultField, integer, number, text } from '../faults/fields.ts';
@@ -46,7 +46,7 @@ export type Scenario = {
 const shownMax = 80;
 
 const show = (value: unknown): string => {
-  const json = oneLine(JSON.stringify(value) ?? String(value));
+  const json = oneLine(jsonTextOf(value));
   return json.length > shownMax ? `${json.slice(0, shownMax)}…` : json;
 };
 
