@@ -69,7 +69,9 @@ const rssOf = (pid: number): number => {
 /** CPU time of a process, which Linux counts in hundredths of a second. */
 const cpuMsOf = (pid: number): number => {
   try {
-    const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').replace(/^.*\) /s, '').split(' ');
+    const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
+      .replace(/^.*\) /s, '')
+      .split(' ');
     return 10 * (Number(fields[11]) + Number(fields[12]));
   } catch {
     return 0; // as above
@@ -144,7 +146,13 @@ const endingTexts: Readonly<Record<Exclude<Ending, 'done'>, string>> = {
 };
 
 /** Is the ending this input's own? Then the shortest input that has it. */
-const confirm = async (order: Order, found: ChildRun, folder: string, hangMs: number, tries: number): Promise<Finding | undefined> => {
+const confirm = async (
+  order: Order,
+  found: ChildRun,
+  folder: string,
+  hangMs: number,
+  tries: number,
+): Promise<Finding | undefined> => {
   const only = join(folder, 'only');
   const endsAlike = async (input: Buffer): Promise<boolean> => {
     writeFileSync(only, input);
