@@ -1,7 +1,7 @@
 // Who reads what: 20 accounts × 50 streams × every route that names streams, against a table that this test works out itself.
 import type { FeedId, Stream } from '@sealpost/protocol';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createDice } from './bars/dice.ts';
+import { createRandom } from './bars/random.ts';
 import { barSeed, countOf, tally } from './bars/tally.ts';
 import { type Credentials, openService, type Reply, type Service } from './support/running-api.ts';
 import { testStream } from './support/running-ingest.ts';
@@ -210,7 +210,7 @@ test('entitlements: unknown, forbidden and hidden streams are one answer, byte f
 const mixes = countOf('12');
 
 test(`entitlements: a bulk or a latest of several with one stream that may not be read fails whole, ${mixes} random mixes`, async () => {
-  const roll = createDice(barSeed(7));
+  const roll = createRandom(barSeed(7));
   const seen = new Map<number, number>();
   await forEachAccount(async (account) => {
     const own = rows.filter((row) => mayRead(account, row));

@@ -2,7 +2,7 @@
 import { connect } from 'node:net';
 import { signRequest } from '@sealpost/protocol';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createDice } from './bars/dice.ts';
+import { createRandom } from './bars/random.ts';
 import { barSeed, countOf, tally } from './bars/tally.ts';
 import { badCases, goodCases, lostCases, type Material, otherCases, type RawCase } from './raw-requests.ts';
 import { type Exchange, exchange, head, type RawAnswer, toLines } from './support/raw-http.ts';
@@ -90,7 +90,7 @@ const atOnce = 20;
 
 test(`raw sockets: one changed byte of what is signed never reads anything, ${changes} times`, async () => {
   const seed = barSeed(20_251_115);
-  const roll = createDice(seed);
+  const roll = createRandom(seed);
   const lines = sign(target);
   const original = Buffer.from(head(`GET ${target} HTTP/1.1`, 'Host: sealpost.test', 'Connection: close', ...lines));
   // Method, target, user id, timestamp and signature are signed. Host, other headers, the version, the case of header names and

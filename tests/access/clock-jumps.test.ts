@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openStore } from '../../server/src/store/open.ts';
 import type { Account } from '../../server/src/store/store.ts';
-import { createDice } from '../bars/dice.ts';
+import { createRandom } from '../bars/random.ts';
 import { barSeed, countOf, tally } from '../bars/tally.ts';
 import {
   createWorld,
@@ -71,7 +71,7 @@ const jumpTo = async (ms: number): Promise<number> => {
 test.skipIf(process.platform !== 'linux')(
   `clock jumps: ${jumps} of up to 30 s fail no client that has the server’s time, and no limit`,
   async () => {
-    const roll = createDice(barSeed());
+    const roll = createRandom(barSeed());
     const counts = { 'right clients': 0, 'of these failed': 0, 'wrong clients': 0, 'not rejected with 400': 0 };
     let [isOver, granted, slowestMs] = [false, 0, 0];
     const startedMs = performance.now();

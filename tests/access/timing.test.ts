@@ -5,7 +5,7 @@ import { authHeaders, type FeedId, signRequest } from '@sealpost/protocol';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createSecretBox } from '../../server/src/access/secrets.ts';
 import { openStore } from '../../server/src/store/open.ts';
-import { createDice } from '../bars/dice.ts';
+import { createRandom } from '../bars/random.ts';
 import { barSeed, countOf, tally, tallyControl } from '../bars/tally.ts';
 import { head, type RawAnswer, toLines } from '../support/raw-http.ts';
 import { createWorld, type Server, startProgram, startServer, type World } from '../support/real-program.ts';
@@ -16,7 +16,7 @@ import { compareTimes, type Difference, measureKinds, type RequestKind } from '.
 const [forbidden, hidden, unknown] = [secondStream(2), secondStream(3), secondStream(4)];
 const reader = { userId: crypto.randomUUID(), secret: 'a-secret-of-the-reader' };
 const second = Math.floor(Date.now() / 1_000) - 20;
-const roll = createDice(barSeed());
+const roll = createRandom(barSeed());
 let world: World;
 let server: Server;
 

@@ -1,8 +1,8 @@
 // The loop: picks an input of the pool, mutates it, runs it, and keeps it if something new happened.
 
+import { createRandom } from '../bars/random.ts';
 import { minimize } from './minimize.ts';
 import { mutate } from './mutate.ts';
-import { createRandom } from './random.ts';
 import { causeOf, type Finding, type Target } from './target.ts';
 
 export type Fuzzer = {

@@ -1,7 +1,7 @@
 // Mutates inputs, the same way for the same random numbers: bits, bytes, ranges, words of the format, integers, lengths, repetitions.
 
+import { pick, type Random } from '../bars/random.ts';
 import { mutateJson } from './mutate-json.ts';
-import { pick, type Random } from './random.ts';
 import type { Target } from './target.ts';
 
 const integers = [0, 1, 2, 3, 7, 8, 15, 16, 31, 32, 33, 63, 64, 65, 127, 128, 129, 255, 256, 257, 511, 512, 1_000];

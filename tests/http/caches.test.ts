@@ -9,7 +9,7 @@ import { signRequest } from '@sealpost/protocol';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createSecretBox } from '../../server/src/access/secrets.ts';
 import { openStore } from '../../server/src/store/open.ts';
-import { createDice } from '../bars/dice.ts';
+import { createRandom } from '../bars/random.ts';
 import { barSeed, countOf, tally, tallyControl } from '../bars/tally.ts';
 import { createDebianPrograms } from '../support/debian-programs.ts';
 import { freePort } from '../support/free-port.ts';
@@ -140,7 +140,7 @@ test(`caches: ${rounds} rounds of alice, bob and an anonymous caller through a c
   const found = debian.find('nginx');
   if (!('path' in found)) return skip(found.missing);
   const nginx = await startNginx(found.path, 'cache', server.port);
-  const roll = createDice(barSeed());
+  const roll = createRandom(barSeed());
   const wrong = new Set<string>();
   const counts = { answers: 0, 'from the cache, to anonymous callers': 0, 'hidden streams that alice saw': 0 };
   for (let round = 0; round < rounds; round++) {

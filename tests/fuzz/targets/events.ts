@@ -4,8 +4,8 @@ import { SealpostError } from '@sealpost/client';
 import { oneLine } from '@sealpost/protocol';
 import type { ReceivedReport } from '../../../client/src/stream/received-report.ts';
 import { createEventReader, type ServerEvent, serverSentEvents } from '../../../client/src/stream/sse.ts';
+import { createRandom } from '../../bars/random.ts';
 import { createMaterial, reportJsonOf } from '../material.ts';
-import { createRandom } from '../random.ts';
 import { nameOf, requireSame, shapeOf, type Target } from '../target.ts';
 
 /** The whole text at once, line by line, as the standard says. */
