@@ -62,7 +62,7 @@ export const exchange = (
   });
 
 /** Takes received bytes apart by Content-Length. Answers to HEAD do not fit here. */
-const splitAnswers = (received: string): Exchange => {
+export const splitAnswers = (received: string): Exchange => {
   const answers: RawAnswer[] = [];
   let rest = received;
   for (;;) {

@@ -14,7 +14,7 @@ import { checkFraming, type RequestHeaders, readHeaders } from './headers.ts';
 import { toApiError, toProblem } from './problem.ts';
 import { authorise, type QueryReader } from './query.ts';
 import type { Handler, LiveContext, RouteContext, Upgrade } from './routes/context.ts';
-import { createSentBodies } from './sent-bodies.ts';
+import { createSentBodies, type SentBodies } from './sent-bodies.ts';
 import { isShed, type Load } from './shedding.ts';
 import { matchRoute, type OtherTarget, parseTarget, type ServedName } from './target.ts';
 
@@ -134,10 +134,12 @@ export const createPipeline = (parts: PipelineParts): Pipeline => {
     return answer instanceof Promise ? withinDeadline(answer) : answer;
   };
 
+  const sentBodies = createSentBodies();
+  const passLeased = (exchange: Exchange, offsetMs: number) => leased(sentBodies, exchange, pass(exchange, offsetMs));
   const begin: typeof pass =
-    intercept === undefined ? pass : (exchange) => intercept(exchange, (offsetMs) => pass(exchange, offsetMs));
+    intercept === undefined ? pass : (exchange) => intercept(exchange, (offsetMs) => passLeased(exchange, offsetMs));
   let active = 0;
-  const replies = createReplies(parts, () => {
+  const replies = createReplies(parts, sentBodies, () => {
     active -= 1;
   });
   const handle = (request: IncomingMessage, response: ServerResponse, upgrade?: Upgrade): void => {
@@ -166,6 +168,19 @@ export const createPipeline = (parts: PipelineParts): Pipeline => {
     else sendOrFail(replies, exchange, answer);
   };
   return { handle, activeRequests: () => active };
+};
+
+/** An answer that a sandbox may replace or drop: its body is released once the response is over, whatever was sent. */
+const leased = (
+  sentBodies: SentBodies,
+  { response }: Exchange,
+  answer: Answer | Promise<Answer>,
+): Answer | Promise<Answer> => {
+  const hold = ({ release, ...rest }: Answer): Answer => {
+    if (release !== undefined) sentBodies.add(response, release);
+    return rest;
+  };
+  return answer instanceof Promise ? answer.then(hold) : hold(answer);
 };
 
 /** Sends an answer, or the error that sending it throws. */
@@ -215,8 +230,11 @@ const tellTogether = (observe: PipelineParts['observe'], sweep: () => void): Pip
 const clientGone = { status: 499, code: 'client_gone' } as const;
 
 /** Ends a request with an answer or an error, and reports it once. */
-const createReplies = ({ gate, isDraining, isTls, monotonicMs, observe }: PipelineParts, onEnd: () => void) => {
-  const sentBodies = createSentBodies();
+const createReplies = (
+  { gate, isDraining, isTls, monotonicMs, observe }: PipelineParts,
+  sentBodies: SentBodies,
+  onEnd: () => void,
+) => {
   const tell = tellTogether(observe, sentBodies.sweep);
   const { sendAnswer, writeAnswer } = createAnswerWriter();
   const finish = (exchange: Exchange, status: number, bytes: number, code: string | null, error?: unknown): void => {
