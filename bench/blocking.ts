@@ -1,7 +1,9 @@
 // Every route with the most expensive arguments that it allows, on a large store: for how long the event loop is blocked at once, in CPU time of its
 // thread, and the longest collection of garbage, which may be in it. Medians of several requests.
 import type { ChildProcess } from 'node:child_process';
-import { signRequest } from '@sealpost/protocol';
+import { once } from 'node:events';
+import { limits, signRequest } from '@sealpost/protocol';
+import { WebSocket } from 'ws';
 import { type Measurement, median } from './measure.ts';
 import { startProgram } from './processes/target.ts';
 import type { Blocked, BlockingRequest, BlockingWorld } from './programs/blocking-target.ts';
@@ -21,10 +23,14 @@ const tell = ({ child }: Target, request: BlockingRequest): Promise<Blocked> =>
 /** One thing to ask for; resolves with its bytes when all of it has come. */
 type Asked = { readonly name: string; readonly ask: (target: Target) => Promise<number> };
 
+/** Answers that say what is missing. */
+const isMiss = (status: number, url: string): boolean =>
+  url.endsWith('/readyz') || (status === 404 && url.includes('/reports?'));
+
 const fetchAll = async (url: string, init: RequestInit = {}): Promise<number> => {
   const answer = await fetch(url, init);
   const bytes = (await answer.arrayBuffer()).byteLength;
-  if (answer.status >= 400 && !url.endsWith('/readyz'))
+  if (answer.status >= 400 && !isMiss(answer.status, url))
     throw new Error(`${url.slice(0, 100)} answered ${answer.status}`);
   return bytes;
 };
@@ -61,19 +67,41 @@ const resume = (name: string, feedIdsOf: (target: Target) => readonly string[], 
   },
 });
 
+/** Opens a WebSocket of these streams, and closes it once it is open. */
+const openSocket = (name: string, feedIdsOf: (target: Target) => readonly string[]): Asked => ({
+  name,
+  ask: async (target) => {
+    const path = `/api/v1/ws?feedIDs=${feedIdsOf(target).join(',')}`;
+    const socket = new WebSocket(`${target.url.replace('http', 'ws')}${path}`, { headers: signed(target, path) });
+    await once(socket, 'open');
+    socket.close();
+    await once(socket, 'close');
+    return 0;
+  },
+});
+
+/** Of a second from the stream that has one report each, of longer buckets from the one that has one a minute. */
 const candles = (resolution: number) => (target: Target) => {
-  const [, feedId] = target.feedIds;
+  const feedId = target.feedIds[resolution === 1 ? 0 : 1];
   const from = Math.max(target.now - 1_439 * resolution, target.now - 60 * daySeconds);
   return `/api/v1/reports/candles?feedID=${feedId}&resolution=${resolution}&from=${from}&to=${target.now - 1}`;
 };
 
-/** A day of 100 streams, as the explorer's list asks for it, or in more and finer buckets. */
+/** A day of streams, as the explorer's list asks for it, or as many buckets of each as a request may have. */
 const candlesMany = (resolution: number, streams: number) => (target: Target) => {
-  const from = target.now - daySeconds;
+  const from = target.now - Math.min(daySeconds, Math.floor(limits.candlesManyMax / streams - 1) * resolution);
   return `/api/v1/reports/candles/bulk?feedIDs=${target.feedIds.slice(2, 2 + streams).join(',')}&resolution=${resolution}&from=${from}&to=${target.now - 1}`;
 };
 
-const many = ({ feedIds }: Target): string => feedIds.slice(2, 232).join(',');
+const several = ({ feedIds }: Target): readonly string[] => feedIds.slice(2, 232);
+const many = (target: Target): string => several(target).join(',');
+/** As many streams that have no reports at all. */
+const silent = ({ feedIds }: Target): string => feedIds.slice(300, 530).join(',');
+
+/** Every filter, with values that all streams pass. */
+const filters =
+  '/api/v1/discovery?base_asset=eth,test&quote_asset=eur,usd&asset_class=fx,crypto&feed_type=fx,crypto&attribute_type=price,cexprice' +
+  '&status=inactive,live&network_type=mainnet,testnet&hidden=true&created_after=2000-01-01&created_before=2100-01-01';
 
 const batch = ({ now, feedIds }: Target): string =>
   [...rekeyedReports(now - 4_096, 4_096, feedIds.slice(0, 1))]
@@ -89,7 +117,23 @@ const asked: readonly Asked[] = [
   read('latest', ({ feedIds }) => `/api/v1/reports/latest?feedID=${feedIds[0]}`),
   read('latest of 230 streams', (target) => `/api/v1/reports/latest?feedIDs=${many(target)}`),
   read('report at a moment', ({ feedIds, now }) => `/api/v1/reports?feedID=${feedIds[0]}&timestamp=${now - 40_000}`),
+  read(
+    'latest of 230 streams without reports',
+    (target) => `/api/v1/reports/latest?feedIDs=${silent(target)}&missing=true`,
+  ),
+  read(
+    'report at a moment before the first',
+    ({ feedIds, now }) => `/api/v1/reports?feedID=${feedIds[0]}&timestamp=${now - 2 * daySeconds}`,
+  ),
   read('bulk of 230 streams', (target) => `/api/v1/reports/bulk?feedIDs=${many(target)}&timestamp=${target.now - 50}`),
+  read(
+    'bulk of 230 streams without a report then',
+    (target) => `/api/v1/reports/bulk?feedIDs=${many(target)}&timestamp=${target.now - 40_000}&missing=true`,
+  ),
+  read(
+    'bulk of 230 streams without reports',
+    (target) => `/api/v1/reports/bulk?feedIDs=${silent(target)}&timestamp=${target.now - 50}&missing=true`,
+  ),
   read(
     'page of 1,000 reports, cold',
     ({ feedIds, now }) =>
@@ -110,17 +154,34 @@ const asked: readonly Asked[] = [
     ({ feedIds, now }) =>
       `/api/v1/reports/coverage/bulk?feedIDs=${feedIds.slice(0, 100).join(',')}&from=${now - daySeconds}&to=${now - 1}`,
   ),
+  read(
+    'coverage of 230 streams, a day',
+    (target) =>
+      `/api/v1/reports/coverage/bulk?feedIDs=${many(target)}&from=${target.now - daySeconds}&to=${target.now - 1}`,
+  ),
+  read('candles, 1,440 of a second', candles(1)),
   read('candles, 1,440 of a minute', candles(60)),
   read('candles, 1,440 of 5 minutes', candles(300)),
+  read('candles, 1,440 of 15 minutes', candles(900)),
   read('candles, 1,440 of an hour', candles(3_600)),
+  read('candles, 360 of 4 hours', candles(14_400)),
   read('candles, 60 of a day', candles(daySeconds)),
   read('candles of 100 streams, a day of hours', candlesMany(3_600, 100)),
   read('candles of 100 streams, a day of 15 minutes', candlesMany(900, 100)),
+  read('candles of 230 streams, 85 of a second', candlesMany(1, 230)),
+  read('candles of 230 streams, a day of 15 minutes', candlesMany(900, 230)),
   read('discovery of 2,000 streams', () => '/api/v1/discovery'),
+  read('discovery of 2,000 streams, filtered', () => filters),
   open('discovery of 2,000 streams, anonymous', '/api/v1/discovery'),
   read('feeds of 2,000 streams', () => '/api/v1/feeds'),
   resume('event stream, 100,000 positions back, all of another stream', ({ feedIds }) => feedIds.slice(1, 2), 3_000),
   resume('event stream, 100,000 positions back, 86,400 reports', ({ feedIds }) => feedIds.slice(0, 1), 3_000),
+  resume('event stream, 100,000 positions back, 230 streams', several, 3_000),
+  openSocket('WebSocket of 230 streams', several),
+  {
+    name: 'origins',
+    ask: ({ url }) => fetchAll(`${url}/`, { method: 'HEAD' }),
+  },
   open('status.json', '/status.json'),
   open('signers.json', '/signers.json'),
   open('openapi.json', '/openapi.json'),
@@ -159,16 +220,16 @@ const measure = async (target: Target, { name, ask }: Asked): Promise<Measuremen
   return { name, value: median(blocked), unit: 'ms blocked', note };
 };
 
-/** `--only TEXT` measures the rows whose names have it. */
+/** `--only TEXT`, once or several times, measures the rows whose names have one of the texts. */
 export const benchBlocking = async (args: readonly string[]): Promise<readonly Measurement[]> => {
-  const only = args.includes('--only') ? args[args.indexOf('--only') + 1] : undefined;
+  const only = args.filter((_, i) => args[i - 1] === '--only');
   if (!('threadCpuUsage' in process))
     throw new Error('This workload needs Node 24: older releases count no CPU by thread.');
   const target = await startProgram<BlockingWorld>('blocking-target');
   const figures: Measurement[] = [];
   try {
     for (const one of asked)
-      if (only === undefined || one.name.includes(only)) figures.push(await measure(target, one));
+      if (only.length === 0 || only.some((text) => one.name.includes(text))) figures.push(await measure(target, one));
   } finally {
     target.child.kill('SIGTERM');
   }

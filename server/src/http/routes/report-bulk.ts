@@ -1,11 +1,12 @@
 // GET /api/v1/reports/bulk: several streams at one timestamp, in the order asked for; 206 when some have no data.
 import type { FeedId, QueryOf } from '@sealpost/protocol';
+import { runForClient } from '../../access/long-work.ts';
 import { retentionEdgeMs } from '../../store/retention.ts';
 import type { RenderedReport } from '../../store/store.ts';
 import type { Answer } from '../answer.ts';
 import type { Handler, RouteContext } from './context.ts';
 import { listBody } from './report-bodies.ts';
-import { reasonOf, visibleNeighbours } from './report-miss.ts';
+import { type MissReason, reasonOf, visibleNeighbours } from './report-miss.ts';
 
 type Found = readonly (RenderedReport | undefined)[];
 
@@ -34,23 +35,38 @@ export const createBulkRoute = (): Handler<'reportBulk'> => {
   };
 };
 
+type Missing = { readonly feedID: FeedId; readonly reason: MissReason };
+
+/** Streams whose neighbors are read at once, within 1 ms on the embedded engine; those of more streams are read in slices (D140). */
+const readAtOnce = 8;
+
+const readReasons = (
+  context: RouteContext,
+  absent: readonly FeedId[],
+  timestamp: number,
+): Promise<readonly Missing[]> => {
+  const readSome = (some: readonly FeedId[]): Promise<readonly Missing[]> =>
+    Promise.all(
+      some.map(async (feedID) => ({ feedID, reason: reasonOf(await visibleNeighbours(context, feedID, timestamp)) })),
+    );
+  if (absent.length <= readAtOnce) return readSome(absent);
+  return runForClient(context.longWork, context.userId, context.client, async (slice) => {
+    const missing: Missing[] = [];
+    while (missing.length < absent.length)
+      await slice(async (isOver) => {
+        do missing.push(...(await readSome(absent.slice(missing.length, missing.length + readAtOnce))));
+        while (missing.length < absent.length && !isOver());
+      });
+    return missing;
+  });
+};
+
 const answerPart = async (
   { timestamp, missing }: QueryOf<'reportBulk'>,
   context: RouteContext,
   reports: readonly Buffer[],
   absent: readonly FeedId[],
 ): Promise<Answer> => {
-  const reasons = missing
-    ? await Promise.all(
-        absent.map(async (feedID) => ({
-          feedID,
-          reason: reasonOf(await visibleNeighbours(context, feedID, timestamp)),
-        })),
-      )
-    : [];
-  return {
-    status: 206,
-    body: listBody('reports', reports, missing ? `,"missing":${JSON.stringify(reasons)}` : ''),
-    cacheControl: 'no-store',
-  };
+  const rest = missing ? `,"missing":${JSON.stringify(await readReasons(context, absent, timestamp))}` : '';
+  return { status: 206, body: listBody('reports', reports, rest), cacheControl: 'no-store' };
 };
