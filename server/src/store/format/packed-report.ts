@@ -125,9 +125,9 @@ const createUnpacker = () => {
   const pairOf = new Uint16Array(latin1(Buffer.from(Array.from({ length: 256 }, (_, byte) => byte)).toString('hex')));
   const zeroDigits = new Float64Array(latin1('00000000'))[0] as number; // made with one
   const viewOf = createViews(room, roomDigits);
-  /** The base whose words stand in the room, and the header of each word that does not. */
+  /** The base whose words stand in the room, and the header of each word that does not. Without a base none does, and headers of one report hold for the next. */
   let standing: Unpacked | undefined;
-  const headers = new Uint8Array(wordsMax);
+  const headers = new Uint8Array(wordsMax).fill(fromBase);
 
   const unpackWord = (bytes: PackedBytes, at: number, limit: number, word: number): number => {
     const header = at < limit ? (bytes[at] as number) : 255; // inside the record
@@ -166,7 +166,7 @@ const createUnpacker = () => {
     if (from >= end) throw new CorruptRecordError('a packed report is empty');
     const words = bytes[from] as number; // before the end
     if (words === rawMarker) return withDigits(bytes.subarray(from + 1, end));
-    if (base === undefined || base !== standing) restoreAll(base);
+    if (base !== standing) restoreAll(base);
     let at = from + 1 + ((words + 7) >> 3);
     for (let word = 0; word < words; word++) {
       const same = (bytes[from + 1 + (word >> 3)] as number) & (1 << (word & 7)); // a short mask fails below, by its words

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import type { FeedId } from '@sealpost/protocol';
 import type { CandleRange, CandleSlice } from '../candle-rollup.ts';
 import type { DamageLog } from '../damage.ts';
-import { createReportRenderer, renderedLength, secondOf, wholeSecondsEnd } from '../format/rendered-report.ts';
+import { renderedLength, secondOf, wholeSecondsEnd } from '../format/rendered-report.ts';
 import {
   CorruptRecordError,
   type Neighbours,
@@ -20,11 +20,11 @@ import {
 import type { Run } from './connection.ts';
 import type { Partitions } from './partitions.ts';
 import {
-  bytesList,
   containDamage,
   decodeReport,
   feedBytes,
   feedIdOfBytes,
+  feedList,
   fullReportBytes,
   isLostReport,
   notLost,
@@ -37,16 +37,22 @@ import {
   rowsOfLists,
   unpackRow,
   windowOf,
+  writerOf,
 } from './rows.ts';
 import type { Tables } from './schema.ts';
 
-/** Checks and renders one row. */
-const renderRow = (feedId: FeedId, row: ReportRow): RenderedReport => {
-  const { digits } = unpackRow(feedId, row);
-  const window = windowOf(row);
-  const json = Buffer.allocUnsafe(renderedLength(feedId, window, digits.length / 2));
-  createReportRenderer(feedId)(json, 0, window, digits);
-  return { observationsMs: row.observations, json };
+/** Checks and renders rows of several streams side by side: one piece of memory takes less than one for each. */
+const renderMoment: OpenMoment<RenderedReport> = (rows) => {
+  let length = 0;
+  for (const [feedId, row] of rows) length += renderedLength(feedId, windowOf(row), fullReportBytes(row));
+  const text = Buffer.allocUnsafe(length);
+  let end = 0;
+  return (feedId, row) => {
+    const { digits } = unpackRow(feedId, row);
+    const start = end;
+    end = writerOf(feedId)(text, start, windowOf(row), digits);
+    return { observationsMs: row.observations, json: text.subarray(start, end) };
+  };
 };
 
 /** A report that is rendered, with those before it and commas between them, at the beginning of a piece of memory. */
@@ -58,7 +64,7 @@ const createRowRenderer =
   (rows) => {
     const lengths = rows.map((row) => 1 + renderedLength(feedId, windowOf(row), fullReportBytes(row)));
     const text = Buffer.allocUnsafe(lengths.reduce((sum, length) => sum + length, 0));
-    const writeReport = createReportRenderer(feedId);
+    const writeReport = writerOf(feedId);
     let end = 0;
     return (row) =>
       containDamage(damage, feedId, row, () => {
@@ -87,6 +93,9 @@ const damagedRowsRead = 64;
 
 /** Given some rows, reads each of them in turn; undefined where it is damaged or lost. */
 type OpenRows<T> = (rows: readonly ReportRow[]) => (row: ReportRow) => T | undefined;
+
+/** Given the rows of several streams, reads each of them in turn; throws a CorruptRecordError where it is damaged. */
+type OpenMoment<T> = (rows: ReadonlyMap<FeedId, ReportRow>) => (feedId: FeedId, row: ReportRow) => T;
 
 /** Told of the newest row that a reading found of a stream. */
 type Notice = (feedId: FeedId, row: ReportRow) => void;
@@ -121,14 +130,15 @@ export const createReportReads = (
     (row) =>
       readReport(damage, feedId, row);
   return {
-    at: (feedIds: readonly FeedId[], seconds: number) => retried(() => readAt(source, feedIds, seconds, decodeReport)),
+    at: (feedIds: readonly FeedId[], seconds: number) =>
+      retried(() => readAt(source, feedIds, seconds, () => decodeReport)),
     page: async (feedId: FeedId, fromSeconds: number, limit: number): Promise<ReportPage> => {
       const open = decodeRows(feedId);
       const { reports, more } = await retried(() => readPage(source, { feedId, fromSeconds, limit, open }));
       return { reports, more };
     },
     renderedAt: (feedIds: readonly FeedId[], seconds: number) =>
-      retried(() => readAt(source, feedIds, seconds, renderRow)),
+      retried(() => readAt(source, feedIds, seconds, renderMoment)),
     renderedPage: async (feedId: FeedId, fromSeconds: number, limit: number): Promise<RenderedPage> => {
       const open = createRowRenderer(damage, feedId);
       const { reports, more, isDamaged } = await retried(() => readPage(source, { feedId, fromSeconds, limit, open }));
@@ -146,33 +156,32 @@ export const createReportReads = (
   };
 };
 
-/** For each stream the row that is valid at a second, as `read` makes it; undefined where there is none. */
+/** For each stream the row that is valid at a second, as `open` reads it; undefined where there is none. */
 const readAt = async <T>(
   source: Source,
   feedIds: readonly FeedId[],
   seconds: number,
-  read: (feedId: FeedId, row: ReportRow) => T,
+  open: OpenMoment<T>,
 ): Promise<readonly (T | undefined)[]> => {
   const { run, t, partitions, damage, notice } = source;
   const found = new Map<FeedId, T>();
   const damaged: FeedId[] = [];
-  const openRows =
-    (feedId: FeedId): OpenRows<{ readonly value: T; readonly validFromMs: number }> =>
-    () =>
-    (row) =>
-      containDamage(damage, feedId, row, () => ({ value: read(feedId, row), validFromMs: row.valid_from }));
-  const take = (feedId: FeedId, report: { readonly value: T; readonly validFromMs: number } | undefined): void => {
-    if (report !== undefined && secondOf(report.validFromMs) <= seconds) found.set(feedId, report.value);
+  const take = (feedId: FeedId, { valid_from }: ReportRow, report: T): void => {
+    if (secondOf(valid_from) <= seconds) found.set(feedId, report);
   };
   /** Returns those that have no report from that second on in a table. */
   const look = async (table: string, wanted: readonly FeedId[]): Promise<readonly FeedId[]> => {
     const rows = await readFirstRows(run, table, wanted, seconds * 1_000);
+    const read = open(rows);
     for (const [feedId, row] of rows) {
-      const report = openRows(feedId)([row])(row);
+      const report = containDamage(damage, feedId, row, () => read(feedId, row));
       if (report === undefined) damaged.push(feedId);
-      else notice(feedId, row);
-      take(feedId, report);
+      else {
+        notice(feedId, row);
+        take(feedId, row, report);
+      }
     }
+    if (rows.size === wanted.length) return [];
     return wanted.filter((feedId) => !rows.has(feedId));
   };
   const all = [...new Set(feedIds)];
@@ -180,8 +189,12 @@ const readAt = async <T>(
   const rest = leaf === undefined ? all : await look(leaf, all);
   if (rest.length > 0) await look(t.reports, rest);
   // A row whose key is damaged may stand before the report that holds.
-  for (const feedId of damaged)
-    take(feedId, (await readIntact(source, feedId, seconds * 1_000, 1, openRows(feedId))).reports[0]);
+  for (const feedId of damaged) {
+    const openRows: OpenRows<{ readonly row: ReportRow; readonly report: T }> = () => (row) =>
+      containDamage(damage, feedId, row, () => ({ row, report: open(new Map([[feedId, row]]))(feedId, row) }));
+    const [intact] = (await readIntact(source, feedId, seconds * 1_000, 1, openRows)).reports;
+    if (intact !== undefined) take(feedId, intact.row, intact.report);
+  }
   return feedIds.map((feedId) => found.get(feedId));
 };
 
@@ -197,11 +210,12 @@ const readFirstRows = async (
        SELECT k.n, r.* FROM unnest($1::bytea[]) WITH ORDINALITY AS k(feed_id, n)
        CROSS JOIN LATERAL (SELECT ${reportColumns} FROM ${table} WHERE feed_id = k.feed_id AND observations >= $2::bigint
          ORDER BY observations LIMIT 1) AS r) AS found`,
-    [bytesList(feedIds.map(feedBytes)), fromMs],
+    [feedList(feedIds), fromMs],
   );
   const ordinals = numbersOf(lists?.streams ?? null);
-  const streamOf = (i: number): FeedId => feedIds[(ordinals[i] ?? 0) - 1] as FeedId; // ordinals count from one
-  return new Map(rowsOfLists(lists).map((row, i) => [streamOf(i), row]));
+  const rows = new Map<FeedId, ReportRow>();
+  for (const [i, row] of rowsOfLists(lists).entries()) rows.set(feedIds[(ordinals[i] ?? 0) - 1] as FeedId, row); // ordinals count from one
+  return rows;
 };
 
 type IntactPage<T> = { readonly reports: readonly T[]; readonly more: boolean; readonly isDamaged: boolean };

@@ -3,6 +3,7 @@ import { crc32 } from 'node:zlib';
 import type { FeedId } from '@sealpost/protocol';
 import type { DamageLog } from '../damage.ts';
 import { packReport, type Unpacked, unpackedBytes, unpackShared } from '../format/packed-report.ts';
+import { createReportRenderer } from '../format/rendered-report.ts';
 import { reportChecksum } from '../format/report-block.ts';
 import { CorruptRecordError, type StoredReport, type Window } from '../store.ts';
 
@@ -146,6 +147,9 @@ const knownFeed = memoOfStreams((feedId: FeedId) => {
   return { bytes, seed: crc32(bytes) };
 });
 
+/** What writes reports of a stream as on the wire: it takes longer to make than a report to write. */
+export const writerOf = memoOfStreams(createReportRenderer);
+
 /** The feed ID of bytes, given as a text of one character each. */
 const knownFeedId = memoOfStreams((latin1: string) => feedIdOfBytes(Buffer.from(latin1, 'latin1')));
 
@@ -210,5 +214,10 @@ export const notLost = 'octet_length(record) > 0';
 export const numberList = (numbers: readonly (number | bigint)[]): string => `{${numbers.join(',')}}`;
 export const bytesList = (values: readonly Uint8Array[]): string =>
   `{${values.map((bytes) => `"\\\\x${Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('hex')}"`).join(',')}}`;
+export const feedList = (feedIds: readonly FeedId[]): string => {
+  let list = '';
+  for (const feedId of feedIds) list += `${list === '' ? '{' : ','}"\\\\x${feedId.slice(2)}"`;
+  return list === '' ? '{}' : `${list}}`;
+};
 export const textList = (texts: readonly string[]): string =>
   `{${texts.map((text) => `"${text.replaceAll(/[\\"]/g, '\\$&')}"`).join(',')}}`;
