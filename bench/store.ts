@@ -8,26 +8,37 @@ import type { Store } from '../server/src/store/store.ts';
 import { anonymousMegabytes, cpuPerCall, type Measurement } from './measure.ts';
 import { benchStreams, fill, firstSecond } from './rekeyed-reports.ts';
 
-/** Maps a part of the file: a page that a process touches for the first time costs a fault, which is the machine's price and not the store's. */
-export const touch = async (store: Store, from: number, seconds: number): Promise<void> => {
-  for (const feedId of benchStreams) {
-    for (let second = from; second < from + seconds; second += reportsTouched)
-      await store.reports.page(feedId, second, 1);
-  }
+type Place = { readonly feedId: FeedId; readonly second: number };
+
+/** More than a process keeps rendered, so that a read of each in turn finds nothing of the last time. */
+const placeCount = 20_000;
+
+/** Random places of `seconds` from `from` on. */
+export const choosePlaces = (from: number, seconds: number): readonly Place[] =>
+  Array.from({ length: placeCount }, (_, i) => ({
+    feedId: benchStreams[i % benchStreams.length] as FeedId, // there are 24
+    second: from + Math.floor(Math.random() * (seconds - 100)),
+  }));
+
+/** Maps their part of the file: a page that a process touches for the first time costs a fault, which is the machine's price and not the store's. */
+export const touch = async (store: Store, places: readonly Place[]): Promise<void> => {
+  for (const { feedId, second } of places) await store.reports.page(feedId, second, 100);
 };
 
-/** A read each so many seconds lands in every run of a stream. */
-const reportsTouched = 32;
-
-/** Each kind of read, at random places of `seconds` from `from` on. */
-export const readsOf = (store: Store, from: number, seconds: number) => {
-  const anyStream = () =>
-    benchStreams[Math.floor(Math.random() * benchStreams.length)] as (typeof benchStreams)[number]; // there are 24
-  const anySecond = () => from + Math.floor(Math.random() * (seconds - 100));
+/** Each kind of read, at one place after the other. */
+export const readsOf = (store: Store, places: readonly Place[]) => {
+  let turn = 0;
+  const next = (): Place => places[turn++ % places.length] as Place; // within bounds
   return {
-    latest: () => void store.reports.latest(anyStream()),
-    at: () => void store.reports.at([anyStream()], anySecond()),
-    'page of 100': () => void store.reports.page(anyStream(), anySecond(), 100),
+    latest: () => void store.reports.latest(next().feedId),
+    at: () => {
+      const { feedId, second } = next();
+      void store.reports.at([feedId], second);
+    },
+    'page of 100': () => {
+      const { feedId, second } = next();
+      void store.reports.page(feedId, second, 100);
+    },
   };
 };
 
@@ -62,8 +73,9 @@ const grow = async (folder: string, seconds: number): Promise<number> => {
 
 const measureStore = async (folder: string, seconds: number, appendUs: number): Promise<readonly Measurement[]> => {
   const { store, openMs } = await openTimed(folder);
-  await touch(store, firstSecond, seconds);
-  const reads = Object.entries(readsOf(store, firstSecond, seconds)).map(([name, act]) => ({
+  const places = choosePlaces(firstSecond, seconds);
+  await touch(store, places);
+  const reads = Object.entries(readsOf(store, places)).map(([name, act]) => ({
     name,
     value: cpuPerCall(act),
     unit: 'µs CPU',
