@@ -54,6 +54,23 @@ const subscribe = (to: Hub, form: LiveForm, ...feedIds: readonly FeedId[]) => {
 const at = (...seconds: readonly number[]): readonly StoredReport[] =>
   seconds.map((offset) => report(first, now + offset, now + offset));
 
+test('hub: a report that is stored after its position was read, and before it listens, is delivered', async () => {
+  const { position, appendedAfter } = store.reports;
+  const running = await open({
+    position: async () => {
+      const read = await position();
+      await store.reports.append(at(1));
+      return read;
+    },
+    appendedAfter: async (...args) => {
+      await new Promise((resolve) => setImmediate(resolve)); // as from a database
+      return appendedAfter(...args);
+    },
+  });
+  const { positions } = subscribe(running, 'seconds', first);
+  await expect.poll(() => positions, { timeout: 2_000 }).toEqual([1]);
+});
+
 test('hub: earlier reports are not delivered; what is stored together arrives together', async () => {
   await store.reports.append(at(1, 2));
   const running = await open();

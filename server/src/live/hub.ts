@@ -40,7 +40,7 @@ export type HubOptions = {
 const batchMax = 64;
 const retryMs = 200;
 
-/** Starts to follow. Reports that are stored when this resolves are not delivered. */
+/** Starts to follow. Reports that were stored before this was called are not delivered. */
 export const openHub = async ({ reports, eventIds, feedIds, onDelivered, onTrouble }: HubOptions): Promise<Hub> => {
   const isNew = createOrder((feedId) => reports.latest(feedId)?.observationsMs, feedIds);
   const groups = createGroups();
@@ -80,6 +80,7 @@ export const openHub = async ({ reports, eventIds, feedIds, onDelivered, onTroub
     else if (state === 'reading') state = 'again';
   };
   const stop = reports.onAppended(wake);
+  wake(); // for what was stored since the position was read
   return {
     subscribe: groups.add,
     position: () => position,
