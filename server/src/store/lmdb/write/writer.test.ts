@@ -33,16 +33,24 @@ afterEach(async () => {
 
 const kinds = () => events.map(({ kind }) => kind).filter((kind) => /thread|writing/.test(kind));
 
+/** Does the thread do nothing for a moment? */
+const isIdle = async ({ performance }: Worker): Promise<boolean> => {
+  const before = performance.eventLoopUtilization();
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  return performance.eventLoopUtilization(before).active < 1; // ms: both clocks are read at a distance
+};
+
 /** Waits until the thread has nothing to do: one that is ended inside LMDB may take the process with it, or never end. */
-const untilIdle = async () => {
-  await store.reports.append(at(-2)); // what it does after its start may follow this one
-  await store.reports.append(at(-1));
+const untilIdle = async (): Promise<Worker> => {
+  const thread = threads[0] as Worker; // of the store that each test opens
+  await expect.poll(() => isIdle(thread)).toBe(true);
+  return thread;
 };
 
 test('writer: a thread that dies is replaced and reported once; nothing acknowledged is lost', async () => {
-  await untilIdle();
   expect(await store.reports.append(at(1))).toEqual(['stored']);
-  const ended = threads[0]?.terminate();
+  const thread = await untilIdle();
+  const ended = thread.terminate();
   const asked = store.reports.append(at(2));
   asked.catch(() => {}); // until it is looked at
   await ended;
@@ -56,8 +64,8 @@ test('writer: a thread that dies is replaced and reported once; nothing acknowle
 });
 
 test('writer: closing completes though its thread has died', async () => {
-  await untilIdle();
-  await threads[0]?.terminate();
+  const thread = await untilIdle();
+  await thread.terminate();
   await store.close();
   await expect(store.reports.append(at(1))).rejects.toMatchObject({ code: 'store_closed' });
 });
