@@ -166,8 +166,7 @@ test(
       path: '/status',
       prepare: (opened) =>
         opened.route('**/status.json', async (route) => {
-          const response = await route.fetch().catch(() => undefined); // the page may be closed meanwhile
-          if (response === undefined) return;
+          const response = await route.fetch();
           await route.fulfill({ response, json: { ...(await response.json()), ...broken } });
         }),
     });

@@ -69,7 +69,7 @@ export const targets: Readonly<Record<string, Row>> = {
     open: async () => (await import('./targets/catalog.ts')).openCatalog(),
   },
   tokens: {
-    about: 'event IDs, entity tags, key files and revert data: a documented error, or what was encoded',
+    about: 'event IDs and revert data: a documented error, or what was encoded',
     open: async () => (await import('./targets/tokens.ts')).openTokens(),
   },
   files: {

@@ -31,6 +31,9 @@ if (values.count === undefined) {
   process.exit(violation === undefined ? 0 : 1);
 }
 const { ran, outcome, failure } = await searchSchedules({ protocol, variant, seed, count: Number(values.count) });
-process.stdout.write(`${failure === undefined ? 'Every invariant holds.' : describeFailure(protocol, failure)}\n`);
+const planted = values.bug === undefined ? '' : ` --bug ${values.bug}`;
+process.stdout.write(
+  `${failure === undefined ? 'Every invariant holds.' : describeFailure(protocol, failure, planted)}\n`,
+);
 process.stdout.write(`${JSON.stringify({ schedules: ran, ...outcome })}\n`);
 process.exit(failure === undefined ? 0 : 1);

@@ -43,9 +43,9 @@ export const showSchedule = (
 ): Promise<Ran> =>
   withVirtualTime((use) => runSchedule(protocols[name], variant, use, { seed, hasSteps: true, hasFaults }));
 
-export const describeFailure = (name: ProtocolName, { seed, found }: Failure): string =>
+export const describeFailure = (name: ProtocolName, { seed, found }: Failure, options = ''): string =>
   [
     found.violation?.message ?? 'It does not fail again.',
     ...found.steps,
-    `Again: npm run schedules -- ${name} --seed ${seed}`,
+    `Again: npm run schedules -- ${name} --seed ${seed}${options}`,
   ].join('\n');

@@ -77,6 +77,8 @@ export const openFeed = async (parts: FeedParts): Promise<ChangeFeed> => {
   await memory.loadHeads();
   const appended = createListenerSet();
   const admin = createListenerSet();
+  /** Did a follower read from a database that is behind this process? If it is not woken again, it waits for the next report. */
+  let hasLeftBehind = false;
   const step = async (): Promise<void> => {
     const known = recent.reached();
     // Both at once; what is read last is the newer.
@@ -103,16 +105,22 @@ export const openFeed = async (parts: FeedParts): Promise<ChangeFeed> => {
     const before = seen.position;
     await memory.follow(now.position, { position: known.position, batches: ahead });
     seen.position = recent.reached().position;
-    if (seen.position > before) appended.tell();
+    if (seen.position <= before && !hasLeftBehind) return;
+    hasLeftBehind = false;
+    appended.tell();
   };
   const looking = createCoalescer(step);
   const lookSoon = () => void looking.wake().catch(() => {}); // a failure is made good by the next look
   const timer = setInterval(lookSoon, pollMs).unref();
   return {
     latest: newest.get,
-    appendedAfter: async (position, limit, filter) =>
-      recent.after(position, limit, filter) ??
-      (await readAppended(parts.others, parts.tables, { position, limit, filter })),
+    appendedAfter: async (position, limit, filter) => {
+      const kept = recent.after(position, limit, filter);
+      if (kept !== undefined) return kept;
+      const found = await readAppended(parts.others, parts.tables, { position, limit, filter });
+      hasLeftBehind ||= found.position < recent.reached().position;
+      return found;
+    },
     onAppended: appended.add,
     onAdminChanged: admin.add,
     learn: (reports) => void learn(reports).catch(() => {}), // what a failure leaves unknown is slower to read, and is asked again
