@@ -47,7 +47,28 @@ const namedOnly: typeof workloads = {
 
 const print = (line: string) => process.stdout.write(`${line}\n`);
 
+const help = `Usage: npm run bench -- [NAME…] [--json] [--profile] [--save]
+
+Measures workloads: ${Object.keys(workloads).join(', ')}; only when named also
+${Object.keys(namedOnly).join(', ')}. docs/speed.md says what each one measures.
+
+  --json         One line per figure.
+  --profile      Writes a CPU profile of each process that is measured to data-profile/, and prints its largest functions.
+  --save         Writes the figures to docs/figures.json; then run \`npx vitest run bench/figures -u\` to renew the tables of the docs.
+  --only ROW     http, blocking and postgres: some rows.
+  --rows A,B     live and workers: some rows.
+  --to COUNT     growth and start: the size of the store, such as 10M.
+  --dir FOLDER   growth and start: where the store is.
+  --keep         growth: leaves the store there.
+  --minutes N    chart: how long the page is open.
+  --help         This text.
+`;
+
 const args = process.argv.slice(2);
+if (args.includes('--help')) {
+  process.stdout.write(help);
+  process.exit();
+}
 const json = args.includes('--json');
 /** Options that have a value: of `growth`, `chart`, `http`, `live` and `postgres`. */
 const valued = ['--to', '--dir', '--minutes', '--only', '--rows'];
