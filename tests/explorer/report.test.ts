@@ -72,6 +72,23 @@ test(
   timeout,
 );
 
+test(
+  'report: links to the parts of the page have their names, and move the focus to them',
+  async () => {
+    const newest = await latest();
+    const { page } = await world.openPage({ path: pathOf(newest, newest.observationsTimestamp), signedIn: true });
+    const links = page.getByRole('navigation', { name: 'Parts of this page' }).getByRole('link');
+    await links.first().waitFor();
+    const names = await links.allTextContents();
+    expect(names).toHaveLength(6);
+    for (const name of names) {
+      await links.filter({ hasText: name }).press('Enter');
+      await expect.poll(() => page.evaluate(() => document.activeElement?.textContent)).toBe(name);
+    }
+  },
+  timeout,
+);
+
 /** Decimals of a price without zeros at its end. */
 const decimalsOf = (price: bigint | undefined): number => formatDecimal(price ?? 0n).split('.')[1]?.length ?? 0;
 

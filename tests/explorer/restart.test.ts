@@ -39,6 +39,7 @@ test(
     await catalog.page.locator('.catalog-head .pill', { hasText: 'Reconnecting…' }).waitFor();
     await catalog.page.locator('[data-row="0"] .price-now.is-old').waitFor();
     await catalog.page.locator('[data-row="0"] .change-lines > .muted:first-child').waitFor();
+    await catalog.page.locator('[data-row="0"] .spread.is-old').waitFor();
     const colored = catalog.page
       .locator('[data-row="0"]')
       .locator('.rose, .fell, .change-lines .ok, .change-lines .bad');

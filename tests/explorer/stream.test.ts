@@ -372,7 +372,7 @@ test('stream page: a stream that has ended says so, and offers no live price', a
 
 test('stream page: an unknown feed ID is explained', async () => {
   const { page, screenshot } = await world.openPage({ path: `/streams/0x0003${'f'.repeat(60)}`, signedIn: true });
-  await page.getByRole('heading', { name: 'Stream not found' }).waitFor();
+  await page.getByRole('heading', { name: 'Stream not found', level: 1 }).waitFor();
   await screenshot('stream-not-found');
 });
 

@@ -160,15 +160,16 @@ export const TrendCell = ({ stream: { feedId, status } }: One) => {
   return <Trend day={day} digits={live.digits(feedId).value} isMuted={isMuted} />;
 };
 
-export const SpreadCell = ({ stream: { feedId } }: One) => {
+export const SpreadCell = ({ stream: { feedId, status } }: One) => {
   const { live } = useExplorer();
+  const isMuted = useIsMuted(feedId) || status === 'decommissioned';
   const decoded = live.latest(feedId).value?.decoded;
   const spread = spreadOf(decoded);
   if (decoded?.bid === undefined || decoded.ask === undefined || spread === undefined)
     return <Nothing title={decoded === undefined ? undefined : 'Reports of this stream have no bid and ask.'} />;
   const { bid, ask } = decoded;
   return (
-    <span class="spread" title={`Bid ${formatPrice(bid)}, ask ${formatPrice(ask)}`}>
+    <span class={isMuted ? 'spread is-old' : 'spread'} title={`Bid ${formatPrice(bid)}, ask ${formatPrice(ask)}`}>
       {formatSpread(spread, ask === bid)}
     </span>
   );

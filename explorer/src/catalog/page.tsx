@@ -8,6 +8,7 @@ import { watchlistMax } from '../state/settings/watchlist.ts';
 import { Empty, Failure, Loading, Notice, Pill, useTitle } from '../ui/components.tsx';
 import { formatCount } from '../ui/format.ts';
 import { liveTexts } from '../ui/live-texts.ts';
+import { focusPanelButton } from '../ui/panel.ts';
 import { type ColumnName, fitColumns, shownColumns } from './columns.ts';
 import {
   activeFilters,
@@ -27,7 +28,7 @@ import { distinctionsOf } from './names.ts';
 import { CatalogCards, CatalogTable, rowHeights } from './rows.tsx';
 import { useMedia, useRowScroll, useWidth } from './scroll.ts';
 import { isLiveOrder, type Order, orderProblem, readOrder, sortStreams, toggleOrder } from './sort.ts';
-import { ColumnPanel, focusPanelButton, Toolbar, usePanel } from './toolbar.tsx';
+import { ColumnPanel, Toolbar, usePanel } from './toolbar.tsx';
 import { wholeMax } from './window.ts';
 import '../styles/catalog.css';
 

@@ -1,35 +1,19 @@
 // The bar above the list: search, filters, watchlist, columns, export, and the sort order on a narrow page.
 import type { CatalogEntry } from '@sealpost/protocol';
 import type { RefObject } from 'preact';
-import { useEffect, useState } from 'preact/hooks';
+import { useState } from 'preact/hooks';
 import { useExplorer } from '../state/explorer.ts';
+import { useEscape } from '../ui/panel.ts';
 import { type ColumnName, columns, columnsFor, toggleColumn } from './columns.ts';
 import { isWatchlist, watchlistName, withValue } from './filter.ts';
 import { isSortable, type Order } from './sort.ts';
 
 export type PanelName = 'filters' | 'columns';
 
-const buttonSelector = (panel: PanelName): string => `[aria-controls="${panel}"]`;
-
-/** Focuses the button that opens a panel. */
-export const focusPanelButton = (panel: PanelName): void =>
-  document.querySelector<HTMLElement>(buttonSelector(panel))?.focus();
-
-/** The open panel. Escape in it or on its button closes it, and the focus returns to the button. */
+/** The open panel. */
 export const usePanel = () => {
   const [panel, setPanel] = useState<PanelName | undefined>(undefined);
-  useEffect(() => {
-    if (panel === undefined) return undefined;
-    const press = (event: KeyboardEvent): void => {
-      if (event.key !== 'Escape' || event.defaultPrevented || !(event.target instanceof Element)) return;
-      if (event.target.closest(`#${panel}, ${buttonSelector(panel)}`) === null) return;
-      event.preventDefault();
-      focusPanelButton(panel);
-      setPanel(undefined);
-    };
-    document.addEventListener('keydown', press);
-    return () => document.removeEventListener('keydown', press);
-  }, [panel]);
+  useEscape(panel, () => setPanel(undefined));
   return {
     panel,
     toggle: (name: PanelName): void => setPanel((open) => (open === name ? undefined : name)),

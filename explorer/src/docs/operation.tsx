@@ -1,6 +1,7 @@
 // One operation: what it does, its parameters and answers, a sample, and "Try it".
 import { useState } from 'preact/hooks';
 import { Copy, Pill } from '../ui/components.tsx';
+import { useEscape } from '../ui/panel.ts';
 import { useDocs } from './docs-context.ts';
 import { type DocsOperation, errorAnchor } from './document.ts';
 import { AnswerFields, ParameterFields } from './fields.tsx';
@@ -57,6 +58,7 @@ export const Operation = ({ operation }: { readonly operation: DocsOperation }) 
   const { id, method, path, summary, description, auth, transport, hasHead, parameters } = operation;
   const transportText = transportTexts[transport];
   const panelId = `${id}-try`;
+  useEscape(isOpen ? panelId : undefined, () => setOpen(false));
   return (
     <article id={id} class="docs-operation card" data-section tabIndex={-1} aria-labelledby={`${id}-title`}>
       <h3 id={`${id}-title`}>

@@ -1,5 +1,6 @@
 // The contents of the docs, with the section in view marked, and the search. On small screens it unfolds below a button.
 import { useEffect, useState } from 'preact/hooks';
+import { useEscape } from '../ui/panel.ts';
 import { useDocs } from './docs-context.ts';
 import type { ApiDocs, DocsOperation } from './document.ts';
 import { SearchBox } from './search-box.tsx';
@@ -60,12 +61,9 @@ export const DocsSidebar = ({ onChoose }: { readonly onChoose: (anchor: string) 
     const place = link.getBoundingClientRect();
     if (place.top < top || place.bottom > bottom) list.scrollTop += place.top - top - list.clientHeight / 3;
   }, [current]);
-  const onKeyDown = (event: KeyboardEvent): void => {
-    if (event.key === 'Escape' && !event.defaultPrevented) setOpen(false);
-  };
+  useEscape(isOpen ? 'docs-contents' : undefined, () => setOpen(false));
   return (
-    // biome-ignore lint/a11y/noStaticElementInteractions: Escape closes the list from any link in it
-    <div class="docs-sidebar" onKeyDown={onKeyDown}>
+    <div class="docs-sidebar">
       <SearchBox
         onChoose={(anchor) => {
           setOpen(false);

@@ -38,6 +38,7 @@ const UnknownStream = ({ feedId }: { readonly feedId: string }) => {
   return (
     <Empty
       title="Stream not found"
+      level={1}
       action={
         <div class="row">
           <a class="button" href="/">

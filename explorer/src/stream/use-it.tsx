@@ -3,6 +3,7 @@ import { useState } from 'preact/hooks';
 import { CodeSampleBox } from '../ui/code-sample-box.tsx';
 import { codeSamples, type SampleRequest } from '../ui/code-samples.ts';
 import { Copy } from '../ui/components.tsx';
+import { useEscape } from '../ui/panel.ts';
 
 const reads = {
   latest: { title: 'Latest report', label: 'Read the latest report' },
@@ -20,6 +21,7 @@ const requestOf = (name: ReadName, feedId: string): SampleRequest => {
 
 export const UseIt = ({ feedId }: { readonly feedId: string }) => {
   const [isOpen, setOpen] = useState(false);
+  useEscape(isOpen ? 'use-it' : undefined, () => setOpen(false));
   return (
     <div class="use-it">
       <div class="row use-it-row">

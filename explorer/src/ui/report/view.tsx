@@ -71,7 +71,7 @@ const contents = [
   ['signatures-title', 'Signatures'],
   ['fields-title', 'Fields'],
   ['bytes-title', 'Bytes'],
-  ['payload-title', 'Calldata and cast'],
+  ['payload-title', 'Verify on-chain'],
   ['json-title', 'Raw JSON'],
   ['copy-title', 'Copy as'],
 ] as const;
