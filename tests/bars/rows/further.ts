@@ -9,13 +9,6 @@ export const furtherBars = {
     bounds: { lost: { max: 0 }, 'cases with a fault': { max: 0 } },
     control: 'taking sent reports for stored',
   },
-  fuzz: {
-    test: 'mutated inputs for every parser of outside bytes, each with an invariant: requests, frames, event streams, answers, reports, NDJSON, files, stored records; also none that hangs, crashes or takes too much memory',
-    files: ['tests/fuzz/fuzz.test.ts'],
-    count: { unit: 'minutes of each target', reduced: 0, full: 30, part: 5 },
-    bounds: { findings: { max: 0 } },
-    control: 'a decoder that trusts a length',
-  },
   hostile: {
     test: 'each attacker alone beside a well-behaved client, then SIGTERM during the attack: plain, TLS, two workers',
     files: ['tests/hostile/hostile.test.ts'],

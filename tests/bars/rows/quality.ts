@@ -14,6 +14,13 @@ export const qualityBars = {
     count: { unit: 'sequences', reduced: 20, full: 10_000, part: 500 },
     bounds: { divergences: { max: 0 }, 'sequences on lmdb': { min: 6_000 }, 'sequences on postgres': { min: 4_000 } },
   },
+  38: {
+    test: 'mutated inputs for every parser of outside bytes, each with an invariant: requests, frames, event streams, answers, reports, NDJSON, files, stored records; also none that hangs, crashes or takes too much memory',
+    files: ['tests/fuzz/fuzz.test.ts'],
+    count: { unit: 'minutes of each target', reduced: 0, full: 60, part: 5 },
+    bounds: { findings: { max: 0 } },
+    control: 'a decoder that trusts a length',
+  },
   39: {
     test: 'mutations of authentication, parameters, entitlements, limits and records that no test finds',
     why: notYet,
