@@ -16,6 +16,7 @@ import {
 } from '../connections/guard.ts';
 import { urlHost } from '../runtime/urls.ts';
 import { type AnswerContext, createAnswerWriter, renderAnswer } from './answer.ts';
+import { completeHeaders, requestClass } from './listener-request.ts';
 import type { Pipeline, RequestEvent } from './pipeline.ts';
 import { type ErrorAnswer, toProblem } from './problem.ts';
 import { keepAliveMs } from './whole-answer.ts';
@@ -63,6 +64,7 @@ const serverOptions = {
   connectionsCheckingInterval: 1_000,
   requireHostHeader: false,
   optimizeEmptyRequests: true,
+  IncomingMessage: requestClass,
 } as const;
 
 /** ECDHE with AEAD alone: forward secrecy, and no padding to attack (D128). */
@@ -94,6 +96,7 @@ export const openHttpServer = async (
   const refuse = createRefuse(newRequestId, tell, options.tls !== undefined);
   const { writeAnswer } = createAnswerWriter();
   const guarded: Pipeline['handle'] = (request, response, upgrade) => {
+    completeHeaders(request);
     if (request.rawHeaders.length <= headersMax * 2) return handle(request, response, upgrade);
     const error = new ApiError('head_too_large', `The request has more than ${headersMax} headers.`);
     refuse(error, request.method, (problem, context) => void writeAnswer(response, problem, context));
