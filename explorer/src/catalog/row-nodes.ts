@@ -15,6 +15,8 @@ export type RowsProps<E extends HTMLElement> = {
   readonly scroll: RowScroll<E>;
   /** The row with the keyboard focus. */
   readonly active: number;
+  /** How many rows there are, if each one says it: then all of them are rendered again when it changes. */
+  readonly count?: number;
   /** By feed ID: what distinguishes a stream from the others of its pair. */
   readonly distinctions: ReadonlyMap<string, string>;
 };
@@ -23,7 +25,7 @@ export type RowProps = {
   /** The key of its elements. */
   readonly slot: number;
   readonly row: number;
-  readonly count: number;
+  readonly count: number | undefined;
   readonly stream: CatalogEntry;
   readonly shown: readonly ColumnName[];
   readonly isActive: boolean;
@@ -114,7 +116,7 @@ export const useParts = <E extends HTMLElement>(
 };
 
 const rowOf = <E extends HTMLElement>(
-  { streams, readable, watchlist, distinctions, shown, active }: RowsProps<E>,
+  { streams, readable, watchlist, distinctions, shown, active, count }: RowsProps<E>,
   row: number,
   slot: number,
 ): RowProps => {
@@ -123,7 +125,7 @@ const rowOf = <E extends HTMLElement>(
   return {
     slot,
     row,
-    count: streams.length,
+    count,
     stream,
     shown,
     isActive: row === active,

@@ -211,7 +211,7 @@ const card = (props: RowProps) => {
 };
 
 export const CatalogCards = (props: RowsProps<HTMLUListElement>) => {
-  const parts = useParts(props, card, (key, rows) => (
+  const parts = useParts({ ...props, count: props.streams.length }, card, (key, rows) => (
     <li key={key} class="room" aria-hidden="true" style={{ height: `${rows * rowHeights.cards}px` }} />
   ));
   return (
