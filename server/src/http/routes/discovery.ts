@@ -41,14 +41,16 @@ export const createDiscoveryRoute = (): Handler<'discovery'> => {
   };
   // By the filter itself: the parser gives the same one for the same text.
   const kept = createValuesByObject<object, { readonly streams: object; readonly body: Body }>(keptBytesMax);
-  return async (filter, { admin, readable }) => {
+  return (filter, { admin, readable }) => {
     const cacheControl = readable === undefined ? 'public, max-age=300' : 'no-store';
+    const answer = (body: Body): Answer => ({ status: 200, body, cacheControl, headers: ['Vary', 'Authorization'] });
     const isForAll = filter.hidden !== true; // the same for every caller
     const { streams } = admin;
     const found = isForAll ? kept.get(filter) : undefined;
-    const known = found?.streams === streams ? found.body : undefined;
-    const body = known ?? (await render(listStreams(streams, filter, readable), entryOf));
-    if (isForAll && known === undefined) kept.put(filter, { streams, body }, lengthOf({ body }));
-    return { status: 200, body, cacheControl, headers: ['Vary', 'Authorization'] };
+    if (found?.streams === streams) return answer(found.body); // at once: what is promised needs a deadline
+    return render(listStreams(streams, filter, readable), entryOf).then((body) => {
+      if (isForAll) kept.put(filter, { streams, body }, lengthOf({ body }));
+      return answer(body);
+    });
   };
 };
