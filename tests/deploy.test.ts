@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { signRequest } from '@sealpost/protocol';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { settingsTable } from '../server/src/config/config.ts';
+import { answerMaxMs } from '../server/src/http/answer-deadline.ts';
 import { createCertificate } from './support/certificates.ts';
 import { createDebianPrograms, type ProgramName } from './support/debian-programs.ts';
 import { freePort } from './support/free-port.ts';
@@ -149,6 +150,21 @@ test('deploy: whoever stops a node waits longer than it drains', () => {
   const unit = Number(/^TimeoutStopSec=(\d+)$/m.exec(readText('server/systemd/sealpost.service'))?.[1]);
   const container = Number(/stop_grace_period: (\d+)s/.exec(readText('deploy/compose.yaml'))?.[1]);
   for (const seconds of [unit, container]) expect(seconds).toBeGreaterThanOrEqual(drainSeconds + 5);
+});
+
+/** What the files and the guide give proxies to wait for an answer, in seconds; live connections, which get something every 10 s, have another. */
+const answerTimeouts = (path: string): readonly number[] => {
+  const live = /^ *location ~[^}]*\}$/gm;
+  const pattern = /\b(?:proxy_read_timeout|response_header_timeout|timeout (?:server|client)) (\d+)s\b/g;
+  return [...readText(path).replaceAll(live, '').matchAll(pattern)].map(([, seconds]) => Number(seconds));
+};
+
+test('deploy: proxies wait longer than a node takes to answer, so that its 503 arrives with its code', () => {
+  const files = ['deploy/nginx.conf', 'deploy/haproxy.cfg', 'deploy/Caddyfile', 'docs/operating.md'];
+  expect(files.map((path) => answerTimeouts(path).length)).toEqual([1, 2, 1, 2]);
+  // Deadlines are looked after once a second, and an answer takes a moment.
+  for (const path of files)
+    for (const seconds of answerTimeouts(path)) expect(seconds, path).toBeGreaterThanOrEqual(answerMaxMs / 1_000 + 5);
 });
 
 test('deploy: nodes believe the balancer of the compose file, and it knows their addresses', () => {
