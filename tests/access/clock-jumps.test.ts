@@ -16,6 +16,7 @@ import {
   type World,
 } from '../support/real-program.ts';
 import { act } from '../support/running-ingest.ts';
+import { jumpingClock } from './jumping-clock.ts';
 
 const jumps = countOf('7');
 /** In full, as long as it takes to send some hundred requests in between. */
@@ -25,15 +26,6 @@ let world: World;
 let server: Server;
 let offsetFile: string;
 let offsetMs = 0;
-
-/** Makes a program live at a time that a file says, read again at SIGUSR2. */
-const jumpingClock = (file: string): NodeJS.ProcessEnv => {
-  const text = `import { readFileSync } from 'node:fs';
-    const Real = Date; let offset = 0; const now = () => Real.now() + offset;
-    process.on('SIGUSR2', () => { offset = Number(readFileSync(${JSON.stringify(file)}, 'utf8')); });
-    globalThis.Date = class extends Real { constructor(...given) { super(...(given.length === 0 ? [now()] : given)); } static now() { return now(); } };`;
-  return { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(text)}` };
-};
 
 beforeAll(async () => {
   world = await createWorld();

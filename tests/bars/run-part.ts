@@ -5,7 +5,15 @@ import { constants, setPriority } from 'node:os';
 import { join } from 'node:path';
 import { root } from '../support/source-tree.ts';
 import type { Bar } from './bar.ts';
-import { addTallies, countVariable, seedVariable, type Tally, type TallyLine, tallyVariable } from './tally.ts';
+import {
+  addTallies,
+  countVariable,
+  progressVariable,
+  seedVariable,
+  type Tally,
+  type TallyLine,
+  tallyVariable,
+} from './tally.ts';
 
 export type PartRun = {
   readonly key: string;
@@ -14,6 +22,8 @@ export type PartRun = {
   readonly seed: number;
   /** For temporary files and output; removed if the part succeeds. */
   readonly folder: string;
+  /** Told what long tests say of their progress. */
+  readonly say?: (text: string) => void;
 };
 
 export type PartOutcome = { readonly found: Tally; readonly control: Tally; readonly seconds: number };
@@ -24,14 +34,35 @@ export const runPart = async (part: PartRun): Promise<PartOutcome> => {
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(join(folder, 'tmp'), { recursive: true });
   const started = performance.now();
+  const stopRelay = relayProgress(part);
   const code = await runTests(part);
+  stopRelay();
   if (code !== 0) throw new Error(`${bar.files.join(', ')} failed. Its output and files are in ${folder}.`);
   const outcome = readOutcome(folder);
   rmSync(folder, { recursive: true, force: true });
   return { ...outcome, seconds: Math.round((performance.now() - started) / 1_000) };
 };
 
-const runTests = ({ key, bar, units, seed, folder }: PartRun): Promise<number | null> => {
+const progressFile = ({ folder }: PartRun): string => join(folder, 'progress.txt');
+
+/** Passes on what is said, every few seconds; returns how to stop. */
+const relayProgress = (part: PartRun): (() => void) => {
+  let said = 0;
+  const relay = (): void => {
+    const file = progressFile(part);
+    const lines = existsSync(file) ? readFileSync(file, 'utf8').trim().split('\n') : [];
+    for (const line of lines.slice(said)) part.say?.(line);
+    said = lines.length;
+  };
+  const timer = setInterval(relay, 5_000);
+  return () => {
+    clearInterval(timer);
+    relay();
+  };
+};
+
+const runTests = (part: PartRun): Promise<number | null> => {
+  const { key, bar, units, seed, folder } = part;
   const output = openSync(join(folder, 'output.txt'), 'w');
   const env = {
     ...process.env,
@@ -39,6 +70,7 @@ const runTests = ({ key, bar, units, seed, folder }: PartRun): Promise<number | 
     [countVariable(key)]: String(units),
     [seedVariable]: String(seed),
     [tallyVariable]: join(folder, 'tally.ndjson'),
+    [progressVariable]: progressFile(part),
   };
   const report = ['--reporter=default', '--reporter=json', `--outputFile.json=${join(folder, 'tests.json')}`];
   const names = bar.names === undefined ? [] : ['-t', `^${bar.names}`];

@@ -24,6 +24,14 @@ export const barSeed = (reduced = 1): number => Number(process.env[seedVariable]
 export const seedVariable = 'SEALPOST_BAR_SEED';
 export const tallyVariable = 'SEALPOST_BAR_TALLY';
 
+export const progressVariable = 'SEALPOST_BAR_PROGRESS';
+
+/** Says how far a long test is, in a bar's run. */
+export const progress = (text: string): void => {
+  const file = process.env[progressVariable];
+  if (file !== undefined) appendFileSync(file, `${text}\n`);
+};
+
 const write = (line: TallyLine): void => {
   const file = process.env[tallyVariable];
   if (file !== undefined) appendFileSync(file, `${JSON.stringify(line)}\n`);

@@ -279,10 +279,14 @@ const createReader = (
 const paced = async (perSecond: number, isOver: () => boolean, act: (i: number) => unknown): Promise<void> => {
   const begun = performance.now();
   const burst = Math.ceil(perSecond / 20);
-  const underWay: unknown[] = [];
+  const underWay = new Set<Promise<unknown>>();
+  const begin = (i: number): void => {
+    const acting = Promise.resolve(act(i)).finally(() => underWay.delete(acting));
+    underWay.add(acting);
+  };
   for (let done = 0; !isOver(); ) {
     const due = Math.min(done + burst, ((performance.now() - begun) * perSecond) / 1_000);
-    for (; done < due; done++) underWay.push(act(done));
+    for (; done < due; done++) begin(done);
     await new Promise((resolve) => setTimeout(resolve, 10));
   }
   await Promise.all(underWay);

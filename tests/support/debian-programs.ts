@@ -13,6 +13,7 @@ const packages = {
   pgbouncer: ['pgbouncer', 'libc-ares2', 'libevent-2.1-7'],
   'mkfs.xfs': ['xfsprogs', 'liburcu8', 'libinih1', 'libicu72'],
   promtool: ['prometheus'],
+  prometheus: ['prometheus'],
   strace: ['strace', 'libunwind8', 'liblzma5'],
   'systemd-analyze': ['systemd'],
   zsh: ['zsh'],

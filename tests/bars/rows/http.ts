@@ -31,8 +31,21 @@ export const httpBars = {
     isTimed: true,
   },
   19: {
-    test: 'three times the measured capacity for 5 minutes, then half of it: goodput, the rest 503, recovery',
-    why: 'not written: it needs an open-loop generator and a machine whose cores it does not share with the server. Shedding itself is tested (`server/src/http/shedding.test.ts`), and a client beside attackers in the row `hostile`',
+    test: 'three times the measured capacity by an open-loop generator, then half of it, server and generator on different cores: what is answered, what is rejected with 503 and Retry-After, memory, recovery',
+    files: ['tests/load/overload.test.ts'],
+    count: { unit: 'minutes at three times the capacity', reduced: 0.02, full: 5 },
+    bounds: {
+      '% of the capacity answered with 200, at least': { min: 90 },
+      'of these without Retry-After': { max: 0 },
+      'cut or answered otherwise': { max: 0 },
+      'ms, 99th percentile of those answered, at most': { max: 250 },
+      'seconds until it is as before, at most': { max: 5 },
+      'not answered at half the capacity afterwards': { max: 0 },
+      'MB of memory, at most': { max: 512 },
+      'process ends': { max: 0 },
+      'cores of their own, at least': { min: 1 },
+    },
+    isTimed: true,
   },
   20: {
     test: 'two nodes stopped with SIGTERM and restarted in turn under load, by clients that retry at the other node; open connections lose no request, of one process and of two workers',

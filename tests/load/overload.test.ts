@@ -1,0 +1,68 @@
+// Three times the requests that a server can answer, then half of them: what it still answers, what becomes of the rest, and how soon it recovers.
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { anonymousMegabytes } from '../../bench/measure.ts';
+import { countOf, progress, tally } from '../bars/tally.ts';
+import { type LoadedServer, startLoadedServer } from './loaded-server.ts';
+
+const minutes = countOf('19');
+const isFull = minutes >= 0.1;
+const seconds = minutes * 60;
+let loaded: LoadedServer;
+
+beforeAll(async () => {
+  // The tests' own setting lets a busy machine pass; here the default one is tested.
+  loaded = await startLoadedServer(isFull ? 100_000 : 2_400, isFull, ['--event-loop-lag-max-ms', '250']);
+}, 1_800_000);
+afterAll(() => loaded?.close());
+
+/** The most memory that it had while something ran. */
+const watchMemory = async <T>(run: () => Promise<T>): Promise<{ readonly result: T; readonly megabytes: number }> => {
+  let megabytes = 0;
+  const timer = setInterval(() => {
+    megabytes = Math.max(megabytes, ...loaded.memoryPids().map((pid) => anonymousMegabytes(pid)));
+  }, 100);
+  const result = await run();
+  clearInterval(timer);
+  return { result, megabytes };
+};
+
+/** Seconds until the 99th percentile of a second is again at most twice what it was before. */
+const recoveredAfter = (p99BySecond: readonly number[], before: number): number => {
+  const last = p99BySecond.findLastIndex((ms) => ms > Math.max(2 * before, 25));
+  return last + 1;
+};
+
+test(`overload: three times the capacity for ${minutes} minutes is answered or rejected, and passes`, {
+  timeout: (2 * minutes + 10) * 60_000,
+}, async () => {
+  const connections = isFull ? 4_000 : 64;
+  const capacity = await loaded.measureCapacity(isFull ? 10 : 0.5);
+  const calm = await loaded.load({ rate: capacity / 2, seconds: Math.min(seconds, 30), connections: 200 });
+  progress(`overload: ${Math.round(3 * capacity)} requests per second for ${minutes} min`);
+  const { result, megabytes } = await watchMemory(() => loaded.load({ rate: 3 * capacity, seconds, connections }));
+  const after = await loaded.load({ rate: capacity / 2, seconds: Math.min(seconds, 60), connections: 200 });
+  const { answers } = result;
+  const others = Object.keys(answers).filter((status) => !['200', '503'].includes(status));
+  tally({
+    'requests per second, the capacity of one core, at least': Math.round(capacity),
+    'requests at three times of it': result.planned,
+    '% of the capacity answered with 200, at least': Math.round(
+      ((answers['200'] ?? 0) / result.seconds / capacity) * 100,
+    ),
+    'rejected with 503': answers['503'] ?? 0,
+    'of these without Retry-After': result.withoutRetryAfter,
+    'given up by their users, because no connection was free': result.givenUp,
+    'cut or answered otherwise': result.cut + others.length,
+    'ms, 99th percentile of those answered, at most': result.latencyMs.p99,
+    'ms, 99th percentile at half the capacity before, at most': calm.latencyMs.p99,
+    'seconds until it is as before, at most': recoveredAfter(after.p99BySecond, calm.latencyMs.p99),
+    'not answered at half the capacity afterwards': after.planned - (after.answers['200'] ?? 0),
+    'MB of memory, at most': Math.round(megabytes),
+    'process ends': loaded.server.child.exitCode === null ? 0 : 1,
+    'cores of their own, at least': loaded.isPinned ? 1 : 0,
+  });
+  expect(others).toEqual([]);
+  expect(result.withoutRetryAfter).toBe(0);
+  expect(result.answers['200']).toBeGreaterThan(0);
+  expect(loaded.server.child.exitCode).toBe(null);
+});

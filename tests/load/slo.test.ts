@@ -1,0 +1,77 @@
+// Latency of a server that has half and four fifths of the requests that it can answer, from the time that each was planned for.
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { countOf, progress, tally } from '../bars/tally.ts';
+import { ingestToken } from '../formats/senders.ts';
+import { createWorld, type Server, startServer, type World } from '../support/real-program.ts';
+import { type RunningPostgres, startPostgres } from '../support/running-postgres.ts';
+import type { LoadResult } from './generator.ts';
+import { type LoadedServer, startLoadedServer } from './loaded-server.ts';
+import { measureVisible } from './visible.ts';
+
+const minutes = countOf('40');
+const isFull = minutes >= 0.1;
+const seconds = minutes * 60;
+const connections = isFull ? 200 : 8;
+let loaded: LoadedServer;
+
+beforeAll(async () => {
+  loaded = await startLoadedServer(isFull ? 1_000_000 : 2_400, isFull);
+}, 1_800_000);
+afterAll(() => loaded?.close());
+
+const errorsOf = ({ planned, answers }: LoadResult): number => planned - (answers['200'] ?? 0);
+
+/** Runs a share of the capacity with reports coming in beside it. */
+const runAt = async (share: number, capacity: number) => {
+  progress(`slo: ${Math.round(capacity * share)} requests per second for ${minutes} min`);
+  let isOver = false;
+  const visible = measureVisible(loaded.server, loaded.server, loaded.world, () => isOver);
+  const result = await loaded.load({ rate: Math.max(20, capacity * share), seconds, connections });
+  isOver = true;
+  return { result, visible: await visible };
+};
+
+test(`slo: requests at 50 and 80 % of the capacity for ${minutes} minutes each are all answered`, {
+  timeout: (2 * minutes + 10) * 60_000,
+}, async () => {
+  const capacity = await loaded.measureCapacity(isFull ? 10 : 0.5);
+  const [half, most] = [await runAt(0.5, capacity), await runAt(0.8, capacity)];
+  tally({
+    'requests per second, the capacity of one core, at least': Math.round(capacity),
+    'requests at half of it': half.result.planned,
+    'requests at four fifths': most.result.planned,
+    'not answered with 200': errorsOf(half.result) + errorsOf(most.result),
+    'ms at half, 50th percentile, at most': half.result.latencyMs.p50,
+    'ms at half, 99th percentile, at most': half.result.latencyMs.p99,
+    'ms at half, 99.9th percentile, at most': half.result.latencyMs.p999,
+    'ms at four fifths, 99th percentile, at most': most.result.latencyMs.p99,
+    'ms until a report is visible, 99th percentile, at most': Math.round(half.visible.p99Ms),
+    'cores of their own, at least': loaded.isPinned ? 1 : 0,
+  });
+  // In `npm test` the machine is shared: what is planned may find no connection free in time, but nothing fails.
+  for (const { result } of [half, most]) {
+    expect(Object.keys(result.answers)).toEqual(['200']);
+    expect(result.cut).toBe(0);
+  }
+  for (const { visible } of [half, most]) expect(visible.came).toBe(visible.sent);
+});
+
+// `npm test` has this in tests/postgres-nodes.test.ts.
+test.runIf(isFull)(
+  'slo: a report sent to one node on PostgreSQL is visible at the other',
+  { timeout: 600_000 },
+  async () => {
+    const postgres: RunningPostgres = await startPostgres({ durable: true });
+    const world: World = await createWorld(postgres.url('slo', ''));
+    const start = (): Promise<Server> =>
+      startServer(world, ['--log-level', 'warn'], { SEALPOST_INGEST_TOKEN: ingestToken });
+    const [one, other] = [await start(), await start()];
+    const end = performance.now() + Math.min(seconds, 120) * 1_000;
+    const { sent, came, p99Ms } = await measureVisible(one, other, world, () => performance.now() > end);
+    await Promise.all([one.stop(), other.stop()]);
+    world.remove();
+    await postgres.stop();
+    tally({ 'ms until it is visible at another node on PostgreSQL, 99th percentile, at most': Math.round(p99Ms) });
+    expect(came).toBe(sent);
+  },
+);

@@ -1,0 +1,236 @@
+// What happens to a deployment in a week, one row each: what is done, which failures the documents allow meanwhile, and which alerts must fire.
+import { mkdtempSync, renameSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { connect } from 'node:tls';
+import { type FeedId, toReportJson } from '@sealpost/protocol';
+import { openStore } from '../../server/src/store/open.ts';
+import type { Acknowledged } from '../faults/node-load.ts';
+import { createOperator } from '../formats/operator.ts';
+import { sendLines } from '../formats/senders.ts';
+import { attackers } from '../hostile/attackers.ts';
+import { createGround } from '../hostile/ground.ts';
+import { killGroup, processesOf, type Server } from '../support/real-program.ts';
+import type { SignedReports } from '../support/signed-reports.ts';
+import type { Clients } from './clients.ts';
+import type { Deployment } from './deployment.ts';
+import { copyOf, countMissing, sizeOf } from './ledger.ts';
+
+/** What events act on. */
+export type Scene = {
+  readonly deployment: Deployment;
+  readonly clients: Clients;
+  readonly acknowledged: Acknowledged;
+  /** Gives the reports from now on a new set of signers, and returns how to retire the old one. */
+  readonly renewSigners: () => Promise<{ readonly file: unknown; readonly use: () => string }>;
+  readonly report: SignedReports['report'];
+  readonly stream: FeedId;
+  /** Counts what an event found. */
+  readonly count: (name: string, value: number) => void;
+};
+
+export type SoakEvent = {
+  readonly act: (scene: Scene) => Promise<void>;
+  /** What the documents allow to fail meanwhile, as `kind: text`. */
+  readonly allows?: RegExp;
+  readonly alerts?: readonly string[];
+  /** Alerts that it may cause. */
+  readonly mayAlert?: readonly string[];
+  /** Whether it can be done here. */
+  readonly isPossible?: (deployment: Deployment) => boolean;
+};
+
+const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+
+/** Rules fire after 30 s, here after 3: twice that, and a scrape. */
+const alertMs = 7_000;
+
+const expectTrue = (isTrue: boolean, message: string): void => {
+  if (!isTrue) throw new Error(message);
+};
+
+const restart = async ({ deployment: { nodes, startNode } }: Scene): Promise<void> => {
+  const { code } = await (nodes[0] as Server).stop(); // there are two
+  expectTrue(code === 0, `A node that was asked to stop ended with ${code}.`);
+  await startNode(0);
+};
+
+const kill = async ({ deployment: { nodes, startNode } }: Scene): Promise<void> => {
+  const node = nodes[0] as Server; // there are two
+  killGroup(node);
+  await node.finished;
+  await pause(alertMs);
+  await startNode(0);
+};
+
+const shownName = (port: number): Promise<string> =>
+  new Promise((resolve, reject) => {
+    const socket = connect({ host: '127.0.0.1', port, rejectUnauthorized: false }, () => {
+      resolve(String(socket.getPeerCertificate().subject.CN));
+      socket.destroy();
+    });
+    socket.once('error', reject);
+  });
+
+const renewCertificate = async ({ deployment: { second } }: Scene): Promise<void> => {
+  const name = `renewed ${Date.now()}`;
+  second.installCertificate(name);
+  for (const pid of processesOf(second.server.child).slice(-1)) process.kill(pid, 'SIGHUP');
+  for (let left = 100; (await shownName(second.server.port)) !== name; left--) {
+    expectTrue(left > 0, 'A renewed certificate is not shown.');
+    await pause(100);
+  }
+};
+
+const rotateSecret = async ({ deployment: { world, operator }, clients }: Scene): Promise<void> => {
+  const shown = (await operator.runJson('account', 'show', world.userId)) as {
+    secrets: { id: string; revokedAt: string | null }[];
+  };
+  const old = shown.secrets.filter(({ revokedAt }) => revokedAt === null).map(({ id }) => id);
+  const added = (await operator.runJson('secret', 'add', world.userId)) as { secret: string };
+  await pause(2_000); // within a second everywhere
+  world.secret = added.secret;
+  clients.use({ userId: world.userId, secret: added.secret });
+  await pause(8_000); // clients ask for their secret every five seconds
+  for (const id of old) await operator.run(['secret', 'revoke', world.userId, id]);
+};
+
+const rotateKey = async ({ deployment: { world, operator } }: Scene): Promise<void> => {
+  const next = join(world.folder, 'next.key');
+  await operator.run(['secret', 'rewrap', '--new-key-file', next]);
+  renameSync(next, world.keyFile);
+};
+
+const rotateSigners = async ({ deployment: { world, operator }, renewSigners }: Scene): Promise<void> => {
+  const { file, use } = await renewSigners();
+  const path = join(world.folder, 'signers.json');
+  writeFileSync(path, JSON.stringify(file));
+  await operator.run(['signers', 'import', path]);
+  await pause(2_000); // within a second everywhere
+  const old = use();
+  await pause(5_000); // what the old ones signed is stored
+  await operator.run(['signers', 'retire', old]);
+};
+
+const backUp = async ({ deployment, acknowledged, count }: Scene): Promise<void> => {
+  const before = copyOf(acknowledged);
+  const folder = mkdtempSync(join(tmpdir(), 'sealpost-soak-backup-'));
+  const [backup, restored] = [join(folder, 'backup'), join(folder, 'restored')];
+  try {
+    await deployment.operator.run(['store', 'backup', backup]);
+    await createOperator(folder, restored, deployment.world.keyFile).run(['store', 'restore', backup]);
+    const store = await openStore(restored, 'read');
+    count('reports in backups', sizeOf(before));
+    count('of these not in them', await countMissing(store.reports, before));
+    await store.close();
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+};
+
+/** Fills the disk of the second deployment, sees that it says so, and frees it. */
+const fillDisk = async ({ deployment: { second } }: Scene): Promise<void> => {
+  const disk = second.disk as string; // it is possible only with one
+  const ballast = join(disk, 'ballast');
+  const readiness = async (): Promise<number> => (await fetch(`${second.server.opsUrl}/readyz`)).status;
+  const { bavail, bsize } = statfsSync(disk);
+  writeFileSync(ballast, Buffer.alloc(bavail * bsize));
+  try {
+    for (let left = 300; (await readiness()) === 200; left--) {
+      expectTrue(left > 0, 'A full disk does not show in /readyz.');
+      await pause(100);
+    }
+    await pause(alertMs);
+  } finally {
+    rmSync(ballast);
+  }
+  for (let left = 300; (await readiness()) !== 200; left--) {
+    expectTrue(left > 0, 'Writing does not resume on a disk that was freed.');
+    await pause(100);
+  }
+};
+
+/** The clock of a node is 30 s ahead for a while. */
+const jumpClock = async ({ deployment: { nodes, clockFile } }: Scene): Promise<void> => {
+  const jumpTo = (ms: number): void => {
+    writeFileSync(clockFile, String(ms));
+    for (const pid of processesOf((nodes[0] as Server).child)) process.kill(pid, 'SIGUSR2'); // there are two
+  };
+  jumpTo(30_000);
+  await pause(8_000);
+  jumpTo(0);
+};
+
+/** Two signed reports for the same time of a stream. */
+const sendConflict = async ({ deployment: { nodes }, report, stream, acknowledged, count }: Scene): Promise<void> => {
+  const second = Math.max(...(acknowledged.get(stream)?.keys() ?? []));
+  const other = report(stream, second, second, 7n);
+  const fullReport = `0x${Buffer.from(other.fullReport).toString('hex')}` as const;
+  const results = await sendLines(nodes[1] as Server, [JSON.stringify(toReportJson(stream, other, fullReport))]); // there are two
+  expectTrue(results.refused === 1, `A conflicting report was not rejected: ${JSON.stringify(results)}`);
+  count('conflicting reports', 1);
+  await pause(2_000);
+};
+
+/** Attackers beside the clients, on the node that stays. */
+const attack = async ({ deployment: { nodes, steady, world }, stream }: Scene): Promise<void> => {
+  const { port, opsUrl } = nodes[1] as Server; // there are two
+  const page = `/api/v1/reports/page?feedID=${stream}&startTimestamp=${Math.floor(Date.now() / 1_000) - 60}&limit=1000`;
+  const ground = createGround({
+    port,
+    opsPort: Number(new URL(opsUrl).port),
+    isTls: false,
+    address: '127.0.0.66',
+    account: steady,
+    targets: {
+      latest: `/api/v1/reports/latest?feedID=${world.feedId}`,
+      page,
+      socket: `/api/v1/ws?feedIDs=${stream}`,
+      events: `/api/v1/reports/stream?feedIDs=${stream}`,
+      expensive: [page],
+    },
+    lastEventId: '',
+  });
+  for (const { attack: begin, on, name } of attackers)
+    if (on !== 'tls' && !name.startsWith('resumes')) begin(ground, 0);
+  await pause(5_000);
+  ground.stop();
+  ground.close();
+};
+
+/** Connections through a node that was killed end in the middle; HAProxy retries what was not answered at all. */
+const cutOff = /ECONNRESET|socket hang up|terminated|: 50[234]|closed|1006|aborted/i;
+
+export const soakEvents = {
+  restart: { act: restart, mayAlert: ['NodeDown', 'NodeNotReady', 'CrashLoop', 'LiveReadersLost'] },
+  kill: {
+    act: kill,
+    allows: cutOff,
+    alerts: ['NodeDown', 'NodeNotReady'],
+    mayAlert: ['CrashLoop', 'LiveReadersLost'],
+  },
+  'fail-over': {
+    act: ({ deployment }) => deployment.database.failOver(),
+    allows: /503|store/i, // history, while the database is unavailable
+    mayAlert: ['ServerErrors', 'DatabaseFails', 'NothingStored', 'NodeNotReady', 'WritingStopped', 'StreamsStale'],
+  },
+  certificate: { act: renewCertificate },
+  secret: { act: rotateSecret },
+  key: { act: rotateKey },
+  signers: { act: rotateSigners },
+  backup: { act: backUp },
+  'full disk': {
+    act: fillDisk,
+    isPossible: ({ second }) => second.disk !== undefined,
+    alerts: ['WritingStopped'],
+    mayAlert: ['ServerErrors', 'StreamsStale'],
+  },
+  clock: { act: jumpClock, allows: /clock_skew|400|clock/i, alerts: ['ClockSkew'], mayAlert: ['AuthFailures'] },
+  conflict: { act: sendConflict, alerts: ['ConflictingReport'] },
+  hostile: {
+    act: attack,
+    mayAlert: ['AuthFailures', 'RateLimited', 'SlowReaders', 'ServerErrors', 'LiveReadersLost', 'Shedding'],
+  },
+} as const satisfies Readonly<Record<string, SoakEvent>>;
+
+export type EventName = keyof typeof soakEvents;

@@ -1,0 +1,52 @@
+import { expect, test } from 'vitest';
+import { tallyControl } from '../bars/tally.ts';
+import { growthOf, type Life, measure } from './measures.ts';
+
+const everyMs = 2_000;
+
+/** A process of 100 MB whose garbage is collected every 40 s, with a leak and descriptors that stay open. */
+const lifeOf = (minutes: number, leakKbPerHour: number, descriptorsPerMinute = 0): Life => ({
+  name: 'node',
+  pid: 1,
+  samples: Array.from({ length: (minutes * 60_000) / everyMs }, (_, i) => {
+    const atMs = i * everyMs;
+    const garbage = (i % 20) * 2_000;
+    const warmUp = 40_000 * Math.exp(-atMs / 60_000);
+    const noise = ((i * 7_919) % 97) * 10;
+    const leaked = (leakKbPerHour * atMs) / 3_600_000;
+    return {
+      atMs,
+      memoryKb: 102_400 + garbage - warmUp + noise + leaked,
+      descriptors: 40 + (i % 3) + Math.floor((descriptorsPerMinute * atMs) / 60_000),
+    };
+  }),
+});
+
+test('measures: memory that only garbage moves is flat after the warm-up', () => {
+  const growth = growthOf(lifeOf(60, 0), 600_000);
+  expect(Math.abs(growth?.percentPerHour ?? 99)).toBeLessThan(1);
+  expect(growth).toMatchObject({ descriptors: 0 });
+  expect(Math.round(growth?.minutes ?? 0)).toBe(50);
+});
+
+test('measures: a leak of 8 MB per hour under 40 MB of garbage is found (control)', () => {
+  const growth = growthOf(lifeOf(60, 8_192), 600_000);
+  expect(growth?.percentPerHour).toBeGreaterThan(5);
+  expect(growth?.megabytesPerHour).toBeGreaterThan(7);
+  expect(growth?.megabytesPerHour).toBeLessThan(9);
+  tallyControl({ 'leaks found': 1 });
+});
+
+test('measures: descriptors that stay open are found (control)', () => {
+  expect(growthOf(lifeOf(60, 0, 1), 600_000)?.descriptors).toBeGreaterThan(5);
+});
+
+test('measures: a life that ended soon after its warm-up says nothing', () => {
+  expect(growthOf(lifeOf(10.5, 0), 600_000)).toBeUndefined();
+});
+
+test.skipIf(process.platform !== 'linux')('measures: a process that has ended has no sample, this one has', () => {
+  expect(measure(2 ** 22 + 1, 0)).toBeUndefined();
+  expect(measure(process.pid, 5)).toMatchObject({ atMs: 5, memoryKb: expect.any(Number) });
+  expect(measure(process.pid, 5)?.memoryKb).toBeGreaterThan(10_000);
+});

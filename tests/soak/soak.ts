@@ -1,0 +1,283 @@
+// A whole deployment under load while everything happens to it that happens in a week, one event after the other in a seeded order; then what was
+// acknowledged is asked for, and processes, failures and alerts are judged.
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { type FeedId, toSignerSetsJson } from '@sealpost/protocol';
+import { openStore } from '../../server/src/store/open.ts';
+import type { Random } from '../bars/random.ts';
+import { progress } from '../bars/tally.ts';
+import { countLost } from '../faults/failover.ts';
+import { type Acknowledged, type Load, startLoad } from '../faults/node-load.ts';
+import { buildPrograms } from '../faults/programs.ts';
+import { ingestToken } from '../formats/senders.ts';
+import { fetchSigned } from '../support/real-program.ts';
+import { createSignedReports, type SignedReports, secondStream } from '../support/signed-reports.ts';
+import { type Firing, judgeAlerts, type Occurrence, startPrometheus } from './alerts.ts';
+import { type Clients, type ClientsPlan, startClients, type Told } from './clients.ts';
+import { type Deployment, openDeployment } from './deployment.ts';
+import { type EventName, type Scene, type SoakEvent, soakEvents } from './events.ts';
+import { copyOf, countMissing, forbiddenFailures } from './ledger.ts';
+import { type Growth, growthOf, type Life, startMeasures } from './measures.ts';
+
+export type SoakPlan = {
+  readonly seconds: number;
+  readonly streams: number;
+  readonly readsPerSecond: number;
+  readonly clients: ClientsPlan['counts'];
+  readonly pauseMs: number;
+  /** Those that happen, each once before any happens again. */
+  readonly events: readonly EventName[];
+  /** After each event, on average. */
+  readonly calmMs: number;
+  readonly warmUpMs: number;
+  readonly random: Random;
+  readonly haproxy: string;
+  /** Without it, alerts are not judged. */
+  readonly prometheus?: string;
+};
+
+export type SoakResult = {
+  readonly load: ReturnType<Load['counts']>;
+  readonly told: Told;
+  readonly events: Readonly<Record<string, number>>;
+  readonly counted: Readonly<Record<string, number>>;
+  /** Acknowledged reports that a node, or the second deployment, does not give back. */
+  readonly lost: number;
+  readonly lostAtSecond: number;
+  /** Reports that left the retention and are still served, and those within it that are not. */
+  readonly servedTooLong: number;
+  readonly deletedTooEarly: number;
+  /** Failures of clients that the documents do not allow. */
+  readonly forbidden: readonly string[];
+  readonly growths: readonly Growth[];
+  readonly alerts: ReturnType<typeof judgeAlerts> | undefined;
+  readonly ended: readonly string[];
+};
+
+const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+/** Until clients have recovered from an event. */
+const recoveryMs = 15_000;
+const anyMs = 120_000;
+const boundsMs = { latest: anyMs, at: anyMs, page: anyMs, bulk: anyMs, ingest: anyMs, livez: anyMs, readyz: anyMs };
+
+/** The networks that sign, one after the other. */
+const createNetworks = async () => {
+  let current = await createSignedReports(); // which the world has registered
+  let count = 0;
+  const digestOf = ({ signerSets }: SignedReports): string => [...signerSets.keys()][0] ?? '';
+  return {
+    report: ((...args) => current.report(...args)) satisfies SignedReports['report'],
+    renewSigners: async () => {
+      count += 1;
+      const next = await createSignedReports(`soak ${count}`);
+      const use = (): string => {
+        const old = digestOf(current);
+        current = next;
+        return old;
+      };
+      return { file: toSignerSetsJson(next.signerSets), use };
+    },
+  };
+};
+
+/** Every event once in a random order, then again in another one. */
+const nextEvents = function* (names: readonly EventName[], random: Random): Generator<EventName> {
+  for (;;) {
+    const left = [...names];
+    while (left.length > 0) yield left.splice(random(left.length), 1)[0] as EventName; // not empty
+  }
+};
+
+/** Runs one event after the other until the time is up. */
+const runEvents = async (plan: SoakPlan, scene: Scene): Promise<readonly (Occurrence & { name: EventName })[]> => {
+  const occurred: (Occurrence & { name: EventName })[] = [];
+  const end = Date.now() + plan.seconds * 1_000;
+  const possible = plan.events.filter((name) => {
+    const { isPossible }: SoakEvent = soakEvents[name];
+    return isPossible?.(scene.deployment) ?? true;
+  });
+  for (const name of nextEvents(possible, plan.random)) {
+    await pause(plan.calmMs * (0.5 + plan.random(1_000) / 1_000));
+    if (Date.now() >= end) return occurred;
+    const left = Math.round((end - Date.now()) / 60_000);
+    progress(`soak: ${occurred.length} events, ${name} next, ${left} min left`);
+    const { act, alerts = [] }: SoakEvent = soakEvents[name];
+    const fromMs = Date.now();
+    await act(scene);
+    occurred.push({ name, fromMs, toMs: Date.now(), alerts });
+  }
+  return occurred;
+};
+
+/** Seconds after the end of the retention, which moves while it is looked at. */
+const edgeSeconds = 120;
+
+/** What has left the retention is out of bounds; all within it is there. */
+const checkRetention = async ({ aging, balancer, steady }: Deployment) => {
+  const oldest = Math.floor(Date.now() / 1_000) - 86_400;
+  const get = (target: string): Promise<Response> => fetchSigned(balancer.url, `/api/v1/reports${target}`, steady);
+  const expired = aging.seconds.filter((second) => second < oldest).slice(-5);
+  const statuses = await Promise.all(
+    expired.map(async (second) => (await get(`?feedID=${aging.feedId}&timestamp=${second}`)).status),
+  );
+  const served = new Set<number>();
+  for (let from = oldest + edgeSeconds, more = true; more; ) {
+    const response = await get(`/page?feedID=${aging.feedId}&startTimestamp=${from}&limit=1000`);
+    const { reports } = (await response.json()) as { reports: { observationsTimestamp: number }[] };
+    for (const { observationsTimestamp } of reports) served.add(observationsTimestamp);
+    more = reports.length === 1_000;
+    from = (reports.at(-1)?.observationsTimestamp ?? 0) + 1;
+  }
+  return {
+    servedTooLong: statuses.filter((status) => status !== 400).length,
+    deletedTooEarly: aging.seconds.filter((second) => second >= oldest + edgeSeconds && !served.has(second)).length,
+  };
+};
+
+/** What the second deployment lacks once it has caught up. */
+const checkSecond = async ({ second }: Deployment, acknowledged: Acknowledged): Promise<number> => {
+  let lost = Number.POSITIVE_INFINITY;
+  for (let left = 60; lost > 0 && left > 0; left--) {
+    const store = await openStore(second.store, 'read');
+    lost = await countMissing(store.reports, acknowledged);
+    await store.close();
+    if (lost > 0) await pause(1_000);
+  }
+  return lost;
+};
+
+const countEvents = (occurred: readonly Occurrence[]): Record<string, number> => {
+  const counts: Record<string, number> = {};
+  for (const { name } of occurred) counts[name] = (counts[name] ?? 0) + 1;
+  return counts;
+};
+
+type Found = {
+  readonly plan: SoakPlan;
+  readonly deployment: Deployment;
+  readonly load: Load;
+  readonly told: Told;
+  readonly occurred: readonly (Occurrence & { readonly name: EventName })[];
+  readonly counted: Readonly<Record<string, number>>;
+  readonly lives: readonly Life[];
+  readonly firings: readonly Firing[] | undefined;
+};
+
+const judge = async (found: Found): Promise<SoakResult> => {
+  const { plan, deployment, load, told, occurred, counted, lives, firings } = found;
+  const allowances = occurred.flatMap(({ name, fromMs, toMs }) => {
+    const { allows }: SoakEvent = soakEvents[name];
+    return allows === undefined ? [] : [{ fromMs, toMs, failures: allows }];
+  });
+  const forbidden = forbiddenFailures(told.failures, allowances, recoveryMs);
+  const lastEvent = (atMs: number): string => occurred.findLast(({ fromMs }) => fromMs <= atMs)?.name ?? 'the start';
+  const lost: number[] = [];
+  for (const node of deployment.nodes)
+    lost.push(await countLost(node, { ...deployment.world, ...deployment.steady }, load.acknowledged));
+  const possible = new Set<string>(
+    plan.events.flatMap((name) => {
+      const { alerts = [], mayAlert = [] }: SoakEvent = soakEvents[name];
+      return [...alerts, ...mayAlert];
+    }),
+  );
+  const programs = [...deployment.nodes, deployment.second.server, deployment.second.mirror];
+  return {
+    load: load.counts(),
+    told,
+    events: countEvents(occurred),
+    counted,
+    lost: Math.max(...lost),
+    lostAtSecond: await checkSecond(deployment, load.acknowledged),
+    ...(await checkRetention(deployment)),
+    forbidden: forbidden.map(({ kind, text, atMs }) => `${kind}: ${text} (after ${lastEvent(atMs)})`),
+    growths: lives.flatMap((life) => growthOf(life, plan.warmUpMs) ?? []),
+    alerts: firings && judgeAlerts(occurred, firings, possible),
+    ended: programs.filter(({ child }) => child.exitCode !== null).map(({ output }) => output().slice(-2_000)),
+  };
+};
+
+const opsOf = ({ opsUrl }: { readonly opsUrl: string }): string => new URL(opsUrl).host;
+
+const beginAlerts = ({ prometheus }: SoakPlan, { nodes, second, balancer, world }: Deployment) =>
+  prometheus === undefined
+    ? undefined
+    : startPrometheus(
+        prometheus,
+        join(world.folder, 'prometheus'),
+        [...nodes, second.server].map(opsOf),
+        balancer.figures,
+      );
+
+/** Starts everything, lets it happen, and judges it. */
+export const runSoak = async (plan: SoakPlan): Promise<SoakResult> => {
+  const networks = await createNetworks();
+  const streams: readonly FeedId[] = Array.from({ length: plan.streams }, (_, i) => secondStream(i + 1));
+  const programs = await buildPrograms(['tests/soak/client-program.ts']);
+  const { report } = networks;
+  const deployment = await openDeployment({ ...plan, streams, agingStream: secondStream(900), report });
+  try {
+    return await soak(plan, deployment, networks, streams, programs);
+  } finally {
+    programs.remove();
+    await deployment.close();
+  }
+};
+
+const soak = async (
+  plan: SoakPlan,
+  deployment: Deployment,
+  networks: Awaited<ReturnType<typeof createNetworks>>,
+  streams: readonly FeedId[],
+  programs: Awaited<ReturnType<typeof buildPrograms>>,
+): Promise<SoakResult> => {
+  const { nodes, world, balancer, second, steady } = deployment;
+  const { report, renewSigners } = networks;
+  const load = await startLoad({
+    nodes,
+    world,
+    report,
+    streams,
+    readsPerSecond: plan.readsPerSecond,
+    token: ingestToken,
+    boundsMs,
+  });
+  await checkSecond(deployment, copyOf(load.acknowledged)); // its clients find a report of every stream
+  const runMs = plan.seconds * 1_000;
+  const where = { url: balancer.url, tlsUrl: second.server.url, steady, feedIds: streams };
+  const { userId, secret } = world;
+  const clients: Clients = await startClients(
+    programs,
+    { ...where, counts: plan.clients, pauseMs: plan.pauseMs, runMs },
+    { userId, secret },
+  );
+  const prometheus = await beginAlerts(plan, deployment);
+  const own = (): readonly (readonly [string, number])[] => [['clients', clients.child.pid ?? 0]];
+  const measures = startMeasures(Math.max(250, runMs / 1_000), () => new Map([...deployment.processes(), ...own()]));
+  const counted: Record<string, number> = {};
+  const count = (name: string, value: number): void => {
+    counted[name] = (counted[name] ?? 0) + value;
+  };
+  const stream = streams[0] as FeedId; // there is one
+  try {
+    const occurred = await runEvents(plan, {
+      deployment,
+      clients,
+      acknowledged: load.acknowledged,
+      renewSigners,
+      report,
+      stream,
+      count,
+    });
+    const lives = measures.stop();
+    const told = await clients.stop();
+    await load.stop();
+    const firings = await prometheus?.firings();
+    return await judge({ plan, deployment, load, told, occurred, counted, lives, firings });
+  } finally {
+    measures.stop();
+    clients.child.kill('SIGKILL');
+    await prometheus?.stop();
+    await load.stop();
+    rmSync(join(world.folder, 'prometheus'), { recursive: true, force: true });
+  }
+};
