@@ -13,7 +13,7 @@ export const accessBars = {
   3: {
     test: 'signed requests through nginx, HAProxy and Caddy: the status is the one without a proxy',
     files: ['tests/deploy.test.ts'],
-    names: 'signed requests',
+    names: 'deploy: signed requests',
   },
   4: {
     test: 'the published TypeScript SDK, unmodified: all of its calls, and its stream',
