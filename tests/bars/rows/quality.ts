@@ -49,7 +49,7 @@ export const qualityBars = {
       'tests/soak/ledger.test.ts',
       'tests/soak/alerts.test.ts',
     ],
-    count: { unit: 'minutes', reduced: 0.4, full: 60 },
+    count: { unit: 'minutes', reduced: 0.25, full: 60 },
     bounds: {
       lost: { max: 0 },
       'lost at the second deployment': { max: 0 },

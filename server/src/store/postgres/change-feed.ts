@@ -77,6 +77,55 @@ export const openFeed = async (parts: FeedParts): Promise<ChangeFeed> => {
   await memory.loadHeads();
   const appended = createListenerSet();
   const admin = createListenerSet();
+  const { step, leaveBehind } = createStep(parts, memory, seen, { appended, admin });
+  const looking = createCoalescer(step);
+  const lookSoon = () => void looking.wake().catch(() => {}); // a failure is made good by the next look
+  const timer = setInterval(lookSoon, pollMs).unref();
+  return {
+    latest: newest.get,
+    appendedAfter: async (position, limit, filter) => {
+      const kept = recent.after(position, limit, filter);
+      if (kept !== undefined) return kept;
+      const found = await readAppended(parts.others, parts.tables, { position, limit, filter });
+      if (found.position < recent.reached().position) leaveBehind();
+      return found;
+    },
+    onAppended: appended.add,
+    onAdminChanged: admin.add,
+    learn: (reports) => void learn(reports).catch(() => {}), // what a failure leaves unknown is slower to read, and is asked again
+    notice: (feedId, row) => {
+      const report = row.observations > newest.observedMs(feedId) ? readReport(parts.damage, feedId, row) : undefined;
+      if (report !== undefined) learn([report]).catch(() => {}); // as above
+    },
+    positionOf: newest.position,
+    reached: recent.reached,
+    recognizes: recent.recognizes,
+    appended: ({ first, mark, markBefore }, reports) => {
+      const { position, mark: known } = recent.reached();
+      // With somebody else's before it, it waits for its turn.
+      if (first !== position + 1 || markBefore !== known) return lookSoon();
+      const entries = reports.map((report, i) => ({ position: first + i, report }));
+      for (const one of entries) newest.offer(one.report, one.position);
+      seen.position = position + reports.length;
+      recent.add(entries, { position: seen.position, mark });
+      appended.tell();
+    },
+    look: looking.wake,
+    close: async () => {
+      clearInterval(timer);
+      await looking.stop();
+    },
+  };
+};
+
+/** A look at the database: tells those who listen what is new. */
+const createStep = (
+  parts: FeedParts,
+  memory: ReturnType<typeof createMemory>,
+  seen: Counters,
+  { appended, admin }: Readonly<Record<'appended' | 'admin', ReturnType<typeof createListenerSet>>>,
+) => {
+  const { recent } = memory;
   /** Did a follower read from a database that is behind this process? If it is not woken again, it waits for the next report. */
   let hasLeftBehind = false;
   const step = async (): Promise<void> => {
@@ -109,42 +158,10 @@ export const openFeed = async (parts: FeedParts): Promise<ChangeFeed> => {
     hasLeftBehind = false;
     appended.tell();
   };
-  const looking = createCoalescer(step);
-  const lookSoon = () => void looking.wake().catch(() => {}); // a failure is made good by the next look
-  const timer = setInterval(lookSoon, pollMs).unref();
   return {
-    latest: newest.get,
-    appendedAfter: async (position, limit, filter) => {
-      const kept = recent.after(position, limit, filter);
-      if (kept !== undefined) return kept;
-      const found = await readAppended(parts.others, parts.tables, { position, limit, filter });
-      hasLeftBehind ||= found.position < recent.reached().position;
-      return found;
-    },
-    onAppended: appended.add,
-    onAdminChanged: admin.add,
-    learn: (reports) => void learn(reports).catch(() => {}), // what a failure leaves unknown is slower to read, and is asked again
-    notice: (feedId, row) => {
-      const report = row.observations > newest.observedMs(feedId) ? readReport(parts.damage, feedId, row) : undefined;
-      if (report !== undefined) learn([report]).catch(() => {}); // as above
-    },
-    positionOf: newest.position,
-    reached: recent.reached,
-    recognizes: recent.recognizes,
-    appended: ({ first, mark, markBefore }, reports) => {
-      const { position, mark: known } = recent.reached();
-      // With somebody else's before it, it waits for its turn.
-      if (first !== position + 1 || markBefore !== known) return lookSoon();
-      const entries = reports.map((report, i) => ({ position: first + i, report }));
-      for (const one of entries) newest.offer(one.report, one.position);
-      seen.position = position + reports.length;
-      recent.add(entries, { position: seen.position, mark });
-      appended.tell();
-    },
-    look: looking.wake,
-    close: async () => {
-      clearInterval(timer);
-      await looking.stop();
+    step,
+    leaveBehind: (): void => {
+      hasLeftBehind = true;
     },
   };
 };
